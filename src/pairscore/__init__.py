@@ -1,0 +1,49 @@
+"""pairscore: from pairwise comparisons and features to a score that ranks, with honest uncertainty."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pairscore.comparisons import Comparisons
+    from pairscore.errors import PairscoreError, PairscoreWarning
+    from pairscore.metrics import angle, kendall_distance
+    from pairscore.on_items import OnItems
+    from pairscore.regression import RankRegression, load
+    from pairscore.splitters import ItemKFold
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Comparisons": "comparisons",
+    "ItemKFold": "splitters",
+    "OnItems": "on_items",
+    "PairscoreError": "errors",
+    "PairscoreWarning": "errors",
+    "RankRegression": "regression",
+    "angle": "metrics",
+    "kendall_distance": "metrics",
+    "load": "regression",
+}
+
+__all__ = [
+    "Comparisons",
+    "ItemKFold",
+    "OnItems",
+    "PairscoreError",
+    "PairscoreWarning",
+    "RankRegression",
+    "angle",
+    "kendall_distance",
+    "load",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Names are imported when first used, so that ``import pairscore`` is quick."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'pairscore' has no attribute {name!r}")
+    return getattr(import_module(f"pairscore.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

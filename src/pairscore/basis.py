@@ -1,0 +1,45 @@
+"""Coordinates in which a scatter matrix is the identity, on the directions that the data determine."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh, lapack
+
+TOLERANCE = 1e-12  # smallest eigenvalue of a correlation matrix that still counts as a direction
+
+
+@dataclass(frozen=True)
+class Basis:
+    """``transform`` W (d x r) with W' G W = I; W W' is the inverse of G, or its pseudo-inverse.
+
+    If G is singular, W spans the directions that G determines, and W W' g is the solution of
+    smallest norm in standardised features. ``undetermined`` marks the features it leaves open.
+    """
+
+    transform: np.ndarray
+    undetermined: np.ndarray
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        return self.transform @ (self.transform.T @ right)
+
+    @property
+    def inverse(self) -> np.ndarray:
+        return self.transform @ self.transform.T
+
+
+def whitening_basis(scatter: np.ndarray, sd: np.ndarray) -> Basis:
+    """Whiten ``scatter``; features with ``sd`` zero are left out as constant."""
+    spread = np.sqrt(np.diag(scatter))
+    live = (sd > 0) & (spread > 0)
+    spread = np.where(live, spread, 1.0)
+    correlation = scatter / np.outer(spread, spread)
+    if live.all():
+        factor, info = lapack.dpotrf(correlation, lower=0)
+        if info == 0 and lapack.dpocon(factor, np.abs(correlation).sum(axis=0).max())[0] > TOLERANCE:
+            inverse_factor, _ = lapack.dtrtri(factor, lower=0)
+            return Basis(np.triu(inverse_factor) / spread[:, None], np.zeros(len(sd), dtype=bool))
+    correlation = np.where(np.outer(live, live), correlation, 0.0)
+    values, vectors = eigh(correlation)
+    kept = values > TOLERANCE * max(values[-1], 1.0)
+    undetermined = np.linalg.norm(vectors[:, ~kept], axis=1) > 1e-6
+    return Basis(vectors[:, kept] / np.sqrt(values[kept]) / spread[:, None], undetermined)

@@ -1,0 +1,136 @@
+"""Comparisons: the one door for data, and the X of scikit-learn (one row = one comparison)."""
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pairscore.errors import PairscoreError, first_rows, plural
+from pairscore.items import Items, read_items
+from pairscore.votes import Votes, read_votes
+
+
+@dataclass(frozen=True, eq=False)
+class Comparisons:
+    """Pairs of items with outcomes; slices share the item table.
+
+    Parameters
+    ----------
+    items
+        The item table.
+    left, right
+        Row numbers of the compared items.
+    outcome
+        +1 where left won, -1 where right won, 0 for a tie.
+    weight, count, judge
+        Optional: importance, how many equal comparisons a row stands for, who judged.
+    sides_known
+        False when the votes only said winner and loser, so left and right mean nothing.
+    covariance_items
+        Rows whose covariance ``method="split"`` takes; None means the items of no comparison.
+    """
+
+    items: Items
+    left: np.ndarray
+    right: np.ndarray
+    outcome: np.ndarray
+    weight: np.ndarray | None = None
+    count: np.ndarray | None = None
+    judge: np.ndarray | None = None
+    sides_known: bool = True
+    covariance_items: np.ndarray | None = None
+
+    @classmethod
+    def from_frames(
+        cls, items: Any, votes: Any, *, covariance_items: Any = None, self_pairs: str = "error", seed: int = 0
+    ) -> tuple["Comparisons", np.ndarray]:
+        """Read an item table and votes; return ``X, y`` for scikit-learn.
+
+        >>> X, y = Comparisons.from_frames([[0.0], [1.0], [3.0]], np.array([[1, 0], [2, 1]]))
+        >>> X.shape
+        (2, 1)
+        """
+        if self_pairs not in ("error", "keep"):
+            raise PairscoreError(f"self_pairs is {self_pairs!r}; use 'error' or 'keep'.")
+        table = read_items(items)
+        read: Votes = read_votes(votes, table, self_pairs, seed)
+        columns = {column.name: getattr(read, column.name) for column in fields(Votes)}
+        comparisons = cls(table, covariance_items=_item_rows(covariance_items, table), **columns)
+        return comparisons, comparisons.outcome
+
+    def __len__(self) -> int:
+        return len(self.outcome)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Comparisons by features, as scikit-learn sees it."""
+        return len(self), self.items.values.shape[1]
+
+    @property
+    def ndim(self) -> int:
+        return 2
+
+    def __repr__(self) -> str:
+        return f"Comparisons({plural(len(self), 'row')} of {plural(len(self.items), 'item')}, {plural(self.shape[1], 'feature')})"
+
+    def __getitem__(self, rows: Any) -> "Comparisons":
+        """The comparisons of some rows (slice, mask or row numbers), with the same item table."""
+        rows = slice(rows, rows + 1 or None) if isinstance(rows, int | np.integer) else rows
+        sliced = {name: column[rows] for name in ("left", "right", "outcome", "weight", "count", "judge") if (column := getattr(self, name)) is not None}
+        return replace(self, **sliced)
+
+    @property
+    def amount(self) -> np.ndarray:
+        """How much each row counts: weight times count."""
+        amount = np.ones(len(self))
+        for column in (self.weight, self.count):
+            if column is not None:
+                amount = amount * column
+        return amount
+
+    @property
+    def pair(self) -> np.ndarray:
+        """A number per unordered pair: ``GroupKFold`` with ``groups=X.pair`` keeps repeats together."""
+        low, high = np.minimum(self.left, self.right), np.maximum(self.left, self.right)
+        return low * len(self.items) + high
+
+    @cached_property
+    def compared(self) -> np.ndarray:
+        """Mask of the items that occur in some comparison."""
+        seen = np.zeros(len(self.items), dtype=bool)
+        seen[self.left] = seen[self.right] = True
+        return seen
+
+    def with_outcome(self, y: Any) -> "Comparisons":
+        """The same comparisons with other outcomes (scikit-learn hands y over apart from X)."""
+        y = np.asarray(y)
+        if y.shape != (len(self),):
+            raise PairscoreError(f"y has shape {y.shape} but there are {plural(len(self), 'comparison')}; give one outcome for each.")
+        bad = np.flatnonzero(~np.isin(y, (-1, 0, 1)))
+        if len(bad):
+            raise PairscoreError(
+                f"{plural(len(bad), 'outcome')} {'is' if len(bad) == 1 else 'are'} none of -1, 0, 1: {first_rows(bad, y[bad].tolist())}; "
+                "write 1 where left won, -1 where right won, 0 for a tie."
+            )
+        return replace(self, outcome=y.astype(np.int8))
+
+    def with_items(self, items: Items) -> "Comparisons":
+        """The same comparisons with other features of the same items."""
+        return replace(self, items=items)
+
+
+def _item_rows(which: Any, items: Items) -> np.ndarray | None:
+    """Row numbers from a mask, row numbers, or ids."""
+    if which is None:
+        return None
+    which = np.asarray(which)
+    if which.dtype == bool and which.shape == (len(items),):
+        return np.flatnonzero(which)
+    rows = np.array([items.row_of.get(name, -1) for name in which.ravel().tolist()], dtype=np.intp)
+    bad = np.flatnonzero(rows < 0)
+    if len(bad):
+        raise PairscoreError(
+            f"covariance_items names {plural(len(bad), 'item')} that the item table does not have: {first_rows(bad, which.ravel()[bad].tolist())}; give ids of items or a mask."
+        )
+    return rows

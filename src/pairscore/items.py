@@ -1,0 +1,143 @@
+"""The item table: who is compared, and the numeric features that describe them."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from pairscore.errors import PairscoreError, first_few, first_rows, plural
+
+ID_COLUMN = "id"
+
+
+@dataclass(frozen=True)
+class Items:
+    """Feature values (N x d, by reference where possible), with names for rows and columns.
+
+    ``ids`` is None when items are known by their row number. ``backend`` remembers the caller's
+    kind of table (None for a NumPy array), so that answers come back in the same kind.
+    """
+
+    values: np.ndarray
+    feature_names: tuple[str, ...]
+    ids: np.ndarray | None = None
+    backend: Any = field(default=None, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @cached_property
+    def row_of(self) -> dict[Any, int]:
+        """Row number by id."""
+        return {identifier: row for row, identifier in enumerate(self.names)}
+
+    @property
+    def names(self) -> list[Any]:
+        """What each row is called: its id, or its row number."""
+        return list(range(len(self))) if self.ids is None else self.ids.tolist()
+
+    def take(self, rows: np.ndarray) -> "Items":
+        """The items of some rows, in that order."""
+        ids = rows if self.ids is None else self.ids[rows]
+        return Items(self.values[rows], self.feature_names, np.asarray(ids), self.backend)
+
+
+def read_items(items: Any) -> Items:
+    """Check a table of items once, at the door.
+
+    Takes a two-dimensional array, or any dataframe that narwhals knows (pandas, polars, Arrow, ...)
+    with an ``id`` column or a pandas index; every other column is a feature and must be numeric.
+    """
+    if isinstance(items, Items):
+        return items
+    frame = as_frame(items)
+    table = _from_array(items) if frame is None else _from_frame(frame)
+    if len(table) == 0:
+        raise PairscoreError("the item table has no rows; give one row for each item.")
+    if not table.feature_names:
+        raise PairscoreError("the item table has no feature columns; add at least one numeric column beside the id.")
+    refuse_non_finite(table.values, table.feature_names)
+    return table
+
+
+def as_frame(table: Any) -> nw.DataFrame | None:
+    """``table`` as a narwhals frame, or None if it is no dataframe."""
+    frame = nw.from_native(table, pass_through=True, allow_series=False)
+    if isinstance(frame, nw.LazyFrame):
+        return frame.collect()
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _from_array(items: Any) -> Items:
+    try:
+        values = np.ascontiguousarray(items, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise PairscoreError(f"the items are neither a dataframe nor a numeric array ({error}); give one row per item.") from None
+    if np.ndim(items) != 2:
+        raise PairscoreError(f"the items are an array of {plural(np.ndim(items), 'dimension')}; give two: one row per item, one column per feature.")
+    return Items(values, tuple(f"x{column}" for column in range(values.shape[1])))
+
+
+def _from_frame(frame: nw.DataFrame) -> Items:
+    names = tuple(column for column in frame.columns if column != ID_COLUMN)
+    refuse_non_numeric(frame, names)
+    if ID_COLUMN in frame.columns:
+        ids = frame[ID_COLUMN].to_numpy()
+    else:
+        ids = _index_ids(frame.to_native())
+    if ids is not None:
+        refuse_bad_ids(ids)
+    values = np.ascontiguousarray(frame.select(names).to_numpy(), dtype=np.float64) if names else np.empty((len(frame), 0))
+    return Items(values, tuple(map(str, names)), ids, frame.implementation)
+
+
+def _index_ids(native: Any) -> np.ndarray | None:
+    """A pandas index that says something (anything but 0, 1, 2, ...) names the items."""
+    index = nw.maybe_get_index(nw.from_native(native, eager_only=True))
+    if index is None:
+        return None
+    ids = np.asarray(index)
+    return None if ids.dtype.kind in "iu" and np.array_equal(ids, np.arange(len(ids))) else ids
+
+
+def refuse_non_numeric(frame: nw.DataFrame, names: tuple[str, ...]) -> None:
+    """Text is never guessed into numbers."""
+    bad = [name for name in names if not (frame.schema[name].is_numeric() or frame.schema[name] == nw.Boolean)]
+    if bad:
+        shown = first_few(f"{name!r} ({frame.schema[name]}, e.g. {frame[name][0] if len(frame) else None!r})" for name in bad)
+        raise PairscoreError(
+            f"{plural(len(bad), 'column')} of the item table {'is' if len(bad) == 1 else 'are'} not numeric: {shown}; "
+            f"make them numbers (0/1 columns for categories), drop them, or call the identifier column {ID_COLUMN!r}."
+        )
+
+
+def refuse_bad_ids(ids: np.ndarray) -> None:
+    """Every item has exactly one row and a name."""
+    missing = np.flatnonzero([identifier is None or identifier != identifier for identifier in ids.tolist()])
+    if len(missing):
+        raise PairscoreError(f"the id is missing in {plural(len(missing), 'row')} of the item table ({first_few(f'row {r}' for r in missing)}); name every item.")
+    seen: set[Any] = set()
+    repeated = [row for row, identifier in enumerate(ids.tolist()) if identifier in seen or seen.add(identifier)]  # type: ignore[func-returns-value]
+    if repeated:
+        raise PairscoreError(
+            f"{plural(len(repeated), 'row')} of the item table {'repeats' if len(repeated) == 1 else 'repeat'} an id already seen: "
+            f"{first_rows(repeated, ids[repeated].tolist())}; keep one row per item."
+        )
+
+
+def refuse_non_finite(values: np.ndarray, names: tuple[str, ...]) -> None:
+    """Name the columns with NaN or infinite entries, and how many there are in each."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):  # one pass without a copy; only a bad table is looked at twice
+            return
+    counts = np.count_nonzero(~np.isfinite(values), axis=0)
+    bad = np.flatnonzero(counts)
+    if len(bad) == 0:
+        raise PairscoreError(f"the features are so large that their sum overflows (largest {np.abs(values).max():.3g}); rescale them.")
+    shown = first_few(f"{names[column]!r} ({counts[column]})" for column in bad)
+    raise PairscoreError(
+        f"{plural(int(counts.sum()), 'feature value')} {'is' if counts.sum() == 1 else 'are'} NaN or infinite, in {plural(len(bad), 'column')}: {shown}; "
+        "fill them in or drop these items or columns."
+    )

@@ -1,0 +1,134 @@
+"""Maximum likelihood on the item graph: differences of features are never formed.
+
+With scores s = X beta the log-likelihood is a sum over pairs of log f(s_low - s_high). Its gradient
+is X'(B'r), B the incidence matrix of the pairs, and its Hessian X' L_omega X, L_omega the Laplacian
+with the information of each pair as weight. Newton's equations are solved by conjugate gradients in
+coordinates in which the scatter of the items is the identity; there the Hessian is close to a
+multiple of the identity, and a few products with it are enough.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, cg
+
+from pairscore.basis import Basis
+from pairscore.links import Link
+from pairscore.pairs import Pairs
+
+FIRST_SEPARATION_CHECK = 8  # a likelihood with a maximum has been climbed by then
+
+
+@dataclass(frozen=True)
+class Maximum:
+    """Where the climb ended. ``separated``: some direction explains every comparison, there is no maximum."""
+
+    coef: np.ndarray
+    side_effect: float
+    n_iterations: int
+    converged: bool
+    separated: bool
+
+
+@dataclass(frozen=True)
+class Climb:
+    """Negative log-likelihood, with its ridge, as a function of whitened parameters (a, c).
+
+    beta = W a, and the side effect is c / sqrt(M), so that all parameters have similar curvature.
+    """
+
+    X: np.ndarray
+    pairs: Pairs
+    link: Link
+    basis: Basis
+    ridge: np.ndarray
+
+    @property
+    def has_side(self) -> bool:
+        return len(self.pairs.side) > 1
+
+    @property
+    def n_comparisons(self) -> float:
+        return float(self.pairs.number.sum())
+
+    def coef(self, params: np.ndarray) -> np.ndarray:
+        return self.basis.transform @ params[: self.basis.transform.shape[1]]
+
+    def side_effect(self, params: np.ndarray) -> float:
+        return float(params[-1]) / np.sqrt(self.n_comparisons) if self.has_side else 0.0
+
+    def predictor(self, params: np.ndarray) -> np.ndarray:
+        """Score difference of every pair, seen from each side."""
+        return predictor(self.X, self.pairs, self.coef(params), self.side_effect(params))
+
+    def pull_back(self, values: np.ndarray, params: np.ndarray) -> np.ndarray:
+        """Transpose of :meth:`predictor`, plus the ridge's share."""
+        on_coef = self.pairs.net(values.sum(axis=0)) @ self.X + self.ridge * self.coef(params)
+        whitened = self.basis.transform.T @ on_coef
+        if not self.has_side:
+            return whitened
+        return np.append(whitened, self.pairs.side @ values.sum(axis=1) / np.sqrt(self.n_comparisons))
+
+    def gradient(self, params: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gradient of the loss, and the information that each pair carries here."""
+        score, information = self.link.score(self.predictor(params), self.pairs.win, self.pairs.lose)
+        return self.pull_back(-score, params), information
+
+    def newton_step(self, gradient: np.ndarray, information: np.ndarray, precision: float) -> np.ndarray:
+        """Solve Hessian * step = gradient to a relative precision."""
+
+        def times(vector: np.ndarray) -> np.ndarray:
+            return self.pull_back(information * self.predictor(vector), vector)
+
+        size = len(gradient)
+        hessian = LinearOperator((size, size), matvec=times, dtype=float)
+        return cg(hessian, gradient, rtol=precision, maxiter=10 * size + 20)[0]
+
+    def separates(self, step: np.ndarray) -> bool:
+        """Whether moving along ``step`` for ever makes no comparison worse, and some better."""
+        gain = self.predictor(step)
+        slack = 1e-4 * np.abs(gain).max()
+        wins, losses = self.pairs.win > 0, self.pairs.lose > 0
+        return bool(slack > 0 and np.all(gain[wins] >= -slack) and np.all(gain[losses] <= slack))
+
+
+def predictor(X: np.ndarray, pairs: Pairs, coef: np.ndarray, side_effect: float) -> np.ndarray:
+    """Score difference of every pair (columns) seen from each side (rows)."""
+    return pairs.differences(X @ coef) + side_effect * pairs.side[:, None]
+
+
+def maximise(climb: Climb, start: np.ndarray, max_iter: int = 100, tol: float = 1e-13) -> Maximum:
+    """Climb the likelihood from coefficients ``start`` until the gap left is below ``tol`` per comparison."""
+    W = climb.basis.transform
+    params = np.linalg.lstsq(W, start, rcond=None)[0] if W.size else np.zeros(0)
+    params = np.append(params, 0.0) if climb.has_side else params
+    gradient, information = climb.gradient(params)
+    unseparated = not np.any(climb.ridge)
+    for iteration in range(1, max_iter + 1):
+        # half the squared Newton decrement is the gap to the maximum; the Hessian is about this multiple of I
+        gap = gradient @ gradient / max(information.mean() / max(climb.pairs.number.mean(), 1e-300), 1e-300)
+        if gap <= 2 * tol * climb.n_comparisons:
+            done = unseparated and len(params) > 0 and climb.separates(params)
+            return Maximum(climb.coef(params), climb.side_effect(params), iteration, True, bool(done))
+        step = climb.newton_step(gradient, information, precision=min(0.1, 1e-3 if iteration > 1 else 3e-2))
+        if unseparated and iteration >= FIRST_SEPARATION_CHECK and climb.separates(-step):
+            return Maximum(climb.coef(params), climb.side_effect(params), iteration, False, True)
+        params, gradient, information = _advance(climb, params, gradient, step)
+    return Maximum(climb.coef(params), climb.side_effect(params), max_iter, False, False)
+
+
+def _advance(climb: Climb, params: np.ndarray, gradient: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Go along the Newton step, back a little while the slope there says it went too far.
+
+    The loss is convex, so its slope along the step tells all; its value is never needed.
+    """
+    downhill = gradient @ step
+    length = 1.0
+    for _ in range(60):
+        moved = params - length * step
+        new_gradient, information = climb.gradient(moved)
+        uphill = -(new_gradient @ step)
+        if np.isfinite(uphill) and uphill <= 0.5 * downhill:
+            break
+        length *= downhill / (downhill + uphill) if np.isfinite(uphill) else 0.5
+    return moved, new_gradient, information

@@ -1,0 +1,137 @@
+"""Links: how a difference of scores becomes the probability that the left item wins.
+
+A link is a function f that rises from 0 to 1 with f(-x) = 1 - f(x) (eq. 2 of the paper).
+``logit`` is the Bradley-Terry model; ``probit`` is Thurstone's with f the standard normal
+distribution function (the paper prints (1 + erf(x))/2, which has variance 1/2; we do not use that).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, log_expit, log_ndtr, ndtr
+
+from pairscore.errors import PairscoreError
+
+Function = Callable[[np.ndarray], np.ndarray]
+
+
+class Link:
+    """A link given by its function ``f`` and derivative ``f'``.
+
+    Everything the likelihood needs follows from the ratio f'(x)/f(x): the derivative of the log
+    probability of a win. That of a loss is -f'(-x)/f(-x), because f(-x) = 1 - f(x).
+    """
+
+    def __init__(self, function: Function, derivative: Function, name: str = "custom"):
+        self.name, self._function, self._derivative = name, function, derivative
+
+    def __repr__(self) -> str:
+        return f"Link({self.name})"
+
+    def cdf(self, x: Any) -> np.ndarray:
+        """Probability that the left item wins at score difference ``x``."""
+        return np.asarray(self._function(np.asarray(x, dtype=float)), dtype=float)
+
+    def pdf(self, x: Any) -> np.ndarray:
+        """Derivative of :meth:`cdf`."""
+        return np.asarray(self._derivative(np.asarray(x, dtype=float)), dtype=float)
+
+    def log_cdf(self, x: Any) -> np.ndarray:
+        """Logarithm of :meth:`cdf`."""
+        return np.log(np.maximum(self.cdf(x), np.finfo(float).tiny))
+
+    def ratio(self, x: Any) -> np.ndarray:
+        """f'(x)/f(x)."""
+        return self.pdf(x) / np.maximum(self.cdf(x), np.finfo(float).tiny)
+
+    def curvature(self, x: Any) -> np.ndarray:
+        """Minus the second derivative of log f, here by central differences of the ratio."""
+        x = np.asarray(x, dtype=float)
+        step = 1e-5 * (1 + np.abs(x))
+        return (self.ratio(x - step) - self.ratio(x + step)) / (2 * step)
+
+    def loss(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> float:
+        """Negative log-likelihood of ``win`` wins and ``lose`` losses at differences ``x``."""
+        return -float(np.vdot(win, self.log_cdf(x)) + np.vdot(lose, self.log_cdf(-x)))
+
+    def score(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Derivative of the log-likelihood in ``x``, and its expected information n f'^2 / (f (1 - f))."""
+        up, down = self.ratio(x), self.ratio(-x)
+        return win * up - lose * down, (win + lose) * up * down
+
+    def observed_information(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> np.ndarray:
+        """Minus the second derivative of the log-likelihood in ``x``."""
+        return win * self.curvature(x) + lose * self.curvature(-x)
+
+
+class Logit(Link):
+    """f(x) = 1 / (1 + exp(-x)): Bradley-Terry."""
+
+    def __init__(self) -> None:
+        super().__init__(expit, lambda x: expit(x) * expit(-x), "logit")
+
+    def log_cdf(self, x: Any) -> np.ndarray:
+        return log_expit(x)
+
+    def ratio(self, x: Any) -> np.ndarray:
+        return expit(-np.asarray(x))
+
+    def curvature(self, x: Any) -> np.ndarray:
+        return self.pdf(x)
+
+    def loss(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> float:
+        # log(1 + e^x) - x for a win: one logarithm serves both outcomes
+        return float(np.vdot(win, -x) - np.vdot(win + lose, log_expit(-x)))
+
+    def score(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        probability, number = expit(x), win + lose
+        expected = number * probability
+        return win - expected, expected - expected * probability
+
+    def observed_information(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> np.ndarray:
+        return self.score(x, win, lose)[1]
+
+
+class Probit(Link):
+    """f(x) = Phi(x), the standard normal distribution function: Thurstone, case V."""
+
+    def __init__(self) -> None:
+        super().__init__(ndtr, lambda x: np.exp(-0.5 * x * x) / np.sqrt(2 * np.pi), "probit")
+
+    def log_cdf(self, x: Any) -> np.ndarray:
+        return log_ndtr(x)
+
+    def ratio(self, x: Any) -> np.ndarray:
+        x = np.asarray(x, dtype=float)
+        return np.exp(-0.5 * x * x - log_ndtr(x)) / np.sqrt(2 * np.pi)
+
+    def curvature(self, x: Any) -> np.ndarray:
+        ratio = self.ratio(x)
+        return ratio * (np.asarray(x) + ratio)
+
+
+LINKS: dict[str, type[Link]] = {"logit": Logit, "probit": Probit}
+
+
+def get_link(link: Any) -> Link:
+    """The link meant by ``"logit"``, ``"probit"``, a ``Link``, or a pair ``(f, f')`` of functions."""
+    if isinstance(link, Link):
+        return link
+    if isinstance(link, str) and link in LINKS:
+        return LINKS[link]()  # type: ignore[call-arg]
+    if isinstance(link, tuple) and len(link) == 2 and all(callable(part) for part in link):
+        return _checked(Link(*link))
+    raise PairscoreError(f"link is {link!r}; use 'logit', 'probit', or a pair (f, derivative of f) of functions of an array.")
+
+
+def _checked(link: Link) -> Link:
+    """A user's own link, after a look at whether it is one (eq. 2) and its derivative fits."""
+    x = np.linspace(-3, 3, 61)
+    f, step = link.cdf(x), 1e-5
+    slope = (link.cdf(x + step) - link.cdf(x - step)) / (2 * step)
+    if f.shape != x.shape or not np.allclose(f + f[::-1], 1, atol=1e-6) or np.any(np.diff(f) < 0) or not f[-1] > f[0]:
+        raise PairscoreError("the link function must rise from 0 to 1 with f(-x) = 1 - f(x) for every x; the one given does not.")
+    if not np.allclose(link.pdf(x), slope, rtol=1e-3, atol=1e-6):
+        raise PairscoreError("the second function of the link is not the derivative of the first; give (f, f') in this order.")
+    return link

@@ -1,0 +1,129 @@
+"""Sums that add: what comparisons and items leave behind, and never anything of size M x d.
+
+    tally      comparisons  ->  net wins w and exposures k, two numbers per item
+    moments    items        ->  total weight, mean, centred scatter
+    difference_scatter      ->  X'LX, the scatter of the observed differences
+
+Tallies of one item table add over files of comparisons; moments add over disjoint sets of items.
+Second moments are always centred: raw ones lose all digits once the mean is far from zero.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from pairscore.pairs import Pairs
+
+BLOCK = 512  # rows at a time: a block of a few hundred features stays in the processor's cache
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Net wins (wins minus losses) and exposures (comparisons) of each item, and the number of comparisons."""
+
+    net_wins: np.ndarray
+    exposures: np.ndarray
+    n_comparisons: float
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(self.net_wins + other.net_wins, self.exposures + other.exposures, self.n_comparisons + other.n_comparisons)
+
+    @classmethod
+    def zero(cls, n_items: int) -> "Tally":
+        return cls(np.zeros(n_items), np.zeros(n_items), 0.0)
+
+
+def tally(left: np.ndarray, right: np.ndarray, outcome: np.ndarray, amount: np.ndarray, n_items: int) -> Tally:
+    """Sum the comparisons per item; those of an item with itself count in their number only."""
+    signed = amount * outcome
+    exposed = amount * (left != right)
+    return Tally(
+        np.bincount(left, signed, n_items) - np.bincount(right, signed, n_items),
+        np.bincount(left, exposed, n_items) + np.bincount(right, exposed, n_items),
+        float(amount.sum()),
+    )
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Total weight, weighted mean, and scatter sum_i k_i (x_i - mean)(x_i - mean)' of a set of items."""
+
+    total: float
+    mean: np.ndarray
+    scatter: np.ndarray
+
+    def __add__(self, other: "Moments") -> "Moments":
+        total = self.total + other.total
+        if total == 0:
+            return self
+        gap, share = other.mean - self.mean, other.total / total
+        return Moments(total, self.mean + share * gap, self.scatter + other.scatter + self.total * share * np.outer(gap, gap))
+
+    @classmethod
+    def zero(cls, n_features: int) -> "Moments":
+        return cls(0.0, np.zeros(n_features), np.zeros((n_features, n_features)))
+
+    @property
+    def covariance(self) -> np.ndarray:
+        return self.scatter / self.total
+
+    @property
+    def sd(self) -> np.ndarray:
+        """Standard deviation of each feature; exactly zero where it is constant up to rounding."""
+        sd = np.sqrt(np.diag(self.covariance))
+        return np.where(sd > 1e-13 * np.abs(self.mean), sd, 0.0)
+
+
+def moments(X: np.ndarray, weight: np.ndarray | None = None) -> Moments:
+    """Weighted moments of the rows of ``X``, in one pass over the rows after one for the mean."""
+    weight = np.ones(len(X)) if weight is None else weight
+    total = float(weight.sum())
+    mean = weight @ X / total
+    root = np.sqrt(weight)[:, None]
+    scatter = np.zeros((X.shape[1],) * 2)
+    for rows, centred in centred_blocks(X, mean):
+        centred *= root[rows]
+        scatter += centred.T @ centred
+    return Moments(total, mean, scatter)
+
+
+def centred_blocks(X: np.ndarray, mean: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """Blocks of rows with the mean taken off, in one small buffer that is used again."""
+    buffer = np.empty((min(BLOCK, len(X)), X.shape[1]), dtype=X.dtype)
+    for first in range(0, len(X), BLOCK):
+        rows = slice(first, min(first + BLOCK, len(X)))
+        yield rows, np.subtract(X[rows], mean, out=buffer[: rows.stop - rows.start])
+
+
+def difference_scatter(X: np.ndarray, mean: np.ndarray, pairs: Pairs, weight: np.ndarray) -> np.ndarray:
+    """X' L X = sum over pairs of weight (x_low - x_high)(x_low - x_high)', L the graph's Laplacian."""
+    degree = pairs.sum_at_low(weight) + pairs.sum_at_high(weight)
+    return pair_scatter(X, mean, pairs, degree, -weight)
+
+
+def pair_scatter(X: np.ndarray, mean: np.ndarray, pairs: Pairs, own: np.ndarray, cross: np.ndarray) -> np.ndarray:
+    """sum_i own_i z_i z_i' + sum_p cross_p (z_low z_high' + z_high z_low'), with z = x - mean.
+
+    One multiplication per block of items: half of own_i z_i and all cross_p z_high are collected
+    for each item first, and the result is the sum of their product with z and its transpose.
+    """
+    half = np.zeros((X.shape[1],) * 2, dtype=X.dtype)
+    reach = pairs.sum_at_low(cross)
+    own = 0.5 * own
+    for rows, centred in centred_blocks(X, mean):
+        gathered = neighbour_sums(X, pairs.start, pairs.high, cross, rows)
+        gathered -= reach[rows, None] * mean
+        gathered += own[rows, None] * centred
+        half += centred.T @ gathered
+    return half + half.T
+
+
+def neighbour_sums(X: np.ndarray, start: np.ndarray, neighbour: np.ndarray, values: np.ndarray, rows: slice) -> np.ndarray:
+    """For each item of a block, the sum of its neighbours' features times ``values``."""
+    first, last = start[rows.start], start[rows.stop]
+    block = sparse.csr_array(
+        (values[first:last], neighbour[first:last], start[rows.start : rows.stop + 1] - first), shape=(rows.stop - rows.start, len(X))
+    )
+    return block @ X

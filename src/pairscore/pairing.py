@@ -1,0 +1,89 @@
+"""Do the pairs look random? Seeded, designed or matched pairs mislead methods that assume so."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import chi2
+
+from pairscore.basis import whitening_basis
+from pairscore.moments import Moments, pair_scatter
+from pairscore.pairs import Pairs
+
+SIGNIFICANCE = 1e-4  # a false alarm in one of ten thousand studies
+TOLERATED = 0.1  # a spread wrong by less than a tenth turns the score by little
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """How the observed differences compare with those of random pairs of the same items.
+
+    ``narrowest`` and ``widest``: variance of the differences over that of random pairs, in the
+    directions where it is smallest and largest (1 = random). ``p_value``: of the hypothesis that
+    partners were drawn independently. ``reference_narrowest``, ``reference_widest``,
+    ``reference_p_value``: the same for the items whose covariance the method takes against the
+    compared items, each as often as it was compared. ``busiest``: exposures of the busiest item
+    over the average.
+    """
+
+    narrowest: float
+    widest: float
+    p_value: float
+    reference_narrowest: float
+    reference_widest: float
+    reference_p_value: float
+    busiest: float
+
+    @property
+    def partners_random(self) -> bool:
+        return self.p_value > SIGNIFICANCE or max(1 - self.narrowest, self.widest - 1) < TOLERATED
+
+    @property
+    def reference_fits(self) -> bool:
+        return self.reference_p_value > SIGNIFICANCE or (self.reference_narrowest > 1 / 1.5 and self.reference_widest < 1.5)
+
+    @property
+    def looks_random(self) -> bool:
+        return self.partners_random and self.reference_fits
+
+    @property
+    def in_words(self) -> str:
+        if not self.partners_random:
+            alike = 1 - self.narrowest > self.widest - 1
+            kind, ratio = ("alike", self.narrowest) if alike else ("unlike each other", self.widest)
+            return f"The pairs do not look random: items that meet are {kind} (in one direction, differences have {ratio:.2f} times the variance of random pairs)."
+        if not self.reference_fits:
+            return (
+                "The compared items, each as often as it was compared, are not spread like the items behind the covariance "
+                f"(variance ratios from {self.reference_narrowest:.2f} to {self.reference_widest:.2f})."
+            )
+        return "The pairs look random."
+
+
+def check_pairing(X: np.ndarray, pairs: Pairs, compared: Moments, reference: Moments) -> Pairing:
+    """Compare the difference covariance with the item covariance, and both with the method's.
+
+    In whitened coordinates let S = sum_p n_p (z_low z_high' + z_high z_low')/2. If partners are
+    drawn independently, E S = 0 and |S|^2 / sum n_p^2 has mean d(d+1)/2 and is about chi-squared.
+    The variance of differences over that of random pairs has the eigenvalues of I - S/M.
+    """
+    number = pairs.number
+    exposures = pairs.sum_at_low(number) + pairs.sum_at_high(number)
+    whitener = np.sqrt(compared.total) * whitening_basis(compared.scatter, compared.sd).transform
+    freedom = whitener.shape[1] * (whitener.shape[1] + 1) / 2
+    m = float(number.sum())
+    cross = whitener.T @ pair_scatter(X, compared.mean, pairs, np.zeros(len(X)), number) @ whitener / (2 * m)
+    ratios = np.linalg.eigvalsh(np.eye(len(cross)) - cross)
+    other = whitener.T @ reference.covariance @ whitener
+    other_ratios = np.linalg.eigvalsh(other)
+    # two sample covariances of n and n' normal items: |C'/C - I|^2 / 2 has mean (1/n + 1/n') d(d+1)/2
+    noise = np.sum(exposures**2) / np.sum(exposures) ** 2 + 1 / reference.total
+    other_statistic = 0.5 * float(np.sum((other - np.eye(len(other))) ** 2)) / noise
+    return Pairing(
+        narrowest=float(ratios[0]),
+        widest=float(ratios[-1]),
+        p_value=float(chi2.sf(float(np.sum(cross**2)) * m**2 / float(np.sum(number**2)), freedom)),
+        reference_narrowest=float(other_ratios[0]),
+        reference_widest=float(other_ratios[-1]),
+        reference_p_value=float(chi2.sf(other_statistic, freedom)),
+        busiest=float(exposures.max() / exposures[exposures > 0].mean()),
+    )

@@ -1,0 +1,86 @@
+"""Comparisons summed per unordered pair: the graph on which the likelihood and the intervals live."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Unordered pairs (low, high), sorted by low: an upper triangular sparse matrix.
+
+    ``win`` and ``lose`` count how often *low* won and lost, a tie being half of each. They have one
+    row for each entry of ``side``: [0] when sides do not matter, else [+1, -1] for the comparisons
+    with *low* on the left and on the right. Repeated comparisons of a pair are one column, so
+    aggregated counts and expanded rows are the same object.
+    """
+
+    start: np.ndarray
+    high: np.ndarray
+    win: np.ndarray
+    lose: np.ndarray
+    side: np.ndarray
+
+    @property
+    def n_items(self) -> int:
+        return len(self.start) - 1
+
+    @cached_property
+    def low(self) -> np.ndarray:
+        return np.repeat(np.arange(self.n_items, dtype=self.high.dtype), np.diff(self.start))
+
+    @cached_property
+    def number(self) -> np.ndarray:
+        """How many comparisons each pair has had."""
+        return (self.win + self.lose).sum(axis=0)
+
+    def differences(self, scores: np.ndarray) -> np.ndarray:
+        """Score of low minus score of high, for every pair."""
+        return np.repeat(scores, np.diff(self.start)) - scores[self.high]
+
+    def sum_at_low(self, values: np.ndarray) -> np.ndarray:
+        """For every item, the sum over the pairs in which it is the low one."""
+        return self.matrix(values) @ np.ones(self.n_items)
+
+    def sum_at_high(self, values: np.ndarray) -> np.ndarray:
+        """For every item, the sum over the pairs in which it is the high one."""
+        return self.matrix(values).T @ np.ones(self.n_items)
+
+    def net(self, values: np.ndarray) -> np.ndarray:
+        """Transpose of :meth:`differences`: each value counts for low and against high."""
+        return self.sum_at_low(values) - self.sum_at_high(values)
+
+    @cached_property
+    def by_high(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The same pairs sorted by their high item: where each item's begin, their low items, their numbers."""
+        flipped = self.matrix(np.arange(len(self.high))).T.tocsr()
+        return flipped.indptr, flipped.indices, flipped.data
+
+    def matrix(self, values: np.ndarray) -> sparse.csr_array:
+        """The items-by-items matrix with ``values`` at (low, high)."""
+        return sparse.csr_array((values, self.high, self.start), shape=(self.n_items, self.n_items))
+
+
+def pair_up(left: np.ndarray, right: np.ndarray, outcome: np.ndarray, amount: np.ndarray, n_items: int, keep_sides: bool = False) -> Pairs:
+    """Sum comparisons per unordered pair. An item against itself tells nothing about scores and is left out."""
+    apart = left != right
+    if not apart.all():
+        left, right, outcome, amount = left[apart], right[apart], outcome[apart], amount[apart]
+    swapped = left > right
+    index = np.int32 if n_items < 2**31 else np.int64
+    low = np.where(swapped, right, left).astype(index)
+    high = np.where(swapped, left, right).astype(index)
+    low_won = 0.5 + 0.5 * np.where(swapped, -outcome, outcome)
+    # wins and losses ride as real and imaginary part through one sort-and-sum of the pairs
+    tally = amount * low_won + 1j * (amount * (1 - low_won))
+    masks = [~swapped, swapped] if keep_sides else [np.True_]
+    tables = [sparse.coo_array((tally * mask, (low, high)), shape=(n_items, n_items)).tocsr() for mask in masks]
+    return Pairs(
+        start=tables[0].indptr.astype(index),
+        high=tables[0].indices.astype(index),
+        win=np.array([table.data.real for table in tables]),
+        lose=np.array([table.data.imag for table in tables]),
+        side=np.array([1.0, -1.0]) if keep_sides else np.zeros(1),
+    )

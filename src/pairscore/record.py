@@ -1,0 +1,35 @@
+"""The record a model keeps of where it came from."""
+
+import hashlib
+import platform
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pairscore.comparisons import Comparisons
+
+SAMPLED_ITEMS = 1024
+
+
+def make_record(data: Comparisons) -> dict[str, Any]:
+    """Versions, a fingerprint of the data, and the command that was run."""
+    packages = ("pairscore", "numpy", "scipy", "scikit-learn")
+    return {
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
+        "fingerprint": fingerprint(data),
+        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv else "",
+    }
+
+
+def fingerprint(data: Comparisons) -> str:
+    """A hash of every comparison and of up to 1024 item rows evenly spaced in the table."""
+    digest = hashlib.blake2b(repr((data.items.values.shape, data.items.feature_names)).encode(), digest_size=16)
+    rows = np.linspace(0, len(data.items) - 1, min(len(data.items), SAMPLED_ITEMS)).astype(int)
+    digest.update(data.items.values[rows].tobytes())
+    columns = (data.left, data.right, data.outcome, data.weight, data.count)
+    for column in columns:
+        digest.update(b"-" if column is None else np.ascontiguousarray(column).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,340 @@
+"""RankRegression: the estimator that people and scikit-learn use."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from pairscore import model_file
+from pairscore.comparisons import Comparisons
+from pairscore.errors import PairscoreError, first_few, plural
+from pairscore.estimate import Estimate, Settings, estimate
+from pairscore.items import Items, as_frame, read_items
+from pairscore.links import Link, get_link
+from pairscore.ranking import Difference, as_callers_kind, interval_width, rank_intervals, score_errors
+from pairscore.record import make_record
+from pairscore.summary import Summary, agreement_and_noise
+
+METHODS = ("split", "pooled", "paired", "mle")
+SHRINKAGES = ("ledoit-wolf", "oas")
+
+
+class RankRegression(ClassifierMixin, BaseEstimator):
+    """Learn a score from pairwise comparisons and numeric features of the items.
+
+    The left item of a pair wins with probability f(beta'(x_left - x_right)); the score of an item is
+    beta'x, and a higher score is better.
+
+    Parameters
+    ----------
+    method : {"mle", "paired", "pooled", "split"}
+        ``mle`` is maximum likelihood. The others are closed forms: ``split`` is the paper's (eqs.
+        3-4), ``pooled`` the same without its split (both need pairs drawn at random), ``paired``
+        takes the covariance of the observed differences and any pairs.
+    link : {"logit", "probit"} or pair of functions (f, f')
+        How a score difference becomes a probability.
+    l2 : float
+        Ridge: multiplies half the squared coefficients of standardised features, against the sum of
+        log-losses.
+    shrinkage : None, float in [0, 1], "ledoit-wolf" or "oas"
+        Shrinks the correlations of a closed form's covariance towards zero.
+    side_effect : bool
+        Estimate an advantage of the left side (home, shown first, ...) on the link's scale.
+    inference : {"items", "model", None}
+        Intervals that allow for comparisons sharing an item, classical ones, or none.
+    max_iter, tol : int, float
+        When ``mle`` stops: at most so many Newton steps; log-likelihood gap per comparison.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients on the link's scale, in the user's units.
+    closed_form_coef_ : ndarray or None
+        The raw closed form, an estimate of c1 beta.
+    side_effect_ : float or None
+        Advantage of the left side.
+    covariance_, std_errors_ : ndarray or None
+        Of the coefficients. An error is NaN where the data do not determine the coefficient.
+    feature_names_in_, n_features_in_, classes_
+        As in scikit-learn; ``classes_`` is [-1, 1].
+
+    Examples
+    --------
+    >>> items = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]]
+    >>> votes = np.array([[1, 0], [2, 1], [1, 2], [3, 2], [4, 3], [3, 4], [5, 4], [5, 3], [2, 0], [4, 1]])
+    >>> model = RankRegression(inference="model").fit(items, votes)
+    >>> bool(model.coef_[0] > 0)
+    True
+    """
+
+    def __init__(
+        self,
+        method: str = "mle",
+        link: Any = "logit",
+        *,
+        l2: float = 0.0,
+        shrinkage: float | str | None = None,
+        side_effect: bool = False,
+        inference: str | None = "items",
+        max_iter: int = 100,
+        tol: float = 1e-13,
+    ):
+        self.method = method
+        self.link = link
+        self.l2 = l2
+        self.shrinkage = shrinkage
+        self.side_effect = side_effect
+        self.inference = inference
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    # -- fit ---------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, *, covariance_items: Any = None, self_pairs: str = "error") -> "RankRegression":
+        """Learn from items and votes, from ``Comparisons``, or from a plain matrix of differences.
+
+        ``fit(items, votes)``: a table of items and a table of votes (or an integer array, winner's
+        row number first). ``fit(X, y)``: X a :class:`Comparisons` and y its outcomes, or X a matrix
+        of feature differences, left minus right, and y in {-1, 0, 1} or of two classes.
+        """
+        settings = self._settings()
+        data, has_items = self._read(X, y, covariance_items, self_pairs)
+        if settings.side_effect and has_items and not data.sides_known:
+            raise PairscoreError("side_effect=True needs votes that say who was left and right; these only say winner and loser.")
+        result = estimate(data, settings, has_items)
+        self._keep(data, result, has_items)
+        for category, text in result.notes:
+            warnings.warn(text, category, stacklevel=2)
+        return self
+
+    def _settings(self) -> Settings:
+        choices = {"method": METHODS, "inference": ("items", "model", None)}
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise PairscoreError(f"{name} is {getattr(self, name)!r}; use one of {first_few(map(repr, allowed))}.")
+        if isinstance(self.l2, bool | str) or not np.isscalar(self.l2) or not 0 <= float(self.l2) < np.inf:
+            raise PairscoreError(f"l2 is {self.l2!r}; use a number that is not negative.")
+        shrinkage = self.shrinkage
+        number = isinstance(shrinkage, int | float | np.number) and not isinstance(shrinkage, bool) and 0 <= shrinkage <= 1
+        if not (shrinkage is None or number or (isinstance(shrinkage, str) and shrinkage in SHRINKAGES)):
+            raise PairscoreError(f"shrinkage is {shrinkage!r}; use None, a number from 0 to 1, 'ledoit-wolf' or 'oas'.")
+        if self.method == "mle" and shrinkage is not None:
+            raise PairscoreError("shrinkage acts on the covariance of a closed form, and method='mle' has none; use l2, or another method.")
+        amount = float(shrinkage) if number else shrinkage
+        return Settings(self.method, get_link(self.link), float(self.l2), amount, bool(self.side_effect), self.inference, self.max_iter, self.tol)
+
+    def _read(self, X: Any, y: Any, covariance_items: Any, self_pairs: str) -> tuple[Comparisons, bool]:
+        self.classes_ = np.array([-1, 1])
+        if isinstance(X, Comparisons):
+            return (X if y is None else X.with_outcome(y)), True
+        if y is None:
+            raise PairscoreError("fit requires y to be passed, but the target y is None: give votes beside the items, or Comparisons.")
+        shape = np.asarray(y).shape
+        if as_frame(y) is not None or (len(shape) == 2 and shape[1] != 1):
+            return Comparisons.from_frames(X, y, covariance_items=covariance_items, self_pairs=self_pairs)[0], True
+        return self._read_differences(X, y), False
+
+    def _read_differences(self, X: Any, y: Any) -> Comparisons:
+        """A matrix of differences is a set of items, each compared once with an item at the origin."""
+        X, y = validate_data(self, X, column_or_1d(y, warn=True), dtype=np.float64)
+        check_classification_targets(y)
+        labels = np.unique(y)
+        if y.dtype.kind in "iuf" and len(labels) == 3 and np.array_equal(labels, [-1, 0, 1]):
+            outcome = y.astype(np.int8)
+        elif len(labels) == 2:
+            self.classes_ = labels
+            outcome = np.where(y == labels[1], 1, -1).astype(np.int8)
+        elif len(labels) < 2:
+            raise PairscoreError(f"y has only one class ({labels[0]!r}); comparisons need outcomes of both kinds.")
+        else:
+            kind = type_of_target(y)
+            raise PairscoreError(f"Only binary classification is supported. The type of the target is {kind}: y has {len(labels)} values; use -1, 0 and 1.")
+        names = getattr(self, "feature_names_in_", [f"x{column}" for column in range(X.shape[1])])
+        items = Items(np.vstack([X, np.zeros(X.shape[1])]), tuple(names))
+        rows = np.arange(len(X))
+        return Comparisons(items, rows, np.full(len(X), len(X)), outcome)
+
+    def _keep(self, data: Comparisons, result: Estimate, has_items: bool) -> None:
+        d = len(result.coef)
+        self.n_features_in_ = d
+        if has_items:
+            self.feature_names_in_ = np.array(data.items.feature_names, dtype=object)
+        self.coef_, self.closed_form_coef_, self.side_effect_ = result.coef, result.closed_form_coef, result.side_effect
+        self.undetermined_ = result.undetermined
+        self.covariance_ = self.std_errors_ = self.side_effect_std_error_ = None
+        if result.covariance is not None:
+            self.covariance_ = result.covariance[:d, :d]
+            self.std_errors_ = np.where(result.undetermined, np.nan, np.sqrt(np.diag(self.covariance_)))
+            self.side_effect_std_error_ = float(np.sqrt(result.covariance[d, d])) if len(result.covariance) > d else None
+        self.feature_mean_, self.feature_sd_ = result.center.mean, result.center.sd
+        known = data.items.values[data.compared] if has_items and not data.compared.all() else data.items.values
+        self.feature_min_, self.feature_max_ = known.min(axis=0), known.max(axis=0)
+        self.n_items_ = int(np.count_nonzero(data.compared)) if has_items else None
+        self.n_comparisons_ = float(data.amount.sum())
+        self.inference_, self.guard_, self.pairing_, self.n_iter_ = result.inference, result.guard, result.pairing, result.n_iterations
+        self.notes_ = [text for _, text in result.notes]
+        self.agreement_, self.noise_, self.tie_share_ = agreement_and_noise(self._differences(data), data, get_link(self.link))
+        self.record_ = make_record(data)
+
+    # -- scores and probabilities ------------------------------------------------------------------
+
+    def _differences(self, data: Comparisons) -> np.ndarray:
+        scores = data.items.values @ self.coef_
+        return scores[data.left] - scores[data.right] + (self.side_effect_ or 0.0)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores of items; of ``Comparisons``, score differences (left minus right, with the side effect)."""
+        check_is_fitted(self)
+        if isinstance(X, Comparisons):
+            self._refuse_other_features(X.items)
+            return self._differences(X)
+        return self._plain(X) if self.n_items_ is None else self._items(X).values @ self.coef_
+
+    def _plain(self, X: Any) -> np.ndarray:
+        """A model fitted to differences takes differences."""
+        return validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_ + (self.side_effect_ or 0.0)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Which side wins: -1 for right, 1 for left."""
+        left = self.decision_function(X) > 0
+        return self.classes_[left.astype(int)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities that right wins and that left wins."""
+        left = self._link.cdf(self.decision_function(X))
+        return np.column_stack([1 - left, left])
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Share of comparisons predicted rightly; ties count neither way, a row counts as often as it says."""
+        if isinstance(X, Comparisons):
+            y = X.outcome if y is None else np.asarray(y)
+            amount = X.amount if sample_weight is None else X.amount * sample_weight
+            decided = (y != 0) & (amount > 0)
+            if not decided.any():
+                raise PairscoreError("every comparison is a tie, so there is nothing to score; give some with a winner.")
+            return float(np.average(self.predict(X)[decided] == y[decided], weights=amount[decided]))
+        return float(super().score(X, y, sample_weight))
+
+    @property
+    def _link(self) -> Link:
+        check_is_fitted(self)
+        return get_link(self.link)
+
+    # -- items ----------------------------------------------------------------------------------------
+
+    def _items(self, items: Any) -> Items:
+        table = read_items(items)
+        self._refuse_other_features(table)
+        return table
+
+    def _refuse_other_features(self, table: Items) -> None:
+        """Same number, names and order of features as in fit; arrays have no names to compare."""
+        if table.values.shape[1] != self.n_features_in_:
+            raise PairscoreError(f"the items have {plural(table.values.shape[1], 'feature')} but the model was fitted with {self.n_features_in_}; give the same features.")
+        fitted = tuple(getattr(self, "feature_names_in_", table.feature_names))
+        if table.backend is None or table.feature_names == fitted:
+            return
+        missing, unknown = [n for n in fitted if n not in table.feature_names], [n for n in table.feature_names if n not in fitted]
+        if not missing:
+            raise PairscoreError(f"the features come in another order than in fit; reorder the columns to {first_few(map(repr, fitted), 8)}.")
+        raise PairscoreError(
+            f"{plural(len(missing), 'feature')} of the fit {'is' if len(missing) == 1 else 'are'} missing ({first_few(map(repr, missing))}) and "
+            f"{len(unknown)} unknown ({first_few(map(repr, unknown))}); give the columns the model was fitted with."
+        )
+
+    def rank(self, items: Any, *, level: float = 0.95, simultaneous: bool = False) -> Any:
+        """Rank items, old or new, best first, as a table of the caller's kind.
+
+        Columns: id, score, low, high (an interval for the score relative to the average training
+        item), rank, rank_low, rank_high, outside (some feature lies beyond all training items).
+        Each interval holds for its own item; with ``simultaneous=True`` (Scheffe) they hold for all
+        items together, which is wider. Without inference the intervals are NaN and the rank intervals
+        span all ranks.
+        """
+        check_is_fitted(self)
+        table = self._items(items)
+        scores = table.values @ self.coef_
+        order = np.argsort(-scores, kind="stable")
+        sorted_items, scores = table.take(order), scores[order]
+        centred = sorted_items.values - self.feature_mean_
+        low_rank, high_rank, reach = np.ones(len(order), dtype=int), np.full(len(order), len(order)), np.full(len(order), np.nan)
+        if self.covariance_ is not None:
+            width = interval_width(level, self.n_features_in_, simultaneous)
+            low_rank, high_rank = rank_intervals(scores, centred, self.covariance_, width)
+            reach = width * score_errors(centred, self.covariance_)
+        outside = ((sorted_items.values < self.feature_min_) | (sorted_items.values > self.feature_max_)).any(axis=1)
+        columns = {"id": sorted_items.ids, "score": scores, "low": scores - reach, "high": scores + reach, "rank": np.arange(1, len(order) + 1)}
+        return as_callers_kind({**columns, "rank_low": low_rank, "rank_high": high_rank, "outside": outside}, table)
+
+    def difference(self, a: Any, b: Any, *, level: float = 0.95) -> Difference:
+        """Score of item ``a`` minus score of item ``b``, with its interval and the chance that ``a`` wins.
+
+        Each is one item: a table of one row, or its features in a row.
+        """
+        check_is_fitted(self)
+        gap = self._one_item(a) - self._one_item(b)
+        value = float(gap @ self.coef_)
+        error = np.nan if self.covariance_ is None else float(score_errors(gap[None], self.covariance_)[0])
+        reach = interval_width(level, 1, False) * error
+        ends = np.array([value, value - reach, value + reach])
+        return Difference(*ends, *(float(p) for p in self._link.cdf(ends)))
+
+    def _one_item(self, item: Any) -> np.ndarray:
+        table = self._items(np.atleast_2d(item) if as_frame(item) is None else item)
+        if len(table) != 1:
+            raise PairscoreError(f"difference compares two single items, but one of them has {len(table)} rows; give one row each.")
+        return table.values[0]
+
+    # -- tables --------------------------------------------------------------------------------------
+
+    @property
+    def z_values_(self) -> np.ndarray:
+        """Coefficients over their standard errors."""
+        return self.coef_ / self._errors()
+
+    @property
+    def p_values_(self) -> np.ndarray:
+        """Two-sided, of the hypothesis that the coefficient is zero."""
+        return 2 * norm.sf(np.abs(self.z_values_))
+
+    def confidence_intervals(self, level: float = 0.95) -> np.ndarray:
+        """One row per coefficient: low end, high end."""
+        reach = interval_width(level, 1, False) * self._errors()
+        return np.column_stack([self.coef_ - reach, self.coef_ + reach])
+
+    def _errors(self) -> np.ndarray:
+        check_is_fitted(self)
+        if self.std_errors_ is None:
+            raise PairscoreError("the model was fitted with inference=None; fit it with inference='items' to have intervals.")
+        return self.std_errors_
+
+    def summary(self) -> Summary:
+        """One table that everybody can read; ``print`` it, show it in a notebook, or take ``.to_frame()``."""
+        check_is_fitted(self)
+        return Summary(self)
+
+    # -- files ---------------------------------------------------------------------------------------
+
+    def save(self, path: Any) -> None:
+        """Write the model to an ``.npz`` file, without pickle."""
+        check_is_fitted(self)
+        model_file.save(self, path)
+
+    @staticmethod
+    def load(path: Any, link: Any = None) -> "RankRegression":
+        """Read a model that :meth:`save` wrote; a model with its own link needs the link again."""
+        return load(path, link)
+
+
+def load(path: Any, link: Any = None) -> RankRegression:
+    """Read a model that :meth:`RankRegression.save` wrote."""
+    return model_file.restore(RankRegression, path, link)

@@ -1,0 +1,125 @@
+"""The summary: what was fitted, how sure it is, and what it means, in one table for everybody."""
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pairscore.comparisons import Comparisons
+from pairscore.links import Link, get_link
+
+if TYPE_CHECKING:
+    from pairscore.regression import RankRegression
+
+INTERVALS = {"items": "item-robust", "model": "classical", None: "not computed"}
+
+
+def agreement_and_noise(difference: np.ndarray, data: Comparisons, link: Link) -> tuple[float, float, float]:
+    """Share of decided comparisons that the score orders rightly, estimated share of flipped ones, share of ties."""
+    amount, decided = data.amount, data.outcome != 0
+    total = amount[decided].sum()
+    agreement = float(amount[decided] @ (difference[decided] * data.outcome[decided] > 0) / total) if total > 0 else float("nan")
+    noise = float(amount @ link.cdf(-np.abs(difference)) / amount.sum())
+    return agreement, noise, float(1 - total / amount.sum())
+
+
+class Summary:
+    """A fitted model in words and numbers. ``str`` is text, ``to_frame`` a table, HTML in a notebook."""
+
+    def __init__(self, model: "RankRegression"):
+        self._model = model
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """The coefficient table as lists."""
+        m = self._model
+        d = m.n_features_in_
+        unknown = [float("nan")] * d
+        known = m.std_errors_ is not None
+        names = getattr(m, "feature_names_in_", [f"x{column}" for column in range(d)])
+        wins = 100 * get_link(m.link).cdf(m.coef_ * m.feature_sd_)
+        low, high = m.confidence_intervals().T if known else (unknown, unknown)
+        columns = {
+            "feature": list(names),
+            "coef": m.coef_,
+            "std_error": m.std_errors_ if known else unknown,
+            "z": m.z_values_ if known else unknown,
+            "p": m.p_values_ if known else unknown,
+            "low": low,
+            "high": high,
+            "wins_of_100": wins,
+        }
+        return {name: [value if isinstance(value, str) else float(value) for value in values] for name, values in columns.items()}
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """The coefficient table as a dataframe of some kind: pandas, polars or pyarrow."""
+        import narwhals.stable.v2 as nw
+
+        return nw.from_dict(self.to_columns(), backend=backend).to_native()
+
+    def facts(self) -> list[tuple[str, str]]:
+        """What stands above the table."""
+        m = self._model
+        side = "not estimated"
+        if m.side_effect_ is not None:
+            side = f"{m.side_effect_:+.4g} for left" + ("" if m.side_effect_std_error_ is None else f" (standard error {m.side_effect_std_error_:.2g})")
+        facts = [
+            ("items compared", "differences only" if m.n_items_ is None else f"{m.n_items_:,}"),
+            ("comparisons", f"{m.n_comparisons_:,.10g}" + (f" ({m.tie_share_:.1%} ties)" if m.tie_share_ > 0 else "")),
+            ("method, link", f"{m.method}, {get_link(m.link).name}" + (f", ridge l2 = {m.l2:g}" if m.l2 else "")),
+            ("side effect", side),
+            ("agreement", f"{m.agreement_:.1%} of decided comparisons go the way of the score"),
+            ("estimated noise", f"{m.noise_:.1%} of comparisons go against the true order (p_e)"),
+            ("intervals", f"95 %, {INTERVALS[m.inference_]}"),
+        ]
+        if m.pairing_ is not None:
+            facts.append(("pairs", m.pairing_.in_words))
+        return facts
+
+    def meaning(self) -> str:
+        """The surest coefficient (or, without intervals, the strongest) as a sentence."""
+        columns = self.to_columns()
+        wins = np.array(columns["wins_of_100"])
+        sureness = np.abs(np.array(columns["z"]))
+        best = int(np.nanargmax(sureness)) if np.isfinite(sureness).any() else int(np.argmax(np.abs(wins - 50)))
+        more, share = ("more", wins[best]) if wins[best] >= 50 else ("less", 100 - wins[best])
+        return f"For example, one standard deviation {more} of {columns['feature'][best]} beats its twin, alike in all else, in {share:.0f} of 100 comparisons."
+
+    def __str__(self) -> str:
+        columns = self.to_columns()
+        wide = max(len("feature"), *(len(name) for name in columns["feature"]))
+        lines = ["Rank regression", ""]
+        lines += [f"  {label:<16} {text}" for label, text in self.facts()]
+        lines += ["", f"  {'feature':<{wide}}  {'coef':>11} {'std.error':>10} {'z':>8} {'p':>8}   {'95 % interval':^24} {'wins of 100':>12}"]
+        for row in zip(*columns.values(), strict=True):
+            name, coef, error, z, p, low, high, wins = row
+            interval = "unknown" if np.isnan(low) else f"[{low: .4g}, {high: .4g}]"
+            numbers = " ".join(
+                [_cell(coef, ".4g", 11), _cell(error, ".3g", 10), _cell(z, ".2f", 8), "<0.0001".rjust(8) if p < 1e-4 else _cell(p, ".4f", 8)]
+            )
+            lines.append(f"  {name:<{wide}}  {numbers}   {interval:^24} {wins:>12.1f}")
+        lines += ["", f"  {self.meaning()}"]
+        lines += [f"  Warning: {note}" for note in self._model.notes_]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        columns = self.to_columns()
+        facts = "".join(f"<tr><th style='text-align:left'>{escape(label)}</th><td style='text-align:left'>{escape(text)}</td></tr>" for label, text in self.facts())
+        head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(value) if isinstance(value, str) else _html_number(value)}</td>" for value in row) + "</tr>"
+            for row in zip(*columns.values(), strict=True)
+        )
+        notes = "".join(f"<p><b>Warning:</b> {escape(note)}</p>" for note in self._model.notes_)
+        return (
+            f"<h4>Rank regression</h4><table>{facts}</table><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p>{escape(self.meaning())}</p>{notes}"
+        )
+
+
+def _cell(value: float, style: str, width: int) -> str:
+    return ("unknown" if np.isnan(value) else format(value, style)).rjust(width)
+
+
+def _html_number(value: float) -> str:
+    return "unknown" if np.isnan(value) else f"{value:.4g}"

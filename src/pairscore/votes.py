@@ -1,0 +1,156 @@
+"""Votes as people keep them, turned into left, right, outcome.
+
+Three layouts of columns are known, and an integer array with the winner's row number first:
+
+    left, right, winner          winner is left, right, tie, or the winner's own id
+    model_a, model_b, winner     winner is model_a, model_b, tie, or the winner's own id
+    winner, loser                no sides: a seeded coin says who is written on the left
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from pairscore.errors import PairscoreError, first_few, first_rows, plural
+from pairscore.items import Items, as_frame
+
+LAYOUTS = (("left", "right"), ("model_a", "model_b"))
+TIE_WORDS = ("tie", "tie (bothbad)")
+
+
+@dataclass(frozen=True)
+class Votes:
+    """One row per comparison: row numbers of the two items and the outcome from the left's view."""
+
+    left: np.ndarray
+    right: np.ndarray
+    outcome: np.ndarray
+    weight: np.ndarray | None = None
+    count: np.ndarray | None = None
+    judge: np.ndarray | None = None
+    sides_known: bool = True
+
+
+def read_votes(votes: Any, items: Items, self_pairs: str = "error", seed: int = 0) -> Votes:
+    """Check votes once, at the door, against the items they speak of."""
+    frame = as_frame(votes)
+    read = _from_array(votes, items, seed) if frame is None else _from_frame(frame, items, seed)
+    if len(read.outcome) == 0:
+        raise PairscoreError("there are no comparisons; give at least one row of votes.")
+    same = np.flatnonzero(read.left == read.right)
+    if len(same) and self_pairs != "keep":
+        shown = first_rows(same, [items.names[row] for row in read.left[same]])
+        raise PairscoreError(f"{plural(len(same), 'comparison')} of an item with itself: {shown}; remove them, or pass self_pairs='keep'.")
+    return read
+
+
+def _from_array(votes: Any, items: Items, seed: int) -> Votes:
+    pairs = np.asarray(votes)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+        raise PairscoreError(
+            f"the votes are an array of shape {pairs.shape} and type {pairs.dtype}; give an integer array of two columns, the winner's row "
+            "number first, or a dataframe with columns left, right, winner or winner, loser."
+        )
+    if len(pairs) and not 0 <= pairs.min() <= pairs.max() < len(items):
+        bad = np.flatnonzero(((pairs < 0) | (pairs >= len(items))).any(axis=1))
+        raise PairscoreError(
+            f"{plural(len(bad), 'comparison')} point outside the {len(items)} items: {first_rows(bad, pairs[bad].tolist())}; "
+            f"row numbers go from 0 to {len(items) - 1}."
+        )
+    return _oriented(pairs[:, 0].astype(np.intp), pairs[:, 1].astype(np.intp), seed)
+
+
+def _oriented(winner: np.ndarray, loser: np.ndarray, seed: int, **columns: Any) -> Votes:
+    """Write each winner left or right by a seeded coin: otherwise every outcome would be the same."""
+    heads = np.random.default_rng(seed).integers(0, 2, len(winner), dtype=np.int8).astype(bool)
+    return Votes(
+        np.where(heads, winner, loser), np.where(heads, loser, winner), np.where(heads, 1, -1).astype(np.int8), sides_known=False, **columns
+    )
+
+
+def _from_frame(frame: nw.DataFrame, items: Items, seed: int) -> Votes:
+    names = set(frame.columns)
+    extra = {
+        "weight": _amounts(frame, "weight"),
+        "count": _amounts(frame, "count"),
+        "judge": frame["judge"].to_numpy() if "judge" in names else None,
+    }
+    for left, right in LAYOUTS:
+        if {left, right} <= names:
+            if "winner" not in names:
+                break
+            rows = _rows(frame, left, items), _rows(frame, right, items)
+            return Votes(*rows, _outcome(frame["winner"].to_numpy(), *rows, (left, right), items), **extra)
+    if {"winner", "loser"} <= names:
+        return _oriented(_rows(frame, "winner", items), _rows(frame, "loser", items), seed, **extra)
+    raise PairscoreError(
+        f"the votes have columns {first_few(map(repr, frame.columns), 8)}; they need left, right, winner; or model_a, model_b, winner; or winner, loser."
+    )
+
+
+def _amounts(frame: nw.DataFrame, name: str) -> np.ndarray | None:
+    """A column of weights or counts: finite and not negative."""
+    if name not in frame.columns:
+        return None
+    if not frame.schema[name].is_numeric():
+        raise PairscoreError(f"the column {name!r} of the votes is not numeric ({frame.schema[name]}); make it numbers or drop it.")
+    return checked_amounts(frame[name].to_numpy(), name)
+
+
+def checked_amounts(values: Any, name: str) -> np.ndarray:
+    """Finite, non-negative numbers, at least one of them positive; counts are whole."""
+    values = np.asarray(values, dtype=float)
+    fault = ~np.isfinite(values) | (values < 0)
+    what = "negative or not finite"
+    if name == "count" and not fault.any():
+        fault, what = values != np.floor(values), "no whole number"
+    bad = np.flatnonzero(fault)
+    if len(bad):
+        raise PairscoreError(f"the {name} is {what} in {plural(len(bad), 'row')}: {first_rows(bad, values[bad].tolist())}; correct or remove them.")
+    if len(values) and not values.any():
+        raise PairscoreError(f"every {name} is zero, so no comparison counts; give at least one positive {name}.")
+    return values
+
+
+def _rows(frame: nw.DataFrame, column: str, items: Items) -> np.ndarray:
+    """Row numbers of the items that a column names."""
+    names = frame[column].to_numpy()
+    if items.ids is not None and items.ids.dtype.kind in "iu" and names.dtype.kind in "iu":
+        order = np.argsort(items.ids)
+        place = order[np.minimum(np.searchsorted(items.ids, names, sorter=order), len(items) - 1)]
+        rows = np.where(items.ids[place] == names, place, -1)
+    else:
+        rows = np.fromiter((items.row_of.get(name, -1) for name in names.tolist()), dtype=np.intp, count=len(names))
+    bad = np.flatnonzero(rows < 0)
+    if len(bad):
+        known = "row numbers, because the item table has no 'id' column" if items.ids is None else f"such as {first_few(map(repr, items.names), 3)}"
+        raise PairscoreError(
+            f"{plural(len(bad), 'comparison')} in column {column!r} {'names' if len(bad) == 1 else 'name'} an unknown item: "
+            f"{first_rows(bad, names[bad].tolist())}; the item table has {plural(len(items), 'item')} ({known}): add the missing items or correct the ids."
+        )
+    return rows
+
+
+def _outcome(winner: np.ndarray, left: np.ndarray, right: np.ndarray, sides: tuple[str, str], items: Items) -> np.ndarray:
+    """+1 where the left item won, -1 where the right one did, 0 for a tie."""
+    words = {sides[0]: 1, sides[1]: -1, "left": 1, "right": -1, **dict.fromkeys(TIE_WORDS, 0)}
+    clash = sorted(set(words) & set(map(str, items.row_of)))
+    if clash:
+        raise PairscoreError(
+            f"{plural(len(clash), 'item')} {'is' if len(clash) == 1 else 'are'} called {first_few(map(repr, clash))}, which also names a side or a tie in column 'winner'; rename them."
+        )
+    names = winner.tolist()
+    outcome = np.fromiter((words.get(name, 2) for name in names), dtype=np.int8, count=len(names))
+    open_rows = np.flatnonzero(outcome == 2)
+    won = np.fromiter((items.row_of.get(names[row], -1) for row in open_rows), dtype=np.intp, count=len(open_rows))
+    outcome[open_rows[won == right[open_rows]]] = -1
+    outcome[open_rows[won == left[open_rows]]] = 1
+    bad = np.flatnonzero(outcome == 2)
+    if len(bad):
+        raise PairscoreError(
+            f"the winner is neither side in {plural(len(bad), 'comparison')}: {first_rows(bad, winner[bad].tolist())}; "
+            f"write {sides[0]!r}, {sides[1]!r}, 'tie' or the winner's own id."
+        )
+    return outcome
