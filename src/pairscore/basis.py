@@ -29,7 +29,7 @@ class Basis:
 
 def whitening_basis(scatter: np.ndarray, sd: np.ndarray) -> Basis:
     """Whiten ``scatter``; features with ``sd`` zero are left out as constant."""
-    spread = np.sqrt(np.diag(scatter))
+    spread = np.sqrt(np.maximum(np.diag(scatter), 0.0))
     live = (sd > 0) & (spread > 0)
     spread = np.where(live, spread, 1.0)
     correlation = scatter / np.outer(spread, spread)

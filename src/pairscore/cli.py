@@ -10,7 +10,7 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--seed", default=1, show_default=True, help="Seed of the simulated grader.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the simulated grader.")
 def demo(seed: int) -> None:
     """Learn a severity score for 442 real patients from comparisons alone.
 

@@ -42,9 +42,7 @@ class Comparisons:
     covariance_items: np.ndarray | None = None
 
     @classmethod
-    def from_frames(
-        cls, items: Any, votes: Any, *, covariance_items: Any = None, self_pairs: str = "error", seed: int = 0
-    ) -> tuple["Comparisons", np.ndarray]:
+    def from_frames(cls, items: Any, votes: Any, *, covariance_items: Any = None, self_pairs: str = "error", seed: int = 0) -> tuple["Comparisons", np.ndarray]:
         """Read an item table and votes; return ``X, y`` for scikit-learn.
 
         >>> X, y = Comparisons.from_frames([[0.0], [1.0], [3.0]], np.array([[1, 0], [2, 1]]))
@@ -69,14 +67,16 @@ class Comparisons:
 
     @property
     def ndim(self) -> int:
+        """Two, as scikit-learn wants to know."""
         return 2
 
     def __repr__(self) -> str:
         return f"Comparisons({plural(len(self), 'row')} of {plural(len(self.items), 'item')}, {plural(self.shape[1], 'feature')})"
 
     def __getitem__(self, rows: Any) -> "Comparisons":
-        """The comparisons of some rows (slice, mask or row numbers), with the same item table."""
-        rows = slice(rows, rows + 1 or None) if isinstance(rows, int | np.integer) else rows
+        """The comparisons of some rows (slice, mask, row numbers or one of them), with the same item table."""
+        if isinstance(rows, int | np.integer):
+            rows = [range(len(self))[rows]]  # IndexError beyond the last row, which also ends a loop over the rows
         sliced = {name: column[rows] for name in ("left", "right", "outcome", "weight", "count", "judge") if (column := getattr(self, name)) is not None}
         return replace(self, **sliced)
 
@@ -107,7 +107,7 @@ class Comparisons:
         y = np.asarray(y)
         if y.shape != (len(self),):
             raise PairscoreError(f"y has shape {y.shape} but there are {plural(len(self), 'comparison')}; give one outcome for each.")
-        bad = np.flatnonzero(~np.isin(y, (-1, 0, 1)))
+        bad = np.flatnonzero(~np.isin(y, (-1, 0, 1)) | (y.dtype == bool))  # False would become a tie
         if len(bad):
             raise PairscoreError(
                 f"{plural(len(bad), 'outcome')} {'is' if len(bad) == 1 else 'are'} none of -1, 0, 1: {first_rows(bad, y[bad].tolist())}; "
@@ -125,12 +125,21 @@ def _item_rows(which: Any, items: Items) -> np.ndarray | None:
     if which is None:
         return None
     which = np.asarray(which)
-    if which.dtype == bool and which.shape == (len(items),):
+    if which.dtype == bool:
+        if which.shape != (len(items),):
+            raise PairscoreError(
+                f"covariance_items is a mask of shape {which.shape} for {plural(len(items), 'item')}; give one entry for each, or ids of items."
+            )
         return np.flatnonzero(which)
-    rows = np.array([items.row_of.get(name, -1) for name in which.ravel().tolist()], dtype=np.intp)
+    which = which.ravel()
+    rows = items.rows_called(which)
     bad = np.flatnonzero(rows < 0)
     if len(bad):
         raise PairscoreError(
-            f"covariance_items names {plural(len(bad), 'item')} that the item table does not have: {first_rows(bad, which.ravel()[bad].tolist())}; give ids of items or a mask."
+            f"covariance_items names {plural(len(bad), 'item')} that the item table does not have: "
+            f"{first_rows(bad, which[bad].tolist())}; give ids of items or a mask."
         )
+    again = np.setdiff1d(np.arange(len(rows)), np.unique(rows, return_index=True)[1])
+    if len(again):
+        raise PairscoreError(f"covariance_items repeats {plural(len(again), 'item')}: {first_rows(again, which[again].tolist())}; name every item once.")
     return rows

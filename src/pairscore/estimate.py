@@ -22,7 +22,7 @@ from pairscore.errors import (
 )
 from pairscore.likelihood import Climb, Maximum, maximise, predictor
 from pairscore.links import Link
-from pairscore.moments import Moments, Tally, difference_scatter, moments, tally
+from pairscore.moments import Moments, Tally, difference_scatter, moments, net, tally
 from pairscore.pairing import Pairing, check_pairing
 from pairscore.pairs import Pairs, pair_up
 from pairscore.scale import SEPARATION_L2, fit_scale, overfit_guard, separated_along, starting_factor
@@ -42,7 +42,7 @@ class Settings:
     side_effect: bool = False
     inference: str | None = "items"
     max_iter: int = 100
-    tol: float = 1e-13
+    tol: float = 1e-16
 
 
 @dataclass(frozen=True)
@@ -101,12 +101,17 @@ class Study:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a fit found. ``covariance`` is that of the coefficients, then of the side effect if there is one."""
+    """What a fit found.
+
+    ``covariance`` is that of the coefficients, then of the side effect if there is one. ``difference``
+    is the score difference of every comparison, side effect included.
+    """
 
     coef: np.ndarray
     side_effect: float | None
     undetermined: np.ndarray
     center: Moments
+    difference: np.ndarray
     closed_form_coef: np.ndarray | None = None
     covariance: np.ndarray | None = None
     guard: float = 1.0
@@ -203,7 +208,17 @@ def fit_closed_form(study: Study, settings: Settings) -> Estimate:
     scores = study.X @ b
     along = scores[study.data.left] - scores[study.data.right]
     scale, notes = link_scale(study, settings, along, b, center, basis, scatter)
-    result = Estimate(scale.factor * b, scale.side_effect if settings.side_effect else None, basis.undetermined, center, b, guard=scale.guard, n_iterations=scale.n_iterations, notes=notes)
+    result = Estimate(
+        coef=scale.factor * b,
+        side_effect=scale.side_effect if settings.side_effect else None,
+        undetermined=basis.undetermined,
+        center=center,
+        difference=scale.factor * along + scale.side_effect,
+        closed_form_coef=b,
+        guard=scale.guard,
+        n_iterations=scale.n_iterations,
+        notes=notes,
+    )
     if settings.inference is None:
         return result
     form = inf.ScaledClosedForm(
@@ -225,9 +240,11 @@ def link_scale(study: Study, settings: Settings, along: np.ndarray, b: np.ndarra
     scale = fit_scale(along, win, lose, settings.link, start, settings.side_effect, ridge)
     explained, spread = float(np.vdot(amount * data.outcome, along)), float(np.vdot(amount * along, along))
     residual = amount * (data.outcome - explained / spread * along) if spread > 0 else amount * data.outcome
-    net = np.bincount(data.left, residual, len(study.X)) - np.bincount(data.right, residual, len(study.X))
     freedom = basis.transform.shape[1] if settings.l2 == 0 else float(np.vdot(basis.transform, scatter @ basis.transform))
-    guard = overfit_guard(net, study.tally.exposures, freedom, explained)
+    if settings.method != "split":
+        # residuals and scatter are both fitted to the compared items, which hides part of the chance
+        freedom *= (study.n_items / max(study.n_items - freedom - 1, study.n_items / 2)) ** 2
+    guard = overfit_guard(net(data.left, data.right, residual, len(study.X)), study.tally.exposures, freedom, explained)
     return replace(scale, factor=scale.factor * guard, guard=guard), notes
 
 
@@ -298,8 +315,17 @@ def likelihood_estimate(study: Study, settings: Settings, climb: Climb, top: Max
         robust = inf.item_meat(X, center.mean, pairs, inf.likelihood_contributions(score, pairs), study.whitener) if settings.inference == "items" else None
         model = inf.combine(basis.inverse, expected, None)
         covariance = model if robust is None else inf.combine(bread.inverse, expected, robust)
-    side = top.side_effect if settings.side_effect else None
-    return Estimate(coef, side, basis.undetermined[:d], center, covariance=covariance, n_iterations=top.n_iterations, notes=notes)
+    scores = X @ coef
+    return Estimate(
+        coef=coef,
+        side_effect=top.side_effect if settings.side_effect else None,
+        undetermined=basis.undetermined[:d],
+        center=center,
+        difference=scores[study.data.left] - scores[study.data.right] + top.side_effect,
+        covariance=covariance,
+        n_iterations=top.n_iterations,
+        notes=notes,
+    )
 
 
 def _bread(observed: np.ndarray, sd: np.ndarray, fallback: Basis) -> Basis:

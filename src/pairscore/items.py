@@ -1,18 +1,20 @@
 """The item table: who is compared, and the numeric features that describe them."""
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 
 from pairscore.errors import PairscoreError, first_few, first_rows, plural
 
 ID_COLUMN = "id"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Items:
     """Feature values (N x d, by reference where possible), with names for rows and columns.
 
@@ -23,7 +25,7 @@ class Items:
     values: np.ndarray
     feature_names: tuple[str, ...]
     ids: np.ndarray | None = None
-    backend: Any = field(default=None, compare=False)
+    backend: Any = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -37,6 +39,16 @@ class Items:
     def names(self) -> list[Any]:
         """What each row is called: its id, or its row number."""
         return list(range(len(self))) if self.ids is None else self.ids.tolist()
+
+    def rows_called(self, names: np.ndarray) -> np.ndarray:
+        """Row numbers by name, -1 where no item is called so; True is not the name of item 1."""
+        if names.dtype == bool:
+            return np.full(len(names), -1)
+        if self.ids is not None and self.ids.dtype.kind in "iu" and names.dtype.kind in "iu":
+            order = np.argsort(self.ids)
+            place = order[np.minimum(np.searchsorted(self.ids, names, sorter=order), len(self) - 1)]
+            return np.where(self.ids[place] == names, place, -1)
+        return np.fromiter((self.row_of.get(name, -1) for name in names.tolist()), dtype=np.intp, count=len(names))
 
     def take(self, rows: np.ndarray) -> "Items":
         """The items of some rows, in that order."""
@@ -64,7 +76,11 @@ def read_items(items: Any) -> Items:
 
 def as_frame(table: Any) -> nw.DataFrame | None:
     """``table`` as a narwhals frame, or None if it is no dataframe."""
-    frame = nw.from_native(table, pass_through=True, allow_series=False)
+    try:
+        frame = nw.from_native(table, pass_through=True, allow_series=False)
+    except DuplicateError as error:
+        repeated = re.findall("(?m)^- (.*)$", str(error))
+        raise PairscoreError(f"a table has columns of the same name: {first_few(repeated)}; give every column its own name.") from None
     if isinstance(frame, nw.LazyFrame):
         return frame.collect()
     return frame if isinstance(frame, nw.DataFrame) else None
@@ -72,24 +88,26 @@ def as_frame(table: Any) -> nw.DataFrame | None:
 
 def _from_array(items: Any) -> Items:
     try:
-        values = np.ascontiguousarray(items, dtype=np.float64)
+        table = np.asarray(items)
+        if table.dtype.kind not in "biufO" or (table.dtype == object and any(isinstance(value, str) for value in table.flat)):
+            raise TypeError(f"its type is {table.dtype}")  # NumPy would turn text and dates into numbers
+        values = np.ascontiguousarray(table, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise PairscoreError(f"the items are neither a dataframe nor a numeric array ({error}); give one row per item.") from None
-    if np.ndim(items) != 2:
-        raise PairscoreError(f"the items are an array of {plural(np.ndim(items), 'dimension')}; give two: one row per item, one column per feature.")
+        raise PairscoreError(f"the items are neither a dataframe nor a numeric array ({error}); give one row of numbers per item.") from None
+    if table.ndim != 2:
+        raise PairscoreError(f"the items are an array of {plural(table.ndim, 'dimension')}; give two: one row per item, one column per feature.")
     return Items(values, tuple(f"x{column}" for column in range(values.shape[1])))
 
 
 def _from_frame(frame: nw.DataFrame) -> Items:
     names = tuple(column for column in frame.columns if column != ID_COLUMN)
     refuse_non_numeric(frame, names)
-    if ID_COLUMN in frame.columns:
-        ids = frame[ID_COLUMN].to_numpy()
-    else:
-        ids = _index_ids(frame.to_native())
+    ids = frame[ID_COLUMN].to_numpy() if ID_COLUMN in frame.columns else _index_ids(frame.to_native())
     if ids is not None:
         refuse_bad_ids(ids)
-    values = np.ascontiguousarray(frame.select(names).to_numpy(), dtype=np.float64) if names else np.empty((len(frame), 0))
+    # pandas has a missing boolean that is no number until it is cast
+    columns = [nw.col(name).cast(nw.Float64) if frame.schema[name] == nw.Boolean else nw.col(name) for name in names]
+    values = np.ascontiguousarray(frame.select(columns).to_numpy(), dtype=np.float64) if names else np.empty((len(frame), 0))
     return Items(values, tuple(map(str, names)), ids, frame.implementation)
 
 
@@ -106,7 +124,7 @@ def refuse_non_numeric(frame: nw.DataFrame, names: tuple[str, ...]) -> None:
     """Text is never guessed into numbers."""
     bad = [name for name in names if not (frame.schema[name].is_numeric() or frame.schema[name] == nw.Boolean)]
     if bad:
-        shown = first_few(f"{name!r} ({frame.schema[name]}, e.g. {frame[name][0] if len(frame) else None!r})" for name in bad)
+        shown = first_few(f"{name!r} ({frame.schema[name]}, e.g. {frame.get_column(name)[0] if len(frame) else None!r})" for name in bad)
         raise PairscoreError(
             f"{plural(len(bad), 'column')} of the item table {'is' if len(bad) == 1 else 'are'} not numeric: {shown}; "
             f"make them numbers (0/1 columns for categories), drop them, or call the identifier column {ID_COLUMN!r}."
@@ -115,9 +133,11 @@ def refuse_non_numeric(frame: nw.DataFrame, names: tuple[str, ...]) -> None:
 
 def refuse_bad_ids(ids: np.ndarray) -> None:
     """Every item has exactly one row and a name."""
-    missing = np.flatnonzero([identifier is None or identifier != identifier for identifier in ids.tolist()])
+    missing = np.flatnonzero([_is_missing(identifier) for identifier in ids.tolist()])
     if len(missing):
-        raise PairscoreError(f"the id is missing in {plural(len(missing), 'row')} of the item table ({first_few(f'row {r}' for r in missing)}); name every item.")
+        raise PairscoreError(
+            f"the id is missing in {plural(len(missing), 'row')} of the item table ({first_few(f'row {r}' for r in missing)}); name every item."
+        )
     seen: set[Any] = set()
     repeated = [row for row, identifier in enumerate(ids.tolist()) if identifier in seen or seen.add(identifier)]  # type: ignore[func-returns-value]
     if repeated:
@@ -125,6 +145,14 @@ def refuse_bad_ids(ids: np.ndarray) -> None:
             f"{plural(len(repeated), 'row')} of the item table {'repeats' if len(repeated) == 1 else 'repeat'} an id already seen: "
             f"{first_rows(repeated, ids[repeated].tolist())}; keep one row per item."
         )
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, or pandas' NA, which does not even say whether it equals itself."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True
 
 
 def refuse_non_finite(values: np.ndarray, names: tuple[str, ...]) -> None:

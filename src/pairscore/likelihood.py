@@ -97,7 +97,7 @@ def predictor(X: np.ndarray, pairs: Pairs, coef: np.ndarray, side_effect: float)
     return pairs.differences(X @ coef) + side_effect * pairs.side[:, None]
 
 
-def maximise(climb: Climb, start: np.ndarray, max_iter: int = 100, tol: float = 1e-13) -> Maximum:
+def maximise(climb: Climb, start: np.ndarray, max_iter: int = 100, tol: float = 1e-16) -> Maximum:
     """Climb the likelihood from coefficients ``start`` until the gap left is below ``tol`` per comparison."""
     W = climb.basis.transform
     params = np.linalg.lstsq(W, start, rcond=None)[0] if W.size else np.zeros(0)
@@ -110,7 +110,7 @@ def maximise(climb: Climb, start: np.ndarray, max_iter: int = 100, tol: float = 
         if gap <= 2 * tol * climb.n_comparisons:
             done = unseparated and len(params) > 0 and climb.separates(params)
             return Maximum(climb.coef(params), climb.side_effect(params), iteration, True, bool(done))
-        step = climb.newton_step(gradient, information, precision=min(0.1, 1e-3 if iteration > 1 else 3e-2))
+        step = climb.newton_step(gradient, information, precision=1e-4 if iteration > 1 else 3e-2)
         if unseparated and iteration >= FIRST_SEPARATION_CHECK and climb.separates(-step):
             return Maximum(climb.coef(params), climb.side_effect(params), iteration, False, True)
         params, gradient, information = _advance(climb, params, gradient, step)

@@ -2,18 +2,21 @@
 
 import json
 import os
-import tempfile
-import zipfile
+from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
 from pairscore.errors import PairscoreError
+from pairscore.links import get_link
 from pairscore.pairing import Pairing
 
 FORMAT = 1
-ARRAYS = ("coef_", "closed_form_coef_", "covariance_", "std_errors_", "undetermined_", "feature_mean_", "feature_sd_", "feature_min_", "feature_max_")
+ARRAYS = ("coef_", "undetermined_", "feature_mean_", "feature_sd_", "feature_min_", "feature_max_")
+OPTIONAL_ARRAYS = ("closed_form_coef_", "covariance_", "std_errors_")
 PLAIN = (
     "side_effect_", "side_effect_std_error_", "n_features_in_", "n_items_", "n_comparisons_", "inference_", "guard_", "n_iter_", "notes_",
     "agreement_", "noise_", "tie_share_", "record_",
@@ -22,28 +25,40 @@ PLAIN = (
 
 def save(model: Any, path: Any) -> None:
     """Write ``model`` to ``path``; a crash or a full disk leaves the old file as it was."""
-    header = {
-        "pairscore_model": FORMAT,
-        "params": {name: _plain(value) for name, value in model.get_params().items()},
-        "fitted": {name: _plain(getattr(model, name)) for name in PLAIN},
-        "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
-        "classes": model.classes_.tolist(),
-        "pairing": None if model.pairing_ is None else vars(model.pairing_),
-    }
-    if not isinstance(header["params"]["link"], str):
-        header["params"]["link"] = "custom"
-    arrays = {name: getattr(model, name) for name in ARRAYS if getattr(model, name) is not None}
+    arrays = {name: array for name in ARRAYS + OPTIONAL_ARRAYS if (array := getattr(model, name)) is not None}
+    header = np.frombuffer(_header(model, list(arrays), path).encode(), dtype=np.uint8)
     path = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.parent / f".pairscore-{uuid4().hex}"
     try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8), **arrays)
+        with temporary.open("xb") as file:
+            np.savez(file, header=header, **arrays)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    except OSError as error:
+        raise PairscoreError(f"the model could not be saved as {str(path)!r} ({error.strerror}); choose a place that can be written to.") from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def _header(model: Any, arrays: list[str], path: Any) -> str:
+    """What is no array, as JSON, and which arrays there must be."""
+    params = {name: _plain(value) for name, value in model.get_params().items()}
+    header = {
+        "pairscore_model": FORMAT,
+        "params": params | ({} if isinstance(params["link"], str) else {"link": "custom"}),
+        "arrays": arrays,
+        "fitted": {name: _plain(getattr(model, name)) for name in PLAIN},
+        "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
+        "classes": model.classes_.tolist(),
+        "classes_dtype": model.classes_.dtype.str,
+        "pairing": None if model.pairing_ is None else vars(model.pairing_),
+    }
+    try:
+        return json.dumps(header)
+    except TypeError as error:
+        raise PairscoreError(f"the model could not be saved as {str(path)!r} ({error}); use plain numbers and text as parameters and classes.") from error
 
 
 def _plain(value: Any) -> Any:
@@ -53,36 +68,56 @@ def _plain(value: Any) -> Any:
 
 def restore(kind: type, path: Any, link: Any = None) -> Any:
     """Read a model of class ``kind`` from ``path``."""
+    if link is not None:
+        get_link(link)
     header, arrays = _read(path)
-    params = header["params"]
-    if params["link"] == "custom" and link is None:
+    try:
+        return _rebuilt(kind, header, arrays, link, path)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise _foreign(path) from error
+
+
+def _rebuilt(kind: type, header: dict[str, Any], arrays: dict[str, np.ndarray], link: Any, path: Any) -> Any:
+    if set(header["arrays"]) != set(arrays):
+        raise _incomplete(path)
+    params = header["params"] | ({} if link is None else {"link": link})
+    if params["link"] == "custom":
         raise PairscoreError(f"the model in {str(path)!r} has a link function of its own, which no file can hold; pass it again: load(path, link=(f, f')).")
-    model = kind(**(params | ({} if link is None else {"link": link})))
-    for name in ARRAYS:
-        setattr(model, name, arrays.get(name))
-    for name, value in header["fitted"].items():
-        setattr(model, name, value)
+    model = kind(**params)
+    fitted = {name: arrays[name] for name in ARRAYS} | {name: arrays.get(name) for name in OPTIONAL_ARRAYS} | {name: header["fitted"][name] for name in PLAIN}
+    for attribute, value in fitted.items():
+        setattr(model, attribute, value)
     if header["feature_names"]:
         model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
-    model.classes_ = np.array(header["classes"])
+    model.classes_ = np.array(header["classes"], dtype=header["classes_dtype"])
     model.pairing_ = None if header["pairing"] is None else Pairing(**header["pairing"])
     return model
 
 
 def _read(path: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    name = str(path)
-    if not Path(path).is_file():
-        raise PairscoreError(f"there is no model file {name!r}; check the path.")
+    """Header and arrays of a file that may be anything."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise PairscoreError(f"the model file {str(path)!r} cannot be read ({error.strerror}); check the path.") from error
+    try:
+        with np.load(BytesIO(content), allow_pickle=False) as file:
             arrays = {key: file[key] for key in file.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError, AttributeError, NotImplementedError) as error:
-        raise PairscoreError(f"{name!r} is no complete model file ({error}); it may be cut short or of another kind: save the model again.") from None
+    except Exception as error:  # bytes of any kind fail in ways of any kind
+        raise _incomplete(path) from error
     try:
         header = json.loads(arrays.pop("header").tobytes())
         version = header["pairscore_model"]
-    except (KeyError, ValueError, TypeError):
-        raise PairscoreError(f"{name!r} was not written by pairscore; give a file that RankRegression.save made.") from None
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise _foreign(path) from error
     if version != FORMAT:
-        raise PairscoreError(f"{name!r} has model format {version}, and this version of pairscore reads format {FORMAT}; update pairscore or fit again.")
+        raise PairscoreError(f"{str(path)!r} has model format {version!r}, and this version of pairscore reads format {FORMAT}; update pairscore or fit again.")
     return header, arrays
+
+
+def _incomplete(path: Any) -> PairscoreError:
+    return PairscoreError(f"{str(path)!r} is no complete model file: it is cut short or of another kind; save the model again.")
+
+
+def _foreign(path: Any) -> PairscoreError:
+    return PairscoreError(f"{str(path)!r} was not written by pairscore; give a file that RankRegression.save made.")

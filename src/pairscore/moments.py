@@ -16,7 +16,7 @@ from scipy import sparse
 
 from pairscore.pairs import Pairs
 
-BLOCK = 512  # rows at a time: a block of a few hundred features stays in the processor's cache
+BLOCK = 1024  # rows at a time: a block of a few hundred features stays in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -37,33 +37,38 @@ class Tally:
 
 def tally(left: np.ndarray, right: np.ndarray, outcome: np.ndarray, amount: np.ndarray, n_items: int) -> Tally:
     """Sum the comparisons per item; those of an item with itself count in their number only."""
-    signed = amount * outcome
-    exposed = amount * (left != right)
-    return Tally(
-        np.bincount(left, signed, n_items) - np.bincount(right, signed, n_items),
-        np.bincount(left, exposed, n_items) + np.bincount(right, exposed, n_items),
-        float(amount.sum()),
-    )
+    signed, apart = amount * outcome, left != right
+    exposed = amount if apart.all() else amount * apart
+    return Tally(net(left, right, signed, n_items), np.bincount(left, exposed, n_items) + np.bincount(right, exposed, n_items), float(amount.sum()))
+
+
+def net(left: np.ndarray, right: np.ndarray, values: np.ndarray, n_items: int) -> np.ndarray:
+    """Per item, the sum of its values when left minus those when right."""
+    return np.bincount(left, values, n_items) - np.bincount(right, values, n_items)
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Total weight, weighted mean, and scatter sum_i k_i (x_i - mean)(x_i - mean)' of a set of items."""
+    """Total weight, mean, scatter sum_i k_i (x_i - mean)(x_i - mean)', and range of a set of weighted items."""
 
     total: float
     mean: np.ndarray
     scatter: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
 
     def __add__(self, other: "Moments") -> "Moments":
         total = self.total + other.total
         if total == 0:
             return self
         gap, share = other.mean - self.mean, other.total / total
-        return Moments(total, self.mean + share * gap, self.scatter + other.scatter + self.total * share * np.outer(gap, gap))
+        scatter = self.scatter + other.scatter + self.total * share * np.outer(gap, gap)
+        return Moments(total, self.mean + share * gap, scatter, np.minimum(self.low, other.low), np.maximum(self.high, other.high))
 
     @classmethod
     def zero(cls, n_features: int) -> "Moments":
-        return cls(0.0, np.zeros(n_features), np.zeros((n_features, n_features)))
+        nothing = np.full(n_features, np.inf)
+        return cls(0.0, np.zeros(n_features), np.zeros((n_features, n_features)), nothing, -nothing)
 
     @property
     def covariance(self) -> np.ndarray:
@@ -72,21 +77,33 @@ class Moments:
     @property
     def sd(self) -> np.ndarray:
         """Standard deviation of each feature; exactly zero where it is constant up to rounding."""
-        sd = np.sqrt(np.diag(self.covariance))
+        sd = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
         return np.where(sd > 1e-13 * np.abs(self.mean), sd, 0.0)
 
 
 def moments(X: np.ndarray, weight: np.ndarray | None = None) -> Moments:
-    """Weighted moments of the rows of ``X``, in one pass over the rows after one for the mean."""
+    """Weighted moments of the rows of ``X`` in one pass.
+
+    Rows are centred at a provisional mean, that of a few rows; the exact mean comes out of the same
+    pass, and the scatter is then moved to it.
+    """
     weight = np.ones(len(X)) if weight is None else weight
-    total = float(weight.sum())
-    mean = weight @ X / total
-    root = np.sqrt(weight)[:, None]
-    scatter = np.zeros((X.shape[1],) * 2)
-    for rows, centred in centred_blocks(X, mean):
-        centred *= root[rows]
+    used = np.flatnonzero(weight)
+    everyone = len(used) == len(X)
+    near = X[used[:: max(len(used) // BLOCK, 1)]].mean(axis=0)
+    root, total = np.sqrt(weight), float(weight.sum())
+    first, scatter = np.zeros(X.shape[1]), np.zeros((X.shape[1],) * 2)
+    low = np.full(X.shape[1], np.inf)
+    high = -low
+    for rows, centred in centred_blocks(X, near):
+        seen = X[rows] if everyone else X[rows][weight[rows] > 0]
+        low = np.minimum(low, seen.min(axis=0, initial=np.inf))
+        high = np.maximum(high, seen.max(axis=0, initial=-np.inf))
+        centred *= root[rows, None]
         scatter += centred.T @ centred
-    return Moments(total, mean, scatter)
+        first += root[rows] @ centred
+    gap = first / total
+    return Moments(total, near + gap, scatter - total * np.outer(gap, gap), low, high)
 
 
 def centred_blocks(X: np.ndarray, mean: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:

@@ -3,11 +3,13 @@
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from pairscore.comparisons import Comparisons
-from pairscore.items import Items, read_items
+from pairscore.errors import PairscoreError, first_few
+from pairscore.items import Items, read_items, refuse_non_finite
 
 
 class OnItems(TransformerMixin, BaseEstimator):
@@ -23,8 +25,11 @@ class OnItems(TransformerMixin, BaseEstimator):
         self.transformer = transformer
 
     def fit(self, X: Any, y: Any = None) -> "OnItems":
-        items = X.items.values[X.compared] if isinstance(X, Comparisons) else read_items(X).values
-        self.transformer_ = clone(self.transformer).fit(items)
+        """Learn from the compared items of ``Comparisons``, or from every row of an item table."""
+        items, learnt_from = (X.items, X.compared) if isinstance(X, Comparisons) else (read_items(X), slice(None))
+        self.feature_names_in_ = np.array(items.feature_names, dtype=object)
+        self.n_features_in_ = len(items.feature_names)
+        self.transformer_ = clone(self.transformer).fit(items.values[learnt_from])
         return self
 
     def transform(self, X: Any) -> Any:
@@ -35,10 +40,24 @@ class OnItems(TransformerMixin, BaseEstimator):
         return self._transformed(read_items(X))
 
     def _transformed(self, items: Items) -> Items:
-        values = np.ascontiguousarray(self.transformer_.transform(items.values), dtype=np.float64)
-        names = items.feature_names
-        if hasattr(self.transformer_, "get_feature_names_out"):
-            names = tuple(map(str, self.transformer_.get_feature_names_out(np.array(names, dtype=object))))
-        elif values.shape[1] != len(names):
-            names = tuple(f"x{column}" for column in range(values.shape[1]))
+        self._refuse_other_features(items)
+        values = self.transformer_.transform(items.values)
+        values = np.ascontiguousarray(values.toarray() if issparse(values) else values, dtype=np.float64)
+        names = self._names_out(items.feature_names, values.shape[1])
+        refuse_non_finite(values, names)
         return Items(values, names, items.ids, items.backend)
+
+    def _names_out(self, names: tuple[str, ...], n_features: int) -> tuple[str, ...]:
+        """Names from the transformer; if it has none to give, the old ones, or numbers if features came or went."""
+        if hasattr(self.transformer_, "get_feature_names_out"):
+            return tuple(map(str, self.transformer_.get_feature_names_out(np.array(names, dtype=object))))
+        return names if n_features == len(names) else tuple(f"x{column}" for column in range(n_features))
+
+    def _refuse_other_features(self, items: Items) -> None:
+        """A transformer of arrays would not notice columns in another order; arrays have no names to compare."""
+        fitted = tuple(self.feature_names_in_)
+        if len(items.feature_names) != len(fitted) or (items.backend is not None and items.feature_names != fitted):
+            raise PairscoreError(
+                f"the items have the features {first_few(map(repr, items.feature_names))}, but OnItems was fitted with {first_few(map(repr, fitted))}; "
+                "give the same ones in the same order."
+            )

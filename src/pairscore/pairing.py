@@ -63,7 +63,8 @@ def check_pairing(X: np.ndarray, pairs: Pairs, compared: Moments, reference: Mom
     """Compare the difference covariance with the item covariance, and both with the method's.
 
     In whitened coordinates let S = sum_p n_p (z_low z_high' + z_high z_low')/2. If partners are
-    drawn independently, E S = 0 and |S|^2 / sum n_p^2 has mean d(d+1)/2 and is about chi-squared.
+    drawn independently, E S = 0 and |S|^2 over the squared number of comparisons of each draw has mean
+    d(d+1)/2 and is about chi-squared; pairs that met again by chance were draws of their own.
     The variance of differences over that of random pairs has the eigenvalues of I - S/M.
     """
     number = pairs.number
@@ -71,6 +72,8 @@ def check_pairing(X: np.ndarray, pairs: Pairs, compared: Moments, reference: Mom
     whitener = np.sqrt(compared.total) * whitening_basis(compared.scatter, compared.sd).transform
     freedom = whitener.shape[1] * (whitener.shape[1] + 1) / 2
     m = float(number.sum())
+    by_chance = 2 * np.sum((exposures / exposures.sum()) ** 2) ** 2 * m**2
+    squares = float(np.sum(number**2))
     cross = whitener.T @ pair_scatter(X, compared.mean, pairs, np.zeros(len(X)), number) @ whitener / (2 * m)
     ratios = np.linalg.eigvalsh(np.eye(len(cross)) - cross)
     other = whitener.T @ reference.covariance @ whitener
@@ -81,7 +84,7 @@ def check_pairing(X: np.ndarray, pairs: Pairs, compared: Moments, reference: Mom
     return Pairing(
         narrowest=float(ratios[0]),
         widest=float(ratios[-1]),
-        p_value=float(chi2.sf(float(np.sum(cross**2)) * m**2 / float(np.sum(number**2)), freedom)),
+        p_value=float(chi2.sf(float(np.sum(cross**2)) * m**2 / max(squares - by_chance, 0.1 * squares), freedom)),
         reference_narrowest=float(other_ratios[0]),
         reference_widest=float(other_ratios[-1]),
         reference_p_value=float(chi2.sf(other_statistic, freedom)),

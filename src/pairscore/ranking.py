@@ -7,6 +7,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.stats import chi2, norm
 
+from pairscore.errors import PairscoreError
 from pairscore.items import Items
 
 REFERENCE_ITEMS = 5000  # each rank interval compares an item with at most this many others
@@ -30,6 +31,8 @@ class Difference:
 
 def interval_width(level: float, n_features: int, simultaneous: bool) -> float:
     """How many standard errors an interval reaches: normal for one score, Scheffe's for all at once."""
+    if not 0 < level < 1:
+        raise PairscoreError(f"level is {level!r}; use a number between 0 and 1, such as 0.95.")
     return float(np.sqrt(chi2.ppf(level, n_features))) if simultaneous else float(norm.ppf(0.5 + level / 2))
 
 

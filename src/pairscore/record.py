@@ -11,7 +11,7 @@ import numpy as np
 
 from pairscore.comparisons import Comparisons
 
-SAMPLED_ITEMS = 1024
+SAMPLED_ITEMS = 256
 
 
 def make_record(data: Comparisons) -> dict[str, Any]:
@@ -25,11 +25,10 @@ def make_record(data: Comparisons) -> dict[str, Any]:
 
 
 def fingerprint(data: Comparisons) -> str:
-    """A hash of every comparison and of up to 1024 item rows evenly spaced in the table."""
-    digest = hashlib.blake2b(repr((data.items.values.shape, data.items.feature_names)).encode(), digest_size=16)
+    """A hash of every comparison and of up to 256 item rows evenly spaced in the table."""
+    digest = hashlib.sha256(repr((data.items.values.shape, data.items.feature_names)).encode())
     rows = np.linspace(0, len(data.items) - 1, min(len(data.items), SAMPLED_ITEMS)).astype(int)
     digest.update(data.items.values[rows].tobytes())
-    columns = (data.left, data.right, data.outcome, data.weight, data.count)
-    for column in columns:
+    for column in (data.left.astype(np.int32), data.right.astype(np.int32), data.outcome, data.weight, data.count):
         digest.update(b"-" if column is None else np.ascontiguousarray(column).tobytes())
-    return digest.hexdigest()
+    return digest.hexdigest()[:32]

@@ -81,7 +81,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         side_effect: bool = False,
         inference: str | None = "items",
         max_iter: int = 100,
-        tol: float = 1e-13,
+        tol: float = 1e-16,
     ):
         self.method = method
         self.link = link
@@ -176,13 +176,12 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             self.std_errors_ = np.where(result.undetermined, np.nan, np.sqrt(np.diag(self.covariance_)))
             self.side_effect_std_error_ = float(np.sqrt(result.covariance[d, d])) if len(result.covariance) > d else None
         self.feature_mean_, self.feature_sd_ = result.center.mean, result.center.sd
-        known = data.items.values[data.compared] if has_items and not data.compared.all() else data.items.values
-        self.feature_min_, self.feature_max_ = known.min(axis=0), known.max(axis=0)
+        self.feature_min_, self.feature_max_ = result.center.low, result.center.high
         self.n_items_ = int(np.count_nonzero(data.compared)) if has_items else None
         self.n_comparisons_ = float(data.amount.sum())
         self.inference_, self.guard_, self.pairing_, self.n_iter_ = result.inference, result.guard, result.pairing, result.n_iterations
         self.notes_ = [text for _, text in result.notes]
-        self.agreement_, self.noise_, self.tie_share_ = agreement_and_noise(self._differences(data), data, get_link(self.link))
+        self.agreement_, self.noise_, self.tie_share_ = agreement_and_noise(result.difference, data, get_link(self.link))
         self.record_ = make_record(data)
 
     # -- scores and probabilities ------------------------------------------------------------------

@@ -32,6 +32,7 @@ class ItemKFold(BaseCrossValidator):
         self.n_splits, self.shuffle, self.random_state, self.test = n_splits, shuffle, random_state, test
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Number of folds."""
         return self.n_splits
 
     def _fold_of_item(self, X: Any) -> np.ndarray:
@@ -40,8 +41,10 @@ class ItemKFold(BaseCrossValidator):
         if self.test not in ("both", "touch"):
             raise PairscoreError(f"test is {self.test!r}; use 'both' or 'touch'.")
         rows = np.flatnonzero(X.compared)
-        if not 2 <= self.n_splits <= len(rows):
-            raise PairscoreError(f"n_splits is {self.n_splits} but {plural(len(rows), 'item')} are compared; use a number from 2 to {len(rows)}.")
+        if not isinstance(self.n_splits, int | np.integer) or not 2 <= self.n_splits <= len(rows):
+            raise PairscoreError(
+                f"n_splits is {self.n_splits!r}, and the comparisons are of {plural(len(rows), 'item')}; use a whole number from 2 to the number of items."
+            )
         if self.shuffle:
             rows = np.random.default_rng(self.random_state).permutation(rows)
         fold = np.full(len(X.items), -1)
@@ -49,15 +52,16 @@ class ItemKFold(BaseCrossValidator):
         return fold
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Row numbers of the training and the test comparisons, fold by fold."""
         fold = self._fold_of_item(X)
         for number in range(self.n_splits):
             left, right = fold[X.left] == number, fold[X.right] == number
             train, test = np.flatnonzero(~left & ~right), np.flatnonzero(left & right if self.test == "both" else left | right)
             if len(train) == 0 or len(test) == 0:
-                empty = "training" if len(train) == 0 else "test"
+                empty, remedy = ("training", "more folds") if len(train) == 0 else ("test", "fewer folds, test='touch'")
                 raise PairscoreError(
-                    f"fold {number} of {self.n_splits} has no {empty} comparison; use fewer folds, more comparisons, or test='touch' "
-                    f"(of {len(X)} comparisons {int((left ^ right).sum())} mix held-out and other items)."
+                    f"fold {number} of {self.n_splits} has no {empty} comparison, because {int((left ^ right).sum())} of {plural(len(X), 'comparison')} "
+                    f"mix held-out and other items; use {remedy} or more comparisons."
                 )
             yield train, test
 

@@ -1,5 +1,6 @@
 """The summary: what was fitted, how sure it is, and what it means, in one table for everybody."""
 
+from copy import copy
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -11,23 +12,23 @@ from pairscore.links import Link, get_link
 if TYPE_CHECKING:
     from pairscore.regression import RankRegression
 
-INTERVALS = {"items": "item-robust", "model": "classical", None: "not computed"}
+INTERVALS = {"items": "95 %, item-robust", "model": "95 %, classical", None: "not computed"}
 
 
 def agreement_and_noise(difference: np.ndarray, data: Comparisons, link: Link) -> tuple[float, float, float]:
     """Share of decided comparisons that the score orders rightly, estimated share of flipped ones, share of ties."""
-    amount, decided = data.amount, data.outcome != 0
-    total = amount[decided].sum()
-    agreement = float(amount[decided] @ (difference[decided] * data.outcome[decided] > 0) / total) if total > 0 else float("nan")
-    noise = float(amount @ link.cdf(-np.abs(difference)) / amount.sum())
-    return agreement, noise, float(1 - total / amount.sum())
+    amount = data.amount
+    total, right_way = float(amount.sum()), difference * data.outcome > 0
+    decided = float(amount @ (data.outcome != 0))
+    agreement = float(amount @ right_way) / decided if decided > 0 else float("nan")
+    return agreement, float(amount @ link.cdf(-np.abs(difference))) / total, 1 - decided / total
 
 
 class Summary:
     """A fitted model in words and numbers. ``str`` is text, ``to_frame`` a table, HTML in a notebook."""
 
     def __init__(self, model: "RankRegression"):
-        self._model = model
+        self._model = copy(model)  # a later fit of the model does not change what was said
 
     def to_columns(self) -> dict[str, list[Any]]:
         """The coefficient table as lists."""
@@ -38,7 +39,7 @@ class Summary:
         names = getattr(m, "feature_names_in_", [f"x{column}" for column in range(d)])
         wins = 100 * get_link(m.link).cdf(m.coef_ * m.feature_sd_)
         low, high = m.confidence_intervals().T if known else (unknown, unknown)
-        columns = {
+        columns: dict[str, Any] = {
             "feature": list(names),
             "coef": m.coef_,
             "std_error": m.std_errors_ if known else unknown,
@@ -50,7 +51,7 @@ class Summary:
         }
         return {name: [value if isinstance(value, str) else float(value) for value in values] for name, values in columns.items()}
 
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: Any = "pandas") -> Any:
         """The coefficient table as a dataframe of some kind: pandas, polars or pyarrow."""
         import narwhals.stable.v2 as nw
 
@@ -62,14 +63,15 @@ class Summary:
         side = "not estimated"
         if m.side_effect_ is not None:
             side = f"{m.side_effect_:+.4g} for left" + ("" if m.side_effect_std_error_ is None else f" (standard error {m.side_effect_std_error_:.2g})")
+        decided = "no comparison was decided" if np.isnan(m.agreement_) else f"{m.agreement_:.1%} of decided comparisons go the way of the score"
         facts = [
             ("items compared", "differences only" if m.n_items_ is None else f"{m.n_items_:,}"),
             ("comparisons", f"{m.n_comparisons_:,.10g}" + (f" ({m.tie_share_:.1%} ties)" if m.tie_share_ > 0 else "")),
             ("method, link", f"{m.method}, {get_link(m.link).name}" + (f", ridge l2 = {m.l2:g}" if m.l2 else "")),
             ("side effect", side),
-            ("agreement", f"{m.agreement_:.1%} of decided comparisons go the way of the score"),
+            ("agreement", decided),
             ("estimated noise", f"{m.noise_:.1%} of comparisons go against the true order (p_e)"),
-            ("intervals", f"95 %, {INTERVALS[m.inference_]}"),
+            ("intervals", INTERVALS[m.inference_]),
         ]
         if m.pairing_ is not None:
             facts.append(("pairs", m.pairing_.in_words))
@@ -93,9 +95,7 @@ class Summary:
         for row in zip(*columns.values(), strict=True):
             name, coef, error, z, p, low, high, wins = row
             interval = "unknown" if np.isnan(low) else f"[{low: .4g}, {high: .4g}]"
-            numbers = " ".join(
-                [_cell(coef, ".4g", 11), _cell(error, ".3g", 10), _cell(z, ".2f", 8), "<0.0001".rjust(8) if p < 1e-4 else _cell(p, ".4f", 8)]
-            )
+            numbers = " ".join([_cell(coef, ".4g", 11), _cell(error, ".3g", 10), _cell(z, ".2f", 8), "<0.0001".rjust(8) if p < 1e-4 else _cell(p, ".4f", 8)])
             lines.append(f"  {name:<{wide}}  {numbers}   {interval:^24} {wins:>12.1f}")
         lines += ["", f"  {self.meaning()}"]
         lines += [f"  Warning: {note}" for note in self._model.notes_]
@@ -105,16 +105,16 @@ class Summary:
 
     def _repr_html_(self) -> str:
         columns = self.to_columns()
-        facts = "".join(f"<tr><th style='text-align:left'>{escape(label)}</th><td style='text-align:left'>{escape(text)}</td></tr>" for label, text in self.facts())
+        left = "style='text-align:left'"
+        facts = "".join(f"<tr><th {left}>{escape(label)}</th><td {left}>{escape(text)}</td></tr>" for label, text in self.facts())
         head = "".join(f"<th>{escape(name)}</th>" for name in columns)
         rows = "".join(
             "<tr>" + "".join(f"<td>{escape(value) if isinstance(value, str) else _html_number(value)}</td>" for value in row) + "</tr>"
             for row in zip(*columns.values(), strict=True)
         )
         notes = "".join(f"<p><b>Warning:</b> {escape(note)}</p>" for note in self._model.notes_)
-        return (
-            f"<h4>Rank regression</h4><table>{facts}</table><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p>{escape(self.meaning())}</p>{notes}"
-        )
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        return f"<h4>Rank regression</h4><table>{facts}</table>{table}<p>{escape(self.meaning())}</p>{notes}"
 
 
 def _cell(value: float, style: str, width: int) -> str:

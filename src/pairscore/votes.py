@@ -20,7 +20,7 @@ LAYOUTS = (("left", "right"), ("model_a", "model_b"))
 TIE_WORDS = ("tie", "tie (bothbad)")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Votes:
     """One row per comparison: row numbers of the two items and the outcome from the left's view."""
 
@@ -41,8 +41,11 @@ def read_votes(votes: Any, items: Items, self_pairs: str = "error", seed: int = 
         raise PairscoreError("there are no comparisons; give at least one row of votes.")
     same = np.flatnonzero(read.left == read.right)
     if len(same) and self_pairs != "keep":
-        shown = first_rows(same, [items.names[row] for row in read.left[same]])
-        raise PairscoreError(f"{plural(len(same), 'comparison')} of an item with itself: {shown}; remove them, or pass self_pairs='keep'.")
+        names = items.names
+        shown = first_rows(same, [names[row] for row in read.left[same]])
+        raise PairscoreError(
+            f"{plural(len(same), 'comparison')} {'is' if len(same) == 1 else 'are'} of an item with itself: {shown}; remove them, or pass self_pairs='keep'."
+        )
     return read
 
 
@@ -56,8 +59,8 @@ def _from_array(votes: Any, items: Items, seed: int) -> Votes:
     if len(pairs) and not 0 <= pairs.min() <= pairs.max() < len(items):
         bad = np.flatnonzero(((pairs < 0) | (pairs >= len(items))).any(axis=1))
         raise PairscoreError(
-            f"{plural(len(bad), 'comparison')} point outside the {len(items)} items: {first_rows(bad, pairs[bad].tolist())}; "
-            f"row numbers go from 0 to {len(items) - 1}."
+            f"{plural(len(bad), 'comparison')} {'points' if len(bad) == 1 else 'point'} outside the {len(items)} items: "
+            f"{first_rows(bad, pairs[bad].tolist())}; row numbers go from 0 to {len(items) - 1}."
         )
     return _oriented(pairs[:, 0].astype(np.intp), pairs[:, 1].astype(np.intp), seed)
 
@@ -65,14 +68,12 @@ def _from_array(votes: Any, items: Items, seed: int) -> Votes:
 def _oriented(winner: np.ndarray, loser: np.ndarray, seed: int, **columns: Any) -> Votes:
     """Write each winner left or right by a seeded coin: otherwise every outcome would be the same."""
     heads = np.random.default_rng(seed).integers(0, 2, len(winner), dtype=np.int8).astype(bool)
-    return Votes(
-        np.where(heads, winner, loser), np.where(heads, loser, winner), np.where(heads, 1, -1).astype(np.int8), sides_known=False, **columns
-    )
+    return Votes(np.where(heads, winner, loser), np.where(heads, loser, winner), np.where(heads, 1, -1).astype(np.int8), sides_known=False, **columns)
 
 
 def _from_frame(frame: nw.DataFrame, items: Items, seed: int) -> Votes:
     names = set(frame.columns)
-    extra = {
+    extra: dict[str, Any] = {
         "weight": _amounts(frame, "weight"),
         "count": _amounts(frame, "count"),
         "judge": frame["judge"].to_numpy() if "judge" in names else None,
@@ -117,12 +118,7 @@ def checked_amounts(values: Any, name: str) -> np.ndarray:
 def _rows(frame: nw.DataFrame, column: str, items: Items) -> np.ndarray:
     """Row numbers of the items that a column names."""
     names = frame[column].to_numpy()
-    if items.ids is not None and items.ids.dtype.kind in "iu" and names.dtype.kind in "iu":
-        order = np.argsort(items.ids)
-        place = order[np.minimum(np.searchsorted(items.ids, names, sorter=order), len(items) - 1)]
-        rows = np.where(items.ids[place] == names, place, -1)
-    else:
-        rows = np.fromiter((items.row_of.get(name, -1) for name in names.tolist()), dtype=np.intp, count=len(names))
+    rows = items.rows_called(names)
     bad = np.flatnonzero(rows < 0)
     if len(bad):
         known = "row numbers, because the item table has no 'id' column" if items.ids is None else f"such as {first_few(map(repr, items.names), 3)}"
@@ -139,12 +135,12 @@ def _outcome(winner: np.ndarray, left: np.ndarray, right: np.ndarray, sides: tup
     clash = sorted(set(words) & set(map(str, items.row_of)))
     if clash:
         raise PairscoreError(
-            f"{plural(len(clash), 'item')} {'is' if len(clash) == 1 else 'are'} called {first_few(map(repr, clash))}, which also names a side or a tie in column 'winner'; rename them."
+            f"{plural(len(clash), 'item')} {'is' if len(clash) == 1 else 'are'} called {first_few(map(repr, clash))}, "
+            "which also names a side or a tie in column 'winner'; rename them."
         )
-    names = winner.tolist()
-    outcome = np.fromiter((words.get(name, 2) for name in names), dtype=np.int8, count=len(names))
+    outcome = np.fromiter((words.get(name, 2) for name in winner.tolist()), dtype=np.int8, count=len(winner))
     open_rows = np.flatnonzero(outcome == 2)
-    won = np.fromiter((items.row_of.get(names[row], -1) for row in open_rows), dtype=np.intp, count=len(open_rows))
+    won = items.rows_called(winner[open_rows])
     outcome[open_rows[won == right[open_rows]]] = -1
     outcome[open_rows[won == left[open_rows]]] = 1
     bad = np.flatnonzero(outcome == 2)
