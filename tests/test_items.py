@@ -188,7 +188,14 @@ def test_text_is_not_guessed_into_numbers(table):
 
 @pytest.mark.parametrize(
     "items",
-    [[["1", "2"]], np.array([["1"], [2.0]], dtype=object), np.array([["2020-01-01"]], dtype="datetime64[D]"), np.array([[1j]]), [[1.0], [1.0, 2.0]], {"a": [1.0]}],
+    [
+        [["1", "2"]],
+        np.array([["1"], [2.0]], dtype=object),
+        np.array([["2020-01-01"]], dtype="datetime64[D]"),
+        np.array([[1j]]),
+        [[1.0], [1.0, 2.0]],
+        {"a": [1.0]},
+    ],
     ids=["text", "text among numbers", "dates", "complex", "ragged", "a dictionary"],
 )
 def test_arrays_of_anything_but_numbers_are_refused(items):

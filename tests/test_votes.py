@@ -18,6 +18,7 @@ pytestmark = pytest.mark.filterwarnings("error::pairscore.errors.PairscoreWarnin
 
 NAMES = ["ant", "bee", "cat", "dog", "eel"]
 ITEMS = pd.DataFrame({"id": NAMES, "legs": [6.0, 6.0, 4.0, 4.0, 0.0]})
+LETTERS = pd.DataFrame({"id": list("abcd"), "mass": [1.0, 2.0, 3.0, 4.0]})
 NUMBERED = ITEMS.assign(id=[10, 20, 30, 40, 50])
 every_table = pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table], ids=["pandas", "polars", "polars lazy", "arrow"])
 
@@ -38,7 +39,10 @@ def sided(left="abc", right="bca", winner=("left", "right", "tie"), **columns):
     return pd.DataFrame({"left": list(left), "right": list(right), "winner": list(winner), **columns})
 
 
-LETTERS = pd.DataFrame({"id": list("abcd"), "mass": [1.0, 2.0, 3.0, 4.0]})
+def random_pairs(n_items, n_votes, rng):
+    """Row numbers of two different items, the winner first."""
+    winner = rng.integers(0, n_items, n_votes)
+    return np.column_stack([winner, (winner + rng.integers(1, n_items, n_votes)) % n_items])
 
 
 # -- layouts -----------------------------------------------------------------------------------------
@@ -81,7 +85,9 @@ def test_a_pandas_index_names_items_for_votes_of_any_kind(table):
 
 @every_table
 def test_weight_count_and_judge_come_along(table):
-    X, _ = Comparisons.from_frames(ITEMS, table({"winner": ["ant", "bee"], "loser": ["bee", "cat"], "weight": [0.5, 2.0], "count": [3, 1], "judge": ["x", "y"]}))
+    X, _ = Comparisons.from_frames(
+        ITEMS, table({"winner": ["ant", "bee"], "loser": ["bee", "cat"], "weight": [0.5, 2.0], "count": [3, 1], "judge": ["x", "y"]})
+    )
     assert X.weight.tolist() == [0.5, 2.0]
     assert X.count.tolist() == [3, 1]
     assert X.judge.tolist() == ["x", "y"]
@@ -135,10 +141,7 @@ def test_the_coin_is_fair(seed):
 @pytest.mark.parametrize("method", ["split", "pooled", "paired", "mle"])
 def test_a_fit_does_not_depend_on_the_coin(method):
     rng = np.random.default_rng(3)
-    items = rng.normal(size=(120, 2))
-    first, second = rng.permutation(60), rng.permutation(60)
-    pairs = np.column_stack([first, second])[first != second]
-    pairs = np.vstack([pairs, pairs[::2, ::-1]])
+    items, pairs = rng.normal(size=(120, 2)), random_pairs(60, 300, rng)
     a, b = (RankRegression(method).fit(*Comparisons.from_frames(items, pairs, seed=seed)) for seed in (1, 2))
     assert a.coef_ == pytest.approx(b.coef_, rel=1e-9)
     assert a.std_errors_ == pytest.approx(b.std_errors_, rel=1e-9)
@@ -146,14 +149,13 @@ def test_a_fit_does_not_depend_on_the_coin(method):
 
 def test_a_count_is_so_many_rows():
     rng = np.random.default_rng(4)
-    items = rng.normal(size=(60, 2))
-    votes = pd.DataFrame({"left": rng.permutation(60), "right": rng.permutation(60), "winner": "left", "count": rng.integers(0, 4, 60)})
-    votes = votes[votes.left != votes.right]
-    again = votes.loc[votes.index.repeat(votes["count"])].drop(columns="count")
-    again.loc[again.index[::2], "winner"] = "right"  # so that no direction explains them all
-    counted = again.groupby(["left", "right", "winner"], as_index=False).size().rename(columns={"size": "count"})
-    assert len(counted) < len(again)
-    assert RankRegression(inference=None).fit(items, counted).coef_ == pytest.approx(RankRegression(inference=None).fit(items, again).coef_, rel=1e-9)
+    items, votes = rng.normal(size=(60, 2)), pd.DataFrame(random_pairs(60, 200, rng), columns=["left", "right"])
+    votes = votes.assign(winner=rng.choice(["left", "right", "tie"], 200), count=rng.integers(0, 4, 200))
+    expanded = votes.loc[votes.index.repeat(votes["count"]), ["left", "right", "winner"]]
+    counted, again = RankRegression().fit(items, votes), RankRegression().fit(items, expanded)
+    assert counted.coef_ == pytest.approx(again.coef_, rel=1e-9)
+    assert counted.std_errors_ == pytest.approx(again.std_errors_, rel=1e-9)
+    assert counted.n_comparisons_ == len(expanded)
 
 
 comparisons = st.lists(st.tuples(st.integers(0, 4), st.integers(1, 4), st.sampled_from([-1, 0, 1])), min_size=1, max_size=30)
@@ -191,7 +193,9 @@ def test_winner_and_loser_tell_the_same_story_from_either_side(rows, table, seed
 def test_an_unknown_item_is_refused(table, column):
     columns = {"left": ["ant", "bee", "cat"], "right": ["bee", "cat", "dog"], "winner": ["left", "left", "left"]}
     columns[column][1:] = ["fox", "gnu"]
-    facts = says("2 comparisons", f"column '{column}' name an unknown item", "row 1 ('fox'), row 2 ('gnu')", "5 items", "'ant', 'bee', 'cat'", "correct the ids")
+    facts = says(
+        "2 comparisons", f"column '{column}' name an unknown item", "row 1 ('fox'), row 2 ('gnu')", "5 items", "'ant', 'bee', 'cat'", "correct the ids"
+    )
     with pytest.raises(PairscoreError, match=facts):
         read(table(columns))
 
@@ -240,10 +244,14 @@ def test_missing_columns_are_refused(columns):
 
 
 @every_table
-@pytest.mark.parametrize(("sides", "other"), [(("left", "right"), "cat"), (("model_a", "model_b"), "both_bad"), (("left", "right"), "Left"), (("left", "right"), "model_a")])
+@pytest.mark.parametrize(
+    ("sides", "other"), [(("left", "right"), "cat"), (("model_a", "model_b"), "both_bad"), (("left", "right"), "Left"), (("left", "right"), "model_a")]
+)
 def test_a_winner_that_is_neither_side_is_refused(table, sides, other):
     votes = table({sides[0]: ["ant", "ant"], sides[1]: ["bee", "bee"], "winner": ["ant", other]})
-    with pytest.raises(PairscoreError, match=says("neither side in 1 comparison", f"row 1 ('{other}')", f"'{sides[0]}', '{sides[1]}', 'tie' or the winner's own id")):
+    with pytest.raises(
+        PairscoreError, match=says("neither side in 1 comparison", f"row 1 ('{other}')", f"'{sides[0]}', '{sides[1]}', 'tie' or the winner's own id")
+    ):
         read(votes)
 
 
@@ -288,9 +296,7 @@ def test_one_item_against_itself_in_an_array_is_refused_too():
 
 def test_kept_self_comparisons_say_nothing_about_scores():
     rng = np.random.default_rng(8)
-    items, pairs = rng.normal(size=(60, 2)), np.column_stack([rng.permutation(60), rng.permutation(60)])
-    apart = pairs[pairs[:, 0] != pairs[:, 1]]
-    apart = np.vstack([apart, apart[::2, ::-1]])
+    items, apart = rng.normal(size=(60, 2)), random_pairs(60, 200, rng)
     with_self = np.vstack([apart, [[5, 5], [6, 6]]])
     kept = RankRegression(inference=None).fit(items, with_self, self_pairs="keep")
     assert kept.coef_ == pytest.approx(RankRegression(inference=None).fit(items, apart).coef_, rel=1e-9)

@@ -1,5 +1,6 @@
 """Comparisons summed per unordered pair: the graph on which the likelihood and the intervals live."""
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -42,11 +43,11 @@ class Pairs:
 
     def sum_at_low(self, values: np.ndarray) -> np.ndarray:
         """For every item, the sum over the pairs in which it is the low one."""
-        return self.matrix(values) @ np.ones(self.n_items)
+        return _filled(self._pattern[0], values) @ np.ones(self.n_items)
 
     def sum_at_high(self, values: np.ndarray) -> np.ndarray:
         """For every item, the sum over the pairs in which it is the high one."""
-        return self.matrix(values).T @ np.ones(self.n_items)
+        return _filled(self._pattern[1], values) @ np.ones(self.n_items)
 
     def net(self, values: np.ndarray) -> np.ndarray:
         """Transpose of :meth:`differences`: each value counts for low and against high."""
@@ -55,12 +56,21 @@ class Pairs:
     @cached_property
     def by_high(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The same pairs sorted by their high item: where each item's begin, their low items, their numbers."""
-        flipped = self.matrix(np.arange(len(self.high))).T.tocsr()
+        flipped = _filled(self._pattern[1], np.arange(len(self.high))).tocsr()
         return flipped.indptr, flipped.indices, flipped.data
 
-    def matrix(self, values: np.ndarray) -> sparse.csr_array:
-        """The items-by-items matrix with ``values`` at (low, high)."""
-        return sparse.csr_array((values, self.high, self.start), shape=(self.n_items, self.n_items))
+    @cached_property
+    def _pattern(self) -> tuple[sparse.csr_array, sparse.csc_array]:
+        """The items-by-items matrix with an entry at every (low, high), and its transpose."""
+        matrix = sparse.csr_array((np.zeros(len(self.high)), self.high, self.start), shape=(self.n_items, self.n_items))
+        return matrix, matrix.T
+
+
+def _filled(pattern: sparse.sparray, values: np.ndarray) -> sparse.sparray:
+    """A sparse matrix with new entries; a copy of the shell, because building one costs more than a small product."""
+    filled = copy(pattern)
+    filled.data = values
+    return filled
 
 
 def pair_up(left: np.ndarray, right: np.ndarray, outcome: np.ndarray, amount: np.ndarray, n_items: int, keep_sides: bool = False) -> Pairs:

@@ -3,6 +3,7 @@
 import hashlib
 import platform
 import sys
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,17 +12,23 @@ import numpy as np
 
 from pairscore.comparisons import Comparisons
 
+PACKAGES = ("pairscore", "numpy", "scipy", "scikit-learn")
 SAMPLED_ITEMS = 256
 
 
 def make_record(data: Comparisons) -> dict[str, Any]:
     """Versions, a fingerprint of the data, and the command that was run."""
-    packages = ("pairscore", "numpy", "scipy", "scikit-learn")
     return {
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
+        "versions": {"python": platform.python_version(), **{name: package_version(name) for name in PACKAGES}},
         "fingerprint": fingerprint(data),
         "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv else "",
     }
+
+
+@cache
+def package_version(name: str) -> str:
+    """Version of an installed package, looked up once: it takes as long as a small fit."""
+    return version(name)
 
 
 def fingerprint(data: Comparisons) -> str:

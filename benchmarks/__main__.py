@@ -1,0 +1,115 @@
+"""`make bench`: every figure is a ratio of medians of interleaved repeats in one run, BLAS on one thread."""
+
+import gc
+import time
+import tracemalloc
+import warnings
+
+import numpy as np
+from scipy.linalg.blas import dsyrk
+
+from benchmarks.law import draw
+from pairscore import RankRegression
+
+GAP = 1e-9  # relative loss gap to the optimum that every rival has to reach
+
+
+def medians(repeats, **jobs):
+    """Median seconds of each job, the jobs taking turns."""
+    seconds = {name: [] for name in jobs}
+    for _ in range(repeats):
+        for name, job in jobs.items():
+            gc.collect()
+            start = time.perf_counter()
+            job()
+            seconds[name].append(time.perf_counter() - start)
+    return {name: float(np.median(values)) for name, values in seconds.items()}
+
+
+def report(what, ratio, bar, better):
+    met = ratio <= bar if better == "at most" else ratio >= bar
+    print(f"  {what:<66} {ratio:7.2f}   ({better} {bar:g}: {'met' if met else 'MISSED'})", flush=True)
+
+
+def closed_forms(problem):
+    items, votes = problem.items, problem.votes
+    compared = np.ascontiguousarray(problem.compared)
+    second = np.arange(len(compared), len(items))
+    jobs = {
+        "dsyrk": lambda: dsyrk(1.0, compared.T),
+        "pooled": lambda: RankRegression("pooled", inference=None).fit(compared, votes),
+        "split": lambda: RankRegression("split", inference=None).fit(items, votes, covariance_items=second),
+        "paired": lambda: RankRegression("paired", inference=None).fit(compared, votes),
+    }
+    seconds = medians(9, **jobs)
+    print(f"  (one dsyrk took {seconds['dsyrk'] * 1e3:.0f} ms)")
+    for method, bar in (("pooled", 1.5), ("split", 1.5), ("paired", 6.0)):
+        report(f"{method}, time over one dsyrk of the item matrix", seconds[method] / seconds["dsyrk"], bar, "at most")
+
+    def form_average_solve():
+        differences = compared[votes[:, 0]] - compared[votes[:, 1]]
+        return np.linalg.solve(np.cov(compared.T), differences.mean(axis=0))
+
+    naive = medians(3, naive=form_average_solve, pooled=jobs["pooled"])
+    report("forming the differences, averaging, solving; time over pooled", naive["naive"] / naive["pooled"], 5.0, "at least")
+    for method in ("pooled", "split", "paired"):
+        table = items if method == "split" else compared
+        tracemalloc.start()
+        jobs[method]()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        report(f"{method}, peak extra memory over the item table", peak / table.nbytes, 0.3, "at most")
+
+
+def logistic_loss(X, y, coef):
+    return float(np.logaddexp(0, -np.where(y, 1, -1) * (X @ coef)).sum())
+
+
+def likelihood(problem, bar_sklearn, bar_statsmodels=None):
+    from sklearn.linear_model import LogisticRegression
+
+    compared, votes = np.ascontiguousarray(problem.compared), problem.votes
+    X, y = problem.differences(np.random.default_rng(1))
+    fit_ours = lambda: RankRegression().fit(compared, votes)  # noqa: E731
+    ours = logistic_loss(X, y, fit_ours().coef_)
+    exact = RankRegression(inference=None, tol=1e-20).fit(compared, votes)
+    best = min(ours, logistic_loss(X, y, exact.coef_))
+    for tol in (1e-5, 3e-6, 2e-6, 1e-6, 5e-7, 2e-7, 1e-7):
+        rival = LogisticRegression(C=np.inf, fit_intercept=False, tol=tol, max_iter=5000)
+        gap = logistic_loss(X, y, rival.fit(X, y).coef_[0]) / best - 1
+        if gap <= GAP:
+            break
+    print(f"  (relative loss gap: pairscore {ours / best - 1:.1e}, scikit-learn {gap:.1e} at tol={tol:g})")
+    jobs = {
+        "ours": fit_ours,
+        "no errors": lambda: RankRegression(inference=None).fit(compared, votes),
+        "forming": lambda: compared[votes[:, 0]] - compared[votes[:, 1]],
+        "sklearn": lambda: rival.fit(X, y),
+    }
+    if bar_statsmodels:
+        import statsmodels.api as sm
+
+        jobs["statsmodels"] = lambda: sm.Logit(y.astype(float), X).fit(disp=0)
+    seconds = medians(3, **jobs)
+    print("  (seconds: " + ", ".join(f"{name} {value:.2f}" for name, value in seconds.items()) + ")")
+    report("scikit-learn lbfgs (differences and fit) over mle with item-robust errors", (seconds["sklearn"] + seconds["forming"]) / seconds["ours"], bar_sklearn, "at least")
+    report("the same without the time to form the differences", seconds["sklearn"] / seconds["ours"], bar_sklearn, "at least")
+    if bar_statsmodels:
+        report("statsmodels Logit (fit alone) over mle with item-robust errors", seconds["statsmodels"] / seconds["ours"], bar_statsmodels, "at least")
+
+
+def main():
+    warnings.simplefilter("ignore")
+    n = 30_000
+    large = draw(n, 250, int(np.ceil(n * np.log(n))))
+    print(f"\nClosed forms, N = 30 000, d = 250, M = {len(large.votes):,}, inference=None")
+    closed_forms(large)
+    print("\nLikelihood, the same problem")
+    likelihood(large, 25.0)
+    del large
+    print("\nLikelihood, N = 20 000, d = 50, M = 1 000 000")
+    likelihood(draw(20_000, 50, 1_000_000), 15.0, 40.0)
+
+
+if __name__ == "__main__":
+    main()
