@@ -92,7 +92,12 @@ def likelihood(problem, bar_sklearn, bar_statsmodels=None):
         jobs["statsmodels"] = lambda: sm.Logit(y.astype(float), X).fit(disp=0)
     seconds = medians(3, **jobs)
     print("  (seconds: " + ", ".join(f"{name} {value:.2f}" for name, value in seconds.items()) + ")")
-    report("scikit-learn lbfgs (differences and fit) over mle with item-robust errors", (seconds["sklearn"] + seconds["forming"]) / seconds["ours"], bar_sklearn, "at least")
+    report(
+        "scikit-learn lbfgs (differences and fit) over mle with item-robust errors",
+        (seconds["sklearn"] + seconds["forming"]) / seconds["ours"],
+        bar_sklearn,
+        "at least",
+    )
     report("the same without the time to form the differences", seconds["sklearn"] / seconds["ours"], bar_sklearn, "at least")
     if bar_statsmodels:
         report("statsmodels Logit (fit alone) over mle with item-robust errors", seconds["statsmodels"] / seconds["ours"], bar_statsmodels, "at least")

@@ -5,6 +5,7 @@
 
 import numpy as np
 import pytest
+
 from laws import GaussianStudy, coverage
 
 N_FITS = 2000

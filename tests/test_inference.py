@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from laws import GaussianStudy
 from scipy.linalg import eigh
 
+from laws import GaussianStudy
 from pairscore import RankRegression
 from pairscore.basis import whitening_basis
 from pairscore.errors import FewItemsWarning
@@ -31,9 +31,7 @@ def test_meats_equal_double_loops(seed):
     mean = X.mean(axis=0)
     n_pairs = len(pairs.high)
     u = Contributions(rng.normal(size=n_pairs), rng.normal(size=n_pairs), rng.normal(size=(n_pairs, 2)))
-    explicit = [
-        np.concatenate([u.low[p] * (X[pairs.low[p]] - mean) + u.high[p] * (X[pairs.high[p]] - mean), u.extra[p]]) for p in range(n_pairs)
-    ]
+    explicit = [np.concatenate([u.low[p] * (X[pairs.low[p]] - mean) + u.high[p] * (X[pairs.high[p]] - mean), u.extra[p]]) for p in range(n_pairs)]
     k = np.array([sum(pairs.number[p] for p in range(n_pairs) if item in (pairs.low[p], pairs.high[p])) for item in range(len(X))])
     scatter = sum(k[i] * np.outer(X[i] - mean, X[i] - mean) for i in range(len(X)))
     naive = np.zeros((5, 5))

@@ -287,8 +287,8 @@ def fitted():
     ("columns", "facts"),
     [
         (["bmi", "age", "ldl"], ("another order", "reorder", "'age', 'bmi', 'ldl'")),
-        (["age", "bmi", "hdl"], ("1 feature of the fit is missing", "'ldl'", "1 unknown", "'hdl'")),
-        (["age", "x", "y"], ("2 features of the fit are missing", "'bmi', 'ldl'", "2 unknown", "'x', 'y'")),
+        (["age", "bmi", "hdl"], ("1 feature missing", "'ldl'", "1 unknown", "'hdl'")),
+        (["age", "x", "y"], ("2 features missing", "'bmi', 'ldl'", "2 unknown", "'x', 'y'")),
         (["age", "bmi"], ("2 features", "fitted with 3")),
         (["age", "bmi", "ldl", "hdl"], ("4 features", "fitted with 3")),
     ],
@@ -355,10 +355,19 @@ def test_the_paired_solution_has_the_smallest_norm_of_standardised_features():
         model = RankRegression("paired").fit(collinear(X), votes)
     items = collinear(X).to_numpy()
     differences = items[votes[:, 0]] - items[votes[:, 1]]  # the winner is left: every outcome is +1
-    spread = np.sqrt(np.mean(differences**2, axis=0))
-    spread[4] = 1.0
-    expected = 2 * np.linalg.pinv(differences / spread, rcond=1e-10) @ np.ones(len(votes)) / spread
+    exposures = np.bincount(votes.ravel(), minlength=len(items))
+    unit = np.sqrt(np.cov(items.T, bias=True, fweights=exposures).diagonal())  # as the ridge standardises
+    unit = np.where(np.arange(len(unit)) == 4, 1.0, unit)
+    expected = 2 * np.linalg.pinv(differences / unit, rcond=1e-10) @ np.ones(len(votes)) / unit
     assert model.closed_form_coef_ == pytest.approx(expected, rel=1e-8, abs=1e-12)
+
+
+@pytest.mark.parametrize("method", ["pooled", "paired", "mle"])
+def test_the_smallest_norm_is_the_limit_of_a_vanishing_ridge(method):
+    X, votes = study()
+    with pytest.warns(CollinearFeaturesWarning):
+        smallest, ridge = (RankRegression(method, l2=l2, inference=None).fit(collinear(X), votes) for l2 in (0.0, 1e-6))
+    assert ridge.coef_ == pytest.approx(smallest.coef_, rel=1e-4, abs=1e-6)
 
 
 @pytest.mark.parametrize("method", ["pooled", "paired", "mle"])

@@ -339,7 +339,7 @@ def test_an_interrupted_save_leaves_the_old_file_and_nothing_else(model_file, mo
 def test_a_setting_that_no_file_can_hold_leaves_the_old_file_and_nothing_else(model_file):
     before = model_file.read_bytes()
     with pytest.raises(PairscoreError, match=r"Fraction is not JSON serializable\); use plain numbers and text as parameters and classes\.$"):
-        fitted(l2=Fraction(1, 2)).save(model_file)
+        fitted().set_params(l2=Fraction(1, 2)).save(model_file)
     assert model_file.read_bytes() == before
     assert list(model_file.parent.iterdir()) == [model_file]
 

@@ -126,7 +126,7 @@ def test_it_must_be_fitted_first():
 def test_features_other_than_those_of_the_fit_are_refused(columns, transformer):
     table, votes = wines()
     fitted = OnItems(transformer).fit(Comparisons.from_frames(table, votes)[0])
-    with pytest.raises(PairscoreError, match=r"but OnItems was fitted with 'acid', 'sugar', 'oak'; give the same ones in the same order\.$"):
+    with pytest.raises(PairscoreError, match=r"another order|missing \('oak'\)"):
         fitted.transform(table.rename(columns={"oak": "cork"} if "cork" in columns else {})[columns])
 
 

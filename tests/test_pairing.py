@@ -4,10 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
-from laws import GaussianStudy
 from scipy.special import expit
 from scipy.stats import kstest
 
+from laws import GaussianStudy
 from pairscore import RankRegression, angle
 from pairscore.errors import PairsNotRandomWarning
 from pairscore.moments import moments

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh, lapack
 
-TOLERANCE = 1e-12  # smallest eigenvalue of a correlation matrix that still counts as a direction
+TOLERANCE = 1e-12  # smallest eigenvalue, relative to the largest in standardised features, that counts as a direction
 
 
 @dataclass(frozen=True)
@@ -28,18 +28,16 @@ class Basis:
 
 
 def whitening_basis(scatter: np.ndarray, sd: np.ndarray) -> Basis:
-    """Whiten ``scatter``; features with ``sd`` zero are left out as constant."""
-    spread = np.sqrt(np.maximum(np.diag(scatter), 0.0))
-    live = (sd > 0) & (spread > 0)
-    spread = np.where(live, spread, 1.0)
-    correlation = scatter / np.outer(spread, spread)
+    """Whiten ``scatter`` in units of ``sd``; features with ``sd`` zero are left out as constant."""
+    live = sd > 0
+    unit = np.where(live, sd, 1.0)
+    standard = scatter / np.outer(unit, unit)
     if live.all():
-        factor, info = lapack.dpotrf(correlation, lower=0)
-        if info == 0 and lapack.dpocon(factor, np.abs(correlation).sum(axis=0).max())[0] > TOLERANCE:
+        factor, info = lapack.dpotrf(standard, lower=0)
+        if info == 0 and lapack.dpocon(factor, np.abs(standard).sum(axis=0).max())[0] > TOLERANCE:
             inverse_factor, _ = lapack.dtrtri(factor, lower=0)
-            return Basis(np.triu(inverse_factor) / spread[:, None], np.zeros(len(sd), dtype=bool))
-    correlation = np.where(np.outer(live, live), correlation, 0.0)
-    values, vectors = eigh(correlation)
-    kept = values > TOLERANCE * max(values[-1], 1.0)
+            return Basis(np.triu(inverse_factor) / unit[:, None], np.zeros(len(sd), dtype=bool))
+    values, vectors = eigh(np.where(np.outer(live, live), standard, 0.0))
+    kept = values > TOLERANCE * values[-1]
     undetermined = np.linalg.norm(vectors[:, ~kept], axis=1) > 1e-6
-    return Basis(vectors[:, kept] / np.sqrt(values[kept]) / spread[:, None], undetermined)
+    return Basis(vectors[:, kept] / np.sqrt(values[kept]) / unit[:, None], undetermined)

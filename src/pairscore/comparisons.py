@@ -27,6 +27,8 @@ class Comparisons:
         Optional: importance, how many equal comparisons a row stands for, who judged.
     sides_known
         False when the votes only said winner and loser, so left and right mean nothing.
+    seed
+        Of the coin that gave out the sides in that case.
     covariance_items
         Rows whose covariance ``method="split"`` takes; None means the items of no comparison.
     """
@@ -39,6 +41,7 @@ class Comparisons:
     count: np.ndarray | None = None
     judge: np.ndarray | None = None
     sides_known: bool = True
+    seed: int | None = None
     covariance_items: np.ndarray | None = None
 
     @classmethod
@@ -119,6 +122,10 @@ class Comparisons:
         """The same comparisons with other features of the same items."""
         return replace(self, items=items)
 
+    def with_covariance_items(self, which: Any) -> "Comparisons":
+        """The same comparisons with other items behind the covariance of ``split``: ids, row numbers or a mask."""
+        return replace(self, covariance_items=_item_rows(which, self.items))
+
 
 def _item_rows(which: Any, items: Items) -> np.ndarray | None:
     """Row numbers from a mask, row numbers, or ids."""
@@ -139,7 +146,7 @@ def _item_rows(which: Any, items: Items) -> np.ndarray | None:
             f"covariance_items names {plural(len(bad), 'item')} that the item table does not have: "
             f"{first_rows(bad, which[bad].tolist())}; give ids of items or a mask."
         )
-    again = np.setdiff1d(np.arange(len(rows)), np.unique(rows, return_index=True)[1])
-    if len(again):
+    if np.bincount(rows, minlength=1).max() > 1:
+        again = np.setdiff1d(np.arange(len(rows)), np.unique(rows, return_index=True)[1])
         raise PairscoreError(f"covariance_items repeats {plural(len(again), 'item')}: {first_rows(again, which[again].tolist())}; name every item once.")
     return rows

@@ -25,7 +25,7 @@ from pairscore.links import Link
 from pairscore.moments import Moments, Tally, difference_scatter, moments, net, tally
 from pairscore.pairing import Pairing, check_pairing
 from pairscore.pairs import Pairs, pair_up
-from pairscore.scale import SEPARATION_L2, fit_scale, overfit_guard, separated_along, starting_factor
+from pairscore.scale import SEPARATION_L2, Scale, fit_scale, overfit_guard, starting_factor
 
 FEW_ITEMS = 50
 Note = tuple[type[PairscoreWarning], str]
@@ -54,7 +54,7 @@ class Study:
     has_items: bool = True
 
     @property
-    def X(self) -> np.ndarray:
+    def X(self) -> np.ndarray:  # noqa: N802
         return self.data.items.values
 
     @cached_property
@@ -149,7 +149,10 @@ def choose_inference(study: Study, settings: Settings) -> tuple[str | None, list
         return ("model" if settings.inference else None), []
     n, parameters = study.n_items, study.X.shape[1] + settings.side_effect
     if n <= parameters + 1:
-        text = f"{plural(n, 'item')} with {plural(parameters, 'parameter')} leave nothing to see how items differ from their features; the intervals are the classical ones (inference='model')."
+        text = (
+            f"{plural(n, 'item')} with {plural(parameters, 'parameter')} leave nothing to see how items differ from their features; "
+            "the intervals are the classical ones (inference='model')."
+        )
         return "model", [(FewItemsWarning, text)]
     if n < FEW_ITEMS:
         text = f"with {plural(n, 'item')} item-robust intervals are rough; below about {FEW_ITEMS} items read them with care."
@@ -174,8 +177,8 @@ def scatter_of(study: Study, settings: Settings) -> tuple[np.ndarray, Moments]:
         n, d = study.second_half.shape
         if n < d + 3:
             raise PairscoreError(
-                f"method='split' needs at least {d + 3} items for the covariance of {plural(d, 'feature')} but has {n} that occur in no comparison; "
-                "add items, name some with covariance_items=, or use method='pooled'."
+                f"method='split' needs at least {d + 3} items for the covariance of {plural(d, 'feature')} but has {n}; "
+                "add items that occur in no comparison, name some with covariance_items=, or use method='pooled'."
             )
         center = moments(study.second_half)
         scatter = split_scatter(center, study.tally.n_comparisons)
@@ -229,16 +232,17 @@ def fit_closed_form(study: Study, settings: Settings) -> Estimate:
     return replace(result, covariance=closed_form_covariance(study, settings, form, center), pairing=pairing, notes=notes)
 
 
-def link_scale(study: Study, settings: Settings, along: np.ndarray, b: np.ndarray, center: Moments, basis: Basis, scatter: np.ndarray):
+def link_scale(
+    study: Study, settings: Settings, along: np.ndarray, b: np.ndarray, center: Moments, basis: Basis, scatter: np.ndarray
+) -> tuple[Scale, list[Note]]:
     """Scale of a closed form on the link, guarded against overfitting."""
     data, amount = study.data, study.amount
-    win, lose = amount * (0.5 + 0.5 * data.outcome), amount * (0.5 - 0.5 * data.outcome)
-    separated = separated_along(along, win, lose)
+    separated = bool(np.all(data.outcome * along > 0))
     notes = [_separation_note()] if separated and settings.l2 == 0 else []
     ridge = (settings.l2 or SEPARATION_L2 * separated) * float(np.sum((center.sd * b) ** 2))
     start = starting_factor(float(np.sqrt(b @ center.covariance @ b)), float(settings.link.pdf(0.0)))
-    scale = fit_scale(along, win, lose, settings.link, start, settings.side_effect, ridge)
-    explained, spread = float(np.vdot(amount * data.outcome, along)), float(np.vdot(amount * along, along))
+    scale = fit_scale(along, data.outcome, amount, settings.link, start, settings.side_effect, ridge)
+    explained, spread = float(amount * data.outcome @ along), float(amount * along @ along)
     residual = amount * (data.outcome - explained / spread * along) if spread > 0 else amount * data.outcome
     freedom = basis.transform.shape[1] if settings.l2 == 0 else float(np.vdot(basis.transform, scatter @ basis.transform))
     if settings.method != "split":

@@ -44,6 +44,8 @@ class Items:
         """Row numbers by name, -1 where no item is called so; True is not the name of item 1."""
         if names.dtype == bool:
             return np.full(len(names), -1)
+        if self.ids is None and names.dtype.kind in "iu":
+            return np.where((names >= 0) & (names < len(self)), names, -1).astype(np.intp)
         if self.ids is not None and self.ids.dtype.kind in "iu" and names.dtype.kind in "iu":
             order = np.argsort(self.ids)
             place = order[np.minimum(np.searchsorted(self.ids, names, sorter=order), len(self) - 1)]
@@ -118,6 +120,23 @@ def _index_ids(native: Any) -> np.ndarray | None:
         return None
     ids = np.asarray(index)
     return None if ids.dtype.kind in "iu" and np.array_equal(ids, np.arange(len(ids))) else ids
+
+
+def refuse_other_features(items: Items, fitted: tuple[str, ...]) -> None:
+    """Same number, names and order of features as in fit; arrays have no names to compare."""
+    names = items.feature_names
+    if names == fitted or (items.backend is None and len(names) == len(fitted)):
+        return
+    if len(names) != len(fitted) and items.backend is None:
+        raise PairscoreError(f"the items have {plural(len(names), 'feature')} but the model was fitted with {len(fitted)}; give the same features.")
+    missing, unknown = [name for name in fitted if name not in names], [name for name in names if name not in fitted]
+    if not missing and not unknown:
+        raise PairscoreError(f"the features come in another order than in fit; reorder the columns to {first_few(map(repr, fitted), 8)}.")
+    raise PairscoreError(
+        f"the items have {plural(len(names), 'feature')} but the model was fitted with {len(fitted)}: {plural(len(missing), 'feature')} missing "
+        f"({first_few(map(repr, missing)) or 'none'}) and {len(unknown)} unknown ({first_few(map(repr, unknown)) or 'none'}); "
+        "give the columns of the fit in its order."
+    )
 
 
 def refuse_non_numeric(frame: nw.DataFrame, names: tuple[str, ...]) -> None:

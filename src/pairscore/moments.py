@@ -49,13 +49,11 @@ def net(left: np.ndarray, right: np.ndarray, values: np.ndarray, n_items: int) -
 
 @dataclass(frozen=True)
 class Moments:
-    """Total weight, mean, scatter sum_i k_i (x_i - mean)(x_i - mean)', and range of a set of weighted items."""
+    """Total weight, mean, and scatter sum_i k_i (x_i - mean)(x_i - mean)' of a set of weighted items."""
 
     total: float
     mean: np.ndarray
     scatter: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
 
     def __add__(self, other: "Moments") -> "Moments":
         total = self.total + other.total
@@ -63,12 +61,11 @@ class Moments:
             return self
         gap, share = other.mean - self.mean, other.total / total
         scatter = self.scatter + other.scatter + self.total * share * np.outer(gap, gap)
-        return Moments(total, self.mean + share * gap, scatter, np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+        return Moments(total, self.mean + share * gap, scatter)
 
     @classmethod
     def zero(cls, n_features: int) -> "Moments":
-        nothing = np.full(n_features, np.inf)
-        return cls(0.0, np.zeros(n_features), np.zeros((n_features, n_features)), nothing, -nothing)
+        return cls(0.0, np.zeros(n_features), np.zeros((n_features, n_features)))
 
     @property
     def covariance(self) -> np.ndarray:
@@ -89,21 +86,25 @@ def moments(X: np.ndarray, weight: np.ndarray | None = None) -> Moments:
     """
     weight = np.ones(len(X)) if weight is None else weight
     used = np.flatnonzero(weight)
-    everyone = len(used) == len(X)
     near = X[used[:: max(len(used) // BLOCK, 1)]].mean(axis=0)
     root, total = np.sqrt(weight), float(weight.sum())
     first, scatter = np.zeros(X.shape[1]), np.zeros((X.shape[1],) * 2)
-    low = np.full(X.shape[1], np.inf)
-    high = -low
     for rows, centred in centred_blocks(X, near):
-        seen = X[rows] if everyone else X[rows][weight[rows] > 0]
-        low = np.minimum(low, seen.min(axis=0, initial=np.inf))
-        high = np.maximum(high, seen.max(axis=0, initial=-np.inf))
         centred *= root[rows, None]
         scatter += centred.T @ centred
         first += root[rows] @ centred
     gap = first / total
-    return Moments(total, near + gap, scatter - total * np.outer(gap, gap), low, high)
+    return Moments(total, near + gap, scatter - total * np.outer(gap, gap))
+
+
+def feature_range(X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Smallest and largest value of every feature among the rows of a mask, block by block."""
+    low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
+    for first in range(0, len(X), BLOCK):
+        rows = slice(first, first + BLOCK)
+        seen = X[rows] if mask[rows].all() else X[rows][mask[rows]]
+        low, high = np.minimum(low, seen.min(axis=0, initial=np.inf)), np.maximum(high, seen.max(axis=0, initial=-np.inf))
+    return low, high
 
 
 def centred_blocks(X: np.ndarray, mean: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
@@ -140,7 +141,5 @@ def pair_scatter(X: np.ndarray, mean: np.ndarray, pairs: Pairs, own: np.ndarray,
 def neighbour_sums(X: np.ndarray, start: np.ndarray, neighbour: np.ndarray, values: np.ndarray, rows: slice) -> np.ndarray:
     """For each item of a block, the sum of its neighbours' features times ``values``."""
     first, last = start[rows.start], start[rows.stop]
-    block = sparse.csr_array(
-        (values[first:last], neighbour[first:last], start[rows.start : rows.stop + 1] - first), shape=(rows.stop - rows.start, len(X))
-    )
+    block = sparse.csr_array((values[first:last], neighbour[first:last], start[rows.start : rows.stop + 1] - first), shape=(rows.stop - rows.start, len(X)))
     return block @ X

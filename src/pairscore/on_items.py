@@ -8,8 +8,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from pairscore.comparisons import Comparisons
-from pairscore.errors import PairscoreError, first_few
-from pairscore.items import Items, read_items, refuse_non_finite
+from pairscore.items import Items, read_items, refuse_non_finite, refuse_other_features
 
 
 class OnItems(TransformerMixin, BaseEstimator):
@@ -40,7 +39,7 @@ class OnItems(TransformerMixin, BaseEstimator):
         return self._transformed(read_items(X))
 
     def _transformed(self, items: Items) -> Items:
-        self._refuse_other_features(items)
+        refuse_other_features(items, tuple(self.feature_names_in_))  # a transformer of arrays would not notice
         values = self.transformer_.transform(items.values)
         values = np.ascontiguousarray(values.toarray() if issparse(values) else values, dtype=np.float64)
         names = self._names_out(items.feature_names, values.shape[1])
@@ -52,12 +51,3 @@ class OnItems(TransformerMixin, BaseEstimator):
         if hasattr(self.transformer_, "get_feature_names_out"):
             return tuple(map(str, self.transformer_.get_feature_names_out(np.array(names, dtype=object))))
         return names if n_features == len(names) else tuple(f"x{column}" for column in range(n_features))
-
-    def _refuse_other_features(self, items: Items) -> None:
-        """A transformer of arrays would not notice columns in another order; arrays have no names to compare."""
-        fitted = tuple(self.feature_names_in_)
-        if len(items.feature_names) != len(fitted) or (items.backend is not None and items.feature_names != fitted):
-            raise PairscoreError(
-                f"the items have the features {first_few(map(repr, items.feature_names))}, but OnItems was fitted with {first_few(map(repr, fitted))}; "
-                "give the same ones in the same order."
-            )

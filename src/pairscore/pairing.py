@@ -50,7 +50,9 @@ class Pairing:
         if not self.partners_random:
             alike = 1 - self.narrowest > self.widest - 1
             kind, ratio = ("alike", self.narrowest) if alike else ("unlike each other", self.widest)
-            return f"The pairs do not look random: items that meet are {kind} (in one direction, differences have {ratio:.2f} times the variance of random pairs)."
+            return (
+                f"The pairs do not look random: items that meet are {kind} (in one direction, differences have {ratio:.2f} times the variance of random pairs)."
+            )
         if not self.reference_fits:
             return (
                 "The compared items, each as often as it was compared, are not spread like the items behind the covariance "

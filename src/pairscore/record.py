@@ -17,10 +17,11 @@ SAMPLED_ITEMS = 256
 
 
 def make_record(data: Comparisons) -> dict[str, Any]:
-    """Versions, a fingerprint of the data, and the command that was run."""
+    """Versions, a fingerprint of the data, the seed of the sides, and the command that was run."""
     return {
         "versions": {"python": platform.python_version(), **{name: package_version(name) for name in PACKAGES}},
         "fingerprint": fingerprint(data),
+        "seed": data.seed,
         "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv else "",
     }
 

@@ -11,10 +11,11 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from pairscore import model_file
 from pairscore.comparisons import Comparisons
-from pairscore.errors import PairscoreError, first_few, plural
+from pairscore.errors import PairscoreError, first_few
 from pairscore.estimate import Estimate, Settings, estimate
-from pairscore.items import Items, as_frame, read_items
+from pairscore.items import Items, as_frame, read_items, refuse_other_features
 from pairscore.links import Link, get_link
+from pairscore.moments import feature_range
 from pairscore.ranking import Difference, as_callers_kind, interval_width, rank_intervals, score_errors
 from pairscore.record import make_record
 from pairscore.summary import Summary, agreement_and_noise
@@ -117,30 +118,39 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         return self
 
     def _settings(self) -> Settings:
-        choices = {"method": METHODS, "inference": ("items", "model", None)}
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise PairscoreError(f"{name} is {getattr(self, name)!r}; use one of {first_few(map(repr, allowed))}.")
-        if isinstance(self.l2, bool | str) or not np.isscalar(self.l2) or not 0 <= float(self.l2) < np.inf:
-            raise PairscoreError(f"l2 is {self.l2!r}; use a number that is not negative.")
-        shrinkage = self.shrinkage
-        number = isinstance(shrinkage, int | float | np.number) and not isinstance(shrinkage, bool) and 0 <= shrinkage <= 1
-        if not (shrinkage is None or number or (isinstance(shrinkage, str) and shrinkage in SHRINKAGES)):
-            raise PairscoreError(f"shrinkage is {shrinkage!r}; use None, a number from 0 to 1, 'ledoit-wolf' or 'oas'.")
-        if self.method == "mle" and shrinkage is not None:
+        shrinkage_is_number = _is_number(self.shrinkage, 0, 1)
+        checks = {
+            "method": (isinstance(self.method, str) and self.method in METHODS, f"one of {first_few(map(repr, METHODS))}"),
+            "inference": (self.inference in ("items", "model", None), "'items', 'model' or None"),
+            "l2": (_is_number(self.l2, 0, np.finfo(float).max), "a number that is not negative"),
+            "shrinkage": (shrinkage_is_number or self.shrinkage in (None, *SHRINKAGES), "None, a number from 0 to 1, 'ledoit-wolf' or 'oas'"),
+            "max_iter": (_is_number(self.max_iter, 1, 10**9), "a number from 1"),
+            "tol": (_is_number(self.tol, 0, 1), "a number from 0 to 1"),
+        }
+        for name, (right, remedy) in checks.items():
+            if not right:
+                raise PairscoreError(f"{name} is {getattr(self, name)!r}; use {remedy}.")
+        if self.method == "mle" and self.shrinkage is not None:
             raise PairscoreError("shrinkage acts on the covariance of a closed form, and method='mle' has none; use l2, or another method.")
-        amount = float(shrinkage) if number else shrinkage
-        return Settings(self.method, get_link(self.link), float(self.l2), amount, bool(self.side_effect), self.inference, self.max_iter, self.tol)
+        shrinkage = float(self.shrinkage) if shrinkage_is_number else self.shrinkage  # type: ignore[arg-type]
+        return Settings(
+            self.method, get_link(self.link), float(self.l2), shrinkage, bool(self.side_effect), self.inference, int(self.max_iter), float(self.tol)
+        )
 
     def _read(self, X: Any, y: Any, covariance_items: Any, self_pairs: str) -> tuple[Comparisons, bool]:
         self.classes_ = np.array([-1, 1])
         if isinstance(X, Comparisons):
-            return (X if y is None else X.with_outcome(y)), True
+            data = X if y is None else X.with_outcome(y)
+            return (data if covariance_items is None else data.with_covariance_items(covariance_items)), True
         if y is None:
             raise PairscoreError("fit requires y to be passed, but the target y is None: give votes beside the items, or Comparisons.")
         shape = np.asarray(y).shape
+        if shape == (0,):
+            raise PairscoreError("there are no comparisons; give at least one row of votes.")
         if as_frame(y) is not None or (len(shape) == 2 and shape[1] != 1):
             return Comparisons.from_frames(X, y, covariance_items=covariance_items, self_pairs=self_pairs)[0], True
+        if covariance_items is not None:
+            raise PairscoreError("covariance_items names items, but a matrix of differences has none; fit items and votes instead.")
         return self._read_differences(X, y), False
 
     def _read_differences(self, X: Any, y: Any) -> Comparisons:
@@ -176,7 +186,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             self.std_errors_ = np.where(result.undetermined, np.nan, np.sqrt(np.diag(self.covariance_)))
             self.side_effect_std_error_ = float(np.sqrt(result.covariance[d, d])) if len(result.covariance) > d else None
         self.feature_mean_, self.feature_sd_ = result.center.mean, result.center.sd
-        self.feature_min_, self.feature_max_ = result.center.low, result.center.high
+        self.feature_min_, self.feature_max_ = feature_range(data.items.values, data.compared)
         self.n_items_ = int(np.count_nonzero(data.compared)) if has_items else None
         self.n_comparisons_ = float(data.amount.sum())
         self.inference_, self.guard_, self.pairing_, self.n_iter_ = result.inference, result.guard, result.pairing, result.n_iterations
@@ -194,7 +204,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         """Scores of items; of ``Comparisons``, score differences (left minus right, with the side effect)."""
         check_is_fitted(self)
         if isinstance(X, Comparisons):
-            self._refuse_other_features(X.items)
+            refuse_other_features(X.items, self._names)
             return self._differences(X)
         return self._plain(X) if self.n_items_ is None else self._items(X).values @ self.coef_
 
@@ -232,23 +242,12 @@ class RankRegression(ClassifierMixin, BaseEstimator):
 
     def _items(self, items: Any) -> Items:
         table = read_items(items)
-        self._refuse_other_features(table)
+        refuse_other_features(table, self._names)
         return table
 
-    def _refuse_other_features(self, table: Items) -> None:
-        """Same number, names and order of features as in fit; arrays have no names to compare."""
-        if table.values.shape[1] != self.n_features_in_:
-            raise PairscoreError(f"the items have {plural(table.values.shape[1], 'feature')} but the model was fitted with {self.n_features_in_}; give the same features.")
-        fitted = tuple(getattr(self, "feature_names_in_", table.feature_names))
-        if table.backend is None or table.feature_names == fitted:
-            return
-        missing, unknown = [n for n in fitted if n not in table.feature_names], [n for n in table.feature_names if n not in fitted]
-        if not missing:
-            raise PairscoreError(f"the features come in another order than in fit; reorder the columns to {first_few(map(repr, fitted), 8)}.")
-        raise PairscoreError(
-            f"{plural(len(missing), 'feature')} of the fit {'is' if len(missing) == 1 else 'are'} missing ({first_few(map(repr, missing))}) and "
-            f"{len(unknown)} unknown ({first_few(map(repr, unknown))}); give the columns the model was fitted with."
-        )
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(getattr(self, "feature_names_in_", [f"x{column}" for column in range(self.n_features_in_)]))
 
     def rank(self, items: Any, *, level: float = 0.95, simultaneous: bool = False) -> Any:
         """Rank items, old or new, best first, as a table of the caller's kind.
@@ -285,10 +284,11 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         error = np.nan if self.covariance_ is None else float(score_errors(gap[None], self.covariance_)[0])
         reach = interval_width(level, 1, False) * error
         ends = np.array([value, value - reach, value + reach])
-        return Difference(*ends, *(float(p) for p in self._link.cdf(ends)))
+        return Difference(*ends.tolist(), *self._link.cdf(ends).tolist())
 
     def _one_item(self, item: Any) -> np.ndarray:
-        table = self._items(np.atleast_2d(item) if as_frame(item) is None else item)
+        whole_table = isinstance(item, Items) or as_frame(item) is not None
+        table = self._items(item if whole_table else np.atleast_2d(item))
         if len(table) != 1:
             raise PairscoreError(f"difference compares two single items, but one of them has {len(table)} rows; give one row each.")
         return table.values[0]
@@ -332,6 +332,10 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     def load(path: Any, link: Any = None) -> "RankRegression":
         """Read a model that :meth:`save` wrote; a model with its own link needs the link again."""
         return load(path, link)
+
+
+def _is_number(value: Any, low: float, high: float) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool) and bool(low <= value <= high)
 
 
 def load(path: Any, link: Any = None) -> RankRegression:

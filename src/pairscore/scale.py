@@ -11,6 +11,8 @@ import numpy as np
 from pairscore.links import Link
 
 LARGEST_START = 3.0
+SAMPLE = 40_000  # comparisons that the first steps look at
+CHUNK = 16_384
 SEPARATION_L2 = 1 / 2.5**2  # a normal prior with standard deviation 2.5 on standardised coefficients
 
 
@@ -38,32 +40,43 @@ def starting_factor(length: float, slope_at_zero: float) -> float:
 
 
 def fit_scale(
-    difference: np.ndarray, win: np.ndarray, lose: np.ndarray, link: Link, start: float, side: bool, ridge: float = 0.0, max_iter: int = 50
+    difference: np.ndarray, outcome: np.ndarray, amount: np.ndarray, link: Link, start: float, side: bool, ridge: float = 0.0, max_iter: int = 50
 ) -> Scale:
-    """Maximise sum log f(factor * difference + side effect) by Newton's method.
+    """Maximise the log-likelihood of factor * difference + side effect by Newton's method.
 
     ``ridge`` is the penalty on factor^2 / 2. The first steps look at a sample of the comparisons only.
     """
-    factor, effect, done = start, 0.0, 0
-    for sample in (slice(None, None, 1 + len(difference) // 10_000), slice(None)):
-        x, wins, losses = difference[sample], win[sample], lose[sample]
-        share = len(x) / len(difference)
-        for done in range(done + 1, max_iter + 1):
-            score, information = link.score(factor * x + effect if side else factor * x, wins, losses)
-            weighted = information * x
-            gradient = np.array([score @ x - share * ridge * factor, score.sum()])
-            hessian = np.array([[weighted @ x + share * ridge, weighted.sum()], [weighted.sum(), information.sum()]])
-            step = np.linalg.lstsq(hessian, gradient, rcond=None)[0] if side else np.array([gradient[0] / max(hessian[0, 0], 1e-300), 0.0])
-            factor += float(np.clip(step[0], -0.9 * factor, 1 + factor))
-            effect += float(np.clip(step[1], -1.0, 1.0))
-            if gradient @ step <= 1e-10 * len(x):  # Newton's method: after this step the gap is about the square
+    params, n_iterations = np.array([start, 0.0]), 0
+    for stride in (1 + len(difference) // SAMPLE, 1):
+        sample = difference[::stride], outcome[::stride], amount[::stride]
+        size = len(sample[0])
+        penalty = np.array([ridge * size / len(difference), 0.0])
+        for _ in range(max_iter):
+            n_iterations += 1
+            gradient, hessian = _scale_derivatives(*sample, link, params)
+            gradient -= penalty * params
+            hessian += np.diag(penalty)
+            if not side:
+                gradient[1], hessian[0, 1], hessian[1, 0] = 0.0, 0.0, 0.0
+            step = np.linalg.lstsq(hessian, gradient, rcond=1e-14)[0]
+            params += np.clip(step, [-0.9 * params[0], -1.0], [1 + params[0], 1.0])
+            if gradient @ step <= 1e-9 * size:  # Newton's method: after this step the gap is of the order of its square
                 break
-    return Scale(factor, effect, n_iterations=done)
+    return Scale(float(params[0]), float(params[1]), n_iterations=n_iterations)
 
 
-def separated_along(difference: np.ndarray, win: np.ndarray, lose: np.ndarray) -> bool:
-    """Whether every comparison goes the way of its difference (so no finite scale is best)."""
-    return bool(np.all(difference[win > 0] > 0) and np.all(difference[lose > 0] < 0))
+def _scale_derivatives(difference: np.ndarray, outcome: np.ndarray, amount: np.ndarray, link: Link, params: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Gradient and information of (factor, side effect), a cache-sized chunk of comparisons at a time."""
+    gradient, hessian = np.zeros(2), np.zeros((2, 2))
+    for first in range(0, len(difference), CHUNK):
+        rows = slice(first, first + CHUNK)
+        x, win = difference[rows], amount[rows] * (0.5 + 0.5 * outcome[rows])
+        score, information = link.score(params[0] * x + params[1], win, amount[rows] - win)
+        weighted = information * x
+        mixed = weighted.sum()
+        gradient += (score @ x, score.sum())
+        hessian += ((weighted @ x, mixed), (mixed, information.sum()))
+    return gradient, hessian
 
 
 def overfit_guard(net_residual: np.ndarray, exposures: np.ndarray, freedom: float, explained: float) -> float:

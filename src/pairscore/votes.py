@@ -22,7 +22,10 @@ TIE_WORDS = ("tie", "tie (bothbad)")
 
 @dataclass(frozen=True, eq=False)
 class Votes:
-    """One row per comparison: row numbers of the two items and the outcome from the left's view."""
+    """One row per comparison: row numbers of the two items and the outcome from the left's view.
+
+    ``seed`` is that of the coin that gave out the sides, where the votes had none.
+    """
 
     left: np.ndarray
     right: np.ndarray
@@ -31,6 +34,7 @@ class Votes:
     count: np.ndarray | None = None
     judge: np.ndarray | None = None
     sides_known: bool = True
+    seed: int | None = None
 
 
 def read_votes(votes: Any, items: Items, self_pairs: str = "error", seed: int = 0) -> Votes:
@@ -62,13 +66,14 @@ def _from_array(votes: Any, items: Items, seed: int) -> Votes:
             f"{plural(len(bad), 'comparison')} {'points' if len(bad) == 1 else 'point'} outside the {len(items)} items: "
             f"{first_rows(bad, pairs[bad].tolist())}; row numbers go from 0 to {len(items) - 1}."
         )
-    return _oriented(pairs[:, 0].astype(np.intp), pairs[:, 1].astype(np.intp), seed)
+    return _oriented(pairs[:, 0], pairs[:, 1], seed)
 
 
 def _oriented(winner: np.ndarray, loser: np.ndarray, seed: int, **columns: Any) -> Votes:
     """Write each winner left or right by a seeded coin: otherwise every outcome would be the same."""
-    heads = np.random.default_rng(seed).integers(0, 2, len(winner), dtype=np.int8).astype(bool)
-    return Votes(np.where(heads, winner, loser), np.where(heads, loser, winner), np.where(heads, 1, -1).astype(np.int8), sides_known=False, **columns)
+    heads = np.random.default_rng(seed).integers(0, 2, len(winner), dtype=np.int8)
+    left, right = np.where(heads, winner, loser), np.where(heads, loser, winner)
+    return Votes(left.astype(np.intp, copy=False), right.astype(np.intp, copy=False), 2 * heads - 1, sides_known=False, seed=seed, **columns)
 
 
 def _from_frame(frame: nw.DataFrame, items: Items, seed: int) -> Votes:
