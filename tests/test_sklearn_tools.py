@@ -301,7 +301,7 @@ def test_a_pipeline_leaves_the_comparisons_as_they_were():
 def test_a_transformer_that_renames_features_does_not_hide_wrong_ones(columns):
     pipeline = make_pipeline(OnItems(PCA(2)), RankRegression(inference=None)).fit(X, Y)
     new_items = pd.DataFrame(np.ones((2, len(columns))), columns=columns)
-    with pytest.raises(PairscoreError, match="reorder the columns to 'age', 'bmi', 'ldl'|missing \\('ldl'\\)"):
+    with pytest.raises(PairscoreError, match=r"reorder the columns to 'age', 'bmi', 'ldl'|missing \('ldl'\)"):
         pipeline.decision_function(new_items)
 
 

@@ -21,11 +21,11 @@ from pairscore.errors import (
     plural,
 )
 from pairscore.likelihood import Climb, Maximum, maximise, predictor
-from pairscore.links import Link
+from pairscore.links import Link, Logit
 from pairscore.moments import Moments, Tally, difference_scatter, moments, net, tally
 from pairscore.pairing import Pairing, check_pairing
 from pairscore.pairs import Pairs, pair_up
-from pairscore.scale import SEPARATION_L2, Scale, fit_scale, overfit_guard, starting_factor
+from pairscore.scale import SAMPLE, SEPARATION_L2, Scale, fit_scale, overfit_guard, starting_factor
 
 FEW_ITEMS = 50
 Note = tuple[type[PairscoreWarning], str]
@@ -42,7 +42,7 @@ class Settings:
     side_effect: bool = False
     inference: str | None = "items"
     max_iter: int = 100
-    tol: float = 1e-16
+    tol: float = 1e-9
 
 
 @dataclass(frozen=True)
@@ -283,8 +283,7 @@ def fit_likelihood(study: Study, settings: Settings) -> Estimate:
     center, link = study.item_moments, settings.link
     slope = float(link.pdf(0.0))
     basis = whitening_basis(center.scatter + np.diag(ridge_penalty(settings.l2, center.sd, slope)), center.sd)
-    b = closed_form(basis, study.label_sum)
-    start = starting_factor(float(np.sqrt(b @ center.covariance @ b)), slope) * b
+    start = starting_coef(study, settings, closed_form(basis, study.label_sum), center)
     climb = Climb(study.X, study.pairs, link, basis, settings.l2 * center.sd**2)
     top = maximise(climb, start, settings.max_iter, settings.tol)
     notes: list[Note] = []
@@ -296,6 +295,16 @@ def fit_likelihood(study: Study, settings: Settings) -> Estimate:
         text = f"the likelihood was not maximised within {plural(settings.max_iter, 'iteration')}; raise max_iter or add a ridge (l2)."
         notes.append((NotConvergedWarning, text))
     return likelihood_estimate(study, settings, climb, top, notes)
+
+
+def starting_coef(study: Study, settings: Settings, b: np.ndarray, center: Moments) -> np.ndarray:
+    """A closed form on the link's scale, by a glance at some of the comparisons."""
+    data, scores = study.data, study.X @ b
+    few = slice(None, None, 1 + len(data) // SAMPLE)
+    start = starting_factor(float(np.sqrt(b @ center.covariance @ b)), float(settings.link.pdf(0.0)))
+    along = scores[data.left[few]] - scores[data.right[few]]
+    scale = fit_scale(along, data.outcome[few], study.amount[few], settings.link, start, side=False, max_iter=5)
+    return min(scale.factor, 2 * start) * b
 
 
 def likelihood_estimate(study: Study, settings: Settings, climb: Climb, top: Maximum, notes: list[Note]) -> Estimate:
@@ -314,8 +323,7 @@ def likelihood_estimate(study: Study, settings: Settings, climb: Climb, top: Max
         coef = basis.solve((expected + np.diag(ridge)) @ params)[:d]
     covariance = None
     if settings.inference is not None:
-        observed = link.observed_information(delta, pairs.win, pairs.lose)
-        bread = basis if link.name == "logit" else _bread(_bordered(study, observed) + np.diag(ridge), sd, basis)
+        bread = basis if isinstance(link, Logit) else _bread(study, link, delta, ridge, sd, basis)
         robust = inf.item_meat(X, center.mean, pairs, inf.likelihood_contributions(score, pairs), study.whitener) if settings.inference == "items" else None
         model = inf.combine(basis.inverse, expected, None)
         covariance = model if robust is None else inf.combine(bread.inverse, expected, robust)
@@ -332,8 +340,9 @@ def likelihood_estimate(study: Study, settings: Settings, climb: Climb, top: Max
     )
 
 
-def _bread(observed: np.ndarray, sd: np.ndarray, fallback: Basis) -> Basis:
+def _bread(study: Study, link: Link, delta: np.ndarray, ridge: np.ndarray, sd: np.ndarray, fallback: Basis) -> Basis:
     """Whiten the observed information; a link that is not log-concave may leave it indefinite."""
+    observed = _bordered(study, link.observed_information(delta, study.pairs.win, study.pairs.lose)) + np.diag(ridge)
     return whitening_basis(observed, sd) if np.all(np.linalg.eigvalsh(observed) > 0) else fallback
 
 

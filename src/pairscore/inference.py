@@ -16,10 +16,11 @@ import numpy as np
 
 from pairscore.basis import whitening_basis
 from pairscore.links import Link
-from pairscore.moments import Moments, centred_blocks, neighbour_sums, pair_scatter
+from pairscore.moments import BLOCK, Moments, centred_blocks, neighbour_sums, pair_scatter
 from pairscore.pairs import Pairs
 
 LARGEST_LEVERAGE = 0.8  # an item alone in its category has 1, and nothing is left of its deviation
+MANY_NUMBERS = 2_000_000  # in a larger item table the meat is summed in single precision, good to six digits
 SMALLEST_RATIO = 0.5  # of item-robust over classical variance in any direction
 
 
@@ -43,23 +44,24 @@ def item_meat(X: np.ndarray, mean: np.ndarray, pairs: Pairs, u: Contributions, w
     is left of its own deviation is too small by 1 - h_i; dividing by that is, to first order, the
     jackknife that leaves out one item at a time. ``whitener`` W has W'(Z'KZ)W = I.
     """
-    n_features = X.shape[1]
+    Z = (X - mean).astype(np.float32 if X.size > MANY_NUMBERS else np.float64, copy=False)
     exposures = pairs.sum_at_low(pairs.number) + pairs.sum_at_high(pairs.number)
-    own = pairs.sum_at_low(u.low) + pairs.sum_at_high(u.high)
+    own = (pairs.sum_at_low(u.low) + pairs.sum_at_high(u.high)).astype(Z.dtype)
     below_start, below, order = pairs.by_high
     low_of_below = u.low[order]
-    reach = pairs.sum_at_low(u.high) + pairs.sum_at_high(u.low)
     extra = _item_sums(pairs, u.extra, u.extra)
-    meat = np.zeros((n_features + u.extra.shape[1],) * 2)
-    for rows, t in centred_blocks(X, mean):
-        leverage = exposures[rows] * (1 / exposures.sum() + np.sum((t @ whitener) ** 2, axis=1))
-        t *= own[rows, None]
-        t += neighbour_sums(X, pairs.start, pairs.high, u.high, rows)
-        t += neighbour_sums(X, below_start, below, low_of_below, rows)
-        t -= reach[rows, None] * mean
-        t_all = np.hstack([t, extra[rows]]) / (1 - np.minimum(leverage, LARGEST_LEVERAGE))[:, None]
-        meat += t_all.T @ t_all
-    return meat - pair_meat(X, mean, pairs, u)
+    whitener = whitener.astype(Z.dtype)
+    meat = np.zeros((X.shape[1] + u.extra.shape[1],) * 2)
+    for first in range(0, len(Z), BLOCK):
+        rows = slice(first, min(first + BLOCK, len(Z)))
+        t = own[rows, None] * Z[rows]
+        t += neighbour_sums(Z, pairs.start, pairs.high, u.high, rows)
+        t += neighbour_sums(Z, below_start, below, low_of_below, rows)
+        leverage = exposures[rows] * (1 / exposures.sum() + np.sum((Z[rows] @ whitener) ** 2, axis=1))
+        kept = (1 - np.minimum(leverage, LARGEST_LEVERAGE)).astype(Z.dtype)
+        t = np.hstack([t, extra[rows].astype(Z.dtype)]) / kept[:, None]
+        meat += t.T @ t
+    return meat - pair_meat(Z, np.zeros(X.shape[1], dtype=Z.dtype), pairs, u)
 
 
 def pair_meat(X: np.ndarray, mean: np.ndarray, pairs: Pairs, u: Contributions) -> np.ndarray:
@@ -67,7 +69,7 @@ def pair_meat(X: np.ndarray, mean: np.ndarray, pairs: Pairs, u: Contributions) -
     own = pairs.sum_at_low(u.low**2) + pairs.sum_at_high(u.high**2)
     on_features = pair_scatter(X, mean, pairs, own, u.low * u.high)
     at_items = _item_sums(pairs, u.low[:, None] * u.extra, u.high[:, None] * u.extra)
-    mixed = at_items.T @ X - np.outer(at_items.sum(axis=0), mean)
+    mixed = at_items.T.astype(X.dtype, copy=False) @ X - np.outer(at_items.sum(axis=0), mean)
     return np.block([[on_features, mixed.T], [mixed, u.extra.T @ u.extra]])
 
 

@@ -17,6 +17,7 @@ from pairscore.links import Link
 from pairscore.pairs import Pairs
 
 FIRST_SEPARATION_CHECK = 8  # a likelihood with a maximum has been climbed by then
+NO_CURVATURE = 1e-3  # information per comparison that is left when every comparison is explained
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,15 @@ class Maximum:
     n_iterations: int
     converged: bool
     separated: bool
+
+
+@dataclass(frozen=True)
+class Slope:
+    """What one look at the likelihood gives. ``exact``: a step by this information is Newton's."""
+
+    gradient: np.ndarray
+    information: np.ndarray
+    exact: bool
 
 
 @dataclass(frozen=True)
@@ -69,20 +79,21 @@ class Climb:
             return whitened
         return np.append(whitened, self.pairs.side @ values.sum(axis=1) / np.sqrt(self.n_comparisons))
 
-    def gradient(self, params: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def slope(self, params: np.ndarray) -> "Slope":
         """Gradient of the loss, and the information that each pair carries here."""
-        score, information = self.link.score(self.predictor(params), self.pairs.win, self.pairs.lose)
-        return self.pull_back(-score, params), information
+        score, information, exact = self.link.newton(self.predictor(params), self.pairs.win, self.pairs.lose)
+        return Slope(self.pull_back(-score, params), information, exact)
 
-    def newton_step(self, gradient: np.ndarray, information: np.ndarray, precision: float) -> np.ndarray:
+    def newton_step(self, slope: "Slope", precision: float) -> np.ndarray:
         """Solve Hessian * step = gradient to a relative precision."""
+        damping = 1e-9 * float(slope.information.sum()) / self.n_comparisons  # for directions of which no pair speaks
 
         def times(vector: np.ndarray) -> np.ndarray:
-            return self.pull_back(information * self.predictor(vector), vector)
+            return self.pull_back(slope.information * self.predictor(vector), vector) + damping * vector
 
-        size = len(gradient)
+        size = len(slope.gradient)
         hessian = LinearOperator((size, size), matvec=times, dtype=float)
-        return cg(hessian, gradient, rtol=precision, maxiter=10 * size + 20)[0]
+        return cg(hessian, slope.gradient, rtol=precision, maxiter=10 * size + 20)[0]
 
     def separates(self, step: np.ndarray) -> bool:
         """Whether moving along ``step`` for ever makes no comparison worse, and some better."""
@@ -97,38 +108,45 @@ def predictor(X: np.ndarray, pairs: Pairs, coef: np.ndarray, side_effect: float)
     return pairs.differences(X @ coef) + side_effect * pairs.side[:, None]
 
 
-def maximise(climb: Climb, start: np.ndarray, max_iter: int = 100, tol: float = 1e-16) -> Maximum:
-    """Climb the likelihood from coefficients ``start`` until the gap left is below ``tol`` per comparison."""
+def maximise(climb: Climb, start: np.ndarray, max_iter: int = 100, tol: float = 1e-9) -> Maximum:
+    """Climb the likelihood from coefficients ``start``.
+
+    When the gap to the maximum is below ``tol`` per comparison, one more Newton step is the last: it
+    squares the gap.
+    """
     W = climb.basis.transform
     params = np.linalg.lstsq(W, start, rcond=None)[0] if W.size else np.zeros(0)
     params = np.append(params, 0.0) if climb.has_side else params
-    gradient, information = climb.gradient(params)
-    unseparated = not np.any(climb.ridge)
+    here = climb.slope(params)
+    unbounded = not np.any(climb.ridge)
     for iteration in range(1, max_iter + 1):
-        # half the squared Newton decrement is the gap to the maximum; the Hessian is about this multiple of I
-        gap = gradient @ gradient / max(information.mean() / max(climb.pairs.number.mean(), 1e-300), 1e-300)
-        if gap <= 2 * tol * climb.n_comparisons:
-            done = unseparated and len(params) > 0 and climb.separates(params)
-            return Maximum(climb.coef(params), climb.side_effect(params), iteration, True, bool(done))
-        step = climb.newton_step(gradient, information, precision=1e-4 if iteration > 1 else 3e-2)
-        if unseparated and iteration >= FIRST_SEPARATION_CHECK and climb.separates(-step):
-            return Maximum(climb.coef(params), climb.side_effect(params), iteration, False, True)
-        params, gradient, information = _advance(climb, params, gradient, step)
-    return Maximum(climb.coef(params), climb.side_effect(params), max_iter, False, False)
+        # half the squared Newton decrement is the gap; per comparison the Hessian is about this multiple of I
+        curvature = float(here.information.sum()) / climb.n_comparisons
+        enough = tol if here.exact else tol * 1e-7
+        near = here.gradient @ here.gradient <= 2 * enough * climb.n_comparisons * curvature
+        step = climb.newton_step(here, precision=1e-4 if iteration > 1 or near else 1e-2)
+        stuck = iteration >= FIRST_SEPARATION_CHECK or (near and curvature < NO_CURVATURE)
+        if unbounded and stuck and (climb.separates(-step) or climb.separates(params)):
+            return Maximum(climb.coef(params), climb.side_effect(params), iteration, converged=False, separated=True)
+        if near:
+            params = params - step
+            return Maximum(climb.coef(params), climb.side_effect(params), iteration, converged=True, separated=False)
+        params, here = _advance(climb, params, here, step)
+    return Maximum(climb.coef(params), climb.side_effect(params), max_iter, converged=False, separated=False)
 
 
-def _advance(climb: Climb, params: np.ndarray, gradient: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _advance(climb: Climb, params: np.ndarray, here: Slope, step: np.ndarray) -> tuple[np.ndarray, Slope]:
     """Go along the Newton step, back a little while the slope there says it went too far.
 
     The loss is convex, so its slope along the step tells all; its value is never needed.
     """
-    downhill = gradient @ step
+    downhill = here.gradient @ step
     length = 1.0
     for _ in range(60):
         moved = params - length * step
-        new_gradient, information = climb.gradient(moved)
-        uphill = -(new_gradient @ step)
+        there = climb.slope(moved)
+        uphill = -(there.gradient @ step)
         if np.isfinite(uphill) and uphill <= 0.5 * downhill:
             break
         length *= downhill / (downhill + uphill) if np.isfinite(uphill) else 0.5
-    return moved, new_gradient, information
+    return moved, there

@@ -64,6 +64,13 @@ class Link:
         """Minus the second derivative of the log-likelihood in ``x``."""
         return win * self.curvature(x) + lose * self.curvature(-x)
 
+    def newton(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Score and weights of a Newton step, and whether it is one: of a link that is not log-concave, only Fisher's."""
+        score, expected = self.score(x, win, lose)
+        observed = self.observed_information(x, win, lose)
+        exact = bool(np.all(observed[win + lose > 0] > 0))
+        return score, observed if exact else expected, exact
+
 
 class Logit(Link):
     """f(x) = 1 / (1 + exp(-x)): Bradley-Terry."""
@@ -91,6 +98,9 @@ class Logit(Link):
 
     def observed_information(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> np.ndarray:
         return self.score(x, win, lose)[1]
+
+    def newton(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+        return *self.score(x, win, lose), True
 
 
 class Probit(Link):

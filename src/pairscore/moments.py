@@ -127,19 +127,20 @@ def pair_scatter(X: np.ndarray, mean: np.ndarray, pairs: Pairs, own: np.ndarray,
     One multiplication per block of items: half of own_i z_i and all cross_p z_high are collected
     for each item first, and the result is the sum of their product with z and its transpose.
     """
-    half = np.zeros((X.shape[1],) * 2, dtype=X.dtype)
+    half = np.zeros((X.shape[1],) * 2)
     reach = pairs.sum_at_low(cross)
-    own = 0.5 * own
+    own = (0.5 * own).astype(X.dtype, copy=False)
     for rows, centred in centred_blocks(X, mean):
         gathered = neighbour_sums(X, pairs.start, pairs.high, cross, rows)
-        gathered -= reach[rows, None] * mean
         gathered += own[rows, None] * centred
         half += centred.T @ gathered
+        half -= np.outer(reach[rows] @ centred, mean)  # the neighbours were not centred
     return half + half.T
 
 
 def neighbour_sums(X: np.ndarray, start: np.ndarray, neighbour: np.ndarray, values: np.ndarray, rows: slice) -> np.ndarray:
     """For each item of a block, the sum of its neighbours' features times ``values``."""
     first, last = start[rows.start], start[rows.stop]
-    block = sparse.csr_array((values[first:last], neighbour[first:last], start[rows.start : rows.stop + 1] - first), shape=(rows.stop - rows.start, len(X)))
+    entries = values[first:last].astype(X.dtype, copy=False)
+    block = sparse.csr_array((entries, neighbour[first:last], start[rows.start : rows.stop + 1] - first), shape=(rows.stop - rows.start, len(X)))
     return block @ X

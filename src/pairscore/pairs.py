@@ -80,11 +80,11 @@ def pair_up(left: np.ndarray, right: np.ndarray, outcome: np.ndarray, amount: np
         left, right, outcome, amount = left[apart], right[apart], outcome[apart], amount[apart]
     swapped = left > right
     index = np.int32 if n_items < 2**31 else np.int64
-    low = np.where(swapped, right, left).astype(index)
-    high = np.where(swapped, left, right).astype(index)
-    low_won = 0.5 + 0.5 * np.where(swapped, -outcome, outcome)
-    # wins and losses ride as real and imaginary part through one sort-and-sum of the pairs
-    tally = amount * low_won + 1j * (amount * (1 - low_won))
+    low, high = np.minimum(left, right, dtype=index, casting="same_kind"), np.maximum(left, right, dtype=index, casting="same_kind")
+    # wins and losses of low ride as real and imaginary part through one sort-and-sum of the pairs
+    tally = np.empty(len(left), dtype=complex)
+    tally.real = amount * (0.5 + 0.5 * np.where(swapped, -outcome, outcome))
+    tally.imag = amount - tally.real
     masks = [~swapped, swapped] if keep_sides else [np.True_]
     tables = [sparse.coo_array((tally * mask, (low, high)), shape=(n_items, n_items)).tocsr() for mask in masks]
     return Pairs(

@@ -48,7 +48,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     inference : {"items", "model", None}
         Intervals that allow for comparisons sharing an item, classical ones, or none.
     max_iter, tol : int, float
-        When ``mle`` stops: at most so many Newton steps; log-likelihood gap per comparison.
+        When ``mle`` stops: after so many Newton steps, or one step after the log-likelihood gap per
+        comparison is below ``tol`` (that step squares the gap).
 
     Attributes
     ----------
@@ -82,7 +83,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         side_effect: bool = False,
         inference: str | None = "items",
         max_iter: int = 100,
-        tol: float = 1e-16,
+        tol: float = 1e-9,
     ):
         self.method = method
         self.link = link
