@@ -24,7 +24,7 @@ from pairscore.likelihood import Climb, Maximum, maximise, predictor
 from pairscore.links import Link, Logit
 from pairscore.moments import Moments, Tally, difference_scatter, moments, net, tally
 from pairscore.pairing import Pairing, check_pairing
-from pairscore.pairs import Pairs, pair_up
+from pairscore.pairs import Pairs, over_sides, pair_up
 from pairscore.scale import SAMPLE, SEPARATION_L2, Scale, fit_scale, overfit_guard, starting_factor
 
 FEW_ITEMS = 50
@@ -348,7 +348,7 @@ def _bread(study: Study, link: Link, delta: np.ndarray, ridge: np.ndarray, sd: n
 
 def _bordered(study: Study, information: np.ndarray) -> np.ndarray:
     """X' L X with each pair's information as weight, bordered by the side effect's row if there is one."""
-    hessian = difference_scatter(study.X, study.item_moments.mean, study.pairs, information.sum(axis=0))
+    hessian = difference_scatter(study.X, study.item_moments.mean, study.pairs, over_sides(information))
     if not study.keep_sides:
         return hessian
     border = study.pairs.net(study.pairs.side @ information) @ study.X

@@ -17,10 +17,10 @@ import numpy as np
 from pairscore.basis import whitening_basis
 from pairscore.links import Link
 from pairscore.moments import BLOCK, Moments, centred_blocks, neighbour_sums, pair_scatter
-from pairscore.pairs import Pairs
+from pairscore.pairs import Pairs, over_sides
 
 LARGEST_LEVERAGE = 0.8  # an item alone in its category has 1, and nothing is left of its deviation
-MANY_NUMBERS = 2_000_000  # in a larger item table the meat is summed in single precision, good to six digits
+MANY_NUMBERS = 500_000  # in a larger item table the meat is summed in single precision, good to six digits
 SMALLEST_RATIO = 0.5  # of item-robust over classical variance in any direction
 
 
@@ -44,7 +44,8 @@ def item_meat(X: np.ndarray, mean: np.ndarray, pairs: Pairs, u: Contributions, w
     is left of its own deviation is too small by 1 - h_i; dividing by that is, to first order, the
     jackknife that leaves out one item at a time. ``whitener`` W has W'(Z'KZ)W = I.
     """
-    Z = (X - mean).astype(np.float32 if X.size > MANY_NUMBERS else np.float64, copy=False)
+    Z = np.empty(X.shape, dtype=np.float32 if X.size > MANY_NUMBERS else np.float64)
+    np.subtract(X, mean, out=Z, casting="same_kind")
     exposures = pairs.sum_at_low(pairs.number) + pairs.sum_at_high(pairs.number)
     own = (pairs.sum_at_low(u.low) + pairs.sum_at_high(u.high)).astype(Z.dtype)
     below_start, below, order = pairs.by_high
@@ -103,7 +104,7 @@ def combine(jacobian: np.ndarray, model_meat: np.ndarray, robust_meat: np.ndarra
 
 def likelihood_contributions(score: np.ndarray, pairs: Pairs) -> Contributions:
     """Of maximum likelihood: the score times the difference, and times the side."""
-    total = score.sum(axis=0)
+    total = over_sides(score)
     extra = (pairs.side @ score)[:, None] if len(pairs.side) > 1 else np.empty((len(total), 0))
     return Contributions(total, -total, extra)
 
@@ -155,7 +156,7 @@ class ScaledClosedForm:
         curvature = self.link.observed_information(self.predictor, self.pairs.win, self.pairs.lose)
         inverse_c = np.linalg.inv(np.einsum("esp,fsp,sp->ef", z, z, curvature))
         along_b = -self.factor * np.einsum("esp,sp->ep", z, curvature)
-        along_b[0] += score.sum(axis=0)
+        along_b[0] += over_sides(score)
         response = np.array([self.pairs.net(row) @ X for row in along_b])  # R', e x d
         if random_pairs is not None:
             along = random_pairs @ b
@@ -175,7 +176,7 @@ class ScaledClosedForm:
         """
         number, f = self.pairs.win + self.pairs.lose, self.link.cdf(self.predictor)
         _, information = self.link.score(self.predictor, self.pairs.win, self.pairs.lose)
-        variance = (number * 4 * f * (1 - f)).sum(axis=0)
+        variance = over_sides(number * 4 * f * (1 - f))
         degree = self.pairs.sum_at_low(variance) + self.pairs.sum_at_high(variance)
         with_score = np.einsum("esp,sp->ep", self.scale_design, 2 * number * self.link.pdf(self.predictor))
         mixed = np.array([self.pairs.net(row) @ X for row in with_score])
@@ -185,14 +186,14 @@ class ScaledClosedForm:
 
 def paired_contributions(form: ScaledClosedForm) -> Contributions:
     """u = r (x_I - x_J) with r the residual of the outcomes from half the difference along b."""
-    outcome = (form.pairs.win - form.pairs.lose).sum(axis=0)
+    outcome = over_sides(form.pairs.win - form.pairs.lose)
     residual = outcome - 0.5 * form.pairs.number * form.difference
     return Contributions(residual, -residual, form.scale_scores())
 
 
 def pooled_contributions(form: ScaledClosedForm, centred_score: np.ndarray) -> Contributions:
     """u = (Y - b'z_I/2) z_I + (-Y - b'z_J/2) z_J: each item's residual from its own expected net win."""
-    outcome = (form.pairs.win - form.pairs.lose).sum(axis=0)
+    outcome = over_sides(form.pairs.win - form.pairs.lose)
     expected = 0.5 * centred_score
     low = outcome - form.pairs.number * expected[form.pairs.low]
     high = -outcome - form.pairs.number * expected[form.pairs.high]
@@ -201,7 +202,7 @@ def pooled_contributions(form: ScaledClosedForm, centred_score: np.ndarray) -> C
 
 def split_contributions(form: ScaledClosedForm) -> Contributions:
     """u = Y (x_I - x_J) - its mean; the mean rides as a last extra column, one per comparison."""
-    outcome = (form.pairs.win - form.pairs.lose).sum(axis=0)
+    outcome = over_sides(form.pairs.win - form.pairs.lose)
     return Contributions(outcome, -outcome, np.column_stack([form.scale_scores(), form.pairs.number]))
 
 

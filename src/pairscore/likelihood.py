@@ -14,7 +14,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from pairscore.basis import Basis
 from pairscore.links import Link
-from pairscore.pairs import Pairs
+from pairscore.pairs import Pairs, over_sides
 
 FIRST_SEPARATION_CHECK = 8  # a likelihood with a maximum has been climbed by then
 NO_CURVATURE = 1e-3  # information per comparison that is left when every comparison is explained
@@ -73,7 +73,7 @@ class Climb:
 
     def pull_back(self, values: np.ndarray, params: np.ndarray) -> np.ndarray:
         """Transpose of :meth:`predictor`, plus the ridge's share."""
-        on_coef = self.pairs.net(values.sum(axis=0)) @ self.X + self.ridge * self.coef(params)
+        on_coef = self.pairs.net(over_sides(values)) @ self.X + self.ridge * self.coef(params)
         whitened = self.basis.transform.T @ on_coef
         if not self.has_side:
             return whitened
@@ -105,7 +105,8 @@ class Climb:
 
 def predictor(X: np.ndarray, pairs: Pairs, coef: np.ndarray, side_effect: float) -> np.ndarray:
     """Score difference of every pair (columns) seen from each side (rows)."""
-    return pairs.differences(X @ coef) + side_effect * pairs.side[:, None]
+    difference = pairs.differences(X @ coef)
+    return difference[None] if len(pairs.side) == 1 else difference + side_effect * pairs.side[:, None]
 
 
 def maximise(climb: Climb, start: np.ndarray, max_iter: int = 100, tol: float = 1e-9) -> Maximum:

@@ -124,17 +124,20 @@ def difference_scatter(X: np.ndarray, mean: np.ndarray, pairs: Pairs, weight: np
 def pair_scatter(X: np.ndarray, mean: np.ndarray, pairs: Pairs, own: np.ndarray, cross: np.ndarray) -> np.ndarray:
     """sum_i own_i z_i z_i' + sum_p cross_p (z_low z_high' + z_high z_low'), with z = x - mean.
 
-    One multiplication per block of items: half of own_i z_i and all cross_p z_high are collected
+    One multiplication per block of items: half of own_i x_i and all cross_p x_high are collected
     for each item first, and the result is the sum of their product with z and its transpose.
     """
-    half = np.zeros((X.shape[1],) * 2)
-    reach = pairs.sum_at_low(cross)
-    own = (0.5 * own).astype(X.dtype, copy=False)
+    # own_i goes before the pairs of item i, as one more neighbour: itself
+    start = pairs.start + np.arange(len(pairs.start), dtype=pairs.start.dtype)
+    place = start[:-1]
+    neighbour = np.insert(pairs.high, pairs.start[:-1], np.arange(len(X), dtype=pairs.high.dtype))
+    values = np.insert(cross, pairs.start[:-1], 0.5 * own)
+    reach = pairs.sum_at_low(cross) + values[place]
+    half, uncentred = np.zeros((X.shape[1],) * 2), np.zeros(X.shape[1])
     for rows, centred in centred_blocks(X, mean):
-        gathered = neighbour_sums(X, pairs.start, pairs.high, cross, rows)
-        gathered += own[rows, None] * centred
-        half += centred.T @ gathered
-        half -= np.outer(reach[rows] @ centred, mean)  # the neighbours were not centred
+        half += centred.T @ neighbour_sums(X, start, neighbour, values, rows)
+        uncentred += reach[rows] @ centred
+    half -= np.outer(uncentred, mean)  # what was collected had not been centred
     return half + half.T
 
 

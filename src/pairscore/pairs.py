@@ -35,7 +35,7 @@ class Pairs:
     @cached_property
     def number(self) -> np.ndarray:
         """How many comparisons each pair has had."""
-        return (self.win + self.lose).sum(axis=0)
+        return over_sides(self.win + self.lose)
 
     def differences(self, scores: np.ndarray) -> np.ndarray:
         """Score of low minus score of high, for every pair."""
@@ -66,6 +66,11 @@ class Pairs:
         return matrix, matrix.T
 
 
+def over_sides(values: np.ndarray) -> np.ndarray:
+    """Sum over the sides (rows); with one row there is nothing to sum or copy."""
+    return values[0] if len(values) == 1 else values.sum(axis=0)
+
+
 def _filled(pattern: sparse.sparray, values: np.ndarray) -> sparse.sparray:
     """A sparse matrix with new entries; a copy of the shell, because building one costs more than a small product."""
     filled = copy(pattern)
@@ -85,11 +90,11 @@ def pair_up(left: np.ndarray, right: np.ndarray, outcome: np.ndarray, amount: np
     tally = np.empty(len(left), dtype=complex)
     tally.real = amount * (0.5 + 0.5 * np.where(swapped, -outcome, outcome))
     tally.imag = amount - tally.real
-    masks = [~swapped, swapped] if keep_sides else [np.True_]
-    tables = [sparse.coo_array((tally * mask, (low, high)), shape=(n_items, n_items)).tocsr() for mask in masks]
+    parts = [np.where(swapped, 0, tally), np.where(swapped, tally, 0)] if keep_sides else [tally]
+    tables = [sparse.coo_array((part, (low, high)), shape=(n_items, n_items)).tocsr() for part in parts]
     return Pairs(
-        start=tables[0].indptr.astype(index),
-        high=tables[0].indices.astype(index),
+        start=tables[0].indptr.astype(index, copy=False),
+        high=tables[0].indices.astype(index, copy=False),
         win=np.array([table.data.real for table in tables]),
         lose=np.array([table.data.imag for table in tables]),
         side=np.array([1.0, -1.0]) if keep_sides else np.zeros(1),
