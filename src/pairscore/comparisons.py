@@ -86,7 +86,7 @@ class Comparisons:
     @property
     def amount(self) -> np.ndarray:
         """How much each row counts: weight times count."""
-        amount = np.ones(len(self))
+        amount = np.broadcast_to(np.ones(1), len(self))  # takes no memory where every row counts once
         for column in (self.weight, self.count):
             if column is not None:
                 amount = amount * column

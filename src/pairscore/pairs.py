@@ -62,7 +62,7 @@ class Pairs:
     @cached_property
     def _pattern(self) -> tuple[sparse.csr_array, sparse.csc_array]:
         """The items-by-items matrix with an entry at every (low, high), and its transpose."""
-        matrix = sparse.csr_array((np.zeros(len(self.high)), self.high, self.start), shape=(self.n_items, self.n_items))
+        matrix = sparse.csr_array((self.win[0], self.high, self.start), shape=(self.n_items, self.n_items))
         return matrix, matrix.T
 
 
