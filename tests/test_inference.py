@@ -91,13 +91,14 @@ def test_the_closed_forms_influence_is_its_numerical_derivative(method, side):
     from pairscore import inference as inf
     from pairscore.comparisons import Comparisons
     from pairscore.links import get_link
+    from pairscore.study import Settings
 
     captured = {}
     original = inf.combine
     inf.combine = lambda jacobian, model_meat, robust: captured.update(jacobian=jacobian) or original(jacobian, model_meat, robust)
     try:
         data, _ = Comparisons.from_frames(X, frame, covariance_items=np.arange(4000, 8000))
-        fitted = est.estimate(data, est.Settings(method, get_link("logit"), side_effect=side))
+        fitted = est.estimate(data, Settings(method, get_link("logit"), side_effect=side))
     finally:
         inf.combine = original
     base = np.ones(len(frame))

@@ -14,9 +14,24 @@ import pairscore
 SOURCE = Path(pairscore.__file__).parent
 ORDER = (
     "errors", "links", "items", "votes", "comparisons", "pairs", "moments", "basis", "closed_form", "scale", "likelihood", "inference",
-    "pairing", "estimate", "ranking", "summary", "record", "model_file", "regression", "metrics", "splitters", "on_items", "demo", "cli",
+    "pairing", "study", "closed_form_fit", "likelihood_fit", "estimate",
+    "ranking", "summary", "record", "model_file", "regression", "metrics", "splitters", "on_items", "demo", "cli",
 )  # fmt: skip
-MATHS = ("links", "pairs", "moments", "basis", "closed_form", "scale", "likelihood", "inference", "pairing", "estimate")
+MATHS = (
+    "links",
+    "pairs",
+    "moments",
+    "basis",
+    "closed_form",
+    "scale",
+    "likelihood",
+    "inference",
+    "pairing",
+    "study",
+    "closed_form_fit",
+    "likelihood_fit",
+    "estimate",
+)
 OUTSIDE_WORLD = {"os", "sys", "io", "time", "pathlib", "datetime", "random", "click", "tempfile", "logging", "subprocess", "secrets", "uuid"}
 HEAVY = ("numpy", "scipy", "sklearn", "narwhals")
 

@@ -11,17 +11,15 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from pairscore import model_file
 from pairscore.comparisons import Comparisons
-from pairscore.errors import PairscoreError, first_few
-from pairscore.estimate import Estimate, Settings, estimate
+from pairscore.errors import PairscoreError
+from pairscore.estimate import estimate
 from pairscore.items import Items, as_frame, read_items, refuse_other_features
 from pairscore.links import Link, get_link
 from pairscore.moments import feature_range
 from pairscore.ranking import Difference, as_callers_kind, interval_width, rank_intervals, score_errors
 from pairscore.record import make_record
+from pairscore.study import Estimate, checked_settings
 from pairscore.summary import Summary, agreement_and_noise
-
-METHODS = ("split", "pooled", "paired", "mle")
-SHRINKAGES = ("ledoit-wolf", "oas")
 
 
 class RankRegression(ClassifierMixin, BaseEstimator):
@@ -108,7 +106,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         row number first). ``fit(X, y)``: X a :class:`Comparisons` and y its outcomes, or X a matrix
         of feature differences, left minus right, and y in {-1, 0, 1} or of two classes.
         """
-        settings = self._settings()
+        settings = checked_settings(**self.get_params(deep=False))
         data, has_items = self._read(X, y, covariance_items, self_pairs)
         if settings.side_effect and has_items and not data.sides_known:
             raise PairscoreError("side_effect=True needs votes that say who was left and right; these only say winner and loser.")
@@ -117,26 +115,6 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         for category, text in result.notes:
             warnings.warn(text, category, stacklevel=2)
         return self
-
-    def _settings(self) -> Settings:
-        shrinkage_is_number = _is_number(self.shrinkage, 0, 1)
-        checks = {
-            "method": (isinstance(self.method, str) and self.method in METHODS, f"one of {first_few(map(repr, METHODS))}"),
-            "inference": (self.inference in ("items", "model", None), "'items', 'model' or None"),
-            "l2": (_is_number(self.l2, 0, np.finfo(float).max), "a number that is not negative"),
-            "shrinkage": (shrinkage_is_number or self.shrinkage in (None, *SHRINKAGES), "None, a number from 0 to 1, 'ledoit-wolf' or 'oas'"),
-            "max_iter": (_is_number(self.max_iter, 1, 10**9), "a number from 1"),
-            "tol": (_is_number(self.tol, 0, 1), "a number from 0 to 1"),
-        }
-        for name, (right, remedy) in checks.items():
-            if not right:
-                raise PairscoreError(f"{name} is {getattr(self, name)!r}; use {remedy}.")
-        if self.method == "mle" and self.shrinkage is not None:
-            raise PairscoreError("shrinkage acts on the covariance of a closed form, and method='mle' has none; use l2, or another method.")
-        shrinkage = float(self.shrinkage) if shrinkage_is_number else self.shrinkage  # type: ignore[arg-type]
-        return Settings(
-            self.method, get_link(self.link), float(self.l2), shrinkage, bool(self.side_effect), self.inference, int(self.max_iter), float(self.tol)
-        )
 
     def _read(self, X: Any, y: Any, covariance_items: Any, self_pairs: str) -> tuple[Comparisons, bool]:
         self.classes_ = np.array([-1, 1])
@@ -333,10 +311,6 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     def load(path: Any, link: Any = None) -> "RankRegression":
         """Read a model that :meth:`save` wrote; a model with its own link needs the link again."""
         return load(path, link)
-
-
-def _is_number(value: Any, low: float, high: float) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool) and bool(low <= value <= high)
 
 
 def load(path: Any, link: Any = None) -> RankRegression:

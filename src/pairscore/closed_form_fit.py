@@ -1,0 +1,129 @@
+"""A closed form, from the study to coefficients on the link's scale with their covariance."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from pairscore import inference as inf
+from pairscore.basis import Basis, whitening_basis
+from pairscore.closed_form import closed_form, ridge_penalty, shrunk, split_scatter
+from pairscore.errors import PairscoreError, PairsNotRandomWarning, plural
+from pairscore.moments import Moments, difference_scatter, moments, net
+from pairscore.pairing import Pairing, check_pairing
+from pairscore.scale import SEPARATION_L2, Scale, fit_scale, overfit_guard, starting_factor
+from pairscore.study import Estimate, Note, Settings, Study, separation_note
+
+
+def scatter_of(study: Study, settings: Settings) -> tuple[np.ndarray, Moments]:
+    """The scatter matrix G of the method, and the moments of the items behind it."""
+    if settings.method == "split":
+        n, d = study.second_half.shape
+        if n < d + 3:
+            raise PairscoreError(
+                f"method='split' needs at least {d + 3} items for the covariance of {plural(d, 'feature')} but has {n}; "
+                "add items that occur in no comparison, name some with covariance_items=, or use method='pooled'."
+            )
+        center = moments(study.second_half)
+        scatter = split_scatter(center, study.tally.n_comparisons)
+    elif settings.method == "pooled":
+        center = study.item_moments
+        scatter = center.scatter
+    else:
+        center = study.item_moments
+        scatter = difference_scatter(study.X, center.mean, study.pairs, study.pairs.number)
+    return shrunk(scatter, chosen_shrinkage(study, settings, center)), center
+
+
+def chosen_shrinkage(study: Study, settings: Settings, center: Moments) -> float:
+    """The number given, or the one Ledoit and Wolf, or Chen et al. (OAS), choose for the standardised items."""
+    if settings.shrinkage is None or isinstance(settings.shrinkage, float | int):
+        return float(settings.shrinkage or 0.0)
+    from sklearn.covariance import ledoit_wolf_shrinkage, oas
+
+    items = study.second_half if settings.method == "split" else study.X[study.tally.exposures > 0]
+    standard = (items - center.mean) / np.where(center.sd > 0, center.sd, 1.0)
+    return float(ledoit_wolf_shrinkage(standard) if settings.shrinkage == "ledoit-wolf" else oas(standard)[1])
+
+
+def fit_closed_form(study: Study, settings: Settings) -> Estimate:
+    """Direction from a closed form, scale from a likelihood along it, covariance from both."""
+    scatter, center = scatter_of(study, settings)
+    penalty = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
+    basis = whitening_basis(scatter + np.diag(penalty), center.sd)
+    b = closed_form(basis, study.label_sum)
+    scores = study.X @ b
+    along = scores[study.data.left] - scores[study.data.right]
+    scale, notes = link_scale(study, settings, along, b, center, basis, scatter)
+    result = Estimate(
+        coef=scale.factor * b,
+        side_effect=scale.side_effect if settings.side_effect else None,
+        undetermined=basis.undetermined,
+        center=center,
+        difference=scale.factor * along + scale.side_effect,
+        closed_form_coef=b,
+        guard=scale.guard,
+        n_iterations=scale.n_iterations,
+        notes=notes,
+    )
+    if settings.inference is None:
+        return result
+    form = inf.ScaledClosedForm(
+        study.pairs, settings.link, b, 2 * basis.inverse, study.pairs.differences(scores), scale.factor / scale.guard, scale.side_effect, scale.guard
+    )
+    pairing = check_pairing(study.X, study.pairs, study.item_moments, center)
+    notes = notes + _pairing_note(pairing, settings.method)
+    return replace(result, covariance=closed_form_covariance(study, settings, form, center), pairing=pairing, notes=notes)
+
+
+def link_scale(
+    study: Study, settings: Settings, along: np.ndarray, b: np.ndarray, center: Moments, basis: Basis, scatter: np.ndarray
+) -> tuple[Scale, list[Note]]:
+    """Scale of a closed form on the link, guarded against overfitting."""
+    data, amount = study.data, study.amount
+    separated = bool(np.all(data.outcome * along > 0))
+    notes = [separation_note()] if separated and settings.l2 == 0 else []
+    ridge = (settings.l2 or SEPARATION_L2 * separated) * float(np.sum((center.sd * b) ** 2))
+    start = starting_factor(float(np.sqrt(b @ center.covariance @ b)), float(settings.link.pdf(0.0)))
+    scale = fit_scale(along, data.outcome, amount, settings.link, start, settings.side_effect, ridge)
+    explained, spread = float(amount * data.outcome @ along), float(amount * along @ along)
+    residual = amount * (data.outcome - explained / spread * along) if spread > 0 else amount * data.outcome
+    freedom = basis.transform.shape[1] if settings.l2 == 0 else float(np.vdot(basis.transform, scatter @ basis.transform))
+    if settings.method != "split":
+        # residuals and scatter are both fitted to the compared items, which hides part of the chance
+        freedom *= (study.n_items / max(study.n_items - freedom - 1, study.n_items / 2)) ** 2
+    guard = overfit_guard(net(data.left, data.right, residual, len(study.X)), study.tally.exposures, freedom, explained)
+    return replace(scale, factor=scale.factor * guard, guard=guard), notes
+
+
+def closed_form_covariance(study: Study, settings: Settings, form: inf.ScaledClosedForm, center: Moments) -> np.ndarray:
+    """Covariance of coefficients and side effect on the link's scale."""
+    X, mean = study.X, study.item_moments.mean
+    jacobian, model_meat = form.jacobian(X, None if settings.method == "paired" else study.item_moments.scatter), form.model_meat(X, mean)
+    robust = None
+    if settings.inference == "items":
+        if settings.method == "pooled":
+            u = inf.pooled_contributions(form, X @ form.coef - mean @ form.coef)
+        else:
+            u = inf.paired_contributions(form) if settings.method == "paired" else inf.split_contributions(form)
+        robust = inf.item_meat(X, mean, study.pairs, u, study.whitener)
+        if settings.method == "split":
+            d = X.shape[1]
+            average = study.label_sum / form.pairs.number.sum()
+            fold = np.eye(len(robust))[:-1]
+            fold[:d, -1] = -average  # the last extra column is the mean that each comparison takes off
+            robust = fold @ robust @ fold.T
+    covariance = inf.combine(jacobian, model_meat, robust)
+    if settings.method == "split":
+        error = inf.covariance_error(study.second_half, center, form.coef)
+        # db = -Sigma^-1 dSigma b, while the closed form has db = A d(X'w) with A = Sigma^-1 / M
+        through = study.tally.n_comparisons * jacobian[:, : X.shape[1]]
+        n, d = study.second_half.shape
+        # the inverse of an estimated covariance has heavier tails than the normal distribution knows
+        covariance = n / (n - d - 2) * (covariance + through @ error @ through.T)
+    return covariance
+
+
+def _pairing_note(pairing: Pairing, method: str) -> list[Note]:
+    if method == "paired" or pairing.looks_random:
+        return []
+    return [(PairsNotRandomWarning, f"{pairing.in_words} method={method!r} assumes random pairs; use 'paired' or 'mle'.")]

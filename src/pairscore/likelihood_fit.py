@@ -1,0 +1,93 @@
+"""Maximum likelihood, from the study to coefficients with their covariance."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from pairscore import inference as inf
+from pairscore.basis import Basis, whitening_basis
+from pairscore.closed_form import closed_form, ridge_penalty
+from pairscore.errors import NotConvergedWarning, plural
+from pairscore.likelihood import Climb, Maximum, maximise, predictor
+from pairscore.links import Link, Logit
+from pairscore.moments import Moments, difference_scatter
+from pairscore.pairs import over_sides
+from pairscore.scale import SAMPLE, SEPARATION_L2, fit_scale, starting_factor
+from pairscore.study import Estimate, Note, Settings, Study, separation_note
+
+
+def fit_likelihood(study: Study, settings: Settings) -> Estimate:
+    """Maximum likelihood, started from the pooled closed form."""
+    center, link = study.item_moments, settings.link
+    slope = float(link.pdf(0.0))
+    basis = whitening_basis(center.scatter + np.diag(ridge_penalty(settings.l2, center.sd, slope)), center.sd)
+    start = starting_coef(study, settings, closed_form(basis, study.label_sum), center)
+    climb = Climb(study.X, study.pairs, link, basis, settings.l2 * center.sd**2)
+    top = maximise(climb, start, settings.max_iter, settings.tol)
+    notes: list[Note] = []
+    if top.separated:
+        notes.append(separation_note())
+        climb = replace(climb, ridge=SEPARATION_L2 * center.sd**2)
+        top = maximise(climb, start, settings.max_iter, settings.tol)
+    if not top.converged:
+        text = f"the likelihood was not maximised within {plural(settings.max_iter, 'iteration')}; raise max_iter or add a ridge (l2)."
+        notes.append((NotConvergedWarning, text))
+    return likelihood_estimate(study, settings, climb, top, notes)
+
+
+def starting_coef(study: Study, settings: Settings, b: np.ndarray, center: Moments) -> np.ndarray:
+    """A closed form on the link's scale, by a glance at some of the comparisons."""
+    data, scores = study.data, study.X @ b
+    few = slice(None, None, 1 + len(data) // SAMPLE)
+    start = starting_factor(float(np.sqrt(b @ center.covariance @ b)), float(settings.link.pdf(0.0)))
+    along = scores[data.left[few]] - scores[data.right[few]]
+    scale = fit_scale(along, data.outcome[few], study.amount[few], settings.link, start, side=False, max_iter=5)
+    return min(scale.factor, 2 * start) * b
+
+
+def likelihood_estimate(study: Study, settings: Settings, climb: Climb, top: Maximum, notes: list[Note]) -> Estimate:
+    """The Hessian at the maximum says what is determined, and how well."""
+    X, pairs, center, link = study.X, study.pairs, study.item_moments, settings.link
+    delta = predictor(X, pairs, top.coef, top.side_effect)
+    score, information = link.score(delta, pairs.win, pairs.lose)
+    expected = _bordered(study, information)
+    ridge = np.append(climb.ridge, [0.0] * settings.side_effect)
+    sd = np.append(center.sd, [1.0] * settings.side_effect)
+    basis = whitening_basis(expected + np.diag(ridge), sd)
+    d = X.shape[1]
+    coef = top.coef
+    if basis.undetermined.any():  # same likelihood, smallest norm
+        params = np.append(coef, [top.side_effect] * settings.side_effect)
+        coef = basis.solve((expected + np.diag(ridge)) @ params)[:d]
+    covariance = None
+    if settings.inference is not None:
+        bread = basis if isinstance(link, Logit) else _bread(study, link, delta, ridge, sd, basis)
+        robust = inf.item_meat(X, center.mean, pairs, inf.likelihood_contributions(score, pairs), study.whitener) if settings.inference == "items" else None
+        model = inf.combine(basis.inverse, expected, None)
+        covariance = model if robust is None else inf.combine(bread.inverse, expected, robust)
+    scores = X @ coef
+    return Estimate(
+        coef=coef,
+        side_effect=top.side_effect if settings.side_effect else None,
+        undetermined=basis.undetermined[:d],
+        center=center,
+        difference=scores[study.data.left] - scores[study.data.right] + top.side_effect,
+        covariance=covariance,
+        n_iterations=top.n_iterations,
+        notes=notes,
+    )
+
+
+def _bread(study: Study, link: Link, delta: np.ndarray, ridge: np.ndarray, sd: np.ndarray, fallback: Basis) -> Basis:
+    """Whiten the observed information; a link that is not log-concave may leave it indefinite."""
+    observed = _bordered(study, link.observed_information(delta, study.pairs.win, study.pairs.lose)) + np.diag(ridge)
+    return whitening_basis(observed, sd) if np.all(np.linalg.eigvalsh(observed) > 0) else fallback
+
+
+def _bordered(study: Study, information: np.ndarray) -> np.ndarray:
+    """X' L X with each pair's information as weight, bordered by the side effect's row if there is one."""
+    hessian = difference_scatter(study.X, study.item_moments.mean, study.pairs, over_sides(information))
+    if not study.keep_sides:
+        return hessian
+    border = study.pairs.net(study.pairs.side @ information) @ study.X
+    return np.block([[hessian, border[:, None]], [border[None], information.sum()]])

@@ -1,0 +1,143 @@
+"""One study: the settings, the data with the sums that every step shares, and what a fit found."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pairscore.basis import whitening_basis
+from pairscore.comparisons import Comparisons
+from pairscore.errors import PairscoreError, PairscoreWarning, SeparationWarning, first_few
+from pairscore.links import Link, get_link
+from pairscore.moments import Moments, Tally, moments, tally
+from pairscore.pairing import Pairing
+from pairscore.pairs import Pairs, pair_up
+from pairscore.scale import SEPARATION_L2
+
+METHODS = ("split", "pooled", "paired", "mle")
+SHRINKAGES = ("ledoit-wolf", "oas")
+Note = tuple[type[PairscoreWarning], str]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user asked for."""
+
+    method: str
+    link: Link
+    l2: float = 0.0
+    shrinkage: float | str | None = None
+    side_effect: bool = False
+    inference: str | None = "items"
+    max_iter: int = 100
+    tol: float = 1e-9
+
+
+def checked_settings(*, method: Any, link: Any, l2: Any, shrinkage: Any, side_effect: Any, inference: Any, max_iter: Any, tol: Any) -> Settings:
+    """Settings that mean something, or a sentence on the first that does not."""
+    shrinkage_is_number = _is_number(shrinkage, 0, 1)
+    checks = {
+        "method": (method, method in METHODS, f"one of {first_few(map(repr, METHODS))}"),
+        "inference": (inference, inference in ("items", "model", None), "'items', 'model' or None"),
+        "l2": (l2, _is_number(l2, 0, np.finfo(float).max), "a number that is not negative"),
+        "shrinkage": (shrinkage, shrinkage_is_number or shrinkage in (None, *SHRINKAGES), "None, a number from 0 to 1, 'ledoit-wolf' or 'oas'"),
+        "max_iter": (max_iter, _is_number(max_iter, 1, 10**9), "a number from 1"),
+        "tol": (tol, _is_number(tol, 0, 1), "a number from 0 to 1"),
+    }
+    for name, (value, right, remedy) in checks.items():
+        if not right:
+            raise PairscoreError(f"{name} is {value!r}; use {remedy}.")
+    if method == "mle" and shrinkage is not None:
+        raise PairscoreError("shrinkage acts on the covariance of a closed form, and method='mle' has none; use l2, or another method.")
+    amount = float(shrinkage) if shrinkage_is_number else shrinkage
+    return Settings(method, get_link(link), float(l2), amount, bool(side_effect), inference, int(max_iter), float(tol))
+
+
+def _is_number(value: Any, low: float, high: float) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool) and bool(low <= value <= high)
+
+
+@dataclass(frozen=True)
+class Study:
+    """The data of one fit as arrays, with the sums that several steps share, each made once."""
+
+    data: Comparisons
+    keep_sides: bool
+    has_items: bool = True
+
+    @property
+    def X(self) -> np.ndarray:  # noqa: N802
+        return self.data.items.values
+
+    @cached_property
+    def amount(self) -> np.ndarray:
+        return self.data.amount
+
+    @cached_property
+    def tally(self) -> Tally:
+        return tally(self.data.left, self.data.right, self.data.outcome, self.amount, len(self.X))
+
+    @cached_property
+    def label_sum(self) -> np.ndarray:
+        """X'w = sum_m Y_m (x_left - x_right)."""
+        return self.tally.net_wins @ self.X
+
+    @cached_property
+    def item_moments(self) -> Moments:
+        """Moments of the compared items, each as often as it was compared."""
+        return moments(self.X, self.tally.exposures)
+
+    @cached_property
+    def whitener(self) -> np.ndarray:
+        """W with W' (X~'KX~) W = I."""
+        return whitening_basis(self.item_moments.scatter, self.item_moments.sd).transform
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        data = self.data
+        return pair_up(data.left, data.right, data.outcome, self.amount, len(self.X), self.keep_sides)
+
+    @cached_property
+    def n_items(self) -> int:
+        """How many items were compared with another."""
+        return int(np.count_nonzero(self.tally.exposures))
+
+    @cached_property
+    def second_half(self) -> np.ndarray:
+        """The items behind the covariance of `split`: those named, else those of no comparison."""
+        rows = self.data.covariance_items
+        rows = np.flatnonzero(~self.data.compared) if rows is None else np.asarray(rows)
+        together = len(rows) > 0 and rows[-1] - rows[0] == len(rows) - 1 and bool(np.all(np.diff(rows) == 1))
+        return self.X[rows[0] : rows[-1] + 1] if together else self.X[rows]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a fit found.
+
+    ``covariance`` is that of the coefficients, then of the side effect if there is one. ``difference``
+    is the score difference of every comparison, side effect included.
+    """
+
+    coef: np.ndarray
+    side_effect: float | None
+    undetermined: np.ndarray
+    center: Moments
+    difference: np.ndarray
+    closed_form_coef: np.ndarray | None = None
+    covariance: np.ndarray | None = None
+    guard: float = 1.0
+    pairing: Pairing | None = None
+    n_iterations: int = 0
+    inference: str | None = None
+    notes: list[Note] = field(default_factory=list)
+
+
+def separation_note() -> Note:
+    """What is said, and done, when the likelihood has no maximum."""
+    text = (
+        "some direction in the features explains every comparison, so the likelihood grows without end; the fit is the one with a ridge of "
+        f"l2={SEPARATION_L2:g} (a normal prior with standard deviation 2.5 on standardised coefficients). Set l2 to choose your own."
+    )
+    return SeparationWarning, text
