@@ -13,10 +13,9 @@ from pairscore.pairs import pair_up
 METHODS = ["split", "pooled", "paired", "mle"]
 
 
-def draw(seed=0, n_items=60, n_comparisons=500, n_features=4, offset=0.0):
+def draw(seed=0, n_items=60, n_comparisons=500, n_features=4, item_sd=0.0):
     """Items, the second half never compared; votes with the winner first."""
-    X, votes = GaussianStudy(n_items, n_comparisons, n_features).draw(np.random.default_rng(seed))
-    return X + offset, votes
+    return GaussianStudy(n_items, n_comparisons, n_features, item_sd=item_sd).draw(np.random.default_rng(seed))
 
 
 def fit(method, X, votes, **options):
@@ -166,11 +165,27 @@ def test_counts_weights_and_repeated_rows_are_the_same(method):
         np.testing.assert_allclose(other.covariance_, expanded.covariance_, rtol=1e-7)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_a_tie_is_half_a_win_each_way(method):
+@pytest.mark.parametrize("method", ["pooled", "paired", "mle", "split"])
+def test_the_unit_of_the_weights_does_not_matter_to_robust_errors(method):
+    """The rival, the classical covariance, takes weights for counts."""
     import pandas as pd
 
     X, votes = draw(n_comparisons=300)
+    frame = pd.DataFrame({"winner": votes[:, 0], "loser": votes[:, 1], "weight": np.random.default_rng(0).uniform(0.5, 2, 300)})
+    small = frame.assign(weight=frame["weight"] / 1000)
+    one, two = fit(method, X, frame, inference="items"), fit(method, X, small, inference="items")
+    np.testing.assert_allclose(two.coef_, one.coef_, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(two.std_errors_, one.std_errors_, rtol=1e-5)
+    classical = fit("mle", X, frame, inference="model").std_errors_ / fit("mle", X, small, inference="model").std_errors_
+    np.testing.assert_allclose(classical, np.sqrt(1 / 1000), rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_tie_is_half_a_win_each_way(method):
+    """With item effects, so that the floor of the robust covariance, which knows weights from counts, is not at work."""
+    import pandas as pd
+
+    X, votes = draw(n_comparisons=300, item_sd=3.0)
     pair = {"left": votes[:, 0], "right": votes[:, 1]}
     tie = np.arange(300) % 5 == 0
     ties = pd.DataFrame({**pair, "winner": np.where(tie, "tie", "left")})

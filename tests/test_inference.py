@@ -28,21 +28,21 @@ def random_pairs(seed, n_items=14, n_comparisons=60, n_features=3, keep_sides=Fa
 def test_meats_equal_double_loops(seed):
     X, pairs = random_pairs(seed)
     rng = np.random.default_rng(seed)
-    mean = X.mean(axis=0)
     n_pairs = len(pairs.high)
+    k = np.array([sum(pairs.number[p] for p in range(n_pairs) if item in (pairs.low[p], pairs.high[p])) for item in range(len(X))])
+    mean = k @ X / k.sum()
     u = Contributions(rng.normal(size=n_pairs), rng.normal(size=n_pairs), rng.normal(size=(n_pairs, 2)))
     explicit = [np.concatenate([u.low[p] * (X[pairs.low[p]] - mean) + u.high[p] * (X[pairs.high[p]] - mean), u.extra[p]]) for p in range(n_pairs)]
-    k = np.array([sum(pairs.number[p] for p in range(n_pairs) if item in (pairs.low[p], pairs.high[p])) for item in range(len(X))])
+    np.testing.assert_allclose(pair_meat(X, mean, pairs, u), sum(np.outer(vector, vector) for vector in explicit), rtol=1e-10, atol=1e-10)
+    centred = [vector - pairs.number[p] * sum(explicit) / pairs.number.sum() for p, vector in enumerate(explicit)]
     scatter = sum(k[i] * np.outer(X[i] - mean, X[i] - mean) for i in range(len(X)))
-    naive = np.zeros((5, 5))
+    naive = -sum(np.outer(vector, vector) for vector in centred)
     for i in range(len(X)):
-        t = sum(explicit[p] for p in range(n_pairs) if i in (pairs.low[p], pairs.high[p]))
+        t = sum(centred[p] for p in range(n_pairs) if i in (pairs.low[p], pairs.high[p]))
         h = k[i] * (1 / k.sum() + (X[i] - mean) @ np.linalg.inv(scatter) @ (X[i] - mean))
         naive += np.outer(t, t) / (1 - min(h, LARGEST_LEVERAGE)) ** 2
-    own = sum(np.outer(vector, vector) for vector in explicit)
     whitener = whitening_basis(scatter, np.ones(3)).transform
-    np.testing.assert_allclose(pair_meat(X, mean, pairs, u), own, rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(item_meat(X, mean, pairs, u, whitener), naive - own, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(item_meat(X, moments(X, k), pairs, u, whitener), naive, rtol=1e-9, atol=1e-9)
 
 
 def test_the_robust_covariance_of_the_likelihood_is_the_dyadic_sandwich():
@@ -95,7 +95,7 @@ def test_the_closed_forms_influence_is_its_numerical_derivative(method, side):
 
     captured = {}
     original = inf.combine
-    inf.combine = lambda jacobian, model_meat, robust: captured.update(jacobian=jacobian) or original(jacobian, model_meat, robust)
+    inf.combine = lambda jacobian, *rest: captured.update(jacobian=jacobian) or original(jacobian, *rest)
     try:
         data, _ = Comparisons.from_frames(X, frame, covariance_items=np.arange(4000, 8000))
         fitted = est.estimate(data, Settings(method, get_link("logit"), side_effect=side))
@@ -180,3 +180,11 @@ def test_without_inference_there_are_no_intervals_and_the_same_coefficients():
         assert without.covariance_ is None
         with pytest.raises(ValueError, match="inference=None"):
             without.confidence_intervals()
+
+
+def test_single_precision_sums_are_good_to_five_digits_whatever_the_units(monkeypatch):
+    X, votes = GaussianStudy(200, 2000, 3, item_sd=1.0, second_half=False).draw(np.random.default_rng(0))
+    exact = RankRegression().fit(X, votes)
+    monkeypatch.setattr("pairscore.inference.MANY_NUMBERS", 0)
+    for unit in (1.0, 1e30, 1e-30):
+        np.testing.assert_allclose(RankRegression().fit(X * unit, votes).std_errors_ * unit, exact.std_errors_, rtol=2e-5)

@@ -250,3 +250,38 @@ def test_the_interval_of_two_new_items_covers_their_true_difference(method):
     share = covered / n_fits
     assert share > 0.93 - quantile * np.sqrt(0.93 * 0.07 / n_fits)
     assert share < 0.97 + quantile * np.sqrt(0.97 * 0.03 / n_fits)
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
+@pytest.mark.parametrize("method", ["mle", "paired", "pooled"])
+def test_what_the_data_do_not_determine_has_no_interval(method, tmp_path):
+    """A feature constant in training says nothing of an item where it differs."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(80, 2)), np.full(80, 7.0)])
+    votes = np.array([(i, j) if X[i, 0] + rng.logistic() > X[j, 0] else (j, i) for i in range(80) for j in rng.integers(0, 80, 5) if i != j])
+    model = RankRegression(method).fit(X, votes)
+    for fitted in (model, _reloaded(model, tmp_path)):
+        unknown, known = fitted.difference([0, 0, 9.0], [0, 0, 7.0]), fitted.difference([1, 0, 9.0], [0, 0, 9.0])
+        assert np.isnan([unknown.low, unknown.high]).all()
+        assert known.low < known.difference < known.high
+        ranking = fitted.rank(np.array([[0.0, 0, 7], [0.1, 0, 9], [0.2, 0, 7]]))
+        strange = ranking[ranking["id"] == 1][0]
+        assert np.isnan(strange["low"])
+        assert (strange["rank_low"], strange["rank_high"], strange["outside"]) == (1, 3, True)
+        assert np.isfinite(ranking[ranking["id"] != 1]["low"]).all()
+
+
+def _reloaded(model, tmp_path):
+    model.save(tmp_path / "model.npz")
+    return RankRegression.load(tmp_path / "model.npz")
+
+
+def test_a_pandas_series_is_read_by_its_names():
+    import pandas as pd
+
+    X, votes = np.random.default_rng(0).normal(size=(60, 2)), np.random.default_rng(1).permutation(60).reshape(30, 2)
+    model = RankRegression(inference=None, l2=1.0).fit(pd.DataFrame(X, columns=["a", "b"]), votes)
+    series = pd.Series({"a": 1.0, "b": 2.0})
+    assert model.difference(series, pd.Series({"a": 0.0, "b": 0.0})).difference == pytest.approx(model.coef_ @ [1, 2])
+    with pytest.raises(ValueError, match="another order"):
+        model.difference(series[["b", "a"]], series)

@@ -203,3 +203,74 @@ def test_a_users_own_link_gives_what_the_built_in_one_gives():
         one, two = (RankRegression(method, link=link).fit(X, votes) for link in ("logit", own))
         np.testing.assert_allclose(two.coef_, one.coef_, rtol=1e-6)
         np.testing.assert_allclose(two.std_errors_, one.std_errors_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+@pytest.mark.parametrize("n_comparisons", [300, 3000, 30_000])
+def test_a_rare_undefeated_category_is_separation_however_many_others_there_are(n_comparisons, link):
+    """The coefficient is that of the stated ridge, wherever the climb stops."""
+    study = GaussianStudy(300, n_comparisons, 2, second_half=False)
+    X, votes = study.draw(np.random.default_rng(0))
+    votes = votes[(votes != 0).all(axis=1)]
+    X = np.column_stack([X, np.arange(300) == 0])
+    votes = np.vstack([votes, [(0, 5), (0, 6), (0, 7)]])
+    with pytest.warns(SeparationWarning):
+        model = RankRegression(link=link, inference=None).fit(X, votes)
+    ridge = RankRegression(link=link, l2=0.16, inference=None).fit(X, votes)
+    np.testing.assert_allclose(model.coef_, ridge.coef_, rtol=1e-4)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_unbounded_side_effect_stays_finite_and_is_named(method):
+    import pandas as pd
+
+    X, votes = GaussianStudy(60, 400, 2).draw(np.random.default_rng(0))
+    frame = pd.DataFrame({"left": votes[:, 0], "right": votes[:, 1], "winner": "left"})
+    for l2 in (0.0, 1.0):
+        with pytest.warns(SeparationWarning):
+            model = RankRegression(method, side_effect=True, l2=l2).fit(X, frame, covariance_items=np.arange(60, 120))
+        assert 0 < model.side_effect_ < 15
+        assert model.side_effect_std_error_ < 15
+
+
+@pytest.mark.parametrize("method", ["pooled", "paired", "mle"])
+def test_rows_that_count_for_nothing_do_not_hide_separation(method):
+    X = np.arange(30.0)[:, None]
+    pairs = np.array([(i, j) for i in range(30) for j in range(i)])
+    import pandas as pd
+
+    votes = pd.DataFrame({"winner": np.append(pairs[:, 0], [0, 3]), "loser": np.append(pairs[:, 1], [29, 3]), "weight": np.append(np.ones(len(pairs)), [0, 1])})
+    with pytest.warns(SeparationWarning):
+        model = RankRegression(method).fit(X, votes, self_pairs="keep")
+    clean = RankRegression(method, l2=0.16, inference=None).fit(X, pairs)
+    assert model.coef_[0] == pytest.approx(clean.coef_[0], rel=0.02)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("side", [False, True])
+def test_balanced_outcomes_and_ties_give_zero_with_an_error(method, side):
+    import pandas as pd
+
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    first = np.repeat(np.arange(40), 5)
+    second = (first + np.tile([1, 3, 7, 11, 19], 40)) % 40
+    ties = pd.DataFrame({"left": first, "right": second, "winner": "tie"})
+    won = pd.DataFrame({"left": first, "right": second, "winner": "left"})
+    for votes in (ties, pd.concat([won, won.assign(winner="right")])):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*item-robust.*")
+            warnings.filterwarnings("error", category=RuntimeWarning)
+            model = RankRegression(method, side_effect=side).fit(X, votes)
+        assert np.abs(model.coef_).max() < 1e-8
+        assert np.all(np.isfinite(model.std_errors_))
+
+
+@pytest.mark.parametrize("method", ["pooled", "paired", "mle"])
+@pytest.mark.parametrize("l2", [30.0, 1000.0])
+def test_errors_of_a_ridge_fit_are_the_spread_of_ridge_fits(method, l2):
+    study = GaussianStudy(150, 1000, 3, second_half=False)
+    rng = np.random.default_rng(0)
+    fits = [RankRegression(method, l2=l2).fit(*study.draw(rng)) for _ in range(200)]
+    spread = np.std([model.coef_ for model in fits], axis=0, ddof=1)
+    claimed = np.sqrt(np.mean([model.std_errors_**2 for model in fits], axis=0))
+    assert np.all(np.abs(np.log(claimed / spread)) < 0.25 + 4 / np.sqrt(2 * 199)), claimed / spread

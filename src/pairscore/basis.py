@@ -13,11 +13,18 @@ class Basis:
     """``transform`` W (d x r) with W' G W = I; W W' is the inverse of G, or its pseudo-inverse.
 
     If G is singular, W spans the directions that G determines, and W W' g is the solution of
-    smallest norm in standardised features. ``undetermined`` marks the features it leaves open.
+    smallest norm in standardised features. ``open_directions`` (d x m) spans what may be added to a
+    solution without any change in the data's terms.
     """
 
     transform: np.ndarray
-    undetermined: np.ndarray
+    open_directions: np.ndarray
+    unit: np.ndarray
+
+    @property
+    def undetermined(self) -> np.ndarray:
+        """Mask of the features whose coefficient is left open."""
+        return np.linalg.norm(self.open_directions * self.unit[:, None], axis=1) > 1e-6
 
     def solve(self, right: np.ndarray) -> np.ndarray:
         return self.transform @ (self.transform.T @ right)
@@ -36,8 +43,7 @@ def whitening_basis(scatter: np.ndarray, sd: np.ndarray) -> Basis:
         factor, info = lapack.dpotrf(standard, lower=0)
         if info == 0 and lapack.dpocon(factor, np.abs(standard).sum(axis=0).max())[0] > TOLERANCE:
             inverse_factor, _ = lapack.dtrtri(factor, lower=0)
-            return Basis(np.triu(inverse_factor) / unit[:, None], np.zeros(len(sd), dtype=bool))
+            return Basis(np.triu(inverse_factor) / unit[:, None], np.empty((len(sd), 0)), unit)
     values, vectors = eigh(np.where(np.outer(live, live), standard, 0.0))
     kept = values > TOLERANCE * values[-1]
-    undetermined = np.linalg.norm(vectors[:, ~kept], axis=1) > 1e-6
-    return Basis(vectors[:, kept] / np.sqrt(values[kept]) / unit[:, None], undetermined)
+    return Basis(vectors[:, kept] / np.sqrt(values[kept]) / unit[:, None], vectors[:, ~kept] / unit[:, None], unit)

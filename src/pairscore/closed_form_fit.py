@@ -10,7 +10,7 @@ from pairscore.closed_form import closed_form, ridge_penalty, shrunk, split_scat
 from pairscore.errors import PairscoreError, PairsNotRandomWarning, plural
 from pairscore.moments import Moments, difference_scatter, moments, net
 from pairscore.pairing import Pairing, check_pairing
-from pairscore.scale import SEPARATION_L2, Scale, fit_scale, overfit_guard, starting_factor
+from pairscore.scale import SEPARATION_L2, Scale, fit_scale, is_separated, overfit_guard, starting_factor
 from pairscore.study import Estimate, Note, Settings, Study, separation_note
 
 
@@ -57,7 +57,7 @@ def fit_closed_form(study: Study, settings: Settings) -> Estimate:
     result = Estimate(
         coef=scale.factor * b,
         side_effect=scale.side_effect if settings.side_effect else None,
-        undetermined=basis.undetermined,
+        basis=basis,
         center=center,
         difference=scale.factor * along + scale.side_effect,
         closed_form_coef=b,
@@ -67,12 +67,23 @@ def fit_closed_form(study: Study, settings: Settings) -> Estimate:
     )
     if settings.inference is None:
         return result
+    weighted = center.sd**2 * b
     form = inf.ScaledClosedForm(
-        study.pairs, settings.link, b, 2 * basis.inverse, study.pairs.differences(scores), scale.factor / scale.guard, scale.side_effect, scale.guard
+        pairs=study.pairs,
+        link=settings.link,
+        coef=b,
+        inverse=2 * basis.inverse,
+        difference=study.pairs.differences(scores),
+        factor=scale.factor / scale.guard,
+        side_effect=scale.side_effect,
+        ridge=scale.ridge,
+        ridge_shape=weighted / (b @ weighted) if b.any() else weighted,
     )
     pairing = check_pairing(study.X, study.pairs, study.item_moments, center)
     notes = notes + _pairing_note(pairing, settings.method)
-    return replace(result, covariance=closed_form_covariance(study, settings, form, center), pairing=pairing, notes=notes)
+    covariance = closed_form_covariance(study, settings, form, center)
+    shift = np.append(form.factor * b - result.coef, [0.0] * settings.side_effect)  # by the guard: as uncertain as it is long
+    return replace(result, covariance=covariance + np.outer(shift, shift), pairing=pairing, notes=notes)
 
 
 def link_scale(
@@ -80,9 +91,10 @@ def link_scale(
 ) -> tuple[Scale, list[Note]]:
     """Scale of a closed form on the link, guarded against overfitting."""
     data, amount = study.data, study.amount
-    separated = bool(np.all(data.outcome * along > 0))
-    notes = [separation_note()] if separated and settings.l2 == 0 else []
-    ridge = (settings.l2 or SEPARATION_L2 * separated) * float(np.sum((center.sd * b) ** 2))
+    counted = (amount > 0) & (data.left != data.right)
+    separated = is_separated(along, data.outcome, counted, settings.side_effect) and (settings.l2 == 0 or settings.side_effect)
+    notes = [separation_note()] if separated else []
+    ridge = ((settings.l2 or SEPARATION_L2 * separated) * float(np.sum((center.sd * b) ** 2)), SEPARATION_L2 * separated)
     start = starting_factor(float(np.sqrt(b @ center.covariance @ b)), float(settings.link.pdf(0.0)))
     scale = fit_scale(along, data.outcome, amount, settings.link, start, settings.side_effect, ridge)
     explained, spread = float(amount * data.outcome @ along), float(amount * along @ along)
@@ -92,7 +104,7 @@ def link_scale(
         # residuals and scatter are both fitted to the compared items, which hides part of the chance
         freedom *= (study.n_items / max(study.n_items - freedom - 1, study.n_items / 2)) ** 2
     guard = overfit_guard(net(data.left, data.right, residual, len(study.X)), study.tally.exposures, freedom, explained)
-    return replace(scale, factor=scale.factor * guard, guard=guard), notes
+    return replace(scale, factor=scale.factor * guard, guard=guard, ridge=ridge), notes
 
 
 def closed_form_covariance(study: Study, settings: Settings, form: inf.ScaledClosedForm, center: Moments) -> np.ndarray:
@@ -105,14 +117,8 @@ def closed_form_covariance(study: Study, settings: Settings, form: inf.ScaledClo
             u = inf.pooled_contributions(form, X @ form.coef - mean @ form.coef)
         else:
             u = inf.paired_contributions(form) if settings.method == "paired" else inf.split_contributions(form)
-        robust = inf.item_meat(X, mean, study.pairs, u, study.whitener)
-        if settings.method == "split":
-            d = X.shape[1]
-            average = study.label_sum / form.pairs.number.sum()
-            fold = np.eye(len(robust))[:-1]
-            fold[:d, -1] = -average  # the last extra column is the mean that each comparison takes off
-            robust = fold @ robust @ fold.T
-    covariance = inf.combine(jacobian, model_meat, robust)
+        robust = inf.item_meat(X, study.item_moments, study.pairs, u, study.whitener)
+    covariance = inf.combine(jacobian, model_meat, robust, study.weight_unit)
     if settings.method == "split":
         error = inf.covariance_error(study.second_half, center, form.coef)
         # db = -Sigma^-1 dSigma b, while the closed form has db = A d(X'w) with A = Sigma^-1 / M

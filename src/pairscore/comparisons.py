@@ -116,6 +116,10 @@ class Comparisons:
                 f"{plural(len(bad), 'outcome')} {'is' if len(bad) == 1 else 'are'} none of -1, 0, 1: {first_rows(bad, y[bad].tolist())}; "
                 "write 1 where left won, -1 where right won, 0 for a tie."
             )
+        if np.any(y == 0) and not np.any(y == -1) and np.any(self.outcome == -1):
+            y = np.where(y == 0, -1, y)  # cross_val_predict numbers the classes anew before it calls fit
+            if not np.array_equal(y, self.outcome):
+                raise PairscoreError("y has zeros and no -1, but zero is a tie here, and right has won comparisons; write -1 where right won.")
         return replace(self, outcome=y.astype(np.int8))
 
     def with_items(self, items: Items) -> "Comparisons":

@@ -21,13 +21,17 @@ def estimate(data: Comparisons, settings: Settings, has_items: bool = True) -> E
     settings = replace(settings, inference=kind)
     fit = fit_likelihood if settings.method == "mle" else fit_closed_form
     result = fit(study, settings)
-    notes += result.notes + _open_features(study, result.undetermined)
+    notes += result.notes + _open_features(study, result.basis.undetermined[: study.X.shape[1]])
     return replace(result, notes=notes, inference=kind)
 
 
 def refuse_too_many_features(study: Study, settings: Settings) -> None:
     """Without a ridge, features must not outnumber items or comparisons."""
-    d, m = study.X.shape[1], study.tally.n_comparisons
+    data, d = study.data, study.X.shape[1]
+    used = study.amount > 0
+    m = float(used.sum() if data.count is None else data.count[used].sum())
+    if not np.isfinite(study.tally.n_comparisons):
+        raise PairscoreError("the weights are so large that their sum overflows; divide them by a constant.")
     if study.tally.exposures.sum() == 0:
         raise PairscoreError("no comparison is between two different items with a positive weight; nothing can be learnt from these votes.")
     if settings.l2 == 0 and (d > study.n_items or d > m):

@@ -20,7 +20,7 @@ from pairscore.moments import BLOCK, Moments, centred_blocks, neighbour_sums, pa
 from pairscore.pairs import Pairs, over_sides
 
 LARGEST_LEVERAGE = 0.8  # an item alone in its category has 1, and nothing is left of its deviation
-MANY_NUMBERS = 500_000  # in a larger item table the meat is summed in single precision, good to six digits
+MANY_NUMBERS = 500_000  # in a larger item table the meat is summed in single precision, good to five digits
 SMALLEST_RATIO = 0.5  # of item-robust over classical variance in any direction
 
 
@@ -37,32 +37,44 @@ class Contributions:
     extra: np.ndarray
 
 
-def item_meat(X: np.ndarray, mean: np.ndarray, pairs: Pairs, u: Contributions, whitener: np.ndarray) -> np.ndarray:
+def item_meat(X: np.ndarray, center: Moments, pairs: Pairs, u: Contributions, whitener: np.ndarray) -> np.ndarray:
     """sum_i t_i t_i' / (1 - h_i)^2 - sum_p u_p u_p', without forming any u_p.
 
     An item pulls the fit towards itself by its leverage h_i = k_i (1/sum k + z_i' (Z'KZ)^-1 z_i), so what
     is left of its own deviation is too small by 1 - h_i; dividing by that is, to first order, the
-    jackknife that leaves out one item at a time. ``whitener`` W has W'(Z'KZ)W = I.
+    jackknife that leaves out one item at a time. ``whitener`` W has W'(Z'KZ)W = I. Contributions that do
+    not sum to zero (those of `split`, or of any method with a ridge) are taken from their mean.
     """
+    unit = np.where(center.sd > 0, center.sd, 1.0)
     Z = np.empty(X.shape, dtype=np.float32 if X.size > MANY_NUMBERS else np.float64)
-    np.subtract(X, mean, out=Z, casting="same_kind")
+    for rows, centred in centred_blocks(X, center.mean):
+        Z[rows] = centred / unit
+    u = Contributions(u.low, u.high, np.column_stack([u.extra, pairs.number]))
+    meat = _jackknifed(Z, pairs, u, (unit[:, None] * whitener).astype(Z.dtype)) - pair_meat(Z, np.zeros(len(unit), dtype=Z.dtype), pairs, u)
+    own = pairs.sum_at_low(u.low) + pairs.sum_at_high(u.high)
+    total = np.concatenate([own.astype(Z.dtype) @ Z, u.extra[:, :-1].sum(axis=0)])
+    take_off_mean = np.column_stack([np.eye(len(total)), -total / pairs.number.sum()])
+    back = np.append(unit, np.ones(u.extra.shape[1] - 1))[:, None] * take_off_mean
+    return back @ meat @ back.T
+
+
+def _jackknifed(Z: np.ndarray, pairs: Pairs, u: Contributions, whitener: np.ndarray) -> np.ndarray:
+    """sum_i t_i t_i' / (1 - h_i)^2 for centred items, a block of them at a time."""
     exposures = pairs.sum_at_low(pairs.number) + pairs.sum_at_high(pairs.number)
     own = (pairs.sum_at_low(u.low) + pairs.sum_at_high(u.high)).astype(Z.dtype)
     below_start, below, order = pairs.by_high
     low_of_below = u.low[order]
-    extra = _item_sums(pairs, u.extra, u.extra)
-    whitener = whitener.astype(Z.dtype)
-    meat = np.zeros((X.shape[1] + u.extra.shape[1],) * 2)
+    extra = _item_sums(pairs, u.extra, u.extra).astype(Z.dtype)
+    meat = np.zeros((Z.shape[1] + extra.shape[1],) * 2)
     for first in range(0, len(Z), BLOCK):
         rows = slice(first, min(first + BLOCK, len(Z)))
         t = own[rows, None] * Z[rows]
         t += neighbour_sums(Z, pairs.start, pairs.high, u.high, rows)
         t += neighbour_sums(Z, below_start, below, low_of_below, rows)
         leverage = exposures[rows] * (1 / exposures.sum() + np.sum((Z[rows] @ whitener) ** 2, axis=1))
-        kept = (1 - np.minimum(leverage, LARGEST_LEVERAGE)).astype(Z.dtype)
-        t = np.hstack([t, extra[rows].astype(Z.dtype)]) / kept[:, None]
+        t = np.hstack([t, extra[rows]]) / (1 - np.minimum(leverage, LARGEST_LEVERAGE)).astype(Z.dtype)[:, None]
         meat += t.T @ t
-    return meat - pair_meat(Z, np.zeros(X.shape[1], dtype=Z.dtype), pairs, u)
+    return meat
 
 
 def pair_meat(X: np.ndarray, mean: np.ndarray, pairs: Pairs, u: Contributions) -> np.ndarray:
@@ -96,10 +108,14 @@ def not_far_below(robust: np.ndarray, model: np.ndarray) -> np.ndarray:
     return (turned * np.maximum(ratios, SMALLEST_RATIO)) @ turned.T
 
 
-def combine(jacobian: np.ndarray, model_meat: np.ndarray, robust_meat: np.ndarray | None) -> np.ndarray:
-    """Covariance of the estimates, classical or item-robust."""
+def combine(jacobian: np.ndarray, model_meat: np.ndarray, robust_meat: np.ndarray | None, weight_unit: float = 1.0) -> np.ndarray:
+    """Covariance of the estimates, classical or item-robust.
+
+    The classical one takes weights for counts; as a floor for the other, which does not depend on
+    their unit, it is brought to comparisons of average weight.
+    """
     model = jacobian @ model_meat @ jacobian.T
-    return model if robust_meat is None else not_far_below(jacobian @ robust_meat @ jacobian.T, model)
+    return model if robust_meat is None else not_far_below(jacobian @ robust_meat @ jacobian.T, weight_unit * model)
 
 
 def likelihood_contributions(score: np.ndarray, pairs: Pairs) -> Contributions:
@@ -111,7 +127,7 @@ def likelihood_contributions(score: np.ndarray, pairs: Pairs) -> Contributions:
 
 @dataclass(frozen=True)
 class ScaledClosedForm:
-    """A closed form b = A X'w brought to the link's scale: coef = guard * factor * b, and a side effect.
+    """A closed form b = A X'w brought to the link's scale: factor * b, and a side effect.
 
     Two sets of equations are solved: those of b, and those of (factor, side effect), whose score is
     z_p e_p with z = (difference along b, side) and e the derivative of the log-likelihood.
@@ -124,7 +140,8 @@ class ScaledClosedForm:
     difference: np.ndarray  # of every pair along b
     factor: float  # before the guard
     side_effect: float
-    guard: float
+    ridge: tuple[float, float]  # of the factor, l2 |S b|^2, and of the side effect
+    ridge_shape: np.ndarray  # S^2 b / |S b|^2, the derivative of log |S b|^2 / 2 in b
 
     @property
     def predictor(self) -> np.ndarray:
@@ -154,16 +171,18 @@ class ScaledClosedForm:
         z, b = self.scale_design, self.coef
         score, _ = self.link.score(self.predictor, self.pairs.win, self.pairs.lose)
         curvature = self.link.observed_information(self.predictor, self.pairs.win, self.pairs.lose)
-        inverse_c = np.linalg.inv(np.einsum("esp,fsp,sp->ef", z, z, curvature))
+        inverse_c = np.linalg.pinv(np.einsum("esp,fsp,sp->ef", z, z, curvature) + np.diag(self.ridge[: len(z)]), hermitian=True)
         along_b = -self.factor * np.einsum("esp,sp->ep", z, curvature)
         along_b[0] += over_sides(score)
         response = np.array([self.pairs.net(row) @ X for row in along_b])  # R', e x d
-        if random_pairs is not None:
+        if b.any():
+            response[0] -= 2 * self.factor * self.ridge[0] * self.ridge_shape
+        if random_pairs is not None and b.any():
             along = random_pairs @ b
             response = np.outer(response @ b, along) / (b @ along)
         scale_by_b, scale_by_score = inverse_c @ response @ self.inverse, inverse_c
         on_coef = np.hstack([self.factor * self.inverse + np.outer(b, scale_by_b[0]), np.outer(b, scale_by_score[0])])
-        rows = [self.guard * on_coef]
+        rows = [on_coef]
         if len(z) > 1:
             rows.append(np.concatenate([scale_by_b[1], scale_by_score[1]])[None])
         return np.vstack(rows)
@@ -201,9 +220,9 @@ def pooled_contributions(form: ScaledClosedForm, centred_score: np.ndarray) -> C
 
 
 def split_contributions(form: ScaledClosedForm) -> Contributions:
-    """u = Y (x_I - x_J) - its mean; the mean rides as a last extra column, one per comparison."""
+    """u = Y (x_I - x_J), which does not sum to zero: its mean is what `split` estimates."""
     outcome = over_sides(form.pairs.win - form.pairs.lose)
-    return Contributions(outcome, -outcome, np.column_stack([form.scale_scores(), form.pairs.number]))
+    return Contributions(outcome, -outcome, form.scale_scores())
 
 
 def covariance_error(second_half: np.ndarray, center: Moments, coef: np.ndarray) -> np.ndarray:

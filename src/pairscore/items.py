@@ -89,6 +89,8 @@ def as_frame(table: Any) -> nw.DataFrame | None:
 
 
 def _from_array(items: Any) -> Items:
+    if np.ma.is_masked(items):
+        raise PairscoreError(f"{plural(int(np.ma.count_masked(items)), 'feature value')} masked; fill them in or drop these items or columns.")
     try:
         table = np.asarray(items)
         if table.dtype.kind not in "biufO" or (table.dtype == object and any(isinstance(value, str) for value in table.flat)):

@@ -17,7 +17,7 @@ from pairscore.links import Link
 from pairscore.pairs import Pairs, over_sides
 
 FIRST_SEPARATION_CHECK = 8  # a likelihood with a maximum has been climbed by then
-NO_CURVATURE = 1e-3  # information per comparison that is left when every comparison is explained
+SMALLEST_GAIN = 0.1  # of some comparison's score difference, in a step that climbs without end
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ class Climb:
     link: Link
     basis: Basis
     ridge: np.ndarray
+    side_ridge: float = 0.0
 
     @property
     def has_side(self) -> bool:
@@ -77,7 +78,8 @@ class Climb:
         whitened = self.basis.transform.T @ on_coef
         if not self.has_side:
             return whitened
-        return np.append(whitened, self.pairs.side @ values.sum(axis=1) / np.sqrt(self.n_comparisons))
+        on_side = self.pairs.side @ values.sum(axis=1) + self.side_ridge * self.side_effect(params)
+        return np.append(whitened, on_side / np.sqrt(self.n_comparisons))
 
     def slope(self, params: np.ndarray) -> "Slope":
         """Gradient of the loss, and the information that each pair carries here."""
@@ -98,9 +100,12 @@ class Climb:
     def separates(self, step: np.ndarray) -> bool:
         """Whether moving along ``step`` for ever makes no comparison worse, and some better."""
         gain = self.predictor(step)
-        slack = 1e-4 * np.abs(gain).max()
+        largest = np.abs(gain).max()
+        if largest < SMALLEST_GAIN:
+            return False
+        slack = 1e-4 * largest
         wins, losses = self.pairs.win > 0, self.pairs.lose > 0
-        return bool(slack > 0 and np.all(gain[wins] >= -slack) and np.all(gain[losses] <= slack))
+        return bool(np.all(gain[wins] >= -slack) and np.all(gain[losses] <= slack))
 
 
 def predictor(X: np.ndarray, pairs: Pairs, coef: np.ndarray, side_effect: float) -> np.ndarray:
@@ -119,14 +124,14 @@ def maximise(climb: Climb, start: np.ndarray, max_iter: int = 100, tol: float = 
     params = np.linalg.lstsq(W, start, rcond=None)[0] if W.size else np.zeros(0)
     params = np.append(params, 0.0) if climb.has_side else params
     here = climb.slope(params)
-    unbounded = not np.any(climb.ridge)
+    unbounded = not np.any(climb.ridge) or (climb.has_side and climb.side_ridge == 0)
     for iteration in range(1, max_iter + 1):
         # half the squared Newton decrement is the gap; per comparison the Hessian is about this multiple of I
         curvature = float(here.information.sum()) / climb.n_comparisons
         enough = tol if here.exact else tol * 1e-7
         near = here.gradient @ here.gradient <= 2 * enough * climb.n_comparisons * curvature
         step = climb.newton_step(here, precision=1e-4 if iteration > 1 or near else 1e-2)
-        stuck = iteration >= FIRST_SEPARATION_CHECK or (near and curvature < NO_CURVATURE)
+        stuck = near or iteration >= FIRST_SEPARATION_CHECK
         if unbounded and stuck and (climb.separates(-step) or climb.separates(params)):
             return Maximum(climb.coef(params), climb.side_effect(params), iteration, converged=False, separated=True)
         if near:

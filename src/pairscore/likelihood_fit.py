@@ -27,7 +27,7 @@ def fit_likelihood(study: Study, settings: Settings) -> Estimate:
     notes: list[Note] = []
     if top.separated:
         notes.append(separation_note())
-        climb = replace(climb, ridge=SEPARATION_L2 * center.sd**2)
+        climb = replace(climb, ridge=(settings.l2 or SEPARATION_L2) * center.sd**2, side_ridge=SEPARATION_L2)
         top = maximise(climb, start, settings.max_iter, settings.tol)
     if not top.converged:
         text = f"the likelihood was not maximised within {plural(settings.max_iter, 'iteration')}; raise max_iter or add a ridge (l2)."
@@ -51,25 +51,25 @@ def likelihood_estimate(study: Study, settings: Settings, climb: Climb, top: Max
     delta = predictor(X, pairs, top.coef, top.side_effect)
     score, information = link.score(delta, pairs.win, pairs.lose)
     expected = _bordered(study, information)
-    ridge = np.append(climb.ridge, [0.0] * settings.side_effect)
+    ridge = np.append(climb.ridge, [climb.side_ridge] * settings.side_effect)
     sd = np.append(center.sd, [1.0] * settings.side_effect)
     basis = whitening_basis(expected + np.diag(ridge), sd)
     d = X.shape[1]
     coef = top.coef
-    if basis.undetermined.any():  # same likelihood, smallest norm
+    if basis.open_directions.size:  # same likelihood, smallest norm
         params = np.append(coef, [top.side_effect] * settings.side_effect)
         coef = basis.solve((expected + np.diag(ridge)) @ params)[:d]
     covariance = None
     if settings.inference is not None:
         bread = basis if isinstance(link, Logit) else _bread(study, link, delta, ridge, sd, basis)
-        robust = inf.item_meat(X, center.mean, pairs, inf.likelihood_contributions(score, pairs), study.whitener) if settings.inference == "items" else None
+        robust = inf.item_meat(X, center, pairs, inf.likelihood_contributions(score, pairs), study.whitener) if settings.inference == "items" else None
         model = inf.combine(basis.inverse, expected, None)
-        covariance = model if robust is None else inf.combine(bread.inverse, expected, robust)
+        covariance = model if robust is None else inf.combine(bread.inverse, expected, robust, study.weight_unit)
     scores = X @ coef
     return Estimate(
         coef=coef,
         side_effect=top.side_effect if settings.side_effect else None,
-        undetermined=basis.undetermined[:d],
+        basis=basis,
         center=center,
         difference=scores[study.data.left] - scores[study.data.right] + top.side_effect,
         covariance=covariance,
@@ -81,7 +81,8 @@ def likelihood_estimate(study: Study, settings: Settings, climb: Climb, top: Max
 def _bread(study: Study, link: Link, delta: np.ndarray, ridge: np.ndarray, sd: np.ndarray, fallback: Basis) -> Basis:
     """Whiten the observed information; a link that is not log-concave may leave it indefinite."""
     observed = _bordered(study, link.observed_information(delta, study.pairs.win, study.pairs.lose)) + np.diag(ridge)
-    return whitening_basis(observed, sd) if np.all(np.linalg.eigvalsh(observed) > 0) else fallback
+    W = fallback.transform
+    return whitening_basis(observed, sd) if np.all(np.linalg.eigvalsh(W.T @ observed @ W) > 0) else fallback
 
 
 def _bordered(study: Study, information: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from pairscore.links import get_link
 from pairscore.pairing import Pairing
 
 FORMAT = 1
-ARRAYS = ("coef_", "undetermined_", "feature_mean_", "feature_sd_", "feature_min_", "feature_max_")
+ARRAYS = ("coef_", "undetermined_", "open_directions_", "feature_mean_", "feature_sd_", "feature_min_", "feature_max_")
 OPTIONAL_ARRAYS = ("closed_form_coef_", "covariance_", "std_errors_")
 PLAIN = (
     "side_effect_", "side_effect_std_error_", "n_features_in_", "n_items_", "n_comparisons_", "inference_", "guard_", "n_iter_", "notes_",

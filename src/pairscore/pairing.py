@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from pairscore.basis import whitening_basis
-from pairscore.moments import Moments, pair_scatter
+from pairscore.moments import Moments, centred_blocks, pair_scatter
 from pairscore.pairs import Pairs
 
 SIGNIFICANCE = 1e-4  # a false alarm in one of ten thousand studies
@@ -58,7 +58,7 @@ class Pairing:
                 "The compared items, each as often as it was compared, are not spread like the items behind the covariance "
                 f"(variance ratios from {self.reference_narrowest:.2f} to {self.reference_widest:.2f})."
             )
-        return "The pairs look random."
+        return f"The pairs look random. The busiest item was compared {self.busiest:.1f} times as often as the average one."
 
 
 def check_pairing(X: np.ndarray, pairs: Pairs, compared: Moments, reference: Moments) -> Pairing:
@@ -80,8 +80,10 @@ def check_pairing(X: np.ndarray, pairs: Pairs, compared: Moments, reference: Mom
     ratios = np.linalg.eigvalsh(np.eye(len(cross)) - cross)
     other = whitener.T @ reference.covariance @ whitener
     other_ratios = np.linalg.eigvalsh(other)
-    # two sample covariances of n and n' normal items: |C'/C - I|^2 / 2 has mean (1/n + 1/n') d(d+1)/2
-    noise = np.sum(exposures**2) / np.sum(exposures) ** 2 + 1 / reference.total
+    # two sample covariances of n and n' items: |C'/C - I|^2 has mean (1/n + 1/n') (E|z|^4 - d), d(d+1) if normal
+    fourth = _fourth_moment(X, compared.mean, whitener, exposures) if reference is not compared else 0.0
+    tails = max((fourth - whitener.shape[1]) / (2 * freedom), 1.0)
+    noise = tails * (np.sum(exposures**2) / np.sum(exposures) ** 2 + 1 / reference.total)
     other_statistic = 0.5 * float(np.sum((other - np.eye(len(other))) ** 2)) / noise
     return Pairing(
         narrowest=float(ratios[0]),
@@ -92,3 +94,9 @@ def check_pairing(X: np.ndarray, pairs: Pairs, compared: Moments, reference: Mom
         reference_p_value=float(chi2.sf(other_statistic, freedom)),
         busiest=float(exposures.max() / exposures[exposures > 0].mean()),
     )
+
+
+def _fourth_moment(X: np.ndarray, mean: np.ndarray, whitener: np.ndarray, weight: np.ndarray) -> float:
+    """E |z|^4 of the whitened items, which says how noisy their sample covariance is."""
+    total = sum(float(weight[rows] @ np.sum((z @ whitener) ** 2, axis=1) ** 2) for rows, z in centred_blocks(X, mean))
+    return total / float(weight.sum())

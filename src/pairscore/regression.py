@@ -143,7 +143,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             self.classes_ = labels
             outcome = np.where(y == labels[1], 1, -1).astype(np.int8)
         elif len(labels) < 2:
-            raise PairscoreError(f"y has only one class ({labels[0]!r}); comparisons need outcomes of both kinds.")
+            raise PairscoreError(f"y has only one class ({labels.tolist()[0]!r}); comparisons need outcomes of both kinds.")
         else:
             kind = type_of_target(y)
             raise PairscoreError(f"Only binary classification is supported. The type of the target is {kind}: y has {len(labels)} values; use -1, 0 and 1.")
@@ -158,11 +158,12 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         if has_items:
             self.feature_names_in_ = np.array(data.items.feature_names, dtype=object)
         self.coef_, self.closed_form_coef_, self.side_effect_ = result.coef, result.closed_form_coef, result.side_effect
-        self.undetermined_ = result.undetermined
+        self.undetermined_ = result.basis.undetermined[:d]
+        self.open_directions_ = result.basis.open_directions[:d]
         self.covariance_ = self.std_errors_ = self.side_effect_std_error_ = None
         if result.covariance is not None:
             self.covariance_ = result.covariance[:d, :d]
-            self.std_errors_ = np.where(result.undetermined, np.nan, np.sqrt(np.diag(self.covariance_)))
+            self.std_errors_ = np.where(self.undetermined_, np.nan, np.sqrt(np.diag(self.covariance_)))
             self.side_effect_std_error_ = float(np.sqrt(result.covariance[d, d])) if len(result.covariance) > d else None
         self.feature_mean_, self.feature_sd_ = result.center.mean, result.center.sd
         self.feature_min_, self.feature_max_ = feature_range(data.items.values, data.compared)
@@ -248,9 +249,16 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             width = interval_width(level, self.n_features_in_, simultaneous)
             low_rank, high_rank = rank_intervals(scores, centred, self.covariance_, width)
             reach = width * score_errors(centred, self.covariance_)
-        outside = ((sorted_items.values < self.feature_min_) | (sorted_items.values > self.feature_max_)).any(axis=1)
+        unknown = self._open(centred)
+        low_rank, high_rank, reach = np.where(unknown, 1, low_rank), np.where(unknown, len(order), high_rank), np.where(unknown, np.nan, reach)
+        outside = unknown | ((sorted_items.values < self.feature_min_) | (sorted_items.values > self.feature_max_)).any(axis=1)
         columns = {"id": sorted_items.ids, "score": scores, "low": scores - reach, "high": scores + reach, "rank": np.arange(1, len(order) + 1)}
         return as_callers_kind({**columns, "rank_low": low_rank, "rank_high": high_rank, "outside": outside}, table)
+
+    def _open(self, contrasts: np.ndarray) -> np.ndarray:
+        """Mask of the score differences that the data do not determine."""
+        size = np.linalg.norm(contrasts / np.where(self.feature_sd_ > 0, self.feature_sd_, 1.0), axis=1)
+        return np.any(np.abs(contrasts @ self.open_directions_) > 1e-6 * (1 + size)[:, None], axis=1)
 
     def difference(self, a: Any, b: Any, *, level: float = 0.95) -> Difference:
         """Score of item ``a`` minus score of item ``b``, with its interval and the chance that ``a`` wins.
@@ -261,11 +269,14 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         gap = self._one_item(a) - self._one_item(b)
         value = float(gap @ self.coef_)
         error = np.nan if self.covariance_ is None else float(score_errors(gap[None], self.covariance_)[0])
+        error = np.nan if self._open(gap[None])[0] else error
         reach = interval_width(level, 1, False) * error
         ends = np.array([value, value - reach, value + reach])
         return Difference(*ends.tolist(), *self._link.cdf(ends).tolist())
 
     def _one_item(self, item: Any) -> np.ndarray:
+        if hasattr(item, "to_frame") and hasattr(item, "index"):  # a pandas Series is one row with names
+            item = item.to_frame().T.infer_objects()
         whole_table = isinstance(item, Items) or as_frame(item) is not None
         table = self._items(item if whole_table else np.atleast_2d(item))
         if len(table) != 1:
@@ -277,7 +288,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     @property
     def z_values_(self) -> np.ndarray:
         """Coefficients over their standard errors."""
-        return self.coef_ / self._errors()
+        errors = self._errors()
+        return self.coef_ / errors
 
     @property
     def p_values_(self) -> np.ndarray:

@@ -24,6 +24,7 @@ class Scale:
     side_effect: float
     guard: float = 1.0
     n_iterations: int = 0
+    ridge: tuple[float, float] = (0.0, 0.0)
 
 
 def starting_factor(length: float, slope_at_zero: float) -> float:
@@ -32,7 +33,7 @@ def starting_factor(length: float, slope_at_zero: float) -> float:
     With f(x) = Phi(x / sigma): c1(q) q = 4 q phi(0) / sqrt(sigma^2 + 2 q^2), which tends to 2/sqrt(pi).
     """
     if length <= 0:
-        return 1.0
+        return 1 / (4 * slope_at_zero)
     sigma = 1 / (np.sqrt(2 * np.pi) * slope_at_zero)
     rest = 8 / np.pi - 2 * length**2
     q = sigma * length / np.sqrt(rest) if rest > 0 else LARGEST_START
@@ -40,17 +41,25 @@ def starting_factor(length: float, slope_at_zero: float) -> float:
 
 
 def fit_scale(
-    difference: np.ndarray, outcome: np.ndarray, amount: np.ndarray, link: Link, start: float, side: bool, ridge: float = 0.0, max_iter: int = 50
+    difference: np.ndarray,
+    outcome: np.ndarray,
+    amount: np.ndarray,
+    link: Link,
+    start: float,
+    side: bool,
+    ridge: tuple[float, float] = (0.0, 0.0),
+    max_iter: int = 50,
 ) -> Scale:
     """Maximise the log-likelihood of factor * difference + side effect by Newton's method.
 
-    ``ridge`` is the penalty on factor^2 / 2. The first steps look at a sample of the comparisons only.
+    ``ridge`` are the penalties on factor^2 / 2 and side effect^2 / 2. The first steps look at a sample of the comparisons only.
     """
     params, n_iterations = np.array([start, 0.0]), 0
     for stride in (1 + len(difference) // SAMPLE, 1):
         sample = difference[::stride], outcome[::stride], amount[::stride]
         size = len(sample[0])
-        penalty = np.array([ridge * size / len(difference), 0.0])
+        penalty = np.array(ridge) * size / len(difference)
+        total = float(sample[2].sum())
         for _ in range(max_iter):
             n_iterations += 1
             gradient, hessian = _scale_derivatives(*sample, link, params)
@@ -60,7 +69,7 @@ def fit_scale(
                 gradient[1], hessian[0, 1], hessian[1, 0] = 0.0, 0.0, 0.0
             step = np.linalg.lstsq(hessian, gradient, rcond=1e-14)[0]
             params += np.clip(step, [-0.9 * params[0], -1.0], [1 + params[0], 1.0])
-            if gradient @ step <= 1e-9 * size:  # Newton's method: after this step the gap is of the order of its square
+            if gradient @ step <= 1e-9 * total:  # Newton's method: after this step the gap is of the order of its square
                 break
     return Scale(float(params[0]), float(params[1]), n_iterations=n_iterations)
 
@@ -77,6 +86,16 @@ def _scale_derivatives(difference: np.ndarray, outcome: np.ndarray, amount: np.n
         gradient += (score @ x, score.sum())
         hessian += ((weighted @ x, mixed), (mixed, information.sum()))
     return gradient, hessian
+
+
+def is_separated(difference: np.ndarray, outcome: np.ndarray, counted: np.ndarray, side: bool) -> bool:
+    """Whether some scale, with a side effect if there is one, explains every comparison: then no finite one is best."""
+    if np.any(counted & (outcome == 0)):
+        return False
+    wins, losses = difference[counted & (outcome > 0)], difference[counted & (outcome < 0)]
+    if side:
+        return len(wins) == 0 or len(losses) == 0 or bool(wins.min() >= losses.max())
+    return bool(np.all(wins >= 0) and np.all(losses <= 0) and (wins.any() or losses.any()))
 
 
 def overfit_guard(net_residual: np.ndarray, exposures: np.ndarray, freedom: float, explained: float) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.basis import whitening_basis
+from pairscore.basis import Basis, whitening_basis
 from pairscore.comparisons import Comparisons
 from pairscore.errors import PairscoreError, PairscoreWarning, SeparationWarning, first_few
 from pairscore.links import Link, get_link
@@ -38,11 +38,16 @@ def checked_settings(*, method: Any, link: Any, l2: Any, shrinkage: Any, side_ef
     """Settings that mean something, or a sentence on the first that does not."""
     shrinkage_is_number = _is_number(shrinkage, 0, 1)
     checks = {
-        "method": (method, method in METHODS, f"one of {first_few(map(repr, METHODS))}"),
-        "inference": (inference, inference in ("items", "model", None), "'items', 'model' or None"),
+        "method": (method, isinstance(method, str) and method in METHODS, f"one of {first_few(map(repr, METHODS))}"),
+        "inference": (inference, inference is None or (isinstance(inference, str) and inference in ("items", "model")), "'items', 'model' or None"),
         "l2": (l2, _is_number(l2, 0, np.finfo(float).max), "a number that is not negative"),
-        "shrinkage": (shrinkage, shrinkage_is_number or shrinkage in (None, *SHRINKAGES), "None, a number from 0 to 1, 'ledoit-wolf' or 'oas'"),
-        "max_iter": (max_iter, _is_number(max_iter, 1, 10**9), "a number from 1"),
+        "shrinkage": (
+            shrinkage,
+            shrinkage_is_number or shrinkage is None or (isinstance(shrinkage, str) and shrinkage in SHRINKAGES),
+            "None, a number from 0 to 1, 'ledoit-wolf' or 'oas'",
+        ),
+        "side_effect": (side_effect, isinstance(side_effect, bool | np.bool_), "True or False"),
+        "max_iter": (max_iter, _is_number(max_iter, 1, 10**9) and int(max_iter) == max_iter, "a whole number from 1"),
         "tol": (tol, _is_number(tol, 0, 1), "a number from 0 to 1"),
     }
     for name, (value, right, remedy) in checks.items():
@@ -73,6 +78,13 @@ class Study:
     @cached_property
     def amount(self) -> np.ndarray:
         return self.data.amount
+
+    @cached_property
+    def weight_unit(self) -> float:
+        """Average weight of a comparison: what a weight of one means to the classical covariance."""
+        if self.data.weight is None:
+            return 1.0
+        return float(self.amount @ self.data.weight / self.amount.sum())
 
     @cached_property
     def tally(self) -> Tally:
@@ -122,7 +134,7 @@ class Estimate:
 
     coef: np.ndarray
     side_effect: float | None
-    undetermined: np.ndarray
+    basis: Basis
     center: Moments
     difference: np.ndarray
     closed_form_coef: np.ndarray | None = None
