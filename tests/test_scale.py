@@ -260,6 +260,7 @@ def test_balanced_outcomes_and_ties_give_zero_with_an_error(method, side):
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*item-robust.*")
             warnings.filterwarnings("error", category=RuntimeWarning)
+            warnings.filterwarnings("error", category=SeparationWarning)
             model = RankRegression(method, side_effect=side).fit(X, votes)
         assert np.abs(model.coef_).max() < 1e-8
         assert np.all(np.isfinite(model.std_errors_))

@@ -94,7 +94,7 @@ def is_separated(difference: np.ndarray, outcome: np.ndarray, counted: np.ndarra
         return False
     wins, losses = difference[counted & (outcome > 0)], difference[counted & (outcome < 0)]
     if side:
-        return len(wins) == 0 or len(losses) == 0 or bool(wins.min() >= losses.max())
+        return len(wins) == 0 or len(losses) == 0 or bool(wins.min() >= losses.max() and wins.max() > losses.min())
     return bool(np.all(wins >= 0) and np.all(losses <= 0) and (wins.any() or losses.any()))
 
 
