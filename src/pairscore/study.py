@@ -149,7 +149,8 @@ class Estimate:
 def separation_note() -> Note:
     """What is said, and done, when the likelihood has no maximum."""
     text = (
-        "some direction in the features (or the side) explains every comparison that it touches, so the likelihood grows without end; the fit is the one with a ridge of "
+        "some direction in the features (or the side) explains every comparison that it touches, so the likelihood grows without end; "
+        "the fit is the one with a ridge of "
         f"l2={SEPARATION_L2:g} (a normal prior with standard deviation 2.5 on standardised coefficients). Set l2 to choose your own."
     )
     return SeparationWarning, text
