@@ -397,3 +397,11 @@ def test_split_needs_three_more_covariance_items_than_features():
 
 def test_items_have_a_length():
     assert len(Items(np.zeros((4, 2)), ("a", "b"))) == 4
+
+
+def test_masked_values_are_refused():
+    X, votes = study()
+    masked = np.ma.masked_array(X, np.zeros_like(X, dtype=bool))
+    masked.mask[3, 1] = True
+    with pytest.raises(PairscoreError, match="1 feature value masked"):
+        RankRegression().fit(masked, votes)

@@ -326,3 +326,27 @@ def test_covariance_items_given_to_fit_count_for_comparisons_too():
     QUICK.set_params(method="mle")
     with pytest.raises(PairscoreError, match="a matrix of differences has none"):
         RankRegression().fit(np.eye(3), [1, -1, 1], covariance_items=[0])
+
+
+@pytest.mark.parametrize("votes", ["left", {"left": [0]}, 3])
+def test_votes_that_are_no_table_are_said_in_a_sentence(votes):
+    with pytest.raises(PairscoreError, match=r"the votes are a (str|dict|int); give a dataframe"):
+        RankRegression().fit(ITEMS, votes)
+
+
+def test_items_are_ranked_and_only_comparisons_predicted():
+    model = RankRegression(inference=None).fit(X, Y)
+    for use in (model.predict, model.predict_proba):
+        with pytest.raises(PairscoreError, match="give Comparisons; for items use rank"):
+            use(ITEMS)
+    with pytest.raises(PairscoreError, match="give one outcome for each"):
+        model.score(X, Y[:-1])
+
+
+def test_a_zero_that_stands_for_a_loss_is_not_taken_for_a_tie():
+    decided = Y != 0
+    untied, y = X[decided], Y[decided]
+    encoded = RankRegression(inference=None).fit(untied, (y > 0).astype(int))
+    assert encoded.coef_.tolist() == RankRegression(inference=None).fit(untied, y).coef_.tolist()
+    with pytest.raises(PairscoreError, match="write -1 where right won"):
+        RankRegression(inference=None).fit(untied, (y < 0).astype(int))

@@ -109,11 +109,12 @@ def test_the_table_comes_as_any_frame_with_the_models_numbers(method, backend):
 def test_the_text_says_what_was_fitted():
     model = fitted(side_effect=True, l2=0.5)
     text = str(model.summary())
+    low, high = model.side_effect_ + norm.ppf([0.025, 0.975]) * model.side_effect_std_error_
     for line in (
         "items compared   60",
         f"comparisons      {model.n_comparisons_:,.0f} ({model.tie_share_:.1%} ties)",
         "method, link     mle, logit, ridge l2 = 0.5",
-        f"side effect      {model.side_effect_:+.4g} for left (standard error {model.side_effect_std_error_:.2g})",
+        f"side effect      {model.side_effect_:+.4g} for left (standard error {model.side_effect_std_error_:.2g}, interval [{low:.4g}, {high:.4g}])",
         f"agreement        {model.agreement_:.1%} of decided comparisons go the way of the score",
         f"estimated noise  {model.noise_:.1%} of comparisons go against the true order (p_e)",
         "intervals        95 %, item-robust",
@@ -181,7 +182,7 @@ def test_separation_is_said_in_the_text():
     votes = np.array([[row + 1, row] for row in range(59)])
     with pytest.warns(SeparationWarning):
         model = RankRegression().fit(X, votes)
-    assert "Warning: some direction in the features explains every comparison" in str(model.summary())
+    assert "Warning: some direction in the features (or the side) explains every comparison" in str(model.summary())
     assert "agreement        100.0% of decided comparisons" in str(model.summary())
 
 

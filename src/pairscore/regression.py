@@ -123,6 +123,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             return (data if covariance_items is None else data.with_covariance_items(covariance_items)), True
         if y is None:
             raise PairscoreError("fit requires y to be passed, but the target y is None: give votes beside the items, or Comparisons.")
+        if isinstance(y, str | bytes | dict) or np.isscalar(y):
+            raise PairscoreError(f"the votes are a {type(y).__name__}; give a dataframe with columns such as left, right, winner, or an array.")
         shape = np.asarray(y).shape
         if shape == (0,):
             raise PairscoreError("there are no comparisons; give at least one row of votes.")
@@ -192,20 +194,26 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         """A model fitted to differences takes differences."""
         return validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_ + (self.side_effect_ or 0.0)
 
+    def _comparison_scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        if self.n_items_ is not None and not isinstance(X, Comparisons):
+            raise PairscoreError("only comparisons can be predicted: give Comparisons; for items use rank or decision_function.")
+        return self.decision_function(X)
+
     def predict(self, X: Any) -> np.ndarray:
         """Which side wins: -1 for right, 1 for left."""
-        left = self.decision_function(X) > 0
+        left = self._comparison_scores(X) > 0
         return self.classes_[left.astype(int)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities that right wins and that left wins."""
-        left = self._link.cdf(self.decision_function(X))
+        left = self._link.cdf(self._comparison_scores(X))
         return np.column_stack([1 - left, left])
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Share of comparisons predicted rightly; ties count neither way, a row counts as often as it says."""
         if isinstance(X, Comparisons):
-            y = X.outcome if y is None else np.asarray(y)
+            y = X.outcome if y is None else X.with_outcome(y).outcome
             amount = X.amount if sample_weight is None else X.amount * sample_weight
             decided = (y != 0) & (amount > 0)
             if not decided.any():

@@ -8,6 +8,7 @@ import numpy as np
 
 from pairscore.comparisons import Comparisons
 from pairscore.links import Link, get_link
+from pairscore.ranking import interval_width
 
 if TYPE_CHECKING:
     from pairscore.regression import RankRegression
@@ -62,7 +63,10 @@ class Summary:
         m = self._model
         side = "not estimated"
         if m.side_effect_ is not None:
-            side = f"{m.side_effect_:+.4g} for left" + ("" if m.side_effect_std_error_ is None else f" (standard error {m.side_effect_std_error_:.2g})")
+            side = f"{m.side_effect_:+.4g} for left"
+            if m.side_effect_std_error_ is not None:
+                reach = interval_width(0.95, 1, simultaneous=False) * m.side_effect_std_error_
+                side += f" (standard error {m.side_effect_std_error_:.2g}, interval [{m.side_effect_ - reach:.4g}, {m.side_effect_ + reach:.4g}])"
         decided = "no comparison was decided" if np.isnan(m.agreement_) else f"{m.agreement_:.1%} of decided comparisons go the way of the score"
         facts = [
             ("items compared", "differences only" if m.n_items_ is None else f"{m.n_items_:,}"),
