@@ -26,9 +26,9 @@ def limit_factor(q, item_sd):
 class GaussianStudy:
     """Random pairs of normal items; the first coefficient is zero, the others are not."""
 
-    def __init__(self, n_items, n_comparisons, n_features, *, item_sd=0.0, repeats=1, q=1.5, second_half=True):
+    def __init__(self, n_items, n_comparisons, n_features, *, item_sd=0.0, repeats=1, q=1.5, second_half=True, uneven=False):
         self.n_items, self.n_comparisons, self.n_features = n_items, n_comparisons, n_features
-        self.item_sd, self.repeats, self.second_half = item_sd, repeats, second_half
+        self.item_sd, self.repeats, self.second_half, self.uneven = item_sd, repeats, second_half, uneven
         mix = np.random.default_rng(12345).normal(size=(n_features, n_features)) / np.sqrt(n_features)
         self.root = mix + np.eye(n_features)
         beta = np.concatenate([[0.0], np.linspace(1.0, 2.0, n_features - 1)]) if n_features > 1 else np.ones(1)
@@ -44,6 +44,10 @@ class GaussianStudy:
         left = np.repeat(rng.integers(0, self.n_items, distinct), self.repeats)
         right = np.repeat(rng.integers(1, self.n_items, distinct), self.repeats)
         right = (left + right) % self.n_items
+        if self.uneven:  # items are compared as often as a gamma variable of shape 1/2 says
+            share = rng.gamma(0.5, size=self.n_items) + 0.02
+            left, right = (rng.choice(self.n_items, len(left), p=share / share.sum()) for _ in range(2))
+            left, right = left[left != right], right[left != right]
         won = rng.random(len(left)) < expit(score[left] - score[right])
         return X, np.column_stack([np.where(won, left, right), np.where(won, right, left)])
 

@@ -14,6 +14,7 @@ CELLS = {
     "item effects of sd 0.5": GaussianStudy(400, 4000, 8, item_sd=0.5),
     "item effects of sd 1.5": GaussianStudy(400, 4000, 8, item_sd=1.5),
     "each pair five times": GaussianStudy(400, 4000, 8, item_sd=0.5, repeats=5),
+    "very uneven exposure": GaussianStudy(100, 1000, 3, item_sd=1.0, uneven=True),
     "50 items": GaussianStudy(50, 500, 3),
     "50 items with effects of sd 0.5": GaussianStudy(50, 500, 3, item_sd=0.5),
 }

@@ -135,3 +135,14 @@ def test_the_ridge_is_scikit_learns_on_standardised_features(l2):
     other = LogisticRegression(C=1 / l2, fit_intercept=False, solver="newton-cholesky", tol=1e-12, max_iter=1000).fit(X / unit, y, sample_weight=weight)
     model = RankRegression(l2=l2).fit(data.items, data.votes)
     np.testing.assert_allclose(model.coef_ * unit, other.coef_[0], rtol=1e-6, atol=1e-7)
+
+
+def test_probit_errors_do_not_depend_on_units_or_redundant_columns():
+    """The observed information is judged in coordinates that know neither."""
+    data = Random(0)
+    plain = RankRegression(link="probit").fit(data.items, data.votes)
+    unit = np.array([1e-12, 1.0, 1e12, 1e3])
+    np.testing.assert_allclose(RankRegression(link="probit").fit(data.items * unit, data.votes).std_errors_ * unit, plain.std_errors_, rtol=1e-6)
+    with pytest.warns(UserWarning, match="combination of others"):
+        redundant = RankRegression(link="probit").fit(np.column_stack([data.items, data.items[:, 0]]), data.votes)
+    np.testing.assert_allclose(redundant.std_errors_[1:4], plain.std_errors_[1:], rtol=1e-6)

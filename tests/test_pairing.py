@@ -109,3 +109,17 @@ def test_a_feature_that_never_differs_within_pairs_is_left_open_by_likelihood():
         assert model.coef_[1] == pytest.approx(0, abs=1e-8)
         assert np.isnan(model.std_errors_[1])
         assert abs(model.coef_[0] - 1) < 5 * model.std_errors_[0]
+
+
+def test_one_population_of_normal_items_is_rarely_called_two():
+    """The p-value of the comparison with the items behind the covariance is about uniform; the doubled items above are the rival."""
+    rng = np.random.default_rng(0)
+    p_values = []
+    for _ in range(300):
+        X, votes = GaussianStudy(150, 1500, 3).draw(rng)
+        ones = np.ones(len(votes))
+        compared = moments(X, np.bincount(votes.ravel(), minlength=len(X)).astype(float))
+        p_values.append(check_pairing(X, pair_up(votes[:, 0], votes[:, 1], ones, ones, len(X)), compared, moments(X[150:])).reference_p_value)
+    share = np.mean(np.array(p_values) < 0.05)
+    assert share < 0.08 + 4 * np.sqrt(0.08 * 0.92 / 300), share
+    assert np.median(p_values) > 0.3

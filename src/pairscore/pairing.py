@@ -9,7 +9,7 @@ from pairscore.basis import whitening_basis
 from pairscore.moments import Moments, centred_blocks, pair_scatter
 from pairscore.pairs import Pairs
 
-SIGNIFICANCE = 1e-4  # a false alarm in one of ten thousand studies
+SIGNIFICANCE = 1e-4  # random partners look otherwise in one of ten thousand studies
 TOLERATED = 0.1  # a spread wrong by less than a tenth turns the score by little
 
 
@@ -80,11 +80,11 @@ def check_pairing(X: np.ndarray, pairs: Pairs, compared: Moments, reference: Mom
     ratios = np.linalg.eigvalsh(np.eye(len(cross)) - cross)
     other = whitener.T @ reference.covariance @ whitener
     other_ratios = np.linalg.eigvalsh(other)
-    # two sample covariances of n and n' items: |C'/C - I|^2 has mean (1/n + 1/n') (E|z|^4 - d), d(d+1) if normal
+    # two sample covariances of n and n' items: the squared logarithms of their ratios sum to about (1/n + 1/n') (E|z|^4 - d), d(d+1) if normal
     fourth = _fourth_moment(X, compared.mean, whitener, exposures) if reference is not compared else 0.0
     tails = max((fourth - whitener.shape[1]) / (2 * freedom), 1.0)
     noise = tails * (np.sum(exposures**2) / np.sum(exposures) ** 2 + 1 / reference.total)
-    other_statistic = 0.5 * float(np.sum((other - np.eye(len(other))) ** 2)) / noise
+    other_statistic = 0.5 * float(np.sum(np.log(np.maximum(other_ratios, 1e-300)) ** 2)) / noise
     return Pairing(
         narrowest=float(ratios[0]),
         widest=float(ratios[-1]),
