@@ -8,14 +8,15 @@ from pairscore import inference as inf
 from pairscore.basis import Basis, whitening_basis
 from pairscore.closed_form import closed_form, ridge_penalty, shrunk, split_scatter
 from pairscore.errors import PairscoreError, PairsNotRandomWarning, plural
-from pairscore.moments import Moments, difference_scatter, moments, net
+from pairscore.moments import Spread, difference_scatter, net, spread
 from pairscore.pairing import Pairing, check_pairing
+from pairscore.pairs import count_pairs
 from pairscore.scale import SEPARATION_L2, Scale, fit_scale, is_separated, overfit_guard, starting_factor
 from pairscore.study import Estimate, Note, Settings, Study, separation_note
 
 
-def scatter_of(study: Study, settings: Settings) -> tuple[np.ndarray, Moments]:
-    """The scatter matrix G of the method, and the moments of the items behind it."""
+def scatter_of(study: Study, settings: Settings) -> tuple[np.ndarray, Spread]:
+    """The scatter matrix G of the method, and the spread of the items behind it."""
     if settings.method == "split":
         n, d = study.second_half.shape
         if n < d + 3:
@@ -23,18 +24,25 @@ def scatter_of(study: Study, settings: Settings) -> tuple[np.ndarray, Moments]:
                 f"method='split' needs at least {d + 3} items for the covariance of {plural(d, 'feature')} but has {n}; "
                 "add items that occur in no comparison, name some with covariance_items=, or use method='pooled'."
             )
-        center = moments(study.second_half)
-        scatter = split_scatter(center, study.tally.n_comparisons)
+        center = study.second_moments.spread
+        scatter = split_scatter(study.second_moments, study.tally.n_comparisons)
     elif settings.method == "pooled":
-        center = study.item_moments
-        scatter = center.scatter
+        center, scatter = study.item_moments.spread, study.item_moments.scatter
     else:
-        center = study.item_moments
-        scatter = difference_scatter(study.X, center.mean, study.pairs, study.pairs.number)
+        center = spread(study.X, study.tally.exposures) if settings.inference is None else study.item_moments.spread
+        scatter = paired_scatter(study, center.mean, settings.inference is not None)
     return shrunk(scatter, chosen_shrinkage(study, settings, center)), center
 
 
-def chosen_shrinkage(study: Study, settings: Settings, center: Moments) -> float:
+def paired_scatter(study: Study, mean: np.ndarray, outcomes_too: bool) -> np.ndarray:
+    """Scatter of the observed differences; where no interval asks for the outcomes per pair, they are not sorted."""
+    if outcomes_too:
+        return difference_scatter(study.X, mean, study.pairs, study.pairs.number)
+    pairs = count_pairs(study.data.left, study.data.right, study.amount, len(study.X))
+    return difference_scatter(study.X, mean, pairs, pairs.win[0])
+
+
+def chosen_shrinkage(study: Study, settings: Settings, center: Spread) -> float:
     """The number given, or the one Ledoit and Wolf, or Chen et al. (OAS), choose for the standardised items."""
     if settings.shrinkage is None or isinstance(settings.shrinkage, float | int):
         return float(settings.shrinkage or 0.0)
@@ -79,15 +87,16 @@ def fit_closed_form(study: Study, settings: Settings) -> Estimate:
         ridge=scale.ridge,
         ridge_shape=weighted / (b @ weighted) if b.any() else weighted,
     )
-    pairing = check_pairing(study.X, study.pairs, study.item_moments, center)
+    reference = study.second_moments if settings.method == "split" else study.item_moments
+    pairing = check_pairing(study.X, study.pairs, study.item_moments, reference)
     notes = notes + _pairing_note(pairing, settings.method)
-    covariance = closed_form_covariance(study, settings, form, center)
+    covariance = closed_form_covariance(study, settings, form)
     shift = np.append(form.factor * b - result.coef, [0.0] * settings.side_effect)  # by the guard: as uncertain as it is long
     return replace(result, covariance=covariance + np.outer(shift, shift), pairing=pairing, notes=notes)
 
 
 def link_scale(
-    study: Study, settings: Settings, along: np.ndarray, b: np.ndarray, center: Moments, basis: Basis, scatter: np.ndarray
+    study: Study, settings: Settings, along: np.ndarray, b: np.ndarray, center: Spread, basis: Basis, scatter: np.ndarray
 ) -> tuple[Scale, list[Note]]:
     """Scale of a closed form on the link, guarded against overfitting."""
     data, amount = study.data, study.amount
@@ -95,10 +104,11 @@ def link_scale(
     separated = is_separated(along, data.outcome, counted, settings.side_effect) and (settings.l2 == 0 or settings.side_effect)
     notes = [separation_note()] if separated else []
     ridge = ((settings.l2 or SEPARATION_L2 * separated) * float(np.sum((center.sd * b) ** 2)), SEPARATION_L2 * separated)
-    start = starting_factor(float(np.sqrt(b @ center.covariance @ b)), float(settings.link.pdf(0.0)))
+    explained, squares = float(amount * data.outcome @ along), float(amount * along @ along)
+    # two items differ by twice the variance of one
+    start = starting_factor(np.sqrt(squares / (2 * study.tally.n_comparisons)), float(settings.link.pdf(0.0)))
     scale = fit_scale(along, data.outcome, amount, settings.link, start, settings.side_effect, ridge)
-    explained, spread = float(amount * data.outcome @ along), float(amount * along @ along)
-    residual = amount * (data.outcome - explained / spread * along) if spread > 0 else amount * data.outcome
+    residual = amount * (data.outcome - explained / squares * along) if squares > 0 else amount * data.outcome
     freedom = basis.transform.shape[1] if settings.l2 == 0 else float(np.vdot(basis.transform, scatter @ basis.transform))
     if settings.method != "split":
         # residuals and scatter are both fitted to the compared items, which hides part of the chance
@@ -107,7 +117,7 @@ def link_scale(
     return replace(scale, factor=scale.factor * guard, guard=guard, ridge=ridge), notes
 
 
-def closed_form_covariance(study: Study, settings: Settings, form: inf.ScaledClosedForm, center: Moments) -> np.ndarray:
+def closed_form_covariance(study: Study, settings: Settings, form: inf.ScaledClosedForm) -> np.ndarray:
     """Covariance of coefficients and side effect on the link's scale."""
     X, mean = study.X, study.item_moments.mean
     jacobian, model_meat = form.jacobian(X, None if settings.method == "paired" else study.item_moments.scatter), form.model_meat(X, mean)
@@ -120,7 +130,7 @@ def closed_form_covariance(study: Study, settings: Settings, form: inf.ScaledClo
         robust = inf.item_meat(X, study.item_moments, study.pairs, u, study.whitener)
     covariance = inf.combine(jacobian, model_meat, robust, study.weight_unit)
     if settings.method == "split":
-        error = inf.covariance_error(study.second_half, center, form.coef)
+        error = inf.covariance_error(study.second_half, study.second_moments, form.coef)
         # db = -Sigma^-1 dSigma b, while the closed form has db = A d(X'w) with A = Sigma^-1 / M
         through = study.tally.n_comparisons * jacobian[:, : X.shape[1]]
         n, d = study.second_half.shape

@@ -70,7 +70,7 @@ def likelihood_estimate(study: Study, settings: Settings, climb: Climb, top: Max
         coef=coef,
         side_effect=top.side_effect if settings.side_effect else None,
         basis=basis,
-        center=center,
+        center=center.spread,
         difference=scores[study.data.left] - scores[study.data.right] + top.side_effect,
         covariance=covariance,
         n_iterations=top.n_iterations,

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from pairscore.pairs import Pairs
 
-BLOCK = 1024  # rows at a time: a block of a few hundred features stays in the processor's cache
+BLOCK = 512  # rows at a time: a block of a few hundred features stays in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,24 @@ class Moments:
     @property
     def sd(self) -> np.ndarray:
         """Standard deviation of each feature; exactly zero where it is constant up to rounding."""
-        sd = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
-        return np.where(sd > 1e-13 * np.abs(self.mean), sd, 0.0)
+        return _sd(np.diag(self.covariance), self.mean)
+
+    @property
+    def spread(self) -> "Spread":
+        return Spread(self.mean, self.sd)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean and standard deviation of every feature."""
+
+    mean: np.ndarray
+    sd: np.ndarray
+
+
+def _sd(variance: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    sd = np.sqrt(np.maximum(variance, 0.0))
+    return np.where(sd > 1e-13 * np.abs(mean), sd, 0.0)
 
 
 def moments(X: np.ndarray, weight: np.ndarray | None = None) -> Moments:
@@ -85,8 +101,7 @@ def moments(X: np.ndarray, weight: np.ndarray | None = None) -> Moments:
     pass, and the scatter is then moved to it.
     """
     weight = np.ones(len(X)) if weight is None else weight
-    used = np.flatnonzero(weight)
-    near = X[used[:: max(len(used) // BLOCK, 1)]].mean(axis=0)
+    near = _provisional_mean(X, weight)
     root, total = np.sqrt(weight), float(weight.sum())
     first, scatter = np.zeros(X.shape[1]), np.zeros((X.shape[1],) * 2)
     for rows, centred in centred_blocks(X, near):
@@ -95,6 +110,23 @@ def moments(X: np.ndarray, weight: np.ndarray | None = None) -> Moments:
         first += root[rows] @ centred
     gap = first / total
     return Moments(total, near + gap, scatter - total * np.outer(gap, gap))
+
+
+def spread(X: np.ndarray, weight: np.ndarray) -> Spread:
+    """Mean and standard deviation of weighted items, where nothing else of their moments is needed."""
+    near, total = _provisional_mean(X, weight), float(weight.sum())
+    first, second = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for rows, centred in centred_blocks(X, near):
+        first += weight[rows] @ centred
+        centred *= centred
+        second += weight[rows] @ centred
+    gap = first / total
+    return Spread(near + gap, _sd(second / total - gap**2, near + gap))
+
+
+def _provisional_mean(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    used = np.flatnonzero(weight)
+    return X[used[:: max(len(used) // 1024, 1)]].mean(axis=0)
 
 
 def feature_range(X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -124,20 +156,17 @@ def difference_scatter(X: np.ndarray, mean: np.ndarray, pairs: Pairs, weight: np
 def pair_scatter(X: np.ndarray, mean: np.ndarray, pairs: Pairs, own: np.ndarray, cross: np.ndarray) -> np.ndarray:
     """sum_i own_i z_i z_i' + sum_p cross_p (z_low z_high' + z_high z_low'), with z = x - mean.
 
-    One multiplication per block of items: half of own_i x_i and all cross_p x_high are collected
+    One multiplication per block of items: half of own_i z_i and all cross_p x_high are collected
     for each item first, and the result is the sum of their product with z and its transpose.
     """
-    # own_i goes before the pairs of item i, as one more neighbour: itself
-    start = pairs.start + np.arange(len(pairs.start), dtype=pairs.start.dtype)
-    place = start[:-1]
-    neighbour = np.insert(pairs.high, pairs.start[:-1], np.arange(len(X), dtype=pairs.high.dtype))
-    values = np.insert(cross, pairs.start[:-1], 0.5 * own)
-    reach = pairs.sum_at_low(cross) + values[place]
+    reach = pairs.sum_at_low(cross)
     half, uncentred = np.zeros((X.shape[1],) * 2), np.zeros(X.shape[1])
     for rows, centred in centred_blocks(X, mean):
-        half += centred.T @ neighbour_sums(X, start, neighbour, values, rows)
+        collected = neighbour_sums(X, pairs.start, pairs.high, cross, rows)
+        collected += 0.5 * own[rows, None] * centred
+        half += centred.T @ collected
         uncentred += reach[rows] @ centred
-    half -= np.outer(uncentred, mean)  # what was collected had not been centred
+    half -= np.outer(uncentred, mean)  # the neighbours had not been centred
     return half + half.T
 
 

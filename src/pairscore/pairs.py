@@ -84,18 +84,34 @@ def pair_up(left: np.ndarray, right: np.ndarray, outcome: np.ndarray, amount: np
     if not apart.all():
         left, right, outcome, amount = left[apart], right[apart], outcome[apart], amount[apart]
     swapped = left > right
-    index = np.int32 if n_items < 2**31 else np.int64
-    low, high = np.minimum(left, right, dtype=index, casting="same_kind"), np.maximum(left, right, dtype=index, casting="same_kind")
     # wins and losses of low ride as real and imaginary part through one sort-and-sum of the pairs
     tally = np.empty(len(left), dtype=complex)
     tally.real = amount * (0.5 + 0.5 * np.where(swapped, -outcome, outcome))
     tally.imag = amount - tally.real
     parts = [np.where(swapped, 0, tally), np.where(swapped, tally, 0)] if keep_sides else [tally]
-    tables = [sparse.coo_array((part, (low, high)), shape=(n_items, n_items)).tocsr() for part in parts]
+    tables = [_sum_per_pair(left, right, part, n_items) for part in parts]
     return Pairs(
-        start=tables[0].indptr.astype(index, copy=False),
-        high=tables[0].indices.astype(index, copy=False),
+        start=tables[0].indptr,
+        high=tables[0].indices,
         win=np.array([table.data.real for table in tables]),
         lose=np.array([table.data.imag for table in tables]),
         side=np.array([1.0, -1.0]) if keep_sides else np.zeros(1),
     )
+
+
+def count_pairs(left: np.ndarray, right: np.ndarray, amount: np.ndarray, n_items: int) -> Pairs:
+    """The pairs without who won, every comparison as a win of low: all that their scatter needs, in less memory."""
+    apart = left != right
+    if not apart.all():
+        left, right, amount = left[apart], right[apart], amount[apart]
+    table = _sum_per_pair(left, right, amount, n_items)
+    return Pairs(table.indptr, table.indices, table.data[None], np.broadcast_to(0.0, (1, table.nnz)), np.zeros(1))
+
+
+def _sum_per_pair(left: np.ndarray, right: np.ndarray, values: np.ndarray, n_items: int) -> sparse.csr_array:
+    """Values of comparisons summed at (low, high), a sparse upper triangle."""
+    index = np.int32 if n_items < 2**31 else np.int64
+    low, high = np.minimum(left, right, dtype=index, casting="same_kind"), np.maximum(left, right, dtype=index, casting="same_kind")
+    table = sparse.coo_array((values, (low, high)), shape=(n_items, n_items)).tocsr()
+    table.indptr, table.indices = table.indptr.astype(index, copy=False), table.indices.astype(index, copy=False)
+    return table

@@ -56,7 +56,7 @@ def fit_scale(
     """
     params, n_iterations = np.array([start, 0.0]), 0
     for stride in (1 + len(difference) // SAMPLE, 1):
-        sample = difference[::stride], outcome[::stride], amount[::stride]
+        sample = np.ascontiguousarray(difference[::stride]), np.ascontiguousarray(outcome[::stride]), amount[::stride]
         size = len(sample[0])
         penalty = np.array(ridge) * size / len(difference)
         total = float(sample[2].sum())
@@ -90,6 +90,9 @@ def _scale_derivatives(difference: np.ndarray, outcome: np.ndarray, amount: np.n
 
 def is_separated(difference: np.ndarray, outcome: np.ndarray, counted: np.ndarray, side: bool) -> bool:
     """Whether some scale, with a side effect if there is one, explains every comparison: then no finite one is best."""
+    first = slice(0, 1000)  # nearly always enough to see that it is not so
+    if not side and np.any(counted[first] & (difference[first] * outcome[first] < 0)):
+        return False
     if np.any(counted & (outcome == 0)):
         return False
     wins, losses = difference[counted & (outcome > 0)], difference[counted & (outcome < 0)]

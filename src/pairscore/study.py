@@ -10,7 +10,7 @@ from pairscore.basis import Basis, whitening_basis
 from pairscore.comparisons import Comparisons
 from pairscore.errors import PairscoreError, PairscoreWarning, SeparationWarning, first_few
 from pairscore.links import Link, get_link
-from pairscore.moments import Moments, Tally, moments, tally
+from pairscore.moments import Moments, Spread, Tally, moments, tally
 from pairscore.pairing import Pairing
 from pairscore.pairs import Pairs, pair_up
 from pairscore.scale import SEPARATION_L2
@@ -101,6 +101,11 @@ class Study:
         return moments(self.X, self.tally.exposures)
 
     @cached_property
+    def second_moments(self) -> Moments:
+        """Moments of the items behind the covariance of `split`."""
+        return moments(self.second_half)
+
+    @cached_property
     def whitener(self) -> np.ndarray:
         """W with W' (X~'KX~) W = I."""
         return whitening_basis(self.item_moments.scatter, self.item_moments.sd).transform
@@ -135,7 +140,7 @@ class Estimate:
     coef: np.ndarray
     side_effect: float | None
     basis: Basis
-    center: Moments
+    center: Spread
     difference: np.ndarray
     closed_form_coef: np.ndarray | None = None
     covariance: np.ndarray | None = None
