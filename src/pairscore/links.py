@@ -51,10 +51,6 @@ class Link:
         step = 1e-5 * (1 + np.abs(x))
         return (self.ratio(x - step) - self.ratio(x + step)) / (2 * step)
 
-    def loss(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> float:
-        """Negative log-likelihood of ``win`` wins and ``lose`` losses at differences ``x``."""
-        return -float(np.vdot(win, self.log_cdf(x)) + np.vdot(lose, self.log_cdf(-x)))
-
     def score(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Derivative of the log-likelihood in ``x``, and its expected information n f'^2 / (f (1 - f))."""
         up, down = self.ratio(x), self.ratio(-x)
@@ -86,10 +82,6 @@ class Logit(Link):
 
     def curvature(self, x: Any) -> np.ndarray:
         return self.pdf(x)
-
-    def loss(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> float:
-        # log(1 + e^x) - x for a win: one logarithm serves both outcomes
-        return float(np.vdot(win, -x) - np.vdot(win + lose, log_expit(-x)))
 
     def score(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         probability, number = expit(x), win + lose
