@@ -11,7 +11,7 @@ from uuid import uuid4
 import numpy as np
 
 from pairscore.errors import PairscoreError
-from pairscore.links import get_link
+from pairscore.links import get_link, link_name
 from pairscore.pairing import Pairing
 
 FORMAT = 1
@@ -48,6 +48,7 @@ def _header(model: Any, arrays: list[str], path: Any) -> str:
     header = {
         "pairscore_model": FORMAT,
         "params": params | ({} if isinstance(params["link"], str) else {"link": "custom"}),
+        "link": link_name(model.link_),
         "arrays": arrays,
         "fitted": {name: _plain(getattr(model, name)) for name in PLAIN},
         "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
@@ -80,10 +81,15 @@ def restore(kind: type, path: Any, link: Any = None) -> Any:
 def _rebuilt(kind: type, header: dict[str, Any], arrays: dict[str, np.ndarray], link: Any, path: Any) -> Any:
     if set(header["arrays"]) != set(arrays):
         raise _incomplete(path)
-    params = header["params"] | ({} if link is None else {"link": link})
-    if params["link"] == "custom":
+    params = header["params"]
+    fitted_link = header.get("link", params["link"])  # set_params may have changed the setting after the fit
+    own = "custom" in (params["link"], fitted_link)
+    if own and link is None:
         raise PairscoreError(f"the model in {str(path)!r} has a link function of its own, which no file can hold; pass it again: load(path, link=(f, f')).")
-    model = kind(**params)
+    if not own and link is not None and get_link(link) != get_link(fitted_link):
+        raise PairscoreError(f"the model in {str(path)!r} was fitted with link={fitted_link!r}, not the one given; load it without link=, or fit again.")
+    model = kind(**params | ({"link": link} if params["link"] == "custom" else {}))
+    model.link_ = get_link(link if fitted_link == "custom" else fitted_link)
     fitted = {name: arrays[name] for name in ARRAYS} | {name: arrays.get(name) for name in OPTIONAL_ARRAYS} | {name: header["fitted"][name] for name in PLAIN}
     for attribute, value in fitted.items():
         setattr(model, attribute, value)

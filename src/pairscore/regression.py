@@ -14,7 +14,7 @@ from pairscore.comparisons import Comparisons
 from pairscore.errors import PairscoreError
 from pairscore.estimate import estimate
 from pairscore.items import Items, as_frame, read_items, refuse_other_features
-from pairscore.links import Link, get_link
+from pairscore.links import Link
 from pairscore.moments import feature_range
 from pairscore.ranking import Difference, as_callers_kind, interval_width, rank_intervals, score_errors
 from pairscore.record import make_record
@@ -55,6 +55,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         Coefficients on the link's scale, in the user's units.
     closed_form_coef_ : ndarray or None
         The raw closed form, an estimate of c1 beta.
+    link_ : Link
+        The link of the fit; probabilities go by it, whatever ``link`` is set to afterwards.
     side_effect_ : float or None
         Advantage of the left side.
     covariance_, std_errors_ : ndarray or None
@@ -111,7 +113,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         if settings.side_effect and has_items and not data.sides_known:
             raise PairscoreError("side_effect=True needs votes that say who was left and right; these only say winner and loser.")
         result = estimate(data, settings, has_items)
-        self._keep(data, result, has_items)
+        self._keep(data, result, settings.link, has_items)
         for category, text in result.notes:
             warnings.warn(text, category, stacklevel=2)
         return self
@@ -154,9 +156,9 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         rows = np.arange(len(X))
         return Comparisons(items, rows, np.full(len(X), len(X)), outcome)
 
-    def _keep(self, data: Comparisons, result: Estimate, has_items: bool) -> None:
+    def _keep(self, data: Comparisons, result: Estimate, link: Link, has_items: bool) -> None:
         d = len(result.coef)
-        self.n_features_in_ = d
+        self.n_features_in_, self.link_ = d, link
         if has_items:
             self.feature_names_in_ = np.array(data.items.feature_names, dtype=object)
         self.coef_, self.closed_form_coef_, self.side_effect_ = result.coef, result.closed_form_coef, result.side_effect
@@ -173,7 +175,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         self.n_comparisons_ = float(data.amount.sum())
         self.inference_, self.guard_, self.pairing_, self.n_iter_ = result.inference, result.guard, result.pairing, result.n_iterations
         self.notes_ = [text for _, text in result.notes]
-        self.agreement_, self.noise_, self.tie_share_ = agreement_and_noise(result.difference, data, get_link(self.link))
+        self.agreement_, self.noise_, self.tie_share_ = agreement_and_noise(result.difference, data, link)
         self.record_ = make_record(data)
 
     # -- scores and probabilities ------------------------------------------------------------------
@@ -207,7 +209,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities that right wins and that left wins."""
-        left = self._link.cdf(self._comparison_scores(X))
+        scores = self._comparison_scores(X)
+        left = self.link_.cdf(scores)
         return np.column_stack([1 - left, left])
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -220,11 +223,6 @@ class RankRegression(ClassifierMixin, BaseEstimator):
                 raise PairscoreError("every comparison is a tie, so there is nothing to score; give some with a winner.")
             return float(np.average(self.predict(X)[decided] == y[decided], weights=amount[decided]))
         return float(super().score(X, y, sample_weight))
-
-    @property
-    def _link(self) -> Link:
-        check_is_fitted(self)
-        return get_link(self.link)
 
     # -- items ----------------------------------------------------------------------------------------
 
@@ -280,7 +278,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         error = np.nan if self._open(gap[None])[0] else error
         reach = interval_width(level, 1, False) * error
         ends = np.array([value, value - reach, value + reach])
-        return Difference(*ends.tolist(), *self._link.cdf(ends).tolist())
+        return Difference(*ends.tolist(), *self.link_.cdf(ends).tolist())
 
     def _one_item(self, item: Any) -> np.ndarray:
         if hasattr(item, "to_frame") and hasattr(item, "index"):  # a pandas Series is one row with names
