@@ -16,7 +16,7 @@ from pairscore.estimate import estimate
 from pairscore.items import Items, as_frame, read_items, refuse_other_features
 from pairscore.links import Link
 from pairscore.moments import feature_range
-from pairscore.ranking import Difference, as_callers_kind, interval_width, rank_intervals, score_errors
+from pairscore.ranking import Difference, as_callers_kind, interval_width, item_scores, rank_intervals, score_errors, shared_ranks
 from pairscore.record import make_record
 from pairscore.study import Estimate, checked_settings
 from pairscore.summary import Summary, agreement_and_noise
@@ -181,7 +181,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     # -- scores and probabilities ------------------------------------------------------------------
 
     def _differences(self, data: Comparisons) -> np.ndarray:
-        scores = data.items.values @ self.coef_
+        scores = item_scores(data.items.values, self.coef_)
         return scores[data.left] - scores[data.right] + (self.side_effect_ or 0.0)
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -190,7 +190,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         if isinstance(X, Comparisons):
             refuse_other_features(X.items, self._names)
             return self._differences(X)
-        return self._plain(X) if self.n_items_ is None else self._items(X).values @ self.coef_
+        return self._plain(X) if self.n_items_ is None else item_scores(self._items(X).values, self.coef_)
 
     def _plain(self, X: Any) -> np.ndarray:
         """A model fitted to differences takes differences."""
@@ -240,13 +240,14 @@ class RankRegression(ClassifierMixin, BaseEstimator):
 
         Columns: id, score, low, high (an interval for the score relative to the average training
         item), rank, rank_low, rank_high, outside (some feature lies beyond all training items).
+        Items of equal score stay in the order of the table and share the best rank: 1, 2, 2, 4.
         Each interval holds for its own item; with ``simultaneous=True`` (Scheffe) they hold for all
         items together, which is wider. Without inference the intervals are NaN and the rank intervals
         span all ranks.
         """
         check_is_fitted(self)
         table = self._items(items)
-        scores = table.values @ self.coef_
+        scores = item_scores(table.values, self.coef_)
         order = np.argsort(-scores, kind="stable")
         sorted_items, scores = table.take(order), scores[order]
         centred = sorted_items.values - self.feature_mean_
@@ -258,7 +259,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         unknown = self._open(centred)
         low_rank, high_rank, reach = np.where(unknown, 1, low_rank), np.where(unknown, len(order), high_rank), np.where(unknown, np.nan, reach)
         outside = unknown | ((sorted_items.values < self.feature_min_) | (sorted_items.values > self.feature_max_)).any(axis=1)
-        columns = {"id": sorted_items.ids, "score": scores, "low": scores - reach, "high": scores + reach, "rank": np.arange(1, len(order) + 1)}
+        columns = {"id": sorted_items.ids, "score": scores, "low": scores - reach, "high": scores + reach, "rank": shared_ranks(scores)}
         return as_callers_kind({**columns, "rank_low": low_rank, "rank_high": high_rank, "outside": outside}, table)
 
     def _open(self, contrasts: np.ndarray) -> np.ndarray:
