@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 
 from pairscore import inference as inf
-from pairscore.basis import Basis, whitening_basis
+from pairscore.basis import Basis, apart_from_side, whitening_basis
 from pairscore.closed_form import closed_form, ridge_penalty, shrunk, split_scatter
 from pairscore.errors import PairscoreError, PairsNotRandomWarning, plural
 from pairscore.moments import Moments, difference_scatter, moments, net
 from pairscore.pairing import Pairing, check_pairing
 from pairscore.scale import SEPARATION_L2, Scale, fit_scale, is_separated, overfit_guard, starting_factor
-from pairscore.study import Estimate, Note, Settings, Study, separation_note
+from pairscore.study import Estimate, Note, Settings, Study, bordered_scatter, separation_note
 
 
 def scatter_of(study: Study, settings: Settings) -> tuple[np.ndarray, Moments]:
@@ -63,6 +63,7 @@ def fit_closed_form(study: Study, settings: Settings) -> Estimate:
         closed_form_coef=b,
         guard=scale.guard,
         n_iterations=scale.n_iterations,
+        side_basis=side_basis(study, penalty) if settings.side_effect and not scale.ridge[1] else None,
         notes=notes,
     )
     if settings.inference is None:
@@ -84,6 +85,12 @@ def fit_closed_form(study: Study, settings: Settings) -> Estimate:
     covariance = closed_form_covariance(study, settings, form, center)
     shift = np.append(form.factor * b - result.coef, [0.0] * settings.side_effect)  # by the guard: as uncertain as it is long
     return replace(result, covariance=covariance + np.outer(shift, shift), pairing=pairing, notes=notes)
+
+
+def side_basis(study: Study, penalty: np.ndarray) -> Basis:
+    """Whether comparisons tell the side effect from the features: not if left is ahead by one amount in some direction each time."""
+    scatter = bordered_scatter(study, study.pairs.win + study.pairs.lose) + np.diag(np.append(penalty, 0.0))
+    return apart_from_side(whitening_basis(scatter, np.append(study.item_moments.sd, 1.0)))[1]
 
 
 def link_scale(

@@ -60,7 +60,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     side_effect_ : float or None
         Advantage of the left side.
     covariance_, std_errors_ : ndarray or None
-        Of the coefficients. An error is NaN where the data do not determine the coefficient.
+        Of the coefficients. An error is NaN where the data do not determine the coefficient; so is
+        ``side_effect_std_error_`` where they do not determine the side effect.
     feature_names_in_, n_features_in_, classes_
         As in scikit-learn; ``classes_`` is [-1, 1].
 
@@ -162,13 +163,16 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         if has_items:
             self.feature_names_in_ = np.array(data.items.feature_names, dtype=object)
         self.coef_, self.closed_form_coef_, self.side_effect_ = result.coef, result.closed_form_coef, result.side_effect
-        self.undetermined_ = result.basis.undetermined[:d]
-        self.open_directions_ = result.basis.open_directions[:d]
+        open_bases = [result.basis] if result.side_basis is None else [result.basis, result.side_basis]
+        self.undetermined_ = np.any([basis.undetermined[:d] for basis in open_bases], axis=0)
+        self.open_directions_ = np.hstack([basis.open_directions[:d] for basis in open_bases])
         self.covariance_ = self.std_errors_ = self.side_effect_std_error_ = None
         if result.covariance is not None:
             self.covariance_ = result.covariance[:d, :d]
             self.std_errors_ = np.where(self.undetermined_, np.nan, np.sqrt(np.diag(self.covariance_)))
-            self.side_effect_std_error_ = float(np.sqrt(result.covariance[d, d])) if len(result.covariance) > d else None
+            if result.side_effect is not None:
+                side_open = result.side_basis is not None and bool(result.side_basis.undetermined[d])
+                self.side_effect_std_error_ = float("nan") if side_open else float(np.sqrt(result.covariance[d, d]))
         self.feature_mean_, self.feature_sd_ = result.center.mean, result.center.sd
         self.feature_min_, self.feature_max_ = feature_range(data.items.values, data.compared)
         self.n_items_ = int(np.count_nonzero(data.compared)) if has_items else None

@@ -10,9 +10,9 @@ from pairscore.basis import Basis, whitening_basis
 from pairscore.comparisons import Comparisons
 from pairscore.errors import PairscoreError, PairscoreWarning, SeparationWarning, first_few
 from pairscore.links import Link, get_link
-from pairscore.moments import Moments, Tally, moments, tally
+from pairscore.moments import Moments, Tally, difference_scatter, moments, tally
 from pairscore.pairing import Pairing
-from pairscore.pairs import Pairs, pair_up
+from pairscore.pairs import Pairs, over_sides, pair_up
 from pairscore.scale import SEPARATION_L2
 
 METHODS = ("split", "pooled", "paired", "mle")
@@ -124,12 +124,22 @@ class Study:
         return self.X[rows[0] : rows[-1] + 1] if together else self.X[rows]
 
 
+def bordered_scatter(study: Study, weight: np.ndarray) -> np.ndarray:
+    """X' L X with the weight of each pair on each side, bordered by the side effect's row if there is one."""
+    scatter = difference_scatter(study.X, study.item_moments.mean, study.pairs, over_sides(weight))
+    if not study.keep_sides:
+        return scatter
+    border = study.pairs.net(study.pairs.side @ weight) @ study.X
+    return np.block([[scatter, border[:, None]], [border[None], weight.sum()]])
+
+
 @dataclass(frozen=True)
 class Estimate:
     """What a fit found.
 
     ``covariance`` is that of the coefficients, then of the side effect if there is one. ``difference``
-    is the score difference of every comparison, side effect included.
+    is the score difference of every comparison, side effect included. ``side_basis`` has as open direction
+    the one, if any, along which the side effect may be traded for features.
     """
 
     coef: np.ndarray
@@ -142,6 +152,7 @@ class Estimate:
     guard: float = 1.0
     pairing: Pairing | None = None
     n_iterations: int = 0
+    side_basis: Basis | None = None
     inference: str | None = None
     notes: list[Note] = field(default_factory=list)
 

@@ -66,7 +66,8 @@ class Summary:
             side = f"{m.side_effect_:+.4g} for left"
             if m.side_effect_std_error_ is not None:
                 reach = interval_width(0.95, 1, simultaneous=False) * m.side_effect_std_error_
-                side += f" (standard error {m.side_effect_std_error_:.2g}, interval [{m.side_effect_ - reach:.4g}, {m.side_effect_ + reach:.4g}])"
+                interval = f"standard error {m.side_effect_std_error_:.2g}, interval [{m.side_effect_ - reach:.4g}, {m.side_effect_ + reach:.4g}]"
+                side += " (interval unknown)" if np.isnan(reach) else f" ({interval})"
         decided = "no comparison was decided" if np.isnan(m.agreement_) else f"{m.agreement_:.1%} of decided comparisons go the way of the score"
         facts = [
             ("items compared", "differences only" if m.n_items_ is None else f"{m.n_items_:,}"),
