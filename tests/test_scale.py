@@ -224,6 +224,59 @@ def test_a_rare_undefeated_category_is_separation_however_many_others_there_are(
     np.testing.assert_allclose(model.coef_, ridge.coef_, rtol=1e-4)
 
 
+def separated_votes(n_items=60):
+    X = np.random.default_rng(0).normal(size=(n_items, 2))
+    pairs = np.random.default_rng(1).integers(0, n_items, (400, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    ahead = X[pairs[:, 0], 0] > X[pairs[:, 1], 0]  # the first feature alone decides
+    return X, np.where(ahead[:, None], pairs, pairs[:, ::-1])
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+@pytest.mark.parametrize("l2", [1e-300, 1e-12, 1e-6, 1e-4])
+def test_a_ridge_near_zero_does_not_hide_separation(l2, link):
+    X, votes = separated_votes()
+    with pytest.warns(SeparationWarning, match=r"l2=0\.16 .* Set l2 above 0\.0001 to choose your own"):
+        model = RankRegression(link=link, l2=l2).fit(X, votes)
+    stated = RankRegression(link=link, l2=0.16).fit(X, votes)
+    np.testing.assert_allclose(model.coef_, stated.coef_, rtol=1e-4)
+    np.testing.assert_allclose(model.std_errors_, stated.std_errors_, rtol=1e-3)
+
+
+@pytest.mark.parametrize("method", ["pooled", "paired"])
+def test_a_ridge_near_zero_does_not_hide_separation_along_a_closed_form(method):
+    X, votes = np.arange(60.0)[:, None], separated_votes()[1]
+    votes = np.sort(votes, axis=1)[:, ::-1]
+    coefs = []
+    for l2 in (0.0, 1e-300, 1e-4):
+        with pytest.warns(SeparationWarning):
+            coefs.append(RankRegression(method, l2=l2, inference=None).fit(X, votes).coef_)
+    np.testing.assert_allclose(coefs[1:], [coefs[0], coefs[0]], rtol=1e-3)
+
+
+def test_a_stronger_ridge_is_taken_as_it_is_and_weights_set_the_unit():
+    import pandas as pd
+
+    X, votes = separated_votes()
+    light = pd.DataFrame({"winner": votes[:, 0], "loser": votes[:, 1], "weight": 1e-6})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        heavy = RankRegression(l2=2e-4, inference=None).fit(X, votes)
+        same = RankRegression(l2=2e-10, inference=None).fit(X, light)
+    np.testing.assert_allclose(same.coef_, heavy.coef_, rtol=1e-3)
+    assert heavy.coef_[0] > 3 * RankRegression(l2=0.16, inference=None).fit(X, votes).coef_[0]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_ridge_near_zero_changes_nothing_where_a_maximum_exists(method):
+    X, votes = GaussianStudy(60, 400, 2).draw(np.random.default_rng(0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SeparationWarning)
+        none, weak = (RankRegression(method, l2=l2).fit(X, votes) for l2 in (0.0, 1e-6))
+    np.testing.assert_allclose(weak.coef_, none.coef_, rtol=1e-4)
+    np.testing.assert_allclose(weak.std_errors_, none.std_errors_, rtol=1e-3)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_an_unbounded_side_effect_stays_finite_and_is_named(method):
     import pandas as pd

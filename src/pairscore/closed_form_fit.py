@@ -11,7 +11,7 @@ from pairscore.errors import PairscoreError, PairsNotRandomWarning, plural
 from pairscore.moments import Moments, difference_scatter, moments, net
 from pairscore.pairing import Pairing, check_pairing
 from pairscore.scale import SEPARATION_L2, Scale, fit_scale, is_separated, overfit_guard, starting_factor
-from pairscore.study import Estimate, Note, Settings, Study, bordered_scatter, separation_note
+from pairscore.study import Estimate, Note, Settings, Study, bordered_scatter, ridge_is_weak, separation_note
 
 
 def scatter_of(study: Study, settings: Settings) -> tuple[np.ndarray, Moments]:
@@ -99,9 +99,11 @@ def link_scale(
     """Scale of a closed form on the link, guarded against overfitting."""
     data, amount = study.data, study.amount
     counted = (amount > 0) & (data.left != data.right)
-    separated = is_separated(along, data.outcome, counted, settings.side_effect) and (settings.l2 == 0 or settings.side_effect)
+    weak = ridge_is_weak(study, settings)
+    separated = is_separated(along, data.outcome, counted, settings.side_effect) and (weak or settings.side_effect)
     notes = [separation_note()] if separated else []
-    ridge = ((settings.l2 or SEPARATION_L2 * separated) * float(np.sum((center.sd * b) ** 2)), SEPARATION_L2 * separated)
+    l2 = SEPARATION_L2 if separated and weak else settings.l2
+    ridge = (l2 * float(np.sum((center.sd * b) ** 2)), SEPARATION_L2 * separated)
     start = starting_factor(float(np.sqrt(b @ center.covariance @ b)), float(settings.link.pdf(0.0)))
     scale = fit_scale(along, data.outcome, amount, settings.link, start, settings.side_effect, ridge)
     explained, spread = float(amount * data.outcome @ along), float(amount * along @ along)

@@ -12,7 +12,7 @@ from pairscore.likelihood import Climb, Maximum, maximise, predictor
 from pairscore.links import Link, Logit
 from pairscore.moments import Moments
 from pairscore.scale import SAMPLE, SEPARATION_L2, fit_scale, starting_factor
-from pairscore.study import Estimate, Note, Settings, Study, bordered_scatter, separation_note
+from pairscore.study import Estimate, Note, Settings, Study, bordered_scatter, ridge_is_weak, separation_note
 
 
 def fit_likelihood(study: Study, settings: Settings) -> Estimate:
@@ -21,13 +21,17 @@ def fit_likelihood(study: Study, settings: Settings) -> Estimate:
     slope = float(link.pdf(0.0))
     basis = whitening_basis(center.scatter + np.diag(ridge_penalty(settings.l2, center.sd, slope)), center.sd)
     start = starting_coef(study, settings, closed_form(basis, study.label_sum), center)
-    climb = Climb(study.X, study.pairs, link, basis, settings.l2 * center.sd**2)
+    asked, weak = settings.l2 * center.sd**2, ridge_is_weak(study, settings)
+    climb = Climb(study.X, study.pairs, link, basis, 0 * asked if weak else asked)
     top = maximise(climb, start, settings.max_iter, settings.tol)
     notes: list[Note] = []
     if top.separated:
         notes.append(separation_note())
-        climb = replace(climb, ridge=(settings.l2 or SEPARATION_L2) * center.sd**2, side_ridge=SEPARATION_L2)
+        climb = replace(climb, ridge=SEPARATION_L2 * center.sd**2 if weak else asked, side_ridge=SEPARATION_L2)
         top = maximise(climb, start, settings.max_iter, settings.tol)
+    elif weak and settings.l2 > 0:  # there is a maximum, and the weak ridge moves it a little
+        climb = replace(climb, ridge=asked)
+        top = maximise(climb, top.coef, settings.max_iter, settings.tol)
     if not top.converged:
         text = f"the likelihood was not maximised within {plural(settings.max_iter, 'iteration')}; raise max_iter or add a ridge (l2)."
         notes.append((NotConvergedWarning, text))

@@ -13,7 +13,7 @@ from pairscore.links import Link, get_link
 from pairscore.moments import Moments, Tally, difference_scatter, moments, tally
 from pairscore.pairing import Pairing
 from pairscore.pairs import Pairs, over_sides, pair_up
-from pairscore.scale import SEPARATION_L2
+from pairscore.scale import SEPARATION_L2, WEAK_L2
 
 METHODS = ("split", "pooled", "paired", "mle")
 SHRINKAGES = ("ledoit-wolf", "oas")
@@ -157,11 +157,16 @@ class Estimate:
     notes: list[Note] = field(default_factory=list)
 
 
+def ridge_is_weak(study: Study, settings: Settings) -> bool:
+    """Whether the ridge is none, or too weak to hold coefficients back if data are separated."""
+    return settings.l2 <= WEAK_L2 * study.weight_unit
+
+
 def separation_note() -> Note:
     """What is said, and done, when the likelihood has no maximum."""
     text = (
         "some direction in the features (or the side) explains every comparison that it touches, so the likelihood grows without end; "
         "the fit is the one with a ridge of "
-        f"l2={SEPARATION_L2:g} (a normal prior with standard deviation 2.5 on standardised coefficients). Set l2 to choose your own."
+        f"l2={SEPARATION_L2:g} (a normal prior with standard deviation 2.5 on standardised coefficients). Set l2 above {WEAK_L2:g} to choose your own."
     )
     return SeparationWarning, text
