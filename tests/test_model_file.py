@@ -151,6 +151,14 @@ def test_the_file_is_as_readable_as_any_other(tmp_path, model_file):
     assert model_file.stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
+@pytest.mark.parametrize("path", [None, 3, 3.5, [], b"model.npz", io.BytesIO(), "model\0.npz"])
+def test_what_is_no_path_is_refused(path):
+    for use in (load, model_of("mle logit").save):
+        with pytest.raises(PairscoreError) as caught:
+            use(path)
+        assert str(caught.value) == f"the path of a model file is {path!r}; give the file's name as text or as a Path."
+
+
 def test_a_model_that_is_not_fitted_is_not_saved(tmp_path):
     with pytest.raises(NotFittedError):
         RankRegression().save(tmp_path / "model.npz")

@@ -25,9 +25,9 @@ PLAIN = (
 
 def save(model: Any, path: Any) -> None:
     """Write ``model`` to ``path``; a crash or a full disk leaves the old file as it was."""
+    path = _checked_path(path)
     arrays = {name: array for name in ARRAYS + OPTIONAL_ARRAYS if (array := getattr(model, name)) is not None}
     header = np.frombuffer(_header(model, list(arrays), path).encode(), dtype=np.uint8)
-    path = Path(path)
     temporary = path.parent / f".pairscore-{uuid4().hex}"
     try:
         with temporary.open("xb") as file:
@@ -71,6 +71,7 @@ def restore(kind: type, path: Any, link: Any = None) -> Any:
     """Read a model of class ``kind`` from ``path``."""
     if link is not None:
         get_link(link)
+    path = _checked_path(path)
     header, arrays = _read(path)
     try:
         return _rebuilt(kind, header, arrays, link, path)
@@ -100,10 +101,16 @@ def _rebuilt(kind: type, header: dict[str, Any], arrays: dict[str, np.ndarray], 
     return model
 
 
-def _read(path: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _checked_path(path: Any) -> Path:
+    if not isinstance(path, str | os.PathLike) or "\0" in str(path):
+        raise PairscoreError(f"the path of a model file is {path!r}; give the file's name as text or as a Path.")
+    return Path(path)
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Header and arrays of a file that may be anything."""
     try:
-        content = Path(path).read_bytes()
+        content = path.read_bytes()
     except OSError as error:
         raise PairscoreError(f"the model file {str(path)!r} cannot be read ({error.strerror}); check the path.") from error
     try:

@@ -13,7 +13,7 @@ from pairscore import model_file
 from pairscore.comparisons import Comparisons
 from pairscore.errors import PairscoreError
 from pairscore.estimate import estimate
-from pairscore.items import Items, as_frame, read_items, refuse_other_features
+from pairscore.items import Items, as_frame, read_items, refuse_other_features, to_array
 from pairscore.links import Link
 from pairscore.moments import feature_range
 from pairscore.ranking import Difference, as_callers_kind, interval_width, item_scores, rank_intervals, score_errors, shared_ranks
@@ -126,9 +126,9 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             return (data if covariance_items is None else data.with_covariance_items(covariance_items)), True
         if y is None:
             raise PairscoreError("fit requires y to be passed, but the target y is None: give votes beside the items, or Comparisons.")
-        if isinstance(y, str | bytes | dict) or np.isscalar(y):
+        shape = to_array(y, "the votes are").shape
+        if isinstance(y, str | bytes | dict) or shape == ():
             raise PairscoreError(f"the votes are a {type(y).__name__}; give a dataframe with columns such as left, right, winner, or an array.")
-        shape = np.asarray(y).shape
         if shape == (0,):
             raise PairscoreError("there are no comparisons; give at least one row of votes.")
         if as_frame(y) is not None or (len(shape) == 2 and shape[1] != 1):
@@ -289,7 +289,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         if hasattr(item, "to_frame") and hasattr(item, "index"):  # a pandas Series is one row with names
             item = item.to_frame().T.infer_objects()
         whole_table = isinstance(item, Items) or as_frame(item) is not None
-        table = self._items(item if whole_table else np.atleast_2d(item))
+        table = self._items(item if whole_table else np.atleast_2d(to_array(item, "an item is")))
         if len(table) != 1:
             raise PairscoreError(f"difference compares two single items, but one of them has {len(table)} rows; give one row each.")
         return table.values[0]
