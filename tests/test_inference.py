@@ -86,12 +86,12 @@ def test_the_closed_forms_influence_is_its_numerical_derivative(method, side):
     step = 200.0
 
     def coefficients(weight):
-        model = RankRegression(method, inference=None, side_effect=side).fit(X, frame.assign(weight=weight), covariance_items=np.arange(4000, 8000))
+        data, _ = Comparisons.from_frames(X, frame.assign(weight=weight), covariance_items=np.arange(4000, 8000))
+        model = RankRegression(method, inference=None, side_effect=side).fit(data)
         return np.append(model.coef_, model.side_effect_) if side else model.coef_
 
     from pairscore import estimate as est
     from pairscore import inference as inf
-    from pairscore.comparisons import Comparisons
     from pairscore.links import get_link
     from pairscore.study import Settings
 

@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 from scipy.special import expit
 
 from laws import GaussianStudy
-from pairscore import RankRegression
+from pairscore import Comparisons, RankRegression
 from pairscore.errors import SeparationWarning
 from pairscore.links import Logit, Probit, get_link
 from pairscore.scale import fit_scale, starting_factor
@@ -36,7 +36,8 @@ def test_probabilities_for_new_items_are_calibrated(method, n_items, n_compariso
     for seed in range(8):
         rng = np.random.default_rng(seed)
         X, votes = study.draw(rng)
-        model = RankRegression(method, inference=None).fit(X, votes, covariance_items=np.arange(n_items, 2 * n_items))
+        data, _ = Comparisons.from_frames(X, votes, covariance_items=np.arange(n_items, 2 * n_items))
+        model = RankRegression(method, inference=None).fit(data)
         gaps.append(calibration_gaps(model, study, rng))
     gaps = np.array(gaps)
     error = gaps.std(axis=0, ddof=1) / np.sqrt(len(gaps))
@@ -283,9 +284,10 @@ def test_an_unbounded_side_effect_stays_finite_and_is_named(method):
 
     X, votes = GaussianStudy(60, 400, 2).draw(np.random.default_rng(0))
     frame = pd.DataFrame({"left": votes[:, 0], "right": votes[:, 1], "winner": "left"})
+    data, _ = Comparisons.from_frames(X, frame, covariance_items=np.arange(60, 120))
     for l2 in (0.0, 1.0):
         with pytest.warns(SeparationWarning):
-            model = RankRegression(method, side_effect=True, l2=l2).fit(X, frame, covariance_items=np.arange(60, 120))
+            model = RankRegression(method, side_effect=True, l2=l2).fit(data)
         assert 0 < model.side_effect_ < 15
         assert model.side_effect_std_error_ < 15
 

@@ -328,6 +328,27 @@ def test_covariance_items_given_to_fit_count_for_comparisons_too():
         RankRegression().fit(np.eye(3), [1, -1, 1], covariance_items=[0])
 
 
+@pytest.mark.parametrize("method", ["pooled", "paired", "mle"])
+def test_covariance_items_belong_to_split_but_may_be_carried_to_any_method(method):
+    rows = np.arange(0, len(X.items), 2)
+    for data, y in ((X, Y), (ITEMS, VOTES)):
+        with pytest.raises(PairscoreError, match=says("covariance of method='split'", f"the method is '{method}'", "leave it out", "Comparisons.from_frames")):
+            RankRegression(method, inference=None).fit(data, y, covariance_items=rows)
+    plain, carried = (RankRegression(method, inference=None).fit(data, Y) for data in (X, X.with_covariance_items(rows)))
+    assert carried.coef_.tobytes() == plain.coef_.tobytes()
+
+
+def test_self_pairs_of_comparisons_were_decided_when_they_were_made():
+    votes = np.array([[0, 1], [2, 1], [1, 0], [2, 2]])
+    kept, y = Comparisons.from_frames([[0.0], [1.0], [3.0]], votes, self_pairs="keep")
+    one, two = (RankRegression(inference=None).fit(kept, y, self_pairs=choice) for choice in ("error", "keep"))
+    assert one.coef_.tobytes() == two.coef_.tobytes()
+    assert one.n_comparisons_ == two.n_comparisons_ == 4
+    for data in (kept, np.eye(4)):
+        with pytest.raises(PairscoreError, match="self_pairs is 'drop'; use 'error' or 'keep'"):
+            RankRegression().fit(data, y, self_pairs="drop")
+
+
 @pytest.mark.parametrize("votes", ["left", {"left": [0]}, 3])
 def test_votes_that_are_no_table_are_said_in_a_sentence(votes):
     with pytest.raises(PairscoreError, match=r"the votes are a (str|dict|int); give a dataframe"):

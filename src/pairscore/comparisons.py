@@ -69,8 +69,7 @@ class Comparisons:
         >>> X.shape
         (2, 1)
         """
-        if self_pairs not in ("error", "keep"):
-            raise PairscoreError(f"self_pairs is {self_pairs!r}; use 'error' or 'keep'.")
+        refuse_other_self_pairs(self_pairs)
         table = read_items(items)
         read: Votes = read_votes(votes, table, self_pairs, seed)
         columns = {column.name: getattr(read, column.name) for column in fields(Votes)}
@@ -141,6 +140,12 @@ class Comparisons:
     def with_covariance_items(self, which: Any) -> "Comparisons":
         """The same comparisons with other items behind the covariance of ``split``: ids, row numbers or a mask."""
         return replace(self, covariance_items=_item_rows(which, self.items))
+
+
+def refuse_other_self_pairs(self_pairs: Any) -> None:
+    """Comparisons of an item with itself are an error, or kept."""
+    if not isinstance(self_pairs, str) or self_pairs not in ("error", "keep"):
+        raise PairscoreError(f"self_pairs is {self_pairs!r}; use 'error' or 'keep'.")
 
 
 def _checked_outcome(y: np.ndarray) -> np.ndarray:

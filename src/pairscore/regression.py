@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from pairscore import model_file
-from pairscore.comparisons import Comparisons
+from pairscore.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.errors import PairscoreError
 from pairscore.estimate import estimate
 from pairscore.items import Items, as_frame, read_items, refuse_other_features, to_array
@@ -108,9 +108,19 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         ``fit(items, votes)``: a table of items and a table of votes (or an integer array, winner's
         row number first). ``fit(X, y)``: X a :class:`Comparisons` and y its outcomes, or X a matrix
         of feature differences, left minus right, and y in {-1, 0, 1} or of two classes.
+
+        ``covariance_items`` names the items behind the covariance of ``method="split"`` (ids, row
+        numbers or a mask); other methods refuse it here, and leave alone what a Comparisons carries.
+        ``self_pairs="keep"`` keeps votes on an item with itself, which are an error otherwise; what
+        is in a Comparisons was decided when it was made, and is kept either way.
         """
         settings = checked_settings(**self.get_params(deep=False))
         data, has_items = self._read(X, y, covariance_items, self_pairs)
+        if covariance_items is not None and settings.method != "split":
+            raise PairscoreError(
+                f"covariance_items names the items behind the covariance of method='split', and the method is {settings.method!r}; "
+                "leave it out, or give it to Comparisons.from_frames, whose comparisons every method takes."
+            )
         if settings.side_effect and has_items and not data.sides_known:
             raise PairscoreError("side_effect=True needs votes that say who was left and right; these only say winner and loser.")
         result = estimate(data, settings, has_items)
@@ -120,6 +130,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         return self
 
     def _read(self, X: Any, y: Any, covariance_items: Any, self_pairs: str) -> tuple[Comparisons, bool]:
+        refuse_other_self_pairs(self_pairs)
         self.classes_ = np.array([-1, 1])
         if isinstance(X, Comparisons):
             data = X if y is None else X.with_outcome(y)
