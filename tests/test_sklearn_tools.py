@@ -13,6 +13,7 @@ import pytest
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -223,6 +224,9 @@ def test_ties_are_learnt_from_but_not_scored():
     model = clone(QUICK).fit(TIED_X, TIED_Y)
     assert model.score(TIED_X, TIED_Y) == model.score(TIED_X[decided], TIED_Y[decided])
     assert model.score(TIED_X, TIED_Y) == np.mean(model.predict(TIED_X)[decided] == TIED_Y[decided])
+    # scikit-learn's own scorer counts ties as wrong, as the documentation says
+    assert get_scorer("accuracy")(model, TIED_X, TIED_Y) == pytest.approx(model.score(TIED_X, TIED_Y) * decided.mean(), rel=1e-12)
+    assert get_scorer("accuracy")(model, TIED_X[decided], TIED_Y[decided]) == pytest.approx(model.score(TIED_X, TIED_Y), rel=1e-12)
     assert not np.allclose(model.coef_, clone(QUICK).fit(TIED_X[decided], TIED_Y[decided]).coef_, rtol=0.02)
     assert set(model.classes_) == set(model.predict(TIED_X)) == {-1, 1}
 
