@@ -56,7 +56,7 @@ def coverage(study, method, n_fits, seed, **options):
     """Share of fits whose 95 % interval holds the limit: of the null coefficient, of the last; and mean z."""
     import warnings
 
-    from pairscore import RankRegression
+    from pairscore import Comparisons, RankRegression
 
     rng = np.random.default_rng(seed)
     z = np.empty((n_fits, 2))
@@ -64,6 +64,7 @@ def coverage(study, method, n_fits, seed, **options):
         X, votes = study.draw(rng)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = RankRegression(method, **options).fit(X, votes, covariance_items=np.arange(study.n_items, len(X)))
+            data, _ = Comparisons.from_frames(X, votes, covariance_items=np.arange(study.n_items, len(X)))
+            model = RankRegression(method, **options).fit(data)
         z[fit] = ((model.coef_ - study.limit) / model.std_errors_)[[0, -1]]
     return z

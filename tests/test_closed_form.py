@@ -19,7 +19,8 @@ def draw(seed=0, n_items=60, n_comparisons=500, n_features=4, item_sd=0.0):
 
 
 def fit(method, X, votes, **options):
-    return RankRegression(method, **{"inference": None} | options).fit(X, votes, covariance_items=np.arange(len(X) // 2, len(X)))
+    data, _ = Comparisons.from_frames(X, votes, covariance_items=np.arange(len(X) // 2, len(X)))
+    return RankRegression(method, **{"inference": None} | options).fit(data)
 
 
 def naive_split(X, votes):

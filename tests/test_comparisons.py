@@ -196,3 +196,58 @@ def test_comparisons_travel_between_processes():
         assert getattr(again, name).tolist() == getattr(X, name).tolist()
     assert again.items.names == X.items.names
     assert again.items.feature_names == X.items.feature_names
+
+
+# -- made by hand ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("table", [np.asarray, np.ndarray.tolist, pd.DataFrame, pl.DataFrame])
+def test_comparisons_made_by_hand_read_their_items(table):
+    rng = np.random.default_rng(0)
+    X, left = rng.normal(size=(60, 2)), np.arange(60)
+    right, outcome = (left + 7) % 60, rng.choice([-1, 1], 60)
+    by_hand = Comparisons(table(X), left.tolist(), right, outcome.tolist())
+    votes = pd.DataFrame({"left": left, "right": right, "winner": np.where(outcome > 0, "left", "right")})
+    read, y = Comparisons.from_frames(X, votes)
+    assert np.array_equal(by_hand.outcome, y)
+    assert by_hand[3:9].items is by_hand.items
+    assert RankRegression(inference=None).fit(by_hand).coef_.tobytes() == RankRegression(inference=None).fit(read).coef_.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("columns", "facts"),
+    [
+        ({"items": None}, ["the items are an array of 0 dimensions"]),
+        ({"items": [[1.0], [2.0, 3.0]]}, ["the items are neither a dataframe nor a numeric array (the rows differ in length)"]),
+        ({"left": [0, -1]}, ["1 comparison points outside the 3 items on the left: row 1 (-1)", "from 0 to 2"]),
+        ({"right": [3, 4]}, ["2 comparisons point outside the 3 items on the right: row 0 (3), row 1 (4)"]),
+        ({"left": [0.0, 1.0]}, ["left has entries of type float64", "row numbers", "from_frames"]),
+        ({"right": ["a", "b"]}, ["right has entries of type <U1"]),
+        ({"right": [1]}, ["differ in shape (left (2,), right (1,), outcome (2,))", "one entry for each comparison"]),
+        ({"outcome": [[1], [-1]]}, ["differ in shape", "outcome (2, 1)"]),
+        ({"outcome": [1, 2]}, ["1 outcome is none of -1, 0, 1: row 1 (2)"]),
+        ({"weight": [1.0]}, ["differ in shape", "weight (1,)"]),
+        ({"weight": [1.0, -1.0]}, ["the weight is negative or not finite in 1 row: row 1 (-1.0)"]),
+        ({"left": 0, "right": 1, "outcome": 1}, ["differ in shape (left (), right (), outcome ())"]),
+    ],
+)
+def test_comparisons_made_by_hand_are_checked(columns, facts):
+    with pytest.raises(PairscoreError, match=says(*facts)):
+        Comparisons(**{"items": [[1.0], [2.0], [3.0]], "left": [0, 1], "right": [1, 2], "outcome": [1, -1]} | columns)
+
+
+@pytest.mark.parametrize("value", [pd.NA, None, "1", [1], 1j, object(), True])
+def test_an_object_that_is_no_outcome_is_refused(value):
+    y = np.ones(6, dtype=object)
+    y[2] = value
+    with pytest.raises(PairscoreError, match=says("1 outcome is none of -1, 0, 1: row 2 (")):
+        six().with_outcome(y)
+    with pytest.raises(PairscoreError, match=says("y is neither", "the rows differ in length")):
+        six().with_outcome([1, [1]])
+
+
+def test_covariance_items_that_are_lists_are_refused():
+    with pytest.raises(PairscoreError, match=says("covariance_items is neither", "the rows differ in length")):
+        six(covariance_items=["a", ["b"]])
+    with pytest.raises(PairscoreError, match=says("covariance_items names 1 item that the item table does not have: row 1 (['b'])")):
+        six(covariance_items=np.array(["a", ["b"]], dtype=object))

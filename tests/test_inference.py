@@ -8,12 +8,14 @@ import pytest
 from scipy.linalg import eigh
 
 from laws import GaussianStudy
-from pairscore import RankRegression
+from pairscore import Comparisons, RankRegression
 from pairscore.basis import whitening_basis
-from pairscore.errors import FewItemsWarning
+from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, PairsNotRandomWarning
 from pairscore.inference import LARGEST_LEVERAGE, Contributions, item_meat, not_far_below, pair_meat
 from pairscore.moments import moments
 from pairscore.pairs import pair_up
+
+METHODS = ("split", "pooled", "paired", "mle")
 
 
 def random_pairs(seed, n_items=14, n_comparisons=60, n_features=3, keep_sides=False):
@@ -84,12 +86,12 @@ def test_the_closed_forms_influence_is_its_numerical_derivative(method, side):
     step = 200.0
 
     def coefficients(weight):
-        model = RankRegression(method, inference=None, side_effect=side).fit(X, frame.assign(weight=weight), covariance_items=np.arange(4000, 8000))
+        data, _ = Comparisons.from_frames(X, frame.assign(weight=weight), covariance_items=np.arange(4000, 8000))
+        model = RankRegression(method, inference=None, side_effect=side).fit(data)
         return np.append(model.coef_, model.side_effect_) if side else model.coef_
 
     from pairscore import estimate as est
     from pairscore import inference as inf
-    from pairscore.comparisons import Comparisons
     from pairscore.links import get_link
     from pairscore.study import Settings
 
@@ -188,3 +190,72 @@ def test_single_precision_sums_are_good_to_five_digits_whatever_the_units(monkey
     monkeypatch.setattr("pairscore.inference.MANY_NUMBERS", 0)
     for unit in (1.0, 1e30, 1e-30):
         np.testing.assert_allclose(RankRegression().fit(X * unit, votes).std_errors_ * unit, exact.std_errors_, rtol=2e-5)
+
+
+# -- a side effect that the comparisons do not determine -----------------------------------------------
+
+
+def one_sided(twins=False, swapped=0):
+    """Items of two groups, left always of the first (but for some ``swapped`` rows); with ``twins``, a feature twice, too."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(200, 2)), np.arange(200) % 100 < 50])
+    X = np.column_stack([X, X[:, 1]]) if twins else X
+    left, right = rng.integers(0, 50, 600), rng.integers(50, 100, 600)
+    left[:swapped], right[:swapped] = right[:swapped], left[:swapped].copy()
+    won = (X[left] - X[right])[:, :2].sum(axis=1) + 0.5 + rng.logistic(size=600) > 0
+    return X, pd.DataFrame({"left": left, "right": right, "winner": np.where(won, "left", "right")})
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_side_effect_that_no_comparison_tells_from_a_feature_has_no_error_and_is_named(method):
+    X, votes = one_sided()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = RankRegression(method, side_effect=True).fit(X, votes)
+    (text,) = [str(one.message) for one in caught if one.category is CollinearFeaturesWarning]
+    assert text.startswith("the side effect is not determined, because in every comparison left is ahead of right by the same amount of 'x2'; ")
+    assert np.isnan(model.side_effect_std_error_)
+    assert np.isnan(model.std_errors_).tolist() == [False, False, True]
+    assert f"{model.side_effect_:+.4g} for left (interval unknown)" in str(model.summary())
+    # one of the equal fits, coefficients and side alike: left wins as often as it did (a guard may shorten closed forms)
+    predicted = model.predict_proba(Comparisons.from_frames(X, votes)[0])[:, 1].mean()
+    assert predicted == pytest.approx(np.mean(votes["winner"] == "left"), abs=1e-6 if method == "mle" else 0.01)
+    same_group, other_group = (model.difference(X[0], X[row]) for row in (1, 60))
+    assert np.isfinite(same_group.low)
+    assert np.isnan(other_group.low)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("options", [{"swapped": 10}, {"l2": 1.0}])
+def test_a_few_swapped_rows_or_a_ridge_determines_the_side_effect(method, options):
+    """Rivals of the case above: a rule that looks at the most common side, or not at the ridge, would see no difference."""
+    X, votes = one_sided(swapped=options.get("swapped", 0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PairsNotRandomWarning)
+        warnings.simplefilter("error", CollinearFeaturesWarning)
+        model = RankRegression(method, side_effect=True, l2=options.get("l2", 0.0)).fit(X, votes)
+    assert np.isfinite(model.side_effect_std_error_)
+    assert not model.undetermined_.any()
+
+
+@pytest.mark.parametrize("method", ["paired", "mle"])
+def test_twin_features_and_the_side_are_named_apart(method):
+    X, votes = one_sided(twins=True)
+    with pytest.warns(CollinearFeaturesWarning) as caught:
+        model = RankRegression(method, side_effect=True, inference="model").fit(X, votes)
+    features, side = [str(one.message) for one in caught if one.category is CollinearFeaturesWarning]
+    assert "'x1', 'x3'" in features
+    assert "'x2'" not in features
+    assert "the same amount of 'x2';" in side
+    assert np.isnan(model.std_errors_).tolist() == [False, True, True, True]
+
+
+def test_a_column_of_ones_among_differences_is_the_side_effect():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(300, 2)), np.ones(300)])
+    y = np.where(X.sum(axis=1) + rng.logistic(size=300) > 0, 1, -1)
+    with pytest.warns(CollinearFeaturesWarning, match="the side effect is not determined"):
+        model = RankRegression(side_effect=True).fit(X, y)
+    alone = RankRegression().fit(X, y)
+    assert np.isnan(model.side_effect_std_error_)
+    np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(X), atol=1e-5)

@@ -127,6 +127,44 @@ def test_numbers_pass_the_door_unchanged(values, table):
 # -- what is refused ---------------------------------------------------------------------------------
 
 
+UNEVEN = r"neither a dataframe nor a numeric array \(the rows differ in length\); give rows of equally many numbers"
+
+
+@pytest.mark.parametrize("ids", [[[1], [2, 3]], [{}, {"a": 1}], [np.arange(2), np.arange(3)], [[1, 2], [3, 4]]])
+@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame])
+def test_lists_are_no_ids(ids, table):
+    with pytest.raises(PairscoreError, match=says("the id is a list or the like in 2 rows of the item table: row 0 (", "use text or numbers as ids")):
+        read_items(table({"id": ids, "mass": [1.0, 2.0]}))
+
+
+def test_columns_with_names_of_several_levels_are_refused():
+    X, votes = study(n_features=2)
+    layered = pd.DataFrame(X, columns=pd.MultiIndex.from_tuples([("size", "leg"), ("size", "arm")]))
+    model = RankRegression(inference=None).fit(X, votes)
+    for use in (lambda: RankRegression().fit(layered, votes), lambda: model.rank(layered), lambda: RankRegression().fit(X, layered)):
+        with pytest.raises(PairscoreError, match=says("2 columns of a table have a name of several levels: ('size', 'leg'), ('size', 'arm')", "'size_leg'")):
+            use()
+
+
+def test_rows_of_other_lengths_are_refused_in_every_place():
+    X, votes = study(n_features=2)
+    model = RankRegression(inference=None).fit(X, votes)
+    uneven = [[1.0, 2.0], [3.0]]
+    for use in (lambda: model.fit(uneven, votes), lambda: model.rank(uneven), lambda: model.difference(uneven, X[0])):
+        with pytest.raises(PairscoreError, match=UNEVEN):
+            use()
+
+
+@pytest.mark.parametrize("value", [object(), "1", b"1", [1.0], {}, 1j, np.datetime64("2020"), np.timedelta64(1, "D"), pd.Timestamp(0), pd.NA, 10**400])
+def test_objects_that_are_no_numbers_are_refused(value):
+    items = np.ones((3, 2), dtype=object)
+    items[1, 1] = value
+    with pytest.raises(PairscoreError, match=says("the items are neither a dataframe nor a numeric array", "give one row of numbers per item")):
+        read_items(items)
+    items[1, 1] = 5  # objects that are numbers are taken
+    assert read_items(items).values.tolist() == [[1, 1], [1, 5], [1, 1]]
+
+
 def test_an_error_is_a_value_error():
     assert issubclass(PairscoreError, ValueError)
 

@@ -83,6 +83,8 @@ def test_kendall_distance_is_exact_for_many_items():
         (lambda: kendall_distance([1, 2], [1, 2, 3]), "the two vectors have 2 and 3 entries; give two of one length."),
         (lambda: angle([np.nan, 1.0], [1.0, 0.0]), "the two vectors have 1 number that is NaN or infinite; give finite ones."),
         (lambda: kendall_distance([np.inf, 1.0], [np.nan, 0.0]), "the two vectors have 2 numbers that are NaN or infinite; give finite ones."),
+        (lambda: angle(["a"], [1.0]), "the two vectors hold something that is no number; give one number for each entry."),
+        (lambda: angle([[1], [1, 2]], [1.0]), "the two vectors hold something that is no number; give one number for each entry."),
         (lambda: kendall_distance([1.0], [2.0]), "an order needs at least two items, but the scores are of 1 item; give more."),
         (lambda: kendall_distance([], []), "an order needs at least two items, but the scores are of 0 items; give more."),
     ],

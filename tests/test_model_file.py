@@ -17,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 
 import pairscore
 from pairscore import Comparisons, PairscoreError, RankRegression, load
+from pairscore.links import get_link
 
 METHODS = ("split", "pooled", "paired", "mle")
 
@@ -150,6 +151,14 @@ def test_the_file_is_as_readable_as_any_other(tmp_path, model_file):
     assert model_file.stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
+@pytest.mark.parametrize("path", [None, 3, 3.5, [], b"model.npz", io.BytesIO(), "model\0.npz"])
+def test_what_is_no_path_is_refused(path):
+    for use in (load, model_of("mle logit").save):
+        with pytest.raises(PairscoreError) as caught:
+            use(path)
+        assert str(caught.value) == f"the path of a model file is {path!r}; give the file's name as text or as a Path."
+
+
 def test_a_model_that_is_not_fitted_is_not_saved(tmp_path):
     with pytest.raises(NotFittedError):
         RankRegression().save(tmp_path / "model.npz")
@@ -164,6 +173,46 @@ def test_a_link_of_ones_own_must_be_given_again(tmp_path):
     with pytest.raises(PairscoreError, match="link is 'cauchit'"):
         load(path, link="cauchit")
     assert load(path, link=(cauchit, cauchit_slope)).link == (cauchit, cauchit_slope)
+
+
+@pytest.mark.parametrize(
+    ("fit_link", "later"), [("logit", "probit"), ("probit", "logit"), ("logit", (cauchit, cauchit_slope)), ((cauchit, cauchit_slope), "logit")]
+)
+def test_the_link_of_the_fit_counts_whatever_is_set_later(fit_link, later, tmp_path):
+    model, changed = (fitted(link=fit_link) for _ in range(2))
+    changed.set_params(link=later)
+    X, _ = Comparisons.from_frames(*study())
+    a, b = study()[0][:1], study()[0][1:2]
+    own = next((link for link in (fit_link, later) if isinstance(link, tuple)), None)
+    back = load(saved(changed, tmp_path / "model.npz"), own)
+    assert back.get_params() == changed.get_params()
+    assert back.link_ == changed.link_ == model.link_ == get_link(fit_link)
+    for one in (changed, back):
+        assert bits(one.predict_proba(X)) == bits(model.predict_proba(X))
+        assert one.difference(a, b) == model.difference(a, b)
+        assert str(one.summary()) == str(model.summary())
+    assert bits(changed.fit(*study()).predict_proba(X)) != bits(model.predict_proba(X))  # the setting counts from the next fit on
+
+
+def test_a_file_from_before_the_fitted_link_was_kept_has_the_link_of_its_setting(tmp_path):
+    path = saved(model_of("mle probit"), tmp_path / "model.npz")
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    header = json.loads(arrays.pop("header").tobytes())
+    del header["link"]
+    np.savez(path, header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8), **arrays)
+    assert load(path).link_ == get_link("probit")
+
+
+def test_another_link_than_that_of_the_fit_is_refused(model_file):
+    with pytest.raises(PairscoreError, match=r"was fitted with link='logit', not the one given; load it without link=, or fit again\.$"):
+        load(model_file, link="probit")
+    assert load(model_file, link="logit").link == "logit"
+
+
+def test_a_fitted_model_pickles_with_its_link():
+    for name in ("mle logit", "mle probit", "a link of one's own"):
+        assert pickle.loads(pickle.dumps(model_of(name))).link_ == model_of(name).link_
 
 
 # -- nothing in it is executed -----------------------------------------------------------------------

@@ -10,6 +10,7 @@ from scipy.stats import chi2, norm
 
 from laws import GaussianStudy
 from pairscore import Comparisons, PairscoreError, RankRegression
+from pairscore.ranking import item_scores
 
 METHODS = ("split", "pooled", "paired", "mle")
 Z = norm.ppf(0.975)
@@ -92,6 +93,39 @@ def test_equal_items_keep_the_order_of_the_table_and_share_rank_intervals():
         assert len(set(group["score"])) == 1
         assert group["rank_low"].max() <= first + 1
         assert group["rank_high"].min() >= first + 4
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 3, 10, 17, 250])
+def test_equal_scores_share_the_best_rank_wherever_they_stand(n_features):
+    """A product by BLAS may give equal rows other last bits at other places of the table."""
+    rng = np.random.default_rng(0)
+    model = RankRegression(l2=1.0, inference=None).fit(rng.normal(size=(40, n_features)), np.column_stack([np.arange(20), np.arange(20, 40)]))
+    kinds = rng.normal(size=(5, n_features))
+    which = rng.integers(0, 5, 37)
+    ranking = model.rank(kinds[which])
+    kind = which[ranking["id"]]
+    scores = model.decision_function(kinds[which])
+    assert ranking["rank"].tolist() == [1 + sum(scores > score) for score in ranking["score"]]
+    assert len(set(ranking["rank"])) == len(set(which))
+    for one in set(kind):
+        assert np.all(np.diff(ranking["id"][kind == one]) > 0)
+    assert np.all((ranking["rank_low"] <= ranking["rank"]) & (ranking["rank"] <= ranking["rank_high"]))
+
+
+def test_equal_rows_have_equal_scores_to_the_last_bit():
+    rng = np.random.default_rng(0)
+    for n, d in [(10, 10), (33, 17), (1001, 250)] * 50:
+        row, coef = rng.normal(size=(2, d))
+        assert len(set(item_scores(np.tile(row, (n, 1)), coef))) == 1
+
+
+def test_ranks_are_shared_as_in_competitions(monkeypatch):
+    """Also where rank intervals are scaled up from some of the items, a shared rank stays within its interval."""
+    monkeypatch.setattr("pairscore.ranking.REFERENCE_ITEMS", 7)
+    model = fitted(n_comparisons=4000)[1]
+    ranking = model.rank(np.repeat([[12.0, 0.0, -3.0], [11.0, 0.0, -3.0], [8.0, 0.0, -3.0]], [1, 20, 4], axis=0))
+    assert ranking["rank"].tolist() == [1] + [2] * 20 + [22] * 4
+    assert np.all((ranking["rank_low"] <= ranking["rank"]) & (ranking["rank"] <= ranking["rank_high"]))
 
 
 def test_an_item_alone_is_first():

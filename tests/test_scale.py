@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 from scipy.special import expit
 
 from laws import GaussianStudy
-from pairscore import RankRegression
+from pairscore import Comparisons, RankRegression
 from pairscore.errors import SeparationWarning
 from pairscore.links import Logit, Probit, get_link
 from pairscore.scale import fit_scale, starting_factor
@@ -36,7 +36,8 @@ def test_probabilities_for_new_items_are_calibrated(method, n_items, n_compariso
     for seed in range(8):
         rng = np.random.default_rng(seed)
         X, votes = study.draw(rng)
-        model = RankRegression(method, inference=None).fit(X, votes, covariance_items=np.arange(n_items, 2 * n_items))
+        data, _ = Comparisons.from_frames(X, votes, covariance_items=np.arange(n_items, 2 * n_items))
+        model = RankRegression(method, inference=None).fit(data)
         gaps.append(calibration_gaps(model, study, rng))
     gaps = np.array(gaps)
     error = gaps.std(axis=0, ddof=1) / np.sqrt(len(gaps))
@@ -72,10 +73,14 @@ def test_the_scale_maximises_its_likelihood(link, side):
     amount = rng.uniform(0.5, 2, len(x))
     scale = fit_scale(x, outcome, amount, link, 1.0, side)
     win, lose = amount * (outcome == 1) + amount * (outcome == 0) / 2, amount * (outcome == -1) + amount * (outcome == 0) / 2
-    best = link.loss(scale.factor * x + scale.side_effect, win, lose)
+
+    def loss(at):
+        return -float(win @ link.log_cdf(at) + lose @ link.log_cdf(-at))
+
+    best = loss(scale.factor * x + scale.side_effect)
     for factor, effect in ((1e-3, 0), (-1e-3, 0), (0, 1e-3), (0, -1e-3)):
         if side or effect == 0:
-            assert link.loss((scale.factor + factor) * x + scale.side_effect + effect, win, lose) > best
+            assert loss((scale.factor + factor) * x + scale.side_effect + effect) > best
     score, _ = link.score(scale.factor * x + scale.side_effect, win, lose)
     assert abs(score @ x) < 1e-6 * len(x)
 
@@ -177,7 +182,7 @@ def test_links_agree_with_numerical_derivatives(link):
     np.testing.assert_allclose(information, (win + lose) * link.pdf(x) ** 2 / (link.cdf(x) * link.cdf(-x)), rtol=1e-9)
     second = (link.score(x + 1e-4, win, lose)[0] - link.score(x - 1e-4, win, lose)[0]) / 2e-4
     np.testing.assert_allclose(link.observed_information(x, win, lose), -second, rtol=1e-4, atol=1e-6)
-    assert link.loss(x, win, lose) == pytest.approx(-log_likelihood(x).sum())
+    np.testing.assert_allclose(link.log_cdf(x), np.log(link.cdf(x)), rtol=1e-9)
 
 
 @pytest.mark.parametrize("link", ["logit", "probit"])
@@ -220,15 +225,69 @@ def test_a_rare_undefeated_category_is_separation_however_many_others_there_are(
     np.testing.assert_allclose(model.coef_, ridge.coef_, rtol=1e-4)
 
 
+def separated_votes(n_items=60):
+    X = np.random.default_rng(0).normal(size=(n_items, 2))
+    pairs = np.random.default_rng(1).integers(0, n_items, (400, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    ahead = X[pairs[:, 0], 0] > X[pairs[:, 1], 0]  # the first feature alone decides
+    return X, np.where(ahead[:, None], pairs, pairs[:, ::-1])
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+@pytest.mark.parametrize("l2", [1e-300, 1e-12, 1e-6, 1e-4])
+def test_a_ridge_near_zero_does_not_hide_separation(l2, link):
+    X, votes = separated_votes()
+    with pytest.warns(SeparationWarning, match=r"l2=0\.16 .* Set l2 above 0\.0001 to choose your own"):
+        model = RankRegression(link=link, l2=l2).fit(X, votes)
+    stated = RankRegression(link=link, l2=0.16).fit(X, votes)
+    np.testing.assert_allclose(model.coef_, stated.coef_, rtol=1e-4)
+    np.testing.assert_allclose(model.std_errors_, stated.std_errors_, rtol=1e-3)
+
+
+@pytest.mark.parametrize("method", ["pooled", "paired"])
+def test_a_ridge_near_zero_does_not_hide_separation_along_a_closed_form(method):
+    X, votes = np.arange(60.0)[:, None], separated_votes()[1]
+    votes = np.sort(votes, axis=1)[:, ::-1]
+    coefs = []
+    for l2 in (0.0, 1e-300, 1e-4):
+        with pytest.warns(SeparationWarning):
+            coefs.append(RankRegression(method, l2=l2, inference=None).fit(X, votes).coef_)
+    np.testing.assert_allclose(coefs[1:], [coefs[0], coefs[0]], rtol=1e-3)
+
+
+def test_a_stronger_ridge_is_taken_as_it_is_and_weights_set_the_unit():
+    import pandas as pd
+
+    X, votes = separated_votes()
+    light = pd.DataFrame({"winner": votes[:, 0], "loser": votes[:, 1], "weight": 1e-6})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        heavy = RankRegression(l2=2e-4, inference=None).fit(X, votes)
+        same = RankRegression(l2=2e-10, inference=None).fit(X, light)
+    np.testing.assert_allclose(same.coef_, heavy.coef_, rtol=1e-3)
+    assert heavy.coef_[0] > 3 * RankRegression(l2=0.16, inference=None).fit(X, votes).coef_[0]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_ridge_near_zero_changes_nothing_where_a_maximum_exists(method):
+    X, votes = GaussianStudy(60, 400, 2).draw(np.random.default_rng(0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SeparationWarning)
+        none, weak = (RankRegression(method, l2=l2).fit(X, votes) for l2 in (0.0, 1e-6))
+    np.testing.assert_allclose(weak.coef_, none.coef_, rtol=1e-4)
+    np.testing.assert_allclose(weak.std_errors_, none.std_errors_, rtol=1e-3)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_an_unbounded_side_effect_stays_finite_and_is_named(method):
     import pandas as pd
 
     X, votes = GaussianStudy(60, 400, 2).draw(np.random.default_rng(0))
     frame = pd.DataFrame({"left": votes[:, 0], "right": votes[:, 1], "winner": "left"})
+    data, _ = Comparisons.from_frames(X, frame, covariance_items=np.arange(60, 120))
     for l2 in (0.0, 1.0):
         with pytest.warns(SeparationWarning):
-            model = RankRegression(method, side_effect=True, l2=l2).fit(X, frame, covariance_items=np.arange(60, 120))
+            model = RankRegression(method, side_effect=True, l2=l2).fit(data)
         assert 0 < model.side_effect_ < 15
         assert model.side_effect_std_error_ < 15
 

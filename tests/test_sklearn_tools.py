@@ -13,6 +13,7 @@ import pytest
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -223,6 +224,9 @@ def test_ties_are_learnt_from_but_not_scored():
     model = clone(QUICK).fit(TIED_X, TIED_Y)
     assert model.score(TIED_X, TIED_Y) == model.score(TIED_X[decided], TIED_Y[decided])
     assert model.score(TIED_X, TIED_Y) == np.mean(model.predict(TIED_X)[decided] == TIED_Y[decided])
+    # scikit-learn's own scorer counts ties as wrong, as the documentation says
+    assert get_scorer("accuracy")(model, TIED_X, TIED_Y) == pytest.approx(model.score(TIED_X, TIED_Y) * decided.mean(), rel=1e-12)
+    assert get_scorer("accuracy")(model, TIED_X[decided], TIED_Y[decided]) == pytest.approx(model.score(TIED_X, TIED_Y), rel=1e-12)
     assert not np.allclose(model.coef_, clone(QUICK).fit(TIED_X[decided], TIED_Y[decided]).coef_, rtol=0.02)
     assert set(model.classes_) == set(model.predict(TIED_X)) == {-1, 1}
 
@@ -326,6 +330,27 @@ def test_covariance_items_given_to_fit_count_for_comparisons_too():
     QUICK.set_params(method="mle")
     with pytest.raises(PairscoreError, match="a matrix of differences has none"):
         RankRegression().fit(np.eye(3), [1, -1, 1], covariance_items=[0])
+
+
+@pytest.mark.parametrize("method", ["pooled", "paired", "mle"])
+def test_covariance_items_belong_to_split_but_may_be_carried_to_any_method(method):
+    rows = np.arange(0, len(X.items), 2)
+    for data, y in ((X, Y), (ITEMS, VOTES)):
+        with pytest.raises(PairscoreError, match=says("covariance of method='split'", f"the method is '{method}'", "leave it out", "Comparisons.from_frames")):
+            RankRegression(method, inference=None).fit(data, y, covariance_items=rows)
+    plain, carried = (RankRegression(method, inference=None).fit(data, Y) for data in (X, X.with_covariance_items(rows)))
+    assert carried.coef_.tobytes() == plain.coef_.tobytes()
+
+
+def test_self_pairs_of_comparisons_were_decided_when_they_were_made():
+    votes = np.array([[0, 1], [2, 1], [1, 0], [2, 2]])
+    kept, y = Comparisons.from_frames([[0.0], [1.0], [3.0]], votes, self_pairs="keep")
+    one, two = (RankRegression(inference=None).fit(kept, y, self_pairs=choice) for choice in ("error", "keep"))
+    assert one.coef_.tobytes() == two.coef_.tobytes()
+    assert one.n_comparisons_ == two.n_comparisons_ == 4
+    for data in (kept, np.eye(4)):
+        with pytest.raises(PairscoreError, match="self_pairs is 'drop'; use 'error' or 'keep'"):
+            RankRegression().fit(data, y, self_pairs="drop")
 
 
 @pytest.mark.parametrize("votes", ["left", {"left": [0]}, 3])

@@ -200,6 +200,38 @@ def test_an_unknown_item_is_refused(table, column):
         read(table(columns))
 
 
+@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("names", [[["a"], ["b"], ["c", "d"]], [[1, 2], [3, 4], [5, 6]]])
+def test_a_list_names_no_item_and_no_winner(table, names):
+    votes = {"left": list("abc"), "right": list("bca"), "winner": list("abc")}
+    for column in ("left", "right"):
+        with pytest.raises(PairscoreError, match=says(f"3 comparisons in column '{column}' name an unknown item: row 0 (")):
+            read(table(votes | {column: names}), LETTERS)
+    with pytest.raises(PairscoreError, match=says("the winner is neither side in 3 comparisons: row 0 (")):
+        read(table(votes | {"winner": names}), LETTERS)
+    with pytest.raises(PairscoreError, match=says("column 'winner' name an unknown item: row 0 (")):
+        read(table({"winner": names, "loser": [0, 1, 2]}), ITEMS[["legs"]])
+
+
+def test_an_array_of_rows_of_numbers_names_no_item():
+    """polars has columns of fixed-size arrays, which NumPy sees as a table."""
+    votes = pl.DataFrame({"winner": pl.Series([[0, 1], [1, 2]], dtype=pl.Array(pl.Int64, 2)), "loser": [3, 4]})
+    with pytest.raises(PairscoreError, match=says("2 comparisons in column 'winner' name an unknown item: row 0 ([0, 1])")):
+        read(votes, ITEMS[["legs"]])
+
+
+@pytest.mark.parametrize("use", [lambda votes: RankRegression().fit(ITEMS, votes), lambda votes: Comparisons.from_frames(ITEMS, votes)])
+def test_rows_of_other_lengths_are_refused(use):
+    with pytest.raises(PairscoreError, match=r"the votes are neither a dataframe nor a numeric array \(the rows differ in length\)"):
+        use([[0, 1], [2]])
+
+
+@pytest.mark.parametrize("votes", [{0, 1}, (pair for pair in [(0, 1)]), object(), 3, "votes.csv"])
+def test_what_is_no_table_of_votes_is_named(votes):
+    with pytest.raises(PairscoreError, match=f"the votes are a {type(votes).__name__}; give a dataframe"):
+        RankRegression().fit(ITEMS, votes)
+
+
 def test_an_unknown_loser_is_refused():
     with pytest.raises(PairscoreError, match=says("1 comparison in column 'loser' names an unknown item: row 0 ('fox')")):
         read(pd.DataFrame({"winner": ["ant"], "loser": ["fox"]}))

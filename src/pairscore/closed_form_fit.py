@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 
 from pairscore import inference as inf
-from pairscore.basis import Basis, whitening_basis
+from pairscore.basis import Basis, apart_from_side, whitening_basis
 from pairscore.closed_form import closed_form, ridge_penalty, shrunk, split_scatter
 from pairscore.errors import PairscoreError, PairsNotRandomWarning, plural
 from pairscore.moments import Spread, difference_scatter, net, spread
 from pairscore.pairing import Pairing, check_pairing
 from pairscore.pairs import count_pairs
 from pairscore.scale import SEPARATION_L2, Scale, fit_scale, is_separated, overfit_guard, starting_factor
-from pairscore.study import Estimate, Note, Settings, Study, separation_note
+from pairscore.study import Estimate, Note, Settings, Study, bordered_scatter, ridge_is_weak, separation_note
 
 
 def scatter_of(study: Study, settings: Settings) -> tuple[np.ndarray, Spread]:
@@ -71,6 +71,7 @@ def fit_closed_form(study: Study, settings: Settings) -> Estimate:
         closed_form_coef=b,
         guard=scale.guard,
         n_iterations=scale.n_iterations,
+        side_basis=side_basis(study, penalty) if settings.side_effect and not scale.ridge[1] else None,
         notes=notes,
     )
     if settings.inference is None:
@@ -95,15 +96,23 @@ def fit_closed_form(study: Study, settings: Settings) -> Estimate:
     return replace(result, covariance=covariance + np.outer(shift, shift), pairing=pairing, notes=notes)
 
 
+def side_basis(study: Study, penalty: np.ndarray) -> Basis:
+    """Whether comparisons tell the side effect from the features: not if left is ahead by one amount in some direction each time."""
+    scatter = bordered_scatter(study, study.pairs.win + study.pairs.lose) + np.diag(np.append(penalty, 0.0))
+    return apart_from_side(whitening_basis(scatter, np.append(study.item_moments.sd, 1.0)))[1]
+
+
 def link_scale(
     study: Study, settings: Settings, along: np.ndarray, b: np.ndarray, center: Spread, basis: Basis, scatter: np.ndarray
 ) -> tuple[Scale, list[Note]]:
     """Scale of a closed form on the link, guarded against overfitting."""
     data, amount = study.data, study.amount
     counted = (amount > 0) & (data.left != data.right)
-    separated = is_separated(along, data.outcome, counted, settings.side_effect) and (settings.l2 == 0 or settings.side_effect)
+    weak = ridge_is_weak(study, settings)
+    separated = is_separated(along, data.outcome, counted, settings.side_effect) and (weak or settings.side_effect)
     notes = [separation_note()] if separated else []
-    ridge = ((settings.l2 or SEPARATION_L2 * separated) * float(np.sum((center.sd * b) ** 2)), SEPARATION_L2 * separated)
+    l2 = SEPARATION_L2 if separated and weak else settings.l2
+    ridge = (l2 * float(np.sum((center.sd * b) ** 2)), SEPARATION_L2 * separated)
     explained, squares = float(amount * data.outcome @ along), float(amount * along @ along)
     # two items differ by twice the variance of one
     start = starting_factor(np.sqrt(squares / (2 * study.tally.n_comparisons)), float(settings.link.pdf(0.0)))

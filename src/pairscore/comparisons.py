@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from pairscore.errors import PairscoreError, first_rows, plural
-from pairscore.items import Items, read_items
-from pairscore.votes import Votes, read_votes
+from pairscore.items import Items, read_items, to_array
+from pairscore.votes import Votes, checked_amounts, read_votes
+
+COLUMNS = ("left", "right", "outcome", "weight", "count", "judge")
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +20,7 @@ class Comparisons:
     Parameters
     ----------
     items
-        The item table.
+        The item table; an array or dataframe is read as in :meth:`from_frames`.
     left, right
         Row numbers of the compared items.
     outcome
@@ -44,6 +46,21 @@ class Comparisons:
     seed: int | None = None
     covariance_items: np.ndarray | None = None
 
+    def __post_init__(self) -> None:
+        columns = {name: to_array(column, f"{name} is") for name in COLUMNS if (column := getattr(self, name)) is not None}
+        shapes = {column.shape for column in columns.values()}
+        if len(shapes) > 1 or len(shapes.pop()) != 1:
+            shown = ", ".join(f"{name} {column.shape}" for name, column in columns.items())
+            raise PairscoreError(f"the columns of comparisons differ in shape ({shown}); give one entry for each comparison.")
+        if not isinstance(self.items, Items):  # straight from a user: nothing has been looked at
+            columns["items"] = read_items(self.items)
+            for side in ("left", "right"):
+                _refuse_other_rows(columns[side], side, len(columns["items"]))
+            columns["outcome"] = _checked_outcome(columns["outcome"])
+            columns |= {name: checked_amounts(columns[name], name) for name in ("weight", "count") if name in columns}
+        for name, column in columns.items():
+            object.__setattr__(self, name, column)
+
     @classmethod
     def from_frames(cls, items: Any, votes: Any, *, covariance_items: Any = None, self_pairs: str = "error", seed: int = 0) -> tuple["Comparisons", np.ndarray]:
         """Read an item table and votes; return ``X, y`` for scikit-learn.
@@ -52,8 +69,7 @@ class Comparisons:
         >>> X.shape
         (2, 1)
         """
-        if self_pairs not in ("error", "keep"):
-            raise PairscoreError(f"self_pairs is {self_pairs!r}; use 'error' or 'keep'.")
+        refuse_other_self_pairs(self_pairs)
         table = read_items(items)
         read: Votes = read_votes(votes, table, self_pairs, seed)
         columns = {column.name: getattr(read, column.name) for column in fields(Votes)}
@@ -80,7 +96,7 @@ class Comparisons:
         """The comparisons of some rows (slice, mask, row numbers or one of them), with the same item table."""
         if isinstance(rows, int | np.integer):
             rows = [range(len(self))[rows]]  # IndexError beyond the last row, which also ends a loop over the rows
-        sliced = {name: column[rows] for name in ("left", "right", "outcome", "weight", "count", "judge") if (column := getattr(self, name)) is not None}
+        sliced = {name: column[rows] for name in COLUMNS if (column := getattr(self, name)) is not None}
         return replace(self, **sliced)
 
     @property
@@ -107,20 +123,15 @@ class Comparisons:
 
     def with_outcome(self, y: Any) -> "Comparisons":
         """The same comparisons with other outcomes (scikit-learn hands y over apart from X)."""
-        y = np.asarray(y)
+        y = to_array(y, "y is")
         if y.shape != (len(self),):
             raise PairscoreError(f"y has shape {y.shape} but there are {plural(len(self), 'comparison')}; give one outcome for each.")
-        bad = np.flatnonzero(~np.isin(y, (-1, 0, 1)) | (y.dtype == bool))  # False would become a tie
-        if len(bad):
-            raise PairscoreError(
-                f"{plural(len(bad), 'outcome')} {'is' if len(bad) == 1 else 'are'} none of -1, 0, 1: {first_rows(bad, y[bad].tolist())}; "
-                "write 1 where left won, -1 where right won, 0 for a tie."
-            )
+        y = _checked_outcome(y)
         if np.any(y == 0) and not np.any(y == -1) and np.any(self.outcome == -1):
             y = np.where(y == 0, -1, y)  # cross_val_predict numbers the classes anew before it calls fit
             if not np.array_equal(y, self.outcome):
                 raise PairscoreError("y has zeros and no -1, but zero is a tie here, and right has won comparisons; write -1 where right won.")
-        return replace(self, outcome=y.astype(np.int8))
+        return replace(self, outcome=y)
 
     def with_items(self, items: Items) -> "Comparisons":
         """The same comparisons with other features of the same items."""
@@ -131,11 +142,45 @@ class Comparisons:
         return replace(self, covariance_items=_item_rows(which, self.items))
 
 
+def refuse_other_self_pairs(self_pairs: Any) -> None:
+    """Comparisons of an item with itself are an error, or kept."""
+    if not isinstance(self_pairs, str) or self_pairs not in ("error", "keep"):
+        raise PairscoreError(f"self_pairs is {self_pairs!r}; use 'error' or 'keep'.")
+
+
+def _checked_outcome(y: np.ndarray) -> np.ndarray:
+    """Outcomes -1, 0 and 1 as small integers."""
+    right = [_is_outcome(value) for value in y.tolist()] if y.dtype == object else np.isin(y, (-1, 0, 1)) & (y.dtype != bool)  # False would become a tie
+    bad = np.flatnonzero(~np.asarray(right, dtype=bool))
+    if len(bad):
+        raise PairscoreError(
+            f"{plural(len(bad), 'outcome')} {'is' if len(bad) == 1 else 'are'} none of -1, 0, 1: {first_rows(bad, y[bad].tolist())}; "
+            "write 1 where left won, -1 where right won, 0 for a tie."
+        )
+    return y.astype(np.int8)
+
+
+def _is_outcome(value: Any) -> bool:
+    """Of an object that may be anything, and need not even be comparable."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool) and value in (-1, 0, 1)
+
+
+def _refuse_other_rows(rows: np.ndarray, side: str, n_items: int) -> None:
+    if rows.dtype.kind not in "iu":
+        raise PairscoreError(f"{side} has entries of type {rows.dtype}; give row numbers of the items, or read votes with Comparisons.from_frames.")
+    bad = np.flatnonzero((rows < 0) | (rows >= n_items))
+    if len(bad):
+        raise PairscoreError(
+            f"{plural(len(bad), 'comparison')} {'points' if len(bad) == 1 else 'point'} outside the {n_items} items on the {side}: "
+            f"{first_rows(bad, rows[bad].tolist())}; row numbers go from 0 to {n_items - 1}."
+        )
+
+
 def _item_rows(which: Any, items: Items) -> np.ndarray | None:
     """Row numbers from a mask, row numbers, or ids."""
     if which is None:
         return None
-    which = np.asarray(which)
+    which = to_array(which, "covariance_items is")
     if which.dtype == bool:
         if which.shape != (len(items),):
             raise PairscoreError(

@@ -15,7 +15,7 @@ class PairscoreWarning(UserWarning):
 
 
 class CollinearFeaturesWarning(PairscoreWarning):
-    """Some features are constant or repeat others: their coefficients are not determined."""
+    """Some features are constant or repeat others (or the side): their coefficients are not determined."""
 
 
 class SeparationWarning(PairscoreWarning):

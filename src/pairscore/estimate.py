@@ -21,7 +21,7 @@ def estimate(data: Comparisons, settings: Settings, has_items: bool = True) -> E
     settings = replace(settings, inference=kind)
     fit = fit_likelihood if settings.method == "mle" else fit_closed_form
     result = fit(study, settings)
-    notes += result.notes + _open_features(study, result.basis.undetermined[: study.X.shape[1]])
+    notes += result.notes + _open_features(study, result.basis.undetermined[: study.X.shape[1]]) + _open_side(study, result)
     return replace(result, notes=notes, inference=kind)
 
 
@@ -63,5 +63,17 @@ def _open_features(study: Study, undetermined: np.ndarray) -> list[Note]:
     text = (
         f"{plural(len(names), 'feature')} {'is' if len(names) == 1 else 'are'} constant or a combination of others among the compared items: "
         f"{first_few(map(repr, names), 10)}; the solution of smallest norm is taken and their intervals are unknown."
+    )
+    return [(CollinearFeaturesWarning, text)]
+
+
+def _open_side(study: Study, result: Estimate) -> list[Note]:
+    if result.side_basis is None or not result.side_basis.undetermined[-1]:
+        return []
+    names = [study.data.items.feature_names[column] for column in np.flatnonzero(result.side_basis.undetermined[:-1])]
+    amount = f"the same amount of {'' if len(names) == 1 else 'a combination of '}{first_few(map(repr, names), 10)}"
+    text = (
+        f"the side effect is not determined, because in every comparison left is ahead of right by {amount}; "
+        "one of many equal fits is taken and the intervals are unknown: swap some sides, or fit without side_effect."
     )
     return [(CollinearFeaturesWarning, text)]

@@ -12,6 +12,7 @@ from narwhals.exceptions import DuplicateError
 from pairscore.errors import PairscoreError, first_few, first_rows, plural
 
 ID_COLUMN = "id"
+TEXT_AND_DATES = (str, bytes, np.datetime64, np.timedelta64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,7 @@ class Items:
 
     def rows_called(self, names: np.ndarray) -> np.ndarray:
         """Row numbers by name, -1 where no item is called so; True is not the name of item 1."""
-        if names.dtype == bool:
+        if names.dtype == bool or names.ndim != 1:
             return np.full(len(names), -1)
         if self.ids is None and names.dtype.kind in "iu":
             return np.where((names >= 0) & (names < len(self)), names, -1).astype(np.intp)
@@ -50,7 +51,7 @@ class Items:
             order = np.argsort(self.ids)
             place = order[np.minimum(np.searchsorted(self.ids, names, sorter=order), len(self) - 1)]
             return np.where(self.ids[place] == names, place, -1)
-        return np.fromiter((self.row_of.get(name, -1) for name in names.tolist()), dtype=np.intp, count=len(names))
+        return looked_up(self.row_of, names.tolist(), -1)
 
     def take(self, rows: np.ndarray) -> "Items":
         """The items of some rows, in that order."""
@@ -76,6 +77,30 @@ def read_items(items: Any) -> Items:
     return table
 
 
+def looked_up(number_of: dict[Any, int], names: list[Any], absent: int) -> np.ndarray:
+    """Numbers by name; ``absent`` for a name that the dictionary does not have or, like a list, cannot have."""
+    try:
+        return np.fromiter((number_of.get(name, absent) for name in names), dtype=np.intp, count=len(names))
+    except TypeError:
+        return np.array([number_of.get(name, absent) if _is_hashable(name) else absent for name in names], dtype=np.intp)
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def to_array(values: Any, what: str) -> np.ndarray:
+    """``values`` as an array; nested lists must have rows of one length."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise PairscoreError(f"{what} neither a dataframe nor a numeric array (the rows differ in length); give rows of equally many numbers.") from None
+
+
 def as_frame(table: Any) -> nw.DataFrame | None:
     """``table`` as a narwhals frame, or None if it is no dataframe."""
     try:
@@ -85,18 +110,27 @@ def as_frame(table: Any) -> nw.DataFrame | None:
         raise PairscoreError(f"a table has columns of the same name: {first_few(repeated)}; give every column its own name.") from None
     if isinstance(frame, nw.LazyFrame):
         return frame.collect()
-    return frame if isinstance(frame, nw.DataFrame) else None
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    layered = [name for name in frame.columns if isinstance(name, tuple)]
+    if layered:
+        raise PairscoreError(
+            f"{plural(len(layered), 'column')} of a table {'has' if len(layered) == 1 else 'have'} a name of several levels: "
+            f"{first_few(map(repr, layered))}; give every column one name, such as '{'_'.join(map(str, layered[0]))}'."
+        )
+    return frame
 
 
 def _from_array(items: Any) -> Items:
     if np.ma.is_masked(items):
         raise PairscoreError(f"{plural(int(np.ma.count_masked(items)), 'feature value')} masked; fill them in or drop these items or columns.")
+    table = to_array(items, "the items are")
     try:
-        table = np.asarray(items)
-        if table.dtype.kind not in "biufO" or (table.dtype == object and any(isinstance(value, str) for value in table.flat)):
-            raise TypeError(f"its type is {table.dtype}")  # NumPy would turn text and dates into numbers
+        # NumPy would turn text and dates into numbers
+        if table.dtype.kind not in "biufO" or (table.dtype == object and any(isinstance(value, TEXT_AND_DATES) for value in table.flat)):
+            raise TypeError(f"its type is {table.dtype}")
         values = np.ascontiguousarray(table, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise PairscoreError(f"the items are neither a dataframe nor a numeric array ({error}); give one row of numbers per item.") from None
     if table.ndim != 2:
         raise PairscoreError(f"the items are an array of {plural(table.ndim, 'dimension')}; give two: one row per item, one column per feature.")
@@ -154,6 +188,12 @@ def refuse_non_numeric(frame: nw.DataFrame, names: tuple[str, ...]) -> None:
 
 def refuse_bad_ids(ids: np.ndarray) -> None:
     """Every item has exactly one row and a name."""
+    lists = [row for row, identifier in enumerate(ids.tolist()) if not _is_hashable(identifier)] if ids.dtype == object or ids.ndim > 1 else []
+    if lists:
+        raise PairscoreError(
+            f"the id is a list or the like in {plural(len(lists), 'row')} of the item table: {first_rows(lists, ids[lists].tolist())}; "
+            "use text or numbers as ids."
+        )
     missing = np.flatnonzero([_is_missing(identifier) for identifier in ids.tolist()])
     if len(missing):
         raise PairscoreError(

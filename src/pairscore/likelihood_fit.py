@@ -5,15 +5,14 @@ from dataclasses import replace
 import numpy as np
 
 from pairscore import inference as inf
-from pairscore.basis import Basis, whitening_basis
+from pairscore.basis import Basis, apart_from_side, whitening_basis
 from pairscore.closed_form import closed_form, ridge_penalty
 from pairscore.errors import NotConvergedWarning, plural
 from pairscore.likelihood import Climb, Maximum, maximise, predictor
 from pairscore.links import Link, Logit
-from pairscore.moments import Moments, difference_scatter
-from pairscore.pairs import over_sides
+from pairscore.moments import Moments
 from pairscore.scale import SAMPLE, SEPARATION_L2, fit_scale, starting_factor
-from pairscore.study import Estimate, Note, Settings, Study, separation_note
+from pairscore.study import Estimate, Note, Settings, Study, bordered_scatter, ridge_is_weak, separation_note
 
 
 def fit_likelihood(study: Study, settings: Settings) -> Estimate:
@@ -22,13 +21,17 @@ def fit_likelihood(study: Study, settings: Settings) -> Estimate:
     slope = float(link.pdf(0.0))
     basis = whitening_basis(center.scatter + np.diag(ridge_penalty(settings.l2, center.sd, slope)), center.sd)
     start = starting_coef(study, settings, closed_form(basis, study.label_sum), center)
-    climb = Climb(study.X, study.pairs, link, basis, settings.l2 * center.sd**2)
+    asked, weak = settings.l2 * center.sd**2, ridge_is_weak(study, settings)
+    climb = Climb(study.X, study.pairs, link, basis, 0 * asked if weak else asked)
     top = maximise(climb, start, settings.max_iter, settings.tol)
     notes: list[Note] = []
     if top.separated:
         notes.append(separation_note())
-        climb = replace(climb, ridge=(settings.l2 or SEPARATION_L2) * center.sd**2, side_ridge=SEPARATION_L2)
+        climb = replace(climb, ridge=SEPARATION_L2 * center.sd**2 if weak else asked, side_ridge=SEPARATION_L2)
         top = maximise(climb, start, settings.max_iter, settings.tol)
+    elif weak and settings.l2 > 0:  # there is a maximum, and the weak ridge moves it a little
+        climb = replace(climb, ridge=asked)
+        top = maximise(climb, top.coef, settings.max_iter, settings.tol)
     if not top.converged:
         text = f"the likelihood was not maximised within {plural(settings.max_iter, 'iteration')}; raise max_iter or add a ridge (l2)."
         notes.append((NotConvergedWarning, text))
@@ -50,15 +53,15 @@ def likelihood_estimate(study: Study, settings: Settings, climb: Climb, top: Max
     X, pairs, center, link = study.X, study.pairs, study.item_moments, settings.link
     delta = predictor(X, pairs, top.coef, top.side_effect)
     score, information = link.score(delta, pairs.win, pairs.lose)
-    expected = _bordered(study, information)
+    expected = bordered_scatter(study, information)
     ridge = np.append(climb.ridge, [climb.side_ridge] * settings.side_effect)
     sd = np.append(center.sd, [1.0] * settings.side_effect)
     basis = whitening_basis(expected + np.diag(ridge), sd)
     d = X.shape[1]
-    coef = top.coef
+    params = np.append(top.coef, [top.side_effect] * settings.side_effect)
     if basis.open_directions.size:  # same likelihood, smallest norm
-        params = np.append(coef, [top.side_effect] * settings.side_effect)
-        coef = basis.solve((expected + np.diag(ridge)) @ params)[:d]
+        params = basis.solve((expected + np.diag(ridge)) @ params)
+    coef, side_effect = params[:d], float(params[d]) if settings.side_effect else None
     covariance = None
     if settings.inference is not None:
         bread = basis if isinstance(link, Logit) else _bread(study, link, delta, ridge, sd, basis)
@@ -66,12 +69,14 @@ def likelihood_estimate(study: Study, settings: Settings, climb: Climb, top: Max
         model = inf.combine(basis.inverse, expected, None)
         covariance = model if robust is None else inf.combine(bread.inverse, expected, robust, study.weight_unit)
     scores = X @ coef
+    features_basis, side_basis = apart_from_side(basis) if settings.side_effect else (basis, None)
     return Estimate(
         coef=coef,
-        side_effect=top.side_effect if settings.side_effect else None,
-        basis=basis,
+        side_effect=side_effect,
+        basis=features_basis,
+        side_basis=side_basis,
         center=center.spread,
-        difference=scores[study.data.left] - scores[study.data.right] + top.side_effect,
+        difference=scores[study.data.left] - scores[study.data.right] + (side_effect or 0.0),
         covariance=covariance,
         n_iterations=top.n_iterations,
         notes=notes,
@@ -80,15 +85,6 @@ def likelihood_estimate(study: Study, settings: Settings, climb: Climb, top: Max
 
 def _bread(study: Study, link: Link, delta: np.ndarray, ridge: np.ndarray, sd: np.ndarray, fallback: Basis) -> Basis:
     """Whiten the observed information; a link that is not log-concave may leave it indefinite."""
-    observed = _bordered(study, link.observed_information(delta, study.pairs.win, study.pairs.lose)) + np.diag(ridge)
+    observed = bordered_scatter(study, link.observed_information(delta, study.pairs.win, study.pairs.lose)) + np.diag(ridge)
     W = fallback.transform
     return whitening_basis(observed, sd) if np.all(np.linalg.eigvalsh(W.T @ observed @ W) > 0) else fallback
-
-
-def _bordered(study: Study, information: np.ndarray) -> np.ndarray:
-    """X' L X with each pair's information as weight, bordered by the side effect's row if there is one."""
-    hessian = difference_scatter(study.X, study.item_moments.mean, study.pairs, over_sides(information))
-    if not study.keep_sides:
-        return hessian
-    border = study.pairs.net(study.pairs.side @ information) @ study.X
-    return np.block([[hessian, border[:, None]], [border[None], information.sum()]])

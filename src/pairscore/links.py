@@ -29,6 +29,15 @@ class Link:
     def __repr__(self) -> str:
         return f"Link({self.name})"
 
+    def _parts(self) -> tuple[Any, ...]:
+        return type(self), self.name, self._function, self._derivative
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Link) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
     def cdf(self, x: Any) -> np.ndarray:
         """Probability that the left item wins at score difference ``x``."""
         return np.asarray(self._function(np.asarray(x, dtype=float)), dtype=float)
@@ -51,10 +60,6 @@ class Link:
         step = 1e-5 * (1 + np.abs(x))
         return (self.ratio(x - step) - self.ratio(x + step)) / (2 * step)
 
-    def loss(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> float:
-        """Negative log-likelihood of ``win`` wins and ``lose`` losses at differences ``x``."""
-        return -float(np.vdot(win, self.log_cdf(x)) + np.vdot(lose, self.log_cdf(-x)))
-
     def score(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Derivative of the log-likelihood in ``x``, and its expected information n f'^2 / (f (1 - f))."""
         up, down = self.ratio(x), self.ratio(-x)
@@ -72,11 +77,20 @@ class Link:
         return score, observed if exact else expected, exact
 
 
+# functions with a name, because a fitted model keeps its link and must pickle
+def _logistic_density(x: np.ndarray) -> np.ndarray:
+    return expit(x) * expit(-x)
+
+
+def _normal_density(x: np.ndarray) -> np.ndarray:
+    return np.exp(-0.5 * x * x) / np.sqrt(2 * np.pi)
+
+
 class Logit(Link):
     """f(x) = 1 / (1 + exp(-x)): Bradley-Terry."""
 
     def __init__(self) -> None:
-        super().__init__(expit, lambda x: expit(x) * expit(-x), "logit")
+        super().__init__(expit, _logistic_density, "logit")
 
     def log_cdf(self, x: Any) -> np.ndarray:
         return log_expit(x)
@@ -86,10 +100,6 @@ class Logit(Link):
 
     def curvature(self, x: Any) -> np.ndarray:
         return self.pdf(x)
-
-    def loss(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> float:
-        # log(1 + e^x) - x for a win: one logarithm serves both outcomes
-        return float(np.vdot(win, -x) - np.vdot(win + lose, log_expit(-x)))
 
     def score(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         probability, number = expit(x), win + lose
@@ -107,7 +117,7 @@ class Probit(Link):
     """f(x) = Phi(x), the standard normal distribution function: Thurstone, case V."""
 
     def __init__(self) -> None:
-        super().__init__(ndtr, lambda x: np.exp(-0.5 * x * x) / np.sqrt(2 * np.pi), "probit")
+        super().__init__(ndtr, _normal_density, "probit")
 
     def log_cdf(self, x: Any) -> np.ndarray:
         return log_ndtr(x)
@@ -133,6 +143,11 @@ def get_link(link: Any) -> Link:
     if isinstance(link, tuple) and len(link) == 2 and all(callable(part) for part in link):
         return _checked(Link(*link))
     raise PairscoreError(f"link is {link!r}; use 'logit', 'probit', or a pair (f, derivative of f) of functions of an array.")
+
+
+def link_name(link: Link) -> str:
+    """What :func:`get_link` knows the link by, or ``"custom"`` for one's own."""
+    return next((name for name, kind in LINKS.items() if type(link) is kind), "custom")
 
 
 def _checked(link: Link) -> Link:

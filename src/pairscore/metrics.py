@@ -45,7 +45,10 @@ def _tied_pairs(values: np.ndarray) -> int:
 
 
 def _pair(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
-    a, b = np.asarray(a, dtype=float).ravel(), np.asarray(b, dtype=float).ravel()
+    try:
+        a, b = np.asarray(a, dtype=float).ravel(), np.asarray(b, dtype=float).ravel()
+    except (TypeError, ValueError):
+        raise PairscoreError("the two vectors hold something that is no number; give one number for each entry.") from None
     if a.shape != b.shape:
         raise PairscoreError(f"the two vectors have {len(a)} and {len(b)} entries; give two of one length.")
     bad = int(np.count_nonzero(~np.isfinite(a)) + np.count_nonzero(~np.isfinite(b)))

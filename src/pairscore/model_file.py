@@ -11,7 +11,7 @@ from uuid import uuid4
 import numpy as np
 
 from pairscore.errors import PairscoreError
-from pairscore.links import get_link
+from pairscore.links import get_link, link_name
 from pairscore.pairing import Pairing
 
 FORMAT = 1
@@ -25,9 +25,9 @@ PLAIN = (
 
 def save(model: Any, path: Any) -> None:
     """Write ``model`` to ``path``; a crash or a full disk leaves the old file as it was."""
+    path = _checked_path(path)
     arrays = {name: array for name in ARRAYS + OPTIONAL_ARRAYS if (array := getattr(model, name)) is not None}
     header = np.frombuffer(_header(model, list(arrays), path).encode(), dtype=np.uint8)
-    path = Path(path)
     temporary = path.parent / f".pairscore-{uuid4().hex}"
     try:
         with temporary.open("xb") as file:
@@ -48,6 +48,7 @@ def _header(model: Any, arrays: list[str], path: Any) -> str:
     header = {
         "pairscore_model": FORMAT,
         "params": params | ({} if isinstance(params["link"], str) else {"link": "custom"}),
+        "link": link_name(model.link_),
         "arrays": arrays,
         "fitted": {name: _plain(getattr(model, name)) for name in PLAIN},
         "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
@@ -70,6 +71,7 @@ def restore(kind: type, path: Any, link: Any = None) -> Any:
     """Read a model of class ``kind`` from ``path``."""
     if link is not None:
         get_link(link)
+    path = _checked_path(path)
     header, arrays = _read(path)
     try:
         return _rebuilt(kind, header, arrays, link, path)
@@ -80,10 +82,15 @@ def restore(kind: type, path: Any, link: Any = None) -> Any:
 def _rebuilt(kind: type, header: dict[str, Any], arrays: dict[str, np.ndarray], link: Any, path: Any) -> Any:
     if set(header["arrays"]) != set(arrays):
         raise _incomplete(path)
-    params = header["params"] | ({} if link is None else {"link": link})
-    if params["link"] == "custom":
+    params = header["params"]
+    fitted_link = header.get("link", params["link"])  # set_params may have changed the setting after the fit
+    own = "custom" in (params["link"], fitted_link)
+    if own and link is None:
         raise PairscoreError(f"the model in {str(path)!r} has a link function of its own, which no file can hold; pass it again: load(path, link=(f, f')).")
-    model = kind(**params)
+    if not own and link is not None and get_link(link) != get_link(fitted_link):
+        raise PairscoreError(f"the model in {str(path)!r} was fitted with link={fitted_link!r}, not the one given; load it without link=, or fit again.")
+    model = kind(**params | ({"link": link} if params["link"] == "custom" else {}))
+    model.link_ = get_link(link if fitted_link == "custom" else fitted_link)
     fitted = {name: arrays[name] for name in ARRAYS} | {name: arrays.get(name) for name in OPTIONAL_ARRAYS} | {name: header["fitted"][name] for name in PLAIN}
     for attribute, value in fitted.items():
         setattr(model, attribute, value)
@@ -94,10 +101,16 @@ def _rebuilt(kind: type, header: dict[str, Any], arrays: dict[str, np.ndarray], 
     return model
 
 
-def _read(path: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _checked_path(path: Any) -> Path:
+    if not isinstance(path, str | os.PathLike) or "\0" in str(path):
+        raise PairscoreError(f"the path of a model file is {path!r}; give the file's name as text or as a Path.")
+    return Path(path)
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Header and arrays of a file that may be anything."""
     try:
-        content = Path(path).read_bytes()
+        content = path.read_bytes()
     except OSError as error:
         raise PairscoreError(f"the model file {str(path)!r} cannot be read ({error.strerror}); check the path.") from error
     try:

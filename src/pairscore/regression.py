@@ -10,13 +10,13 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from pairscore import model_file
-from pairscore.comparisons import Comparisons
+from pairscore.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.errors import PairscoreError
 from pairscore.estimate import estimate
-from pairscore.items import Items, as_frame, read_items, refuse_other_features
-from pairscore.links import Link, get_link
+from pairscore.items import Items, as_frame, read_items, refuse_other_features, to_array
+from pairscore.links import Link
 from pairscore.moments import feature_range
-from pairscore.ranking import Difference, as_callers_kind, interval_width, rank_intervals, score_errors
+from pairscore.ranking import Difference, as_callers_kind, interval_width, item_scores, rank_intervals, score_errors, shared_ranks
 from pairscore.record import make_record
 from pairscore.study import Estimate, checked_settings
 from pairscore.summary import Summary, agreement_and_noise
@@ -55,10 +55,13 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         Coefficients on the link's scale, in the user's units.
     closed_form_coef_ : ndarray or None
         The raw closed form, an estimate of c1 beta.
+    link_ : Link
+        The link of the fit; probabilities go by it, whatever ``link`` is set to afterwards.
     side_effect_ : float or None
         Advantage of the left side.
     covariance_, std_errors_ : ndarray or None
-        Of the coefficients. An error is NaN where the data do not determine the coefficient.
+        Of the coefficients. An error is NaN where the data do not determine the coefficient; so is
+        ``side_effect_std_error_`` where they do not determine the side effect.
     feature_names_in_, n_features_in_, classes_
         As in scikit-learn; ``classes_`` is [-1, 1].
 
@@ -105,27 +108,38 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         ``fit(items, votes)``: a table of items and a table of votes (or an integer array, winner's
         row number first). ``fit(X, y)``: X a :class:`Comparisons` and y its outcomes, or X a matrix
         of feature differences, left minus right, and y in {-1, 0, 1} or of two classes.
+
+        ``covariance_items`` names the items behind the covariance of ``method="split"`` (ids, row
+        numbers or a mask); other methods refuse it here, and leave alone what a Comparisons carries.
+        ``self_pairs="keep"`` keeps votes on an item with itself, which are an error otherwise; what
+        is in a Comparisons was decided when it was made, and is kept either way.
         """
         settings = checked_settings(**self.get_params(deep=False))
         data, has_items = self._read(X, y, covariance_items, self_pairs)
+        if covariance_items is not None and settings.method != "split":
+            raise PairscoreError(
+                f"covariance_items names the items behind the covariance of method='split', and the method is {settings.method!r}; "
+                "leave it out, or give it to Comparisons.from_frames, whose comparisons every method takes."
+            )
         if settings.side_effect and has_items and not data.sides_known:
             raise PairscoreError("side_effect=True needs votes that say who was left and right; these only say winner and loser.")
         result = estimate(data, settings, has_items)
-        self._keep(data, result, has_items)
+        self._keep(data, result, settings.link, has_items)
         for category, text in result.notes:
             warnings.warn(text, category, stacklevel=2)
         return self
 
     def _read(self, X: Any, y: Any, covariance_items: Any, self_pairs: str) -> tuple[Comparisons, bool]:
+        refuse_other_self_pairs(self_pairs)
         self.classes_ = np.array([-1, 1])
         if isinstance(X, Comparisons):
             data = X if y is None else X.with_outcome(y)
             return (data if covariance_items is None else data.with_covariance_items(covariance_items)), True
         if y is None:
             raise PairscoreError("fit requires y to be passed, but the target y is None: give votes beside the items, or Comparisons.")
-        if isinstance(y, str | bytes | dict) or np.isscalar(y):
+        shape = to_array(y, "the votes are").shape
+        if isinstance(y, str | bytes | dict) or shape == ():
             raise PairscoreError(f"the votes are a {type(y).__name__}; give a dataframe with columns such as left, right, winner, or an array.")
-        shape = np.asarray(y).shape
         if shape == (0,):
             raise PairscoreError("there are no comparisons; give at least one row of votes.")
         if as_frame(y) is not None or (len(shape) == 2 and shape[1] != 1):
@@ -154,32 +168,35 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         rows = np.arange(len(X))
         return Comparisons(items, rows, np.full(len(X), len(X)), outcome)
 
-    def _keep(self, data: Comparisons, result: Estimate, has_items: bool) -> None:
+    def _keep(self, data: Comparisons, result: Estimate, link: Link, has_items: bool) -> None:
         d = len(result.coef)
-        self.n_features_in_ = d
+        self.n_features_in_, self.link_ = d, link
         if has_items:
             self.feature_names_in_ = np.array(data.items.feature_names, dtype=object)
         self.coef_, self.closed_form_coef_, self.side_effect_ = result.coef, result.closed_form_coef, result.side_effect
-        self.undetermined_ = result.basis.undetermined[:d]
-        self.open_directions_ = result.basis.open_directions[:d]
+        open_bases = [result.basis] if result.side_basis is None else [result.basis, result.side_basis]
+        self.undetermined_ = np.any([basis.undetermined[:d] for basis in open_bases], axis=0)
+        self.open_directions_ = np.hstack([basis.open_directions[:d] for basis in open_bases])
         self.covariance_ = self.std_errors_ = self.side_effect_std_error_ = None
         if result.covariance is not None:
             self.covariance_ = result.covariance[:d, :d]
             self.std_errors_ = np.where(self.undetermined_, np.nan, np.sqrt(np.diag(self.covariance_)))
-            self.side_effect_std_error_ = float(np.sqrt(result.covariance[d, d])) if len(result.covariance) > d else None
+            if result.side_effect is not None:
+                side_open = result.side_basis is not None and bool(result.side_basis.undetermined[d])
+                self.side_effect_std_error_ = float("nan") if side_open else float(np.sqrt(result.covariance[d, d]))
         self.feature_mean_, self.feature_sd_ = result.center.mean, result.center.sd
         self.feature_min_, self.feature_max_ = feature_range(data.items.values, data.compared)
         self.n_items_ = int(np.count_nonzero(data.compared)) if has_items else None
         self.n_comparisons_ = float(data.amount.sum())
         self.inference_, self.guard_, self.pairing_, self.n_iter_ = result.inference, result.guard, result.pairing, result.n_iterations
         self.notes_ = [text for _, text in result.notes]
-        self.agreement_, self.noise_, self.tie_share_ = agreement_and_noise(result.difference, data, get_link(self.link))
+        self.agreement_, self.noise_, self.tie_share_ = agreement_and_noise(result.difference, data, link)
         self.record_ = make_record(data)
 
     # -- scores and probabilities ------------------------------------------------------------------
 
     def _differences(self, data: Comparisons) -> np.ndarray:
-        scores = data.items.values @ self.coef_
+        scores = item_scores(data.items.values, self.coef_)
         return scores[data.left] - scores[data.right] + (self.side_effect_ or 0.0)
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -188,7 +205,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         if isinstance(X, Comparisons):
             refuse_other_features(X.items, self._names)
             return self._differences(X)
-        return self._plain(X) if self.n_items_ is None else self._items(X).values @ self.coef_
+        return self._plain(X) if self.n_items_ is None else item_scores(self._items(X).values, self.coef_)
 
     def _plain(self, X: Any) -> np.ndarray:
         """A model fitted to differences takes differences."""
@@ -207,7 +224,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities that right wins and that left wins."""
-        left = self._link.cdf(self._comparison_scores(X))
+        scores = self._comparison_scores(X)
+        left = self.link_.cdf(scores)
         return np.column_stack([1 - left, left])
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -220,11 +238,6 @@ class RankRegression(ClassifierMixin, BaseEstimator):
                 raise PairscoreError("every comparison is a tie, so there is nothing to score; give some with a winner.")
             return float(np.average(self.predict(X)[decided] == y[decided], weights=amount[decided]))
         return float(super().score(X, y, sample_weight))
-
-    @property
-    def _link(self) -> Link:
-        check_is_fitted(self)
-        return get_link(self.link)
 
     # -- items ----------------------------------------------------------------------------------------
 
@@ -242,13 +255,14 @@ class RankRegression(ClassifierMixin, BaseEstimator):
 
         Columns: id, score, low, high (an interval for the score relative to the average training
         item), rank, rank_low, rank_high, outside (some feature lies beyond all training items).
+        Items of equal score stay in the order of the table and share the best rank: 1, 2, 2, 4.
         Each interval holds for its own item; with ``simultaneous=True`` (Scheffe) they hold for all
         items together, which is wider. Without inference the intervals are NaN and the rank intervals
         span all ranks.
         """
         check_is_fitted(self)
         table = self._items(items)
-        scores = table.values @ self.coef_
+        scores = item_scores(table.values, self.coef_)
         order = np.argsort(-scores, kind="stable")
         sorted_items, scores = table.take(order), scores[order]
         centred = sorted_items.values - self.feature_mean_
@@ -260,7 +274,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         unknown = self._open(centred)
         low_rank, high_rank, reach = np.where(unknown, 1, low_rank), np.where(unknown, len(order), high_rank), np.where(unknown, np.nan, reach)
         outside = unknown | ((sorted_items.values < self.feature_min_) | (sorted_items.values > self.feature_max_)).any(axis=1)
-        columns = {"id": sorted_items.ids, "score": scores, "low": scores - reach, "high": scores + reach, "rank": np.arange(1, len(order) + 1)}
+        columns = {"id": sorted_items.ids, "score": scores, "low": scores - reach, "high": scores + reach, "rank": shared_ranks(scores)}
         return as_callers_kind({**columns, "rank_low": low_rank, "rank_high": high_rank, "outside": outside}, table)
 
     def _open(self, contrasts: np.ndarray) -> np.ndarray:
@@ -280,13 +294,13 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         error = np.nan if self._open(gap[None])[0] else error
         reach = interval_width(level, 1, False) * error
         ends = np.array([value, value - reach, value + reach])
-        return Difference(*ends.tolist(), *self._link.cdf(ends).tolist())
+        return Difference(*ends.tolist(), *self.link_.cdf(ends).tolist())
 
     def _one_item(self, item: Any) -> np.ndarray:
         if hasattr(item, "to_frame") and hasattr(item, "index"):  # a pandas Series is one row with names
             item = item.to_frame().T.infer_objects()
         whole_table = isinstance(item, Items) or as_frame(item) is not None
-        table = self._items(item if whole_table else np.atleast_2d(item))
+        table = self._items(item if whole_table else np.atleast_2d(to_array(item, "an item is")))
         if len(table) != 1:
             raise PairscoreError(f"difference compares two single items, but one of them has {len(table)} rows; give one row each.")
         return table.values[0]

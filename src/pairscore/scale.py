@@ -14,6 +14,7 @@ LARGEST_START = 3.0
 SAMPLE = 40_000  # comparisons that the first steps look at
 CHUNK = 16_384
 SEPARATION_L2 = 1 / 2.5**2  # a normal prior with standard deviation 2.5 on standardised coefficients
+WEAK_L2 = 1e-4  # per unit of weight; a prior this wide (standard deviation 100) holds no coefficient back when data are separated
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from pairscore.basis import Basis, whitening_basis
 from pairscore.comparisons import Comparisons
 from pairscore.errors import PairscoreError, PairscoreWarning, SeparationWarning, first_few
 from pairscore.links import Link, get_link
-from pairscore.moments import Moments, Spread, Tally, moments, tally
+from pairscore.moments import Moments, Spread, Tally, difference_scatter, moments, tally
 from pairscore.pairing import Pairing
-from pairscore.pairs import Pairs, pair_up
-from pairscore.scale import SEPARATION_L2
+from pairscore.pairs import Pairs, over_sides, pair_up
+from pairscore.scale import SEPARATION_L2, WEAK_L2
 
 METHODS = ("split", "pooled", "paired", "mle")
 SHRINKAGES = ("ledoit-wolf", "oas")
@@ -129,12 +129,22 @@ class Study:
         return self.X[rows[0] : rows[-1] + 1] if together else self.X[rows]
 
 
+def bordered_scatter(study: Study, weight: np.ndarray) -> np.ndarray:
+    """X' L X with the weight of each pair on each side, bordered by the side effect's row if there is one."""
+    scatter = difference_scatter(study.X, study.item_moments.mean, study.pairs, over_sides(weight))
+    if not study.keep_sides:
+        return scatter
+    border = study.pairs.net(study.pairs.side @ weight) @ study.X
+    return np.block([[scatter, border[:, None]], [border[None], weight.sum()]])
+
+
 @dataclass(frozen=True)
 class Estimate:
     """What a fit found.
 
     ``covariance`` is that of the coefficients, then of the side effect if there is one. ``difference``
-    is the score difference of every comparison, side effect included.
+    is the score difference of every comparison, side effect included. ``side_basis`` has as open direction
+    the one, if any, along which the side effect may be traded for features.
     """
 
     coef: np.ndarray
@@ -147,8 +157,14 @@ class Estimate:
     guard: float = 1.0
     pairing: Pairing | None = None
     n_iterations: int = 0
+    side_basis: Basis | None = None
     inference: str | None = None
     notes: list[Note] = field(default_factory=list)
+
+
+def ridge_is_weak(study: Study, settings: Settings) -> bool:
+    """Whether the ridge is none, or too weak to hold coefficients back if data are separated."""
+    return settings.l2 <= WEAK_L2 * study.weight_unit
 
 
 def separation_note() -> Note:
@@ -156,6 +172,6 @@ def separation_note() -> Note:
     text = (
         "some direction in the features (or the side) explains every comparison that it touches, so the likelihood grows without end; "
         "the fit is the one with a ridge of "
-        f"l2={SEPARATION_L2:g} (a normal prior with standard deviation 2.5 on standardised coefficients). Set l2 to choose your own."
+        f"l2={SEPARATION_L2:g} (a normal prior with standard deviation 2.5 on standardised coefficients). Set l2 above {WEAK_L2:g} to choose your own."
     )
     return SeparationWarning, text

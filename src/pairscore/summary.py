@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pairscore.comparisons import Comparisons
-from pairscore.links import Link, get_link
+from pairscore.links import Link
 from pairscore.ranking import interval_width
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Summary:
         unknown = [float("nan")] * d
         known = m.std_errors_ is not None
         names = getattr(m, "feature_names_in_", [f"x{column}" for column in range(d)])
-        wins = 100 * get_link(m.link).cdf(m.coef_ * m.feature_sd_)
+        wins = 100 * m.link_.cdf(m.coef_ * m.feature_sd_)
         low, high = m.confidence_intervals().T if known else (unknown, unknown)
         columns: dict[str, Any] = {
             "feature": list(names),
@@ -66,12 +66,13 @@ class Summary:
             side = f"{m.side_effect_:+.4g} for left"
             if m.side_effect_std_error_ is not None:
                 reach = interval_width(0.95, 1, simultaneous=False) * m.side_effect_std_error_
-                side += f" (standard error {m.side_effect_std_error_:.2g}, interval [{m.side_effect_ - reach:.4g}, {m.side_effect_ + reach:.4g}])"
+                interval = f"standard error {m.side_effect_std_error_:.2g}, interval [{m.side_effect_ - reach:.4g}, {m.side_effect_ + reach:.4g}]"
+                side += " (interval unknown)" if np.isnan(reach) else f" ({interval})"
         decided = "no comparison was decided" if np.isnan(m.agreement_) else f"{m.agreement_:.1%} of decided comparisons go the way of the score"
         facts = [
             ("items compared", "differences only" if m.n_items_ is None else f"{m.n_items_:,}"),
             ("comparisons", f"{m.n_comparisons_:,.10g}" + (f" ({m.tie_share_:.1%} ties)" if m.tie_share_ > 0 else "")),
-            ("method, link", f"{m.method}, {get_link(m.link).name}" + (f", ridge l2 = {m.l2:g}" if m.l2 else "")),
+            ("method, link", f"{m.method}, {m.link_.name}" + (f", ridge l2 = {m.l2:g}" if m.l2 else "")),
             ("side effect", side),
             ("agreement", decided),
             ("estimated noise", f"{m.noise_:.1%} of comparisons go against the true order (p_e)"),

@@ -14,7 +14,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from pairscore.errors import PairscoreError, first_few, first_rows, plural
-from pairscore.items import Items, as_frame
+from pairscore.items import Items, as_frame, looked_up, to_array
 
 LAYOUTS = (("left", "right"), ("model_a", "model_b"))
 TIE_WORDS = ("tie", "tie (bothbad)")
@@ -54,7 +54,7 @@ def read_votes(votes: Any, items: Items, self_pairs: str = "error", seed: int = 
 
 
 def _from_array(votes: Any, items: Items, seed: int) -> Votes:
-    pairs = np.asarray(votes)
+    pairs = to_array(votes, "the votes are")
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
         raise PairscoreError(
             f"the votes are an array of shape {pairs.shape} and type {pairs.dtype}; give an integer array of two columns, the winner's row "
@@ -143,7 +143,7 @@ def _outcome(winner: np.ndarray, left: np.ndarray, right: np.ndarray, sides: tup
             f"{plural(len(clash), 'item')} {'is' if len(clash) == 1 else 'are'} called {first_few(map(repr, clash))}, "
             "which also names a side or a tie in column 'winner'; rename them."
         )
-    outcome = np.fromiter((words.get(name, 2) for name in winner.tolist()), dtype=np.int8, count=len(winner))
+    outcome = looked_up(words, winner.tolist(), 2).astype(np.int8)
     open_rows = np.flatnonzero(outcome == 2)
     won = items.rows_called(winner[open_rows])
     outcome[open_rows[won == right[open_rows]]] = -1
