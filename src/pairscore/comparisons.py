@@ -8,7 +8,7 @@ import numpy as np
 
 from pairscore.errors import PairscoreError, first_rows, plural
 from pairscore.items import Items, read_items
-from pairscore.votes import Votes, read_votes
+from pairscore.votes import PER_ROW, Votes, read_votes
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +56,10 @@ class Comparisons:
             raise PairscoreError(f"self_pairs is {self_pairs!r}; use 'error' or 'keep'.")
         table = read_items(items)
         read: Votes = read_votes(votes, table, self_pairs, seed)
-        columns = {column.name: getattr(read, column.name) for column in fields(Votes)}
-        comparisons = cls(table, covariance_items=_item_rows(covariance_items, table), **columns)
+        columns = {column.name: getattr(read, column.name) for column in fields(Votes) if column.name != "self_pairs"}
+        if covariance_items is not None:
+            columns["covariance_items"] = _item_rows(covariance_items, table)
+        comparisons = cls(table, **columns)
         return comparisons, comparisons.outcome
 
     def __len__(self) -> int:
@@ -80,7 +82,7 @@ class Comparisons:
         """The comparisons of some rows (slice, mask, row numbers or one of them), with the same item table."""
         if isinstance(rows, int | np.integer):
             rows = [range(len(self))[rows]]  # IndexError beyond the last row, which also ends a loop over the rows
-        sliced = {name: column[rows] for name in ("left", "right", "outcome", "weight", "count", "judge") if (column := getattr(self, name)) is not None}
+        sliced = {name: column[rows] for name in PER_ROW if (column := getattr(self, name)) is not None}
         return replace(self, **sliced)
 
     @property
