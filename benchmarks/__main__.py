@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
+from benchmarks.fast_draw import fast_draw
 from benchmarks.law import draw
 from pairscore import RankRegression
 
@@ -114,6 +115,8 @@ def main():
     del large
     print("\nLikelihood, N = 20 000, d = 50, M = 1 000 000")
     likelihood(draw(20_000, 50, 1_000_000), 15.0, 40.0)
+    print("\nExact draws of an estimate, N = 3000, d = 250, M = N log N")
+    fast_draw(medians, report)
 
 
 if __name__ == "__main__":

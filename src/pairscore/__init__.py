@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from pairscore.errors import PairscoreError, PairscoreWarning
     from pairscore.metrics import angle, kendall_distance
     from pairscore.on_items import OnItems
+    from pairscore.population import Population
     from pairscore.regression import RankRegression, load
     from pairscore.splitters import ItemKFold
 
@@ -19,6 +20,7 @@ _HOME = {
     "OnItems": "on_items",
     "PairscoreError": "errors",
     "PairscoreWarning": "errors",
+    "Population": "population",
     "RankRegression": "regression",
     "angle": "metrics",
     "kendall_distance": "metrics",
@@ -31,6 +33,7 @@ __all__ = [
     "OnItems",
     "PairscoreError",
     "PairscoreWarning",
+    "Population",
     "RankRegression",
     "angle",
     "kendall_distance",

@@ -8,9 +8,7 @@ import numpy as np
 
 from pairscore.errors import PairscoreError, first_rows, plural
 from pairscore.items import Items, read_items, to_array
-from pairscore.votes import Votes, checked_amounts, read_votes
-
-COLUMNS = ("left", "right", "outcome", "weight", "count", "judge")
+from pairscore.votes import PER_ROW, Votes, checked_amounts, read_votes
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +45,7 @@ class Comparisons:
     covariance_items: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        columns = {name: to_array(column, f"{name} is") for name in COLUMNS if (column := getattr(self, name)) is not None}
+        columns = {name: to_array(column, f"{name} is") for name in PER_ROW if (column := getattr(self, name)) is not None}
         shapes = {column.shape for column in columns.values()}
         if len(shapes) > 1 or len(shapes.pop()) != 1:
             shown = ", ".join(f"{name} {column.shape}" for name, column in columns.items())
@@ -72,8 +70,10 @@ class Comparisons:
         refuse_other_self_pairs(self_pairs)
         table = read_items(items)
         read: Votes = read_votes(votes, table, self_pairs, seed)
-        columns = {column.name: getattr(read, column.name) for column in fields(Votes)}
-        comparisons = cls(table, covariance_items=_item_rows(covariance_items, table), **columns)
+        columns = {column.name: getattr(read, column.name) for column in fields(Votes) if column.name != "self_pairs"}
+        if covariance_items is not None:
+            columns["covariance_items"] = _item_rows(covariance_items, table)
+        comparisons = cls(table, **columns)
         return comparisons, comparisons.outcome
 
     def __len__(self) -> int:
@@ -96,7 +96,7 @@ class Comparisons:
         """The comparisons of some rows (slice, mask, row numbers or one of them), with the same item table."""
         if isinstance(rows, int | np.integer):
             rows = [range(len(self))[rows]]  # IndexError beyond the last row, which also ends a loop over the rows
-        sliced = {name: column[rows] for name in COLUMNS if (column := getattr(self, name)) is not None}
+        sliced = {name: column[rows] for name in PER_ROW if (column := getattr(self, name)) is not None}
         return replace(self, **sliced)
 
     @property

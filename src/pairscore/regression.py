@@ -20,6 +20,7 @@ from pairscore.ranking import Difference, as_callers_kind, interval_width, item_
 from pairscore.record import make_record
 from pairscore.study import Estimate, checked_settings
 from pairscore.summary import Summary, agreement_and_noise
+from pairscore.votes import Votes
 
 
 class RankRegression(ClassifierMixin, BaseEstimator):
@@ -142,7 +143,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             raise PairscoreError(f"the votes are a {type(y).__name__}; give a dataframe with columns such as left, right, winner, or an array.")
         if shape == (0,):
             raise PairscoreError("there are no comparisons; give at least one row of votes.")
-        if as_frame(y) is not None or (len(shape) == 2 and shape[1] != 1):
+        if isinstance(y, Votes) or as_frame(y) is not None or (len(shape) == 2 and shape[1] != 1):
             return Comparisons.from_frames(X, y, covariance_items=covariance_items, self_pairs=self_pairs)[0], True
         if covariance_items is not None:
             raise PairscoreError("covariance_items names items, but a matrix of differences has none; fit items and votes instead.")

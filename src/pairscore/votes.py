@@ -18,13 +18,16 @@ from pairscore.items import Items, as_frame, looked_up, to_array
 
 LAYOUTS = (("left", "right"), ("model_a", "model_b"))
 TIE_WORDS = ("tie", "tie (bothbad)")
+PER_ROW = ("left", "right", "outcome", "weight", "count", "judge")
 
 
 @dataclass(frozen=True, eq=False)
 class Votes:
     """One row per comparison: row numbers of the two items and the outcome from the left's view.
 
-    ``seed`` is that of the coin that gave out the sides, where the votes had none.
+    ``seed`` is that of the coin that gave out the sides, where the votes had none. Votes that say
+    ``self_pairs="keep"`` and name the rows behind the covariance of ``split`` (``covariance_items``),
+    as those of ``Population.draw`` do, can be fitted without saying so again.
     """
 
     left: np.ndarray
@@ -35,12 +38,28 @@ class Votes:
     judge: np.ndarray | None = None
     sides_known: bool = True
     seed: int | None = None
+    self_pairs: str = "error"
+    covariance_items: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.outcome)
+
+    def __repr__(self) -> str:
+        parts = [f"{plural(len(self), 'comparison')} of {plural(len(np.union1d(self.left, self.right)), 'item')}"]
+        same = int(np.count_nonzero(self.left == self.right))
+        parts += [f"{same} of an item with itself"] if same else []
+        parts += [plural(len(np.unique(self.judge)), "judge")] if self.judge is not None else []
+        parts += [f"covariance from {plural(len(self.covariance_items), 'item')}"] if self.covariance_items is not None else []
+        return f"Votes({', '.join(parts)})"
 
 
 def read_votes(votes: Any, items: Items, self_pairs: str = "error", seed: int = 0) -> Votes:
     """Check votes once, at the door, against the items they speak of."""
-    frame = as_frame(votes)
-    read = _from_array(votes, items, seed) if frame is None else _from_frame(frame, items, seed)
+    if isinstance(votes, Votes):
+        read, self_pairs = _checked(votes, items), "keep" if "keep" in (self_pairs, votes.self_pairs) else "error"
+    else:
+        frame = as_frame(votes)
+        read = _from_array(votes, items, seed) if frame is None else _from_frame(frame, items, seed)
     if len(read.outcome) == 0:
         raise PairscoreError("there are no comparisons; give at least one row of votes.")
     same = np.flatnonzero(read.left == read.right)
@@ -60,13 +79,34 @@ def _from_array(votes: Any, items: Items, seed: int) -> Votes:
             f"the votes are an array of shape {pairs.shape} and type {pairs.dtype}; give an integer array of two columns, the winner's row "
             "number first, or a dataframe with columns left, right, winner or winner, loser."
         )
+    _refuse_rows_outside(pairs, items)
+    return _oriented(pairs[:, 0], pairs[:, 1], seed)
+
+
+def _refuse_rows_outside(pairs: np.ndarray, items: Items) -> None:
     if len(pairs) and not 0 <= pairs.min() <= pairs.max() < len(items):
         bad = np.flatnonzero(((pairs < 0) | (pairs >= len(items))).any(axis=1))
         raise PairscoreError(
             f"{plural(len(bad), 'comparison')} {'points' if len(bad) == 1 else 'point'} outside the {len(items)} items: "
             f"{first_rows(bad, pairs[bad].tolist())}; row numbers go from 0 to {len(items) - 1}."
         )
-    return _oriented(pairs[:, 0], pairs[:, 1], seed)
+
+
+def _checked(votes: Votes, items: Items) -> Votes:
+    """Votes that are read already, against the items they are now used with."""
+    sizes = {len(column) for name in PER_ROW if (column := getattr(votes, name)) is not None}
+    if len(sizes) > 1:
+        raise PairscoreError(f"the columns of the votes have different lengths ({first_few(sorted(sizes))}); give one entry for each comparison.")
+    bad = np.flatnonzero(~np.isin(votes.outcome, (-1, 0, 1)))
+    if len(bad):
+        raise PairscoreError(f"{plural(len(bad), 'outcome')} none of -1, 0, 1: {first_rows(bad, votes.outcome[bad].tolist())}; 1 means that left won.")
+    _refuse_rows_outside(np.column_stack([votes.left, votes.right]), items)
+    rest = votes.covariance_items
+    if rest is not None and len(rest) and not 0 <= rest.min() <= rest.max() < len(items):
+        raise PairscoreError(
+            f"the votes take a covariance from rows {rest.min()} to {rest.max()}, but there are {len(items)} items; fit them with their own items."
+        )
+    return votes
 
 
 def _oriented(winner: np.ndarray, loser: np.ndarray, seed: int, **columns: Any) -> Votes:
