@@ -14,8 +14,8 @@ import pairscore
 SOURCE = Path(pairscore.__file__).parent
 ORDER = (
     "errors", "links", "items", "votes", "comparisons", "pairs", "moments", "basis", "closed_form", "scale", "likelihood", "inference",
-    "pairing", "study", "closed_form_fit", "likelihood_fit", "estimate",
-    "ranking", "summary", "record", "model_file", "regression", "metrics", "splitters", "on_items", "demo", "cli",
+    "pairing", "study", "closed_form_fit", "likelihood_fit", "estimate", "bound", "decomposition",
+    "ranking", "summary", "record", "model_file", "regression", "metrics", "splitters", "on_items", "charts", "demo", "cli",
 )  # fmt: skip
 MATHS = (
     "links",
@@ -31,6 +31,8 @@ MATHS = (
     "closed_form_fit",
     "likelihood_fit",
     "estimate",
+    "bound",
+    "decomposition",
 )
 OUTSIDE_WORLD = {"os", "sys", "io", "time", "pathlib", "datetime", "random", "click", "tempfile", "logging", "subprocess", "secrets", "uuid"}
 HEAVY = ("numpy", "scipy", "sklearn", "narwhals")

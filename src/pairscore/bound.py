@@ -271,7 +271,7 @@ def paper_tradeoffs(s: Setting) -> Tradeoffs:
 
 
 def best_tradeoffs(s: Setting) -> Tradeoffs:
-    """The trade-offs with the smallest sum, and never a larger one than the paper's.
+    """The trade-offs with the smallest sum, if any have one below 1, and never a larger sum than the paper's.
 
     delta0, delta3 and the couple (delta1, delta2) meet in no common term. Each weighs a term that
     falls in it against one that rises: their crossing is within a factor of 2 of the best, and a
