@@ -3,25 +3,15 @@
 import math
 from dataclasses import replace
 from decimal import MIN_EMIN, Decimal, getcontext
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from scipy.stats import chi2, norm
 
 from pairscore import PairscoreError
-from pairscore.bound import (
-    TERMS,
-    Setting,
-    Tradeoffs,
-    best_tradeoffs,
-    bound_at,
-    log_paper_comparisons,
-    paper_tradeoffs,
-    side_conditions,
-    simplified_log_bound,
-    smallest_log_n_items,
-    theorem_bound,
-)
+from pairscore.bound import best_tradeoffs, bound_at, log_paper_comparisons, paper_tradeoffs, simplified_log_bound, smallest_log_n_items, theorem_bound
+from pairscore.bound_terms import TERMS, Setting, Tradeoffs, side_conditions
 
 getcontext().prec, getcontext().Emin = 60, MIN_EMIN
 D = Decimal
@@ -103,7 +93,7 @@ def test_more_comparisons_or_a_coarser_question_never_raise_the_bound(tradeoff, 
     falls_in_m = [log_probability(0.5, more) for more in (0.1, 1, 3, 10, 1e3, 1e6)]
     falls_in_epsilon = [log_probability(epsilon, 100.0) for epsilon in (0.01, 0.1, 0.5, 1.0, 4.0)]
     for values in (falls_in_m, falls_in_epsilon):
-        assert all(later <= earlier + 1e-7 * (1 + abs(earlier)) for earlier, later in zip(values, values[1:], strict=False))
+        assert all(later <= earlier + 1e-7 * (1 + abs(earlier)) for earlier, later in pairwise(values))
 
 
 @pytest.mark.parametrize("tradeoff", ["paper", "best"])
@@ -315,8 +305,12 @@ def test_bad_input_is_one_sentence(change, words):
 
 
 def test_no_number_of_items_helps_if_the_question_is_outside_the_proof():
-    with pytest.raises(PairscoreError, match="give a smaller one"):
+    with pytest.raises(PairscoreError, match="the bound stays at 1"):
         smallest_log_n_items(2, 1.0, 9.0, tradeoff="paper")
+    # one feature: 4N (2e log N / N^2)^(1/2) grows in N, with the printed trade-offs
+    with pytest.raises(PairscoreError, match="use tradeoff='best'"):
+        smallest_log_n_items(1, 1.0, 0.5, tradeoff="paper")
+    assert smallest_log_n_items(1, 1.0, 0.5, comparisons=1e4) < 20
     with pytest.raises(PairscoreError, match="comparisons is 0"):
         smallest_log_n_items(2, 1.0, 1.0, comparisons=0)
 

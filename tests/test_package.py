@@ -14,7 +14,7 @@ import pairscore
 SOURCE = Path(pairscore.__file__).parent
 ORDER = (
     "errors", "links", "items", "votes", "comparisons", "pairs", "moments", "basis", "closed_form", "scale", "likelihood", "inference",
-    "pairing", "study", "closed_form_fit", "likelihood_fit", "estimate", "bound", "decomposition",
+    "pairing", "study", "closed_form_fit", "likelihood_fit", "estimate", "bound_terms", "bound", "decomposition",
     "ranking", "summary", "record", "model_file", "regression", "metrics", "splitters", "on_items", "charts", "demo", "cli",
 )  # fmt: skip
 MATHS = (
@@ -31,6 +31,7 @@ MATHS = (
     "closed_form_fit",
     "likelihood_fit",
     "estimate",
+    "bound_terms",
     "bound",
     "decomposition",
 )

@@ -37,7 +37,7 @@ def error_sources_chart(rows: Iterable[Row], path: str | Path) -> None:
             axis.fill_between(x, np.maximum(y - 2 * error, 0.2 * y), y + 2 * error, color=colour, alpha=0.15, linewidth=0)
         axis.set(xscale="log", yscale="log", title=fixed, xlabel=f"number of {variable} (log scale)")
         if index == 0:
-            axis.set_ylabel("mean squared length of each part\nof β̂ − c₁β (log scale)")
+            axis.set_ylabel("mean squared length of each part\nof β̂ − c₁β (log scale)")  # noqa: RUF001
         axis.grid(alpha=0.25, which="major")
         axis.spines[["top", "right"]].set_visible(False)
     for axis, (_, _, lines) in zip(figure.axes, panels, strict=True):  # only now are the shared limits final
