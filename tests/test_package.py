@@ -15,7 +15,8 @@ SOURCE = Path(pairscore.__file__).parent
 ORDER = (
     "errors", "links", "items", "votes", "comparisons", "pairs", "moments", "basis", "closed_form", "scale", "integrals", "likelihood",
     "inference", "pairing", "study", "closed_form_fit", "likelihood_fit", "estimate",
-    "ranking", "summary", "record", "model_file", "regression", "metrics", "splitters", "on_items", "draws", "population", "demo", "cli",
+    "ranking", "summary", "record", "model_file", "regression", "metrics", "splitters", "on_items",
+    "draws", "population", "bound_terms", "bound", "decomposition", "charts", "demo", "cli",
 )  # fmt: skip
 MATHS = (
     "links",
@@ -33,6 +34,9 @@ MATHS = (
     "likelihood_fit",
     "estimate",
     "draws",
+    "bound_terms",
+    "bound",
+    "decomposition",
 )
 OUTSIDE_WORLD = {"os", "sys", "io", "time", "pathlib", "datetime", "random", "click", "tempfile", "logging", "subprocess", "secrets", "uuid"}
 HEAVY = ("numpy", "scipy", "sklearn", "narwhals")
