@@ -8,9 +8,11 @@ if TYPE_CHECKING:
     from pairscore.errors import PairscoreError, PairscoreWarning
     from pairscore.metrics import angle, kendall_distance
     from pairscore.on_items import OnItems
+    from pairscore.planner import plan
     from pairscore.population import Population
     from pairscore.regression import RankRegression, load
     from pairscore.splitters import ItemKFold
+    from pairscore.theory import predict_error
 
 __version__ = "0.1.0"
 
@@ -25,6 +27,8 @@ _HOME = {
     "angle": "metrics",
     "kendall_distance": "metrics",
     "load": "regression",
+    "plan": "planner",
+    "predict_error": "theory",
 }
 
 __all__ = [
@@ -38,6 +42,8 @@ __all__ = [
     "angle",
     "kendall_distance",
     "load",
+    "plan",
+    "predict_error",
 ]
 
 

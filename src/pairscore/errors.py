@@ -10,6 +10,10 @@ class PairscoreError(ValueError):
     """The input cannot be used as it is; the message says why and what to do."""
 
 
+class NoAnswerError(PairscoreError):
+    """The question is a good one, but nothing meets it: a target that no number of comparisons reaches."""
+
+
 class PairscoreWarning(UserWarning):
     """The fit went on, but the reader of its numbers should know something."""
 

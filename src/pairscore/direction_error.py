@@ -1,0 +1,139 @@
+"""How far an estimate strays from the true direction, before any data: the variance R per direction.
+
+Whiten the items, and let G (N x D, D = d - 1) be their coordinates orthogonal to the truth. Labels
+depend on the scores alone, so given the labels G is still standard normal. `pooled`, `paired` and `mle`
+err there by (G'LG)^-1 G'v, where L says how comparisons connect items and v is what the
+scores leave of the outcomes. With L's eigenvalues l (for `pooled` the exposures k of the items) and
+v'v = s^2 l + eta' l^2 along each eigenvector, for large N and D
+
+    D / N  =  mean of l m / (1 + l m)                                 m, the trace of (G'LG)^-1
+    D R kappa^2  =  m (s^2 + eta' Q),   Q = mean of l^2 / (1 + l m)^2  /  mean of l / (1 + l m)^2.
+
+The first line counts degrees of freedom, as many as comparisons let each item carry; with equal
+exposures k it is m = D / (k (N - D)). docs/theory.md derives both.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import poisson
+
+from pairscore.label_law import LabelConstants, LabelLaw
+from pairscore.links import Link
+
+MANY = 3e4  # average exposure from which a Poisson distribution is as good as three points of a normal one
+GRID = 8.0  # standard deviations of z that an average over items covers
+
+
+def exposures(mean: float) -> tuple[np.ndarray, np.ndarray]:
+    """Values and probabilities of an item's number of comparisons, Poisson."""
+    if mean > MANY:
+        return mean + np.sqrt(3 * mean) * np.array([-1.0, 0.0, 1.0]), np.array([1.0, 4.0, 1.0]) / 6
+    reach = 10 * np.sqrt(mean) + 20
+    k = np.arange(max(0, int(mean - reach)), int(mean + reach) + 1, dtype=float)
+    return k, poisson.pmf(k, mean)
+
+
+def root_of_share(share: Callable[[float], float], wanted: float, scale: float) -> float:
+    """x with share(x) = wanted, share falling in x; zero if even share(0) is too small: too few comparisons."""
+    low, high = np.log(1e-9 * scale), np.log(1e3 * scale / wanted)
+    if share(np.exp(low)) <= wanted:
+        return 0.0
+    return float(np.exp(brentq(lambda log_x: share(np.exp(log_x)) - wanted, low, high, xtol=1e-10)))
+
+
+def pooled_variance(labels: LabelConstants, n_items: float, n_comparisons: float, n_features: int) -> float:
+    """R of `pooled`: s^2 = 1 - eta, and the eigenvalues are the items' exposures."""
+    k, chance = exposures(_mean_exposure(n_items, n_comparisons))
+    x = root_of_share(lambda x: float(chance @ (k / (k + x))), _freedom(n_items, n_features), k[-1])
+    if x == 0:
+        return np.inf
+    q = (chance @ (k / (k + x)) ** 2) / (chance @ (k / (k + x) ** 2))
+    return float((1 - labels.eta + labels.unexplained * q) / (x * (n_features - 1) * labels.kappa**2))
+
+
+def paired_variance(labels: LabelConstants, n_items: float, n_comparisons: float, n_features: int) -> float:
+    """R of `paired`: s^2 = 1 - 2 kappa^2 - 2 eta', and the eigenvalues are those of the random graph's Laplacian.
+
+    A random graph is a tree as far as an item sees. Hang each item from the ground by a conductance x and
+    let each comparison conduct 1: item i of k comparisons then has (L + x)^-1_ii = 1 / (x + k c), with
+    c = u / (1 + u) through a neighbour that has u = x + k c itself. c is nearly the same for all.
+    """
+    k, chance = exposures(_mean_exposure(n_items, n_comparisons))
+
+    def conductance(x: float) -> float:
+        c = 1.0
+        for _ in range(200):
+            u = x + k * c
+            last, c = c, float(chance @ (u / (1 + u)))
+            if abs(c - last) < 1e-14:
+                break
+        return c
+
+    def share(x: float) -> float:
+        c = conductance(x)
+        return float(chance @ (k * c / (x + k * c)))
+
+    x = root_of_share(share, _freedom(n_items, n_features), k[-1])
+    if x == 0:
+        return np.inf
+    c = conductance(x)
+    u = x + k * c
+    slope = float(chance @ (1 / (1 + u) ** 2)) / (1 - float(chance @ (k / (1 + u) ** 2)))  # dc/dx
+    around = float(chance @ (k / u**2))
+    q = (float(chance @ (k * c / u) ** 2) + x**2 * slope * around) / ((c - x * slope) * around)
+    noise = 1 - 2 * labels.kappa**2 - 2 * labels.unexplained
+    return (noise + labels.unexplained * q) / (x * (n_features - 1) * labels.kappa**2)
+
+
+def likelihood_variance(law: LabelLaw, n_items: float, n_comparisons: float, n_features: int) -> float:
+    """R of `mle`: each comparison conducts its Fisher information w = f'^2 / (f (1 - f)), and v'v = l.
+
+    As for `paired`, with conductances that depend on the places z of both items.
+    """
+    k, often = exposures(_mean_exposure(n_items, n_comparisons))
+    z, chance = _places(law.spread)
+    information = _information(law.link, law.spread * (z[:, None] - z[None, :]))
+
+    def conductances(x: float) -> np.ndarray:
+        """From an item at z (rows) through one comparison with an item at z' (columns)."""
+        through = information
+        for _ in range(100):
+            resistance = (1 / (x + (through @ chance)[:, None] * k)) @ often
+            last, through = through, information / (1 + information * resistance)
+            if np.max(np.abs(through - last)) < 1e-10 * x:
+                break
+        return through
+
+    def share(x: float) -> float:
+        through = conductances(x)
+        mean = (through @ chance)[:, None]
+        variance = (through**2 @ chance)[:, None] - mean**2
+        u = x + k * mean
+        return float(chance @ (k * mean / u - x * k * variance / u**3) @ often)
+
+    x = root_of_share(share, _freedom(n_items, n_features), k[-1] * float(information.max()))
+    return 1 / (x * (n_features - 1) * law.spread**2) if x > 0 else np.inf
+
+
+def _information(link: Link, difference: np.ndarray) -> np.ndarray:
+    return link.ratio(difference) * link.ratio(-difference)
+
+
+def _places(spread: float) -> tuple[np.ndarray, np.ndarray]:
+    """Places z of items and their probabilities, fine enough for a link that is narrow beside the items."""
+    n = int(np.clip(4 * GRID * max(spread, 2.0), 60, 600))
+    z = np.linspace(-GRID, GRID, n)
+    chance = np.exp(-0.5 * z**2)
+    return z, chance / chance.sum()
+
+
+def _mean_exposure(n_items: float, n_comparisons: float) -> float:
+    """2 M / N, less the comparisons of an item with itself."""
+    return 2 * n_comparisons / n_items * (1 - 1 / n_items)
+
+
+def _freedom(n_items: float, n_features: int) -> float:
+    """D / N; the mean and the score take one item each."""
+    return (n_features - 1) / (n_items - 2)

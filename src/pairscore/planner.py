@@ -1,0 +1,386 @@
+"""How many items, how many comparisons? Answered before any are collected.
+
+Three numbers hang together: items N, comparisons M, and the error. Give two and get the third; give the
+error alone and get the cheapest pair, or the paper's M = ceil(N log N).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq, minimize_scalar
+
+from pairscore.comparisons import Comparisons
+from pairscore.errors import NoAnswerError, PairscoreError, plural
+from pairscore.integrals import spread_for_noise
+from pairscore.items import Items, read_items
+from pairscore.links import get_link
+from pairscore.moments import moments
+from pairscore.pilot import NoiseEstimate, estimate_noise
+from pairscore.theory import METHODS, ErrorLaw, ErrorPrediction
+
+TARGETS = {"angle": np.pi / 2, "misordered": 0.5, "norm_error": np.inf}
+MOST_ITEMS, MOST_COMPARISONS = 10**8, 10**12
+SECONDS_PER_COMPARISON = 23.0
+PER_ITEM = 10  # the rule of thumb: every item compared ten times
+SEED = 1
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study of one method: its size, its expected error and what it costs."""
+
+    method: str
+    n_items: int
+    n_items_total: int
+    n_comparisons: int
+    error: ErrorPrediction
+    hours: float
+    cost: float | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The study to make, and what it was weighed against.
+
+    ``solved_for`` names what was found: "n_comparisons", "n_items", "both" or "error". ``interval`` is
+    where that number lies, given the noise's uncertainty after a pilot (90 %); its upper end is inf if
+    the pilot does not exclude that labels are coins. ``alternatives`` has every method's study, or the
+    error that says why it has none; ``rule_of_ten`` is the same study with every item compared ten times.
+    """
+
+    study: Study
+    law: ErrorLaw
+    noise: float
+    target: tuple[str, float] | None
+    solved_for: str
+    alternatives: dict[str, Study | PairscoreError]
+    rule_of_ten: Study
+    noise_estimate: NoiseEstimate | None = None
+    interval: tuple[float, float] | None = None
+
+    @property
+    def method(self) -> str:
+        return self.study.method
+
+    @property
+    def n_items(self) -> int:
+        return self.study.n_items
+
+    @property
+    def n_items_total(self) -> int:
+        return self.study.n_items_total
+
+    @property
+    def n_comparisons(self) -> int:
+        return self.study.n_comparisons
+
+    @property
+    def angle(self) -> float:
+        return self.study.error.angle
+
+    @property
+    def misordered(self) -> float:
+        return self.study.error.misordered
+
+    @property
+    def norm_error(self) -> float:
+        return self.study.error.norm_error
+
+    @property
+    def hours(self) -> float:
+        return self.study.hours
+
+    @property
+    def cost(self) -> float | None:
+        return self.study.cost
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is fixed, what is wanted, and what things cost."""
+
+    target: tuple[str, float] | None
+    n_items: int | None
+    n_comparisons: int | None
+    costs: tuple[float, float] | None
+    seconds: float
+
+    @property
+    def solved_for(self) -> str:
+        if self.target is None:
+            return "error"
+        return {(True, False): "n_comparisons", (False, True): "n_items"}.get((self.n_items is not None, self.n_comparisons is not None), "both")
+
+
+def plan(
+    n_features: int | None = None,
+    *,
+    noise: float | None = None,
+    angle: float | None = None,
+    misordered: float | None = None,
+    norm_error: float | None = None,
+    n_items: int | None = None,
+    n_comparisons: int | None = None,
+    method: str | None = None,
+    min_eigenvalue: float = 1.0,
+    link: Any = "logit",
+    population: Any = None,
+    items: Any = None,
+    pilot: Any = None,
+    item_cost: float | None = None,
+    comparison_cost: float | None = None,
+    seconds_per_comparison: float = SECONDS_PER_COMPARISON,
+) -> Plan:
+    """Say how many items and comparisons a study needs, before any are collected.
+
+    Give two of ``n_items``, ``n_comparisons`` and a target (``angle`` in radians, ``misordered`` share of
+    pairs of new items, or ``norm_error``) and get the third. With the target alone, get the cheapest
+    study if ``item_cost`` and ``comparison_cost`` are given, else the smallest with M = ceil(N log N).
+
+    The population is ``n_features`` with ``min_eigenvalue`` and ``noise`` (the share of labels that go
+    against the scores), or a :class:`Population`, or your own ``items``: their correlations then count, and
+    their number is N unless ``n_items`` says otherwise. A ``pilot``, at least 50 comparisons of those
+    items, takes the place of ``noise``; its uncertainty is carried to the answer.
+
+    ``method`` is "mle", or "paired" where there is no noise, unless given.
+
+    >>> study = plan(n_features=90, noise=0.2, misordered=0.05)
+    >>> study.n_items < 2000, study.misordered <= 0.05
+    (True, True)
+    """
+    target = _target(angle=angle, misordered=misordered, norm_error=norm_error)
+    table = None if items is None else read_items(items)
+    estimate = None if pilot is None else _noise_of(table, pilot, link, noise)
+    noise = noise if estimate is None else estimate.noise
+    law = _law(n_features, min_eigenvalue, noise, link, population, table)
+    if table is not None and n_items is None and n_comparisons is None and (item_cost is None or target is None):
+        n_items = len(table)
+    question = Question(
+        target,
+        _whole(n_items, "n_items"),
+        _whole(n_comparisons, "n_comparisons"),
+        _costs(item_cost, comparison_cost),
+        _positive(seconds_per_comparison, "seconds_per_comparison"),
+    )
+    if target is None and (question.n_items is None or question.n_comparisons is None):
+        raise PairscoreError("two of three are needed: give two of n_items, n_comparisons and a target (angle, misordered or norm_error).")
+    if target is not None and question.n_items is not None and question.n_comparisons is not None:
+        raise PairscoreError("n_items, n_comparisons and a target are all given, so nothing is left to find; leave one out.")
+    method = method or ("paired" if np.isinf(law.labels.spread) else "mle")
+    if method not in METHODS:
+        raise PairscoreError(f"method is {method!r}; use one of {', '.join(map(repr, METHODS))}.")
+    return _answer(law, question, method, estimate)
+
+
+def _answer(law: ErrorLaw, question: Question, method: str, estimate: NoiseEstimate | None) -> Plan:
+    alternatives: dict[str, Study | PairscoreError] = {}
+    for other in METHODS:
+        try:
+            alternatives[other] = solve(law, question, other)
+        except PairscoreError as error:
+            alternatives[other] = error
+    chosen = alternatives[method]
+    if isinstance(chosen, PairscoreError):
+        raise type(chosen)(_with_remedy(str(chosen), question, alternatives))
+    rule = _study(law, question, method, chosen.n_items, PER_ITEM * chosen.n_items // 2)
+    answer = Plan(chosen, law, law.noise, question.target, question.solved_for, alternatives, rule, estimate)
+    return answer if estimate is None else replace(answer, interval=_interval(law, question, method, estimate))
+
+
+def solve(law: ErrorLaw, question: Question, method: str) -> Study:
+    """The smallest study of ``method`` that answers the question."""
+    given_n, given_m = question.n_items, question.n_comparisons
+    if question.target is None:
+        return _study(law, question, method, int(given_n or 0), int(given_m or 0))
+    name, value = question.target
+
+    def error(n_items: int, n_comparisons: int) -> float:
+        return float(law.errors(n_items, n_comparisons, method)[name].mean())
+
+    fewest = law.n_features + (4 if method == "split" else 2)
+    n: int | None
+    m: int | None
+    if given_n is not None:
+        n, m = given_n, _smallest(lambda m: error(given_n, m) - value, 1, MOST_COMPARISONS)
+        if m is None:
+            floor = error(n, MOST_COMPARISONS)
+            raise NoAnswerError(f"with {plural(n, 'item')} {method!r} cannot reach {name} {value:g} at any number of comparisons: it stays at {floor:.3g}.")
+    elif given_m is not None:
+        n, m = _smallest(lambda n: error(n, given_m) - value, fewest, MOST_ITEMS), given_m
+        if n is None:
+            floor = error(MOST_ITEMS, m)
+            raise NoAnswerError(f"with {plural(m, 'comparison')} {method!r} cannot reach {name} {value:g} at any number of items: it stays at {floor:.3g}.")
+    elif question.costs is not None:
+        n, m = _cheapest(error, value, fewest, question.costs, 2 if method == "split" else 1)
+    else:
+        n = _smallest(lambda n: error(n, paper_comparisons(n)) - value, fewest, MOST_ITEMS)
+        if n is None:
+            raise NoAnswerError(f"{method!r} cannot reach {name} {value:g} with {MOST_ITEMS:,} items and M = N log N; ask for a larger error.")
+        m = paper_comparisons(n)
+    return _study(law, question, method, n, m)
+
+
+def paper_comparisons(n_items: int) -> int:
+    """The paper's number of comparisons for N items: ceil(N log N)."""
+    return int(np.ceil(n_items * np.log(n_items)))
+
+
+def _study(law: ErrorLaw, question: Question, method: str, n: int, m: int) -> Study:
+    total = 2 * n if method == "split" else n
+    cost = None if question.costs is None else question.costs[0] * total + question.costs[1] * m
+    return Study(method, n, total, m, law.predict(n, m, method), m * question.seconds / 3600, cost)
+
+
+def _smallest(excess: Callable[[int], float], low: int, high: int) -> int | None:
+    """The smallest whole number at which ``excess`` is not above zero; it falls."""
+    if excess(low) <= 0:
+        return low
+    top = low
+    while excess(top) > 0:
+        if top == high:
+            return None
+        low, top = top, min(4 * top, high)
+    if top > low + 1:
+        root = np.exp(brentq(lambda log_x: excess(int(np.exp(log_x))), np.log(low), np.log(top + 0.5), rtol=1e-6))
+        near = [point for point in (int(root * (1 - 1e-4)) - 1, int(root * (1 + 1e-4)) + 1) if low < point < top]
+        for point in near:  # brackets that bisection then closes to the last unit
+            low, top = (point, top) if excess(point) > 0 else (low, point)
+    while top > low + 1:
+        middle = (low + top) // 2
+        low, top = (low, middle) if excess(middle) <= 0 else (middle, top)
+    return top
+
+
+def _cheapest(error: Callable[[int, int], float], value: float, fewest: int, costs: tuple[float, float], per_item: int) -> tuple[int, int]:
+    """Items and comparisons that reach the error at the lowest cost."""
+    least = _smallest(lambda n: error(n, MOST_COMPARISONS) - value, fewest, MOST_ITEMS)
+    if least is None:
+        raise NoAnswerError(f"no number of items and comparisons up to {MOST_ITEMS:,} and {MOST_COMPARISONS:,} reaches {value:g}; ask for a larger error.")
+
+    def study(log_n: float) -> tuple[float, int, int]:
+        n = max(round(float(np.exp(log_n))), least)
+        m = _smallest(lambda m: error(n, m) - value, 1, MOST_COMPARISONS) or MOST_COMPARISONS
+        return costs[0] * per_item * n + costs[1] * m, n, m
+
+    grid = np.linspace(np.log(least), np.log(MOST_ITEMS), 8)
+    best = int(np.argmin([study(point)[0] for point in grid]))
+    around = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+    found = minimize_scalar(lambda point: np.log(study(point)[0]), bounds=around, method="bounded", options={"xatol": 5e-3}).x
+    return min(study(found), study(grid[best]))[1:]
+
+
+def _interval(law: ErrorLaw, question: Question, method: str, estimate: NoiseEstimate) -> tuple[float, float]:
+    """What was found, at both ends of the noise's interval; more noise never needs less."""
+    ends = []
+    for noise in (estimate.low, estimate.high):
+        try:
+            study = solve(law.with_noise(noise), question, "paired" if method == "mle" and noise == 0 else method)
+            ends.append(_found(study, question))
+        except PairscoreError:
+            ends.append(np.inf if question.target else np.nan)
+    return ends[0], ends[1]
+
+
+def _found(study: Study, question: Question) -> float:
+    if question.solved_for == "error":
+        return study.error.angle
+    return float(study.n_items if question.solved_for == "n_items" else study.n_comparisons)
+
+
+def _with_remedy(sentence: str, question: Question, alternatives: dict[str, Study | PairscoreError]) -> str:
+    """The refusal, and which method would do with how much."""
+    able = [study for study in alternatives.values() if isinstance(study, Study)]
+    if not able or question.target is None:
+        return sentence
+    best = min(able, key=lambda study: (study.n_comparisons, study.n_items_total))
+    amount = f"{best.n_items:,} items" if question.solved_for == "n_items" else f"{best.n_comparisons:,} comparisons"
+    return f"{sentence.rstrip('.')}; {best.method!r} can with {amount}."
+
+
+# -- what is asked -------------------------------------------------------------------------------
+
+
+def _target(**given: float | None) -> tuple[str, float] | None:
+    asked = {name: value for name, value in given.items() if value is not None}
+    if len(asked) > 1:
+        raise PairscoreError(f"{' and '.join(asked)} are both targets; ask for one of them.")
+    for name, value in asked.items():
+        if not _is_real(value) or not 0 < value < TARGETS[name]:
+            limit = {"angle": "between 0 and pi/2 = 1.571 radians", "misordered": "between 0 and 0.5", "norm_error": "above 0"}[name]
+            raise PairscoreError(f"{name} is {value!r}; use a number {limit}.")
+        return name, float(value)
+    return None
+
+
+def _law(n_features: Any, min_eigenvalue: Any, noise: Any, link: Any, population: Any, table: Items | None) -> ErrorLaw:
+    if population is not None:
+        if n_features is not None or noise is not None or table is not None:
+            raise PairscoreError("a population has its own features and noise; leave out n_features, noise, items and pilot, or the population.")
+        return ErrorLaw.of(population)
+    if noise is None:
+        raise PairscoreError("the noise is missing: give the share of labels that go against the scores (0.2 is common), or a pilot, or a population.")
+    if not _is_real(noise) or not 0 <= noise <= 0.5:
+        raise PairscoreError(f"noise is {noise!r}; use a share of flipped labels from 0 to 0.5.")
+    if table is not None:
+        if n_features is not None:
+            raise PairscoreError("items have their own features; leave out n_features, or the items.")
+        eigenvalues = correlation_eigenvalues(table)
+    else:
+        d = _whole(n_features, "n_features")
+        if d is None:
+            raise PairscoreError("the number of features is missing; give n_features, items or a population.")
+        if not _is_real(min_eigenvalue) or not 1e-12 <= min_eigenvalue <= 1:
+            raise PairscoreError(f"min_eigenvalue is {min_eigenvalue!r}; use a number above 0 and at most 1.")
+        eigenvalues = np.linspace(1.0, min_eigenvalue, d)
+    chosen = get_link(link)
+    return ErrorLaw(eigenvalues, chosen, spread_for_noise(chosen, float(noise)))
+
+
+def correlation_eigenvalues(items: Items) -> np.ndarray:
+    """Eigenvalues of the features' correlations, without the zeros of constant or repeated features."""
+    if len(items) < 2:
+        raise PairscoreError(f"{plural(len(items), 'item')} cannot tell how features vary; give at least 2.")
+    found = moments(items.values)
+    kept = found.sd > 0
+    if not kept.any():
+        raise PairscoreError("no feature of the items varies; give features that differ between items.")
+    correlation = found.covariance[np.ix_(kept, kept)] / np.outer(found.sd[kept], found.sd[kept])
+    eigenvalues = np.linalg.eigvalsh(correlation)[::-1]
+    return eigenvalues[eigenvalues > 1e-10 * eigenvalues[0]]
+
+
+def _noise_of(table: Items | None, pilot: Any, link: Any, noise: Any) -> NoiseEstimate:
+    if noise is not None:
+        raise PairscoreError("both noise and a pilot are given, and the pilot tells the noise; leave one out.")
+    if table is None:
+        raise PairscoreError("a pilot names items, and there are none; give the items with their features.")
+    data, outcome = Comparisons.from_frames(table, pilot)
+    return estimate_noise(table.values, data.left, data.right, outcome, get_link(link), np.random.default_rng(SEED))
+
+
+def _costs(item_cost: Any, comparison_cost: Any) -> tuple[float, float] | None:
+    if item_cost is None and comparison_cost is None:
+        return None
+    if item_cost is None or comparison_cost is None:
+        raise PairscoreError("item_cost and comparison_cost are weighed against each other; give both.")
+    return _positive(item_cost, "item_cost"), _positive(comparison_cost, "comparison_cost")
+
+
+def _positive(value: Any, name: str) -> float:
+    if not _is_real(value) or not 0 < value < np.inf:
+        raise PairscoreError(f"{name} is {value!r}; use a number above 0.")
+    return float(value)
+
+
+def _whole(value: Any, name: str) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise PairscoreError(f"{name} is {value!r}; use a whole number from 1.")
+    return int(value)
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
