@@ -42,7 +42,52 @@ def error_sources_chart(rows: Iterable[Row], path: str | Path) -> None:
         axis.spines[["top", "right"]].set_visible(False)
     for axis, (_, _, lines) in zip(figure.axes, panels, strict=True):  # only now are the shared limits final
         _name_lines(axis, {term: (x[-1], y[-1]) for term, (x, y, _) in lines.items()})
-    figure.savefig(path, dpi=150)
+    _save(figure, path)
+
+
+def plan_chart(rows: Sequence[Row], chosen: Row, path: str | Path, *, target: float | None = None) -> None:
+    """Draw the expected error against M for several N, from `plan_curves`, with the chosen study."""
+    if Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise PairscoreError(f"the chart's file is {str(path)!r}; name a .png, .svg or .pdf file.")
+    figure = _figure(1)
+    axis = figure.axes[0]
+    sizes = sorted({row["n_items"] for row in rows})
+    for n, (colour, style) in zip(sizes, (("#E69F00", "--"), ("#0072B2", "-"), ("#009E73", "-.")), strict=False):
+        x, y = np.array([(row["n_comparisons"], row["error"]) for row in rows if row["n_items"] == n], dtype=float).T
+        axis.plot(x, y, style, color=colour, linewidth=2, label=f"{n:,} items")
+    if target is not None:
+        axis.axhline(target, color="#555555", linewidth=1, linestyle=":")
+        axis.annotate(f"target {target:g}", (0.99, target), xycoords=("axes fraction", "data"), ha="right", va="bottom", color="#555555")
+    axis.plot([chosen["n_comparisons"]], [chosen["error"]], "o", color="#D55E00", markersize=9, zorder=5)
+    where = f"{chosen['n_items']:,} items,\n{chosen['n_comparisons']:,} comparisons"
+    axis.annotate(where, (chosen["n_comparisons"], chosen["error"]), xytext=(12, 14), textcoords="offset points", color="#D55E00")
+    names = {"misordered": "misordered share of new pairs", "angle": "mean angle (radians)", "norm_error": "mean norm error"}
+    axis.set(xscale="log", yscale="log", xlabel="number of comparisons M (log scale)", ylabel=f"{names[chosen['measure']]} (log scale)")
+    axis.set_title(f"method {chosen['method']}: expected error before any data")
+    axis.grid(alpha=0.25, which="major")
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.legend(frameon=False)
+    _plain_ticks(axis)
+    _save(figure, path)
+
+
+def _plain_ticks(axis: Any) -> None:
+    """0.05 instead of 5 times a power of ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator
+
+    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+
+
+def _save(figure: Any, path: str | Path) -> None:
+    try:
+        figure.savefig(path, dpi=150)
+    except OSError as error:
+        raise PairscoreError(
+            f"the chart could not be written to {str(path)!r} ({error.strerror or error}); name a file in a folder you may write to."
+        ) from None
 
 
 def _figure(n_panels: int) -> Any:

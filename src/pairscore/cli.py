@@ -1,9 +1,29 @@
 """The command line: each command is one library call and a print."""
 
+import json
+from pathlib import Path
+from typing import Any
+
 import click
 
+from pairscore.errors import NoAnswerError, PairscoreError
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+LINKS = ("logit", "probit")
+METHODS = ("split", "pooled", "paired", "mle")
+
+
+class Commands(click.Group):
+    """A group whose commands end with one sentence and an exit code where the library raises an error."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except PairscoreError as error:
+            click.echo(f"Error: {error}", err=True)
+            ctx.exit(1 if isinstance(error, NoAnswerError) else 2)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="pairscore")
 def main() -> None:
     """Turn pairwise comparisons and item features into a score that ranks."""
@@ -19,3 +39,49 @@ def demo(seed: int) -> None:
     from pairscore.demo import run_demo
 
     run_demo(click.echo, seed)
+
+
+@main.command()
+@click.option("--features", "n_features", type=int, help="Number of features; left out with --items-file.")
+@click.option("--noise", type=float, help="Share of comparisons that go against the scores, 0 to 0.5; left out with --pilot.")
+@click.option("--misordered", type=float, help="Target: share of pairs of new items in the wrong order.")
+@click.option("--angle", type=float, help="Target: mean angle to the true direction, in radians.")
+@click.option("--norm-error", type=float, help="Target: mean distance of the coefficients from their limit.")
+@click.option("--items", "n_items", type=int, help="Number of items to compare, if fixed.")
+@click.option("--comparisons", "n_comparisons", type=int, help="Number of comparisons, if fixed.")
+@click.option("--method", type=click.Choice(METHODS), help="Method of the fit  [default: mle; paired without noise]")
+@click.option("--link", type=click.Choice(LINKS), default="logit", show_default=True, help="How a score difference becomes a probability.")
+@click.option("--min-eigenvalue", type=float, default=1.0, show_default=True, help="Smallest eigenvalue of the features' covariance, largest 1.")
+@click.option("--items-file", type=click.Path(path_type=Path), help="Your items with their features: their correlations and number are used.")
+@click.option("--pilot", type=click.Path(path_type=Path), help="At least 50 comparisons of those items: they tell the noise.")
+@click.option("--item-cost", type=float, help="Cost of an item; with --comparison-cost, the cheapest study is found.")
+@click.option("--comparison-cost", type=float, help="Cost of a comparison, in the same unit.")
+@click.option("--seconds-per-comparison", type=float, default=23.0, show_default=True, help="Time of an expert for one comparison.")
+@click.option("--chart", type=click.Path(path_type=Path), help="Draw error against comparisons to this .png, .svg or .pdf file.")
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
+def plan(items_file: Path | None, pilot: Path | None, chart: Path | None, as_json: bool, **question: Any) -> None:
+    """Say how many items and comparisons a study needs.
+
+    Give two of --items, --comparisons and a target (--misordered, --angle or --norm-error) and get the third. With the target
+    alone, get the cheapest study if both costs are given, else the smallest with M = N log N.
+
+    \b
+    Examples: pairscore plan --features 90 --noise 0.2 --misordered 0.05
+              pairscore plan --items-file items.csv --pilot votes.csv --misordered 0.05
+    """
+    from pairscore.plan_text import plan_curves, plan_record, plan_text
+    from pairscore.planner import plan as make_plan
+
+    tables = {}
+    if items_file is not None or pilot is not None:
+        from pairscore.files import read_table
+
+        tables = {name: read_table(path) for name, path in (("items", items_file), ("pilot", pilot)) if path is not None}
+    made = make_plan(**question, **tables)
+    if chart is not None:
+        from pairscore.charts import plan_chart
+
+        measure = made.target[0] if made.target else "misordered"
+        chosen = {"n_items": made.n_items, "n_comparisons": made.n_comparisons, "error": getattr(made, measure), "measure": measure, "method": made.method}
+        plan_chart(plan_curves(made), chosen, chart, target=made.target[1] if made.target else None)
+    click.echo(json.dumps(plan_record(made), indent=2) if as_json else plan_text(made))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pairscore.bound import theorem_bound
 from pairscore.direction_error import likelihood_variance, paired_variance, pooled_variance
 from pairscore.error_nodes import Nodes, make_nodes
 from pairscore.errors import PairscoreError
@@ -32,6 +33,7 @@ __all__ = [
     "label_constants",
     "predict_error",
     "spread_for_noise",
+    "theorem_bound",
 ]
 
 METHODS = ("split", "pooled", "paired", "mle")
