@@ -13,8 +13,8 @@ import numpy as np
 DIMENSIONS = (10, 90, 250)
 NOISES = {"a": 0.0, "b": 0.2, "c": 0.4}
 EIGENVALUES = (1 / 200, 0.1, 1.0)
-N_GRID = tuple(int(round(n)) for n in np.geomspace(300, 30_000, 9))
-M_GRID = tuple(int(round(m)) for m in np.geomspace(300, 50_000, 9))
+N_GRID = tuple(round(float(n)) for n in np.geomspace(300, 30_000, 9))
+M_GRID = tuple(round(float(m)) for m in np.geomspace(300, 50_000, 9))
 FIXED_ITEMS = 2500
 METHOD_GRID = (300, 534, 949, 1687, 3000)  # N of figure 7: every method is fitted there
 METHODS = ("split", "pooled", "paired", "mle")

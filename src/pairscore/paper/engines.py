@@ -51,4 +51,4 @@ def estimate_of(cell: Cell, population: Population) -> np.ndarray:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # separation and few items are part of the experiment
         model = RankRegression(cell.method, inference=None).fit(items, votes)
-    return model.coef_ if cell.method == "mle" else model.closed_form_coef_
+    return np.asarray(model.coef_ if cell.method == "mle" else model.closed_form_coef_)
