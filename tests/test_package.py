@@ -13,9 +13,9 @@ import pairscore
 
 SOURCE = Path(pairscore.__file__).parent
 ORDER = (
-    "errors", "links", "items", "votes", "comparisons", "pairs", "moments", "basis", "closed_form", "scale", "likelihood", "inference",
+    "errors", "links", "columns", "items", "votes", "comparisons", "pairs", "moments", "basis", "closed_form", "scale", "likelihood", "inference",
     "pairing", "study", "closed_form_fit", "likelihood_fit", "estimate",
-    "ranking", "summary", "record", "model_file", "regression", "metrics", "splitters", "on_items", "demo", "cli",
+    "ranking", "summary", "record", "csv_file", "files", "model_file", "regression", "metrics", "splitters", "on_items", "demo", "cli",
 )  # fmt: skip
 MATHS = (
     "links",
@@ -33,7 +33,7 @@ MATHS = (
     "estimate",
 )
 OUTSIDE_WORLD = {"os", "sys", "io", "time", "pathlib", "datetime", "random", "click", "tempfile", "logging", "subprocess", "secrets", "uuid"}
-HEAVY = ("numpy", "scipy", "sklearn", "narwhals")
+HEAVY = ("numpy", "scipy", "sklearn", "narwhals", "duckdb")
 
 
 def heavy_modules_after(code):

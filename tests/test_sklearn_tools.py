@@ -328,9 +328,9 @@ def test_covariance_items_given_to_fit_count_for_comparisons_too():
         RankRegression().fit(np.eye(3), [1, -1, 1], covariance_items=[0])
 
 
-@pytest.mark.parametrize("votes", ["left", {"left": [0]}, 3])
+@pytest.mark.parametrize("votes", ["left", b"left", 3])
 def test_votes_that_are_no_table_are_said_in_a_sentence(votes):
-    with pytest.raises(PairscoreError, match=r"the votes are a (str|dict|int); give a dataframe"):
+    with pytest.raises(PairscoreError, match=r"the votes are a (str|bytes|int); give a dataframe"):
         RankRegression().fit(ITEMS, votes)
 
 
