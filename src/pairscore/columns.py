@@ -105,12 +105,18 @@ def column_of(frame: Any, name: str) -> Column:
 def _array(values: Any, name: Any) -> np.ndarray:
     """``values`` as one column: numbers with None as NaN, or entries as they are."""
     if np.ma.isMaskedArray(values):
-        values = values.astype(object).filled(None)
+        values, mask = np.ma.getdata(values).astype(object), np.ma.getmaskarray(values)
+        values[mask] = None
     array = values if isinstance(values, np.ndarray) else np.asarray(values) if hasattr(values, "__array__") else _from_sequence(values)
     if array.ndim != 1:
         raise PairscoreError(f"the column {name!r} has {array.ndim} dimensions; give one entry per row.")
-    if array.dtype == object and any(isinstance(value, Real) for value in array) and all(value is None or _is_number(value) for value in array):
-        return array.astype(float) if None in array.tolist() else np.array(array.tolist())
+    if array.dtype != object or len(array) == 0:
+        return array
+    entries = array.tolist()
+    if all(isinstance(value, bool | np.bool_) for value in entries):
+        return array.astype(bool)
+    if all(value is None or _is_number(value) for value in entries) and any(value is not None for value in entries):
+        return array.astype(float) if None in entries else np.array(entries)
     return array
 
 
@@ -131,6 +137,4 @@ def _is_number(value: Any) -> bool:
 def _kind(values: np.ndarray) -> Any:
     if values.dtype == object and all(value is None or isinstance(value, str) for value in values):
         return nw.String()
-    if values.dtype == object and len(values) and all(isinstance(value, bool) for value in values):
-        return nw.Boolean()
     return KINDS.get(values.dtype.kind, nw.Object())

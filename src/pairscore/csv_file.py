@@ -6,6 +6,7 @@ column, so that it guesses nothing and keeps a table of the rows it had to rejec
 
 import codecs
 import csv
+import mmap
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -35,21 +36,37 @@ CHUNK = 1 << 20
 @contextmanager
 def as_utf8(path: Path, encoding: str | None, shown: str) -> Iterator[Path]:
     """The file itself if it is UTF-8, or a copy of it that is."""
-    found = encoding or _detected(path, shown)
+    try:
+        "".encode(encoding or "utf-8")
+    except (LookupError, ValueError):
+        raise PairscoreError(f"{encoding!r} is no text encoding; use one such as 'utf-8', 'latin-1' or 'utf-16'.") from None
+    found = encoding or _marked(path) or "utf-8"
     if re.sub("[-_]", "", found.lower()) in ("utf8", "utf8sig"):
-        for _ in _decoded(path, "utf-8", shown):
-            pass
-        yield path
-        return
+        try:
+            for _ in _decoded(path, "utf-8", shown):
+                pass
+            yield path
+            return
+        except UnicodeError:
+            if encoding:
+                raise _not_text(encoding, shown) from None
+            found = _single_byte(path.read_bytes(), shown)
     with TemporaryDirectory() as directory:
         copy = Path(directory) / "utf8"
-        with copy.open("w", encoding="utf-8", newline="") as file:
-            file.writelines(_decoded(path, found, shown))
+        try:
+            with copy.open("w", encoding="utf-8", newline="") as file:
+                file.writelines(_decoded(path, found, shown))
+        except UnicodeError:
+            raise _not_text(found, shown) from None
         yield copy
 
 
-def _detected(path: Path, shown: str) -> str:
-    """A byte order mark, every second byte zero, valid UTF-8, or the Western single bytes of old Windows and Latin-1."""
+def _not_text(encoding: str, shown: str) -> PairscoreError:
+    return PairscoreError(f"{shown!r} is not text in {encoding!r}; name the encoding that it has.")
+
+
+def _marked(path: Path) -> str | None:
+    """The encoding that a byte order mark tells, or UTF-16 where every second byte is zero."""
     with path.open("rb") as file:
         head = file.read(4096)
     for mark, name in ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")):
@@ -58,27 +75,17 @@ def _detected(path: Path, shown: str) -> str:
     for first, name in ((1, "utf-16-le"), (0, "utf-16-be")):
         if len(head) > 3 and head[first::2].count(0) > 0.4 * len(head) / 2 and not head[1 - first :: 2].count(0):
             return name
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        with path.open("rb") as file:
-            while chunk := file.read(CHUNK):
-                decoder.decode(chunk)
-            decoder.decode(b"", final=True)
-        return "utf-8"
-    except UnicodeDecodeError:
-        return _single_byte(path.read_bytes(), shown)
+    return None
 
 
 def _single_byte(content: bytes, shown: str) -> str:
-    """Bytes beyond ASCII that are nowhere UTF-8 are single letters; a mixture is a damaged file."""
+    """Bytes beyond ASCII that are nowhere UTF-8 are letters of old Windows or Latin-1; a mixture is a damaged file."""
     try:
         content.decode("utf-8", "surrogateescape").encode("ascii", "surrogateescape")
     except UnicodeEncodeError:
-        try:
-            content.decode("utf-8")
-        except UnicodeDecodeError as error:
-            line = _line_ends(np.frombuffer(content, np.uint8)).searchsorted(error.start) + 1
-            raise PairscoreError(f"{shown!r} is UTF-8 but for some bytes (the first in line {line}); repair it, or name its encoding.") from None
+        sound = content.decode("utf-8", "replace").partition("\ufffd")[0]
+        line = sound.count("\n" if "\n" in sound else "\r") + 1
+        raise PairscoreError(f"{shown!r} is UTF-8 but for some bytes (the first in line {line}); repair it, or name its encoding.") from None
     try:
         content.decode("cp1252")
     except UnicodeDecodeError:
@@ -88,24 +95,21 @@ def _single_byte(content: bytes, shown: str) -> str:
 
 def _decoded(path: Path, encoding: str, shown: str) -> Iterator[str]:
     """The text of a file piece by piece, without its byte order mark."""
-    line = 1
-    try:
-        decoder = codecs.getincrementaldecoder(encoding)()
-        with path.open("rb") as file:
-            while True:
-                chunk = file.read(CHUNK)
-                text = decoder.decode(chunk, final=not chunk)
-                if "\0" in text:
-                    line += text[: text.index("\0")].count("\n")
-                    raise PairscoreError(f"{shown!r} has NUL bytes (the first in line {line}): it is damaged or no text file; export it again.")
-                yield text.removeprefix("\ufeff") if line == 1 else text
-                line += text.count("\n")
-                if not chunk:
-                    return
-    except (LookupError, TypeError):
-        raise PairscoreError(f"{encoding!r} is no text encoding; use one such as 'utf-8', 'latin-1' or 'utf-16'.") from None
-    except UnicodeError:
-        raise PairscoreError(f"{shown!r} is not text in {encoding!r} (near line {line}); name the encoding that it has.") from None
+    decoder = codecs.getincrementaldecoder(encoding)()
+    line, unbroken, more = 1, 0, True
+    with path.open("rb") as file:
+        while more:
+            more = bool(chunk := file.read(CHUNK))
+            text = decoder.decode(chunk, final=not more)
+            if "\0" in text:
+                line += text[: text.index("\0")].count("\n")
+                raise PairscoreError(f"{shown!r} has NUL bytes (the first in line {line}): it is damaged or no text file; export it again.")
+            ends = text.count("\n")
+            unbroken = 0 if ends or "\r" in text else unbroken + 1
+            if unbroken == MAX_LINE // CHUNK - 1:  # DuckDB rejects longer lines, and loses sight of much longer ones
+                raise PairscoreError(f"line {line} of {shown!r} is longer than {unbroken} million characters; it is damaged or no table.")
+            yield text.removeprefix("\ufeff") if line == 1 else text
+            line += ends
 
 
 def _line_ends(content: np.ndarray) -> np.ndarray:
@@ -157,7 +161,9 @@ def refuse_bad_names(names: Collection[str], shown: str) -> None:
         raise PairscoreError(f"{shown!r} has {len(names)} columns, more than the {MAX_COLUMNS} that can be read; keep those that matter.")
     unnamed = [place for place, name in enumerate(names, 1) if not name]
     if unnamed:
-        raise PairscoreError(f"{plural(len(unnamed), 'column')} of {shown!r} without a name (column {first_few(unnamed)}); name every column in the first line.")
+        raise PairscoreError(
+            f"{plural(len(unnamed), 'column')} of {shown!r} without a name (column {first_few(unnamed)}); name every column in the first line."
+        )
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise PairscoreError(f"{shown!r} has columns of the same name: {first_few(map(repr, repeated))}; give every column its own name.")
@@ -251,15 +257,16 @@ def _numeric_after_all(connection: Any, numeric: list[bool], settled: list[bool]
 
 
 def _bad_rows(rejects: list[tuple], path: Path, names: list[str], shown: str) -> BadRowsError:
-    ends = _line_ends(np.fromfile(path, dtype=np.uint8))
+    content = np.fromfile(path, dtype=np.uint8)
+    ends, text_begins = _line_ends(content), np.flatnonzero((content != 10) & (content != 13))  # a row may be said to begin at the line end before
     cells = _cast_faults(rejects)
     rows = []
     for position, place, kind, text, message in rejects:
-        line = int(ends.searchsorted(position - 1)) + 1
+        line = int(ends.searchsorted(text_begins[text_begins.searchsorted(position - 1)])) + 1
         if kind == "CAST":
             rows.append(BadRow(line, names[place], cells[place][position][:200], "no number"))
         else:
-            rows.append(BadRow(line, None, text, _reason(kind, message)))
+            rows.append(BadRow(line, None, text.strip("\r\n"), _reason(kind, message)))
     commas = any(re.fullmatch(DECIMAL_COMMA, cell) for column in cells.values() for cell in column.values())
     return BadRowsError(shown, rows, "write numbers with a decimal point, not a decimal comma" if commas else "correct or remove them")
 
@@ -276,12 +283,18 @@ def _reason(kind: str, message: str) -> str:
 def _refuse_odd_numbers(connection: Any, path: Path, delimiter: str, names: list[str], numeric: list[bool], shown: str) -> None:
     """DuckDB takes 1_000 and +-1 for numbers; we do not."""
     places = [place for place, number in enumerate(numeric) if number]
-    content = np.memmap(path, dtype=np.uint8, mode="r")
-    if not places or not (np.any(content == ord("_")) or np.any(content == ord("+"))):
+    if not places or not _contains(path, (b"_", b"++", b"+-")):
         return
     cells = ", ".join(f"c{place}" for place in places)
     source = _source(path, delimiter, ["VARCHAR"] * len(names))
     odd = connection.execute(f"SELECT {cells} FROM {source} WHERE regexp_matches(concat_ws(' ', {cells}), '_|[+][+-]') LIMIT 5").fetchall()
-    shown_cells = [f"{cell!r} in column {names[place]!r}" for row in odd for place, cell in zip(places, row, strict=True) if cell and re.search("_|[+][+-]", cell)]
+    shown_cells = [
+        f"{cell!r} in column {names[place]!r}" for row in odd for place, cell in zip(places, row, strict=True) if cell and re.search("_|[+][+-]", cell)
+    ]
     if shown_cells:
         raise PairscoreError(f"{shown!r} has cells that are no plain numbers, such as {first_few(shown_cells)}; write digits only, or make the column text.")
+
+
+def _contains(path: Path, needles: tuple[bytes, ...]) -> bool:
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return any(content.find(needle) >= 0 for needle in needles)

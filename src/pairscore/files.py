@@ -109,7 +109,10 @@ def _load_parquet(connection: Any, path: Path, identifiers: Collection[str], sho
     _refuse_twins([name for name in names if name not in known], shown)
     _refuse_nested(names, types, shown)
     refuse_bad_names(names, shown)
-    cells = [f"CAST(s{place} AS {'DOUBLE' if _is_number(name, kind, identifiers) else 'VARCHAR'})" for place, (name, kind) in enumerate(zip(names, types, strict=True))]
+    cells = [
+        f"CAST(s{place} AS {'DOUBLE' if _is_number(name, kind, identifiers) else 'VARCHAR'})"
+        for place, (name, kind) in enumerate(zip(names, types, strict=True))
+    ]
     aliases = ", ".join(f"s{place}" for place in range(len(names)))
     _fill(connection, cells, f"(SELECT * FROM {source}) AS source({aliases})")
     return names
@@ -230,7 +233,9 @@ def _text(array: np.ndarray) -> np.ndarray:
 
 def _coded(connection: Any, place: int, rows: int) -> Column:
     """Distinct values and codes of a text column; a join need not keep the order, so each code says its row."""
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE names AS SELECT name, row_number() OVER () - 1 AS code FROM (SELECT DISTINCT c{place} AS name FROM cells)")
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE names AS SELECT name, row_number() OVER () - 1 AS code FROM (SELECT DISTINCT c{place} AS name FROM cells)"
+    )
     values = connection.execute("SELECT name FROM names ORDER BY code").fetchnumpy()["name"]
     found = connection.execute(
         f"SELECT cells.rowid AS row, CAST(code AS INTEGER) AS code FROM cells JOIN names ON c{place} IS NOT DISTINCT FROM name"
@@ -299,7 +304,9 @@ def _as_text(array: np.ndarray) -> np.ndarray:
 def _copy(data: dict[str, np.ndarray], names: list[str], kind: str, target: Path, delimiter: str, path: Any) -> None:
     import duckdb
 
-    options = {"csv": f"FORMAT csv, HEADER true, DELIMITER {quoted(delimiter)}, QUOTE '\"', ESCAPE '\"'", "parquet": "FORMAT parquet", "jsonl": "FORMAT json"}[kind]
+    options = {"csv": f"FORMAT csv, HEADER true, DELIMITER {quoted(delimiter)}, QUOTE '\"', ESCAPE '\"'", "parquet": "FORMAT parquet", "jsonl": "FORMAT json"}[
+        kind
+    ]
     cells = []
     for (key, array), name in zip(data.items(), names, strict=True):
         type_of_cell = "VARCHAR" if array.dtype == object else "INTEGER" if array.dtype == bool and kind == "csv" else None
