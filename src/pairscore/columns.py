@@ -63,7 +63,9 @@ class Columns:
         """Names, in order."""
         return list(self._columns)
 
-    keys = columns.fget  # dict(columns) asks for it
+    def keys(self) -> list[str]:
+        """Names, as ``dict(columns)`` asks for them."""
+        return self.columns
 
     @property
     def schema(self) -> dict[str, Any]:

@@ -121,8 +121,8 @@ def _line_ends(content: np.ndarray) -> np.ndarray:
 # -- header ----------------------------------------------------------------------------------------
 
 
-def read_header(path: Path, delimiter: str | None, shown: str) -> tuple[list[str], str, list[list[str]]]:
-    """Names, delimiter, and the first rows as text."""
+def read_header(path: Path, delimiter: str | None, shown: str) -> tuple[list[str], tuple[str, str], list[list[str]]]:
+    """Names, dialect (delimiter and line ending), and the first rows as text."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         line = file.readline(MAX_HEADER)
         if not line.strip():
@@ -141,7 +141,7 @@ def read_header(path: Path, delimiter: str | None, shown: str) -> tuple[list[str
                 sample.append(row)
         except csv.Error:
             pass  # DuckDB will say which row it is
-    return names, delimiter, sample
+    return names, (delimiter, line[len(line.rstrip("\r\n")) :]), sample
 
 
 def _delimiter(line: str, named: str | None) -> str:
@@ -164,6 +164,9 @@ def refuse_bad_names(names: Collection[str], shown: str) -> None:
         raise PairscoreError(
             f"{plural(len(unnamed), 'column')} of {shown!r} without a name (column {first_few(unnamed)}); name every column in the first line."
         )
+    broken = [name for name in names if "\n" in name or "\r" in name]
+    if broken:
+        raise PairscoreError(f"{shown!r} has column names with line breaks: {first_few(map(repr, broken))}; write every name in one line.")
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise PairscoreError(f"{shown!r} has columns of the same name: {first_few(map(repr, repeated))}; give every column its own name.")
@@ -178,12 +181,12 @@ def load_csv(connection: Any, path: Path, delimiter: str | None, identifiers: Co
     A column of numbers is DOUBLE, every other and every identifier is VARCHAR. The first rows give a
     guess; where all rows together say otherwise, the file is read again.
     """
-    names, delimiter, sample = read_header(path, delimiter, shown)
+    names, dialect, sample = read_header(path, delimiter, shown)
     identifier = [name in identifiers for name in names]
     numeric = [not known and _looks_numeric([row[place] for row in sample if place < len(row)]) for place, known in enumerate(identifier)]
     settled = list(identifier)
     while True:
-        rejects = _load(connection, path, delimiter, numeric)
+        rejects = _load(connection, path, dialect, numeric)
         wrong = _not_numeric(connection, numeric, rejects, settled) or _numeric_after_all(connection, numeric, settled)
         if not wrong:
             break
@@ -191,7 +194,7 @@ def load_csv(connection: Any, path: Path, delimiter: str | None, identifiers: Co
             numeric[place], settled[place] = not numeric[place], True
     if rejects:
         raise _bad_rows(rejects, path, names, shown)
-    _refuse_odd_numbers(connection, path, delimiter, names, numeric, shown)
+    _refuse_odd_numbers(connection, path, dialect, names, numeric, shown)
     return names
 
 
@@ -200,11 +203,14 @@ def _looks_numeric(cells: list[str]) -> bool:
     return sum(re.fullmatch(f"{NUMBER}|{DECIMAL_COMMA}", cell) is not None for cell in filled) >= len(filled) / 2
 
 
-def _source(path: Path, delimiter: str, types: list[str]) -> str:
+def _source(path: Path, dialect: tuple[str, str], types: list[str]) -> str:
+    delimiter, line_end = dialect
+    # DuckDB would take a line ending from inside quotes; told of CRLF, it finds no rows, but it sees CRLF by itself
+    ends = "" if len(line_end) != 1 else f"new_line={quoted(line_end.encode('unicode_escape').decode())}, "
     columns = ", ".join(f"'c{place}': '{kind}'" for place, kind in enumerate(types))
     return (
         f"read_csv({quoted(path)}, auto_detect=false, header=true, delim={quoted(delimiter)}, quote='\"', escape='\"', nullstr='', allow_quoted_nulls=false, "
-        f"strict_mode=true, hive_partitioning=false, compression='none', max_line_size={MAX_LINE}, store_rejects=true, columns={{{columns}}})"
+        f"{ends}strict_mode=true, hive_partitioning=false, compression='none', max_line_size={MAX_LINE}, store_rejects=true, columns={{{columns}}})"
     )
 
 
@@ -213,11 +219,11 @@ def quoted(text: Any) -> str:
     return "'" + str(text).replace("'", "''") + "'"
 
 
-def _load(connection: Any, path: Path, delimiter: str, numeric: list[bool]) -> list[tuple]:
+def _load(connection: Any, path: Path, dialect: tuple[str, str], numeric: list[bool]) -> list[tuple]:
     """Fill the table ``cells``; return the faults in the order of the file."""
     for table in ("cells", "reject_errors", "reject_scans"):
         connection.execute(f"DROP TABLE IF EXISTS {table}")
-    source = _source(path, delimiter, ["DOUBLE" if number else "VARCHAR" for number in numeric])
+    source = _source(path, dialect, ["DOUBLE" if number else "VARCHAR" for number in numeric])
     connection.execute(f"CREATE TEMP TABLE cells AS SELECT * FROM {source}")
     faults = "SELECT line_byte_position, column_idx - 1, error_type, left(csv_line, 200), error_message FROM reject_errors ORDER BY 1, 2"
     return connection.execute(faults).fetchall()
@@ -280,13 +286,13 @@ def _reason(kind: str, message: str) -> str:
     return "a quotation mark is not closed, or text follows it" if kind == "UNQUOTED VALUE" else kind.lower()
 
 
-def _refuse_odd_numbers(connection: Any, path: Path, delimiter: str, names: list[str], numeric: list[bool], shown: str) -> None:
+def _refuse_odd_numbers(connection: Any, path: Path, dialect: tuple[str, str], names: list[str], numeric: list[bool], shown: str) -> None:
     """DuckDB takes 1_000 and +-1 for numbers; we do not."""
     places = [place for place, number in enumerate(numeric) if number]
     if not places or not _contains(path, (b"_", b"++", b"+-")):
         return
     cells = ", ".join(f"c{place}" for place in places)
-    source = _source(path, delimiter, ["VARCHAR"] * len(names))
+    source = _source(path, dialect, ["VARCHAR"] * len(names))
     odd = connection.execute(f"SELECT {cells} FROM {source} WHERE regexp_matches(concat_ws(' ', {cells}), '_|[+][+-]') LIMIT 5").fetchall()
     shown_cells = [
         f"{cell!r} in column {names[place]!r}" for row in odd for place, cell in zip(places, row, strict=True) if cell and re.search("_|[+][+-]", cell)

@@ -6,7 +6,6 @@ Every message is one sentence that says what is wrong, how much of it there is, 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-
 SHOWN_ROWS = 20  # of the bad rows of a file, in the message
 
 

@@ -146,7 +146,8 @@ def _load_jsonl(connection: Any, path: Path, identifiers: Collection[str], shown
 
 def _bad_lines(path: Path, mixed: list[str], shown: str) -> PairscoreError | None:
     """What is wrong with a JSONL file, line by line; ``mixed`` columns have numbers and text."""
-    rows, others = [], {name: [] for name in mixed}
+    rows: list[BadRow] = []
+    others: dict[str, list[BadRow]] = {name: [] for name in mixed}
     numbers = dict.fromkeys(mixed, 0)
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):

@@ -135,9 +135,10 @@ def _rows(frame: nw.DataFrame | Columns, column: str, items: Items) -> np.ndarra
     bad = np.flatnonzero(rows < 0)
     if len(bad):
         known = "row numbers, because the item table has no 'id' column" if items.ids is None else f"such as {first_few(map(repr, items.names), 3)}"
+        unknown = first_rows(bad, names.take(bad).to_numpy().tolist())
         raise PairscoreError(
             f"{plural(len(bad), 'comparison')} in column {column!r} {'names' if len(bad) == 1 else 'name'} an unknown item: "
-            f"{first_rows(bad, names.take(bad).to_numpy().tolist())}; the item table has {plural(len(items), 'item')} ({known}): add the missing items or correct the ids."
+            f"{unknown}; the item table has {plural(len(items), 'item')} ({known}): add the missing items or correct the ids."
         )
     return rows
 
