@@ -240,7 +240,7 @@ SENTENCES = {
     "physical lines": (b'id,x\n"a\n\nb",1\nc,2,3\n', "line 5: 3 cells instead of 2"),
     "physical lines, CRLF": (b'id,x\r\n"a\r\nb",1\r\nc,2,3\r\n', "line 4: 3 cells instead of 2"),
     "physical lines, CR": (b"id,x\ra,1\rc,2,3\r", "line 3: 3 cells instead of 2"),
-    "a few bad numbers": (b"x\n" + b"1\n" * 20 + b"5o\n" + b"1\n" * 20 + b"two\n", "2 bad rows; correct or remove them:\n  line 22, column 'x': no number: '5o'"),
+    "a few bad numbers": (b"x\n" + b"1\n" * 20 + b"5o\n" + b"1\n" * 20 + b"two\n", "2 bad rows; correct or remove them:\n  line 22, column 'x': no number"),
     "two in one row": (b"x,y\n" + b"1,2\n" * 20 + b"p,q\n", "1 bad row; correct or remove them:\n  line 22, column 'x': no number: 'p'\n  line 22, column 'y'"),
     "line breaks in names": (b'id,"x\ny"\na,1\n', "has column names with line breaks: 'x\\ny'"),
     "numbers only later": (b"x,y\n" + b"a,1\n" * 1200 + b"1,1\n" * 20000, "has 1200 bad rows"),
