@@ -13,9 +13,9 @@ import pairscore
 
 SOURCE = Path(pairscore.__file__).parent
 ORDER = (
-    "errors", "links", "items", "votes", "comparisons", "pairs", "moments", "basis", "closed_form", "scale", "integrals", "likelihood",
+    "errors", "links", "columns", "items", "votes", "comparisons", "pairs", "moments", "basis", "closed_form", "scale", "integrals", "likelihood",
     "inference", "pairing", "study", "closed_form_fit", "likelihood_fit", "estimate",
-    "ranking", "summary", "record", "model_file", "regression", "metrics", "splitters", "on_items",
+    "ranking", "summary", "record", "csv_file", "files", "model_file", "regression", "metrics", "splitters", "on_items",
     "draws", "population", "bound_terms", "bound", "decomposition", "label_law", "direction_error", "error_nodes", "theory",
     "pilot", "planner", "plan_text", "charts", "demo", "cli",
 )  # fmt: skip
@@ -44,7 +44,7 @@ MATHS = (
     "decomposition",
 )
 OUTSIDE_WORLD = {"os", "sys", "io", "time", "pathlib", "datetime", "random", "click", "tempfile", "logging", "subprocess", "secrets", "uuid"}
-HEAVY = ("numpy", "scipy", "sklearn", "narwhals")
+HEAVY = ("numpy", "scipy", "sklearn", "narwhals", "duckdb")
 
 
 def heavy_modules_after(code):

@@ -112,8 +112,8 @@ def test_items_and_a_pilot_from_files(study_files):
     assert "The pilot says that" in result.output
     assert "60 items" in result.output
     apart = votes.left != votes.right
-    winners = np.where(votes.outcome > 0, votes.left, votes.right)[apart], np.where(votes.outcome > 0, votes.right, votes.left)[apart]
-    made = plan(items=items, pilot=np.column_stack(winners), misordered=0.1)
+    pilot = {"left": votes.left[apart], "right": votes.right[apart], "winner": np.where(votes.outcome > 0, "left", "right")[apart]}
+    made = plan(items=items, pilot=pilot, misordered=0.1)
     assert plan_text(made) in result.output.replace("\r\n", "\n")
 
 

@@ -383,7 +383,7 @@ def test_weights_and_counts_that_leave_nothing_are_refused():
         ([[1, 0, 1]], ("shape (1, 3)", "two columns", "the winner's row number first")),
         ([[True, False]], ("type bool", "integer array")),
         ([["a", "b"]], ("type <U1", "integer array", "dataframe")),
-        ({"winner": ["a"]}, ("shape ()", "dataframe with columns left, right, winner or winner, loser")),
+        ({"a"}, ("shape ()", "dataframe with columns left, right, winner or winner, loser")),
     ],
 )
 def test_arrays_of_another_shape_or_type_are_refused(votes, facts):

@@ -72,7 +72,7 @@ def plan(items_file: Path | None, pilot: Path | None, chart: Path | None, as_jso
     from pairscore.plan_text import plan_curves, plan_record, plan_text
     from pairscore.planner import plan as make_plan
 
-    tables = {}
+    tables: dict[str, Any] = {}
     if items_file is not None or pilot is not None:
         from pairscore.files import read_table
 

@@ -3,7 +3,10 @@
 Every message is one sentence that says what is wrong, how much of it there is, and what to do.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+SHOWN_ROWS = 20  # of the bad rows of a file, in the message
 
 
 class PairscoreError(ValueError):
@@ -12,6 +15,33 @@ class PairscoreError(ValueError):
 
 class NoAnswerError(PairscoreError):
     """The question is a good one, but nothing meets it: a target that no number of comparisons reaches."""
+
+
+@dataclass(frozen=True)
+class BadRow:
+    """One fault in a file: physical line (from 1), column if it lies in one, the text there, and what is wrong."""
+
+    line: int
+    column: str | None
+    text: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}{'' if self.column is None else f', column {self.column!r}'}: {self.reason}: {self.text!r}"
+
+
+class BadRowsError(PairscoreError):
+    """A file has rows that cannot be read; ``rows`` holds them all, the message the first twenty."""
+
+    def __init__(self, file: str, rows: Sequence[BadRow], hint: str = "correct or remove them"):
+        self.file, self.rows, self.hint = file, tuple(rows), hint
+        super().__init__(file, self.rows, hint)  # what pickle hands to the constructor
+
+    def __str__(self) -> str:
+        shown = [str(row) for row in self.rows[:SHOWN_ROWS]]
+        more = [f"and {len(self.rows) - SHOWN_ROWS} more"] if len(self.rows) > SHOWN_ROWS else []
+        count = plural(len({row.line for row in self.rows}), "bad row")
+        return "\n  ".join([f"{self.file!r} has {count}; {self.hint}:", *shown, *more])
 
 
 class PairscoreWarning(UserWarning):

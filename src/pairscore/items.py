@@ -9,6 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
 
+from pairscore.columns import Columns, column_of
 from pairscore.errors import PairscoreError, first_few, first_rows, plural
 
 ID_COLUMN = "id"
@@ -53,6 +54,15 @@ class Items:
             return np.where(self.ids[place] == names, place, -1)
         return looked_up(self.row_of, names.tolist(), -1)
 
+    def rows_written(self, names: np.ndarray) -> np.ndarray:
+        """As ``rows_called``, for files: a column there is text as soon as one cell is, so 7 and "7" are the same name."""
+        rows = self.rows_called(names)
+        missing = np.flatnonzero(rows < 0)
+        if len(missing) and (names.dtype.kind in "iu" or self.ids is None or self.ids.dtype.kind in "iu"):
+            row_of_text = {str(identifier): row for identifier, row in self.row_of.items()}
+            rows[missing] = [row_of_text.get(str(name), -1) if isinstance(name, int | str) else -1 for name in names[missing].tolist()]
+        return rows
+
     def take(self, rows: np.ndarray) -> "Items":
         """The items of some rows, in that order."""
         ids = rows if self.ids is None else self.ids[rows]
@@ -62,8 +72,9 @@ class Items:
 def read_items(items: Any) -> Items:
     """Check a table of items once, at the door.
 
-    Takes a two-dimensional array, or any dataframe that narwhals knows (pandas, polars, Arrow, ...)
-    with an ``id`` column or a pandas index; every other column is a feature and must be numeric.
+    Takes a two-dimensional array, any dataframe that narwhals knows (pandas, polars, Arrow, ...) with
+    an ``id`` column or a pandas index, or a dict of columns; every column but the id is a feature and
+    must be numeric.
     """
     if isinstance(items, Items):
         return items
@@ -101,8 +112,10 @@ def to_array(values: Any, what: str) -> np.ndarray:
         raise PairscoreError(f"{what} neither a dataframe nor a numeric array (the rows differ in length); give rows of equally many numbers.") from None
 
 
-def as_frame(table: Any) -> nw.DataFrame | None:
-    """``table`` as a narwhals frame, or None if it is no dataframe."""
+def as_frame(table: Any) -> nw.DataFrame | Columns | None:
+    """``table`` as a narwhals frame, or as ``Columns`` if it is a dict, or None if it is no dataframe."""
+    if isinstance(table, dict | Columns):
+        return table if isinstance(table, Columns) else Columns(table)
     try:
         frame = nw.from_native(table, pass_through=True, allow_series=False)
     except DuplicateError as error:
@@ -137,21 +150,23 @@ def _from_array(items: Any) -> Items:
     return Items(values, tuple(f"x{column}" for column in range(values.shape[1])))
 
 
-def _from_frame(frame: nw.DataFrame) -> Items:
+def _from_frame(frame: nw.DataFrame | Columns) -> Items:
     names = tuple(column for column in frame.columns if column != ID_COLUMN)
     refuse_non_numeric(frame, names)
-    ids = frame[ID_COLUMN].to_numpy() if ID_COLUMN in frame.columns else _index_ids(frame.to_native())
+    ids = column_of(frame, ID_COLUMN).to_numpy() if ID_COLUMN in frame.columns else _index_ids(frame)
     if ids is not None:
         refuse_bad_ids(ids)
+    if isinstance(frame, Columns):
+        return Items(frame.matrix(names), names, ids, Columns if frame.as_written else dict)
     # pandas has a missing boolean that is no number until it is cast
     columns = [nw.col(name).cast(nw.Float64) if frame.schema[name] == nw.Boolean else nw.col(name) for name in names]
     values = np.ascontiguousarray(frame.select(columns).to_numpy(), dtype=np.float64) if names else np.empty((len(frame), 0))
     return Items(values, tuple(map(str, names)), ids, frame.implementation)
 
 
-def _index_ids(native: Any) -> np.ndarray | None:
+def _index_ids(frame: nw.DataFrame | Columns) -> np.ndarray | None:
     """A pandas index that says something (anything but 0, 1, 2, ...) names the items."""
-    index = nw.maybe_get_index(nw.from_native(native, eager_only=True))
+    index = None if isinstance(frame, Columns) else nw.maybe_get_index(frame)
     if index is None:
         return None
     ids = np.asarray(index)
@@ -175,11 +190,12 @@ def refuse_other_features(items: Items, fitted: tuple[str, ...]) -> None:
     )
 
 
-def refuse_non_numeric(frame: nw.DataFrame, names: tuple[str, ...]) -> None:
+def refuse_non_numeric(frame: nw.DataFrame | Columns, names: tuple[str, ...]) -> None:
     """Text is never guessed into numbers."""
-    bad = [name for name in names if not (frame.schema[name].is_numeric() or frame.schema[name] == nw.Boolean)]
+    schema = frame.schema
+    bad = [name for name in names if not (schema[name].is_numeric() or schema[name] == nw.Boolean)]
     if bad:
-        shown = first_few(f"{name!r} ({frame.schema[name]}, e.g. {frame.get_column(name)[0] if len(frame) else None!r})" for name in bad)
+        shown = first_few(f"{name!r} ({schema[name]}, e.g. {frame.get_column(name)[0] if len(frame) else None!r})" for name in bad)
         raise PairscoreError(
             f"{plural(len(bad), 'column')} of the item table {'is' if len(bad) == 1 else 'are'} not numeric: {shown}; "
             f"make them numbers (0/1 columns for categories), drop them, or call the identifier column {ID_COLUMN!r}."

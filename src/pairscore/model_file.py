@@ -2,15 +2,14 @@
 
 import json
 import os
-from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
 from pairscore.errors import PairscoreError
+from pairscore.files import atomic_write
 from pairscore.links import get_link, link_name
 from pairscore.pairing import Pairing
 
@@ -28,18 +27,8 @@ def save(model: Any, path: Any) -> None:
     path = _checked_path(path)
     arrays = {name: array for name in ARRAYS + OPTIONAL_ARRAYS if (array := getattr(model, name)) is not None}
     header = np.frombuffer(_header(model, list(arrays), path).encode(), dtype=np.uint8)
-    temporary = path.parent / f".pairscore-{uuid4().hex}"
-    try:
-        with temporary.open("xb") as file:
-            np.savez(file, header=header, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        raise PairscoreError(f"the model could not be saved as {str(path)!r} ({error.strerror}); choose a place that can be written to.") from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
+    with atomic_write(path, "the model") as temporary, temporary.open("wb") as file:
+        np.savez(file, header=header, **arrays)
 
 
 def _header(model: Any, arrays: list[str], path: Any) -> str:

@@ -7,6 +7,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.stats import chi2, norm
 
+from pairscore.columns import Columns
 from pairscore.errors import PairscoreError
 from pairscore.items import Items
 
@@ -81,6 +82,8 @@ def rank_intervals(scores: np.ndarray, centred: np.ndarray, covariance: np.ndarr
 
 def as_callers_kind(columns: dict[str, Any], items: Items) -> Any:
     """A table of the caller's kind; a NumPy structured array for those who came with arrays."""
+    if items.backend in (dict, Columns):
+        return {name: np.asarray(values) for name, values in columns.items()}
     if items.backend is None:
         arrays = {name: np.asarray(values) for name, values in columns.items()}
         table = np.empty(len(next(iter(arrays.values()))), dtype=[(name, values.dtype) for name, values in arrays.items()])

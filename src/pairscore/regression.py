@@ -140,12 +140,13 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             raise PairscoreError("fit requires y to be passed, but the target y is None: give votes beside the items, or Comparisons.")
         if isinstance(y, Votes):
             return Comparisons.from_frames(X, y, covariance_items=covariance_items, self_pairs=self_pairs)[0], True
-        shape = to_array(y, "the votes are").shape
-        if isinstance(y, str | bytes | dict) or shape == ():
+        table = as_frame(y)
+        shape = to_array(y, "the votes are").shape if table is None else ()
+        if isinstance(y, str | bytes) or (table is None and shape == ()):
             raise PairscoreError(f"the votes are a {type(y).__name__}; give a dataframe with columns such as left, right, winner, or an array.")
         if shape == (0,):
             raise PairscoreError("there are no comparisons; give at least one row of votes.")
-        if as_frame(y) is not None or (len(shape) == 2 and shape[1] != 1):
+        if table is not None or (len(shape) == 2 and shape[1] != 1):
             return Comparisons.from_frames(X, y, covariance_items=covariance_items, self_pairs=self_pairs)[0], True
         if covariance_items is not None:
             raise PairscoreError("covariance_items names items, but a matrix of differences has none; fit items and votes instead.")

@@ -7,18 +7,21 @@ Three layouts of columns are known, and an integer array with the winner's row n
     winner, loser                no sides: a seeded coin says who is written on the left
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from pairscore.columns import Column, Columns, column_of
 from pairscore.errors import PairscoreError, first_few, first_rows, plural
 from pairscore.items import Items, as_frame, looked_up, to_array
 
 LAYOUTS = (("left", "right"), ("model_a", "model_b"))
 TIE_WORDS = ("tie", "tie (bothbad)")
 PER_ROW = ("left", "right", "outcome", "weight", "count", "judge")
+Lookup = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,19 +119,19 @@ def _oriented(winner: np.ndarray, loser: np.ndarray, seed: int, **columns: Any) 
     return Votes(left.astype(np.intp, copy=False), right.astype(np.intp, copy=False), 2 * heads - 1, sides_known=False, seed=seed, **columns)
 
 
-def _from_frame(frame: nw.DataFrame, items: Items, seed: int) -> Votes:
+def _from_frame(frame: nw.DataFrame | Columns, items: Items, seed: int) -> Votes:
     names = set(frame.columns)
     extra: dict[str, Any] = {
         "weight": _amounts(frame, "weight"),
         "count": _amounts(frame, "count"),
-        "judge": frame["judge"].to_numpy() if "judge" in names else None,
+        "judge": column_of(frame, "judge").to_numpy() if "judge" in names else None,
     }
     for left, right in LAYOUTS:
         if {left, right} <= names:
             if "winner" not in names:
                 break
             rows = _rows(frame, left, items), _rows(frame, right, items)
-            return Votes(*rows, _outcome(frame["winner"].to_numpy(), *rows, (left, right), items), **extra)
+            return Votes(*rows, _outcome(column_of(frame, "winner"), *rows, (left, right), items, _lookup(frame, items)), **extra)
     if {"winner", "loser"} <= names:
         return _oriented(_rows(frame, "winner", items), _rows(frame, "loser", items), seed, **extra)
     raise PairscoreError(
@@ -136,13 +139,13 @@ def _from_frame(frame: nw.DataFrame, items: Items, seed: int) -> Votes:
     )
 
 
-def _amounts(frame: nw.DataFrame, name: str) -> np.ndarray | None:
+def _amounts(frame: nw.DataFrame | Columns, name: str) -> np.ndarray | None:
     """A column of weights or counts: finite and not negative."""
     if name not in frame.columns:
         return None
     if not frame.schema[name].is_numeric():
         raise PairscoreError(f"the column {name!r} of the votes is not numeric ({frame.schema[name]}); make it numbers or drop it.")
-    return checked_amounts(frame[name].to_numpy(), name)
+    return checked_amounts(column_of(frame, name).to_numpy(), name)
 
 
 def checked_amounts(values: Any, name: str) -> np.ndarray:
@@ -160,21 +163,27 @@ def checked_amounts(values: Any, name: str) -> np.ndarray:
     return values
 
 
-def _rows(frame: nw.DataFrame, column: str, items: Items) -> np.ndarray:
+def _lookup(frame: nw.DataFrame | Columns, items: Items) -> Lookup:
+    """How names are found: exactly, or as they are written where both tables come from files."""
+    return items.rows_written if isinstance(frame, Columns) and frame.as_written and items.backend is Columns else items.rows_called
+
+
+def _rows(frame: nw.DataFrame | Columns, column: str, items: Items) -> np.ndarray:
     """Row numbers of the items that a column names."""
-    names = frame[column].to_numpy()
-    rows = items.rows_called(names)
+    names = column_of(frame, column)
+    rows = names.each(_lookup(frame, items))
     bad = np.flatnonzero(rows < 0)
     if len(bad):
         known = "row numbers, because the item table has no 'id' column" if items.ids is None else f"such as {first_few(map(repr, items.names), 3)}"
+        unknown = first_rows(bad, names.take(bad).to_numpy().tolist())
         raise PairscoreError(
             f"{plural(len(bad), 'comparison')} in column {column!r} {'names' if len(bad) == 1 else 'name'} an unknown item: "
-            f"{first_rows(bad, names[bad].tolist())}; the item table has {plural(len(items), 'item')} ({known}): add the missing items or correct the ids."
+            f"{unknown}; the item table has {plural(len(items), 'item')} ({known}): add the missing items or correct the ids."
         )
     return rows
 
 
-def _outcome(winner: np.ndarray, left: np.ndarray, right: np.ndarray, sides: tuple[str, str], items: Items) -> np.ndarray:
+def _outcome(winner: Column, left: np.ndarray, right: np.ndarray, sides: tuple[str, str], items: Items, lookup: Lookup) -> np.ndarray:
     """+1 where the left item won, -1 where the right one did, 0 for a tie."""
     words = {sides[0]: 1, sides[1]: -1, "left": 1, "right": -1, **dict.fromkeys(TIE_WORDS, 0)}
     clash = sorted(set(words) & set(map(str, items.row_of)))
@@ -183,15 +192,15 @@ def _outcome(winner: np.ndarray, left: np.ndarray, right: np.ndarray, sides: tup
             f"{plural(len(clash), 'item')} {'is' if len(clash) == 1 else 'are'} called {first_few(map(repr, clash))}, "
             "which also names a side or a tie in column 'winner'; rename them."
         )
-    outcome = looked_up(words, winner.tolist(), 2).astype(np.int8)
+    outcome = winner.each(lambda names: looked_up(words, names.tolist(), 2).astype(np.int8))
     open_rows = np.flatnonzero(outcome == 2)
-    won = items.rows_called(winner[open_rows])
+    won = winner.take(open_rows).each(lookup)
     outcome[open_rows[won == right[open_rows]]] = -1
     outcome[open_rows[won == left[open_rows]]] = 1
     bad = np.flatnonzero(outcome == 2)
     if len(bad):
         raise PairscoreError(
-            f"the winner is neither side in {plural(len(bad), 'comparison')}: {first_rows(bad, winner[bad].tolist())}; "
+            f"the winner is neither side in {plural(len(bad), 'comparison')}: {first_rows(bad, winner.take(bad).to_numpy().tolist())}; "
             f"write {sides[0]!r}, {sides[1]!r}, 'tie' or the winner's own id."
         )
     return outcome

@@ -1,0 +1,322 @@
+"""Tables from and to files: CSV, Parquet and JSONL, read and written with DuckDB.
+
+The same data give the same columns, bit for bit, whatever the kind of file: identifiers are whole
+numbers if all of them are, else exact text; other numbers are doubles, truth values 0 and 1; missing
+numbers are NaN, missing text is None.
+"""
+
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from pairscore.columns import Column, Columns
+from pairscore.csv_file import NUMERIC_SHARE, as_utf8, load_csv, quoted, refuse_bad_names
+from pairscore.errors import BadRow, BadRowsError, PairscoreError, first_few
+from pairscore.items import as_frame
+
+KINDS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+IDENTIFIERS = ("id", "left", "right", "model_a", "model_b", "winner", "loser", "judge")
+NUMBERS = r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*|BOOLEAN)"
+NESTED = r".*(\[\d*\]|STRUCT|MAP|UNION|VARIANT|BLOB|BIT|GEOMETRY).*"
+WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")  # written as Python writes it, and within 64 bits
+CODED_ROWS = 50_000  # from here on, text is fetched as codes: a Python string per row would take longer than the reading
+
+
+def read_table(path: Any, *, delimiter: str | None = None, encoding: str | None = None, identifiers: Collection[str] = IDENTIFIERS) -> Columns:
+    """Read all columns of a CSV, Parquet or JSONL file (``-``: CSV from standard input).
+
+    Delimiter and encoding of a CSV file are detected unless named. Columns called as in
+    ``identifiers`` are never made into other numbers than whole ones. Faulty rows are reported all at
+    once by a ``BadRowsError``.
+    """
+    import duckdb
+
+    shown = "standard input" if str(path) == "-" else str(path)
+    kind = _kind(path)
+    connection = duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
+    try:
+        with _plain_file(path) as file:
+            if kind == "csv":
+                with as_utf8(file, encoding, shown) as text:
+                    names = load_csv(connection, text, delimiter, identifiers, shown)
+            else:
+                names = (_load_parquet if kind == "parquet" else _load_jsonl)(connection, file, identifiers, shown)
+        return Columns(dict(zip(names, _fetched(connection, [name in identifiers for name in names]), strict=True)), as_written=True)
+    except duckdb.Error as error:
+        raise PairscoreError(_in_short(error, kind, shown)) from error
+    finally:
+        connection.close()
+
+
+def _kind(path: Any) -> str:
+    if str(path) == "-":
+        return "csv"
+    kind = KINDS.get(Path(path).suffix.lower())
+    if kind is None:
+        raise PairscoreError(f"{str(path)!r} does not say what kind of table it is; give it a name that ends in {first_few(KINDS, 9)}.")
+    return kind
+
+
+@contextmanager
+def _plain_file(path: Any) -> Iterator[Path]:
+    """A path that DuckDB takes literally: it would expand * and the like, and cannot read standard input."""
+    with TemporaryDirectory() as directory:
+        plain = Path(directory) / "table"
+        try:
+            if str(path) == "-":
+                with plain.open("xb") as copy:
+                    shutil.copyfileobj(sys.stdin.buffer, copy)
+            else:
+                with Path(path).open("rb"):
+                    pass
+                if re.search(r"[*?\[]", str(path)):
+                    plain.symlink_to(Path(path).absolute())
+                else:
+                    plain = Path(path).absolute()
+        except OSError as error:
+            raise PairscoreError(f"{str(path)!r} cannot be read ({error.strerror}); check the path.") from error
+        except ValueError as error:
+            raise PairscoreError(f"{str(path)!r} cannot be read ({error}); check the path.") from error
+        yield plain
+
+
+def _in_short(error: Exception, kind: str, shown: str) -> str:
+    """What DuckDB has to say, in one sentence."""
+    if kind == "csv" and "state machine" in str(error):
+        return f"{shown!r} mixes line endings or has a stray quotation mark; save it with one kind of line ending and quote whole cells."
+    said = str(error).splitlines()[0].rstrip(". ")
+    return f"{shown!r} cannot be read as {kind} ({said[:200]}); it is cut short, damaged or of another kind: write it again."
+
+
+# -- Parquet and JSONL -----------------------------------------------------------------------------
+
+
+def _load_parquet(connection: Any, path: Path, identifiers: Collection[str], shown: str) -> list[str]:
+    source = f"read_parquet({quoted(path)}, hive_partitioning=false)"
+    described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+    names, types = [row[0] for row in described], [row[1] for row in described]
+    known = {row[0] for row in connection.execute(f"SELECT name FROM parquet_schema({quoted(path)})").fetchall()}
+    _refuse_twins([name for name in names if name not in known], shown)
+    _refuse_nested(names, types, shown)
+    refuse_bad_names(names, shown)
+    cells = [
+        f"CAST(s{place} AS {'DOUBLE' if _is_number(name, kind, identifiers) else 'VARCHAR'})"
+        for place, (name, kind) in enumerate(zip(names, types, strict=True))
+    ]
+    aliases = ", ".join(f"s{place}" for place in range(len(names)))
+    _fill(connection, cells, f"(SELECT * FROM {source}) AS source({aliases})")
+    return names
+
+
+def _load_jsonl(connection: Any, path: Path, identifiers: Collection[str], shown: str) -> list[str]:
+    import duckdb
+
+    if not path.stat().st_size:
+        raise PairscoreError(f"{shown!r} is empty; write one JSON object per row.")
+    source = f"read_json({quoted(path)}, format='newline_delimited', records=true, hive_partitioning=false, compression='none', "
+    try:
+        described = connection.execute(f"DESCRIBE SELECT * FROM {source} sample_size=-1, map_inference_threshold=-1)").fetchall()
+        names, types = [row[0] for row in described], [row[1] for row in described]
+        _refuse_nested(names, types, shown)
+        refuse_bad_names(names, shown)
+        _refuse_twins([name for name in names if _renamed(connection, path, name, names)], shown)
+        numeric = [_is_number(name, kind, identifiers) for name, kind in zip(names, types, strict=True)]
+        read_as = ["BOOLEAN" if number and kind == "BOOLEAN" else "DOUBLE" if number else "JSON" for number, kind in zip(numeric, types, strict=True)]
+        columns = ", ".join(f"{quoted(name)}: '{kind}'" for name, kind in zip(names, read_as, strict=True))
+        aliases = ", ".join(f"s{place}" for place in range(len(names)))
+        cells = [f"CAST(s{place} AS DOUBLE)" if number else f"s{place} ->> '$'" for place, number in enumerate(numeric)]
+        _fill(connection, cells, f"(SELECT * FROM {source} columns={{{columns}}})) AS source({aliases})")
+    except duckdb.Error as error:
+        raise _bad_lines(path, [], shown) or error from error
+    mixed = [name for name, kind in zip(names, types, strict=True) if kind == "JSON" and name not in identifiers]
+    if mixed and (bad := _bad_lines(path, mixed, shown)):
+        raise bad
+    return names
+
+
+def _bad_lines(path: Path, mixed: list[str], shown: str) -> PairscoreError | None:
+    """What is wrong with a JSONL file, line by line; ``mixed`` columns have numbers and text."""
+    rows: list[BadRow] = []
+    others: dict[str, list[BadRow]] = {name: [] for name in mixed}
+    numbers = dict.fromkeys(mixed, 0)
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                record = json.loads(line, object_pairs_hook=_once) if line.strip() else {}
+                if not isinstance(record, dict):
+                    raise ValueError("no JSON object")
+            except (ValueError, RecursionError) as error:
+                text, reason = line[:200].decode("utf-8", "replace").rstrip(), str(error).partition(":")[0]
+                rows.append(BadRow(number, None, text, reason if line.isascii() or "codec" not in reason else "no UTF-8"))
+                continue
+            for name in mixed:
+                value = record.get(name)
+                if isinstance(value, int | float):
+                    numbers[name] += 1
+                elif value is not None:
+                    others[name].append(BadRow(number, name, str(value)[:200], "no number"))
+    for name in mixed:
+        if numbers[name] >= NUMERIC_SHARE * (numbers[name] + len(others[name])):
+            rows += others[name]
+    return BadRowsError(shown, sorted(rows, key=lambda row: row.line)) if rows else None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a name twice in one object")
+    return dict(pairs)
+
+
+def _renamed(connection: Any, path: Path, name: str, names: list[str]) -> bool:
+    """DuckDB knows no upper and lower case in names: beside ``a``, it calls ``A`` ``A_1``."""
+    stem = re.sub(r"_\d+$", "", name)
+    if stem == name or sum(other.casefold() == stem.casefold() for other in names) == 0:
+        return False
+    pointer = "/" + name.replace("~", "~0").replace("/", "~1")
+    lines = f"read_ndjson_objects({quoted(path)})"
+    return not connection.execute(f"SELECT bool_or(json_exists(json, {quoted(pointer)})) FROM {lines}").fetchone()[0]
+
+
+def _refuse_twins(names: list[str], shown: str) -> None:
+    if names:
+        raise PairscoreError(f"{shown!r} has columns whose names differ in upper and lower case only ({first_few(map(repr, names))}); rename one of each.")
+
+
+def _refuse_nested(names: list[str], types: list[str], shown: str) -> None:
+    nested = [f"{name!r} ({kind[:40]})" for name, kind in zip(names, types, strict=True) if re.fullmatch(NESTED, kind, re.DOTALL)]
+    if nested:
+        raise PairscoreError(f"{shown!r} has columns that are neither numbers nor text: {first_few(nested)}; give each value a column of its own.")
+
+
+def _is_number(name: str, kind: str, identifiers: Collection[str]) -> bool:
+    return name not in identifiers and re.fullmatch(NUMBERS, kind) is not None
+
+
+def _fill(connection: Any, cells: list[str], source: str) -> None:
+    chosen = ", ".join(f"{cell} AS c{place}" for place, cell in enumerate(cells))
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE cells AS SELECT {chosen} FROM {source}")
+
+
+# -- from DuckDB to arrays -------------------------------------------------------------------------
+
+
+def _fetched(connection: Any, identifier: list[bool]) -> Iterator[Column]:
+    """The columns of the table ``cells``, in order."""
+    rows = connection.execute("SELECT count(*) FROM cells").fetchone()[0]
+    types = [row[1] for row in connection.execute("DESCRIBE cells").fetchall()]
+    together = [place for place, kind in enumerate(types) if kind == "DOUBLE" or rows < CODED_ROWS]
+    arrays = connection.execute(f"SELECT {', '.join(f'c{place}' for place in together)} FROM cells").fetchnumpy() if together else {}
+    for place, kind in enumerate(types):
+        if kind == "DOUBLE":
+            yield Column(np.ma.filled(arrays[f"c{place}"], np.nan))
+            continue
+        column = Column(_text(arrays[f"c{place}"])) if f"c{place}" in arrays else _coded(connection, place, rows)
+        whole = identifier[place] and all(value is not None and WHOLE.fullmatch(value) for value in column.values)
+        yield Column(column.values.astype(np.int64), column.codes) if whole and len(column) else column
+
+
+def _text(array: np.ndarray) -> np.ndarray:
+    """Strings, with None where there are none."""
+    text = np.array(np.ma.getdata(array), dtype=object)
+    text[np.ma.getmaskarray(array)] = None
+    return text
+
+
+def _coded(connection: Any, place: int, rows: int) -> Column:
+    """Distinct values and codes of a text column; a join need not keep the order, so each code says its row."""
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE names AS SELECT name, row_number() OVER () - 1 AS code FROM (SELECT DISTINCT c{place} AS name FROM cells)"
+    )
+    values = connection.execute("SELECT name FROM names ORDER BY code").fetchnumpy()["name"]
+    found = connection.execute(
+        f"SELECT cells.rowid AS row, CAST(code AS INTEGER) AS code FROM cells JOIN names ON c{place} IS NOT DISTINCT FROM name"
+    ).fetchnumpy()
+    codes = np.empty(rows, dtype=np.int32)
+    codes[found["row"]] = found["code"]
+    return Column(_text(values), codes)
+
+
+# -- writing ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def atomic_write(path: Any, what: str = "the file") -> Iterator[Path]:
+    """Write to the path that this yields; ``path`` then appears whole, or stays as it was."""
+    path = Path(path)
+    temporary = path.parent / f".pairscore-{uuid4().hex}"
+    try:
+        temporary.open("xb").close()
+        yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise PairscoreError(f"{what} could not be saved as {str(path)!r} ({error.strerror}); choose a place that can be written to.") from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def write_table(columns: Any, path: Any) -> None:
+    """Write a dict of columns, ``Columns`` or a dataframe as CSV, Parquet or JSONL (``-``: CSV to standard output)."""
+    if str(path) == "-":
+        with TemporaryDirectory() as directory:
+            write_table(columns, Path(directory) / "table.csv")
+            with (Path(directory) / "table.csv").open("rb") as file:
+                shutil.copyfileobj(file, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+        return
+    kind = _kind(path)
+    data, names = _writable(columns)
+    with atomic_write(path, "the table") as temporary:
+        _copy(data, names, kind, temporary, "\t" if Path(path).suffix.lower() == ".tsv" else ",", path)
+
+
+def _writable(columns: Any) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Arrays that DuckDB takes as they are: numbers, and text with None."""
+    frame = as_frame(columns)
+    if frame is None:
+        raise PairscoreError(f"a table to write is a dict of columns or a dataframe, not a {type(columns).__name__}.")
+    names = list(map(str, frame.columns))
+    if not names:
+        raise PairscoreError("the table has no columns; give at least one.")
+    refuse_bad_names(names, "the table")
+    _refuse_twins([name for place, name in enumerate(names) if name.casefold() in map(str.casefold, names[:place])], "the table")
+    arrays = {f"c{place}": frame[name] if isinstance(frame, Columns) else frame[name].to_numpy() for place, name in enumerate(names)}
+    return {key: array if array.dtype.kind in "biuf" else _as_text(array) for key, array in arrays.items()}, names
+
+
+def _as_text(array: np.ndarray) -> np.ndarray:
+    text = np.empty(len(array), dtype=object)
+    text[:] = [None if value is None or value != value else str(value) for value in array.tolist()]
+    return text
+
+
+def _copy(data: dict[str, np.ndarray], names: list[str], kind: str, target: Path, delimiter: str, path: Any) -> None:
+    import duckdb
+
+    options = {"csv": f"FORMAT csv, HEADER true, DELIMITER {quoted(delimiter)}, QUOTE '\"', ESCAPE '\"'", "parquet": "FORMAT parquet", "jsonl": "FORMAT json"}[
+        kind
+    ]
+    cells = []
+    for (key, array), name in zip(data.items(), names, strict=True):
+        type_of_cell = "VARCHAR" if array.dtype == object else "INTEGER" if array.dtype == bool and kind == "csv" else None
+        cells.append(f'{key if type_of_cell is None else f"CAST({key} AS {type_of_cell})"} AS "{name.replace(chr(34), chr(34) * 2)}"')
+    connection = duckdb.connect(config={"pandas_analyze_sample": "0"})
+    try:
+        connection.register("data", data)
+        connection.execute(f"COPY (SELECT {', '.join(cells)} FROM data) TO {quoted(target.absolute())} ({options}, USE_TMP_FILE false)")
+    except (duckdb.Error, UnicodeError) as error:
+        raise PairscoreError(f"the table could not be saved as {str(path)!r} ({str(error).splitlines()[0]}); check its cells and the place.") from error
+    finally:
+        connection.close()
