@@ -85,3 +85,41 @@ def plan(items_file: Path | None, pilot: Path | None, chart: Path | None, as_jso
         chosen = {"n_items": made.n_items, "n_comparisons": made.n_comparisons, "error": getattr(made, measure), "measure": measure, "method": made.method}
         plan_chart(plan_curves(made), chosen, chart, target=made.target[1] if made.target else None)
     click.echo(json.dumps(plan_record(made), indent=2) if as_json else plan_text(made))
+
+
+@main.command()
+@click.option("--items", "n_items", type=int, required=True, help="Number of items to compare.")
+@click.option("--features", "n_features", type=int, required=True, help="Number of features.")
+@click.option("--comparisons", "n_comparisons", type=int, required=True, help="Number of comparisons.")
+@click.option("--noise", type=float, help="Share of labels that go against the scores.  [default: 0.2]")
+@click.option("--judge-noise", help="Several judges instead: the noise of each, such as 0.1,0.2,0.4.")
+@click.option("--min-eigenvalue", type=float, default=1.0, show_default=True, help="Smallest eigenvalue of the features' covariance, largest 1.")
+@click.option("--item-effect", type=float, default=0.0, show_default=True, help="Standard deviation of what features do not explain, on the link's scale.")
+@click.option("--link", type=click.Choice(LINKS), default="logit", show_default=True, help="How a score difference becomes a probability.")
+@click.option("--repeats", type=int, default=1, show_default=True, help="How often each pair is judged.")
+@click.option("--self-pairs", is_flag=True, help="Let items meet themselves, as the paper does.")
+@click.option("--second-half/--no-second-half", default=True, show_default=True, help="As many items again, never compared, for the covariance of split.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the population and of the draw.")
+@click.option("--format", "kind", type=click.Choice(("csv", "parquet", "jsonl")), default="csv", show_default=True, help="Of the tables.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder to write to.")
+def simulate(
+    n_items: int, n_comparisons: int, judge_noise: str | None, repeats: int, self_pairs: bool, second_half: bool, seed: int, kind: str, output: Path, **law: Any
+) -> None:
+    """Write a simulated study with a known truth: items, comparisons and truth.json.
+
+    Example: pairscore simulate --items 2500 --features 90 --comparisons 20000 --noise 0.2 --seed 1 -o study
+    """
+    from pairscore.population import Population
+    from pairscore.simulate import simulate_study
+
+    population = Population(**law, judge_noise=_shares(judge_noise), rng=seed)
+    options = {"repeats": repeats, "self_pairs": self_pairs, "second_half": second_half}
+    for path in simulate_study(population, n_items, n_comparisons, output, seed=seed, kind=kind, **options):
+        click.echo(str(path))
+
+
+def _shares(text: str | None) -> list[float] | None:
+    try:
+        return None if text is None else [float(share) for share in text.split(",")]
+    except ValueError:
+        raise PairscoreError(f"--judge-noise is {text!r}; write one share for each judge, such as 0.1,0.2,0.4.") from None

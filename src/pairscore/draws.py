@@ -42,14 +42,17 @@ class JudgedPairs:
     judge: np.ndarray | None
 
 
-def judged_pairs(z: np.ndarray, n_comparisons: int, judging: Judging, rng: np.random.Generator, repeats: int = 1) -> JudgedPairs:
-    """Pairs uniform on [N] x [N], each judged ``repeats`` times, labels by the items' scores z."""
+def judged_pairs(z: np.ndarray, n_comparisons: int, judging: Judging, rng: np.random.Generator, repeats: int = 1, self_pairs: bool = True) -> JudgedPairs:
+    """Pairs uniform on [N] x [N], or of different items only, each judged ``repeats`` times, labels by the items' scores z."""
     n, n_judges = len(z), len(judging.spreads)
-    pair = rng.integers(0, n * n, -(-n_comparisons // repeats))
+    partners = n if self_pairs else n - 1
+    pair = rng.integers(0, n * partners, -(-n_comparisons // repeats))
     if repeats > 1:
         pair = np.repeat(pair, repeats)[:n_comparisons]
-    left = pair // n
-    right = pair - n * left
+    left = pair // partners
+    right = pair - partners * left
+    if not self_pairs:
+        right += right >= left
     effect = judging.item_effect * rng.normal(size=n) if judging.item_effect > 0 else 0.0
     judge = rng.integers(0, n_judges, n_comparisons) if n_judges > 1 else None
     won = np.empty(n_comparisons, dtype=bool)

@@ -189,17 +189,21 @@ class Population:
 
     # -- draws -------------------------------------------------------------------------------------
 
-    def draw(self, n_items: int, n_comparisons: int, rng: Any = None, *, second_half: bool = True, repeats: int = 1) -> tuple[Any, Votes]:
+    def draw(
+        self, n_items: int, n_comparisons: int, rng: Any = None, *, second_half: bool = True, repeats: int = 1, self_pairs: bool = True
+    ) -> tuple[Any, Votes]:
         """Random items and votes, ready for ``RankRegression().fit(items, votes)`` with any method.
 
         The items are 2 N, the first N of them compared and the others there for the covariance of
         ``split``; with ``second_half=False`` just the first N. With ``repeats`` every pair is judged
-        so many times, M staying the number of comparisons.
+        so many times, M staying the number of comparisons. With ``self_pairs=False`` no item meets itself.
         """
         n, m, repeats = _whole(n_items, "n_items"), _whole(n_comparisons, "n_comparisons"), _whole(repeats, "repeats")
+        if not self_pairs and n == 1:
+            raise PairscoreError("one item has no other to be compared with; draw at least 2, or keep self_pairs.")
         rng = _generator(rng)
         white = rng.normal(size=(2 * n if second_half else n, self.n_features))
-        pairs = judged_pairs(white[:n] @ self._direction, m, self._judging, rng, repeats)
+        pairs = judged_pairs(white[:n] @ self._direction, m, self._judging, rng, repeats, self_pairs)
         outcome = np.where(pairs.won, 1, -1).astype(np.int8)
         names = np.array([f"judge{number + 1}" for number in range(len(self.slopes))])
         judge = None if self.judge_noise is None else names[np.zeros(m, dtype=int) if pairs.judge is None else pairs.judge]
