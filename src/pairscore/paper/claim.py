@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from pairscore.paper.measures import Measured
@@ -60,8 +61,7 @@ def extremes(found: dict[str, Measured]) -> str:
 
 def steps(values: Iterable[Any]) -> list[tuple[Any, Any]]:
     """Each value with the next."""
-    chain = list(values)
-    return list(zip(chain, chain[1:], strict=False))
+    return list(pairwise(values))
 
 
 def with_minus(value: float, form: str = "g") -> str:

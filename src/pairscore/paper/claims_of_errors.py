@@ -23,7 +23,8 @@ def convergence(rows: Sequence[Row], measure: str) -> Claim:
         else "For each d the error ‖β̂ − c₁β‖ falls as N grows, and β̂ converges to c₁β.",  # noqa: RUF001
         "figure 3a–c" if angle else "figure 2a",  # noqa: RUF001
         "slope of log error against log N: " + extremes(found),
-        f"Holds if every slope is below {with_minus(HALF_RATE)} (half the rate of 1/√N) by two standard errors; approximately if every slope is below 0 by as much.",
+        f"Holds if every slope is below {with_minus(HALF_RATE)} (half the rate of 1/√N) by two standard errors; "
+        "approximately if every slope is below 0 by as much.",
         verdict(all(part.high < HALF_RATE for part in found.values()), all(part.high < 0 for part in found.values())),
         "Where d is near N the fall is not yet a power of N: angles cannot exceed a right angle, and the covariance of few items is poor." if angle else "",
         one_by_one(found),
@@ -75,10 +76,11 @@ def comparisons_stop_helping(rows: Sequence[Row], measure: str, predicted: Seque
         _where(rows),
         f"share of the squared error at M = N log N = {reference:,.0f} that unlimited comparisons would still remove: "
         + "; ".join(f"{name}: {part}{expected[name]}" for name, part in found.items()),
-        "Holds if the share is below 0.2 (a tenth of the error) at every noise level; approximately if below a third. The squared error (of an angle: the squared "
-        "tangent of its mean) is fitted by A + B/M for M ≥ N, all d weighted by their precision.",
+        "Holds if the share is below 0.2 (a tenth of the error) at every noise level; approximately if below a third. The squared error "
+        "(of an angle: the squared tangent of its mean) is fitted by A + B/M for M ≥ N, all d weighted by their precision.",
         verdict(worst < INSIGNIFICANT, worst < SMALL),
-        f"Not at {', '.join(spoiled)}: the more labels are flipped, the more of the error is the labels' own, which is what M averages out. N log N knows nothing of the noise."
+        f"Not at {', '.join(spoiled)}: the more labels are flipped, the more of the error is the labels' own, "
+        "which is what M averages out. N log N knows nothing of the noise."
         if spoiled
         else "",
     )
@@ -107,8 +109,7 @@ def grows_with_features(rows: Sequence[Row]) -> Claim:
     found = {}
     for noise in levels(rows, "noise"):
         along = curves([row for row in rows if row["noise"] == noise], "n_features", "n_items", "angle")
-        steps = zip(along.items(), list(along.items())[1:], strict=False)
-        for (few, fewer), (many, more) in steps:
+        for (few, fewer), (many, more) in steps(along.items()):
             a, b = mean_of(log_level(fewer)), mean_of(log_level(more))
             found[f"p_e = {noise:g}, d = {few:g} → {many:g}"] = Measured(b.value - a.value, float(np.hypot(a.error, b.error)))
     return increase("The error increases with d.", "figure 3a–c", "log ratio of the angles, mean over N: ", found)  # noqa: RUF001

@@ -8,6 +8,12 @@ from pairscore.paper.claim import FEW_FLIPS, HOLDS, Claim, extremes, increase, s
 from pairscore.paper.measures import Measured, error_factor, line_fit, relative_error, typical_deviation
 from pairscore.paper.tidy import Row, levels
 
+SPECTRUM = (
+    "N follows tr(Σ⁻¹), to which λ_d adds one direction of d. With eigenvalues equally spaced in [λ_d, 1] that is about "
+    "(d − 1)/(1 − λ_d)·log(1/λ_d) + 1/λ_d: a logarithm, until 1/λ_d exceeds d. 1/λ_d is an upper bound, met if all eigenvalues are small. "  # noqa: RUF001
+    "(At d = 10 the trace is not enough either: one direction dominates, and the mean angle is below its root mean square.)"
+)
+
 
 def linear_in_features(rows: Sequence[Row]) -> Claim:
     """N is a straight line in d."""
@@ -25,8 +31,8 @@ def linear_in_features(rows: Sequence[Row]) -> Claim:
         "The N needed for the angle 0.3 increases linearly in d.",
         "figure 5a–c",  # noqa: RUF001
         f"straight lines N = a + b d: R² at least {worst:.3f}, smallest p-value of a straight line {least:.2g} among {len(fits)} curves",
-        "Holds if R² ≥ 0.95 for every curve and no curve departs from a straight line by more than its standard errors explain (χ² at 1 % for all curves together); "
-        "approximately if it does but R² ≥ 0.97.",
+        "Holds if R² ≥ 0.95 for every curve and no curve departs from a straight line by more than its standard errors explain "
+        "(χ² at 1 % for all curves together); approximately if it does but R² ≥ 0.97.",
         verdict(straight and worst >= 0.95, worst >= 0.97),
         "A line, not a proportion: where λ_d is small, the intercept is worth many features." if straight else "The points bend away from their line.",
         words,
@@ -48,15 +54,11 @@ def inverse_in_eigenvalue(rows: Sequence[Row]) -> Claim:
     return Claim(
         "The N needed for the angle 0.3 is inversely proportional to λ_d.",
         "figure 6a–c",  # noqa: RUF001
-        f"slope of log N against log λ_d: {extremes(slopes)}. Typical distance of the points from N ∝ 1/λ_d {_span(distances, 0)}, from N = a + b/λ_d {_span(distances, 1)}, "
-        f"from N ∝ tr(Σ⁻¹)(1 + λ_d) {_span(distances, 2)}",
+        f"slope of log N against log λ_d: {extremes(slopes)}. Typical distance of the points from N ∝ 1/λ_d {_span(distances, 0)}, "
+        f"from N = a + b/λ_d {_span(distances, 1)}, from N ∝ tr(Σ⁻¹)(1 + λ_d) {_span(distances, 2)}",
         "Holds if every slope is −1 within 0.1 and two standard errors; approximately if within 0.25.",  # noqa: RUF001
         judged,
-        ""
-        if judged == HOLDS
-        else "N follows tr(Σ⁻¹), to which λ_d adds one direction of d. With eigenvalues equally spaced in [λ_d, 1] that is about "
-        "(d − 1)/(1 − λ_d)·log(1/λ_d) + 1/λ_d: a logarithm, until 1/λ_d exceeds d. 1/λ_d is an upper bound, met if all eigenvalues "
-        "are small. (At d = 10 the trace is not enough either: one direction dominates, and the mean angle is below its root mean square.)",
+        "" if judged == HOLDS else SPECTRUM,
         tuple(words),
     )
 

@@ -14,28 +14,28 @@ from typing import Any
 import numpy as np
 
 from pairscore.charts import empty_figure, error_sources_figure, quiet_frame
-from pairscore.paper.needed import TARGET
+from pairscore.paper.panels import (
+    LOOKS,
+    METHOD_LOOK,
+    NAMES,
+    PREDICTED,
+    draw_arrows,
+    draw_errors,
+    draw_needs,
+    fixed_settings,
+    legend_above,
+    line_style,
+    plain_numbers,
+)
 from pairscore.paper.tidy import Row, curves, levels, of_figure, with_numbers
 from pairscore.paper.whole_file import write_whole
 
 WIDTH = 6.4
 FORMATS = ("svg", "pdf", "png")
-STYLE = {
+STYLE: dict[str, Any] = {
     "font.size": 9, "axes.titlesize": 9, "axes.labelsize": 9, "xtick.labelsize": 9, "ytick.labelsize": 9, "legend.fontsize": 9,
     "svg.fonttype": "path", "pdf.fonttype": 42,
 }  # fmt: skip
-# colours of Okabe and Ito; a marker each, for readers and printers without colour
-LOOKS = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"))
-METHOD_LOOK = {"split": LOOKS[0], "pooled": ("#E69F00", "s"), "paired": LOOKS[2], "mle": ("#D55E00", "D")}
-NAMES = {
-    "n_items": "number of compared items N",
-    "n_comparisons": "number of comparisons M",
-    "n_features": "number of features d",
-    "min_eigenvalue": "smallest eigenvalue $λ_d$ of the covariance",
-    "norm_error": "error ‖β̂ − c₁β‖",  # noqa: RUF001
-    "angle": "angle ∠(β̂, β) in radians",
-    "n_needed": f"N needed for angle {TARGET:g}",
-}
 
 
 def styled(draw: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,7 +54,8 @@ def _style() -> Iterator[None]:
     empty_figure(1)  # says what to install where matplotlib is not
     import matplotlib
 
-    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **STYLE, "backend": matplotlib.get_backend()}):
+    defaults: dict[Any, Any] = {name: value for name, value in matplotlib.rcParamsDefault.items() if not name.startswith("backend")}
+    with matplotlib.rc_context(defaults | STYLE):
         yield
 
 
@@ -79,12 +80,12 @@ def figure_1(rows: Sequence[Row]) -> Any:
             if points:
                 label = f"Y = {'+1' if outcome == 1 else '−1'}"  # noqa: RUF001
                 axis.plot(*np.array(points).T, marker, color=colour, markersize=3.5, alpha=0.75, linestyle="none", markeredgewidth=0.9, label=label)
-        _arrows(axis, [row for row in mine if row["kind"] == "arrow"], reach)
+        draw_arrows(axis, [row for row in mine if row["kind"] == "arrow"], reach)
         axis.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xticks=[], yticks=[], title=f"({panel}) {titles.get(panel, '')}")
         axis.axhline(0, color="#bbbbbb", linewidth=0.6, zorder=0)
         axis.axvline(0, color="#bbbbbb", linewidth=0.6, zorder=0)
         axis.spines[:].set_color("#bbbbbb")
-    _legend_above(figure)
+    legend_above(figure)
     return figure
 
 
@@ -95,10 +96,10 @@ def figure_2(rows: Sequence[Row], predicted: Sequence[Row] = ()) -> Any:
     figure = empty_figure(len(panels), (WIDTH, 3.3))
     for axis, panel in zip(figure.axes, panels, strict=True):
         variable = "n_items" if panel == "a" else "n_comparisons"
-        _errors(axis, of_figure(rows, "2", panel), of_figure(predicted, "2", panel), variable, "norm_error")
-        axis.set(title=f"({panel}) {_fixed(of_figure(rows, '2', panel), 'min_eigenvalue', 'noise')}", xlabel=NAMES[variable])
+        draw_errors(axis, of_figure(rows, "2", panel), of_figure(predicted, "2", panel), variable, "norm_error")
+        axis.set(title=f"({panel}) {fixed_settings(of_figure(rows, '2', panel), 'min_eigenvalue', 'noise')}", xlabel=NAMES[variable])
     figure.axes[0].set_ylabel(NAMES["norm_error"])
-    _legend_above(figure)
+    legend_above(figure)
     return figure
 
 
@@ -135,11 +136,11 @@ def figure_7(rows: Sequence[Row], predicted: Sequence[Row] = ()) -> Any:
     """The angle against N, by method."""
     figure = empty_figure(1, (WIDTH, 3.6))
     axis, mine = figure.axes[0], of_figure(rows, "7")
-    _errors(axis, mine, of_figure(predicted, "7"), "n_items", "angle", by="method")
+    draw_errors(axis, mine, of_figure(predicted, "7"), "n_items", "angle", by="method")
     axis.set(xlabel="number of compared items N, with M = ⌈N log N⌉ comparisons", ylabel=NAMES["angle"])
-    axis.set_title(_fixed(mine, "n_features", "min_eigenvalue", "noise"))
-    _plain_numbers(axis.xaxis, (1, 3))
-    _legend_above(figure)
+    axis.set_title(fixed_settings(mine, "n_features", "min_eigenvalue", "noise"))
+    plain_numbers(axis.xaxis, (1, 3))
+    legend_above(figure)
     return figure
 
 
@@ -149,23 +150,23 @@ def figure_8(needed: Sequence[Row], predicted: Sequence[Row] = ()) -> Any:
     figure = empty_figure(2, (WIDTH, 3.4), shared_y=False)
     mine, curve = of_figure(needed, "8"), of_figure(predicted, "8")
     left, right = figure.axes
-    _need_curves(left, mine, curve, "n_features", "method")
+    draw_needs(left, mine, curve, "n_features", "method")
     split = {row["n_features"]: row["n_needed"] for row in mine if row["method"] == "split"}
     expected = {row["n_features"]: row["n_needed"] for row in curve if row["method"] == "split"}
     for method in [method for method in levels(mine, "method") if method != "split"]:
-        own = {**_PREDICTED, "color": METHOD_LOOK[method][0], "label": None}  # three dotted lines apart from theirs: each in its method's colour
-        for rows, base, style in ((mine, split, _line("method", method)), (curve, expected, own)):
+        own = {**PREDICTED, "color": METHOD_LOOK[method][0], "label": None}  # three dotted lines apart from theirs: each in its method's colour
+        for rows, base, style in ((mine, split, line_style("method", method)), (curve, expected, own)):
             points = sorted((row["n_features"], base[row["n_features"]] / row["n_needed"]) for row in rows if row["method"] == method)
             if points:
                 right.plot(*np.array(points).T, **style)
     left.set(xlabel=NAMES["n_features"], ylabel=NAMES["n_needed"], yscale="log", title="(a) items needed")
     right.set(xlabel=NAMES["n_features"], ylabel="N of split / N of method", title="(b) times fewer items than split")
     right.set_ylim(bottom=0)
-    _plain_numbers(left.yaxis)
+    plain_numbers(left.yaxis)
     for axis in figure.axes:
         axis.set_xticks([0, 100, 200])
         quiet_frame(axis)
-    _legend_above(figure)
+    legend_above(figure)
     return figure
 
 
@@ -196,7 +197,7 @@ def figure_10(rows: Sequence[Row]) -> Any:
         axis.axhline(edge - 0.5, color="#dddddd", linewidth=0.6, zorder=0)
     quiet_frame(axis)
     axis.grid(visible=False, axis="y")
-    _legend_above(figure)
+    legend_above(figure)
     return figure
 
 
@@ -223,29 +224,16 @@ def _picture(figure: Any, suffix: str, name: str) -> bytes:
     return content.getvalue()
 
 
-@contextmanager
-def _saving(salt: str) -> Iterator[None]:
-    import matplotlib
-
-    with _style(), matplotlib.rc_context({"svg.hashsalt": salt}):
-        yield
-
-
-# -- panels ------------------------------------------------------------------------------------------------
-
-_PREDICTED: dict[str, Any] = {"color": "#222222", "linestyle": (0, (1, 1.6)), "linewidth": 1.1, "zorder": 4, "label": "predicted"}
-
-
 def _by_noise(name: str, rows: Sequence[Row], predicted: Sequence[Row], variable: str, label: str) -> Any:
     panels = levels(of_figure(rows, name), "panel")
     figure = empty_figure(len(panels), (WIDTH, 3.1))
     for axis, panel in zip(figure.axes, panels, strict=True):
         mine = of_figure(rows, name, panel)
-        _errors(axis, mine, of_figure(predicted, name, panel), variable, "angle")
-        axis.set_title(f"({panel}) {_fixed(mine, 'noise')}, {_fixed(mine, 'min_eigenvalue')}")
+        draw_errors(axis, mine, of_figure(predicted, name, panel), variable, "angle")
+        axis.set_title(f"({panel}) {fixed_settings(mine, 'noise')}, {fixed_settings(mine, 'min_eigenvalue')}")
     figure.axes[0].set_ylabel(NAMES["angle"])
     figure.supxlabel(label, fontsize=9)
-    _legend_above(figure)
+    legend_above(figure)
     return figure
 
 
@@ -255,12 +243,12 @@ def _needs(name: str, needed: Sequence[Row], predicted: Sequence[Row], variable:
     figure = empty_figure(len(panels), (WIDTH, 3.1), shared_y=log)
     for axis, panel in zip(figure.axes, panels, strict=True):
         mine = of_figure(needed, name, panel)
-        _need_curves(axis, mine, of_figure(predicted, name, panel), variable, by)
-        axis.set_title(f"({panel}) {_fixed(mine, 'noise')}")
+        draw_needs(axis, mine, of_figure(predicted, name, panel), variable, by)
+        axis.set_title(f"({panel}) {fixed_settings(mine, 'noise')}")
         quiet_frame(axis)
         if log:
             axis.set(xscale="log", yscale="log")
-            _plain_numbers(axis.yaxis)
+            plain_numbers(axis.yaxis)
             axis.set_xticks([0.01, 0.1, 1], ["0.01", "0.1", "1"])
         else:
             axis.set_ylim(bottom=0)
@@ -269,99 +257,21 @@ def _needs(name: str, needed: Sequence[Row], predicted: Sequence[Row], variable:
             axis.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     figure.axes[0].set_ylabel(NAMES["n_needed"])
     figure.supxlabel(NAMES[variable], fontsize=9)
-    _legend_above(figure)
+    legend_above(figure)
     return figure
-
-
-def _errors(axis: Any, rows: Sequence[Row], predicted: Sequence[Row], variable: str, measure: str, by: str = "n_features") -> None:
-    """Simulated curves with their shade, the predicted ones over them, and N log N where only M grows."""
-    for place, (level, curve) in enumerate(curves(rows, by, variable, measure).items()):
-        style = _line(by, level, place)
-        axis.plot(curve.x, curve.mean, **style)
-        spread = np.nan_to_num(curve.sd)
-        axis.fill_between(curve.x, np.maximum(curve.mean - spread, 0.2 * curve.mean), curve.mean + spread, color=style["color"], alpha=0.18, linewidth=0)
-    for curve in curves([row for row in predicted if np.isfinite(row["n_comparisons"])], by, variable, measure).values():
-        axis.plot(curve.x, curve.mean, **_PREDICTED)
-    if variable == "n_comparisons":
-        n = rows[0]["n_items"]
-        axis.axvline(n * np.log(n), color="black", linestyle="--", linewidth=1.1, label="M = N log N")
-    axis.set(xscale="log", yscale="log")
-    quiet_frame(axis)
-    _plain_numbers(axis.xaxis, (1,))
-    _plain_numbers(axis.yaxis, (1, 2, 5))
-
-
-def _need_curves(axis: Any, rows: Sequence[Row], predicted: Sequence[Row], variable: str, by: str) -> None:
-    """N needed with its interval, and the predicted N."""
-    for place, level in enumerate(levels(rows, by)):
-        mine = sorted((row for row in rows if row[by] == level), key=lambda row: row[variable])
-        x, y, low, high = (np.array([row[name] for row in mine], dtype=float) for name in (variable, "n_needed", "low", "high"))
-        style = _line(by, level, place)
-        axis.plot(x, y, **style)
-        axis.fill_between(x, np.where(np.isnan(low), y, low), np.where(np.isnan(high), y, high), color=style["color"], alpha=0.18, linewidth=0)
-    for curve in curves(predicted, by, variable, "n_needed").values():
-        axis.plot(curve.x, curve.mean, **_PREDICTED)
-
-
-def _line(by: str, level: Any, place: int = 0) -> dict[str, Any]:
-    colour, marker = METHOD_LOOK[level] if by == "method" else LOOKS[place % len(LOOKS)]
-    name = level if by == "method" else f"{_SIGNS[by]} = {_value(level)}"
-    return {"color": colour, "marker": marker, "markersize": 4.5, "linewidth": 1.4, "label": name}
-
-
-_SIGNS = {"n_features": "d", "min_eigenvalue": "$λ_d$", "noise": "$p_e$"}
-
-
-def _value(value: float) -> str:
-    """1/200 for 0.005."""
-    return f"1/{1 / value:.0f}" if 0 < value < 0.05 and np.isclose(1 / value, round(1 / value)) else f"{value:g}"
-
-
-def _fixed(rows: Sequence[Row], *names: str) -> str:
-    """What does not vary on a panel, in signs."""
-    return ", ".join(f"{_SIGNS[name]} = {_value(rows[0][name])}" for name in names)
-
-
-def _legend_above(figure: Any) -> None:
-    """One legend for all panels, where it covers nothing."""
-    found: dict[str, Any] = {}
-    for axis in figure.axes:
-        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
-    last = [label for label in ("predicted", "M = N log N") if label in found]
-    order = [label for label in found if label not in last] + last
-    figure.legend(
-        [found[label] for label in order], order, loc="outside upper center", ncols=min(len(order), 5), frameon=False, handlelength=2.2, columnspacing=1.4
-    )
-
-
-def _plain_numbers(axis: Any, steps: tuple[int, ...] = (1, 2, 5)) -> None:
-    """0.05 and 10,000 instead of powers of ten."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    axis.set_major_locator(LogLocator(subs=steps))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
 
 
 def _points(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row["kind"] == "point"]
 
 
-def _arrows(axis: Any, arrows: Sequence[Row], reach: float) -> None:
-    """Directions from the origin, the first the truth with the line across it, each shorter than the one before so that none hides another."""
-    for place, arrow in enumerate(arrows):
-        direction = np.array([arrow["x"], arrow["y"]]) / np.hypot(arrow["x"], arrow["y"])
-        colour = ("black", "#D55E00", "#009E73")[min(place, 2)]
-        if place == 0:
-            across = 2 * reach * np.array([-direction[1], direction[0]])
-            axis.plot(*np.column_stack([-across, across]), color="black", linestyle="--", linewidth=0.9)
-        tip = (0.8 - 0.35 * place) * reach * direction
-        axis.annotate("", tip, (0, 0), arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": 1.8, "shrinkA": 0, "shrinkB": 0}, zorder=5)
-        side = 1 if place == 0 else -1  # names on either side of two arrows that nearly coincide
-        box = {"boxstyle": "round,pad=0.12", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
-        axis.annotate(arrow["label"], tip + [0.14 * side * reach, 0], ha="left" if side > 0 else "right", va="center", color=colour, bbox=box, zorder=6)
-
-
 def _std_error(values: np.ndarray) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else np.nan
+
+
+@contextmanager
+def _saving(salt: str) -> Iterator[None]:
+    import matplotlib
+
+    with _style(), matplotlib.rc_context({"svg.hashsalt": salt}):
+        yield

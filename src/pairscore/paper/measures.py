@@ -64,7 +64,7 @@ def comparison_share(m: np.ndarray, square: np.ndarray, reference: float) -> flo
 
 def pooled(parts: Sequence[Measured]) -> Measured:
     """Several measurements of about the same thing as one, each weighted by its precision."""
-    weight = np.array([1 / part.error**2 for part in parts])
+    weight = np.array([max(part.error, 1e-9) ** -2 for part in parts])
     return Measured(float(weight @ [part.value for part in parts] / weight.sum()), float(weight.sum() ** -0.5))
 
 

@@ -23,8 +23,9 @@ INTERVAL = "Each N is solved for; the shade is its 95 % interval."
 CAPTIONS = {
     "1": (
         "How the estimator works",
-        "Differences of compared items, coloured by the label (a); the same after whitening with the covariance of the second half (b); each multiplied by its "
-        "label, which mirrors one side onto the other (c); and their average, which points nearly where the truth does (d). Arrows show directions, not lengths.",
+        "Differences of compared items, coloured by the label (a); the same after whitening with the covariance of the second half (b); each multiplied "
+        "by its label, which mirrors one side onto the other (c); and their average, which points nearly where the truth does (d). "
+        "Arrows show directions, not lengths.",
     ),
     "2": ("Convergence", f"The norm error against N with M = ⌈N log N⌉ (a), and against M with N fixed (b). {SHADE}"),
     "3": ("Dependence on N", f"The angle to the truth with no, 20 % and 40 % of the labels flipped, M = ⌈N log N⌉. {SHADE}"),
@@ -43,7 +44,8 @@ CAPTIONS = {
     ),
     "10": (
         "Off the assumptions",
-        "The mean angle of each method where the model's assumptions fail, with its standard error. Closed forms rest on normal features and random pairs; likelihood does not.",
+        "The mean angle of each method where the model's assumptions fail, with its standard error. "
+        "Closed forms rest on normal features and random pairs; likelihood does not.",
     ),
 }
 
@@ -180,10 +182,10 @@ _PAGE = """<!DOCTYPE html>
 <h1>The paper, reproduced</h1>
 <p class="lead">{lead}</p>
 <section id="reading"><h2>How to read this page</h2>
-<p>2N items with d features are drawn; M random pairs of the first N are labelled by which is better, and a share p<sub>e</sub> of the labels is wrong. The estimate β̂ of the
-direction β is judged by its angle to β and its distance from c₁β. λ<sub>d</sub> is the smallest eigenvalue of the features' covariance, whose eigenvalues are equally spaced up to 1.
-Each point is repeated on several generations: new β, new items, new labels.
-Dotted lines are predictions made without any of the simulated data. ± is one standard error.</p></section>
+<p>2N items with d features are drawn; M random pairs of the first N are labelled by which is better, and a share p<sub>e</sub> of the
+labels is wrong. The estimate β̂ of the direction β is judged by its angle to β and its distance from c₁β. λ<sub>d</sub> is the smallest
+eigenvalue of the features' covariance, whose eigenvalues are equally spaced up to 1. Each point is repeated on several generations:
+new β, new items, new labels. Dotted lines are predictions made without any of the simulated data. ± is one standard error.</p></section>
 {claims}
 {paper}
 {beyond}

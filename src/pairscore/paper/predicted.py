@@ -76,8 +76,8 @@ def _sizes(cells: list[Any]) -> list[tuple[int, float]]:
     """N and M along a curve: both grow together, or M alone, and then up to infinity."""
     n, m = ([getattr(cell, name) for cell in cells] for name in ("n_items", "n_comparisons"))
     if len(set(n)) == 1:
-        return [(n[0], int(round(size))) for size in np.geomspace(min(m), max(m), POINTS)] + [(n[0], np.inf)]
-    return [(int(round(size)), paper_comparisons(int(round(size)))) for size in np.geomspace(min(n), max(n), POINTS)]
+        return [(n[0], round(size)) for size in np.geomspace(min(m), max(m), POINTS).tolist()] + [(n[0], np.inf)]
+    return [(round(size), paper_comparisons(round(size))) for size in np.geomspace(min(n), max(n), POINTS).tolist()]
 
 
 @lru_cache(maxsize=256)
