@@ -36,10 +36,11 @@ def increase(sentence: str, where: str, what: str, found: dict[str, Measured], c
     return Claim(
         sentence,
         where,
-        what + listed(found),
+        what + (listed(found) if len(found) < 4 else extremes(found)),
         "Holds if every log ratio is above 0 by two standard errors; approximately if none is below 0 by two standard errors and their sum is above 0.",
         verdict(not uncertain, total > 0 and all(part.high >= 0 for part in found.values())),
         f"No increase to be told from chance at {'; '.join(uncertain)}{cause}." if uncertain else "",
+        one_by_one(found),
     )
 
 

@@ -88,7 +88,8 @@ def line_fit(x: np.ndarray, y: np.ndarray, error: np.ndarray) -> Line:
     a, b = np.linalg.lstsq(parts / error[:, None], y / error, rcond=None)[0]
     residual = y - a - b * x
     plain = y - parts @ np.linalg.lstsq(parts, y, rcond=None)[0]
-    return Line(float(a), float(b), float(1 - plain.var() / y.var()), float(chi2.sf(np.sum((residual / error) ** 2), len(x) - 2)))
+    r_squared = 1 - plain.var() / y.var() if y.var() > 0 else 0.0  # a constant is explained by nothing
+    return Line(float(a), float(b), float(r_squared), float(chi2.sf(np.sum((residual / error) ** 2), len(x) - 2)))
 
 
 def typical_deviation(y: np.ndarray, parts: np.ndarray) -> float:
