@@ -1,6 +1,8 @@
 """The command line: each command is one library call and a print."""
 
 import json
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -123,3 +125,46 @@ def _shares(text: str | None) -> list[float] | None:
         return None if text is None else [float(share) for share in text.split(",")]
     except ValueError:
         raise PairscoreError(f"--judge-noise is {text!r}; write one share for each judge, such as 0.1,0.2,0.4.") from None
+
+
+@main.command()
+@click.argument("figures", nargs=-1)
+@click.option("--seeds", type=int, default=10, show_default=True, help="Random generations behind every mean.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("reproduction"), show_default=True, help="Folder for tables, figures and page.")
+@click.option("--direct", is_flag=True, help="Draw items and votes and fit every cell, instead of drawing the estimate from its exact law.")
+@click.option("--processes", "n_workers", type=click.IntRange(min=1), help="How many processes  [default: one for each core]")
+@click.option("--json", "as_json", is_flag=True, help="Print where the page is and how long it took as JSON.")
+def reproduce(figures: tuple[str, ...], seeds: int, output: Path, direct: bool, n_workers: int | None, as_json: bool) -> None:
+    """Rebuild the paper's figures 1 to 6 and ours, 7 to 10, and check its claims.
+
+    Stopped at any moment, the same command goes on where it was. Rows go to rows.csv and needed.csv, all pictures to one page.
+
+    \b
+    Examples: pairscore reproduce
+              pairscore reproduce 2a 3 --seeds 2 -o quick
+    """
+    from pairscore.paper.reproduce import reproduce as make
+
+    try:
+        done = make(figures, seeds, output, direct=direct, n_workers=n_workers, progress=Progress())
+    except KeyboardInterrupt:
+        raise NoAnswerError(f"stopped; what is finished is kept in {str(output)!r}, and the same command goes on from there.") from None
+    if as_json:
+        click.echo(json.dumps(done, indent=2))
+    else:
+        click.echo(f"{done['cells']:,} cells ({done['cells_run']:,} run now) in {done['seconds']:.0f} s; calibration loop {done['calibration_seconds']:.2f} s")
+        click.echo(done["page"])
+
+
+class Progress:
+    """Done, total and the time left, on a terminal only."""
+
+    def __init__(self) -> None:
+        self.start = time.monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        if not sys.stderr.isatty() or total == 0:
+            return
+        left = (time.monotonic() - self.start) * (total - done) / done if done else float("nan")
+        shown = f", {left:.0f} s left" if done else ""
+        click.echo(f"\r{done:,} of {total:,} cells{shown}        " + ("\n" if done == total else ""), nl=False, err=True)

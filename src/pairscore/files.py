@@ -267,6 +267,18 @@ def atomic_write(path: Any, what: str = "the file") -> Iterator[Path]:
             temporary.unlink()
 
 
+def write_whole(path: Any, content: bytes) -> Path:
+    """Write ``content`` to ``path``, making its folder where there is none."""
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PairscoreError(f"the folder {str(path.parent)!r} cannot be made ({error.strerror}); choose a place that can be written to.") from None
+    with atomic_write(path) as temporary:
+        temporary.write_bytes(content)
+    return path
+
+
 def write_table(columns: Any, path: Any) -> None:
     """Write a dict of columns, ``Columns`` or a dataframe as CSV, Parquet or JSONL (``-``: CSV to standard output)."""
     if str(path) == "-":

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.charts import empty_figure, error_sources_figure, quiet_frame
+from pairscore.files import write_whole
 from pairscore.paper.panels import (
     LOOKS,
     METHOD_LOOK,
@@ -28,7 +29,6 @@ from pairscore.paper.panels import (
     plain_numbers,
 )
 from pairscore.paper.tidy import Row, curves, levels, of_figure, with_numbers
-from pairscore.paper.whole_file import write_whole
 
 WIDTH = 6.4
 FORMATS = ("svg", "pdf", "png")

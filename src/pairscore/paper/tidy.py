@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 Row = Mapping[str, Any]
-WORDS = {"figure", "panel", "method", "engine", "version", "scenario", "term", "kind", "label"}
+WORDS = {"job", "figure", "panel", "method", "engine", "version", "scenario", "term", "kind", "label"}
 
 
 class Curve(NamedTuple):
