@@ -164,7 +164,7 @@ def _split_errors(law: ErrorLaw, n: float, m: float, n_covariance: float) -> tup
     |t|^2 = chi^2_{d-1} / chi^2_{N_c-d+1}, turned by a uniform angle about v.
     """
     nodes, c, d = law.nodes, law.constants, law.n_features
-    variance_of_a = 4 * c.drift / n + max(2 - c.length**2 - 2 * c.drift, 0.0) / m
+    variance_of_a = 4 * c.drift / n + (2 - c.length**2) / m
     a = c.length + np.sqrt(variance_of_a) * nodes.normal
     r = np.sqrt((1 - 1 / n) * (2 / m + 4 * c.eta / n))
     v = np.hypot(a, r * nodes.length)
