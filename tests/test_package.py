@@ -16,7 +16,8 @@ ORDER = (
     "errors", "links", "items", "votes", "comparisons", "pairs", "moments", "basis", "closed_form", "scale", "integrals", "likelihood",
     "inference", "pairing", "study", "closed_form_fit", "likelihood_fit", "estimate",
     "ranking", "summary", "record", "model_file", "regression", "metrics", "splitters", "on_items",
-    "label_law", "direction_error", "error_nodes", "theory", "pilot", "planner", "draws", "population", "bound_terms", "bound", "decomposition", "charts", "demo", "cli",
+    "label_law", "direction_error", "error_nodes", "theory", "pilot", "planner",
+    "draws", "population", "bound_terms", "bound", "decomposition", "charts", "demo", "cli",
 )  # fmt: skip
 MATHS = (
     "links",
