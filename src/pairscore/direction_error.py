@@ -24,7 +24,7 @@ from pairscore.links import Link
 
 MANY = 3e4  # average exposure from which a Poisson distribution is as good as three points of a normal one
 GRID = 8.0  # standard deviations of z that an average over items covers
-WIDEST = 80.0  # spread, a noise of 0.005 under logit, up to which 600 places see the pairs that are close enough to inform
+WIDEST = 80.0  # spread, a noise of 0.005 under logit, up to which 800 places see the pairs that are close enough to inform
 RUNGS = 1.5 ** np.arange(-6, 11)  # spreads up to 58 at which less information is looked for
 
 
@@ -132,7 +132,7 @@ def _quadratic_variance(link: Link, spread: float, n_items: float, n_comparisons
         for _ in range(100):
             resistance = (1 / (x + (through @ chance)[:, None] * k)) @ often
             last, through = through, information / (1 + information * resistance)
-            if np.max(np.abs(through - last)) < 1e-10 * x:
+            if np.max(np.abs(through - last)) < 1e-8 * x:
                 break
         return through
 
@@ -153,7 +153,7 @@ def _information(link: Link, difference: np.ndarray) -> np.ndarray:
 
 def _places(spread: float) -> tuple[np.ndarray, np.ndarray]:
     """Places z of items and their probabilities, fine enough for a link that is narrow beside the items."""
-    n = int(np.clip(4 * GRID * max(spread, 2.0), 60, 600))
+    n = int(np.clip(10 * spread, 60, 800))  # 1.6 of the link's own units apart: the trapezoid rule is good to three digits
     z = np.linspace(-GRID, GRID, n)
     chance = np.exp(-0.5 * z**2)
     return z, chance / chance.sum()
