@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import chi2, norm, poisson
 
-from pairscore import PairscoreError, Population, RankRegression, predict_error
+from pairscore import PairscoreError, Population, RankRegression, direction_error, predict_error
 from pairscore.direction_error import (
     WIDEST,
     closed_form_length_variance,
@@ -464,3 +464,10 @@ def test_the_smallest_studies_have_a_prediction(method):
         assert 0 <= error.angle <= np.pi
         assert np.isfinite(error.norm_error)
         assert length_variance(law_of(0.2, d), d + 4, 1000, "paired") > 0
+
+
+def test_three_points_stand_for_many_exposures(monkeypatch):
+    law = law_of(0.1, 40)
+    few = [direction_variance(law, 200, 40_000, method) for method in ("pooled", "paired", "mle")]
+    monkeypatch.setattr(direction_error, "MANY", 1e6)
+    np.testing.assert_allclose(few, [direction_variance(law, 200, 40_000, method) for method in ("pooled", "paired", "mle")], rtol=1e-4)
