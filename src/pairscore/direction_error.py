@@ -22,8 +22,10 @@ from scipy.stats import poisson
 from pairscore.label_law import LabelConstants, LabelLaw
 from pairscore.links import Link
 
-MANY = 3e4  # average exposure from which a Poisson distribution is as good as three points of a normal one
+MANY = 300  # average exposure from which a Poisson distribution is as good as three points of a normal one: to 1 / MANY^2
 GRID = 8.0  # standard deviations of z that an average over items covers
+WIDEST = 80.0  # spread, a noise of 0.005 under logit, up to which 800 places see the pairs that are close enough to inform
+RUNGS = 1.5 ** np.arange(-6, 11)  # spreads up to 58 at which less information is looked for
 
 
 def exposures(mean: float) -> tuple[np.ndarray, np.ndarray]:
@@ -87,14 +89,42 @@ def paired_variance(labels: LabelConstants, n_items: float, n_comparisons: float
     return (noise + labels.unexplained * q) / (x * (n_features - 1) * labels.kappa**2)
 
 
+def closed_form_length_variance(labels: LabelConstants, n_items: float, n_comparisons: float, n_features: int, method: str) -> float:
+    """Variance of the length of `pooled` or `paired` relative to the truth's: (V / M + 4 U / N) N / (N - d - 1) / (2 kappa)^2.
+
+    V is the variance of a comparison's part in the normal equation along the truth, (z_I - z_J) (Y - kappa (z_I - z_J))
+    for `paired`, and U that of an item's: z h + h' - kappa z^2. Stein's lemma brings both down to E[z^3 h].
+    """
+    k, cube = labels.kappa, labels.cube
+    comparison = 2 - 16 * k * cube + 36 * k**2 if method == "paired" else 2 - 8 * k * cube + 16 * k**2
+    item = max(labels.drift - 4 * k * cube + 10 * k**2, 0.0)
+    return (comparison / n_comparisons + 4 * item / n_items) * n_items / (n_items - n_features - 1) / labels.length**2
+
+
 def likelihood_variance(law: LabelLaw, n_items: float, n_comparisons: float, n_features: int) -> float:
-    """R of `mle`: each comparison conducts its Fisher information w = f'^2 / (f (1 - f)), and v'v = l.
+    """R of `mle`: the smallest that any spread up to the law's own gives.
+
+    With little noise few comparisons are close enough to inform on their place, and the quadratic
+    approximation of the likelihood, which sees no others, gets worse as labels get better. They still say who
+    is above: less noise never hurts, so a larger spread is at least as good as a smaller one.
+    """
+    best = _quadratic_variance(law.link, min(law.spread, WIDEST), n_items, n_comparisons, n_features)
+    for spread in RUNGS[law.spread > RUNGS][::-1]:
+        lower = _quadratic_variance(law.link, float(spread), n_items, n_comparisons, n_features)
+        if np.isfinite(best) and lower >= best:
+            break
+        best = min(best, lower)
+    return best
+
+
+def _quadratic_variance(link: Link, spread: float, n_items: float, n_comparisons: float, n_features: int) -> float:
+    """R where the log-likelihood is quadratic: each comparison conducts its Fisher information w = f'^2 / (f (1 - f)), and v'v = l.
 
     As for `paired`, with conductances that depend on the places z of both items.
     """
     k, often = exposures(_mean_exposure(n_items, n_comparisons))
-    z, chance = _places(law.spread)
-    information = _information(law.link, law.spread * (z[:, None] - z[None, :]))
+    z, chance = _places(spread)
+    information = _information(link, spread * (z[:, None] - z[None, :]))
 
     def conductances(x: float) -> np.ndarray:
         """From an item at z (rows) through one comparison with an item at z' (columns)."""
@@ -102,7 +132,7 @@ def likelihood_variance(law: LabelLaw, n_items: float, n_comparisons: float, n_f
         for _ in range(100):
             resistance = (1 / (x + (through @ chance)[:, None] * k)) @ often
             last, through = through, information / (1 + information * resistance)
-            if np.max(np.abs(through - last)) < 1e-10 * x:
+            if np.max(np.abs(through - last)) < 1e-8 * x:
                 break
         return through
 
@@ -114,7 +144,7 @@ def likelihood_variance(law: LabelLaw, n_items: float, n_comparisons: float, n_f
         return float(chance @ (k * mean / u - x * k * variance / u**3) @ often)
 
     x = root_of_share(share, _freedom(n_items, n_features), k[-1] * float(information.max()))
-    return 1 / (x * (n_features - 1) * law.spread**2) if x > 0 else np.inf
+    return 1 / (x * (n_features - 1) * spread**2) if x > 0 else np.inf
 
 
 def _information(link: Link, difference: np.ndarray) -> np.ndarray:
@@ -123,7 +153,7 @@ def _information(link: Link, difference: np.ndarray) -> np.ndarray:
 
 def _places(spread: float) -> tuple[np.ndarray, np.ndarray]:
     """Places z of items and their probabilities, fine enough for a link that is narrow beside the items."""
-    n = int(np.clip(4 * GRID * max(spread, 2.0), 60, 600))
+    n = int(np.clip(10 * spread, 60, 800))  # 1.6 of the link's own units apart: the trapezoid rule is good to three digits
     z = np.linspace(-GRID, GRID, n)
     chance = np.exp(-0.5 * z**2)
     return z, chance / chance.sum()

@@ -120,6 +120,14 @@ def fisher_information(link: Link, q: float) -> float:
     return float(2 * q * q * (HALF_NORMAL @ (link.ratio(s) * link.ratio(-s))))
 
 
+def length_information(link: Link, q: float) -> float:
+    """Information of one comparison on the relative length of the truth itself: E[s^2 f'^2 / (f (1 - f))]; without noise there is no length to know."""
+    if np.isinf(_checked(q)):
+        return 0.0
+    s = np.sqrt(2) * q * NODES
+    return float(HALF_NORMAL @ (s**2 * link.ratio(s) * link.ratio(-s)))
+
+
 def _checked(q: float) -> float:
     if not (0 <= q <= LARGEST_SPREAD or q == np.inf):
         raise PairscoreError(f"the spread q is {q!r}; use a number from 0 to {LARGEST_SPREAD:g}, or inf for labels without noise.")

@@ -38,12 +38,14 @@ class LabelConstants:
     """kappa = E[z h], eta = E[h^2], and what follows from them.
 
     ``unexplained`` is eta' = eta - kappa^2, the mean square of h - kappa z: how far an item's expected
-    outcome is from linear in z. ``drift`` is the variance of an item's part in a = w'z / M.
+    outcome is from linear in z. ``drift`` is the variance of an item's part in a = w'z / M, and ``cube``
+    is E[z^3 h].
     """
 
     kappa: float
     eta: float
     drift: float
+    cube: float
 
     @property
     def unexplained(self) -> float:
@@ -59,7 +61,7 @@ def label_constants(law: LabelLaw) -> LabelConstants:
     """The constants by quadrature.
 
     With item effects h depends on the whole score, of which z is the part ``explained``; E[z h] shrinks
-    by that factor, E[h^2] does not. The part of an item in a comparison's Y (z_left - z_right) is, given
+    by that factor, E[h^2] does not; of z^3 the rest has the part 3 z (1 - share^2). The part of an item in a comparison's Y (z_left - z_right) is, given
     the item, z h(z) + h'(z) (Stein), which gives ``drift``.
     """
     share, q = law.explained, law.total_spread
@@ -70,4 +72,5 @@ def label_constants(law: LabelLaw) -> LabelConstants:
     at_zero = float(integrals.win_excess(law.link, q, STEP)) / STEP  # h is odd
     centre = 1 / np.sqrt(2 * np.pi) / 8  # weight of z = 0, which the half line leaves out
     part = float(integrals.EVEN_NORMAL @ (z * h + slope) ** 2) + centre * at_zero**2
-    return LabelConstants(kappa, eta, share**2 * part + (1 - share**2) * eta - (2 * kappa) ** 2)
+    cube = share**3 * float(integrals.EVEN_NORMAL @ (z**3 * h)) + 3 * (1 - share**2) * kappa
+    return LabelConstants(kappa, eta, share**2 * part + (1 - share**2) * eta - (2 * kappa) ** 2, cube)

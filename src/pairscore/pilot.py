@@ -9,6 +9,7 @@ that are not rejected are the interval.
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy import sparse
@@ -50,9 +51,13 @@ def agreement(incidence: sparse.csr_array, fitted: np.ndarray, outcome: np.ndarr
 def estimate_noise(
     X: np.ndarray, left: np.ndarray, right: np.ndarray, outcome: np.ndarray, link: Link, rng: np.random.Generator, level: float = 0.9
 ) -> NoiseEstimate:
-    """Noise of the labels with an equal-tailed interval, from comparisons of items with features ``X``."""
+    """Noise of the labels with an equal-tailed interval, from comparisons of items with features ``X``.
+
+    A tie is half a win each way: a coin decides it, so that a win of either side is as likely as before.
+    """
     if len(outcome) < FEWEST_COMPARISONS:
         raise PairscoreError(f"the pilot has {plural(len(outcome), 'comparison')}; make at least {FEWEST_COMPARISONS}, or give the noise itself.")
+    outcome = np.where(outcome == 0, rng.choice([-1.0, 1.0], len(outcome)), outcome)
     rows, index = np.unique(np.concatenate([left, right]), return_inverse=True)
     left, right = index[: len(left)], index[len(left) :]
     n = len(rows)
@@ -66,14 +71,19 @@ def estimate_noise(
     if n < rank + 3:
         raise PairscoreError(f"the pilot compares {plural(n, 'item')}, and {plural(rank, 'feature')} need at least {rank + 3}; compare more different items.")
     observed = float(agreement(incidence, axes @ (axes.T @ (incidence @ outcome)), outcome))
-    below = np.array([_chance_below(observed, incidence, rank, link, noise, rng.spawn(1)[0]) for noise in GRID])
+    below = np.array([_chance_below(observed, incidence, rank, link, spread, rng.spawn(1)[0]) for spread in _spreads(link)])
     return _invert(np.maximum.accumulate(below), level)
 
 
-def _chance_below(observed: float, incidence: sparse.csr_array, rank: int, link: Link, noise: float, rng: np.random.Generator) -> float:
-    """How often a study with this noise agrees less than ``observed``, half of the equal ones counted."""
+@cache
+def _spreads(link: Link) -> tuple[float, ...]:
+    return tuple(spread_for_noise(link, float(noise)) for noise in GRID)
+
+
+def _chance_below(observed: float, incidence: sparse.csr_array, rank: int, link: Link, q: float, rng: np.random.Generator) -> float:
+    """How often a study with this spread agrees less than ``observed``, half of the equal ones counted."""
     n, m = incidence.shape
-    q, runs = spread_for_noise(link, noise), int(np.clip(WORK / (n + m), 100, MOST_SIMULATIONS))
+    runs = int(np.clip(WORK / (n + m), 100, MOST_SIMULATIONS))
     block = max(1, int(1e6 / (n + m)))
     found = []
     for first in range(0, runs, block):

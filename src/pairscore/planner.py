@@ -24,6 +24,7 @@ TARGETS = {"angle": np.pi / 2, "misordered": 0.5, "norm_error": np.inf}
 MOST_ITEMS, MOST_COMPARISONS = 10**8, 10**12
 SECONDS_PER_COMPARISON = 23.0
 PER_ITEM = 10  # the rule of thumb: every item compared ten times
+HARDLY_ANY = 0.01  # noise of 'mle' at the lower end of an interval that reaches zero: less changes little, and takes long to compute
 SEED = 1
 
 
@@ -155,7 +156,7 @@ def plan(
     estimate = None if pilot is None else _noise_of(table, pilot, link, noise)
     noise = noise if estimate is None else estimate.noise
     law = _law(n_features, min_eigenvalue, noise, link, population, table)
-    if table is not None and n_items is None and n_comparisons is None and (item_cost is None or target is None):
+    if table is not None and n_items is None and (target is None or (n_comparisons is None and item_cost is None)):
         n_items = len(table)
     question = Question(
         target,
@@ -243,7 +244,7 @@ def _smallest(excess: Callable[[int], float], low: int, high: int) -> int | None
             return None
         low, top = top, min(4 * top, high)
     if top > low + 1:
-        root = np.exp(brentq(lambda log_x: excess(int(np.exp(log_x))), np.log(low), np.log(top + 0.5), rtol=1e-6))
+        root = np.exp(brentq(lambda log_x: excess(max(int(np.exp(log_x)), low)), np.log(low), np.log(top + 0.5), rtol=1e-6))  # exp(log 5) is below 5
         near = [point for point in (int(root * (1 - 1e-4)) - 1, int(root * (1 + 1e-4)) + 1) if low < point < top]
         for point in near:  # brackets that bisection then closes to the last unit
             low, top = (point, top) if excess(point) > 0 else (low, point)
@@ -276,10 +277,10 @@ def _interval(law: ErrorLaw, question: Question, method: str, estimate: NoiseEst
     ends = []
     for noise in (estimate.low, estimate.high):
         try:
-            study = solve(law.with_noise(noise), question, "paired" if method == "mle" and noise == 0 else method)
+            study = solve(law.with_noise(max(noise, HARDLY_ANY) if method == "mle" else noise), question, method)
             ends.append(_found(study, question))
         except PairscoreError:
-            ends.append(np.inf if question.target else np.nan)
+            ends.append(np.inf if question.target else np.pi / 2)  # labels may be coins
     return ends[0], ends[1]
 
 
@@ -357,7 +358,10 @@ def _noise_of(table: Items | None, pilot: Any, link: Any, noise: Any) -> NoiseEs
     if table is None:
         raise PairscoreError("a pilot names items, and there are none; give the items with their features.")
     data, outcome = Comparisons.from_frames(table, pilot)
-    return estimate_noise(table.values, data.left, data.right, outcome, get_link(link), np.random.default_rng(SEED))
+    if data.weight is not None:
+        raise PairscoreError("the pilot has weights, and noise is counted in comparisons; leave them out, or use the column 'count' for repeated ones.")
+    rows = np.repeat(np.arange(len(data)), 1 if data.count is None else data.count.astype(int))
+    return estimate_noise(table.values, data.left[rows], data.right[rows], outcome[rows], get_link(link), np.random.default_rng(SEED))
 
 
 def _costs(item_cost: Any, comparison_cost: Any) -> tuple[float, float] | None:

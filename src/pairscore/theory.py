@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from pairscore.bound import theorem_bound
-from pairscore.direction_error import likelihood_variance, paired_variance, pooled_variance
+from pairscore.direction_error import closed_form_length_variance, likelihood_variance, paired_variance, pooled_variance
 from pairscore.error_nodes import Nodes, make_nodes
 from pairscore.errors import PairscoreError
-from pairscore.integrals import closed_form_length, eta, fisher_information, flip_probability, kappa, spread_for_noise
+from pairscore.integrals import closed_form_length, eta, fisher_information, flip_probability, kappa, length_information, spread_for_noise
 from pairscore.label_law import LabelConstants, LabelLaw, label_constants
 from pairscore.links import Link
 
@@ -107,11 +107,15 @@ class ErrorLaw:
         if method == "split":
             along, across = _split_errors(self, n_items, n_comparisons, n_items if n_covariance_items is None else n_covariance_items)
         else:
-            sd = np.sqrt(direction_variance(self, n_items, n_comparisons, method))
-            if np.isinf(sd):  # too few comparisons for so many features: any direction is as good
+            across_variance, along_variance = direction_variance(self, n_items, n_comparisons, method), length_variance(self, n_items, n_comparisons, method)
+            if np.isinf(across_variance):  # too few comparisons for so many features: any direction is as good
                 quarter = np.full(1, np.pi / 2)
                 return {"angle": quarter, "sigma_angle": quarter, "norm_error": np.full(1, np.inf), "misordered": np.full(1, 0.5)}
-            along, across = 1 + sd * self.nodes.normal, sd * self.nodes.length
+            across = np.sqrt(across_variance) * self.nodes.length
+            along = 1 + np.sqrt(across_variance if method == "mle" else along_variance) * self.nodes.normal
+            if method == "mle":  # steeper or flatter labels stretch the whole estimate
+                stretch = np.exp(np.sqrt(max(along_variance - across_variance, 0.0)) * self.nodes.normal2)
+                along, across = stretch * along, stretch * across
         return self.nodes.errors(along, across, self.labels.spread if method == "mle" else self.constants.length)
 
     def predict(self, n_items: float, n_comparisons: float, method: str, n_covariance_items: float | None = None) -> ErrorPrediction:
@@ -148,6 +152,14 @@ def direction_variance(law: ErrorLaw, n_items: float, n_comparisons: float, meth
     return (pooled_variance if method == "pooled" else paired_variance)(law.constants, n_items, n_comparisons, d)
 
 
+def length_variance(law: ErrorLaw, n_items: float, n_comparisons: float, method: str) -> float:
+    """Variance of the estimate's length along the truth, relative to the truth's, to first order."""
+    n, m, d = n_items, n_comparisons, law.n_features
+    if method == "mle":
+        return n / (n - d - 1) / (m * length_information(law.labels.link, law.labels.spread))
+    return closed_form_length_variance(law.constants, n, m, d, method)
+
+
 def first_order_variance(law: ErrorLaw, n_items: float, n_comparisons: float, method: str) -> float:
     """R for M much larger than N, in one line: where each part of the error comes from."""
     n, m, d, c = n_items, n_comparisons, law.n_features, law.constants
@@ -166,7 +178,7 @@ def _split_errors(law: ErrorLaw, n: float, m: float, n_covariance: float) -> tup
     |t|^2 = chi^2_{d-1} / chi^2_{N_c-d+1}, turned by a uniform angle about v.
     """
     nodes, c, d = law.nodes, law.constants, law.n_features
-    variance_of_a = 4 * c.drift / n + max(2 - c.length**2 - 2 * c.drift, 0.0) / m
+    variance_of_a = 4 * c.drift / n + (2 - c.length**2) / m
     a = c.length + np.sqrt(variance_of_a) * nodes.normal
     r = np.sqrt((1 - 1 / n) * (2 / m + 4 * c.eta / n))
     v = np.hypot(a, r * nodes.length)
