@@ -126,8 +126,8 @@ def illustration_rows(n_points: int = 150) -> list[dict[str, Any]]:
     for panel, points in zip("abcd", (difference, whitened, mirrored, mirrored), strict=True):
         rows += [{"panel": panel, "kind": "point", "x": x, "y": y, "label": int(sign)} for (x, y), sign in zip(points.tolist(), label, strict=True)]
         reach = 0.9 * float(np.abs(points).max())
-        rows.append({"panel": panel, "kind": "arrow", "x": reach * direction[0], "y": reach * direction[1], "label": "beta"})
+        rows.append({"panel": panel, "kind": "arrow", "x": reach * direction[0], "y": reach * direction[1], "label": r"$\beta$"})
     reach = float(np.linalg.norm(estimate))
     scale = 0.7 * float(np.abs(mirrored).max()) / reach
-    rows.append({"panel": "d", "kind": "arrow", "x": scale * estimate[0], "y": scale * estimate[1], "label": "estimate"})
+    rows.append({"panel": "d", "kind": "arrow", "x": scale * estimate[0], "y": scale * estimate[1], "label": r"$\hat{\beta}$"})
     return rows
