@@ -71,7 +71,7 @@ CELLS = [
     Cell("d90-few-items-no-noise", 90, 0.0, 1.0, 360, log_power(360, 1)),
     Cell("d90-few-votes", 90, 0.2, 1 / 200, 1000, 1000),
     Cell("d90-middle", 90, 0.2, 0.1, 1000, log_power(1000, 1)),
-    Cell("d90-coins", 90, 0.4, 1.0, 3000, 3000),
+    Cell("d90-noisy", 90, 0.4, 1.0, 3000, 3000),
     Cell("d90-many-votes", 90, 0.1, 0.1, 3000, log_power(3000, 2)),
     Cell("d90-no-noise", 90, 0.0, 1 / 200, 3000, log_power(3000, 1)),
     Cell("d90-many-items-few-votes", 90, 0.2, 1 / 200, 30_000, 30_000),
