@@ -2,10 +2,11 @@
 # make test    all set-up, then every test
 # make check   lint, format, types, tests
 # make bench   timings, as ratios measured side by side
+# make predictions   predicted errors against simulated ones (about ten minutes)
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check lint bench clean
+.PHONY: demo test check lint bench predictions clean
 
 demo: .venv/run
 	$(BIN)/pairscore demo
@@ -22,6 +23,9 @@ lint: .venv/dev
 
 bench: .venv/dev
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
+
+predictions: .venv/dev
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.predictions
 
 .venv/run: requirements.txt pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -19,6 +19,10 @@ ORDER = (
     "draws", "population", "bound_terms", "bound", "decomposition", "label_law", "direction_error", "error_nodes", "theory",
     "pilot", "planner", "plan_text", "simulate", "charts", "demo", "cli",
 )  # fmt: skip
+PAPER_ORDER = (
+    "cells", "engines", "needed", "beyond", "runner", "predicted", "tidy", "measures", "claim", "claims_of_errors", "claims_of_needs", "claims",
+    "panels", "figures", "page", "reproduce",
+)  # fmt: skip
 MATHS = (
     "links",
     "pairs",
@@ -136,10 +140,25 @@ def test_every_module_has_its_place_in_the_order():
 
 @pytest.mark.parametrize("module", ORDER)
 def test_a_module_imports_earlier_ones_only(module):
-    earlier = set(ORDER[: ORDER.index(module)])
+    earlier = set(ORDER[: ORDER.index(module)]) | ({"paper"} if module == "cli" else set())
     code = (SOURCE / f"{module}.py").read_text()
     assert own_imports(code) <= earlier
     assert not any(name.startswith(".") or name == "pairscore" for name in imports(code))
+
+
+def test_the_papers_modules_import_earlier_ones_and_nothing_of_the_command_line():
+    assert sorted(PAPER_ORDER) == sorted(path.stem for path in (SOURCE / "paper").glob("*.py") if path.stem != "__init__")
+    for place, module in enumerate(PAPER_ORDER):
+        tree = ast.parse((SOURCE / "paper" / f"{module}.py").read_text())
+        names = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module == "pairscore.paper":
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pairscore.paper."):
+                names.add(node.module.split(".")[2])
+            else:
+                assert not (isinstance(node, ast.ImportFrom) and node.module in ("pairscore.cli", "pairscore.demo"))
+        assert names <= set(PAPER_ORDER[:place]), module
 
 
 @pytest.mark.parametrize("module", MATHS)

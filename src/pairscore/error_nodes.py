@@ -1,13 +1,14 @@
 """A fixed set of errors to average over: directions and lengths, made once from a fixed seed.
 
-With them a mean angle is a number and not a draw; it is good to about half a percent where one
-eigenvalue dominates, and better elsewhere.
+With them a mean angle is a number and not a draw. Directions come from a scrambled Sobol sequence: with as
+many random ones the mean would be off by a percent where one eigenvalue dominates, so it is by a quarter.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
+from scipy.stats import qmc
 
 NODES = 4096
 SEED = 20210
@@ -50,8 +51,9 @@ class Nodes:
 def make_nodes(eigenvalues: np.ndarray, beta: np.ndarray | None, n_nodes: int = NODES) -> Nodes:
     """Nodes for a covariance with these eigenvalues; ``beta`` in the coordinates of its eigenvectors."""
     rng, d = np.random.default_rng(SEED), len(eigenvalues)
-    g = rng.normal(size=(n_nodes, d))
-    beta = rng.normal(size=(n_nodes, d)) if beta is None else np.broadcast_to(beta, (n_nodes, d))
+    even_normals = ndtri(qmc.Sobol(2 * d, rng=rng).random(n_nodes))
+    g = even_normals[:, :d]
+    beta = even_normals[:, d:] if beta is None else np.broadcast_to(beta, (n_nodes, d))
     beta = beta / np.linalg.norm(beta, axis=1, keepdims=True)
     e = np.sqrt(eigenvalues) * beta
     spread = np.linalg.norm(e, axis=1)

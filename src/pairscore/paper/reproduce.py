@@ -34,7 +34,7 @@ def reproduce(
         n_run = run_jobs(tables, jobs, n_workers or os.cpu_count() or 1, progress)
         tables.sort(jobs)
         rows, needed, sources, scenarios = (tables.rows(name, jobs) for name in ("rows.csv", "needed.csv", "sources.csv", "scenarios.csv"))
-        seconds = time.perf_counter() - start
+        seconds = tables.add_time(time.perf_counter() - start)
         calibration = calibration_seconds()
         settings = {
             "generations": n_generations,

@@ -159,6 +159,16 @@ class Folder:
             os.fsync(file.fileno())
         self.finished[job.table][job.key] = [{name: str(value) for name, value in row.items()} for row in text]
 
+    def add_time(self, seconds: float) -> float:
+        """The time of this run and of the interrupted ones before it."""
+        path = self.path / ".seconds"
+        try:
+            before = float(path.read_text())
+        except (OSError, ValueError):
+            before = 0.0
+        path.write_text(repr(before + seconds))
+        return before + seconds
+
     def is_finished(self, job: Job) -> bool:
         return job.key in self.finished[job.table]
 
