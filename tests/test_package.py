@@ -13,11 +13,11 @@ import pairscore
 
 SOURCE = Path(pairscore.__file__).parent
 ORDER = (
-    "errors", "links", "columns", "items", "votes", "comparisons", "pairs", "moments", "basis", "closed_form", "scale", "integrals", "likelihood",
+    "errors", "checks", "links", "columns", "items", "votes", "comparisons", "pairs", "moments", "basis", "closed_form", "scale", "integrals", "likelihood",
     "inference", "pairing", "study", "closed_form_fit", "likelihood_fit", "estimate",
     "ranking", "summary", "record", "csv_file", "files", "model_file", "regression", "metrics", "splitters", "on_items",
     "draws", "population", "bound_terms", "bound", "decomposition", "label_law", "direction_error", "error_nodes", "theory",
-    "pilot", "planner", "plan_text", "simulate", "charts", "demo", "cli",
+    "pilot", "plan_question", "planner", "plan_text", "simulate", "charts", "demo", "cli",
 )  # fmt: skip
 PAPER_ORDER = (
     "cells", "engines", "needed", "beyond", "runner", "predicted", "tidy", "measures", "claim", "claims_of_errors", "claims_of_needs", "claims",
@@ -42,6 +42,7 @@ MATHS = (
     "direction_error",
     "theory",
     "pilot",
+    "checks",
     "draws",
     "bound_terms",
     "bound",

@@ -8,7 +8,8 @@ import pytest
 from pairscore import PairscoreError, Population, plan
 from pairscore.errors import NoAnswerError
 from pairscore.items import read_items
-from pairscore.planner import Question, _smallest, correlation_eigenvalues, paper_comparisons, solve
+from pairscore.plan_question import Question, correlation_eigenvalues
+from pairscore.planner import _smallest, paper_comparisons, solve
 from pairscore.theory import METHODS, predict_error
 
 LAW = {"n_features": 12, "noise": 0.2, "min_eigenvalue": 0.2}

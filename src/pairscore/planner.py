@@ -11,21 +11,17 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
-from pairscore.comparisons import Comparisons
+from pairscore.checks import positive_number, whole_number
 from pairscore.errors import NoAnswerError, PairscoreError, plural
-from pairscore.integrals import spread_for_noise
-from pairscore.items import Items, read_items
-from pairscore.links import get_link
-from pairscore.moments import moments
-from pairscore.pilot import NoiseEstimate, estimate_noise
+from pairscore.items import read_items
+from pairscore.pilot import NoiseEstimate
+from pairscore.plan_question import Question, costs_of, law_of, noise_of, target_of
 from pairscore.theory import METHODS, ErrorLaw, ErrorPrediction
 
-TARGETS = {"angle": np.pi / 2, "misordered": 0.5, "norm_error": np.inf}
 MOST_ITEMS, MOST_COMPARISONS = 10**8, 10**12
 SECONDS_PER_COMPARISON = 23.0
 PER_ITEM = 10  # the rule of thumb: every item compared ten times
 HARDLY_ANY = 0.01  # noise of 'mle' at the lower end of an interval that reaches zero: less changes little, and takes long to compute
-SEED = 1
 
 
 @dataclass(frozen=True)
@@ -98,23 +94,6 @@ class Plan:
         return self.study.cost
 
 
-@dataclass(frozen=True)
-class Question:
-    """What is fixed, what is wanted, and what things cost."""
-
-    target: tuple[str, float] | None
-    n_items: int | None
-    n_comparisons: int | None
-    costs: tuple[float, float] | None
-    seconds: float
-
-    @property
-    def solved_for(self) -> str:
-        if self.target is None:
-            return "error"
-        return {(True, False): "n_comparisons", (False, True): "n_items"}.get((self.n_items is not None, self.n_comparisons is not None), "both")
-
-
 def plan(
     n_features: int | None = None,
     *,
@@ -151,19 +130,19 @@ def plan(
     >>> study.n_items < 2000, study.misordered <= 0.05
     (True, True)
     """
-    target = _target(angle=angle, misordered=misordered, norm_error=norm_error)
+    target = target_of(angle=angle, misordered=misordered, norm_error=norm_error)
     table = None if items is None else read_items(items)
-    estimate = None if pilot is None else _noise_of(table, pilot, link, noise)
+    estimate = None if pilot is None else noise_of(table, pilot, link, noise)
     noise = noise if estimate is None else estimate.noise
-    law = _law(n_features, min_eigenvalue, noise, link, population, table)
+    law = law_of(n_features, min_eigenvalue, noise, link, population, table)
     if table is not None and n_items is None and (target is None or (n_comparisons is None and item_cost is None)):
         n_items = len(table)
     question = Question(
         target,
-        _whole(n_items, "n_items"),
-        _whole(n_comparisons, "n_comparisons"),
-        _costs(item_cost, comparison_cost),
-        _positive(seconds_per_comparison, "seconds_per_comparison"),
+        None if n_items is None else whole_number(n_items, "n_items"),
+        None if n_comparisons is None else whole_number(n_comparisons, "n_comparisons"),
+        costs_of(item_cost, comparison_cost),
+        positive_number(seconds_per_comparison, "seconds_per_comparison"),
     )
     if target is None and (question.n_items is None or question.n_comparisons is None):
         raise PairscoreError("two of three are needed: give two of n_items, n_comparisons and a target (angle, misordered or norm_error).")
@@ -298,93 +277,3 @@ def _with_remedy(sentence: str, question: Question, alternatives: dict[str, Stud
     best = min(able, key=lambda study: (study.n_comparisons, study.n_items_total))
     amount = f"{best.n_items:,} items" if question.solved_for == "n_items" else f"{best.n_comparisons:,} comparisons"
     return f"{sentence.rstrip('.')}; {best.method!r} can with {amount}."
-
-
-# -- what is asked -------------------------------------------------------------------------------
-
-
-def _target(**given: float | None) -> tuple[str, float] | None:
-    asked = {name: value for name, value in given.items() if value is not None}
-    if len(asked) > 1:
-        raise PairscoreError(f"{' and '.join(asked)} are both targets; ask for one of them.")
-    for name, value in asked.items():
-        if not _is_real(value) or not 0 < value < TARGETS[name]:
-            limit = {"angle": "between 0 and pi/2 = 1.571 radians", "misordered": "between 0 and 0.5", "norm_error": "above 0"}[name]
-            raise PairscoreError(f"{name} is {value!r}; use a number {limit}.")
-        return name, float(value)
-    return None
-
-
-def _law(n_features: Any, min_eigenvalue: Any, noise: Any, link: Any, population: Any, table: Items | None) -> ErrorLaw:
-    if population is not None:
-        if n_features is not None or noise is not None or table is not None:
-            raise PairscoreError("a population has its own features and noise; leave out n_features, noise, items and pilot, or the population.")
-        return ErrorLaw.of(population)
-    if noise is None:
-        raise PairscoreError("the noise is missing: give the share of labels that go against the scores (0.2 is common), or a pilot, or a population.")
-    if not _is_real(noise) or not 0 <= noise <= 0.5:
-        raise PairscoreError(f"noise is {noise!r}; use a share of flipped labels from 0 to 0.5.")
-    if table is not None:
-        if n_features is not None:
-            raise PairscoreError("items have their own features; leave out n_features, or the items.")
-        eigenvalues = correlation_eigenvalues(table)
-    else:
-        d = _whole(n_features, "n_features")
-        if d is None:
-            raise PairscoreError("the number of features is missing; give n_features, items or a population.")
-        if not _is_real(min_eigenvalue) or not 1e-12 <= min_eigenvalue <= 1:
-            raise PairscoreError(f"min_eigenvalue is {min_eigenvalue!r}; use a number above 0 and at most 1.")
-        eigenvalues = np.linspace(1.0, min_eigenvalue, d)
-    chosen = get_link(link)
-    return ErrorLaw(eigenvalues, chosen, spread_for_noise(chosen, float(noise)))
-
-
-def correlation_eigenvalues(items: Items) -> np.ndarray:
-    """Eigenvalues of the features' correlations, without the zeros of constant or repeated features."""
-    if len(items) < 2:
-        raise PairscoreError(f"{plural(len(items), 'item')} cannot tell how features vary; give at least 2.")
-    found = moments(items.values)
-    kept = found.sd > 0
-    if not kept.any():
-        raise PairscoreError("no feature of the items varies; give features that differ between items.")
-    correlation = found.covariance[np.ix_(kept, kept)] / np.outer(found.sd[kept], found.sd[kept])
-    eigenvalues = np.linalg.eigvalsh(correlation)[::-1]
-    return eigenvalues[eigenvalues > 1e-10 * eigenvalues[0]]
-
-
-def _noise_of(table: Items | None, pilot: Any, link: Any, noise: Any) -> NoiseEstimate:
-    if noise is not None:
-        raise PairscoreError("both noise and a pilot are given, and the pilot tells the noise; leave one out.")
-    if table is None:
-        raise PairscoreError("a pilot names items, and there are none; give the items with their features.")
-    data, outcome = Comparisons.from_frames(table, pilot)
-    if data.weight is not None:
-        raise PairscoreError("the pilot has weights, and noise is counted in comparisons; leave them out, or use the column 'count' for repeated ones.")
-    rows = np.repeat(np.arange(len(data)), 1 if data.count is None else data.count.astype(int))
-    return estimate_noise(table.values, data.left[rows], data.right[rows], outcome[rows], get_link(link), np.random.default_rng(SEED))
-
-
-def _costs(item_cost: Any, comparison_cost: Any) -> tuple[float, float] | None:
-    if item_cost is None and comparison_cost is None:
-        return None
-    if item_cost is None or comparison_cost is None:
-        raise PairscoreError("item_cost and comparison_cost are weighed against each other; give both.")
-    return _positive(item_cost, "item_cost"), _positive(comparison_cost, "comparison_cost")
-
-
-def _positive(value: Any, name: str) -> float:
-    if not _is_real(value) or not 0 < value < np.inf:
-        raise PairscoreError(f"{name} is {value!r}; use a number above 0.")
-    return float(value)
-
-
-def _whole(value: Any, name: str) -> int | None:
-    if value is None:
-        return None
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise PairscoreError(f"{name} is {value!r}; use a whole number from 1.")
-    return int(value)
-
-
-def _is_real(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

@@ -6,6 +6,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.linalg.blas import dtrsv
 
+from pairscore.checks import number_between, whole_number
 from pairscore.draws import Judging, judged_pairs, net_wins, pooled_draw, random_covariance, split_draw, turned
 from pairscore.errors import PairscoreError, plural
 from pairscore.integrals import flip_probability, mean_derivative, spread_for_noise
@@ -124,16 +125,16 @@ class Population:
             raise PairscoreError("more than one of noise, slope and judge_noise is given, and each settles the others; give one.")
         self.judge_noise = None if judge_noise is None else _read_only(_shares(judge_noise))
         if slope is not None:
-            self.slope = _number(slope, "slope", 0, np.inf, "a number from 0, inf for labels without noise")
+            self.slope = number_between(slope, "slope", 0, np.inf, "a number from 0, inf for labels without noise")
             self.noise = flip_probability(self.link, self.slope * self._length)
         else:
             share = DEFAULT_NOISE if noise is None else noise
             share = share if self.judge_noise is None else float(self.judge_noise.mean())
-            self.noise = _number(share, "noise", 0, 0.5, "a share of flipped labels from 0 to 0.5")
+            self.noise = number_between(share, "noise", 0, 0.5, "a share of flipped labels from 0 to 0.5")
             self.slope = self._slope_for(self.noise)
         self.slopes = _read_only(np.array([self.slope] if self.judge_noise is None else [self._slope_for(share) for share in self.judge_noise]))
         self.spread = self.slope * self._length
-        self.item_effect = _number(item_effect, "item_effect", 0, 1e10, "a standard deviation that is not negative")
+        self.item_effect = number_between(item_effect, "item_effect", 0, 1e10, "a standard deviation that is not negative")
         if self.item_effect > 0 and np.isinf(self.slopes).any():
             raise PairscoreError("item_effect is on the link's scale, which labels without noise do not have; set a positive noise, or item_effect=0.")
         self._judging = Judging(self.link, self.slopes * self._length, self.item_effect)
@@ -198,7 +199,7 @@ class Population:
         ``split``; with ``second_half=False`` just the first N. With ``repeats`` every pair is judged
         so many times, M staying the number of comparisons. With ``self_pairs=False`` no item meets itself.
         """
-        n, m, repeats = _whole(n_items, "n_items"), _whole(n_comparisons, "n_comparisons"), _whole(repeats, "repeats")
+        n, m, repeats = whole_number(n_items, "n_items"), whole_number(n_comparisons, "n_comparisons"), whole_number(repeats, "repeats")
         if not self_pairs and n == 1:
             raise PairscoreError("one item has no other to be compared with; draw at least 2, or keep self_pairs.")
         rng = _generator(rng)
@@ -219,7 +220,7 @@ class Population:
         n, m, d = self._study(n_items, n_comparisons, 3, "split")
         rng = _generator(rng)
         z = rng.normal(size=n)
-        w = net_wins(judged_pairs(z, m, self._judging, rng, _whole(repeats, "repeats")), n)
+        w = net_wins(judged_pairs(z, m, self._judging, rng, whole_number(repeats, "repeats")), n)
         return self._unwhitened(split_draw(z, w, m, d, rng))
 
     def draw_pooled(self, n_items: int, n_comparisons: int, rng: Any = None, *, repeats: int = 1) -> np.ndarray:
@@ -231,14 +232,14 @@ class Population:
         n, m, d = self._study(n_items, n_comparisons, 2, "pooled")
         rng = _generator(rng)
         z = rng.normal(size=n)
-        pairs = judged_pairs(z, m, self._judging, rng, _whole(repeats, "repeats"))
+        pairs = judged_pairs(z, m, self._judging, rng, whole_number(repeats, "repeats"))
         n_apart = int(np.count_nonzero(pairs.left != pairs.right))
         if n_apart == 0:
             raise PairscoreError(f"none of the {plural(m, 'comparison')} drawn was between two different items; draw more comparisons or items.")
         return self._unwhitened(pooled_draw(z, net_wins(pairs, n), n_apart, d, rng))
 
     def _study(self, n_items: Any, n_comparisons: Any, more: int, method: str) -> tuple[int, int, int]:
-        n, m, d = _whole(n_items, "n_items"), _whole(n_comparisons, "n_comparisons"), self.n_features
+        n, m, d = whole_number(n_items, "n_items"), whole_number(n_comparisons, "n_comparisons"), self.n_features
         if n < d + more:
             raise PairscoreError(f"n_items is {n}, and {method!r} with {plural(d, 'feature')} needs at least {d + more}; draw more items.")
         return n, m, d
@@ -259,7 +260,7 @@ class Population:
 
 def _equally_spaced(smallest: Any, d: int) -> np.ndarray:
     smallest = 1.0 if smallest is None else smallest
-    smallest = _number(smallest, "min_eigenvalue", SMALLEST_EIGENVALUE, 1, f"a number above 0 (from {SMALLEST_EIGENVALUE:g}) and at most 1")
+    smallest = number_between(smallest, "min_eigenvalue", SMALLEST_EIGENVALUE, 1, f"a number above 0 (from {SMALLEST_EIGENVALUE:g}) and at most 1")
     return np.linspace(1.0, smallest, d)
 
 
@@ -270,26 +271,13 @@ def _generator(rng: Any) -> np.random.Generator:
         raise PairscoreError(f"rng is {rng!r} ({error}); give a whole number as seed, a numpy Generator, or None.") from None
 
 
-def _number(value: Any, name: str, low: float, high: float, remedy: str) -> float:
-    right = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool) and low <= value <= high
-    if not right:
-        raise PairscoreError(f"{name} is {value!r}; use {remedy}.")
-    return float(value)
-
-
-def _whole(value: Any, name: str) -> int:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise PairscoreError(f"{name} is {value!r}; use a whole number from 1.")
-    return int(value)
-
-
 def _size(n_features: Any, **given: Any) -> int:
     """The number of features, as said or as the first array given tells."""
     if n_features is not None:
-        return _whole(n_features, "n_features")
+        return whole_number(n_features, "n_features")
     for name, value in given.items():
         if value is not None:
-            return _whole(len(np.atleast_1d(_floats(value, name))), "n_features")
+            return whole_number(len(np.atleast_1d(_floats(value, name))), "n_features")
     raise PairscoreError("the number of features is missing; give n_features, beta, mean or covariance.")
 
 
