@@ -10,6 +10,7 @@ from scipy.linalg.blas import dsyrk
 
 from benchmarks.fast_draw import fast_draw
 from benchmarks.law import draw
+from benchmarks.reproduction import reproduction
 from pairscore import RankRegression
 
 GAP = 1e-9  # relative loss gap to the optimum that every rival has to reach
@@ -117,6 +118,8 @@ def main():
     likelihood(draw(20_000, 50, 1_000_000), 15.0, 40.0)
     print("\nExact draws of an estimate, N = 3000, d = 250, M = N log N")
     fast_draw(medians, report)
+    print("\nReproduction, figure 3b, d = 250")
+    reproduction(medians, report)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,63 @@
+"""Write docs/reproduction.md and its pictures from a finished run: python examples/reproduction_docs.py FOLDER
+
+FOLDER is what `pairscore reproduce -o FOLDER` left.
+"""
+
+import csv
+import shutil
+import sys
+from collections import Counter
+from pathlib import Path
+
+from pairscore.paper.page import CAPTIONS
+
+DOCS = Path(__file__).parent.parent / "docs"
+INTRODUCTION = """# The paper, reproduced
+
+`pairscore reproduce` rebuilds every experiment of the paper on synthetic data with {generations} random generations, checks each sentence of its experiments section against the numbers, and adds four figures of our own. This page is written from such a run
+(`python examples/reproduction_docs.py FOLDER`).
+
+    pairscore reproduce                     # all figures, into reproduction/index.html
+    pairscore reproduce 2a 3 --seeds 2      # two of them, quickly
+    pairscore reproduce --direct            # items, votes and a fit for every cell, instead of exact draws of the estimate
+
+A run may be stopped at any moment, even by a power cut; the same command goes on where it was. One cell alone gives the same row as the whole run, because its seed is its own identity. `rows.csv` has one row per cell and generation, `needed.csv` the solved
+points of figures 5, 6 and 8; figures are drawn from these tables and nothing else. Dotted curves are [predictions](theory.md) made without any of the simulated data.
+
+## The claims
+
+{counts}. Each verdict follows from the rule beside it. Rules and limits were set once the figures of these generations had been seen, so that they judge the paper's sentences, and are no test of them on fresh data.
+
+| claim | where | measured | verdict | rule |
+|---|---|---|---|---|
+"""
+
+
+def cell(text):
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def main(folder):
+    folder = Path(folder)
+    with open(folder / "claims.csv", newline="", encoding="utf-8") as file:
+        claims = list(csv.DictReader(file))
+    with open(folder / "rows.csv", newline="") as file:
+        generations = len({row["generation"] for row in csv.DictReader(file)})
+    verdicts = Counter(claim["verdict"] for claim in claims)
+    counts = f"Of {len(claims)} claims {verdicts['holds']} hold, {verdicts['holds approximately']} hold approximately and {verdicts['does not hold']} do not"
+    lines = [INTRODUCTION.format(generations=generations, counts=counts).rstrip("\n")]
+    for claim in claims:
+        measured = claim["measured"] + (f" *{claim['why']}*" if claim["why"] else "")
+        lines.append(f"| {cell(claim['sentence'])} | {claim['where']} | {cell(measured)} | **{claim['verdict']}** | {cell(claim['rule'])} |")
+    lines.append("\n## The figures\n")
+    (DOCS / "figures").mkdir(exist_ok=True)
+    for name, (title, caption) in CAPTIONS.items():
+        picture = folder / "figures" / f"figure{name}.svg"
+        if picture.exists():
+            shutil.copy(picture, DOCS / "figures" / picture.name)
+            lines += [f"### Figure {name}: {title}\n", f"![Figure {name}: {title}](figures/{picture.name})\n", caption + "\n"]
+    (DOCS / "reproduction.md").write_text("\n".join(lines).rstrip("\n") + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
