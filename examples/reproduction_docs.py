@@ -14,19 +14,23 @@ from pairscore.paper.page import CAPTIONS
 DOCS = Path(__file__).parent.parent / "docs"
 INTRODUCTION = """# The paper, reproduced
 
-`pairscore reproduce` rebuilds every experiment of the paper on synthetic data with {generations} random generations, checks each sentence of its experiments section against the numbers, and adds four figures of our own. This page is written from such a run
+`pairscore reproduce` rebuilds every experiment of the paper on synthetic data with {generations} random generations, checks each sentence of its
+experiments section against the numbers, and adds four figures of our own. This page is written from such a run
 (`python examples/reproduction_docs.py FOLDER`).
 
     pairscore reproduce                     # all figures, into reproduction/index.html
     pairscore reproduce 2a 3 --seeds 2      # two of them, quickly
     pairscore reproduce --direct            # items, votes and a fit for every cell, instead of exact draws of the estimate
 
-A run may be stopped at any moment, even by a power cut; the same command goes on where it was. One cell alone gives the same row as the whole run, because its seed is its own identity. `rows.csv` has one row per cell and generation, `needed.csv` the solved
-points of figures 5, 6 and 8; figures are drawn from these tables and nothing else. Dotted curves are [predictions](theory.md) made without any of the simulated data.
+A run may be stopped at any moment, even by a power cut; the same command goes on where it was. One cell alone gives the same row as the whole run,
+because its seed is its own identity. `rows.csv` has one row per cell and generation, `needed.csv` the solved
+points of figures 5, 6 and 8; figures are drawn from these tables and nothing else. Dotted curves are [predictions](theory.md) made without any of the
+simulated data.
 
 ## The claims
 
-{counts}. Each verdict follows from the rule beside it. Rules and limits were set once the figures of these generations had been seen, so that they judge the paper's sentences, and are no test of them on fresh data.
+{counts}. Each verdict follows from the rule beside it. Rules and limits were set once the figures of these generations had been seen, so that they
+judge the paper's sentences, and are no test of them on fresh data.
 
 | claim | where | measured | verdict | rule |
 |---|---|---|---|---|
