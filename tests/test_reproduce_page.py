@@ -358,7 +358,7 @@ def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch):
 
 def test_a_folder_that_is_a_file_is_refused_in_a_sentence(tmp_path):
     (tmp_path / "taken").write_text("mine")
-    with pytest.raises(PairscoreError, match=r"could not be written .* choose a folder"):
+    with pytest.raises(PairscoreError, match=r"the folder .* cannot be made .* choose a place"):
         save_figure(FIGURES["10"](scenario_rows()), tmp_path / "taken", "figure10")
     assert (tmp_path / "taken").read_text() == "mine"
 
