@@ -90,10 +90,19 @@ def checks(model: RankRegression, data: Comparisons, residual: np.ndarray, outsi
     """All checks, in the order of a reader's questions."""
     z = whitened(data.items.values[data.compared])
     score = data.items.values[data.compared] @ model.coef_
-    found = [_data(same_data), _pairs(model, data), _shape(model, shape_of(z, score, model.link_)), _separation(model), _side(model, data), _spread(residual, model)]
+    found = [
+        _data(same_data),
+        _pairs(model, data),
+        _shape(model, shape_of(z, score, model.link_)),
+        _separation(model),
+        _side(model, data),
+        _spread(residual, model),
+    ]
     found += _far(z, outside, data, names)
     noted = separation_note()[1]
-    return found + [Check("What did the fit itself warn of?", False, note[0].upper() + note[1:], "Warnings of the fit.") for note in model.notes_ if note != noted]
+    return found + [
+        Check("What did the fit itself warn of?", False, note[0].upper() + note[1:], "Warnings of the fit.") for note in model.notes_ if note != noted
+    ]
 
 
 def _data(same: bool) -> Check:
@@ -108,18 +117,18 @@ def _pairs(model: RankRegression, data: Comparisons) -> Check:
     pairing = check_pairing(study.X, study.pairs, study.item_moments, study.item_moments)
     needed = model.method in ("split", "pooled")
     advice = "" if pairing.looks_random else " This method does not need random pairs." if not needed else " This method needs random pairs; use mle or paired."
-    rule = f"Not random if random partners would look so in fewer than 1 of {1 / SIGNIFICANCE:,.0f} studies and a spread is off by {TOLERATED:.0%} or more."
+    rule = f"Not random if random partners look so in fewer than 1 of {1 / SIGNIFICANCE:,.0f} studies and a spread is off by {100 * TOLERATED:.0f} % or more."
     return Check("Do the pairs look random?", pairing.looks_random or not needed, pairing.in_words + advice, rule)
 
 
 def _shape(model: RankRegression, shape: Shape) -> Check:
     enough, closed = shape.tilt <= TILT, model.method != "mle"
-    facts = f"The shape of the items turns a closed form by about {shape.tilt:.1f} degrees, so that {shape.tilt / 180:.1%} of all pairs change their order: "
+    facts = f"The shape of the items turns a closed form by about {shape.tilt:.1f} degrees, so that {shape.tilt / 1.8:.1f} % of all pairs change their order: "
     meaning = "they are elliptical enough." if enough else "they are not elliptical enough; trust the likelihood more than a closed form."
     relief = "" if enough or closed else " This model is a maximum likelihood fit, which does not need it."
     skewed = "clearly skewed" if shape.skewness_p < 0.001 else "not clearly skewed"
     tails = f" The features' kurtosis is {shape.kurtosis:.2f} times that of normal ones, and they are {skewed}."
-    rule = f"Enough up to {TILT:g} degrees, computed as if the score were the true one and pairs random; kurtosis and skewness of Mardia's kind, in whitened coordinates."
+    rule = f"Enough up to {TILT:g} degrees, if the score is the true one and pairs are random; kurtosis and skewness of Mardia's kind, in whitened coordinates."
     return Check("Are the features elliptical enough for a closed form?", enough or not closed, facts + meaning + relief + tails, rule)
 
 
@@ -167,8 +176,12 @@ def _far(z: np.ndarray, outside: np.ndarray, data: Comparisons, names: list[str]
     beyond = np.flatnonzero(outside)
     parts = []
     if len(far):
-        parts.append(f"{len(far):,} of {len(z):,} compared items lie far from all others ({first_few(names[row] for row in far)}); a few such items can move the fit.")
+        parts.append(
+            f"{len(far):,} of {len(z):,} compared items lie far from all others ({first_few(names[row] for row in far)}); a few such items can move the fit."
+        )
     if len(beyond):
-        parts.append(f"{len(beyond):,} items have a feature beyond all compared items ({first_few(names[row] for row in beyond)}); their scores are extrapolated.")
-    rule = f"Far: further than any of {len(z):,} normal items would be in {1 - FAR:.1%} of studies. Beyond: below the smallest or above the largest value compared."
+        parts.append(
+            f"{len(beyond):,} items have a feature beyond all compared items ({first_few(names[row] for row in beyond)}); their scores are extrapolated."
+        )
+    rule = f"Far: further than any of {len(z):,} normal items would be in {100 * (1 - FAR):.1f} % of studies. Beyond: outside their range."
     return [Check("Are items far outside?", not parts, " ".join(parts) or "No item lies far from the others or beyond the compared ones.", rule)]

@@ -219,8 +219,8 @@ def calibration(probability: np.ndarray, outcome: np.ndarray, amount: np.ndarray
         weight = amount[inside]
         observed = float(np.average(won[inside], weights=weight))
         low, high = wilson(observed, float(weight.sum() ** 2 / np.sum(weight**2)))
-        edges = 0.5 + number / (2 * N_BINS), 0.5 + (number + 1) / (2 * N_BINS)
-        bins.append(Bin(*map(float, edges), float(np.average(promised[inside], weights=weight)), observed, low, high, float(weight.sum())))
+        edge = 0.5 + float(number) / (2 * N_BINS)
+        bins.append(Bin(edge, edge + 0.5 / N_BINS, float(np.average(promised[inside], weights=weight)), observed, low, high, float(weight.sum())))
     return bins
 
 

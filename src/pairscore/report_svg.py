@@ -43,7 +43,7 @@ class Axis:
         """Round values within the axis, about so many."""
         raw = (self.high - self.low) / number
         power = 10.0 ** np.floor(np.log10(raw))
-        step = power * next(factor for factor in (1, 2, 5, 10) if factor * power >= raw * 0.999)
+        step = power * next(factor for factor in (1, 2, 5, 10) if factor * power >= raw * 0.75)
         return [float(place * step) for place in range(int(np.ceil(self.low / step - 1e-9)), int(np.floor(self.high / step + 1e-9)) + 1)]
 
 
@@ -61,15 +61,18 @@ def drawing(height: float, label: str, parts: Iterable[str]) -> str:
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+    """A straight line."""
     return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
 
 
 def dot(x: float, y: float, kind: str, radius: float = 4, tip: str = "") -> str:
+    """A circle, with a tooltip if there is something to say."""
     title = f"><title>{escape(tip)}</title></circle>" if tip else "/>"
     return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}"{title}'
 
 
 def words(x: float, y: float, text: str, anchor: str = "middle", kind: str = "") -> str:
+    """Text beside its anchor."""
     look = f' class="{kind}"' if kind else ""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{look}>{escape(text)}</text>'
 
@@ -80,6 +83,7 @@ def short(name: str) -> str:
 
 
 def number(value: float, percent: bool = False) -> str:
+    """A tick in few digits."""
     return f"{100 * value:.4g} %" if percent else f"{value:,.10g}" if abs(value) >= 1e4 else f"{round(value, 12):.4g}"
 
 
@@ -90,6 +94,7 @@ def bottom_axis(x: Axis, y: float, top: float, title: str, percent: bool = False
 
 
 def left_axis(y: Axis, x: float, right: float, percent: bool = False, ticks: int = 5) -> list[str]:
+    """Grid lines with their values to the left."""
     return [line(x, y(tick), right, y(tick), "grid") + words(x - 6, y(tick) + 4, number(tick, percent), "end") for tick in y.ticks(ticks)]
 
 
@@ -116,21 +121,23 @@ def order_chart(items: Sequence[RankedItem], average: float) -> str:
     """All items from best to worst: score and interval against rank, as two lines of one path each."""
     places = np.unique(np.linspace(0, len(items) - 1, min(len(items), 2 * MOST_MARKS)).round().astype(int))
     shown = [items[place] for place in places]
-    x, bottom = Axis(1 - 0.02 * len(items), len(items) * 1.02 + 0.5, 48, WIDTH - 8), 300
+    x, bottom = Axis(1, max(len(items), 2), 48, WIDTH - 14), 300
     y = axis_over([value for item in shown for value in (item.score, item.low, item.high)] + [average], bottom, 8)
     across = [x(float(place) + 1) for place in places]
     reach = "".join(f"M{a:.1f} {y(item.low):.1f}V{y(item.high):.1f}" for a, item in zip(across, shown, strict=True) if np.isfinite(item.low))
     scores = " ".join(f"{a:.1f},{y(item.score):.1f}" for a, item in zip(across, shown, strict=True))
-    parts = [*bottom_axis(x, bottom, 8, "rank (1 = best)"), *left_axis(y, 48, WIDTH - 8), line(48, y(average), WIDTH - 8, y(average), "zero")]
-    return drawing(bottom + 42, "Score of every item against its rank", [*parts, f'<path class="reach thin" d="{reach}"/><polyline class="curve" points="{scores}"/>'])
+    parts = [*bottom_axis(x, bottom, 8, "rank (1 = best)"), *left_axis(y, 48, WIDTH - 14), line(48, y(average), WIDTH - 14, y(average), "zero")]
+    return drawing(
+        bottom + 42, "Score of every item against its rank", [*parts, f'<path class="reach thin" d="{reach}"/><polyline class="curve" points="{scores}"/>']
+    )
 
 
 def calibration_chart(in_sample: Sequence[Bin], held_out: Sequence[Bin]) -> str:
     """Promised against observed shares, with the number of comparisons of each bin below."""
     bins, bottom = [*in_sample, *held_out], 300
-    x = Axis(0.49, 1.01, 52, WIDTH - 10)
+    x = Axis(0.49, 1.01, 52, WIDTH - 18)
     y = Axis(min([0.45, *(one.observed_low for one in bins)]) - 0.02, 1.02, bottom - 44, 8)
-    parts = [*bottom_axis(x, bottom, 8, "promised share of the favourite", True), *left_axis(y, 52, WIDTH - 10, True)]
+    parts = [*bottom_axis(x, bottom, 8, "promised share of the favourite", True), *left_axis(y, 52, WIDTH - 18, True)]
     parts.append(line(x(0.5), y(0.5), x(1.0), y(1.0), "zero"))
     most = max([one.number for one in in_sample], default=1.0)
     for one in in_sample:
@@ -142,7 +149,8 @@ def calibration_chart(in_sample: Sequence[Bin], held_out: Sequence[Bin]) -> str:
             a = x(one.promised) + shift
             what = "held out" if kind == "own" else "in sample"
             tip = f"{what}: promised {one.promised:.1%}, observed {one.observed:.1%} ({one.observed_low:.1%} to {one.observed_high:.1%}) of {one.number:,.6g}"
-            parts.append(f"<g><title>{escape(tip)}</title>{line(a, y(one.observed_low), a, y(one.observed_high), f'reach {kind}-line')}{dot(a, y(one.observed), kind)}</g>")
+            interval = line(a, y(one.observed_low), a, y(one.observed_high), f"reach {kind}-line")
+            parts.append(f"<g><title>{escape(tip)}</title>{interval}{dot(a, y(one.observed), kind)}</g>")
     return drawing(bottom + 42, "Promised against observed win share", parts)
 
 
@@ -161,17 +169,21 @@ def residual_chart(items: Sequence[RankedItem]) -> str:
     for item in known:
         tip = f"{item.name}: {item.net_wins:+.4g} net wins, {item.expected:+.1f} expected, residual {item.residual:+.2f}"
         parts.append(dot(x(item.score), y(item.residual), "own faint", 3, tip))
-    for item, height in zip(named := sorted(known[:NAMED], key=lambda item: -item.residual), apart([y(item.residual) for item in named]), strict=True):
+    for item, height in zip(
+        named := sorted(known[:NAMED], key=lambda item: -item.residual), apart([y(item.residual) for item in named], bottom - 8), strict=True
+    ):
         right = x(item.score) > WIDTH / 2
         parts.append(words(x(item.score) + (-7 if right else 7), height + 4, short(item.name), "end" if right else "start", "tag"))
     return drawing(bottom + 42, "Residual of every compared item", parts)
 
 
-def apart(heights: Sequence[float], gap: float = 13) -> list[float]:
-    """Heights in rising order, pushed down where they are closer than ``gap``."""
-    placed: list[float] = []
-    for height in heights:
-        placed.append(max(height, placed[-1] + gap) if placed else height)
+def apart(heights: Sequence[float], lowest: float, gap: float = 13) -> list[float]:
+    """Heights in rising order, moved where they are closer than ``gap``, none beyond ``lowest``."""
+    placed = list(heights)
+    for place in range(1, len(placed)):
+        placed[place] = max(placed[place], placed[place - 1] + gap)
+    for place in reversed(range(len(placed))):
+        placed[place] = min(placed[place], lowest - gap * (len(placed) - 1 - place))
     return placed
 
 
@@ -198,7 +210,9 @@ def accuracy_chart(trials: Sequence[Trial], own: str) -> str:
     for row, trial in enumerate(tried):
         y = 8 + 34 * (row + 0.5)
         parts.append(words(76, y + 4, trial.method, "end", "tag" if trial.method == own else ""))
-        parts += [dot(x(share), y, "own faint", 3, f"{trial.method}, fold {fold}: {share:.1%}") for fold, share in enumerate(trial.folds, 1) if np.isfinite(share)]
+        parts += [
+            dot(x(share), y, "own faint", 3, f"{trial.method}, fold {fold}: {share:.1%}") for fold, share in enumerate(trial.folds, 1) if np.isfinite(share)
+        ]
         if np.isfinite(trial.in_sample):
             parts.append(dot(x(trial.in_sample), y, "other", 5.5, f"{trial.method}, in sample: {trial.in_sample:.1%}"))
         if np.isfinite(trial.held_out):
