@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from hashlib import sha256
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,11 @@ PARTS = (answer, ranking, coefficient_part, trust, checks_part, more_comparisons
 
 def write_report(model: RankRegression, items: Any, votes: Any, path: Any) -> None:
     """Write what a model says about these items and comparisons as one HTML file that needs nothing else."""
-    if Path(path).suffix.lower() not in (".html", ".htm"):
+    if not isinstance(path, str | PathLike) or Path(path).suffix.lower() not in (".html", ".htm"):
         raise PairscoreError(f"the report's file is {str(path)!r}; give it a name that ends in .html.")
     page = report_html(report_facts(model, items, votes))
     with atomic_write(path, "the report") as temporary:
-        temporary.write_text(page, encoding="utf-8", errors="replace")
+        temporary.write_text(page, encoding="utf-8", errors="replace", newline="\n")
 
 
 def report_html(facts: ReportFacts) -> str:

@@ -9,6 +9,7 @@ STYLE = """
   :root { --ink: #e6e9ec; --soft: #a3adb7; --line: #39424b; --page: #14181c; --card: #1d2329; --own: #5ab8ef; --other: #f0a050; --good: #4cc79c; }
 }
 * { box-sizing: border-box; }
+[hidden] { display: none !important; }
 body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
 main { max-width: 1180px; margin: 0 auto; padding: 20px 16px 48px; }
 h1 { font-size: 1.7rem; margin: .2em 0; }
@@ -56,7 +57,7 @@ th[aria-sort=descending] button::after { content: " ▼"; }
 input { font: inherit; padding: 5px 10px; border: 1px solid var(--line); border-radius: 6px; background: var(--card);
   color: var(--ink); width: min(100%, 320px); }
 .check { border-left: 4px solid var(--good); }
-.check.look { border-color: var(--other); }
+.check.look { border-left-color: var(--other); }
 .check p { margin: 0; }
 .verdict { font-weight: 600; color: var(--good); }
 .look .verdict { color: var(--other); }
