@@ -1,6 +1,7 @@
 """The command line: each command is one library call and a print."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,11 @@ def report(model: Path, items: Path, comparisons: Path, output: Path) -> None:
     from pairscore.regression import load
     from pairscore.report import write_report
 
-    write_report(load(model), read_table(items), read_table(comparisons), output)
+    fitted = load(model)
+    _on_a_terminal("reading the files")
+    tables = read_table(items), read_table(comparisons)
+    _on_a_terminal("ranking the items, and trying every method on items that it has not seen")
+    write_report(fitted, *tables, output)
     click.echo(str(output))
 
 
@@ -145,3 +150,9 @@ def _shares(text: str | None) -> list[float] | None:
         return None if text is None else [float(share) for share in text.split(",")]
     except ValueError:
         raise PairscoreError(f"--judge-noise is {text!r}; write one share for each judge, such as 0.1,0.2,0.4.") from None
+
+
+def _on_a_terminal(text: str) -> None:
+    """Say what takes a while, to those who wait."""
+    if sys.stderr.isatty():
+        click.echo(f"{text} ...", err=True)
