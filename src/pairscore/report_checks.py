@@ -158,14 +158,16 @@ def _side(model: RankRegression, data: Comparisons) -> Check:
 
 def _spread(residual: np.ndarray, model: RankRegression) -> Check:
     known = residual[np.isfinite(residual)]
-    freedom = max(len(known) - model.n_features_in_, 1)
+    question, freedom = "Do the features explain the items?", len(known) - model.n_features_in_ - 1
+    if freedom < 1:
+        return Check(question, True, "There are too few items for so many features to tell.", "Needs more compared items than features.")
     size = float(np.sqrt(np.sum(known**2) / freedom))
     wide = size > SPREAD and size**2 - 1 > 4 * np.sqrt(2 / freedom)
     fine = "about what chance gives: the features explain the items."
     not_fine = "more than chance gives: the features leave something out. Item-robust intervals allow for it, the shares of misordered pairs below do not."
     rule = f"Too wide above {SPREAD:g} and four standard errors above 1."
     answer = f"Standardised residuals have a root mean square of {size:.2f}, where 1 is expected; {not_fine if wide else fine}"
-    return Check("Do the features explain the items?", not wide, answer, rule)
+    return Check(question, not wide, answer, rule)
 
 
 def _far(z: np.ndarray, outside: np.ndarray, data: Comparisons, names: list[str]) -> list[Check]:

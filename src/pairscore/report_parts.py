@@ -86,8 +86,9 @@ def ranking(facts: ReportFacts) -> str:
     bars = "Bars are 95 % intervals" if facts.has_intervals else "The model was fitted without intervals"
     about = escape(f"{bars}; the line is the average compared item ({shown(facts.average_score)}).")
     where = "All items" if len(items) <= 2 * ENDS else f"The {ENDS} best and the {ENDS} worst"
+    caution = paragraph(MULTIPLICITY, "soft") if facts.has_intervals else ""
     cards = card(where, caterpillar, about) + card(f"All {len(items):,} items in order", order_chart(items, facts.average_score), about)
-    return f'<section><h2>The ranking</h2><div class="cards">{cards}</div>{_ranking_table(facts)}{paragraph(MULTIPLICITY, "soft")}</section>'
+    return f'<section><h2>The ranking</h2><div class="cards">{cards}</div>{_ranking_table(facts)}{caution}</section>'
 
 
 def _item_tip(item: RankedItem) -> str:
@@ -134,7 +135,7 @@ def coefficient_part(facts: ReportFacts) -> str:
     """The forest, per standard deviation so that features share an axis, and the numbers in the user's units."""
     strongest = sorted(facts.coefficients, key=lambda one: -abs(one.coef * one.sd))[:MOST_COEFFICIENTS]
     marks = [Mark(one.feature, one.coef * one.sd, one.low * one.sd, one.high * one.sd, _coefficient_tip(one)) for one in strongest]
-    forest = interval_chart(marks, "Coefficients with their intervals", "coefficient per standard deviation of the feature", 0.0)
+    forest = interval_chart(marks, "Coefficients with their intervals", "per standard deviation of the feature", 0.0)
     some = "" if len(strongest) == len(facts.coefficients) else f"The {MOST_COEFFICIENTS} largest of {len(facts.coefficients):,}. "
     about = f"{some}To the right of the line, more of the feature wins; an interval that crosses the line leaves open which way it goes."
     rows = [
@@ -240,16 +241,8 @@ def more_comparisons(facts: ReportFacts) -> str:
     if not facts.prospects:
         return f"<section>{title}{paragraph(f'The planner has no answer here: {facts.no_prospects}')}</section>"
     names = {1: "now", 2: "twice", 4: "four times"}
-    marks = [
-        Mark(
-            f"{names[one.factor]}: {one.n_comparisons:,.10g}",
-            one.misordered,
-            one.low,
-            one.high,
-            f"{percent(one.misordered)} ({percent(one.low)} to {percent(one.high)})",
-        )
-        for one in facts.prospects
-    ]
+    spans = [f"{one.n_comparisons:,.10g}: {percent(one.misordered)} ({percent(one.low)} to {percent(one.high)})" for one in facts.prospects]
+    marks = [Mark(names[one.factor], one.misordered, one.low, one.high, span) for one, span in zip(facts.prospects, spans, strict=True)]
     now, *later = facts.prospects
     buys = " and ".join(f"{percent(one.misordered)} with {one.n_comparisons:,.10g}" for one in later)
     text = f"Of pairs of new items, about {percent(now.misordered)} stand in the wrong order with these {now.n_comparisons:,.10g} comparisons; "

@@ -38,7 +38,7 @@ svg .tag { fill: var(--ink); font-weight: 600; }
 .key-own::before, .key-other::before { content: "●"; color: var(--own); margin-right: .3em; }
 .key-other::before { content: "○"; color: var(--other); }
 .box { overflow: auto; max-height: min(75vh, 620px); background: var(--card); border: 1px solid var(--line); border-radius: 8px; }
-.low { max-height: none; border: 0; }
+.low { max-height: 640px; border: 0; }
 table { border-collapse: collapse; width: 100%; font-size: .92rem; font-variant-numeric: tabular-nums; }
 th, td { padding: 4px 10px; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th { color: var(--soft); font-weight: 600; white-space: normal; vertical-align: bottom; }
@@ -74,17 +74,23 @@ dd { margin: 0; }
   th, td { padding: 4px 6px; }
   .text { min-width: 5em; }
   .low .text { min-width: 6.5em; }
-  svg text { font-size: 15px; }
+  svg text { font-size: 14.5px; }
   svg .small { font-size: 12px; }
   dl { grid-template-columns: 1fr; }
   dt { margin-top: 4px; }
 }
 @media print {
-  body { background: none; font-size: 11pt; }
+  body { background: none; font-size: 10pt; }
   .box { max-height: none; overflow: visible; }
   .tools { display: none; }
   .only-print { display: block; }
   #ranking tbody tr:nth-child(n+51) { display: none; }
+  table { font-size: 8pt; }
+  th, td { padding: 1px 4px; }
+  .span { width: 80px; min-width: 60px; }
+  .low table { font-size: 7pt; }
+  .low .text { min-width: 6em; }
+  .low td { white-space: normal; }
   .card, .check, tr { break-inside: avoid; }
   h2 { break-after: avoid; }
   .cards { grid-template-columns: 1fr 1fr; }

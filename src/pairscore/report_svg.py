@@ -10,8 +10,8 @@ from pairscore.report_facts import Bar, Bin, RankedItem
 from pairscore.report_trials import Trial
 
 WIDTH = 440  # of the drawing; the page scales it to its card
-NAME_WIDTH, ROW = 132, 21
-LONGEST_NAME = 17
+NAME_WIDTH, ROW = 136, 21
+LONGEST_NAME = 16
 MOST_MARKS = 1000  # dots with a tooltip
 NAMED = 5
 
@@ -121,12 +121,12 @@ def order_chart(items: Sequence[RankedItem], average: float) -> str:
     """All items from best to worst: score and interval against rank, as two lines of one path each."""
     places = np.unique(np.linspace(0, len(items) - 1, min(len(items), 2 * MOST_MARKS)).round().astype(int))
     shown = [items[place] for place in places]
-    x, bottom = Axis(1, max(len(items), 2), 48, WIDTH - 14), 300
+    x, bottom = Axis(1, max(len(items), 2), 48, WIDTH - 20), 300
     y = axis_over([value for item in shown for value in (item.score, item.low, item.high)] + [average], bottom, 8)
     across = [x(float(place) + 1) for place in places]
     reach = "".join(f"M{a:.1f} {y(item.low):.1f}V{y(item.high):.1f}" for a, item in zip(across, shown, strict=True) if np.isfinite(item.low))
     scores = " ".join(f"{a:.1f},{y(item.score):.1f}" for a, item in zip(across, shown, strict=True))
-    parts = [*bottom_axis(x, bottom, 8, "rank (1 = best)"), *left_axis(y, 48, WIDTH - 14), line(48, y(average), WIDTH - 14, y(average), "zero")]
+    parts = [*bottom_axis(x, bottom, 8, "rank (1 = best)"), *left_axis(y, 48, WIDTH - 20), line(48, y(average), WIDTH - 20, y(average), "zero")]
     return drawing(
         bottom + 42, "Score of every item against its rank", [*parts, f'<path class="reach thin" d="{reach}"/><polyline class="curve" points="{scores}"/>']
     )
