@@ -462,6 +462,14 @@ def test_small_and_odd_studies_have_a_page_too(case):
     assert "What did the fit itself warn of?" in text
 
 
+def test_a_feature_that_only_one_item_has_may_be_constant_in_a_fold():
+    items, votes = drawn(60, 900)
+    items = {"id": items["id"], "x": (np.arange(60) == 7).astype(float)}
+    facts = report_facts(RankRegression().fit(items, votes), items, votes)
+    assert_whole(report_html(facts))
+    assert [trial.method for trial in facts.trials if not trial.reason] == ["pooled", "paired", "mle"]
+
+
 def test_other_data_than_those_of_the_fit_are_said_to_be_so():
     items, votes = drawn(60, 600)
     model = RankRegression().fit(items, votes)
@@ -486,6 +494,9 @@ def test_what_cannot_be_reported_is_a_sentence(tmp_path):
         write_report(model, items, votes, tmp_path / "report.pdf")
     with pytest.raises(PairscoreError, match="could not be saved"):
         write_report(model, items, votes, tmp_path / "nowhere" / "report.html")
+    alike = {"id": items["id"], "x": np.ones(60)}
+    with pytest.raises(PairscoreError, match="no feature varies"), pytest.warns(PairscoreWarning):
+        write_report(RankRegression().fit(alike, votes), alike, votes, tmp_path / "report.html")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -158,7 +158,12 @@ def read_study(model: RankRegression, items: Any, votes: Any) -> Comparisons:
         items = Columns({name: items.get_column(name) for name in (ID_COLUMN, *names) if name in items.columns}, items.as_written)
     table = read_items(items)
     refuse_other_features(table, names)
-    return Comparisons.from_frames(table, votes, seed=model.record_.get("seed") or 0)[0]
+    data = Comparisons.from_frames(table, votes, seed=model.record_.get("seed") or 0)[0]
+    if not np.ptp(table.values[data.compared], axis=0).any():
+        raise PairscoreError(
+            "no feature varies among the compared items, so that all have the same score and a report has nothing to show; give features that differ."
+        )
+    return data
 
 
 def ranked_items(model: RankRegression, data: Comparisons, probability: np.ndarray) -> tuple[list[RankedItem], np.ndarray]:
