@@ -18,7 +18,7 @@ from pairscore.pairs import pair_up
 @pytest.mark.parametrize("method", ["pooled", "paired"])
 def test_where_no_feature_varies_pairs_cannot_look_otherwise_than_random(method):
     with pytest.warns(CollinearFeaturesWarning):
-        model = RankRegression(method, inference=None).fit(np.ones((4, 2)), np.array([[0, 1], [1, 2], [2, 3], [3, 0], [0, 1]]))
+        model = RankRegression(method, inference="model").fit(np.ones((4, 2)), np.array([[0, 1], [1, 2], [2, 3], [3, 0], [0, 1]]))
     assert model.pairing_.looks_random
     assert model.coef_.tolist() == [0.0, 0.0]
 
