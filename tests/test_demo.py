@@ -16,6 +16,11 @@ from pairscore.demo import FEATURES, HELD_OUT, diabetes_patients, run_demo, simu
 SEEDS = (1, 2, 3)
 
 
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
 @cache
 def demo_text(seed):
     result = CliRunner().invoke(main, ["demo", "--seed", str(seed)])
@@ -94,6 +99,30 @@ def test_it_prints_the_summary_and_the_ten_most_severe():
 def test_the_same_seed_tells_the_same_story_and_another_another():
     assert CliRunner().invoke(main, ["demo"]).output == demo_text(1)
     assert demo_text(2) != demo_text(1)
+
+
+def test_it_ends_with_the_path_of_a_report_that_is_there(tmp_path):
+    result = CliRunner().invoke(main, ["demo", "--output", str(tmp_path / "a" / "b")])
+    last = result.output.splitlines()[-1]
+    assert last == str(tmp_path / "a" / "b" / "report.html")
+    page = (tmp_path / "a" / "b" / "report.html").read_text()
+    assert "comes first of 442 items" in page
+    assert "110 items were never compared" in page
+    assert CliRunner().invoke(main, ["demo"]).output.splitlines()[-1] == "pairscore-demo/report.html"
+    assert (tmp_path / "pairscore-demo" / "report.html").exists()
+
+
+def test_every_step_is_explained():
+    assert re.findall(r"^(\d)\. The (\w+)", demo_text(1), re.MULTILINE) == [
+        ("1", "items"), ("2", "comparisons"), ("3", "fit"), ("4", "ranking"), ("5", "test"), ("6", "report"),
+    ]  # fmt: skip
+
+
+def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    result = CliRunner().invoke(main, ["demo", "--output", str(tmp_path / "file" / "folder")])
+    assert result.exit_code == 2
+    assert "cannot be made" in result.output.splitlines()[-1]
 
 
 @pytest.mark.parametrize("seed", ["-1", "two"])

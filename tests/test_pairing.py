@@ -9,10 +9,18 @@ from scipy.stats import kstest
 
 from laws import GaussianStudy
 from pairscore import RankRegression, angle
-from pairscore.errors import PairsNotRandomWarning
+from pairscore.errors import CollinearFeaturesWarning, PairsNotRandomWarning
 from pairscore.moments import moments
 from pairscore.pairing import check_pairing
 from pairscore.pairs import pair_up
+
+
+@pytest.mark.parametrize("method", ["pooled", "paired"])
+def test_where_no_feature_varies_pairs_cannot_look_otherwise_than_random(method):
+    with pytest.warns(CollinearFeaturesWarning):
+        model = RankRegression(method, inference="model").fit(np.ones((4, 2)), np.array([[0, 1], [1, 2], [2, 3], [3, 0], [0, 1]]))
+    assert model.pairing_.looks_random
+    assert model.coef_.tolist() == [0.0, 0.0]
 
 
 def matched_study(seed, n_items=600, n_comparisons=6000):

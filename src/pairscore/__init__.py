@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pairscore.planner import plan
     from pairscore.population import Population
     from pairscore.regression import RankRegression, load
+    from pairscore.report import write_report
     from pairscore.splitters import ItemKFold
     from pairscore.theory import predict_error
 
@@ -29,6 +30,7 @@ _HOME = {
     "load": "regression",
     "plan": "planner",
     "predict_error": "theory",
+    "write_report": "report",
 }
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "load",
     "plan",
     "predict_error",
+    "write_report",
 ]
 
 

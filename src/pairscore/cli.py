@@ -33,14 +33,40 @@ def main() -> None:
 
 @main.command()
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the simulated grader.")
-def demo(seed: int) -> None:
-    """Learn a severity score for 442 real patients from comparisons alone.
+@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("pairscore-demo"), show_default=True, help="Folder for the report.")
+def demo(seed: int, output: Path) -> None:
+    """Learn a severity score for 442 real patients from comparisons alone, and write a report to open.
 
     Example: pairscore demo --seed 2
     """
     from pairscore.demo import run_demo
 
-    run_demo(click.echo, seed)
+    run_demo(click.echo, seed, output)
+
+
+@main.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("items", type=click.Path(path_type=Path))
+@click.argument("comparisons", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True, help="HTML file to write.")
+def report(model: Path, items: Path, comparisons: Path, output: Path) -> None:
+    """Show a model, its items and comparisons on one HTML page that needs nothing else.
+
+    The ranking with intervals, what counts, how well it fits and does on unseen items, checks in words, and what more comparisons
+    would buy. Of ITEMS, the columns that the model was fitted with are taken.
+
+    Example: pairscore report model.npz items.csv comparisons.csv -o report.html
+    """
+    from pairscore.files import read_table
+    from pairscore.regression import load
+    from pairscore.report import write_report
+
+    fitted = load(model)
+    _on_a_terminal("reading the files")
+    tables = read_table(items), read_table(comparisons)
+    _on_a_terminal("ranking the items, and trying every method on items that it has not seen")
+    write_report(fitted, *tables, output)
+    click.echo(str(output))
 
 
 @main.command()
@@ -168,3 +194,9 @@ class Progress:
         left = (time.monotonic() - self.start) * (total - done) / done if done else float("nan")
         shown = f", {left:.0f} s left" if done else ""
         click.echo(f"\r{done:,} of {total:,} cells{shown}        " + ("\n" if done == total else ""), nl=False, err=True)
+
+
+def _on_a_terminal(text: str) -> None:
+    """Say what takes a while, to those who wait."""
+    if sys.stderr.isatty():
+        click.echo(f"{text} ...", err=True)

@@ -1,13 +1,16 @@
 """The demo: a severity score for real patients, learnt from comparisons alone."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
+from pairscore.errors import PairscoreError
 from pairscore.items import Items
 from pairscore.metrics import kendall_distance
 from pairscore.ranking import MULTIPLICITY
 from pairscore.regression import RankRegression
+from pairscore.report import write_report
 
 FEATURES = ("age", "sex", "bmi", "blood_pressure", "cholesterol", "ldl", "hdl", "chol_hdl_ratio", "log_triglycerides", "glucose")
 N_COMPARISONS = 3000
@@ -15,24 +18,41 @@ HELD_OUT = 110
 GRADER_NOISE = 0.5  # of the standard deviation of the recorded progression, on each look at a patient
 
 
-def run_demo(say: Callable[[str], None], seed: int = 1) -> RankRegression:
-    """Tell the story of one study with ``say``, and return its model."""
+def run_demo(say: Callable[[str], None], seed: int = 1, folder: Path | None = None) -> RankRegression:
+    """Tell the story of one study with ``say``, write its report to ``folder`` if there is one, and return the model."""
     patients, progression = diabetes_patients()
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(patients))
     held_out, training = order[:HELD_OUT], order[HELD_OUT:]
+    say("1. The items.")
     say(f"{len(patients)} real patients with diabetes (scikit-learn's data): ten features each, and the disease progression recorded one year later.")
+    say("\n2. The comparisons.")
     say(f"{HELD_OUT} patients are held out. Of the other {len(training)}, {N_COMPARISONS:,} random pairs go to a grader who says which one is worse.")
     say("The grader is simulated: she sees the recorded progression, blurred by noise of half its standard deviation at each look.")
-    say("The model sees features and her answers only, never the recorded progression.\n")
+    say("The model sees features and her answers only, never the recorded progression.")
     votes = simulated_grades(progression, training, rng)
+    say("\n3. The fit: which features make a patient look worse, and how sure that is.\n")
     model = RankRegression().fit(patients, votes)
     say(str(model.summary()))
-    say("\nThe held-out patients, ranked by features alone (the ten most severe):\n")
+    say("\n4. The ranking: the held-out patients, ranked by features alone (the ten most severe).\n")
     say(ranking_text(model, patients.take(held_out), progression))
-    say(f"\n{MULTIPLICITY}\n")
+    say(f"\n{MULTIPLICITY}")
+    say("\n5. The test: are new patients put in the order of what was recorded later?")
     say(verdict(model, patients, progression, training, held_out))
+    if folder is not None:
+        say("\n6. The report: all of this and more on one page, for people who were not there. Open it in a browser:")
+        say(str(write_demo_report(model, patients, votes, folder)))
     return model
+
+
+def write_demo_report(model: RankRegression, patients: Items, votes: np.ndarray, folder: Path) -> Path:
+    """Write the report of all patients, those never compared among them, and say where it is."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PairscoreError(f"the folder {str(folder)!r} cannot be made ({error.strerror}); name another with --output.") from None
+    write_report(model, patients, votes, folder / "report.html")
+    return folder / "report.html"
 
 
 def diabetes_patients() -> tuple[Items, np.ndarray]:

@@ -72,6 +72,9 @@ def check_pairing(X: np.ndarray, pairs: Pairs, compared: Moments, reference: Mom
     number = pairs.number
     exposures = pairs.sum_at_low(number) + pairs.sum_at_high(number)
     whitener = np.sqrt(compared.total) * whitening_basis(compared.scatter, compared.sd).transform
+    busiest = float(exposures.max() / exposures[exposures > 0].mean())
+    if whitener.shape[1] == 0:  # no feature varies, so pairs cannot differ from random ones in any
+        return Pairing(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, busiest)
     freedom = whitener.shape[1] * (whitener.shape[1] + 1) / 2
     m = float(number.sum())
     by_chance = 2 * np.sum((exposures / exposures.sum()) ** 2) ** 2 * m**2
@@ -92,7 +95,7 @@ def check_pairing(X: np.ndarray, pairs: Pairs, compared: Moments, reference: Mom
         reference_narrowest=float(other_ratios[0]),
         reference_widest=float(other_ratios[-1]),
         reference_p_value=float(chi2.sf(other_statistic, freedom)),
-        busiest=float(exposures.max() / exposures[exposures > 0].mean()),
+        busiest=busiest,
     )
 
 

@@ -1,0 +1,296 @@
+"""The parts of a report's page: facts in, HTML out, with every text escaped."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+import numpy as np
+
+from pairscore.ranking import MULTIPLICITY
+from pairscore.report_facts import Coefficient, RankedItem, ReportFacts
+from pairscore.report_svg import Mark, accuracy_chart, bar_chart, calibration_chart, interval_chart, order_chart, residual_chart
+
+ENDS = 12  # items at each end of the caterpillar
+MOST_COEFFICIENTS = 30
+MOST_ROWS = 5000  # of the table: a browser's search stays quick
+LARGEST = 8
+TOOLS = (
+    '<div class="tools" id="tools" hidden><input id="search" type="search" placeholder="find an item" aria-label="find an item">'
+    '<span class="soft" id="found" aria-live="polite"></span><span class="soft">A click on a heading sorts.</span></div>'
+)
+
+
+# -- pieces ----------------------------------------------------------------------------------------
+
+
+def paragraph(text: str, kind: str = "") -> str:
+    """A paragraph of plain text."""
+    look = f' class="{kind}"' if kind else ""
+    return f"<p{look}>{escape(text)}</p>"
+
+
+def card(title: str, chart: str, *texts: str) -> str:
+    """A chart with its title above and what it says below; the texts are HTML."""
+    return f'<figure class="card"><h3>{escape(title)}</h3>{chart}<figcaption>{" ".join(texts)}</figcaption></figure>'
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A small table whose first column is text; cells are escaped here."""
+    cells = "".join(f'<th class="text">{escape(name)}</th>' if place == 0 else f"<th>{escape(name)}</th>" for place, name in enumerate(head))
+    body = "".join(
+        "<tr>" + "".join(f'<td class="text">{escape(cell)}</td>' if place == 0 else f"<td>{escape(cell)}</td>" for place, cell in enumerate(row)) + "</tr>"
+        for row in rows
+    )
+    return f'<div class="box low"><table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def shown(value: float, style: str = ".4g") -> str:
+    """A number, or that it is unknown."""
+    return format(value, style) if np.isfinite(value) else "unknown"
+
+
+def percent(value: float, digits: int = 1) -> str:
+    """A share, or that it is unknown."""
+    return f"{100 * value:.{digits}f} %" if np.isfinite(value) else "unknown"
+
+
+# -- the answer ------------------------------------------------------------------------------------
+
+
+def answer(facts: ReportFacts) -> str:
+    """The answer first, in words."""
+    first, own = facts.items[0], facts.own_trial
+    sentences = [f"{first.name} comes first of {len(facts.items):,} items and would win {first.wins_of_100:.0f} of 100 comparisons with the average one."]
+    if facts.has_intervals:
+        sentences[0] += f" Its rank lies between {first.rank_low:,} and {first.rank_high:,} (95 % confidence)."
+        sentences.append(f"Of all pairs of items, {percent(facts.told_apart, 0)} are told apart surely (95 % each); the others are too close to call.")
+    seen = f"on the comparisons it was fitted to, {percent(own.in_sample)}; a coin, 50 %"
+    if np.isfinite(own.held_out):
+        sentences.append(f"Between items that it had not seen, the score called {percent(own.held_out)} of the decided comparisons rightly ({seen}).")
+    sentences.append(facts.meaning)
+    doubts = [check.question for check in facts.checks if not check.fine]
+    calm = "All checks below came out well." if not doubts else f"Of the {len(facts.checks)} checks below, {len(doubts)} deserve a look: {' '.join(doubts)}"
+    made = f"{facts.n_comparisons:,.10g} comparisons of {facts.n_compared:,} items, {len(facts.coefficients):,} features, method {facts.method}"
+    words = "".join(paragraph(sentence) for sentence in [*sentences, calm])
+    return f'<header><h1>Which is better, and how sure is that?</h1>{paragraph(made, "soft")}<div class="answer">{words}</div></header>'
+
+
+# -- the ranking -----------------------------------------------------------------------------------
+
+
+def ranking(facts: ReportFacts) -> str:
+    """Both ends as a caterpillar, all items as a curve, and the table to search and sort."""
+    items = facts.items
+    ends: list[RankedItem | None] = list(items) if len(items) <= 2 * ENDS else [*items[:ENDS], None, *items[-ENDS:]]
+    marks = [None if item is None else Mark(item.name, item.score, item.low, item.high, _item_tip(item)) for item in ends]
+    caterpillar = interval_chart(marks, "Scores of the best and the worst items with their intervals", "score", facts.average_score)
+    bars = "Bars are 95 % intervals" if facts.has_intervals else "The model was fitted without intervals"
+    about = escape(f"{bars}; the line is the average compared item ({shown(facts.average_score)}).")
+    where = "All items" if len(items) <= 2 * ENDS else f"The {ENDS} best and the {ENDS} worst"
+    caution = paragraph(MULTIPLICITY, "soft") if facts.has_intervals else ""
+    cards = card(where, caterpillar, about) + card(f"All {len(items):,} items in order", order_chart(items, facts.average_score), about)
+    return f'<section><h2>The ranking</h2><div class="cards">{cards}</div>{_ranking_table(facts)}{caution}</section>'
+
+
+def _item_tip(item: RankedItem) -> str:
+    return f"{item.name}: score {shown(item.score)} ({shown(item.low)} to {shown(item.high)}), rank {item.rank} ({item.rank_low} to {item.rank_high})"
+
+
+def _ranking_table(facts: ReportFacts) -> str:
+    items = facts.items if len(facts.items) <= MOST_ROWS else [*facts.items[: MOST_ROWS // 2], *facts.items[-MOST_ROWS // 2 :]]
+    left_out = len(facts.items) - len(items)
+    cut = paragraph(f"{left_out:,} items in the middle are left out here; pairscore rank writes them all.", "soft") if left_out else ""
+    ends = [value for item in items for value in (item.score, item.low, item.high) if np.isfinite(value)]
+    low, width = min(ends), (max(ends) - min(ends)) or 1.0
+    kinds = [("rank", ""), ("item", "text"), ("score", ""), ("95 % interval", "maybe"), ("", "maybe"), ("ranks", ""), ("wins of 100", "maybe")]
+    kinds += [("comparisons", "maybe"), ("net wins", "maybe"), ("residual", "maybe"), ("", "maybe")]
+    head = "".join(f'<th class="{kind}">' + (f'<button type="button">{name}</button>' if name else "") + "</th>" for name, kind in kinds)
+    body = "\n".join(_ranking_row(item, low, width) for item in items)
+    note = '<p class="only-print soft">The first 50 rows are printed.</p>'
+    return f'{TOOLS}{cut}<div class="box" tabindex="0"><table id="ranking"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{note}'
+
+
+def _ranking_row(item: RankedItem, low: float, width: float) -> str:
+    place = [100 * (value - low) / width for value in (item.score, item.low, item.high)]
+    reach = f'<i style="left:{place[1]:.1f}%;width:{place[2] - place[1]:.1f}%"></i>' if np.isfinite(place[1]) else ""
+    cells = [
+        f"<td>{item.rank}</td>",
+        f'<td class="text"><bdi>{escape(item.name)}</bdi></td>',
+        f'<td data-value="{item.score!r}">{item.score:.4g}</td>',
+        f'<td class="maybe">{f"{item.low:.4g} to {item.high:.4g}" if np.isfinite(item.low) else "unknown"}</td>',
+        f'<td class="maybe"><div class="span">&#8203;{reach}<b style="left:{place[0]:.1f}%"></b></div></td>',
+        f"<td>{item.rank_low} to {item.rank_high}</td>",
+        f'<td class="maybe">{item.wins_of_100:.0f}</td>',
+        f'<td class="maybe">{item.comparisons:.6g}</td>',
+        f'<td class="maybe">{f"{item.net_wins:+.4g}" if item.comparisons else ""}</td>',
+        f'<td class="maybe">{f"{item.residual:+.2f}" if np.isfinite(item.residual) else ""}</td>',
+        f'<td class="text maybe">{"outside" if item.outside else ""}</td>',
+    ]
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+# -- coefficients ----------------------------------------------------------------------------------
+
+
+def coefficient_part(facts: ReportFacts) -> str:
+    """The forest, per standard deviation so that features share an axis, and the numbers in the user's units."""
+    strongest = sorted(facts.coefficients, key=lambda one: -abs(one.coef * one.sd))[:MOST_COEFFICIENTS]
+    marks = [Mark(one.feature, one.coef * one.sd, one.low * one.sd, one.high * one.sd, _coefficient_tip(one)) for one in strongest]
+    forest = interval_chart(marks, "Coefficients with their intervals", "per standard deviation of the feature", 0.0)
+    some = "" if len(strongest) == len(facts.coefficients) else f"The {MOST_COEFFICIENTS} largest of {len(facts.coefficients):,}. "
+    about = f"{some}To the right of the line, more of the feature wins; an interval that crosses the line leaves open which way it goes."
+    rows = [
+        [
+            one.feature,
+            shown(one.coef, ".3g"),
+            f"{one.low:.3g} to {one.high:.3g}" if np.isfinite(one.low) else "unknown",
+            shown(one.sd, ".3g"),
+            f"{one.wins_of_100:.0f}",
+        ]
+        for one in facts.coefficients
+    ]
+    numbers = table(["feature", "coefficient", "95 % interval", "one s.d.", "wins of 100"], rows)
+    meaning = (
+        "A coefficient is what one unit more of the feature adds to the score, all else equal; a difference of scores is how likely one item beats the other. "
+        "The last column is the share of comparisons won by one standard deviation more against a twin alike in all else: 50 means no influence."
+    )
+    beside = f'<div class="card"><h3>In the units of the features</h3>{numbers}</div>'
+    cards = card("Influence of each feature", forest, escape(about)) + beside
+    return f'<section><h2>What counts</h2>{paragraph(meaning)}{paragraph(facts.meaning)}<div class="cards">{cards}</div></section>'
+
+
+def _coefficient_tip(one: Coefficient) -> str:
+    return f"{one.feature}: {shown(one.coef)} ({shown(one.low)} to {shown(one.high)}) per unit; one standard deviation more wins {one.wins_of_100:.0f} of 100"
+
+
+# -- can it be trusted -----------------------------------------------------------------------------
+
+
+def trust(facts: ReportFacts) -> str:
+    """Held-out accuracy and the methods side by side, calibration, residuals, comparisons per item."""
+    cards = _accuracy_card(facts) + _calibration_card(facts) + _residual_card(facts) + _exposure_card(facts)
+    return f'<section><h2>How well does it fit?</h2><div class="cards">{cards}</div></section>'
+
+
+def _accuracy_card(facts: ReportFacts) -> str:
+    held, own, tried = facts.held_out, facts.own_trial, [trial for trial in facts.trials if not trial.reason]
+    key = '<span class="key-own">held out (faint: each fold)</span> <span class="key-other">in sample: a ceiling, for it flatters</span>. The line is a coin.'
+    how = f"No item folds: {held.reason}"
+    if not held.reason:
+        how = f"Held out: in each of {held.n_folds} folds of items, comparisons between two items that the fit had not seen ({held.n_tested:,.10g} in all); "
+        how += f"it learnt from {percent(held.share_trained, 0)} of the comparisons, so the full fit is a little better."
+    promise = f"If the model is right, {percent(1 - facts.noise)} is as far as any score of these features gets." if np.isfinite(own.in_sample) else ""
+    rows = [
+        [trial.method, percent(trial.in_sample), percent(trial.held_out), *(f"{value:.1f}°" if np.isfinite(value) else "" for value in trial.degrees)]
+        for trial in tried
+    ]
+    numbers = table(["method", "in sample", "held out", *(f"to {trial.method}" for trial in tried)], rows)
+    meaning = "Degrees: how far two methods' scores are turned from each other; x° puts about x/180 of the pairs in another order."
+    missing = "".join(paragraph(f"{trial.method} is not shown: {trial.reason}") for trial in facts.trials if trial.reason)
+    return card(
+        "Called rightly, by every method", accuracy_chart(facts.trials, facts.method), key, paragraph(f"{how} {promise}"), numbers, paragraph(meaning), missing
+    )
+
+
+def _calibration_card(facts: ReportFacts) -> str:
+    key = '<span class="key-own">held out</span> <span class="key-other">in sample</span>. '
+    about = "On the line, favourites win as often as promised; below it, the score is too sure of itself. Ties are half a win."
+    rows = [
+        [f"{one.low:.0%} to {one.high:.0%}, {what}", percent(one.promised), percent(one.observed), f"{one.number:,.6g}"]
+        for what, bins in (("in sample", facts.calibration), ("held out", facts.held_out_calibration))
+        for one in bins
+    ]
+    numbers = f"<details><summary>The numbers</summary>{table(['promised between', 'promised', 'observed', 'comparisons'], rows)}</details>"
+    caution = "Bars and figures: comparisons in each bin. Intervals are 95 %, as if comparisons were independent."
+    return card("Promised and observed", calibration_chart(facts.calibration, facts.held_out_calibration), key, escape(f"{about} {caution}"), numbers)
+
+
+def _residual_card(facts: ReportFacts) -> str:
+    known = [item for item in facts.items if np.isfinite(item.residual)]
+    largest = sorted(known, key=lambda item: -abs(item.residual))[:LARGEST]
+    rows = [[item.name, f"{item.comparisons:.6g}", f"{item.net_wins:+.4g}", f"{item.expected:+.1f}", f"{item.residual:+.2f}"] for item in largest]
+    numbers = table(["largest", "comparisons", "net wins", "expected", "residual"], rows)
+    about = (
+        "Net wins less what the model expects, over its standard deviation. If features explain the items, 19 of 20 lie between the dashed lines; "
+        "those that do not have something that the features leave out."
+    )
+    return card("Items that did better or worse than their features", residual_chart(facts.items), escape(about), numbers)
+
+
+def _exposure_card(facts: ReportFacts) -> str:
+    number = np.array([item.comparisons for item in facts.items])
+    compared = number[number > 0]
+    never = len(number) - len(compared)
+    about = f"A compared item was compared {np.median(compared):.6g} times (median), from {compared.min():.6g} to {compared.max():.6g} times."
+    extra = f" {never:,} items were never compared and are scored by their features alone." if never else ""
+    return card("Comparisons per item", bar_chart(facts.exposures), escape(about + extra))
+
+
+def checks_part(facts: ReportFacts) -> str:
+    """Diagnostics in words, each with its rule."""
+    parts = []
+    for check in facts.checks:
+        kind, verdict = ("card check", "fine") if check.fine else ("card check look", "worth a look")
+        title = f'<h3>{escape(check.question)} <span class="verdict">{verdict}</span></h3>'
+        parts.append(f'<div class="{kind}">{title}{paragraph(check.answer)}{paragraph(check.rule, "rule")}</div>')
+    return f'<section id="checks"><h2>Checks</h2><div class="cards">{"".join(parts)}</div></section>'
+
+
+def more_comparisons(facts: ReportFacts) -> str:
+    """What twice and four times the comparisons would buy."""
+    title = "<h2>What would more comparisons buy?</h2>"
+    if not facts.prospects:
+        return f"<section>{title}{paragraph(f'The planner has no answer here: {facts.no_prospects}')}</section>"
+    names = {1: "now", 2: "twice", 4: "four times"}
+    spans = [f"{one.n_comparisons:,.10g}: {percent(one.misordered)} ({percent(one.low)} to {percent(one.high)})" for one in facts.prospects]
+    marks = [Mark(names[one.factor], one.misordered, one.low, one.high, span) for one, span in zip(facts.prospects, spans, strict=True)]
+    now, *later = facts.prospects
+    buys = " and ".join(f"{percent(one.misordered)} with {one.n_comparisons:,.10g}" for one in later)
+    text = f"Of pairs of new items, about {percent(now.misordered)} stand in the wrong order with these {now.n_comparisons:,.10g} comparisons; "
+    text += f"it would be {buys} of the same items."
+    basis = (
+        f"Predicted for {percent(facts.noise)} noise and the correlations of these features, as if features explained the items, "
+        "pairs were random and features normal. Wrong means against the best score that these features allow."
+    )
+    own = ""
+    if np.isfinite(facts.misordered):
+        own = f"The fit's own intervals, which need none of that, say {percent(facts.misordered)} now."
+        if facts.misordered > 1.3 * now.misordered:
+            own += " What lies between the two figures comes from what features leave out: "
+            own += "it goes away with more items or better features rather than with more comparisons of these."
+    chart = interval_chart(marks, "Predicted share of misordered pairs", "share of new pairs in the wrong order", 0.0, percent=True)
+    beside = card("Pairs in the wrong order", chart, "Bars: nine of ten studies.")
+    words = "".join(paragraph(sentence) for sentence in (text, basis, own) if sentence)
+    return f'<section>{title}<div class="cards"><div>{words}</div>{beside}</div></section>'
+
+
+def reading(facts: ReportFacts) -> str:
+    """How to read it, and how not to."""
+    do = (
+        "A higher score means that the item is expected to win more often; only differences of scores have a meaning.",
+        "Look at the interval of a rank before its number: items whose intervals overlap widely may well stand the other way round.",
+        "Held-out accuracy says how the score will do on new items; its ceiling is set by how much judges agree.",
+    )
+    dont = (
+        "A coefficient is no cause: it says what goes along with winning among these items, with the other features held fixed.",
+        "An interval is about this kind of items, judges and questions; it does not cover a change of any of them.",
+        "A gap of 2 in score is not twice as good as a gap of 1; it is the odds that multiply.",
+        "Items marked outside lie beyond what was compared; their scores are extrapolated, whatever their intervals say.",
+    )
+    lists = [
+        f'<div class="card"><h3>{title}</h3><ul>{"".join(f"<li>{escape(one)}</li>" for one in texts)}</ul></div>'
+        for title, texts in (("How to read it", do), ("How not to", dont))
+    ]
+    return f'<section><h2>Reading it rightly</h2><div class="cards">{"".join(lists)}</div></section>'
+
+
+def origin(facts: ReportFacts) -> str:
+    """Settings, commands, versions, fingerprint: what is needed to make it again."""
+    record = facts.record
+    rows = [*facts.summary, ("versions", ", ".join(f"{name} {version}" for name, version in record.get("versions", {}).items()))]
+    rows += [("data fingerprint", str(record.get("fingerprint"))), ("seed of the sides", "none needed" if record.get("seed") is None else str(record["seed"]))]
+    entries = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in rows)
+    commands = "".join(
+        f"{paragraph(title, 'soft')}<pre>{escape(command or 'a Python session')}</pre>"
+        for title, command in (("The model was made by", record.get("command")), ("This report was made by", facts.command))
+    )
+    return f'<section><h2>Where it comes from</h2><div class="card">{commands}<dl>{entries}</dl></div></section>'

@@ -1,0 +1,163 @@
+"""What a report tries out: every method on items it has not seen, and what more comparisons would buy."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pairscore.comparisons import Comparisons
+from pairscore.errors import PairscoreError, PairscoreWarning
+from pairscore.integrals import spread_for_noise
+from pairscore.metrics import angle
+from pairscore.moments import moments
+from pairscore.planner import correlation_eigenvalues
+from pairscore.ranking import item_scores
+from pairscore.regression import RankRegression
+from pairscore.splitters import ItemKFold
+from pairscore.theory import METHODS, ErrorLaw
+
+MOST_FOLDS = 5
+FACTORS = (1, 2, 4)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One method on these comparisons: shares of decided ones called rightly, or the reason why there are none.
+
+    ``degrees``: angle of its score to that of each method tried, in the items' own spread (the scores' correlation).
+    """
+
+    method: str
+    in_sample: float = float("nan")
+    held_out: float = float("nan")
+    folds: tuple[float, ...] = ()
+    degrees: tuple[float, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """How the held-out trials were made, or the reason why there are none."""
+
+    n_folds: int = 0
+    n_tested: float = 0.0
+    share_trained: float = float("nan")
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """Share of pairs of new items that would stand in the wrong order; nine of ten studies lie from ``low`` to ``high``."""
+
+    factor: int
+    n_comparisons: float
+    misordered: float
+    low: float
+    high: float
+
+
+def like(model: RankRegression, method: str) -> RankRegression:
+    """An unfitted model with the settings of this one and another method, without intervals."""
+    shrinkage = None if method == "mle" else model.shrinkage
+    return RankRegression(**model.get_params() | {"method": method, "link": model.link_, "shrinkage": shrinkage, "inference": None})
+
+
+def with_second_half(data: Comparisons) -> Comparisons:
+    """The items of no comparison are named as those behind the covariance of `split`, so that held-out items never join them."""
+    return data if data.covariance_items is not None else data.with_covariance_items(~data.compared)
+
+
+def folds_for(data: Comparisons) -> tuple[list[tuple[np.ndarray, np.ndarray]], str]:
+    """Training and test rows of as many item folds as there are comparisons for, five at most; or the reason why not."""
+    reason = ""
+    for number in range(MOST_FOLDS, 1, -1):
+        try:
+            return list(ItemKFold(number).split(data)), ""
+        except PairscoreError as error:
+            reason = str(error)
+    return [], reason
+
+
+def held_out_probabilities(make: Callable[[], RankRegression], data: Comparisons, folds: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Probability that left wins, said by a model that saw neither item; NaN where no fold tests the comparison."""
+    probability = np.full(len(data), np.nan)
+    for train, test in folds:
+        probability[test] = make().fit(data[train]).predict_proba(data[test])[:, 1]
+    return probability
+
+
+def share_right(probability: np.ndarray, outcome: np.ndarray, amount: np.ndarray) -> float:
+    """Share of decided comparisons that went to the favourite; NaN without any."""
+    decided = amount * ((outcome != 0) & np.isfinite(probability))
+    right = (probability > 0.5) == (outcome > 0)
+    return float(decided @ right / decided.sum()) if decided.sum() > 0 else float("nan")
+
+
+def try_methods(model: RankRegression, data: Comparisons) -> tuple[list[Trial], HeldOut, np.ndarray]:
+    """Every method with the model's settings, in sample and held out, and the held-out probabilities of the model's own."""
+    data = with_second_half(data)
+    folds, reason = folds_for(data)
+    trials: list[Trial] = []
+    scores: dict[str, np.ndarray] = {}
+    own = np.full(len(data), np.nan)
+    for method in METHODS:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", PairscoreWarning)
+                fitted = model if method == model.method else like(model, method).fit(data)
+                probability = held_out_probabilities(lambda method=method: like(model, method), data, folds)  # type: ignore[misc]
+        except PairscoreError as error:
+            trials.append(Trial(method, reason=str(error)))
+            continue
+        own = probability if method == model.method else own
+        scores[method] = item_scores(data.items.values[data.compared], fitted.coef_)
+        by_fold = tuple(share_right(probability[test], data.outcome[test], data.amount[test]) for _, test in folds)
+        in_sample = share_right(fitted.predict_proba(data)[:, 1], data.outcome, data.amount)
+        trials.append(Trial(method, in_sample, share_right(probability, data.outcome, data.amount), by_fold))
+    tested = float(data.amount[np.isfinite(own)].sum())
+    trained = float(np.mean([len(train) for train, _ in folds]) / len(data)) if folds else float("nan")
+    turned = [Trial(t.method, t.in_sample, t.held_out, t.folds, _degrees(scores, t.method), t.reason) for t in trials]
+    return turned, HeldOut(len(folds), tested, trained, reason), own
+
+
+def _degrees(scores: dict[str, np.ndarray], method: str) -> tuple[float, ...]:
+    if method not in scores:
+        return ()
+    return tuple(_angle(scores[method], other) for other in scores.values())
+
+
+def _angle(scores: np.ndarray, other: np.ndarray) -> float:
+    """Arc cosine of the correlation of two scores, in degrees; NaN if one of them is constant."""
+    a, b = scores - scores.mean(), other - other.mean()
+    return float(np.degrees(angle(a, b))) if a.any() and b.any() else float("nan")
+
+
+def prospects(model: RankRegression, data: Comparisons) -> tuple[list[Prospect], str]:
+    """Predicted share of misordered new pairs now, at twice and at four times the comparisons; or the reason why not."""
+    n_comparisons = float(len(data) if data.count is None else data.count.sum())
+    compared = np.flatnonzero(data.compared)
+    try:
+        law = ErrorLaw(correlation_eigenvalues(data.items.take(compared)), model.link_, spread_for_noise(model.link_, model.noise_))
+        second = float(np.count_nonzero(~data.compared)) if model.method == "split" else None
+        found = [(factor, law.predict(len(compared), factor * n_comparisons, model.method, second)) for factor in FACTORS]
+    except PairscoreError as error:
+        return [], str(error)
+    return [Prospect(factor, factor * n_comparisons, error.misordered, *error.ranges["misordered"]) for factor, error in found], ""
+
+
+def misordered_by_intervals(model: RankRegression, X: np.ndarray) -> float:
+    """Share of pairs of new items in the wrong order, as the coefficients' own covariance C has it; NaN without one.
+
+    Of the error, tr(SC) - b'SCSb/b'Sb lies across the score in the items' covariance S. Over the squared length b'Sb, which the
+    error itself has made longer by tr(SC), that is tan^2 of the angle, and angle/pi the share for normal items.
+    """
+    if model.covariance_ is None or not np.isfinite(model.covariance_).all():
+        return float("nan")
+    spread = moments(X).covariance
+    error, b = spread @ model.covariance_, model.coef_
+    length = float(b @ spread @ b)
+    if length == 0:
+        return float("nan")
+    across = float(np.trace(error) - b @ error @ spread @ b / length)
+    return float(np.arctan2(np.sqrt(max(across, 0.0)), np.sqrt(max(length - np.trace(error), 0.0))) / np.pi)
