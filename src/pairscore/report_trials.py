@@ -11,7 +11,7 @@ from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.integrals import spread_for_noise
 from pairscore.metrics import angle
 from pairscore.moments import moments
-from pairscore.planner import correlation_eigenvalues
+from pairscore.plan_question import correlation_eigenvalues
 from pairscore.ranking import item_scores
 from pairscore.regression import RankRegression
 from pairscore.splitters import ItemKFold
