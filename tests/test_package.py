@@ -15,9 +15,10 @@ SOURCE = Path(pairscore.__file__).parent
 ORDER = (
     "errors", "links", "columns", "items", "votes", "comparisons", "pairs", "moments", "basis", "closed_form", "scale", "integrals", "likelihood",
     "inference", "pairing", "study", "closed_form_fit", "likelihood_fit", "estimate",
-    "ranking", "summary", "record", "csv_file", "files", "model_file", "regression", "metrics", "splitters", "on_items",
+    "ranking", "summary", "record", "csv_file", "files", "model_file", "regression", "recipe", "intake", "metrics", "splitters", "on_items",
     "draws", "population", "bound_terms", "bound", "decomposition", "label_law", "direction_error", "error_nodes", "theory",
-    "pilot", "planner", "plan_text", "simulate", "charts", "demo", "cli",
+    "pilot", "planner", "plan_text", "simulate", "charts", "demo",
+    "cli_options", "cli_fit", "cli",
 )  # fmt: skip
 MATHS = (
     "links",

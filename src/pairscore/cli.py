@@ -6,10 +6,9 @@ from typing import Any
 
 import click
 
+from pairscore.cli_fit import fit, rank
+from pairscore.cli_options import LINKS, METHODS
 from pairscore.errors import NoAnswerError, PairscoreError
-
-LINKS = ("logit", "probit")
-METHODS = ("split", "pooled", "paired", "mle")
 
 
 class Commands(click.Group):
@@ -27,6 +26,10 @@ class Commands(click.Group):
 @click.version_option(package_name="pairscore")
 def main() -> None:
     """Turn pairwise comparisons and item features into a score that ranks."""
+
+
+main.add_command(fit)
+main.add_command(rank)
 
 
 @main.command()

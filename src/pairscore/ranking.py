@@ -106,7 +106,9 @@ def _picked(pieces: Iterable[np.ndarray], rows: np.ndarray) -> np.ndarray:
     return np.concatenate(picked)[np.searchsorted(by_row, rows)]
 
 
-def rank_pieces(model: "RankRegression", pieces: Callable[[], Iterable[np.ndarray]], *, level: float = 0.95, simultaneous: bool = False) -> dict[str, np.ndarray]:
+def rank_pieces(
+    model: "RankRegression", pieces: Callable[[], Iterable[np.ndarray]], *, level: float = 0.95, simultaneous: bool = False
+) -> dict[str, np.ndarray]:
     """Rank items whose features come in pieces, so that never more than one piece is in memory.
 
     ``pieces()`` gives feature matrices, the same ones each time it is called (three times with

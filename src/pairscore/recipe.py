@@ -50,7 +50,11 @@ class Recipe:
             interactions = tuple((str(first), str(second)) for first, second in record["interactions"])
             means = {str(name): tuple(map(float, values)) for name, values in record["means"].items()}
             identifier = None if record["id"] is None else str(record["id"])
-            return cls(features, categorical, squares, interactions, str(record["missing"]), means, identifier, str(record["note"]))
+            recipe = cls(features, categorical, squares, interactions, str(record["missing"]), means, identifier, str(record["note"]))
+            known = {*recipe.names, *recipe.means, *recipe.squares}  # names are made of columns that the recipe has, or this fails
+            if not recipe.sources or not known <= {*recipe.names, *recipe.sources} or recipe.missing not in MISSING:
+                raise ValueError("no recipe")
+            return recipe
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise PairscoreError("the model's recipe for features cannot be read; the file is damaged or from a newer version: fit again.") from error
 
@@ -125,7 +129,9 @@ class Recipe:
         if self.id is None:
             return None
         if self.id not in table:
-            raise PairscoreError(f"the item table has no column {self.id!r} for the ids; name the column that has them: --id NAME.{_did_you_mean(self.id, table)}")
+            raise PairscoreError(
+                f"the item table has no column {self.id!r} for the ids; name the column that has them: --id NAME.{_did_you_mean(self.id, table)}"
+            )
         return table[self.id]
 
 
@@ -133,7 +139,10 @@ def recipe_of(model: Any) -> Recipe:
     """The recipe that a model was saved with; without one, its features are numeric columns of their names."""
     record = getattr(model, "recipe_", None)
     names = getattr(model, "feature_names_in_", [f"x{column}" for column in range(model.n_features_in_)])
-    return Recipe(tuple(map(str, names))) if record is None else Recipe.from_record(record)
+    recipe = Recipe(tuple(map(str, names))) if record is None else Recipe.from_record(record)
+    if recipe.names != tuple(map(str, names)):
+        raise PairscoreError("the model's recipe makes other features than it was fitted with; the file is damaged: fit again.")
+    return recipe
 
 
 def make_recipe(
@@ -167,7 +176,9 @@ def make_recipe(
     recipe = _with_means(recipe, table) if missing == "mean-with-flag" else recipe
     repeated = {name for name in recipe.names if recipe.names.count(name) > 1} if len(set(recipe.names)) < len(recipe.names) else set()
     if repeated:
-        raise PairscoreError(f"{plural(len(repeated), 'feature')} would be made twice: {first_few(map(repr, sorted(repeated)))}; rename a column or drop a term.")
+        raise PairscoreError(
+            f"{plural(len(repeated), 'feature')} would be made twice: {first_few(map(repr, sorted(repeated)))}; rename a column or drop a term."
+        )
     return recipe, ([] if features else text)
 
 
