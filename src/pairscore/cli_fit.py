@@ -5,7 +5,7 @@ import shutil
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -91,10 +91,8 @@ def fit(items: Path, comparisons: Path, output: Path, as_json: bool, delimiter: 
 
 def _model_settings(given: dict[str, Any]) -> dict[str, Any]:
     shrinkage = given["shrinkage"]
-    try:
-        shrinkage = None if shrinkage is None else float(shrinkage)
-    except ValueError:
-        pass  # a word; the model says which words it knows
+    with suppress(TypeError, ValueError):  # None, or a word; the model says which words it knows
+        shrinkage = float(shrinkage)
     plain = {name: given[name] for name in ("method", "link", "l2", "side_effect")}
     return plain | {"shrinkage": shrinkage, "inference": None if given["inference"] == "none" else given["inference"]}
 

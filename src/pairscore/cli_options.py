@@ -33,7 +33,7 @@ ITEM_OPTIONS = (
         type=click.Choice(("refuse", "drop-items", "mean-with-flag")),
         default="refuse",
         show_default=True,
-        help="What to do about missing feature values: nothing without you; leave those items and their comparisons out; or fill in the mean and add a 0/1 flag.",
+        help="If feature values are missing: stop; leave those items and their comparisons out; or fill in the mean and add a 0/1 flag.",
     ),
 )
 VOTE_OPTIONS = (

@@ -84,7 +84,7 @@ def stored_table(
     shown = "standard input" if str(path) == "-" else str(path)
     kind = _kind(path)
     with TemporaryDirectory() as spill:
-        config = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false", "temp_directory": spill}
+        config: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false", "temp_directory": spill}
         connection = duckdb.connect(config=config | ({} if memory is None else {"memory_limit": memory}))
         try:
             with _plain_file(path) as file:

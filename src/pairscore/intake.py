@@ -129,7 +129,7 @@ def _dropped(recipe: Recipe, table: Columns, votes: Columns, self_pairs: str) ->
     ids = recipe.ids(table)
     if recipe.missing != "drop-items":
         items = recipe.items(table)
-        return items, read_votes(votes, items, self_pairs), recipe
+        return items, replace(read_votes(votes, items, self_pairs), self_pairs=self_pairs), recipe
     if ids is not None:
         refuse_bad_ids(ids)
     values = recipe.matrix(table)
@@ -144,7 +144,7 @@ def _dropped(recipe: Recipe, table: Columns, votes: Columns, self_pairs: str) ->
     note = f"{plural(int((~kept).sum()), 'item')} dropped, with {plural(int((~whole).sum()), 'row')} of comparisons" if not kept.all() else ""
     items = Items(values[kept], recipe.names, np.flatnonzero(kept) if ids is None else ids[kept], Columns)
     refuse_non_finite(items.values, items.feature_names)
-    return items, replace(read, left=place[read.left[whole]], right=place[read.right[whole]], **columns), replace(recipe, note=note)
+    return items, replace(read, left=place[read.left[whole]], right=place[read.right[whole]], self_pairs=self_pairs, **columns), replace(recipe, note=note)
 
 
 class ItemPieces:
@@ -154,6 +154,7 @@ class ItemPieces:
     """
 
     def __init__(self, table: StoredTable, recipe: Recipe):
+        recipe.refuse_absent(table.names)
         self.table, self.recipe = table, recipe
         self.n_rows = len(table)
         self.ids: np.ndarray | None = None

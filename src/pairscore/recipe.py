@@ -7,7 +7,7 @@ A recipe is kept with its model, so that new items need no instructions.
 """
 
 import csv
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -101,7 +101,7 @@ class Recipe:
                         values[:, next(rest)] = values[:, one] * values[:, two]
         return values
 
-    def complete(self, values: np.ndarray, ids: Sequence[Any]) -> np.ndarray:
+    def complete(self, values: np.ndarray, ids: Any) -> np.ndarray:
         """Mask of the rows without gaps; they are refused unless the recipe drops such items."""
         gaps = {name: np.isnan(values[:, block.start]) for name, block in self.blocks.items()}
         holes = {name: np.flatnonzero(mask) for name, mask in gaps.items() if mask.any()}
@@ -126,13 +126,19 @@ class Recipe:
 
     def ids(self, table: Columns) -> np.ndarray | None:
         """What the items are called; None where they are known by their row number."""
-        if self.id is None:
-            return None
-        if self.id not in table:
+        self.refuse_absent(table.columns)
+        return None if self.id is None else table[self.id]
+
+    def refuse_absent(self, columns: Collection[str]) -> None:
+        """Every column that the recipe reads must be there; others do no harm."""
+        if self.id is not None and self.id not in columns:
+            raise PairscoreError(f"the item table has no column {self.id!r} for the ids; name the column that has them: --id NAME.")
+        absent = [name for name in self.sources if name not in columns]
+        if absent:
             raise PairscoreError(
-                f"the item table has no column {self.id!r} for the ids; name the column that has them: --id NAME.{_did_you_mean(self.id, table)}"
+                f"the item table lacks {plural(len(absent), 'column')} that the score is made of: {first_few(map(repr, absent))}; add them."
+                f"{_did_you_mean(absent[0], columns)}"
             )
-        return table[self.id]
 
 
 def recipe_of(model: Any) -> Recipe:
@@ -196,8 +202,6 @@ def _is_numeric(table: Columns, name: str) -> bool:
 
 def _numbers(table: Columns, name: str) -> np.ndarray:
     """A numeric column."""
-    if name not in table:
-        raise PairscoreError(f"the item table has no column {name!r}, which the score is made of; add it.{_did_you_mean(name, table)}")
     if not _is_numeric(table, name):
         example = next((value for value in table[name] if value is not None), None)
         raise PairscoreError(f"the column {name!r} of the item table is text (such as {example!r}); make it numbers, or use --categorical {name!r} in the fit.")
@@ -206,9 +210,7 @@ def _numbers(table: Columns, name: str) -> np.ndarray:
 
 def _indicators(table: Columns, name: str, levels: tuple[str, ...]) -> np.ndarray:
     """0/1 columns, one per level; NaN in all of them where there is no level."""
-    if name not in table:
-        raise PairscoreError(f"the item table has no column {name!r}, which the score is made of; add it.{_did_you_mean(name, table)}")
-    number_of = {None: NO_LEVEL, **{level: number for number, level in enumerate(levels)}}
+    number_of: dict[Any, int] = {None: NO_LEVEL, **{level: number for number, level in enumerate(levels)}}
     codes = table.get_column(name).each(lambda values: looked_up(number_of, _as_levels(values), UNKNOWN_LEVEL))
     unknown = np.flatnonzero(codes == UNKNOWN_LEVEL)
     if len(unknown):
@@ -275,7 +277,7 @@ def _with_means(recipe: Recipe, table: Columns) -> Recipe:
     return replace(recipe, means=means, note=f"filled with the mean, and flagged: {shown}" if holes else "")
 
 
-def _refuse_gaps(holes: dict[str, np.ndarray], ids: Sequence[Any], missing: str) -> None:
+def _refuse_gaps(holes: dict[str, np.ndarray], ids: Any, missing: str) -> None:
     shown = first_few((f"{name!r} ({len(rows)}: {first_few((repr(_plain(ids[row])) for row in rows), 3)})" for name, rows in holes.items()), 20)
     remedy = (
         "the fit had no gaps there, so it has no flag for them: fill them in, or leave these items out"
@@ -294,13 +296,12 @@ def _refuse_names(table: Columns, named: dict[str, Collection[str]]) -> None:
     for option, names in named.items():
         for name in names:
             if name not in table:
-                raise PairscoreError(
-                    f"{option} names {name!r}, and the item table has no such column; it has {first_few(map(repr, table.columns), 8)}.{_did_you_mean(name, table)}"
-                )
+                known = first_few(map(repr, table.columns), 8)
+                raise PairscoreError(f"{option} names {name!r}, and the item table has no such column; it has {known}.{_did_you_mean(name, table.columns)}")
 
 
-def _did_you_mean(name: str, table: Columns) -> str:
-    close = get_close_matches(name, table.columns, 1)
+def _did_you_mean(name: str, columns: Collection[str]) -> str:
+    close = get_close_matches(name, list(columns), 1)
     return f" Did you mean {close[0]!r}?" if close else ""
 
 

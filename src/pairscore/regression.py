@@ -198,7 +198,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         self.notes_ = [text for _, text in result.notes]
         self.agreement_, self.noise_, self.tie_share_ = agreement_and_noise(result.difference, data, link)
         self.record_ = make_record(data)
-        self.recipe_ = None
+        self.recipe_: dict[str, Any] | None = None
 
     # -- scores and probabilities ------------------------------------------------------------------
 
