@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -642,6 +643,43 @@ def test_no_traceback_where_the_disk_refuses(study):
         (folder / "locked").mkdir(mode=0o500)
         target = folder / "locked" / "m.npz"
     assert "could not be saved" in run("fit", folder / "items.csv", folder / "votes.csv", "-o", target, code=2).stderr
+
+
+# -- the examples of the documentation ---------------------------------------------------------------
+
+ROOT = DATA.parent.parent
+DOCUMENTS = {"README.md": r"(?m)^    (pairscore (?:plan|fit|rank) .*?)(?:\s+#.*)?$", "docs/commands.md": r"(?m)^\$ (pairscore .*)$"}
+
+
+def documented(document):
+    return re.findall(DOCUMENTS[document], (ROOT / document).read_text())
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_documented_commands_run_as_they_stand(study, monkeypatch, document):
+    folder, items, _ = study
+    monkeypatch.chdir(folder)
+    if document == "README.md":  # there all features are numeric
+        write_table({name: items[name] for name in ("id", "mass", "height")}, folder / "items.csv")
+    (folder / "examples").symlink_to(ROOT / "examples")
+    (folder / "votes.csv").rename(folder / "comparisons.csv")
+    (folder / "new_items.csv").write_bytes((folder / "items.csv").read_bytes())
+    commands = documented(document)
+    assert len(commands) >= 3
+    for command in commands:
+        command, _, target = command.partition(" > ")
+        command, _, source = command.partition(" < ")
+        result = run(*shlex.split(command)[1:], stdin=(folder / source).read_bytes() if source else None)
+        if target:
+            (folder / target).write_bytes(result.stdout_bytes)
+
+
+def test_the_documented_table_is_what_comes_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    fit, rank, *_ = documented("docs/commands.md")
+    run(*shlex.split(fit)[1:])
+    assert run(*shlex.split(rank)[1:]).stdout in (ROOT / "docs" / "commands.md").read_text()
 
 
 # -- ranking ---------------------------------------------------------------------------------------
