@@ -1,5 +1,6 @@
 """`pairscore fit` and `pairscore rank` as somebody uses them who writes no Python."""
 
+import errno
 import json
 import os
 import re
@@ -8,13 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import duckdb
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from pairscore import RankRegression, load
-from pairscore.cli import main
+from pairscore.cli import Commands, main
 from pairscore.columns import Columns
 from pairscore.errors import PairscoreError
 from pairscore.files import PIECE_ROWS, read_table, stored_table, write_table
@@ -368,6 +370,15 @@ def test_recipes_that_cannot_be(name):
         make_recipe(TABLE, **options)
 
 
+def test_the_id_may_be_a_category_too():
+    """One strength for each item, as in Bradley and Terry's model without features."""
+    recipe, _ = make_recipe(TABLE, categorical=["id"], exclude=["a", "b"])
+    items = recipe.items(TABLE)
+    assert items.feature_names == ("id=p", "id=q", "id=r", "id=s")
+    np.testing.assert_array_equal(items.values, np.eye(4))
+    assert items.ids.tolist() == ["p", "q", "r", "s"]
+
+
 def test_a_feature_is_not_made_twice():
     with pytest.raises(PairscoreError, match="made twice: 'a\\^2'"):
         make_recipe(Columns({"a": [1.0, 2], "a^2": [1.0, 4]}), squares=["a"])
@@ -643,6 +654,19 @@ def test_no_traceback_where_the_disk_refuses(study):
         (folder / "locked").mkdir(mode=0o500)
         target = folder / "locked" / "m.npz"
     assert "could not be saved" in run("fit", folder / "items.csv", folder / "votes.csv", "-o", target, code=2).stderr
+
+
+def test_a_full_disk_behind_standard_output_is_a_sentence_too():
+    @click.group(cls=Commands)
+    def group():
+        pass
+
+    @group.command()
+    def full():
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    result = CliRunner().invoke(group, ["full"])
+    assert (result.exit_code, result.stderr.count("No space left on device")) == (2, 1)
 
 
 # -- the examples of the documentation ---------------------------------------------------------------

@@ -1,6 +1,7 @@
 """The command line: each command is one library call and a print."""
 
 import json
+from errno import EPIPE
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,11 @@ class Commands(click.Group):
         except PairscoreError as error:
             click.echo(f"Error: {error}", err=True)
             ctx.exit(1 if isinstance(error, NoAnswerError) else 2)
+        except OSError as error:
+            if error.errno == EPIPE:  # the reader had enough, as head does; click ends quietly then
+                raise
+            click.echo(f"Error: something could not be read or written ({error.strerror or error}); check the disk and the paths.", err=True)
+            ctx.exit(2)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

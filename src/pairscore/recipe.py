@@ -168,7 +168,7 @@ def make_recipe(
     """
     if missing not in MISSING:
         raise PairscoreError(f"missing is {missing!r}; use one of {first_few(map(repr, MISSING))}.")
-    id = id or (ID_COLUMN if ID_COLUMN in table and ID_COLUMN not in (*features, *categorical) else None)
+    id = id or (ID_COLUMN if ID_COLUMN in table else None)
     _refuse_names(table, {"--id": [id] if id else [], "--features": features, "--exclude": exclude, "--categorical": categorical})
     rest = [name for name in table.columns if name != id and name not in (*exclude, *categorical)]
     text = [name for name in rest if not _is_numeric(table, name) and name not in features]
