@@ -550,6 +550,41 @@ def test_bad_rows_of_both_files_are_all_told(study):
     assert (folder / "m.npz").read_bytes() == b"what was there before"
 
 
+def test_unknown_items_are_all_told_by_their_physical_lines(study):
+    folder, _, _ = study
+    rows = [(f"item {row % 30}" if row % 2 else f"no {row}", "item 0" if row % 3 else '"who\nis this"') for row in range(1, 60)]
+    text = "first,second,winner\n\n" + "\n".join(f"{left},{right},first" for left, right in rows) + "\n"
+    (folder / "bad.csv").write_text(text)
+    result = run("fit", folder / "items.csv", folder / "bad.csv", "--left", "first", "--right", "second", "-o", folder / "m.npz", code=2)
+    beside = read_table(folder / "m.npz.bad-rows.csv", identifiers=("file", "text", "column", "reason"))
+    found = list(zip(beside["line"].astype(int).tolist(), beside["column"].tolist(), beside["text"].tolist(), strict=True))
+    line, expected = 3, []
+    for left, right in rows:
+        expected += [(line, "first", left)] if left.startswith("no") else []
+        expected += [(line, "second", "who\nis this")] if right != "item 0" else []
+        line += 1 if right == "item 0" else 2
+    assert found == expected
+    assert "add the missing items or correct the ids" in result.stderr
+    assert result.stderr.count("unknown item: ") == 20
+    assert set(beside["reason"].tolist()) == {"unknown item"}
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "-"])
+def test_a_winner_that_is_neither_side_is_told_by_its_line(study, kind):
+    folder, _, _ = study
+    votes = read_table(folder / "votes.csv")
+    winner = votes["winner"].copy()
+    winner[[4, 200]] = "both", None
+    path = folder / ("bad.csv" if kind == "-" else f"bad.{kind}")
+    write_table({"left": votes["left"], "right": votes["right"], "winner": winner}, path)
+    stdin = path.read_bytes() if kind == "-" else None
+    result = run("fit", folder / "items.csv", "-" if kind == "-" else path, "-o", folder / "m.npz", code=2, stdin=stdin)
+    offset = {"csv": 2, "-": 2}.get(kind, 1)
+    assert f"line {4 + offset}, column 'winner': neither side, nor a tie: 'both'" in result.stderr
+    assert f"line {200 + offset}, column 'winner'" in result.stderr
+    assert read_table(folder / "m.npz.bad-rows.csv")["line"].tolist() == [4 + offset, 200 + offset]
+
+
 def test_bad_rows_of_a_ranking(study):
     folder, _, _ = study
     run("fit", folder / "items.csv", folder / "votes.csv", "-o", folder / "m.npz")
@@ -564,7 +599,6 @@ def test_bad_rows_of_a_ranking(study):
 def test_what_is_wrong_is_one_sentence_and_exit_2(study):
     folder, _, _ = study
     items, votes, out = folder / "items.csv", folder / "votes.csv", folder / "x.npz"
-    (folder / "unknown.csv").write_text("left,right,winner\nitem 1,nobody,left\n")
     (folder / "layout.csv").write_text("one,two\nitem 1,item 2\n")
     (folder / "same.csv").write_text("winner,loser\nitem 1,item 1\nitem 1,item 2\n")
     (folder / "twice.csv").write_text("id,mass\na,1\na,2\n")
@@ -573,7 +607,6 @@ def test_what_is_wrong_is_one_sentence_and_exit_2(study):
     wrong = {
         "cannot be read": [items, folder / "no.csv", "-o", out],
         "what kind of table": [items, folder / "votes.xls", "-o", out],
-        "unknown item": [items, folder / "unknown.csv", "-o", out],
         "they need left, right, winner": [items, folder / "layout.csv", "-o", out],
         "of an item with itself": [items, folder / "same.csv", "-o", out],
         "repeats an id": [folder / "twice.csv", votes, "-o", out],

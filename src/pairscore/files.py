@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from uuid import uuid4
 import numpy as np
 
 from pairscore.columns import Column, Columns
-from pairscore.csv_file import NUMERIC_SHARE, as_utf8, load_csv, quoted, refuse_bad_names
+from pairscore.csv_file import NUMERIC_SHARE, as_utf8, csv_row_lines, load_csv, quoted, refuse_bad_names
 from pairscore.errors import BadRow, BadRowsError, PairscoreError, first_few
 from pairscore.items import as_frame
 
@@ -98,6 +98,23 @@ def stored_table(
             raise PairscoreError(_in_short(error, kind, shown)) from error
         finally:
             connection.close()
+
+
+def row_lines(path: Any, rows: Iterable[int], *, delimiter: str | None = None, encoding: str | None = None) -> list[int]:
+    """Physical lines (from 1) where some rows (from 0) of a table begin; in Parquet, rows from 1.
+
+    Standard input is gone by then: there every row is taken to be one line.
+    """
+    rows, kind = list(rows), _kind(path)
+    if kind == "parquet" or str(path) == "-":
+        return [row + (1 if kind == "parquet" else 2) for row in rows]
+    if kind == "jsonl":
+        with Path(path).open("rb") as lines:
+            begins = [number for number, text in enumerate(lines, 1) if text.strip()]
+    else:
+        with _plain_file(path) as file, as_utf8(file, encoding, str(path)) as utf8:
+            begins = csv_row_lines(utf8, delimiter, str(path))
+    return [begins[row] for row in rows]
 
 
 def _kind(path: Any) -> str:

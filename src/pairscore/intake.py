@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from pairscore.columns import Column, Columns
-from pairscore.errors import BadRowsError, PairscoreError, first_few, plural
-from pairscore.files import StoredTable, read_table, write_table
+from pairscore.errors import BadEntriesError, BadRow, BadRowsError, PairscoreError, first_few, plural
+from pairscore.files import StoredTable, read_table, row_lines, write_table
 from pairscore.items import Items, refuse_bad_ids, refuse_non_finite
 from pairscore.recipe import Recipe, make_recipe
 from pairscore.votes import LAYOUTS, Votes, read_votes
@@ -65,7 +65,22 @@ def read_study(
     left_out: list[str] = []
     if recipe is None:
         recipe, left_out = make_recipe(table, **columns)
-    return Intake(*_dropped(recipe, table, rename_votes(votes, named, recipe.ids(table)), self_pairs), left_out)
+    renamed = rename_votes(votes, named, recipe.ids(table))
+    try:
+        return Intake(*_dropped(recipe, table, renamed, self_pairs), left_out)
+    except BadEntriesError as error:
+        raise _where(error, votes_file, named, options) from error
+
+
+def _where(error: BadEntriesError, path: Any, named: Mapping[str, str], options: dict[str, Any]) -> BadRowsError:
+    """What is wrong with the comparisons, by physical lines and the names that the columns have in the file."""
+    lines = row_lines(path, [row for row, _, _ in error.entries], **options)
+    rows = [
+        BadRow(line, named.get(column, column), "" if value is None else str(value)[:200], error.reason)
+        for line, (_, column, value) in zip(lines, error.entries, strict=True)
+    ]
+    hint = str(error).rpartition("; ")[2].rstrip(".")
+    return BadRowsError("standard input" if str(path) == "-" else str(path), sorted(rows, key=lambda row: row.line), hint)
 
 
 def item_identifiers(recipe: Recipe | None, *, id: str | None = None, categorical: Any = (), **_: Any) -> set[str]:
