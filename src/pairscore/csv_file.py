@@ -147,13 +147,16 @@ def read_header(path: Path, delimiter: str | None, shown: str) -> tuple[list[str
 def csv_row_lines(path: Path, delimiter: str | None, shown: str) -> list[int]:
     """The line (from 1) where each row after the header begins; empty lines are no rows."""
     _, (sign, _), _ = read_header(path, delimiter, shown)
-    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader, ends, begins = csv.reader(file, delimiter=sign), 0, []
-        for row in reader:
-            if row:
-                begins.append(ends + 1)
-            ends = reader.line_num
+    limit = csv.field_size_limit(MAX_LINE)  # one for the whole process, so it is put back
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader, ends, begins = csv.reader(file, delimiter=sign), 0, []
+            for row in reader:
+                if row:
+                    begins.append(ends + 1)
+                ends = reader.line_num
+    finally:
+        csv.field_size_limit(limit)
     return begins[1:]
 
 
