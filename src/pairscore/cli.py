@@ -3,15 +3,15 @@
 import json
 import sys
 import time
+from errno import EPIPE
 from pathlib import Path
 from typing import Any
 
 import click
 
+from pairscore.cli_fit import fit, rank
+from pairscore.cli_options import LINKS, METHODS
 from pairscore.errors import NoAnswerError, PairscoreError
-
-LINKS = ("logit", "probit")
-METHODS = ("split", "pooled", "paired", "mle")
 
 
 class Commands(click.Group):
@@ -23,12 +23,21 @@ class Commands(click.Group):
         except PairscoreError as error:
             click.echo(f"Error: {error}", err=True)
             ctx.exit(1 if isinstance(error, NoAnswerError) else 2)
+        except OSError as error:
+            if error.errno == EPIPE:  # the reader had enough, as head does; click ends quietly then
+                raise
+            click.echo(f"Error: something could not be read or written ({error.strerror or error}); check the disk and the paths.", err=True)
+            ctx.exit(2)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="pairscore")
 def main() -> None:
     """Turn pairwise comparisons and item features into a score that ranks."""
+
+
+main.add_command(fit)
+main.add_command(rank)
 
 
 @main.command()

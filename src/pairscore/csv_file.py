@@ -144,6 +144,22 @@ def read_header(path: Path, delimiter: str | None, shown: str) -> tuple[list[str
     return names, (delimiter, line[len(line.rstrip("\r\n")) :]), sample
 
 
+def csv_row_lines(path: Path, delimiter: str | None, shown: str) -> list[int]:
+    """The line (from 1) where each row after the header begins; empty lines are no rows."""
+    _, (sign, _), _ = read_header(path, delimiter, shown)
+    limit = csv.field_size_limit(MAX_LINE)  # one for the whole process, so it is put back
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader, ends, begins = csv.reader(file, delimiter=sign), 0, []
+            for row in reader:
+                if row:
+                    begins.append(ends + 1)
+                ends = reader.line_num
+    finally:
+        csv.field_size_limit(limit)
+    return begins[1:]
+
+
 def _delimiter(line: str, named: str | None) -> str:
     """The named one, or that of the usual ones which the header has most."""
     if named is None:

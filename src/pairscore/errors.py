@@ -44,6 +44,17 @@ class BadRowsError(PairscoreError):
         return "\n  ".join([f"{self.file!r} has {count}; {self.hint}:", *shown, *more])
 
 
+class BadEntriesError(PairscoreError):
+    """Entries of a table cannot be used; ``entries`` has all of them as (row from 0, column, value), the message the first few."""
+
+    def __init__(self, message: str, entries: Sequence[tuple[int, str, object]], reason: str):
+        self.message, self.entries, self.reason = message, tuple(entries), reason
+        super().__init__(message, self.entries, reason)  # what pickle hands to the constructor
+
+    def __str__(self) -> str:
+        return self.message
+
+
 class PairscoreWarning(UserWarning):
     """The fit went on, but the reader of its numbers should know something."""
 

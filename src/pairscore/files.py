@@ -10,8 +10,9 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,7 +21,7 @@ from uuid import uuid4
 import numpy as np
 
 from pairscore.columns import Column, Columns
-from pairscore.csv_file import NUMERIC_SHARE, as_utf8, load_csv, quoted, refuse_bad_names
+from pairscore.csv_file import NUMERIC_SHARE, as_utf8, csv_row_lines, load_csv, quoted, refuse_bad_names
 from pairscore.errors import BadRow, BadRowsError, PairscoreError, first_few
 from pairscore.items import as_frame
 
@@ -29,6 +30,7 @@ IDENTIFIERS = ("id", "left", "right", "model_a", "model_b", "winner", "loser", "
 NUMBERS = r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*|BOOLEAN)"
 NESTED = r".*(\[\d*\]|STRUCT|MAP|UNION|VARIANT|BLOB|BIT|GEOMETRY).*"
 WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")  # written as Python writes it, and within 64 bits
+PIECE_ROWS = 50_000
 CODED_ROWS = 50_000  # from here on, text is fetched as codes: a Python string per row would take longer than the reading
 
 
@@ -39,23 +41,80 @@ def read_table(path: Any, *, delimiter: str | None = None, encoding: str | None 
     ``identifiers`` are never made into other numbers than whole ones. Faulty rows are reported all at
     once by a ``BadRowsError``.
     """
+    with stored_table(path, delimiter=delimiter, encoding=encoding, identifiers=identifiers) as table:
+        return table.read()
+
+
+@dataclass(frozen=True)
+class StoredTable:
+    """A table that DuckDB has read and keeps, on disk where memory does not suffice."""
+
+    connection: Any
+    names: list[str]
+    identifier: list[bool]
+
+    def __len__(self) -> int:
+        return int(self.connection.execute("SELECT count(*) FROM cells").fetchone()[0])
+
+    def read(self) -> Columns:
+        """All of it."""
+        return Columns(dict(zip(self.names, _fetched(self.connection, self.identifier), strict=True)), as_written=True)
+
+    def pieces(self, names: Collection[str], rows: int = PIECE_ROWS) -> Iterator[Columns]:
+        """Some columns, ``rows`` rows at a time; an identifier is whole numbers in all pieces or in none."""
+        places = [place for place, name in enumerate(self.names) if name in names]
+        whole = [self.identifier[place] and self._all_whole(place) for place in places]
+        chosen = ", ".join(f"c{place}" for place in places)
+        for first in range(0, len(self), rows):
+            found = self.connection.execute(f"SELECT {chosen} FROM cells WHERE rowid >= {first} AND rowid < {first + rows} ORDER BY rowid").fetchnumpy()
+            yield Columns({self.names[place]: Column(_cells(found[f"c{place}"], number)) for place, number in zip(places, whole, strict=True)}, as_written=True)
+
+    def _all_whole(self, place: int) -> bool:
+        count = f"SELECT count(*) FROM cells WHERE c{place} IS NULL OR NOT regexp_full_match(c{place}, ?)"
+        return self.connection.execute(count, [WHOLE.pattern]).fetchone()[0] == 0
+
+
+@contextmanager
+def stored_table(
+    path: Any, *, delimiter: str | None = None, encoding: str | None = None, identifiers: Collection[str] = IDENTIFIERS, memory: str | None = None
+) -> Iterator[StoredTable]:
+    """As ``read_table``, but the table stays in DuckDB, with at most ``memory`` (such as ``"1GB"``) outside the disk."""
     import duckdb
 
     shown = "standard input" if str(path) == "-" else str(path)
     kind = _kind(path)
-    connection = duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
-    try:
-        with _plain_file(path) as file:
-            if kind == "csv":
-                with as_utf8(file, encoding, shown) as text:
-                    names = load_csv(connection, text, delimiter, identifiers, shown)
-            else:
-                names = (_load_parquet if kind == "parquet" else _load_jsonl)(connection, file, identifiers, shown)
-        return Columns(dict(zip(names, _fetched(connection, [name in identifiers for name in names]), strict=True)), as_written=True)
-    except duckdb.Error as error:
-        raise PairscoreError(_in_short(error, kind, shown)) from error
-    finally:
-        connection.close()
+    with TemporaryDirectory() as spill:
+        config: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false", "temp_directory": spill}
+        connection = duckdb.connect(config=config | ({} if memory is None else {"memory_limit": memory}))
+        try:
+            with _plain_file(path) as file:
+                if kind == "csv":
+                    with as_utf8(file, encoding, shown) as text:
+                        names = load_csv(connection, text, delimiter, identifiers, shown)
+                else:
+                    names = (_load_parquet if kind == "parquet" else _load_jsonl)(connection, file, identifiers, shown)
+            yield StoredTable(connection, names, [name in identifiers for name in names])
+        except duckdb.Error as error:
+            raise PairscoreError(_in_short(error, kind, shown)) from error
+        finally:
+            connection.close()
+
+
+def row_lines(path: Any, rows: Iterable[int], *, delimiter: str | None = None, encoding: str | None = None) -> list[int]:
+    """Physical lines (from 1) where some rows (from 0) of a table begin; in Parquet, rows from 1.
+
+    Standard input is gone by then: there every row is taken to be one line.
+    """
+    rows, kind = list(rows), _kind(path)
+    if kind == "parquet" or str(path) == "-":
+        return [row + (1 if kind == "parquet" else 2) for row in rows]
+    if kind == "jsonl":
+        with Path(path).open("rb") as lines:
+            begins = [number for number, text in enumerate(lines, 1) if text.strip()]
+    else:
+        with _plain_file(path) as file, as_utf8(file, encoding, str(path)) as utf8:
+            begins = csv_row_lines(utf8, delimiter, str(path))
+    return [begins[row] for row in rows]
 
 
 def _kind(path: Any) -> str:
@@ -223,6 +282,13 @@ def _fetched(connection: Any, identifier: list[bool]) -> Iterator[Column]:
         column = Column(_text(arrays[f"c{place}"])) if f"c{place}" in arrays else _coded(connection, place, rows)
         whole = identifier[place] and all(value is not None and WHOLE.fullmatch(value) for value in column.values)
         yield Column(column.values.astype(np.int64), column.codes) if whole and len(column) else column
+
+
+def _cells(array: np.ndarray, whole: bool) -> np.ndarray:
+    """Doubles with NaN for what is missing, whole numbers, or text with None."""
+    if array.dtype.kind == "f":
+        return np.ma.filled(array, np.nan)
+    return _text(array).astype(np.int64) if whole else _text(array)
 
 
 def _text(array: np.ndarray) -> np.ndarray:

@@ -204,6 +204,8 @@ def refuse_non_numeric(frame: nw.DataFrame | Columns, names: tuple[str, ...]) ->
 
 def refuse_bad_ids(ids: np.ndarray) -> None:
     """Every item has exactly one row and a name."""
+    if ids.dtype.kind in "iu" and ids.ndim == 1 and len(np.unique(ids)) == len(ids):
+        return
     lists = [row for row, identifier in enumerate(ids.tolist()) if not _is_hashable(identifier)] if ids.dtype == object or ids.ndim > 1 else []
     if lists:
         raise PairscoreError(

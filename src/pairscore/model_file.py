@@ -44,6 +44,7 @@ def _header(model: Any, arrays: list[str], path: Any) -> str:
         "classes": model.classes_.tolist(),
         "classes_dtype": model.classes_.dtype.str,
         "pairing": None if model.pairing_ is None else vars(model.pairing_),
+        "recipe": getattr(model, "recipe_", None),
     }
     try:
         return json.dumps(header)
@@ -87,6 +88,7 @@ def _rebuilt(kind: type, header: dict[str, Any], arrays: dict[str, np.ndarray], 
         model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
     model.classes_ = np.array(header["classes"], dtype=header["classes_dtype"])
     model.pairing_ = None if header["pairing"] is None else Pairing(**header["pairing"])
+    model.recipe_ = header.get("recipe")  # models of before had none
     return model
 
 

@@ -1,7 +1,8 @@
 """Scores with intervals, ranks with intervals, and the difference of two items."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -11,7 +12,11 @@ from pairscore.columns import Columns
 from pairscore.errors import PairscoreError
 from pairscore.items import Items
 
+if TYPE_CHECKING:
+    from pairscore.regression import RankRegression
+
 REFERENCE_ITEMS = 5000  # each rank interval compares an item with at most this many others
+BLOCK = 64  # items at a time, so that their differences from all of those stay in the processor's cache
 MULTIPLICITY = (
     "Each interval holds for its own item 19 times of 20; among many items some will miss. Rank intervals count the items that differ "
     "from this one at the same level. With simultaneous=True all intervals hold together 19 times of 20."
@@ -62,22 +67,78 @@ def rank_intervals(scores: np.ndarray, centred: np.ndarray, covariance: np.ndarr
     Items are sorted best first. Beyond REFERENCE_ITEMS, an item is compared with that many others
     evenly spaced in rank, and counts are scaled up.
     """
+    return rank_intervals_by_pieces(scores, np.arange(len(scores)), lambda: [centred], covariance, width)
+
+
+def rank_intervals_by_pieces(
+    scores: np.ndarray, order: np.ndarray, centred_pieces: Callable[[], Iterable[np.ndarray]], covariance: np.ndarray, width: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """As ``rank_intervals``, in the order of ``order``, of items whose features come in pieces and in any order."""
     n = len(scores)
-    reference = np.unique(np.linspace(0, n - 1, min(n, REFERENCE_ITEMS)).round().astype(int))
-    projected = centred @ covariance
-    own = np.einsum("ij,ij->i", projected, centred)
+    reference = order[np.unique(np.linspace(0, n - 1, min(n, REFERENCE_ITEMS)).round().astype(int))]
+    others = _picked(centred_pieces(), reference)
+    twice_projected = -2 * covariance @ others.T
+    own_others = np.einsum("ij,ij->i", others @ covariance, others)
     better, worse = np.zeros(n), np.zeros(n)
-    for first in range(0, n, 512):
-        rows = slice(first, first + 512)
-        variance = own[rows, None] + own[reference] - 2 * projected[rows] @ centred[reference].T
-        gap = scores[reference] - scores[rows, None]
-        sure = np.abs(gap) > width * np.sqrt(np.maximum(variance, 0.0)) + 1e-12 * np.abs(scores[rows, None])
-        better[rows], worse[rows] = np.sum(sure & (gap > 0), axis=1), np.sum(sure & (gap < 0), axis=1)
+    first = 0
+    for piece in centred_pieces():
+        for block in (piece[start : start + BLOCK] for start in range(0, len(piece), BLOCK)):
+            rows = slice(first, first := first + len(block))
+            reach = block @ twice_projected  # the variance of each difference, then how far its interval reaches
+            reach += own_others
+            reach += np.einsum("ij,ij->i", block @ covariance, block)[:, None]
+            np.sqrt(np.maximum(reach, 0.0, out=reach), out=reach)
+            reach *= width
+            reach += 1e-12 * np.abs(scores[rows, None])
+            gap = scores[reference] - scores[rows, None]
+            better[rows], worse[rows] = np.count_nonzero(gap > reach, axis=1), np.count_nonzero(gap < -reach, axis=1)
     share = n / len(reference)
-    rank = shared_ranks(scores)
-    low = np.minimum(1 + np.floor(better * share), rank)
-    high = np.maximum(n - np.floor(worse * share), rank)
+    rank = shared_ranks(scores[order])
+    low = np.minimum(1 + np.floor(better[order] * share), rank)
+    high = np.maximum(n - np.floor(worse[order] * share), rank)
     return low.astype(int), high.astype(int)
+
+
+def _picked(pieces: Iterable[np.ndarray], rows: np.ndarray) -> np.ndarray:
+    """Some rows of a matrix that comes in pieces."""
+    picked, first = [], 0
+    by_row = np.sort(rows)
+    for piece in pieces:
+        here = by_row[np.searchsorted(by_row, first) : np.searchsorted(by_row, first + len(piece))]
+        picked.append(piece[here - first])
+        first += len(piece)
+    return np.concatenate(picked)[np.searchsorted(by_row, rows)]
+
+
+def rank_pieces(
+    model: "RankRegression", pieces: Callable[[], Iterable[np.ndarray]], *, level: float = 0.95, simultaneous: bool = False
+) -> dict[str, np.ndarray]:
+    """Rank items whose features come in pieces, so that never more than one piece is in memory.
+
+    ``pieces()`` gives feature matrices, the same ones each time it is called (three times with
+    intervals, once without). Columns as in ``RankRegression.rank``, with the number of the row for the id.
+    """
+    kept: list[tuple[np.ndarray, ...]] = [(np.empty(0), np.empty(0), np.empty(0, bool), np.empty(0, bool))]
+    covariance = model.covariance_
+    for values in pieces():
+        centred = values - model.feature_mean_
+        errors = np.full(len(values), np.nan) if covariance is None else score_errors(centred, covariance)
+        unknown = model.undetermined_contrasts(centred)
+        outside = unknown | ((values < model.feature_min_) | (values > model.feature_max_)).any(axis=1)
+        kept.append((item_scores(values, model.coef_), np.where(unknown, np.nan, errors), unknown, outside))
+    scores, errors, unknown, outside = (np.concatenate(column) for column in zip(*kept, strict=True))
+    if len(scores) == 0:
+        raise PairscoreError("there are no items to rank; give one row for each item.")
+    n, order = len(scores), np.argsort(-scores, kind="stable")
+    low_rank, high_rank = np.ones(n, dtype=int), np.full(n, n)
+    width = interval_width(level, model.n_features_in_, simultaneous)
+    if covariance is not None:
+        low_rank, high_rank = rank_intervals_by_pieces(scores, order, lambda: (values - model.feature_mean_ for values in pieces()), covariance, width)
+    scores, reach, unknown = scores[order], width * errors[order], unknown[order]
+    return {
+        "row": order, "score": scores, "low": scores - reach, "high": scores + reach, "rank": shared_ranks(scores),
+        "rank_low": np.where(unknown, 1, low_rank), "rank_high": np.where(unknown, n, high_rank), "outside": outside[order],
+    }  # fmt: skip
 
 
 def as_callers_kind(columns: dict[str, Any], items: Items) -> Any:

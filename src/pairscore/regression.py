@@ -16,7 +16,7 @@ from pairscore.estimate import estimate
 from pairscore.items import Items, as_frame, read_items, refuse_other_features, to_array
 from pairscore.links import Link
 from pairscore.moments import feature_range
-from pairscore.ranking import Difference, as_callers_kind, interval_width, item_scores, rank_intervals, score_errors, shared_ranks
+from pairscore.ranking import Difference, as_callers_kind, interval_width, item_scores, rank_pieces, score_errors
 from pairscore.record import make_record
 from pairscore.study import Estimate, checked_settings
 from pairscore.summary import Summary, agreement_and_noise
@@ -63,6 +63,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     covariance_, std_errors_ : ndarray or None
         Of the coefficients. An error is NaN where the data do not determine the coefficient; so is
         ``side_effect_std_error_`` where they do not determine the side effect.
+    recipe_ : dict or None
+        How ``pairscore fit`` made features of the columns of a file (see ``pairscore.recipe``).
     feature_names_in_, n_features_in_, classes_
         As in scikit-learn; ``classes_`` is [-1, 1].
 
@@ -196,6 +198,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         self.notes_ = [text for _, text in result.notes]
         self.agreement_, self.noise_, self.tie_share_ = agreement_and_noise(result.difference, data, link)
         self.record_ = make_record(data)
+        self.recipe_: dict[str, Any] | None = None
 
     # -- scores and probabilities ------------------------------------------------------------------
 
@@ -266,22 +269,11 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         table = self._items(items)
-        scores = item_scores(table.values, self.coef_)
-        order = np.argsort(-scores, kind="stable")
-        sorted_items, scores = table.take(order), scores[order]
-        centred = sorted_items.values - self.feature_mean_
-        low_rank, high_rank, reach = np.ones(len(order), dtype=int), np.full(len(order), len(order)), np.full(len(order), np.nan)
-        if self.covariance_ is not None:
-            width = interval_width(level, self.n_features_in_, simultaneous)
-            low_rank, high_rank = rank_intervals(scores, centred, self.covariance_, width)
-            reach = width * score_errors(centred, self.covariance_)
-        unknown = self._open(centred)
-        low_rank, high_rank, reach = np.where(unknown, 1, low_rank), np.where(unknown, len(order), high_rank), np.where(unknown, np.nan, reach)
-        outside = unknown | ((sorted_items.values < self.feature_min_) | (sorted_items.values > self.feature_max_)).any(axis=1)
-        columns = {"id": sorted_items.ids, "score": scores, "low": scores - reach, "high": scores + reach, "rank": shared_ranks(scores)}
-        return as_callers_kind({**columns, "rank_low": low_rank, "rank_high": high_rank, "outside": outside}, table)
+        columns = rank_pieces(self, lambda: [table.values], level=level, simultaneous=simultaneous)
+        rows = columns.pop("row")
+        return as_callers_kind({"id": rows if table.ids is None else table.ids[rows], **columns}, table)
 
-    def _open(self, contrasts: np.ndarray) -> np.ndarray:
+    def undetermined_contrasts(self, contrasts: np.ndarray) -> np.ndarray:
         """Mask of the score differences that the data do not determine."""
         size = np.linalg.norm(contrasts / np.where(self.feature_sd_ > 0, self.feature_sd_, 1.0), axis=1)
         return np.any(np.abs(contrasts @ self.open_directions_) > 1e-6 * (1 + size)[:, None], axis=1)
@@ -295,7 +287,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         gap = self._one_item(a) - self._one_item(b)
         value = float(gap @ self.coef_)
         error = np.nan if self.covariance_ is None else float(score_errors(gap[None], self.covariance_)[0])
-        error = np.nan if self._open(gap[None])[0] else error
+        error = np.nan if self.undetermined_contrasts(gap[None])[0] else error
         reach = interval_width(level, 1, False) * error
         ends = np.array([value, value - reach, value + reach])
         return Difference(*ends.tolist(), *self.link_.cdf(ends).tolist())

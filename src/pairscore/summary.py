@@ -80,7 +80,23 @@ class Summary:
         ]
         if m.pairing_ is not None:
             facts.append(("pairs", m.pairing_.in_words))
+        if m.recipe_ and m.recipe_["note"]:
+            facts.append(("missing values", m.recipe_["note"]))
         return facts
+
+    def to_record(self) -> dict[str, Any]:
+        """Everything as plain values for JSON; None for what is not known."""
+        m, columns = self._model, self.to_columns()
+        side = None if m.side_effect_ is None else {"coef": m.side_effect_, "std_error": m.side_effect_std_error_}
+        record = {
+            "method": m.method, "link": m.link_.name, "l2": m.l2, "intervals": m.inference_, "n_items": m.n_items_, "n_comparisons": m.n_comparisons_,
+            "agreement": m.agreement_, "noise": m.noise_, "tie_share": m.tie_share_, "side_effect": side,
+            "coefficients": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
+            "pairs": None if m.pairing_ is None else m.pairing_.in_words,
+            "missing_values": m.recipe_["note"] if m.recipe_ else "",
+            "warnings": list(m.notes_),
+        }  # fmt: skip
+        return _without_nan(record)
 
     def meaning(self) -> str:
         """The surest coefficient (or, without intervals, the strongest) as a sentence."""
@@ -92,6 +108,10 @@ class Summary:
         return f"For example, one standard deviation {more} of {columns['feature'][best]} beats its twin, alike in all else, in {share:.0f} of 100 comparisons."
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, notes: bool = True) -> str:
+        """The summary as text, with the warnings of the fit or without."""
         columns = self.to_columns()
         wide = max(len("feature"), *(len(name) for name in columns["feature"]))
         lines = ["Rank regression", ""]
@@ -103,7 +123,7 @@ class Summary:
             numbers = " ".join([_cell(coef, ".4g", 11), _cell(error, ".3g", 10), _cell(z, ".2f", 8), "<0.0001".rjust(8) if p < 1e-4 else _cell(p, ".4f", 8)])
             lines.append(f"  {name:<{wide}}  {numbers}   {interval:^24} {wins:>12.1f}")
         lines += ["", f"  {self.meaning()}"]
-        lines += [f"  Warning: {note}" for note in self._model.notes_]
+        lines += [f"  Warning: {note}" for note in self._model.notes_ if notes]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -120,6 +140,14 @@ class Summary:
         notes = "".join(f"<p><b>Warning:</b> {escape(note)}</p>" for note in self._model.notes_)
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
         return f"<h4>Rank regression</h4><table>{facts}</table>{table}<p>{escape(self.meaning())}</p>{notes}"
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nan(entry) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(entry) for entry in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _cell(value: float, style: str, width: int) -> str:

@@ -15,7 +15,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from pairscore.columns import Column, Columns, column_of
-from pairscore.errors import PairscoreError, first_few, first_rows, plural
+from pairscore.errors import BadEntriesError, PairscoreError, first_few, first_rows, plural
 from pairscore.items import Items, as_frame, looked_up, to_array
 
 LAYOUTS = (("left", "right"), ("model_a", "model_b"))
@@ -130,10 +130,10 @@ def _from_frame(frame: nw.DataFrame | Columns, items: Items, seed: int) -> Votes
         if {left, right} <= names:
             if "winner" not in names:
                 break
-            rows = _rows(frame, left, items), _rows(frame, right, items)
+            rows = _rows(frame, (left, right), items)
             return Votes(*rows, _outcome(column_of(frame, "winner"), *rows, (left, right), items, _lookup(frame, items)), **extra)
     if {"winner", "loser"} <= names:
-        return _oriented(_rows(frame, "winner", items), _rows(frame, "loser", items), seed, **extra)
+        return _oriented(*_rows(frame, ("winner", "loser"), items), seed, **extra)
     raise PairscoreError(
         f"the votes have columns {first_few(map(repr, frame.columns), 8)}; they need left, right, winner; or model_a, model_b, winner; or winner, loser."
     )
@@ -168,19 +168,22 @@ def _lookup(frame: nw.DataFrame | Columns, items: Items) -> Lookup:
     return items.rows_written if isinstance(frame, Columns) and frame.as_written and items.backend is Columns else items.rows_called
 
 
-def _rows(frame: nw.DataFrame | Columns, column: str, items: Items) -> np.ndarray:
-    """Row numbers of the items that a column names."""
-    names = column_of(frame, column)
-    rows = names.each(_lookup(frame, items))
-    bad = np.flatnonzero(rows < 0)
-    if len(bad):
+def _rows(frame: nw.DataFrame | Columns, columns: tuple[str, str], items: Items) -> tuple[np.ndarray, np.ndarray]:
+    """Row numbers of the items that two columns name."""
+    names = {column: column_of(frame, column) for column in columns}
+    rows = {column: names[column].each(_lookup(frame, items)) for column in columns}
+    bad = {column: places for column in columns if len(places := np.flatnonzero(rows[column] < 0))}
+    if bad:
+        unknown = {column: names[column].take(places).to_numpy().tolist() for column, places in bad.items()}
         known = "row numbers, because the item table has no 'id' column" if items.ids is None else f"such as {first_few(map(repr, items.names), 3)}"
-        unknown = first_rows(bad, names.take(bad).to_numpy().tolist())
-        raise PairscoreError(
-            f"{plural(len(bad), 'comparison')} in column {column!r} {'names' if len(bad) == 1 else 'name'} an unknown item: "
-            f"{unknown}; the item table has {plural(len(items), 'item')} ({known}): add the missing items or correct the ids."
+        column, places = next(iter(bad.items()))
+        raise BadEntriesError(
+            f"{plural(len(places), 'comparison')} in column {column!r} {'names' if len(places) == 1 else 'name'} an unknown item: "
+            f"{first_rows(places, unknown[column])}; the item table has {plural(len(items), 'item')} ({known}): add the missing items or correct the ids.",
+            [(int(row), column, value) for column, places in bad.items() for row, value in zip(places, unknown[column], strict=True)],
+            "unknown item",
         )
-    return rows
+    return rows[columns[0]], rows[columns[1]]
 
 
 def _outcome(winner: Column, left: np.ndarray, right: np.ndarray, sides: tuple[str, str], items: Items, lookup: Lookup) -> np.ndarray:
@@ -199,8 +202,11 @@ def _outcome(winner: Column, left: np.ndarray, right: np.ndarray, sides: tuple[s
     outcome[open_rows[won == left[open_rows]]] = 1
     bad = np.flatnonzero(outcome == 2)
     if len(bad):
-        raise PairscoreError(
-            f"the winner is neither side in {plural(len(bad), 'comparison')}: {first_rows(bad, winner.take(bad).to_numpy().tolist())}; "
-            f"write {sides[0]!r}, {sides[1]!r}, 'tie' or the winner's own id."
+        values = winner.take(bad).to_numpy().tolist()
+        raise BadEntriesError(
+            f"the winner is neither side in {plural(len(bad), 'comparison')}: {first_rows(bad, values)}; "
+            f"write {sides[0]!r}, {sides[1]!r}, 'tie' or the winner's own id.",
+            [(int(row), "winner", value) for row, value in zip(bad, values, strict=True)],
+            "neither side, nor a tie",
         )
     return outcome

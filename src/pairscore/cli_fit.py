@@ -1,0 +1,219 @@
+"""`pairscore fit` and `pairscore rank`: from files to a model, and from a model to a ranking."""
+
+import json
+import shutil
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+
+from pairscore.cli_options import (
+    FILE,
+    FILE_OPTIONS,
+    ITEM_OPTIONS,
+    LINKS,
+    METHODS,
+    SHOWN_ROWS,
+    VOTE_OPTIONS,
+    bad_rows_beside,
+    checked_output,
+    item_settings,
+    options,
+    stage,
+    vote_settings,
+)
+from pairscore.errors import PairscoreError, PairscoreWarning, plural
+
+MEMORY = "1GB"  # of a table to rank; what is beyond goes to disk
+MODEL_OPTIONS = (
+    click.option("--method", type=click.Choice(METHODS), default="mle", show_default=True, help="Maximum likelihood, or one of three closed forms."),
+    click.option("--link", type=click.Choice(LINKS), default="logit", show_default=True, help="How a score difference becomes a probability."),
+    click.option("--l2", type=float, default=0.0, show_default=True, help="Ridge on standardised coefficients, against the sum of log-losses."),
+    click.option("--shrinkage", help="Of a closed form's covariance: 0 to 1, ledoit-wolf or oas."),
+    click.option("--side-effect", is_flag=True, help="Estimate the advantage of the left side (home, shown first, ...)."),
+    click.option("--inference", type=click.Choice(("items", "model", "none")), default="items", show_default=True, help="Kind of intervals."),
+    click.option("--self-pairs", is_flag=True, help="Keep comparisons of an item with itself."),
+)
+
+
+@click.command()
+@click.argument("items", type=FILE)
+@click.argument("comparisons", type=FILE)
+@options(MODEL_OPTIONS, ITEM_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS)
+@click.option("-o", "--output", type=FILE, required=True, help="Model file to write, such as model.npz (-: standard output).")
+@click.option("--json", "as_json", is_flag=True, help="Print coefficients, errors and the like as JSON.")
+def fit(items: Path, comparisons: Path, output: Path, as_json: bool, delimiter: str | None, encoding: str | None, self_pairs: bool, **given: Any) -> None:
+    """Learn a score from ITEMS and COMPARISONS and write the model.
+
+    Both are CSV, Parquet or JSONL files, by their suffix; - is CSV from standard input. Numeric columns of ITEMS are features.
+    COMPARISONS has columns left, right, winner (left, right, tie or an id), or model_a, model_b, winner, or winner, loser;
+    and, if you like, judge, weight, count.
+
+    \b
+    Examples: pairscore fit items.csv votes.csv -o model.npz
+              pairscore fit wines.csv tastings.csv --id wine --categorical grape --square alcohol -o wines.npz
+              pairscore fit teams.csv games.csv --left home --right away --side-effect -o teams.npz
+    """
+    checked_output(output, items, comparisons)
+    settings = _model_settings(given)
+    from pairscore.intake import read_study
+    from pairscore.regression import RankRegression
+
+    with bad_rows_beside(output), stage("Reading"):
+        study = read_study(
+            items,
+            comparisons,
+            columns=item_settings(given),
+            vote_columns=vote_settings(given),
+            self_pairs="keep" if self_pairs else "error",
+            delimiter=delimiter,
+            encoding=encoding,
+        )
+    for name in study.left_out:
+        click.echo(f"Note: the column {name!r} is text and was left out; --categorical {_quoted(name)} makes it 0/1 columns.", err=True)
+    with stage("Fitting"), warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", PairscoreWarning)
+        model = RankRegression(**settings).fit(study.items, study.votes)
+    model.recipe_ = study.recipe.to_record()
+    for text in dict.fromkeys(str(warning.message) for warning in raised):
+        click.echo(f"Warning: {text}", err=True)
+    summary = model.summary()
+    _save(model, output)
+    to_stderr = str(output) == "-"  # standard output is the model's then
+    click.echo(json.dumps(summary.to_record(), indent=2, allow_nan=False) if as_json else summary.text(notes=False), err=to_stderr)
+
+
+def _model_settings(given: dict[str, Any]) -> dict[str, Any]:
+    shrinkage = given["shrinkage"]
+    with suppress(TypeError, ValueError):  # None, or a word; the model says which words it knows
+        shrinkage = float(shrinkage)
+    plain = {name: given[name] for name in ("method", "link", "l2", "side_effect")}
+    return plain | {"shrinkage": shrinkage, "inference": None if given["inference"] == "none" else given["inference"]}
+
+
+def _quoted(name: str) -> str:
+    import shlex
+
+    return shlex.quote(name)
+
+
+def _save(model: Any, output: Path) -> None:
+    if str(output) != "-":
+        model.save(output)
+        return
+    with TemporaryDirectory() as directory:
+        model.save(Path(directory) / "model.npz")
+        with (Path(directory) / "model.npz").open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+
+
+@click.command()
+@click.argument("model", type=FILE)
+@click.argument("items", type=FILE)
+@click.option("--id", "id", metavar="NAME", help="Column with the items' ids.  [default: as in the fit]")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--simultaneous", is_flag=True, help="Intervals that hold for all items together, which are wider.")
+@options(FILE_OPTIONS)
+@click.option("-o", "--output", type=FILE, help="Write the ranking to this .csv, .parquet or .jsonl file (-: CSV to standard output).")
+@click.option("--json", "as_json", is_flag=True, help="Print the ranking as JSON.")
+def rank(model: Path, items: Path, id: str | None, level: float, simultaneous: bool, output: Path | None, as_json: bool, **file: Any) -> None:
+    """Rank ITEMS, old or new, best first, by the score in MODEL.
+
+    ITEMS needs the columns that the fit used, under the same names; others do no harm. Features are made as in the fit.
+    Columns of the ranking: id, score, low, high (an interval), rank, rank_low, rank_high, and outside: 1 if some feature lies
+    beyond all items of the fit. Without -o, the first 20 are shown.
+
+    \b
+    Examples: pairscore rank model.npz new_items.csv
+              pairscore rank model.npz new_items.parquet -o ranking.csv
+    """
+    checked_output(output, model, items)
+    from pairscore.files import write_table
+
+    if str(model) == str(items) == "-":
+        raise PairscoreError("standard input can be the model or the items, not both; name a file for one of them.")
+    with bad_rows_beside(output):
+        columns, dropped = _ranked(model, items, id, {"level": level, "simultaneous": simultaneous}, file)
+    if dropped:
+        click.echo(f"Note: {plural(dropped, 'item')} with missing values left out, as in the fit.", err=True)
+    if output is not None:
+        write_table(columns, output)
+    if as_json and str(output) != "-":
+        click.echo(json.dumps({"n_items": len(columns["id"]), "dropped": dropped, "ranking": _records(columns)}, indent=2, allow_nan=False))
+    elif output is None:
+        click.echo(_screen(columns))
+
+
+def _ranked(model_file: Path, items: Path, id: str | None, intervals: dict[str, Any], file: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    """The ranking as columns, and how many items were left out for missing values."""
+    from dataclasses import replace
+
+    from pairscore.files import stored_table
+    from pairscore.intake import ItemPieces, item_identifiers
+    from pairscore.ranking import rank_pieces
+    from pairscore.recipe import recipe_of
+    from pairscore.regression import load
+
+    with _model_path(model_file) as path:
+        model = load(path)
+    recipe = recipe_of(model)
+    recipe = recipe if id is None else replace(recipe, id=id)
+    with stage("Reading") as show, stored_table(items, identifiers=item_identifiers(recipe), memory=MEMORY, **file) as table:
+        if id is None and model.recipe_ is None and recipe.id not in table.names:
+            recipe = replace(recipe, id=None)  # fitted in Python, where ids are optional
+        pieces = ItemPieces(table, recipe)
+        passes = 1 if model.covariance_ is None else 3
+
+        def watched() -> Iterator[Any]:
+            for values in pieces():
+                watched.rows += len(values)  # type: ignore[attr-defined]
+                yield values
+                show(watched.rows / (passes * pieces.n_rows))  # type: ignore[attr-defined]
+
+        watched.rows = 0  # type: ignore[attr-defined]
+        columns = rank_pieces(model, watched, **intervals)
+    rows = columns.pop("row")
+    return {"id": rows if pieces.ids is None else pieces.ids[rows], **columns}, pieces.dropped
+
+
+@contextmanager
+def _model_path(model: Path) -> Iterator[Path]:
+    """The model's file; a copy of standard input for -."""
+    if str(model) != "-":
+        yield model
+        return
+    with TemporaryDirectory() as directory:
+        copy = Path(directory) / "standard input"
+        copy.write_bytes(sys.stdin.buffer.read())
+        yield copy
+
+
+def _records(columns: dict[str, Any]) -> list[dict[str, Any]]:
+    """One dict per item, with None for numbers that are not known."""
+    lists = {name: [None if value != value else value for value in values.tolist()] for name, values in columns.items()}
+    return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
+
+
+def _screen(columns: dict[str, Any]) -> str:
+    """The first items as a table for people."""
+    n = len(columns["id"])
+    shown = _records({name: values[:SHOWN_ROWS] for name, values in columns.items()})
+    cells = [["rank", "id", "score", "interval", "ranks", ""]]
+    for row in shown:
+        interval = "unknown" if row["low"] is None else f"[{row['low']:.4g}, {row['high']:.4g}]"
+        outside = "outside the fitted items" if row["outside"] else ""
+        cells.append([str(row["rank"]), str(row["id"]), f"{row['score']:.4g}", interval, f"{row['rank_low']}-{row['rank_high']}", outside])
+    wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "  ".join(cell.ljust(size) if place in (1, 5) else cell.rjust(size) for place, (cell, size) in enumerate(zip(row, wide, strict=True))).rstrip()
+        for row in cells
+    ]
+    more = [f"and {n - SHOWN_ROWS:,} more; -o ranking.csv writes them all."] if n > SHOWN_ROWS else []
+    return "\n".join(lines + more)

@@ -1,0 +1,204 @@
+"""From two files to items and votes: columns by the names that the user gave them, features by a recipe."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from pairscore.columns import Column, Columns
+from pairscore.errors import BadEntriesError, BadRow, BadRowsError, PairscoreError, first_few, plural
+from pairscore.files import StoredTable, read_table, row_lines, write_table
+from pairscore.items import Items, refuse_bad_ids, refuse_non_finite
+from pairscore.recipe import Recipe, make_recipe
+from pairscore.votes import LAYOUTS, Votes, read_votes
+
+SIDES = tuple(name for layout in LAYOUTS for name in layout)
+VOTE_IDENTIFIERS = (*SIDES, "winner", "loser", "judge")
+VOTE_COLUMNS = ("left", "right", "winner", "loser", "judge", "weight", "count")
+
+
+class BadFilesError(PairscoreError):
+    """Rows of one or two files cannot be read; ``errors`` has what is wrong with each file."""
+
+    def __init__(self, errors: list[BadRowsError]):
+        self.errors = errors
+        super().__init__("\n".join(map(str, errors)))
+
+
+@dataclass(frozen=True)
+class Intake:
+    """Items and votes ready for a fit, the recipe that made their features, and the text columns that it left out."""
+
+    items: Items
+    votes: Votes
+    recipe: Recipe
+    left_out: list[str]
+
+
+def read_study(
+    items_file: Any,
+    votes_file: Any,
+    *,
+    recipe: Recipe | None = None,
+    columns: Mapping[str, Any] | None = None,
+    vote_columns: Mapping[str, str | None] | None = None,
+    self_pairs: str = "error",
+    delimiter: str | None = None,
+    encoding: str | None = None,
+) -> Intake:
+    """Read items and comparisons from files.
+
+    ``recipe`` is that of a model; without one it is made from ``columns``, the settings of
+    ``make_recipe``. ``vote_columns`` says which columns of the comparisons are ``left``, ``winner``, ...
+    where they have other names.
+    """
+    if str(items_file) == str(votes_file) == "-":
+        raise PairscoreError("standard input can be the items or the comparisons, not both; name a file for one of them.")
+    columns, named = dict(columns or {}), {role: name for role, name in (vote_columns or {}).items() if name}
+    text_columns = item_identifiers(recipe, **columns)
+    options = {"delimiter": delimiter, "encoding": encoding}
+    vote_identifiers = {*VOTE_IDENTIFIERS, *(name for role, name in named.items() if role in VOTE_IDENTIFIERS)}
+    table, votes = _read_both((items_file, text_columns), (votes_file, vote_identifiers), options)
+    left_out: list[str] = []
+    if recipe is None:
+        recipe, left_out = make_recipe(table, **columns)
+    renamed = rename_votes(votes, named, recipe.ids(table))
+    try:
+        return Intake(*_dropped(recipe, table, renamed, self_pairs), left_out)
+    except BadEntriesError as error:
+        raise _where(error, votes_file, named, options) from error
+
+
+def _where(error: BadEntriesError, path: Any, named: Mapping[str, str], options: dict[str, Any]) -> BadRowsError:
+    """What is wrong with the comparisons, by physical lines and the names that the columns have in the file."""
+    lines = row_lines(path, [row for row, _, _ in error.entries], **options)
+    rows = [
+        BadRow(line, named.get(column, column), "" if value is None else str(value)[:200], error.reason)
+        for line, (_, column, value) in zip(lines, error.entries, strict=True)
+    ]
+    hint = str(error).rpartition("; ")[2].rstrip(".")
+    return BadRowsError("standard input" if str(path) == "-" else str(path), sorted(rows, key=lambda row: row.line), hint)
+
+
+def item_identifiers(recipe: Recipe | None, *, id: str | None = None, categorical: Any = (), **_: Any) -> set[str]:
+    """The columns of an item table that are read as exact text: the ids and the categories."""
+    return {id or "id", *categorical} if recipe is None else {recipe.id or "id", *recipe.categorical}
+
+
+def _read_both(*files: Any) -> list[Columns]:
+    """Two tables; the bad rows of both are reported together."""
+    *named, options = files
+    tables, errors = [], []
+    for path, identifiers in named:
+        try:
+            tables.append(read_table(path, identifiers=identifiers, **options))
+        except BadRowsError as error:
+            errors.append(error)
+    if errors:
+        raise BadFilesError(errors)
+    return tables
+
+
+def rename_votes(votes: Columns, named: Mapping[str, str], ids: np.ndarray | None = None) -> Columns:
+    """The comparisons under the names that pairscore knows.
+
+    A column in the role of another hides the one that has that name, and a named loser hides the
+    sides. The winner may be told by the name of a side's column, as in ``model_a``.
+    """
+    for role, name in named.items():
+        if name not in votes:
+            close = get_close_matches(name, votes.columns, 1)
+            raise PairscoreError(
+                f"--{role} names {name!r}, and the comparisons have no such column; they have {first_few(map(repr, votes.columns), 8)}."
+                + (f" Did you mean {close[0]!r}?" if close else "")
+            )
+    if "loser" in named and {"left", "right"} & set(named):
+        raise PairscoreError("--loser goes without --left and --right: either a row names a winner and a loser, or two sides and the winner of them.")
+    without_sides = set(SIDES) if "loser" in named else set(LAYOUTS[1]) if {"left", "right"} & set(named) else set()
+    hidden = {*named, *named.values(), *without_sides}
+    columns = {name: votes.get_column(name) for name in votes.columns if name not in hidden}
+    columns |= {role: votes.get_column(name) for role, name in named.items()}
+    sides = {named[role]: role for role in ("left", "right") if role in named and named[role] != role}
+    if sides and "winner" in columns:
+        columns["winner"] = _by_side(columns["winner"], sides, ids)
+    return Columns(columns, as_written=True)
+
+
+def _by_side(winner: Column, sides: dict[str, str], ids: np.ndarray | None) -> Column:
+    """The names of the sides' columns, in the column of winners, as left and right."""
+    told = [name for name in sides if name in set(winner.values.tolist())]
+    clash = sorted(set(told) & set(map(str, [] if ids is None else ids.tolist())))
+    if clash:
+        raise PairscoreError(f"{clash[0]!r} is both an item and the column of a side, so a winner of that name is unclear; rename the item or the column.")
+    if not told:
+        return winner
+    values = np.array([sides.get(value, value) if isinstance(value, str) else value for value in winner.values.tolist()], dtype=object)
+    return Column(values, winner.codes)
+
+
+def _dropped(recipe: Recipe, table: Columns, votes: Columns, self_pairs: str) -> tuple[Items, Votes, Recipe]:
+    """Items and votes without the items that the recipe drops for missing values, and a note on how many."""
+    ids = recipe.ids(table)
+    if recipe.missing != "drop-items":
+        items = recipe.items(table)
+        return items, replace(read_votes(votes, items, self_pairs), self_pairs=self_pairs), recipe
+    if ids is not None:
+        refuse_bad_ids(ids)
+    values = recipe.matrix(table)
+    kept = recipe.complete(values, np.arange(len(table)) if ids is None else ids)
+    everything = Items(values, recipe.names, ids, Columns)
+    read = read_votes(votes, everything, self_pairs)
+    whole = kept[read.left] & kept[read.right]
+    if not kept.any() or not whole.any():
+        raise PairscoreError(f"{plural(int((~kept).sum()), 'item')} of {len(kept)} with missing values, and no comparison without them; fill some in.")
+    place = np.cumsum(kept) - 1
+    columns = {name: column[whole] for name in ("outcome", "weight", "count", "judge") if (column := getattr(read, name)) is not None}
+    note = f"{plural(int((~kept).sum()), 'item')} dropped, with {plural(int((~whole).sum()), 'row')} of comparisons" if not kept.all() else ""
+    items = Items(values[kept], recipe.names, np.flatnonzero(kept) if ids is None else ids[kept], Columns)
+    refuse_non_finite(items.values, items.feature_names)
+    return items, replace(read, left=place[read.left[whole]], right=place[read.right[whole]], self_pairs=self_pairs, **columns), replace(recipe, note=note)
+
+
+class ItemPieces:
+    """The features of the items of a stored table, piece by piece: call it for an iterator of matrices.
+
+    The first pass collects the ``ids`` and counts the items ``dropped`` for missing values.
+    """
+
+    def __init__(self, table: StoredTable, recipe: Recipe):
+        recipe.refuse_absent(table.names)
+        self.table, self.recipe = table, recipe
+        self.n_rows = len(table)
+        self.ids: np.ndarray | None = None
+        self.dropped = 0
+
+    def __call__(self) -> Iterator[np.ndarray]:
+        names, dropped, first = [], 0, 0
+        for piece in self.table.pieces({*self.recipe.sources, *([self.recipe.id] if self.recipe.id else [])}):
+            found = self.recipe.ids(piece)
+            ids = np.arange(first, first + len(piece)) if found is None else found
+            first += len(piece)
+            values = self.recipe.matrix(piece)
+            kept = self.recipe.complete(values, ids)
+            values = values if kept.all() else values[kept]
+            refuse_non_finite(values, self.recipe.names)
+            dropped += int(np.count_nonzero(~kept))
+            if self.ids is None:
+                names.append(ids[kept])
+            yield values
+        if self.ids is None and names:
+            self.ids, self.dropped = np.concatenate(names), dropped
+            refuse_bad_ids(self.ids)
+
+
+def write_bad_rows(errors: list[BadRowsError], path: Any) -> bool:
+    """Write all bad rows to a CSV file; False where that is impossible (the rows have been told anyway)."""
+    rows = [(error.file, row.line, row.column, row.text, row.reason) for error in errors for row in error.rows]
+    columns = zip(("file", "line", "column", "text", "reason"), zip(*rows, strict=True), strict=True)
+    with suppress(PairscoreError):
+        write_table({name: np.array(values, dtype=object if name != "line" else int) for name, values in columns}, path)
+        return True
+    return False
