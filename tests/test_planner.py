@@ -7,10 +7,12 @@ import pytest
 
 from pairscore import PairscoreError, Population, plan
 from pairscore.errors import NoAnswerError
+from pairscore.integrals import spread_for_noise
 from pairscore.items import read_items
+from pairscore.links import get_link
 from pairscore.plan_question import Question, correlation_eigenvalues
 from pairscore.planner import _smallest, paper_comparisons, solve
-from pairscore.theory import METHODS, predict_error
+from pairscore.theory import METHODS, ErrorLaw, predict_error
 
 LAW = {"n_features": 12, "noise": 0.2, "min_eigenvalue": 0.2}
 TARGETS = {"angle": 0.3, "misordered": 0.1, "norm_error": 0.5}
@@ -187,13 +189,27 @@ def own_items():
 
 def test_items_count_by_their_correlations():
     values = own_items()
-    expected = np.sort(np.linalg.eigvalsh(np.corrcoef(values.T)))[::-1]
-    np.testing.assert_allclose(correlation_eigenvalues(read_items(values)), expected, rtol=1e-8)
+    sample = np.sort(np.linalg.eigvalsh(np.corrcoef(values.T)))[::-1]
+    expected = correlation_eigenvalues(read_items(values))
+    assert expected.sum() == pytest.approx(sample.sum())
+    assert np.sum(1 / expected) == pytest.approx((150 - 4 - 2) / (150 - 1) * np.sum(1 / sample))
     found = plan(items=values, noise=0.2, angle=0.3)
     assert found.n_items == 150
     assert found.solved_for == "n_comparisons"
     np.testing.assert_allclose(found.law.eigenvalues, expected, rtol=1e-8)
     assert found.n_comparisons == plan(items=(values - 7) * 1000, noise=0.2, angle=0.3).n_comparisons
+
+
+@pytest.mark.parametrize("n", [30, 50, 200])
+def test_few_items_do_not_make_the_features_look_collinear(n):
+    """Independent features: the correlations of a small sample have small eigenvalues by chance."""
+    size = {"noise": 0.2, "n_items": 2000, "n_comparisons": 20_000}
+    true = plan(40, **size).angle
+    X = np.random.default_rng(n).normal(size=(n, 40))
+    assert plan(items=X, **size).angle == pytest.approx(true, rel=0.1)
+    if n == 50:
+        naive = ErrorLaw(np.linalg.eigvalsh(np.corrcoef(X.T)), get_link("logit"), spread_for_noise(get_link("logit"), 0.2))
+        assert naive.predict(2000, 20_000, "mle").angle > 1.5 * true  # the sample's own eigenvalues
 
 
 def test_frames_and_arrays_give_one_plan():

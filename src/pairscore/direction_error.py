@@ -24,8 +24,8 @@ from pairscore.links import Link
 
 MANY = 300  # average exposure from which a Poisson distribution is as good as three points of a normal one: to 1 / MANY^2
 GRID = 8.0  # standard deviations of z that an average over items covers
-WIDEST = 80.0  # spread, a noise of 0.005 under logit, up to which 800 places see the pairs that are close enough to inform
-RUNGS = 1.5 ** np.arange(-6, 11)  # spreads up to 58 at which less information is looked for
+WIDEST = 20.0  # spread, a noise of 0.02 under logit: beyond it predictions of `mle` stay as they are there, a little too large
+RUNGS = 1.5 ** np.arange(-6, 8)  # spreads up to 17 at which less information is looked for
 
 
 def exposures(mean: float) -> tuple[np.ndarray, np.ndarray]:

@@ -20,7 +20,8 @@ class Nodes:
 
     For each node: ``truth`` the length of covariance^(-1/2) e; ``parallel`` and ``perpendicular`` the
     parts, along and across beta, of covariance^(-1/2) u, u uniform orthogonal to e; ``length`` of D normals
-    and ``normal`` one more; ``other_length``, ``turn``, ``normal2`` the same again for the covariance of `split`.
+    and ``normal`` one more; ``other_length``, ``turn``, ``normal2`` the same again for the covariance of `split`;
+    ``study`` one normal for how lucky the whole study is.
     """
 
     truth: np.ndarray
@@ -31,6 +32,7 @@ class Nodes:
     other_length: np.ndarray
     turn: np.ndarray
     normal2: np.ndarray
+    study: np.ndarray
 
     def chi_square(self, freedom: float) -> np.ndarray:
         """Chi-squared values by Wilson and Hilferty's cube, good to a thousandth from ten degrees of freedom."""
@@ -51,7 +53,7 @@ class Nodes:
 def make_nodes(eigenvalues: np.ndarray, beta: np.ndarray | None, n_nodes: int = NODES) -> Nodes:
     """Nodes for a covariance with these eigenvalues; ``beta`` in the coordinates of its eigenvectors."""
     rng, d = np.random.default_rng(SEED), len(eigenvalues)
-    even_normals = ndtri(qmc.Sobol(2 * d, rng=rng).random(n_nodes))
+    even_normals = ndtri(qmc.Sobol(2 * d, rng=rng).random(n_nodes)) if 2 * d <= qmc.Sobol.MAXDIM else rng.normal(size=(n_nodes, 2 * d))
     g = even_normals[:, :d]
     beta = even_normals[:, d:] if beta is None else np.broadcast_to(beta, (n_nodes, d))
     beta = beta / np.linalg.norm(beta, axis=1, keepdims=True)
@@ -63,9 +65,9 @@ def make_nodes(eigenvalues: np.ndarray, beta: np.ndarray | None, n_nodes: int = 
     stretched = u / np.where(length > 0, length, 1.0)[:, None] / np.sqrt(eigenvalues)
     parallel = np.sum(stretched * beta, axis=1)
     perpendicular = np.sqrt(np.maximum(np.sum(stretched**2, axis=1) - parallel**2, 0.0))
-    even = ndtri((rng.permutation(n_nodes) + 0.5) / n_nodes)
+    even, study = (ndtri((rng.permutation(n_nodes) + 0.5) / n_nodes) for _ in range(2))
     other = rng.normal(size=(n_nodes, 2))
     rest = rng.chisquare(max(d - 2, 1), n_nodes) * (d > 2)
     other_length = np.sqrt(other[:, 0] ** 2 * (d > 1) + rest)
     turn = other[:, 0] / np.where(other_length > 0, other_length, 1.0)
-    return Nodes(1 / spread, parallel, perpendicular, length, even, other_length, turn, other[:, 1])
+    return Nodes(1 / spread, parallel, perpendicular, length, even, other_length, turn, other[:, 1], study)

@@ -128,6 +128,22 @@ def length_information(link: Link, q: float) -> float:
     return float(HALF_NORMAL @ (s**2 * link.ratio(s) * link.ratio(-s)))
 
 
+def length_bias(link: Link, q: float) -> float:
+    """How much longer than the truth maximum likelihood is, relative, for each unit of variance of a comparison's predictor.
+
+    Cox and Snell's first-order bias along the truth, E[s w g] / E[s^2 w] with w the information and g = -(log w)'/2, which is f - 1/2
+    under logit: the information falls away from zero, so errors outward are punished less than errors inward.
+    """
+    if np.isinf(_checked(q)) or q == 0:
+        return 0.0
+    s = np.sqrt(2) * q * NODES
+    information = link.ratio(s) * link.ratio(-s)
+    seen = information > 1e-200
+    fall = np.zeros_like(s)
+    fall[seen] = -0.5 * np.gradient(np.log(information[seen]), s[seen])
+    return float(HALF_NORMAL @ (s * information * fall)) / length_information(link, q) * q**2
+
+
 def _checked(q: float) -> float:
     if not (0 <= q <= LARGEST_SPREAD or q == np.inf):
         raise PairscoreError(f"the spread q is {q!r}; use a number from 0 to {LARGEST_SPREAD:g}, or inf for labels without noise.")

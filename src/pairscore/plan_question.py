@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
 from pairscore.checks import is_real, number_between, positive_number, whole_number
 from pairscore.comparisons import Comparisons
@@ -72,16 +73,34 @@ def law_of(n_features: Any, min_eigenvalue: Any, noise: Any, link: Any, populati
 
 
 def correlation_eigenvalues(items: Items) -> np.ndarray:
-    """Eigenvalues of the features' correlations, without the zeros of constant or repeated features."""
+    """Eigenvalues of the features' correlations, without the zeros of constant or repeated features.
+
+    Those of a sample of n items spread too far: the trace of the inverse, on which angles depend, is too large by about
+    n / (n - d - 2). They are drawn towards their mean until it is not.
+    """
     if len(items) < 2:
         raise PairscoreError(f"{plural(len(items), 'item')} cannot tell how features vary; give at least 2.")
     found = moments(items.values)
     kept = found.sd > 0
     if not kept.any():
         raise PairscoreError("no feature of the items varies; give features that differ between items.")
-    correlation = found.covariance[np.ix_(kept, kept)] / np.outer(found.sd[kept], found.sd[kept])
-    eigenvalues = np.linalg.eigvalsh(correlation)[::-1]
-    return eigenvalues[eigenvalues > 1e-10 * eigenvalues[0]]
+    standard = (items.values[:, kept] - found.mean[kept]) / found.sd[kept]
+    eigenvalues = np.linalg.eigvalsh(standard.T @ standard / len(items))[::-1]
+    if len(items) > len(eigenvalues):  # with fewer items than features, zeros say nothing about the features
+        eigenvalues = eigenvalues[eigenvalues > 1e-10 * eigenvalues[0]]
+    return _less_spread(np.maximum(eigenvalues, 0.0), max(len(items) - len(eigenvalues) - 2, 1) / (len(items) - 1))
+
+
+def _less_spread(eigenvalues: np.ndarray, share: float) -> np.ndarray:
+    """Eigenvalues drawn towards their mean until the sum of their inverses is ``share`` of what it was, or all are equal."""
+    mean = float(eigenvalues.mean())
+
+    def drawn(weight: float) -> np.ndarray:
+        return (1 - weight) * eigenvalues + weight * mean
+
+    if eigenvalues[-1] <= 0 or np.sum(1 / drawn(1.0)) >= share * np.sum(1 / eigenvalues):
+        return drawn(1.0)
+    return drawn(float(brentq(lambda weight: np.log(np.sum(1 / drawn(weight)) / (share * np.sum(1 / eigenvalues))), 0.0, 1.0)))
 
 
 def noise_of(table: Items | None, pilot: Any, link: Any, noise: Any) -> NoiseEstimate:

@@ -248,7 +248,8 @@ def _cheapest(error: Callable[[int, int], float], value: float, fewest: int, cos
     best = int(np.argmin([study(point)[0] for point in grid]))
     around = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
     found = minimize_scalar(lambda point: np.log(study(point)[0]), bounds=around, method="bounded", options={"xatol": 5e-3}).x
-    return min(study(found), study(grid[best]))[1:]
+    near = [study(found + step) for step in (-0.05, -0.025, 0.0, 0.025, 0.05)]  # whole numbers make the cost jagged
+    return min(*near, study(grid[best]))[1:]
 
 
 def _interval(law: ErrorLaw, question: Question, method: str, estimate: NoiseEstimate) -> tuple[float, float]:

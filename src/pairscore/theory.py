@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from pairscore.bound import theorem_bound
-from pairscore.direction_error import closed_form_length_variance, likelihood_variance, paired_variance, pooled_variance
+from pairscore.direction_error import WIDEST, closed_form_length_variance, likelihood_variance, paired_variance, pooled_variance
 from pairscore.error_nodes import Nodes, make_nodes
 from pairscore.errors import PairscoreError
-from pairscore.integrals import closed_form_length, eta, fisher_information, flip_probability, kappa, length_information, spread_for_noise
+from pairscore.integrals import closed_form_length, eta, fisher_information, flip_probability, kappa, length_bias, length_information, spread_for_noise
 from pairscore.label_law import LabelConstants, LabelLaw, label_constants
 from pairscore.links import Link
 
@@ -111,12 +111,18 @@ class ErrorLaw:
             if np.isinf(across_variance):  # too few comparisons for so many features: any direction is as good
                 quarter = np.full(1, np.pi / 2)
                 return {"angle": quarter, "sigma_angle": quarter, "norm_error": np.full(1, np.inf), "misordered": np.full(1, 0.5)}
-            across = np.sqrt(across_variance) * self.nodes.length
+            across = np.sqrt(across_variance) * self.nodes.length * self._luck(n_items, n_comparisons)
             along = 1 + np.sqrt(across_variance if method == "mle" else along_variance) * self.nodes.normal
             if method == "mle":  # steeper or flatter labels stretch the whole estimate
-                stretch = np.exp(np.sqrt(max(along_variance - across_variance, 0.0)) * self.nodes.normal2)
+                longer = 2 * self.n_features * across_variance * length_bias(self.labels.link, min(self.labels.spread, WIDEST))
+                stretch = (1 + longer) * np.exp(np.sqrt(max(along_variance - across_variance, 0.0)) * self.nodes.normal2)
                 along, across = stretch * along, stretch * across
         return self.nodes.errors(along, across, self.labels.spread if method == "mle" else self.constants.length)
+
+    def _luck(self, n_items: float, n_comparisons: float) -> np.ndarray:
+        """The error of a study over its root mean square: residuals and scatter differ between studies, as chi-squared variables do."""
+        spread = np.sqrt(2 / max(n_items - self.n_features, 1) + 4 / min(n_items, 2 * n_comparisons))
+        return np.exp(0.5 * spread * self.nodes.study - 0.25 * spread**2)
 
     def predict(self, n_items: float, n_comparisons: float, method: str, n_covariance_items: float | None = None) -> ErrorPrediction:
         """The expected error of ``method`` with so many compared items and comparisons."""
@@ -156,7 +162,7 @@ def length_variance(law: ErrorLaw, n_items: float, n_comparisons: float, method:
     """Variance of the estimate's length along the truth, relative to the truth's, to first order."""
     n, m, d = n_items, n_comparisons, law.n_features
     if method == "mle":
-        return n / (n - d - 1) / (m * length_information(law.labels.link, law.labels.spread))
+        return n / (n - d - 1) / (m * length_information(law.labels.link, min(law.labels.spread, WIDEST)))
     return closed_form_length_variance(law.constants, n, m, d, method)
 
 
