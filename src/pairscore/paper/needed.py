@@ -1,8 +1,9 @@
 """The smallest N with mean angle at most 0.3 (figures 5, 6 and 8): solved, not read off a coarse grid.
 
-The prediction brackets it; simulation refines it. The mean angle of the generations falls with N about
-like a power that the prediction knows, so a few sizes near the root, a line through their logarithms with
-that slope, and the Monte-Carlo error of the mean give N with an interval.
+The prediction brackets it, simulation refines it. At a few sizes around the root the mean angle of the
+generations is simulated, with the same populations and the same stream of random numbers at each. A line
+through the logarithms of these means, with the slope that the prediction has there, meets the target at N; if that is
+outside the sizes, they move there and it is done again. Leaving out one generation at a time gives the interval.
 """
 
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from scipy.stats import t
 from pairscore import __version__
 from pairscore.integrals import spread_for_noise
 from pairscore.links import get_link
-from pairscore.paper.cells import DIMENSIONS, EIGENVALUES, METHODS, NOISES, Cell, paper_comparisons
+from pairscore.paper.cells import DIMENSIONS, EIGENVALUES, METHODS, NOISES, Cell, paper_comparisons, seed_of
 from pairscore.paper.engines import run_cell
 from pairscore.planner import plan
 from pairscore.theory import ErrorLaw
@@ -25,6 +26,7 @@ EIGENVALUE_GRID = tuple(float(value) for value in np.geomspace(1 / 200, 1, 8))
 METHOD_D_GRID = (10, 50, 90, 170, 250)
 FACTORS = (0.8, 1.0, 1.25)  # sizes around the predicted N
 LEVEL = 0.95
+MOST_MOVES = 4
 COLUMNS = ("figure", "panel", "n_features", "min_eigenvalue", "noise", "method", "n_needed", "low", "high", "predicted", "n_generations", "seconds", "version")
 
 
@@ -58,16 +60,17 @@ def solve_need(need: Need, n_generations: int, engine: str = "fast") -> dict[str
     predicted = plan(need.n_features, noise=need.noise, min_eigenvalue=need.min_eigenvalue, angle=TARGET, method=need.method).n_items
     link = get_link("logit")
     law = ErrorLaw(np.linspace(1.0, need.min_eigenvalue, need.n_features), link, spread_for_noise(link, need.noise))
-    sizes = sorted({max(round(factor * predicted), need.n_features + 5) for factor in FACTORS})
-    runs = [_mean_angles(need, n, n_generations, engine) for n in sizes]
-    expected = np.array([law.predict(n, paper_comparisons(n), need.method).angle for n in sizes])
-    # each generation has its own factor over the prediction; where that factor meets the target is its N
-    ratio = np.log(np.array([row["angles"] for row in runs]) / expected[:, None]).mean(axis=0)
-    typical = float(np.log(np.mean(np.exp(ratio))))
-    error = float(ratio.std(ddof=1) / np.sqrt(n_generations)) if n_generations > 1 else np.nan
-    reach = error * float(t.ppf(0.5 + LEVEL / 2, max(n_generations - 1, 1)))
-    n_needed, low, high = (_size_for(law, need, TARGET / np.exp(shift)) for shift in (typical, typical - reach, typical + reach))
-    seconds = sum(row["seconds"] for row in runs)
+    center, seconds = float(predicted), 0.0
+    for _ in range(MOST_MOVES):
+        sizes = sorted({max(round(factor * center), need.n_features + 5) for factor in FACTORS})
+        runs = [_angles(need, n, n_generations, engine) for n in sizes]
+        seconds += sum(run["seconds"] for run in runs)
+        angles = np.array([run["angles"] for run in runs])
+        n_needed = _size_for(law, need, sizes, angles.mean(axis=1))
+        if sizes[0] <= n_needed <= sizes[-1]:
+            break
+        center = n_needed
+    low, high = _jackknifed(law, need, sizes, angles, n_needed)
     return {
         **{name: getattr(need, name) for name in ("figure", "panel", "n_features", "min_eigenvalue", "noise", "method")},
         "n_needed": n_needed, "low": low, "high": high, "predicted": predicted, "n_generations": n_generations,
@@ -75,22 +78,28 @@ def solve_need(need: Need, n_generations: int, engine: str = "fast") -> dict[str
     }  # fmt: skip
 
 
-def _mean_angles(need: Need, n: int, n_generations: int, engine: str) -> dict[str, Any]:
-    cell = Cell(
-        need.figure, need.panel, n, paper_comparisons(n), need.n_features, need.min_eigenvalue, need.noise, 0, need.method,
-        engine if need.method == "split" else "direct",
-    )  # fmt: skip
-    rows = [run_cell(replace(cell, generation=generation)) for generation in range(n_generations)]
+def _jackknifed(law: ErrorLaw, need: Need, sizes: list[int], angles: np.ndarray, n_needed: float) -> tuple[float, float]:
+    """A 95 % interval for N from leaving out one generation at a time, on the logarithm of N."""
+    g = angles.shape[1]
+    if g < 2:
+        return np.nan, np.nan
+    without = np.log([_size_for(law, need, sizes, np.delete(angles, left_out, axis=1).mean(axis=1)) for left_out in range(g)])
+    reach = float(np.sqrt((g - 1) * without.var())) * float(t.ppf(0.5 + LEVEL / 2, g - 1))
+    return round(n_needed * float(np.exp(-reach)), 1), round(n_needed * float(np.exp(reach)), 1)
+
+
+def _angles(need: Need, n: int, n_generations: int, engine: str) -> dict[str, Any]:
+    """Angles of all generations at one size."""
+    chosen = engine if need.method == "split" else "direct"
+    cell = Cell(need.figure, need.panel, n, paper_comparisons(n), need.n_features, need.min_eigenvalue, need.noise, 0, need.method, chosen)
+    rows = [run_cell(replace(cell, generation=generation), seed=seed_of(f"{need.key}/{generation}")) for generation in range(n_generations)]
     return {"angles": [row["angle"] for row in rows], "seconds": sum(row["seconds"] for row in rows)}
 
 
-def _size_for(law: ErrorLaw, need: Need, angle: float) -> float:
-    """The N at which the prediction is ``angle``: where a study this much better or worse than predicted meets the target."""
-    if not np.isfinite(angle) or angle >= np.pi / 2:
-        return np.nan
-    low, high = need.n_features + 5, 10**8
-    while high > low + 1:
-        middle = int(np.sqrt(low * high)) if high > 2 * low else (low + high) // 2
-        enough = law.errors(middle, paper_comparisons(middle), need.method)["angle"].mean() <= angle
-        low, high = (low, middle) if enough else (middle, high)
-    return float(high)
+def _size_for(law: ErrorLaw, need: Need, sizes: list[int], means: np.ndarray) -> float:
+    """Where the mean angle is the target: the prediction, shifted to fit the means, read backwards near these sizes."""
+    expected = np.array([law.errors(n, paper_comparisons(n), need.method)["angle"].mean() for n in sizes])
+    shift = float(np.mean(np.log(means / expected)))
+    slope = float(np.polyfit(np.log(sizes), np.log(expected), 1)[0])
+    middle = float(np.mean(np.log(sizes)))
+    return round(float(np.exp(middle + (np.log(TARGET) - shift - np.mean(np.log(expected))) / slope)), 1)
