@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import chi2, norm, poisson
 
-from pairscore import PairscoreError, Population, RankRegression, direction_error, predict_error
+from pairscore import PairscoreError, Population, RankRegression, direction_error, predict_error, theory
 from pairscore.direction_error import (
     WIDEST,
     closed_form_length_variance,
@@ -17,7 +17,7 @@ from pairscore.direction_error import (
 )
 from pairscore.draws import Judging, judged_pairs, net_wins
 from pairscore.error_nodes import make_nodes
-from pairscore.integrals import fisher_information, length_information, spread_for_noise
+from pairscore.integrals import fisher_information, length_bias, length_information, spread_for_noise
 from pairscore.label_law import LabelConstants, LabelLaw, label_constants
 from pairscore.links import Logit, Probit
 from pairscore.metrics import angle
@@ -470,3 +470,47 @@ def test_three_points_stand_for_many_exposures(monkeypatch):
     few = [direction_variance(law, 200, 40_000, method) for method in ("pooled", "paired", "mle")]
     monkeypatch.setattr(direction_error, "MANY", 1e6)
     np.testing.assert_allclose(few, [direction_variance(law, 200, 40_000, method) for method in ("pooled", "paired", "mle")], rtol=1e-4)
+
+
+# -- lengths and ranges -----------------------------------------------------------------------------------
+
+
+def studies(method, d, n, m, noise, repeats):
+    """Norm error and angle of simulated studies, items with the identity as covariance."""
+    found = []
+    for seed in range(repeats):
+        rng = np.random.default_rng([21, seed])
+        population = Population(d, noise=noise, rng=rng)
+        estimate = fitted(method, population, n, m, rng)
+        limit = (population.slope if method == "mle" else population.c1) * population.beta
+        found.append((np.linalg.norm(estimate - limit), angle(estimate, population.beta)))
+    return np.array(found).T
+
+
+def test_maximum_likelihood_is_too_long_by_as_much_as_predicted(monkeypatch):
+    """The rival is the same prediction without the bias of the length, and fails."""
+    law = law_of(0.1, 20)
+    norm_errors, _ = studies("mle", 20, 500, 1000, 0.1, 200)
+    assert_means(norm_errors, law.predict(500, 1000, "mle").norm_error, allowed=0.06)
+    monkeypatch.setattr(theory, "length_bias", lambda link, q: 0.0)
+    with pytest.raises(AssertionError):
+        assert_means(norm_errors, law.predict(500, 1000, "mle").norm_error, allowed=0.03)
+
+
+def test_the_bias_of_the_length_under_logit_has_its_own_integral():
+    link, q = LOGIT, 1.7
+    s = np.linspace(-60, 60, 400_001)
+    weight = np.exp(-(s**2) / (4 * q * q))
+    f = link.cdf(s)
+    w = f * (1 - f)
+    assert length_bias(link, q) == pytest.approx(q * q * np.sum(weight * s * w * (f - 0.5)) / np.sum(weight * s * s * w), rel=1e-4)
+
+
+@pytest.mark.parametrize("method", ["pooled", "paired", "mle"])
+def test_nine_of_ten_studies_are_within_the_range(method):
+    repeats = 250
+    _, angles = studies(method, 20, 100, 300, 0.2, repeats)
+    low, high = law_of(0.2, 20).predict(100, 300, method).ranges["angle"]
+    inside = np.mean((low <= angles) & (angles <= high))
+    error = np.sqrt(0.9 * 0.1 / repeats)
+    assert 0.87 - 3 * error < inside < 0.95 + 3 * error
