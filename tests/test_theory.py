@@ -494,7 +494,7 @@ def test_maximum_likelihood_is_too_long_by_as_much_as_predicted(monkeypatch):
     assert_means(norm_errors, law.predict(500, 1000, "mle").norm_error, allowed=0.06)
     monkeypatch.setattr(theory, "length_bias", lambda link, q: 0.0)
     with pytest.raises(AssertionError):
-        assert_means(norm_errors, law.predict(500, 1000, "mle").norm_error, allowed=0.03)
+        assert_means(norm_errors, law.predict(500, 1000, "mle").norm_error)
 
 
 def test_the_bias_of_the_length_under_logit_has_its_own_integral():
@@ -503,7 +503,7 @@ def test_the_bias_of_the_length_under_logit_has_its_own_integral():
     weight = np.exp(-(s**2) / (4 * q * q))
     f = link.cdf(s)
     w = f * (1 - f)
-    assert length_bias(link, q) == pytest.approx(q * q * np.sum(weight * s * w * (f - 0.5)) / np.sum(weight * s * s * w), rel=1e-4)
+    assert length_bias(link, q) == pytest.approx(q * q * np.sum(weight * s * w * (f - 0.5)) / np.sum(weight * s * s * w), rel=1e-3)
 
 
 @pytest.mark.parametrize("method", ["pooled", "paired", "mle"])
