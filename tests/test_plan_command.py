@@ -127,5 +127,15 @@ def test_an_items_file_with_text_for_a_number_is_refused_by_name(study_files):
     assert "Traceback" not in result.output
 
 
+def test_text_columns_are_left_out_of_the_plan_as_of_the_fit(study_files):
+    folder, items, _ = study_files
+    head, *lines = (folder / "items.csv").read_text().splitlines()
+    (folder / "items.csv").write_text("\n".join([f"{head},style", *(f"{line},oil" for line in lines)]) + "\n")
+    result = run("plan", "--items-file", folder / "items.csv", "--noise", 0.2, "--misordered", 0.1)
+    assert result.exit_code == 0, result.output
+    assert result.stderr == "Note: the column 'style' is text and was left out.\n"
+    assert result.stdout == plan_text(plan(items=items, noise=0.2, misordered=0.1)) + "\n"
+
+
 def test_help_shows_an_example():
     assert "pairscore plan --features 90 --noise 0.2 --misordered 0.05" in run("plan", "--help").output
