@@ -10,8 +10,9 @@ from typing import Any
 import click
 
 from pairscore.cli_fit import fit, rank
-from pairscore.cli_options import FILE_OPTIONS, LINKS, METHODS, VOTE_OPTIONS, bad_rows_beside, checked_output, options, stage, vote_settings
+from pairscore.cli_options import FILE_OPTIONS, LINKS, VOTE_OPTIONS, bad_rows_beside, checked_output, options, stage, vote_settings
 from pairscore.errors import NoAnswerError, PairscoreError
+from pairscore.methods import METHODS
 
 
 class Commands(click.Group):
@@ -218,7 +219,8 @@ def reproduce(figures: tuple[str, ...], seeds: int, output: Path, direct: bool, 
     if as_json:
         click.echo(json.dumps(done, indent=2))
     else:
-        click.echo(f"{done['cells']:,} cells ({done['cells_run']:,} run now) in {done['seconds']:.0f} s; calibration loop {done['calibration_seconds']:.2f} s")
+        cells = f"{done['cells']:,} cells ({done['cells_run']:,} run now) in {done['cell_seconds']:.0f} s"
+        click.echo(f"{cells}; predictions, figures and page in {done['page_seconds']:.0f} s; calibration loop {done['calibration_seconds']:.2f} s")
         click.echo(done["page"])
 
 

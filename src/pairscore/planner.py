@@ -14,9 +14,10 @@ from scipy.optimize import brentq, minimize_scalar
 from pairscore.checks import positive_number, whole_number
 from pairscore.errors import NoAnswerError, PairscoreError, plural
 from pairscore.items import read_items
+from pairscore.methods import METHODS
 from pairscore.pilot import NoiseEstimate
 from pairscore.plan_question import Question, costs_of, law_of, noise_of, target_of
-from pairscore.theory import METHODS, ErrorLaw, ErrorPrediction
+from pairscore.theory import ErrorLaw, ErrorPrediction
 
 MOST_ITEMS, MOST_COMPARISONS = 10**8, 10**12
 SECONDS_PER_COMPARISON = 23.0
