@@ -70,6 +70,8 @@ def test_the_curves_fall_and_pass_through_the_chosen_study():
     ("arguments", "code", "sentence"),
     [
         (["--items", 100, "--angle", 0.3, "--method", "split"], 1, "with 100 items 'split' cannot reach angle 0.3"),
+        (["--noise", 0.5, "--angle", 0.3], 1, "labels are coins"),
+        (["--noise", 0, "--angle", 0.3, "--method", "mle"], 1, "the likelihood has no maximum"),
         (["--noise", 0.7, "--angle", 0.3], 2, "noise is 0.7"),
         (["--noise", -0.1, "--angle", 0.3], 2, "noise is -0.1"),
         (["--misordered", 0.6], 2, "misordered is 0.6"),
