@@ -15,7 +15,9 @@ def plan_text(plan: Plan) -> str:
     """The answer first, then how sure it is, then every method beside it."""
     lines = [_question(plan), "", f"    {_answer(plan)}", "", *_error(plan), *_pilot(plan), "", *_table(plan)]
     reasons = [str(other) for other in plan.alternatives.values() if not isinstance(other, Study)]
-    return "\n".join([*lines, *([""] + [reason[0].upper() + reason[1:] for reason in reasons] if reasons else []), *_caution(plan)])
+    return "\n".join(
+        [*lines, *([""] + [reason if reason.startswith("n_") else reason[0].upper() + reason[1:] for reason in reasons] if reasons else []), *_caution(plan)]
+    )
 
 
 def plan_record(plan: Plan) -> dict[str, Any]:
