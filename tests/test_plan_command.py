@@ -70,6 +70,8 @@ def test_the_curves_fall_and_pass_through_the_chosen_study():
     ("arguments", "code", "sentence"),
     [
         (["--items", 100, "--angle", 0.3, "--method", "split"], 1, "with 100 items 'split' cannot reach angle 0.3"),
+        (["--noise", 0.5, "--angle", 0.3], 1, "labels are coins"),
+        (["--noise", 0, "--angle", 0.3, "--method", "mle"], 1, "the likelihood has no maximum"),
         (["--noise", 0.7, "--angle", 0.3], 2, "noise is 0.7"),
         (["--noise", -0.1, "--angle", 0.3], 2, "noise is -0.1"),
         (["--misordered", 0.6], 2, "misordered is 0.6"),
@@ -125,6 +127,16 @@ def test_an_items_file_with_text_for_a_number_is_refused_by_name(study_files):
     assert result.exit_code == 2, result.output
     assert "many" in result.output
     assert "Traceback" not in result.output
+
+
+def test_text_columns_are_left_out_of_the_plan_as_of_the_fit(study_files):
+    folder, items, _ = study_files
+    head, *lines = (folder / "items.csv").read_text().splitlines()
+    (folder / "items.csv").write_text("\n".join([f"{head},style", *(f"{line},oil" for line in lines)]) + "\n")
+    result = run("plan", "--items-file", folder / "items.csv", "--noise", 0.2, "--misordered", 0.1)
+    assert result.exit_code == 0, result.output
+    assert result.stderr == "Note: the column 'style' is text and was left out.\n"
+    assert result.stdout == plan_text(plan(items=items, noise=0.2, misordered=0.1)) + "\n"
 
 
 def test_help_shows_an_example():

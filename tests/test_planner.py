@@ -1,5 +1,7 @@
 """The planner: every answer put back as a question, cheapest studies against their neighbours, refusals as sentences."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,6 +13,7 @@ from pairscore.integrals import spread_for_noise
 from pairscore.items import read_items
 from pairscore.links import get_link
 from pairscore.plan_question import Question, correlation_eigenvalues
+from pairscore.plan_text import plan_text
 from pairscore.planner import _smallest, paper_comparisons, solve
 from pairscore.theory import METHODS, ErrorLaw, predict_error
 
@@ -79,6 +82,15 @@ def test_without_noise_the_plan_is_for_paired():
     found = plan(n_features=5, noise=0, misordered=0.05)
     assert found.method == "paired"
     assert isinstance(found.alternatives["mle"], PairscoreError)
+
+
+def test_items_with_effects_of_their_own_are_planned_for_paired():
+    found = plan(population=Population(4, noise=0.2, item_effect=0.5, rng=0), misordered=0.1)
+    assert found.method == "paired"
+
+
+def test_what_is_not_given_is_logit_and_one():
+    assert plan(n_features=5, noise=0.2, angle=0.2).study == plan(n_features=5, noise=0.2, angle=0.2, min_eigenvalue=1.0, link="logit").study
 
 
 def test_min_eigenvalue_counts_for_the_angle_and_not_for_the_order():
@@ -174,8 +186,26 @@ def test_a_target_beyond_all_items_and_comparisons():
 
 
 def test_coins_tell_nothing():
-    with pytest.raises(PairscoreError, match=r"noise is 0.5, so labels are coins"):
+    with pytest.raises(NoAnswerError, match=r"noise is 0.5, so labels are coins"):
         plan(n_features=5, noise=0.5, misordered=0.1)
+
+
+def test_the_likelihood_without_noise_is_a_question_without_an_answer():
+    with pytest.raises(NoAnswerError, match=r"without noise the likelihood has no maximum.*; 'paired' can with [\d,]+ comparisons\.$"):
+        plan(n_features=5, noise=0, misordered=0.1, method="mle")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((Population(3, rng=0), "a", 5), r"^n_items is 'a'; use a whole number from 1\.$"),
+        ((Population(3, rng=0), 10, None), r"^n_comparisons is None; use a whole number from 1\.$"),
+        ((None, 10, 5), r"^population is None; give a pairscore\.Population\.$"),
+    ],
+)
+def test_a_prediction_that_cannot_be_made_gets_a_sentence(arguments, sentence):
+    with pytest.raises(PairscoreError, match=sentence):
+        predict_error(*arguments)
 
 
 # -- one's own items ---------------------------------------------------------------------------------------
@@ -241,6 +271,57 @@ def test_the_number_of_items_is_n_unless_said_otherwise():
     assert cheapest.cost == 3 * cheapest.n_items + cheapest.n_comparisons
 
 
+@pytest.fixture
+def only_paired(monkeypatch):
+    """Plans without the other methods, whose cheapest studies take seconds to find."""
+    monkeypatch.setattr("pairscore.planner.METHODS", ("paired",))
+
+
+@pytest.mark.usefixtures("only_paired")
+def test_more_items_than_the_table_has_are_noted():
+    few = own_items()[:20]
+    asks = {"items": few, "noise": 0.2, "misordered": 0.05, "item_cost": 0.1, "comparison_cost": 10.0, "method": "paired"}
+    found = plan(**asks)
+    assert found.n_items_total > 20
+    assert found.notes == (f"The table has 20 items; the study asks for {found.n_items_total:,}.",)
+    assert found.notes[0] in plan_text(found).splitlines()
+    assert plan(items=own_items(), noise=0.2, misordered=0.1, method="paired").notes == ()
+
+
+@pytest.mark.usefixtures("only_paired")
+def test_a_pilot_gives_intervals_of_items_and_of_comparisons_where_both_are_found():
+    items, pilot = Population(4, noise=0.2, rng=0).draw(80, 150, rng=1, second_half=False)
+    costs = {"misordered": 0.1, "item_cost": 1.0, "comparison_cost": 1.0, "method": "paired"}
+    found = plan(items=items, pilot=pilot, **costs)
+    ends = [plan(items=items, noise=noise, **costs) for noise in (found.noise_estimate.low, found.noise_estimate.high)]
+    assert found.items_interval == tuple(float(end.n_items) for end in ends)
+    assert found.interval == tuple(float(end.n_comparisons) for end in ends)
+    assert found.items_interval[0] <= found.n_items <= found.items_interval[1]
+    (a, b), (c, d) = found.items_interval, found.interval
+    assert f"which makes it {a:,.0f} to {b:,.0f} items and {c:,.0f} to {d:,.0f} comparisons." in plan_text(found)
+    fixed = plan(items=items, pilot=pilot, misordered=0.1, method="paired")
+    assert fixed.items_interval is None
+    assert re.search(r"which makes it [\d,]+ to [\d,]+ comparisons\.", plan_text(fixed))
+
+
+def test_a_pilot_without_a_wrong_label_is_planned_for_paired_and_says_so():
+    items, pilot = Population(3, noise=0.0, rng=0).draw(60, 200, rng=1, second_half=False)
+    found = plan(items=items, pilot=pilot, misordered=0.1)
+    assert (found.noise, found.method) == (0.0, "paired")
+    assert any("best guess is that there is no noise" in note for note in found.notes)
+    assert "so the plan is for 'paired'." in plan_text(found)
+    assert plan(items=items, pilot=pilot, misordered=0.1, method="paired").notes == ()
+
+
+@pytest.mark.parametrize(("d", "n", "m"), [(1, 3, 1), (2, 5, 1), (1, 4, 2000)])
+def test_one_is_singular_in_the_words(d, n, m):
+    lines = plan_text(plan(n_features=d, noise=0.2, n_items=n, n_comparisons=m)).splitlines()
+    text = "\n".join(line for line in lines if "needs at least" not in line)  # the theory's own sentence
+    assert not re.search(r"\b1 (items|comparisons|features)", text)
+    assert not re.search(r"\b[\d,]*[02-9] (item|comparison|feature)\b", text)
+    assert ("1 comparison for" in text and "is few" in text) == (m == 1)
+
+
 # -- refusals ------------------------------------------------------------------------------------------------
 
 ITEMS = own_items()
@@ -252,18 +333,22 @@ REFUSED = {
     r"misordered is True; use a number": {**LAW, "misordered": True},
     r"misordered is nan; use a number": {**LAW, "misordered": float("nan")},
     r"norm_error is 0; use a number above 0\.": {**LAW, "norm_error": 0},
-    r"a population has its own features and noise; leave out n_features, noise, items and pilot, or the population\.": {
+    r"a population has its own features, noise and link; leave out n_features, min_eigenvalue, noise, link, items and pilot, or the population\.": {
         "population": Population(3, rng=0),
         "noise": 0.1,
         "angle": 0.1,
     },
+    r"a population has its own .* leave out n_features, min_eigenvalue,": {"population": Population(3, rng=0), "min_eigenvalue": 1.0, "angle": 0.1},
+    r"a population has its own .* noise, link, items": {"population": Population(3, rng=0), "link": "logit", "angle": 0.1},
+    r"population is 4; give a pairscore\.Population\.": {"population": 4, "angle": 0.1},
     r"the noise is missing: give the share of labels that go against the scores \(0\.2 is common\), or a pilot, or a population\.": {
         "n_features": 3,
         "angle": 0.1,
     },
     r"noise is 0\.6; use a share of flipped labels from 0 to 0\.5\.": {"n_features": 3, "noise": 0.6, "angle": 0.1},
     r"noise is 'low'; use a share": {"n_features": 3, "noise": "low", "angle": 0.1},
-    r"items have their own features; leave out n_features, or the items\.": {"n_features": 4, "items": ITEMS, "noise": 0.1, "angle": 0.1},
+    r"items have their own features; leave out n_features and min_eigenvalue": {"min_eigenvalue": 1.0, "items": ITEMS, "noise": 0.1, "angle": 0.1},
+    r"items have their own features; leave out n_features and min_eigenvalue, or the items\.": {"n_features": 4, "items": ITEMS, "noise": 0.1, "angle": 0.1},
     r"the number of features is missing; give n_features, items or a population\.": {"noise": 0.1, "angle": 0.1},
     r"n_features is 2\.5; use a whole number from 1\.": {"n_features": 2.5, "noise": 0.1, "angle": 0.1},
     r"n_features is 0; use a whole number from 1\.": {"n_features": 0, "noise": 0.1, "angle": 0.1},
@@ -286,6 +371,8 @@ REFUSED = {
         "n_comparisons": 500,
     },
     r"method is 'best'; use one of 'split', 'pooled', 'paired', 'mle'\.": {**LAW, "angle": 0.1, "method": "best"},
+    r"method is \[\]; use one of": {**LAW, "angle": 0.1, "method": []},
+    r"method is ''; use one of": {**LAW, "angle": 0.1, "method": ""},
     r"n_items is 10, and 'mle' with 12 features needs at least 14; use more items": {**LAW, "angle": 0.1, "n_items": 10},
     r"the population has 2 judges": {"population": Population(3, judge_noise=[0.1, 0.2], rng=0), "angle": 0.1},
 }

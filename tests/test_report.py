@@ -543,6 +543,44 @@ def test_the_command_writes_the_page_and_says_where(files, tmp_path):
     assert "This report was made by" in text
 
 
+def test_a_model_fitted_in_the_shell_has_its_report_with_its_recipe_and_columns(tmp_path):
+    items, votes = drawn(60, 600)
+    names = list(items)
+    style = np.array(["oil", "ink", "chalk"])[np.arange(60) % 3]
+    gaps = np.where(np.arange(60) == 7, np.nan, np.arange(60.0) % 5)
+    write_table({"name" if name == "id" else name: values for name, values in items.items()} | {"style": style, "age": gaps}, tmp_path / "items.csv")
+    write_table({"home": votes["left"], "away": votes["right"], "winner": votes["winner"]}, tmp_path / "votes.csv")
+    files, columns = [str(tmp_path / name) for name in ("items.csv", "votes.csv")], ["--left", "home", "--right", "away"]
+    model, page = str(tmp_path / "model.npz"), tmp_path / "page.html"
+    feature = next(name for name in names if name != "id")
+    made = ["--id", "name", "--categorical", "style", "--square", feature, "--interact", f"{feature}:style", "--missing", "drop-items"]
+    fitted = CliRunner().invoke(main, ["fit", *files, *columns, *made, "-o", model])
+    assert fitted.exit_code == 0, fitted.output
+    result = CliRunner().invoke(main, ["report", model, *files, *columns, "-o", str(page)])
+    assert (result.exit_code, result.output) == (0, f"{page}\n")
+    text = page.read_text()
+    assert_whole(text)
+    assert "These are the items and comparisons that the model was fitted to." in text
+    assert all(word in text for word in ("style=oil", f"{feature}^2", f"{feature}:style=ink"))
+    without = CliRunner().invoke(main, ["report", model, *files, "-o", str(tmp_path / "other.html")])
+    assert without.exit_code == 2
+    assert not (tmp_path / "other.html").exists()
+
+
+def test_a_model_of_items_without_ids_has_its_report(tmp_path):
+    items, votes = drawn(60, 600)
+    row = {name: number for number, name in enumerate(items["id"])}
+    plain = {name: values for name, values in items.items() if name != "id"}
+    numbered = votes | {side: np.array([row[name] for name in votes[side]]) for side in ("left", "right")}
+    RankRegression().fit(plain, numbered).save(tmp_path / "model.npz")
+    write_table(plain, tmp_path / "items.csv")
+    write_table(numbered, tmp_path / "votes.csv")
+    files = [str(tmp_path / name) for name in ("model.npz", "items.csv", "votes.csv")]
+    result = CliRunner().invoke(main, ["report", *files, "-o", str(tmp_path / "page.html")])
+    assert result.exit_code == 0, result.output
+    assert "These are the items and comparisons that the model was fitted to." in (tmp_path / "page.html").read_text()
+
+
 @pytest.mark.parametrize("wrong", [0, 1, 2])
 def test_a_file_that_is_not_there_is_a_sentence(files, tmp_path, wrong):
     files[wrong] = files[wrong].replace("model", "mode").replace("items", "item").replace("votes", "vote")

@@ -1,8 +1,10 @@
 """The paper's experiments: the same rows in any order and after any kill, equal in law to a simulation written from the paper alone."""
 
 import csv
+import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -259,6 +261,35 @@ def test_rows_of_another_version_are_refused_and_kept(tmp_path, damage):
     assert result.exit_code == 2
     assert "name another directory with -o" in result.output
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("foreign", [b"hello", b"job,figure,pain", b"hello\nthere", b"\n"])
+def test_what_somebody_else_wrote_is_refused_and_kept(tmp_path, foreign):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(foreign)
+    result = CliRunner().invoke(main, ["reproduce", "2b", "--seeds", "1", "-o", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "is no table of this version" in result.output
+    assert path.read_bytes() == foreign
+
+
+@pytest.mark.parametrize("length", [0, 7, -1])
+def test_a_first_line_cut_short_is_our_own(tmp_path, length):
+    header = f"{','.join(('job', *runner.TABLES['rows.csv']))}\n"
+    (tmp_path / "rows.csv").write_text(header[:length])
+    with Folder(tmp_path).opened():
+        assert not (tmp_path / "rows.csv").exists()
+
+
+def test_the_times_of_cells_and_of_the_page_are_both_said(tmp_path):
+    first, second = (CliRunner().invoke(main, ["reproduce", "2b", "--seeds", "1", "-o", str(tmp_path), *more]) for more in ([], ["--json"]))
+    assert first.exit_code == second.exit_code == 0, first.output + second.output
+    assert re.search(r"^27 cells \(27 run now\) in \d+ s; predictions, figures and page in \d+ s; calibration loop", first.output)
+    record = json.loads(second.output)
+    assert (record["cells"], record["cells_run"]) == (27, 0)
+    assert record["seconds"] == pytest.approx(record["cell_seconds"] + record["page_seconds"])
+    assert "27 cells, all run before" in (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert not (tmp_path / ".seconds").exists()
 
 
 def test_workers_end_when_their_parent_is_killed(tmp_path):

@@ -13,8 +13,9 @@ from pairscore.paper.claim import APPROXIMATELY, HOLDS, NOT, Claim
 from pairscore.paper.claims import check_claims
 from pairscore.paper.measures import comparison_share, error_factor, line_fit, typical_deviation
 from pairscore.paper.needed import needs
-from pairscore.paper.page import claims_table, page_html, write_page
+from pairscore.paper.page import claims_table, lead_text, page_html, write_page
 from pairscore.paper.predicted import predicted_errors, predicted_needs, size_for_angle
+from pairscore.paper.runner import FIGURES as RUNNER_FIGURES
 from pairscore.paper.tidy import curves, with_numbers
 
 pytest.importorskip("matplotlib")
@@ -401,7 +402,7 @@ def site(tmp_path_factory):
     rows = [row for figure in "2347" for row in error_rows(figure, law, generations=3)]
     needed = [row for figure in "568" for row in need_rows(figure, lambda need: 20.0 * need.n_features / need.min_eigenvalue)]
     extras = {"illustration": illustration_rows(), "sources": source_rows(), "scenarios": scenario_rows()}
-    path = write_page(folder, rows, needed, **extras, settings={"seeds": "<script>alert(2)</script>", "engine": "fast"}, seconds=125)
+    path = write_page(folder, rows, needed, **extras, settings={"seeds": "<script>alert(2)</script>", "engine": "fast"}, n_cells=900, n_run=900, seconds=125)
     text = path.read_text(encoding="utf-8")
     reader = Reader()
     reader.feed(text)
@@ -450,8 +451,8 @@ def test_what_comes_from_outside_is_shown_not_run(site):
     assert "<script" not in text
     assert "<script>alert(2)</script>" in "".join(reader.words)
     claim = Claim("<b>a</b>", "<i>b</i>", "1 < 2 & p_e", "<u>", HOLDS, "<s>", ("<q>",))
-    html = page_html({}, [claim], {"<a>": "<em>"}, 3)
-    for tag in ("b", "i", "u", "s", "q", "a", "em"):
+    html = page_html({}, [claim], {"<a>": "<em>"}, "<dfn>")
+    for tag in ("b", "i", "u", "s", "q", "a", "em", "dfn"):
         assert f"<{tag}>" not in html
         assert f"&lt;{tag}&gt;" in html
     assert "1 &lt; 2 &amp; p<sub>e</sub>" in html
@@ -459,12 +460,40 @@ def test_what_comes_from_outside_is_shown_not_run(site):
 
 def test_a_page_of_one_panel(tmp_path):
     rows = [row for row in error_rows("2", law, generations=2) if row["panel"] == "a"]
-    text = write_page(tmp_path, rows, settings={}, seconds=4.2).read_text(encoding="utf-8")
+    text = write_page(tmp_path, rows, settings={}, n_cells=36, n_run=36, seconds=4.2).read_text(encoding="utf-8")
     assert 'id="figure2"' in text
     assert 'id="figure3"' not in text
     assert 'id="beyond"' not in text
     assert "are not judged" in text
-    assert "4 seconds" in text
+    assert "Figure 2a of the paper on rank regression from pairwise comparisons, run again: 36 cells run in 4 seconds; predictions, figures and claims" in text
+
+
+@pytest.mark.parametrize(
+    ("panels", "n_run", "words"),
+    [
+        (
+            RUNNER_FIGURES,
+            9,
+            "Every experiment of PAPER, run again, and figures 7, 8, 9, 10 beyond it: 9 cells run in",
+        ),
+        ({"2": "a", "3": "abc"}, 9, "Figures 2a, 3 of PAPER, run again: 9 cells run in 2 min 5 s;"),
+        (
+            {"2": "ab", "9": "a"},
+            2,
+            "Figure 2 of PAPER, run again, and figure 9 beyond it: of 9 cells, 2 were run now in",
+        ),
+        (
+            {"10": "a"},
+            0,
+            "Figure 10 beyond PAPER: 9 cells, all run before; predictions, figures and claims took",
+        ),
+    ],
+)
+def test_the_first_words_say_which_figures_and_what_was_run_now(panels, n_run, words):
+    lead = lead_text(panels, [], 9, n_run, 125, 3)
+    assert lead.startswith(words.replace("PAPER", "the paper on rank regression from pairwise comparisons"))
+    assert lead.endswith("predictions, figures and claims took 3 seconds.")
+    assert ("2 min 5 s" in lead) == (n_run > 0)
 
 
 def test_the_claims_file_has_a_line_for_each_claim():

@@ -73,6 +73,16 @@ def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, arguments, sente
     assert not (tmp_path / "study").exists()
 
 
+def test_more_than_the_memory_holds_is_one_sentence(tmp_path, monkeypatch):
+    def too_much(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(Population, "draw", too_much)
+    result = run(*BASE, "-o", tmp_path / "study")
+    assert (result.exit_code, result.output) == (2, "Error: this needs more memory than there is; use fewer items, comparisons or features.\n")
+    assert not (tmp_path / "study").exists()
+
+
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("in the way")
     result = run(*BASE, "-o", tmp_path / "file" / "study")

@@ -10,8 +10,9 @@ from typing import Any
 import click
 
 from pairscore.cli_fit import fit, rank
-from pairscore.cli_options import LINKS, METHODS
+from pairscore.cli_options import FILE_OPTIONS, LINKS, VOTE_OPTIONS, bad_rows_beside, checked_output, options, stage, vote_settings
 from pairscore.errors import NoAnswerError, PairscoreError
+from pairscore.methods import METHODS
 
 
 class Commands(click.Group):
@@ -27,6 +28,9 @@ class Commands(click.Group):
             if error.errno == EPIPE:  # the reader had enough, as head does; click ends quietly then
                 raise
             click.echo(f"Error: something could not be read or written ({error.strerror or error}); check the disk and the paths.", err=True)
+            ctx.exit(2)
+        except MemoryError:
+            click.echo("Error: this needs more memory than there is; use fewer items, comparisons or features.", err=True)
             ctx.exit(2)
 
 
@@ -57,24 +61,39 @@ def demo(seed: int, output: Path) -> None:
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("items", type=click.Path(path_type=Path))
 @click.argument("comparisons", type=click.Path(path_type=Path))
+@click.option("--self-pairs", is_flag=True, help="Keep comparisons of an item with itself, as in such a fit.")
+@options(VOTE_OPTIONS, FILE_OPTIONS)
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True, help="HTML file to write.")
-def report(model: Path, items: Path, comparisons: Path, output: Path) -> None:
+def report(model: Path, items: Path, comparisons: Path, self_pairs: bool, delimiter: str | None, encoding: str | None, output: Path, **given: Any) -> None:
     """Show a model, its items and comparisons on one HTML page that needs nothing else.
 
     The ranking with intervals, what counts, how well it fits and does on unseen items, checks in words, and what more comparisons
-    would buy. Of ITEMS, the columns that the model was fitted with are taken.
+    would buy. Of ITEMS, the columns that the model was fitted with are taken, and made into features as in the fit. Columns of
+    COMPARISONS with other names are named again, as in the fit.
 
     Example: pairscore report model.npz items.csv comparisons.csv -o report.html
     """
-    from pairscore.files import read_table
+    checked_output(output, model, items, comparisons)
+    from pairscore.intake import read_study
+    from pairscore.recipe import recipe_of
     from pairscore.regression import load
     from pairscore.report import write_report
 
     fitted = load(model)
-    _on_a_terminal("reading the files")
-    tables = read_table(items), read_table(comparisons)
-    _on_a_terminal("ranking the items, and trying every method on items that it has not seen")
-    write_report(fitted, *tables, output)
+    with bad_rows_beside(output), stage("Reading"):
+        study = read_study(
+            items,
+            comparisons,
+            recipe=recipe_of(fitted),
+            id_is_optional=fitted.recipe_ is None,  # fitted in Python, where ids are
+            vote_columns=vote_settings(given),
+            self_pairs="keep" if self_pairs else "error",
+            seed=fitted.record_.get("seed") or 0,
+            delimiter=delimiter,
+            encoding=encoding,
+        )
+    with stage("Ranking the items, and trying every method on items that it has not seen"):
+        write_report(fitted, study.items, study.votes, output)
     click.echo(str(output))
 
 
@@ -87,8 +106,8 @@ def report(model: Path, items: Path, comparisons: Path, output: Path) -> None:
 @click.option("--items", "n_items", type=int, help="Number of items to compare, if fixed.")
 @click.option("--comparisons", "n_comparisons", type=int, help="Number of comparisons, if fixed.")
 @click.option("--method", type=click.Choice(METHODS), help="Method of the fit  [default: mle; paired without noise]")
-@click.option("--link", type=click.Choice(LINKS), default="logit", show_default=True, help="How a score difference becomes a probability.")
-@click.option("--min-eigenvalue", type=float, default=1.0, show_default=True, help="Smallest eigenvalue of the features' covariance, largest 1.")
+@click.option("--link", type=click.Choice(LINKS), help="How a score difference becomes a probability.  [default: logit]")
+@click.option("--min-eigenvalue", type=float, help="Smallest eigenvalue of the features' covariance, largest 1; left out with --items-file.  [default: 1.0]")
 @click.option("--items-file", type=click.Path(path_type=Path), help="Your items with their features: their correlations and number are used.")
 @click.option("--pilot", type=click.Path(path_type=Path), help="At least 50 comparisons of those items: they tell the noise.")
 @click.option("--item-cost", type=float, help="Cost of an item; with --comparison-cost, the cheapest study is found.")
@@ -109,12 +128,7 @@ def plan(items_file: Path | None, pilot: Path | None, chart: Path | None, as_jso
     from pairscore.plan_text import plan_curves, plan_record, plan_text
     from pairscore.planner import plan as make_plan
 
-    tables: dict[str, Any] = {}
-    if items_file is not None or pilot is not None:
-        from pairscore.files import read_table
-
-        tables = {name: read_table(path) for name, path in (("items", items_file), ("pilot", pilot)) if path is not None}
-    made = make_plan(**question, **tables)
+    made = make_plan(**question, **_tables(items_file, pilot))
     if chart is not None:
         from pairscore.charts import plan_chart
 
@@ -122,6 +136,24 @@ def plan(items_file: Path | None, pilot: Path | None, chart: Path | None, as_jso
         chosen = {"n_items": made.n_items, "n_comparisons": made.n_comparisons, "error": getattr(made, measure), "measure": measure, "method": made.method}
         plan_chart(plan_curves(made), chosen, chart, target=made.target[1] if made.target else None)
     click.echo(json.dumps(plan_record(made), indent=2) if as_json else plan_text(made))
+
+
+def _tables(items_file: Path | None, pilot: Path | None) -> dict[str, Any]:
+    """The items and the pilot of a plan, from files; text columns are no features, and it is said that they are left out."""
+    tables: dict[str, Any] = {}
+    if items_file is not None or pilot is not None:
+        from pairscore.files import read_table
+        from pairscore.intake import VOTE_IDENTIFIERS, item_identifiers
+        from pairscore.recipe import make_recipe
+    if items_file is not None:
+        table = read_table(items_file, identifiers=item_identifiers(None))
+        recipe, left_out = make_recipe(table)
+        for name in left_out:
+            click.echo(f"Note: the column {name!r} is text and was left out.", err=True)
+        tables["items"] = recipe.items(table)
+    if pilot is not None:
+        tables["pilot"] = read_table(pilot, identifiers=set(VOTE_IDENTIFIERS))
+    return tables
 
 
 @main.command()
@@ -187,7 +219,8 @@ def reproduce(figures: tuple[str, ...], seeds: int, output: Path, direct: bool, 
     if as_json:
         click.echo(json.dumps(done, indent=2))
     else:
-        click.echo(f"{done['cells']:,} cells ({done['cells_run']:,} run now) in {done['seconds']:.0f} s; calibration loop {done['calibration_seconds']:.2f} s")
+        cells = f"{done['cells']:,} cells ({done['cells_run']:,} run now) in {done['cell_seconds']:.0f} s"
+        click.echo(f"{cells}; predictions, figures and page in {done['page_seconds']:.0f} s; calibration loop {done['calibration_seconds']:.2f} s")
         click.echo(done["page"])
 
 
@@ -203,9 +236,3 @@ class Progress:
         left = (time.monotonic() - self.start) * (total - done) / done if done else float("nan")
         shown = f", {left:.0f} s left" if done else ""
         click.echo(f"\r{done:,} of {total:,} cells{shown}        " + ("\n" if done == total else ""), nl=False, err=True)
-
-
-def _on_a_terminal(text: str) -> None:
-    """Say what takes a while, to those who wait."""
-    if sys.stderr.isatty():
-        click.echo(f"{text} ...", err=True)

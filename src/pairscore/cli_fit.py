@@ -17,7 +17,6 @@ from pairscore.cli_options import (
     FILE_OPTIONS,
     ITEM_OPTIONS,
     LINKS,
-    METHODS,
     SHOWN_ROWS,
     VOTE_OPTIONS,
     bad_rows_beside,
@@ -28,6 +27,7 @@ from pairscore.cli_options import (
     vote_settings,
 )
 from pairscore.errors import PairscoreError, PairscoreWarning, plural
+from pairscore.methods import METHODS
 
 MEMORY = "1GB"  # of a table to rank; what is beyond goes to disk
 MODEL_OPTIONS = (

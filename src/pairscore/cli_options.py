@@ -11,7 +11,6 @@ import click
 from pairscore.errors import PairscoreError
 
 LINKS = ("logit", "probit")
-METHODS = ("split", "pooled", "paired", "mle")
 SHOWN_ROWS = 20
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]

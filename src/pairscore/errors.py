@@ -91,6 +91,6 @@ def first_rows(rows: Iterable[int], values: Iterable[object], limit: int = 5) ->
     return first_few([f"row {row} ({value!r})" for row, value in zip(rows, values, strict=True)], limit)
 
 
-def plural(number: int, noun: str) -> str:
-    """``1 item``, ``2 items``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def plural(number: int, noun: str, digits: str = "") -> str:
+    """``1 item``, ``2 items``; with ``digits=","``, ``2,000 items``."""
+    return f"{number:{digits}} {noun}" if number == 1 else f"{number:{digits}} {noun}s"

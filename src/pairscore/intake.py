@@ -46,6 +46,8 @@ def read_study(
     columns: Mapping[str, Any] | None = None,
     vote_columns: Mapping[str, str | None] | None = None,
     self_pairs: str = "error",
+    id_is_optional: bool = False,
+    seed: int = 0,
     delimiter: str | None = None,
     encoding: str | None = None,
 ) -> Intake:
@@ -53,7 +55,7 @@ def read_study(
 
     ``recipe`` is that of a model; without one it is made from ``columns``, the settings of
     ``make_recipe``. ``vote_columns`` says which columns of the comparisons are ``left``, ``winner``, ...
-    where they have other names.
+    where they have other names. A ``recipe`` with ``id_is_optional`` knows items by row number where its column of ids is absent.
     """
     if str(items_file) == str(votes_file) == "-":
         raise PairscoreError("standard input can be the items or the comparisons, not both; name a file for one of them.")
@@ -65,9 +67,11 @@ def read_study(
     left_out: list[str] = []
     if recipe is None:
         recipe, left_out = make_recipe(table, **columns)
+    elif id_is_optional and recipe.id not in table:
+        recipe = replace(recipe, id=None)
     renamed = rename_votes(votes, named, recipe.ids(table))
     try:
-        return Intake(*_dropped(recipe, table, renamed, self_pairs), left_out)
+        return Intake(*_dropped(recipe, table, renamed, self_pairs, seed), left_out)
     except BadEntriesError as error:
         raise _where(error, votes_file, named, options) from error
 
@@ -139,18 +143,18 @@ def _by_side(winner: Column, sides: dict[str, str], ids: np.ndarray | None) -> C
     return Column(values, winner.codes)
 
 
-def _dropped(recipe: Recipe, table: Columns, votes: Columns, self_pairs: str) -> tuple[Items, Votes, Recipe]:
+def _dropped(recipe: Recipe, table: Columns, votes: Columns, self_pairs: str, seed: int) -> tuple[Items, Votes, Recipe]:
     """Items and votes without the items that the recipe drops for missing values, and a note on how many."""
     ids = recipe.ids(table)
     if recipe.missing != "drop-items":
         items = recipe.items(table)
-        return items, replace(read_votes(votes, items, self_pairs), self_pairs=self_pairs), recipe
+        return items, replace(read_votes(votes, items, self_pairs, seed), self_pairs=self_pairs), recipe
     if ids is not None:
         refuse_bad_ids(ids)
     values = recipe.matrix(table)
     kept = recipe.complete(values, np.arange(len(table)) if ids is None else ids)
     everything = Items(values, recipe.names, ids, Columns)
-    read = read_votes(votes, everything, self_pairs)
+    read = read_votes(votes, everything, self_pairs, seed)
     whole = kept[read.left] & kept[read.right]
     if not kept.any() or not whole.any():
         raise PairscoreError(f"{plural(int((~kept).sum()), 'item')} of {len(kept)} with missing values, and no comparison without them; fill some in.")

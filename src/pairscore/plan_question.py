@@ -11,9 +11,10 @@ from pairscore.comparisons import Comparisons
 from pairscore.errors import PairscoreError, plural
 from pairscore.integrals import spread_for_noise
 from pairscore.items import Items
-from pairscore.links import get_link
+from pairscore.links import Link, get_link
 from pairscore.moments import moments
 from pairscore.pilot import NoiseEstimate, estimate_noise
+from pairscore.population import checked_population
 from pairscore.theory import ErrorLaw
 
 TARGETS = {"angle": np.pi / 2, "misordered": 0.5, "norm_error": np.inf}
@@ -53,23 +54,30 @@ def target_of(**given: float | None) -> tuple[str, float] | None:
 def law_of(n_features: Any, min_eigenvalue: Any, noise: Any, link: Any, population: Any, table: Items | None) -> ErrorLaw:
     """The population that was described: by numbers, by an object, or by a table of items."""
     if population is not None:
-        if n_features is not None or noise is not None or table is not None:
-            raise PairscoreError("a population has its own features and noise; leave out n_features, noise, items and pilot, or the population.")
-        return ErrorLaw.of(population)
+        if any(given is not None for given in (n_features, min_eigenvalue, noise, link, table)):
+            raise PairscoreError(
+                "a population has its own features, noise and link; leave out n_features, min_eigenvalue, noise, link, items and pilot, or the population."
+            )
+        return ErrorLaw.of(checked_population(population))
     if noise is None:
         raise PairscoreError("the noise is missing: give the share of labels that go against the scores (0.2 is common), or a pilot, or a population.")
     noise = number_between(noise, "noise", 0, 0.5, "a share of flipped labels from 0 to 0.5")
     if table is not None:
-        if n_features is not None:
-            raise PairscoreError("items have their own features; leave out n_features, or the items.")
+        if n_features is not None or min_eigenvalue is not None:
+            raise PairscoreError("items have their own features; leave out n_features and min_eigenvalue, or the items.")
         eigenvalues = correlation_eigenvalues(table)
     else:
         if n_features is None:
             raise PairscoreError("the number of features is missing; give n_features, items or a population.")
-        smallest = number_between(min_eigenvalue, "min_eigenvalue", 1e-12, 1, "a number above 0 and at most 1")
+        smallest = number_between(1.0 if min_eigenvalue is None else min_eigenvalue, "min_eigenvalue", 1e-12, 1, "a number above 0 and at most 1")
         eigenvalues = np.linspace(1.0, smallest, whole_number(n_features, "n_features"))
-    chosen = get_link(link)
+    chosen = link_of(link)
     return ErrorLaw(eigenvalues, chosen, spread_for_noise(chosen, noise))
+
+
+def link_of(link: Any) -> Link:
+    """The link that was given, or logit."""
+    return get_link("logit" if link is None else link)
 
 
 def correlation_eigenvalues(items: Items) -> np.ndarray:
@@ -113,7 +121,7 @@ def noise_of(table: Items | None, pilot: Any, link: Any, noise: Any) -> NoiseEst
     if data.weight is not None:
         raise PairscoreError("the pilot has weights, and noise is counted in comparisons; leave them out, or use the column 'count' for repeated ones.")
     rows = np.repeat(np.arange(len(data)), 1 if data.count is None else data.count.astype(int))
-    return estimate_noise(table.values, data.left[rows], data.right[rows], outcome[rows], get_link(link), np.random.default_rng(SEED))
+    return estimate_noise(table.values, data.left[rows], data.right[rows], outcome[rows], link_of(link), np.random.default_rng(SEED))
 
 
 def costs_of(item_cost: Any, comparison_cost: Any) -> tuple[float, float] | None:

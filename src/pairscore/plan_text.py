@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from pairscore.errors import plural
 from pairscore.planner import PER_ITEM, Plan, Study
 
 TITLES = {"angle": "angle", "misordered": "misordered", "norm_error": "norm error"}
@@ -14,7 +15,9 @@ def plan_text(plan: Plan) -> str:
     """The answer first, then how sure it is, then every method beside it."""
     lines = [_question(plan), "", f"    {_answer(plan)}", "", *_error(plan), *_pilot(plan), "", *_table(plan)]
     reasons = [str(other) for other in plan.alternatives.values() if not isinstance(other, Study)]
-    return "\n".join([*lines, *([""] + [reason[0].upper() + reason[1:] for reason in reasons] if reasons else []), *_caution(plan)])
+    return "\n".join(
+        [*lines, *([""] + [reason if reason.startswith("n_") else reason[0].upper() + reason[1:] for reason in reasons] if reasons else []), *_caution(plan)]
+    )
 
 
 def plan_record(plan: Plan) -> dict[str, Any]:
@@ -28,6 +31,8 @@ def plan_record(plan: Plan) -> dict[str, Any]:
         "solved_for": plan.solved_for,
         **_study_record(plan.study),
         "interval": plan.interval,
+        "items_interval": plan.items_interval,
+        "notes": list(plan.notes),
         "pilot": None if plan.noise_estimate is None else asdict(plan.noise_estimate),
         "methods": {name: _study_record(other) if isinstance(other, Study) else {"impossible": str(other)} for name, other in plan.alternatives.items()},
         "rule_of_ten": _study_record(plan.rule_of_ten),
@@ -56,7 +61,7 @@ def _study_record(study: Study) -> dict[str, Any]:
 
 
 def _question(plan: Plan) -> str:
-    world = f"{plan.law.n_features} feature{'s' * (plan.law.n_features > 1)} and {100 * plan.noise:.3g} % of the labels flipped"
+    world = f"{plural(plan.law.n_features, 'feature')} and {100 * plan.noise:.3g} % of the labels flipped"
     if plan.target is None:
         return f"With {world}, this study:"
     name, value = plan.target
@@ -69,10 +74,10 @@ def _question(plan: Plan) -> str:
 
 
 def _answer(plan: Plan) -> str:
-    items = f"{plan.n_items:,} items" + (f" compared, {plan.n_items_total:,} in all" if plan.n_items_total != plan.n_items else "")
+    items = plural(plan.n_items, "item", ",") + (f" compared, {plan.n_items_total:,} in all" if plan.n_items_total != plan.n_items else "")
     cost = "" if plan.cost is None else f", cost {plan.cost:,.0f}"
     rule = {"both": ", M = N log N"}.get(plan.solved_for, "") if plan.cost is None else ", the cheapest"
-    return f"{items}, {plan.n_comparisons:,} comparisons, {plan.hours:,.1f} hours of experts{cost}   (method {plan.method}{rule})"
+    return f"{items}, {plural(plan.n_comparisons, 'comparison', ',')}, {plan.hours:,.1f} hours of experts{cost}   (method {plan.method}{rule})"
 
 
 def _error(plan: Plan) -> list[str]:
@@ -88,14 +93,19 @@ def _pilot(plan: Plan) -> list[str]:
     if plan.noise_estimate is None or plan.interval is None:
         return []
     found, (low, high) = plan.noise_estimate, plan.interval
-    what = {"n_comparisons": "comparisons", "n_items": "items", "both": "comparisons", "error": "angle"}[plan.solved_for]
-    shown = [f"{end:,.0f}" if plan.solved_for != "error" else f"{end:.3f}" for end in (low, high)]
+    if plan.solved_for == "error":
+        least, range_ = f"an angle of {low:.3f}", f"an angle of {low:.3f} to {high:.3f}"
+    else:
+        noun = "item" if plan.solved_for == "n_items" else "comparison"
+        ranges = [(noun, low, high)] if plan.items_interval is None else [("item", *plan.items_interval), (noun, low, high)]
+        least = " and ".join(plural(int(a), name, ",") for name, a, _ in ranges)
+        range_ = " and ".join(f"{a:,.0f} to {plural(int(b), name, ',')}" for name, a, b in ranges if np.isfinite(b))
     level = f"{100 * found.level:.0f} %"
     noise = f"The pilot says that {100 * found.noise:.1f} % of the labels are flipped ({level} interval {100 * found.low:.1f} to {100 * found.high:.1f} %)"
     if np.isfinite(high):
-        return [f"{noise},", f"which makes it {shown[0]} to {shown[1]} {what}."]
+        return [f"{noise},", f"which makes it {range_}."]
     why = "it does not exclude that labels are coins" if found.high >= 0.5 else "at the noisy end nothing is enough"
-    return [f"{noise},", f"which makes it at least {shown[0]} {what} and sets no upper limit: {why}; make a larger pilot."]
+    return [f"{noise},", f"which makes it at least {least} and sets no upper limit: {why}; make a larger pilot."]
 
 
 def _table(plan: Plan) -> list[str]:
@@ -116,12 +126,14 @@ def _row(name: str, study: Study) -> tuple[str, ...]:
 
 
 def _caution(plan: Plan) -> list[str]:
-    """Where the prediction is used beyond what it was tested on."""
-    d, cautions = plan.law.n_features, []
+    """What the answer takes for granted, and where the prediction is used beyond what it was tested on."""
+    d, cautions = plan.law.n_features, list(plan.notes)
+    features = plural(d, "feature")
     if plan.n_items < 4 * d:
-        cautions.append(f"{plan.n_items:,} items for {d} features are few: predictions were tested from {4 * d:,} items on.")
+        cautions.append(f"{plural(plan.n_items, 'item', ',')} for {features} are few: predictions were tested from {4 * d:,} items on.")
     if plan.method == "mle" and plan.n_comparisons < 10 * d:
-        cautions.append(f"{plan.n_comparisons:,} comparisons for {d} features are few: predictions of 'mle' were tested from {10 * d:,} comparisons on.")
+        few = f"{plural(plan.n_comparisons, 'comparison', ',')} for {features} {'is' if plan.n_comparisons == 1 else 'are'} few"
+        cautions.append(f"{few}: predictions of 'mle' were tested from {10 * d:,} comparisons on.")
     if plan.n_comparisons < plan.n_items:
         cautions.append("Some items will never be compared: predictions were tested from as many comparisons as items on.")
     return ["", *cautions] if cautions else []

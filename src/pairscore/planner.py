@@ -4,7 +4,7 @@ Three numbers hang together: items N, comparisons M, and the error. Give two and
 error alone and get the cheapest pair, or the paper's M = ceil(N log N).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,9 +14,10 @@ from scipy.optimize import brentq, minimize_scalar
 from pairscore.checks import positive_number, whole_number
 from pairscore.errors import NoAnswerError, PairscoreError, plural
 from pairscore.items import read_items
+from pairscore.methods import METHODS
 from pairscore.pilot import NoiseEstimate
 from pairscore.plan_question import Question, costs_of, law_of, noise_of, target_of
-from pairscore.theory import METHODS, ErrorLaw, ErrorPrediction
+from pairscore.theory import ErrorLaw, ErrorPrediction
 
 MOST_ITEMS, MOST_COMPARISONS = 10**8, 10**12
 SECONDS_PER_COMPARISON = 23.0
@@ -45,6 +46,8 @@ class Plan:
     where that number lies, given the noise's uncertainty after a pilot (90 %); its upper end is inf if
     the pilot does not exclude that labels are coins. ``alternatives`` has every method's study, or the
     error that says why it has none; ``rule_of_ten`` is the same study with every item compared ten times.
+    Where items and comparisons were both found, ``interval`` is that of the comparisons and ``items_interval``
+    that of the items. ``notes`` are sentences on what the answer takes for granted.
     """
 
     study: Study
@@ -56,6 +59,8 @@ class Plan:
     rule_of_ten: Study
     noise_estimate: NoiseEstimate | None = None
     interval: tuple[float, float] | None = None
+    items_interval: tuple[float, float] | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def method(self) -> str:
@@ -104,8 +109,8 @@ def plan(
     n_items: int | None = None,
     n_comparisons: int | None = None,
     method: str | None = None,
-    min_eigenvalue: float = 1.0,
-    link: Any = "logit",
+    min_eigenvalue: float | None = None,
+    link: Any = None,
     population: Any = None,
     items: Any = None,
     pilot: Any = None,
@@ -119,12 +124,12 @@ def plan(
     pairs of new items, or ``norm_error``) and get the third. With the target alone, get the cheapest
     study if ``item_cost`` and ``comparison_cost`` are given, else the smallest with M = ceil(N log N).
 
-    The population is ``n_features`` with ``min_eigenvalue`` and ``noise`` (the share of labels that go
-    against the scores), or a :class:`Population`, or your own ``items``: their correlations then count, and
+    The population is ``n_features`` with ``min_eigenvalue`` (1.0 unless given), ``link`` ("logit" unless given)
+    and ``noise`` (the share of labels that go against the scores), or a :class:`Population`, or your own ``items``: their correlations then count, and
     their number is N unless ``n_items`` says otherwise. A ``pilot``, at least 50 comparisons of those
     items, takes the place of ``noise``; its uncertainty is carried to the answer.
 
-    ``method`` is "mle", or "paired" where there is no noise, unless given.
+    ``method`` is "mle", or "paired" where there is no noise or items have effects of their own, unless given.
 
     >>> study = plan(n_features=90, noise=0.2, misordered=0.05)
     >>> study.n_items < 2000, study.misordered <= 0.05
@@ -148,10 +153,19 @@ def plan(
         raise PairscoreError("two of three are needed: give two of n_items, n_comparisons and a target (angle, misordered or norm_error).")
     if target is not None and question.n_items is not None and question.n_comparisons is not None:
         raise PairscoreError("n_items, n_comparisons and a target are all given, so nothing is left to find; leave one out.")
-    method = method or ("paired" if np.isinf(law.labels.spread) else "mle")
-    if method not in METHODS:
+    chosen = ("paired" if np.isinf(law.labels.spread) or law.labels.item_effect > 0 else "mle") if method is None else method
+    if chosen not in METHODS:
         raise PairscoreError(f"method is {method!r}; use one of {', '.join(map(repr, METHODS))}.")
-    return _answer(law, question, method, estimate)
+    answer = _answer(law, question, chosen, estimate)
+    return replace(answer, notes=tuple(_notes(answer, None if table is None else len(table), method is None)))
+
+
+def _notes(answer: Plan, n_table: int | None, method_is_ours: bool) -> Iterator[str]:
+    """What the answer takes for granted and the question did not say."""
+    if n_table is not None and answer.n_items_total > n_table:
+        yield f"The table has {plural(n_table, 'item', ',')}; the study asks for {answer.n_items_total:,}."
+    if answer.noise_estimate is not None and answer.noise == 0 and method_is_ours:
+        yield "The pilot's best guess is that there is no noise; 'mle' has no maximum then, so the plan is for 'paired'."
 
 
 def _answer(law: ErrorLaw, question: Question, method: str, estimate: NoiseEstimate | None) -> Plan:
@@ -163,10 +177,16 @@ def _answer(law: ErrorLaw, question: Question, method: str, estimate: NoiseEstim
             alternatives[other] = error
     chosen = alternatives[method]
     if isinstance(chosen, PairscoreError):
-        raise type(chosen)(_with_remedy(str(chosen), question, alternatives))
+        no_answer = law.labels.spread == 0 or (method == "mle" and np.isinf(law.labels.spread))  # coins; a likelihood without a maximum
+        raise (NoAnswerError if no_answer else type(chosen))(_with_remedy(str(chosen), question, alternatives))
     rule = _study(law, question, method, chosen.n_items, PER_ITEM * chosen.n_items // 2)
     answer = Plan(chosen, law, law.noise, question.target, question.solved_for, alternatives, rule, estimate)
-    return answer if estimate is None else replace(answer, interval=_interval(law, question, method, estimate))
+    if estimate is None:
+        return answer
+    ends = _ends(law, question, method, estimate)
+    found = _between(ends, lambda study: _found(study, question), np.inf if question.target else np.pi / 2)  # labels may be coins
+    items = _between(ends, lambda study: float(study.n_items), np.inf) if question.solved_for == "both" else None
+    return replace(answer, interval=found, items_interval=items)
 
 
 def solve(law: ErrorLaw, question: Question, method: str) -> Study:
@@ -252,16 +272,21 @@ def _cheapest(error: Callable[[int, int], float], value: float, fewest: int, cos
     return min(*near, study(grid[best]))[1:]
 
 
-def _interval(law: ErrorLaw, question: Question, method: str, estimate: NoiseEstimate) -> tuple[float, float]:
-    """What was found, at both ends of the noise's interval; more noise never needs less."""
-    ends = []
+def _ends(law: ErrorLaw, question: Question, method: str, estimate: NoiseEstimate) -> list[Study | None]:
+    """The study at both ends of the noise's interval; None where nothing is enough."""
+    ends: list[Study | None] = []
     for noise in (estimate.low, estimate.high):
         try:
-            study = solve(law.with_noise(max(noise, HARDLY_ANY) if method == "mle" else noise), question, method)
-            ends.append(_found(study, question))
+            ends.append(solve(law.with_noise(max(noise, HARDLY_ANY) if method == "mle" else noise), question, method))
         except PairscoreError:
-            ends.append(np.inf if question.target else np.pi / 2)  # labels may be coins
-    return ends[0], ends[1]
+            ends.append(None)
+    return ends
+
+
+def _between(ends: list[Study | None], number: Callable[[Study], float], beyond: float) -> tuple[float, float]:
+    """A number of the studies at both ends; ``beyond`` where there is none."""
+    low, high = sorted(beyond if study is None else number(study) for study in ends)
+    return low, high
 
 
 def _found(study: Study, question: Question) -> float:
@@ -276,5 +301,5 @@ def _with_remedy(sentence: str, question: Question, alternatives: dict[str, Stud
     if not able or question.target is None:
         return sentence
     best = min(able, key=lambda study: (study.n_comparisons, study.n_items_total))
-    amount = f"{best.n_items:,} items" if question.solved_for == "n_items" else f"{best.n_comparisons:,} comparisons"
+    amount = plural(best.n_items, "item", ",") if question.solved_for == "n_items" else plural(best.n_comparisons, "comparison", ",")
     return f"{sentence.rstrip('.')}; {best.method!r} can with {amount}."

@@ -326,3 +326,10 @@ def _shares(value: Any) -> np.ndarray:
 def _read_only(values: np.ndarray) -> np.ndarray:
     values.setflags(write=False)
     return values
+
+
+def checked_population(population: Any) -> Population:
+    """A population, or a sentence that asks for one."""
+    if not isinstance(population, Population):
+        raise PairscoreError(f"population is {population!r}; give a pairscore.Population.")
+    return population

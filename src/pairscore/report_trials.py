@@ -9,13 +9,14 @@ import numpy as np
 from pairscore.comparisons import Comparisons
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.integrals import spread_for_noise
+from pairscore.methods import METHODS
 from pairscore.metrics import angle
 from pairscore.moments import moments
 from pairscore.plan_question import correlation_eigenvalues
 from pairscore.ranking import item_scores
 from pairscore.regression import RankRegression
 from pairscore.splitters import ItemKFold
-from pairscore.theory import METHODS, ErrorLaw
+from pairscore.theory import ErrorLaw
 
 MOST_FOLDS = 5
 FACTORS = (1, 2, 4)

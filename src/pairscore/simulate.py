@@ -11,8 +11,6 @@ from pairscore.files import atomic_write, write_table
 from pairscore.population import Population
 from pairscore.votes import Votes
 
-FORMATS = ("csv", "parquet", "jsonl")
-
 
 def simulate_study(population: Population, n_items: int, n_comparisons: int, folder: Path, *, seed: int, kind: str = "csv", **options: Any) -> list[Path]:
     """Draw a study and write ``items``, ``comparisons`` and ``truth.json`` to a folder; say which files that are.

@@ -10,12 +10,12 @@ from pairscore.basis import Basis, whitening_basis
 from pairscore.comparisons import Comparisons
 from pairscore.errors import PairscoreError, PairscoreWarning, SeparationWarning, first_few
 from pairscore.links import Link, get_link
+from pairscore.methods import METHODS
 from pairscore.moments import Moments, Spread, Tally, difference_scatter, moments, tally
 from pairscore.pairing import Pairing
 from pairscore.pairs import Pairs, over_sides, pair_up
 from pairscore.scale import SEPARATION_L2, WEAK_L2
 
-METHODS = ("split", "pooled", "paired", "mle")
 SHRINKAGES = ("ledoit-wolf", "oas")
 Note = tuple[type[PairscoreWarning], str]
 

@@ -145,7 +145,13 @@ def predict_error(population: Any, n_items: int, n_comparisons: int, method: str
     >>> 0.05 < error.angle < 0.15
     True
     """
-    return ErrorLaw.of(population).predict(n_items, n_comparisons, method)
+    from pairscore.checks import is_real
+    from pairscore.population import checked_population
+
+    for name, value in {"n_items": n_items, "n_comparisons": n_comparisons}.items():
+        if not is_real(value):
+            raise PairscoreError(f"{name} is {value!r}; use a whole number from 1.")
+    return ErrorLaw.of(checked_population(population)).predict(n_items, n_comparisons, method)
 
 
 def direction_variance(law: ErrorLaw, n_items: float, n_comparisons: float, method: str) -> float:

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pairscore.methods import METHODS
+from pairscore.planner import paper_comparisons
+
 DIMENSIONS = (10, 90, 250)
 NOISES = {"a": 0.0, "b": 0.2, "c": 0.4}
 EIGENVALUES = (1 / 200, 0.1, 1.0)
@@ -17,7 +20,6 @@ N_GRID = tuple(round(float(n)) for n in np.geomspace(300, 30_000, 9))
 M_GRID = tuple(round(float(m)) for m in np.geomspace(300, 50_000, 9))
 FIXED_ITEMS = 2500
 METHOD_GRID = (300, 534, 949, 1687, 3000)  # N of figure 7: every method is fitted there
-METHODS = ("split", "pooled", "paired", "mle")
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,6 @@ class Cell:
 def seed_of(identity: str) -> int:
     """A seed from words: the same on every machine and in any order."""
     return int.from_bytes(hashlib.sha256(identity.encode()).digest()[:8], "big") >> 1
-
-
-def paper_comparisons(n_items: int) -> int:
-    """ceil(N log N)."""
-    return int(np.ceil(n_items * np.log(n_items)))
 
 
 def figure_cells(figure: str, n_generations: int, engine: str = "fast") -> Iterator[Cell]:

@@ -2,6 +2,7 @@
 
 import csv
 import re
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from html import escape
@@ -10,11 +11,13 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from pairscore.errors import plural
 from pairscore.files import write_whole
 from pairscore.paper.claim import APPROXIMATELY, HOLDS, NOT, Claim
 from pairscore.paper.claims import FEWEST_GENERATIONS, check_claims
 from pairscore.paper.figures import FIGURES, FORMATS, save_figure
 from pairscore.paper.predicted import predicted_errors, predicted_needs
+from pairscore.paper.runner import FIGURES as PANELS
 from pairscore.paper.tidy import Row, of_figure
 
 SIGNS = {HOLDS: ("✓", "yes"), APPROXIMATELY: ("≈", "nearly"), NOT: ("✗", "no")}
@@ -59,13 +62,17 @@ def write_page(
     sources: Iterable[Row] = (),
     scenarios: Iterable[Row] = (),
     settings: Mapping[str, Any],
+    n_cells: int,
+    n_run: int,
     seconds: float,
 ) -> Path:
     """Draw every figure that has rows, judge the claims, and write figures, claims.csv and index.html into ``folder``.
 
     ``rows`` and ``needed`` are those of rows.csv and needed.csv; ``illustration``, ``sources`` and ``scenarios`` make figures 1,
-    9 and 10. ``settings`` are shown as they are given, ``seconds`` is the time the run took.
+    9 and 10. ``settings`` are shown as they are given. Of ``n_cells``, ``n_run`` were run now, in so many ``seconds``; the time of
+    what is done here is added to the page.
     """
+    start = time.perf_counter()
     rows, needed = list(rows), list(needed)
     curves = predicted_errors([name for name in "2347" if of_figure(rows, name)])
     needs = predicted_needs([name for name in "568" if of_figure(needed, name)])
@@ -78,7 +85,9 @@ def write_page(
             pictures[name] = paths[0].read_text(encoding="utf-8")
     claims = check_claims(rows, needed, curves)
     write_whole(Path(folder) / "claims.csv", claims_table(claims).encode())
-    return write_whole(Path(folder) / "index.html", page_html(pictures, claims, settings, seconds).encode())
+    shown = {name: "".join(sorted({row["panel"] for row in given[name][0]})) if name in "2345678" else PANELS[name] for name in pictures}
+    lead = lead_text(shown, claims, n_cells, n_run, seconds, time.perf_counter() - start)
+    return write_whole(Path(folder) / "index.html", page_html(pictures, claims, settings, lead).encode())
 
 
 def claims_table(claims: Sequence[Claim]) -> str:
@@ -92,12 +101,12 @@ def claims_table(claims: Sequence[Claim]) -> str:
     return text.getvalue()
 
 
-def page_html(pictures: Mapping[str, str], claims: Sequence[Claim], settings: Mapping[str, Any], seconds: float) -> str:
-    """The page as text: ``pictures`` are SVG by figure number."""
+def page_html(pictures: Mapping[str, str], claims: Sequence[Claim], settings: Mapping[str, Any], lead: str) -> str:
+    """The page as text: ``pictures`` are SVG by figure number, ``lead`` is the first paragraph."""
     paper, beyond = ("".join(_figure(name, pictures[name]) for name in pictures if (int(name) > 6) == later) for later in (False, True))
     parts = {
         "style": files("pairscore.paper").joinpath("page.css").read_text(encoding="utf-8"),
-        "lead": _lead(claims, seconds),
+        "lead": escape(lead),
         "claims": _claims(claims),
         "paper": paper and f'<section id="paper"><h2>The paper\'s figures</h2>{paper}</section>',
         "beyond": beyond and f'<section id="beyond"><h2>Beyond the paper</h2>{beyond}</section>',
@@ -106,17 +115,45 @@ def page_html(pictures: Mapping[str, str], claims: Sequence[Claim], settings: Ma
     return _PAGE.format(**parts)
 
 
-def _lead(claims: Sequence[Claim], seconds: float) -> str:
+def lead_text(panels: Mapping[str, str], claims: Sequence[Claim], n_cells: int, n_run: int, seconds: float, drawing_seconds: float) -> str:
+    """What the page shows, what of it was computed now and in what time, and how the claims fare."""
     counts = [(verdict, sum(claim.verdict == verdict for claim in claims)) for verdict in SIGNS]
     words = ", ".join(f"{count} {'hold' + verdict[5:] if verdict != NOT else 'do not hold'}" for verdict, count in counts if count)
     judged = f" Of {len(claims)} claims of its experiments section, {words}." if claims else ""
-    return escape(f"Every experiment of the paper on rank regression from pairwise comparisons, run again in {_duration(seconds)}.{judged}")
+    drawn = f"predictions, figures and claims took {_duration(drawing_seconds)}"
+    if n_run == n_cells:
+        work = f"{plural(n_cells, 'cell')} run in {_duration(seconds)}; {drawn}" if n_cells else drawn
+    elif n_run:
+        work = f"of {n_cells} cells, {n_run} were run now in {_duration(seconds)} and the others before; {drawn}"
+    else:
+        work = f"{plural(n_cells, 'cell')}, all run before; {drawn}"
+    return f"{_shown(panels)}: {work}.{judged}"
+
+
+def _shown(panels: Mapping[str, str]) -> str:
+    """Which figures are on the page, in words."""
+    named = {name: name if shown == PANELS[name] else ", ".join(name + panel for panel in shown) for name, shown in panels.items()}
+    paper, beyond = ([named[name] for name in named if (int(name) > 6) == later] for later in (False, True))
+    of = "the paper on rank regression from pairwise comparisons"
+    if paper == list("123456"):
+        return f"Every experiment of {of}, run again" + (f", and {_figures(beyond)} beyond it" if beyond else "")
+    if not paper:
+        return f"{_figures(beyond)} beyond {of}".capitalize() if beyond else f"Nothing of {of}"
+    return f"{_figures(paper)} of {of}, run again".capitalize() + (f", and {_figures(beyond)} beyond it" if beyond else "")
+
+
+def _figures(names: Sequence[str]) -> str:
+    """``figure 3``, ``figures 2a, 3``."""
+    shown = ", ".join(names)
+    return f"figures {shown}" if "," in shown else f"figure {shown}"
 
 
 def _duration(seconds: float) -> str:
     """``48 seconds``, ``2 min 5 s``."""
     whole = round(seconds)
-    return f"{seconds:.0f} seconds" if whole < 90 else f"{whole // 60} min {whole % 60} s"
+    if whole < 1:
+        return "less than a second"
+    return f"{seconds:.0f} second{'s' * (whole > 1)}" if whole < 90 else f"{whole // 60} min {whole % 60} s"
 
 
 def _claims(claims: Sequence[Claim]) -> str:

@@ -34,7 +34,7 @@ def reproduce(
         n_run = run_jobs(tables, jobs, n_workers or os.cpu_count() or 1, progress)
         tables.sort(jobs)
         rows, needed, sources, scenarios = (tables.rows(name, jobs) for name in ("rows.csv", "needed.csv", "sources.csv", "scenarios.csv"))
-        seconds = tables.add_time(time.perf_counter() - start)
+        cell_seconds = time.perf_counter() - start
         calibration = calibration_seconds()
         settings = {
             "generations": n_generations,
@@ -46,9 +46,13 @@ def reproduce(
             "pairscore": __version__,
             "NumPy": np.__version__,
         }
+        page_start = time.perf_counter()
         illustration = illustration_rows() if "1" in panels else []
-        page = write_page(folder, rows, needed, illustration=illustration, sources=sources, scenarios=scenarios, settings=settings, seconds=seconds)
-    return {"page": str(page), "seconds": seconds, "calibration_seconds": calibration, "cells": len(jobs), "cells_run": n_run}
+        extras = {"illustration": illustration, "sources": sources, "scenarios": scenarios}
+        page = write_page(folder, rows, needed, **extras, settings=settings, n_cells=len(jobs), n_run=n_run, seconds=cell_seconds)
+    page_seconds = time.perf_counter() - page_start
+    times = {"seconds": cell_seconds + page_seconds, "cell_seconds": cell_seconds, "page_seconds": page_seconds, "calibration_seconds": calibration}
+    return {"page": str(page), **times, "cells": len(jobs), "cells_run": n_run}
 
 
 def calibration_seconds() -> float:

@@ -21,6 +21,7 @@ from pairscore.errors import PairscoreError, plural
 from pairscore.paper import beyond, engines, needed
 from pairscore.paper.cells import METHODS, Cell, figure_cells
 from pairscore.paper.needed import Need, needs, solve_need
+from pairscore.paper.tidy import WORDS
 
 FIGURES = {"1": "abcd", "2": "ab", "3": "abc", "4": "abc", "5": "abc", "6": "abc", "7": "a", "8": "a", "9": "a", "10": "a"}
 TABLES = {
@@ -128,12 +129,12 @@ class Folder:
         if not path.exists():
             return
         content = path.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]  # a line cut short by a kill was not finished
-        lines = list(csv.reader(whole.decode(errors="replace").splitlines()))
-        if not lines:
+        if f"{','.join(columns)}\n".encode().startswith(content):  # stopped within the first line
             path.unlink()
             return
-        if tuple(lines[0]) != columns:
+        whole = content[: content.rfind(b"\n") + 1]  # a line cut short by a kill was not finished
+        lines = list(csv.reader(whole.decode(errors="replace").splitlines()))
+        if not lines or tuple(lines[0]) != columns:
             raise PairscoreError(f"{str(path)!r} is no table of this version (its columns differ); move it away, or name another directory with -o.")
         for line in lines[1:]:
             row = dict(zip(columns, line, strict=False))
@@ -158,16 +159,6 @@ class Folder:
             file.flush()
             os.fsync(file.fileno())
         self.finished[job.table][job.key] = [{name: str(value) for name, value in row.items()} for row in text]
-
-    def add_time(self, seconds: float) -> float:
-        """The time of this run and of the interrupted ones before it."""
-        path = self.path / ".seconds"
-        try:
-            before = float(path.read_text())
-        except (OSError, ValueError):
-            before = 0.0
-        path.write_text(repr(before + seconds))
-        return before + seconds
 
     def is_finished(self, job: Job) -> bool:
         return job.key in self.finished[job.table]
@@ -202,12 +193,11 @@ class Folder:
             os.replace(scratch, self.path / name)
 
 
-TEXT = {"job", "figure", "panel", "method", "engine", "version", "term", "scenario"}
 WHOLE = {"n_items", "n_comparisons", "n_features", "generation", "seed", "repeats", "n_generations"}
 
 
 def _value(name: str, text: str) -> Any:
-    return text if name in TEXT else int(text) if name in WHOLE else float(text)
+    return text if name in WORDS else int(text) if name in WHOLE else float(text)
 
 
 # -- the run -----------------------------------------------------------------------------------------
