@@ -19,7 +19,7 @@ from scipy.stats import norm
 from pairscore import PairscoreError
 from pairscore.cli import main
 from pairscore.paper import beyond, runner
-from pairscore.paper.cells import Cell, figure_cells, paper_comparisons
+from pairscore.paper.cells import NOISES, Cell, figure_cells, paper_comparisons
 from pairscore.paper.engines import run_cell
 from pairscore.paper.needed import Need, solve_need
 from pairscore.paper.runner import Folder, chosen_panels, jobs_of, run_jobs
@@ -91,6 +91,19 @@ def test_every_panel_agrees_with_a_direct_simulation_from_the_paper(panel, n, m,
     fast = np.array([(row["angle"], row["norm_error"]) for row in map(run_cell, cells)])
     z = (fast.mean(axis=0) - direct.mean(axis=0)) / np.sqrt((fast.var(axis=0, ddof=1) + direct.var(axis=0, ddof=1)) / REPEATS)
     assert np.all(np.abs(z) < norm.isf(1e-4 / (2 * len(PANELS)))), z
+
+
+@pytest.mark.parametrize(
+    "need",
+    [Need("5", panel, 10, 0.1, noise) for panel, noise in NOISES.items()] + [Need("6", panel, 10, 0.3, noise) for panel, noise in NOISES.items()],
+    ids=lambda need: need.figure + need.panel,
+)
+def test_the_n_needed_of_every_panel_is_enough_in_a_direct_simulation_from_the_paper(need):
+    row = solve_need(need, 120)
+    n, rng = round(row["n_needed"]), np.random.default_rng(11)
+    angles = np.array([naive_study(n, paper_comparisons(n), need.n_features, need.min_eigenvalue, need.noise, rng)[0] for _ in range(REPEATS)])
+    of_n = 0.3 * 0.5 * np.log(row["high"] / row["low"]) / (2 * 1.96)
+    assert abs(angles.mean() - 0.3) < norm.isf(1e-4 / 12) * np.hypot(of_n, angles.std(ddof=1) / np.sqrt(REPEATS))
 
 
 def test_the_direct_engine_agrees_with_the_fast_one():
