@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 
 from pairscore.bound import theorem_bound
+from pairscore.checks import is_real
 from pairscore.direction_error import WIDEST, closed_form_length_variance, likelihood_variance, paired_variance, pooled_variance
 from pairscore.error_nodes import Nodes, make_nodes
-from pairscore.errors import PairscoreError
+from pairscore.errors import PairscoreError, plural
 from pairscore.integrals import closed_form_length, eta, fisher_information, flip_probability, kappa, length_bias, length_information, spread_for_noise
 from pairscore.label_law import LabelConstants, LabelLaw, label_constants
 from pairscore.links import Link
+from pairscore.methods import METHODS
+from pairscore.population import checked_population
 
 __all__ = [
     "ErrorLaw",
@@ -35,8 +38,6 @@ __all__ = [
     "spread_for_noise",
     "theorem_bound",
 ]
-
-METHODS = ("split", "pooled", "paired", "mle")
 
 
 @dataclass(frozen=True)
@@ -145,9 +146,6 @@ def predict_error(population: Any, n_items: int, n_comparisons: int, method: str
     >>> 0.05 < error.angle < 0.15
     True
     """
-    from pairscore.checks import is_real
-    from pairscore.population import checked_population
-
     for name, value in {"n_items": n_items, "n_comparisons": n_comparisons}.items():
         if not is_real(value):
             raise PairscoreError(f"{name} is {value!r}; use a whole number from 1.")
@@ -206,7 +204,7 @@ def _refuse(law: ErrorLaw, n_items: float, n_comparisons: float, method: str) ->
         raise PairscoreError(f"method is {method!r}; use one of {', '.join(map(repr, METHODS))}.")
     least = law.n_features + (4 if method == "split" else 2)
     if not n_items >= least:
-        raise PairscoreError(f"n_items is {n_items!r}, and {method!r} with {law.n_features} features needs at least {least}; use more items.")
+        raise PairscoreError(f"n_items is {n_items!r}, and {method!r} with {plural(law.n_features, 'feature')} needs at least {least}; use more items.")
     if not n_comparisons >= 1:
         raise PairscoreError(f"n_comparisons is {n_comparisons!r}; use a number from 1.")
     if method == "mle" and np.isinf(law.labels.spread):
