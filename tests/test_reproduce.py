@@ -212,6 +212,25 @@ def test_killed_ten_times_the_rows_are_those_of_a_run_in_peace(tmp_path):
         assert table(tmp_path / "killed" / name) == table(tmp_path / "peace" / name)
 
 
+def test_ctrl_c_ends_with_a_sentence_and_the_next_run_goes_on(tmp_path):
+    command = [sys.executable, "-c", "from pairscore.cli import main; main()", "reproduce", "5", "--seeds", "6", "-o", str(tmp_path / "out")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    for _ in range(600):
+        if (tmp_path / "out" / "needed.csv").exists():
+            break
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of the run
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert said.startswith("Error: stopped; what is finished is kept in")
+    assert said.count("\n") == 1
+    kept = table(tmp_path / "out" / "needed.csv")
+    assert kept
+    with Folder(tmp_path / "out").opened() as folder:
+        jobs = jobs_of(chosen_panels(["5"]), 6, "fast")
+        assert sum(folder.is_finished(job) for job in jobs) == len(kept)
+
+
 def test_a_second_run_repeats_nothing_and_mends_lines_cut_short(tmp_path):
     jobs = jobs_of(chosen_panels(["2b", "10"]), 1, "fast")
     with Folder(tmp_path).opened() as folder:

@@ -6,6 +6,7 @@ the tables are rewritten in the order of the grid, whole or not at all.
 
 import csv
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -245,6 +246,7 @@ def _start_worker(parent: int) -> None:
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the parent alone answers it
 
     def watch() -> None:
         while True:
