@@ -185,7 +185,10 @@ def _answer(law: ErrorLaw, question: Question, method: str, estimate: NoiseEstim
         return answer
     ends = _ends(law, question, method, estimate)
     found = _between(ends, lambda study: _found(study, question), np.inf if question.target else np.pi / 2)  # labels may be coins
-    items = _between(ends, lambda study: float(study.n_items), np.inf) if question.solved_for == "both" else None
+    items = None
+    if question.solved_for == "both":  # the cheapest study is one of many that cost nearly the same, so ends need not lie apart
+        low, high = _between(ends, lambda study: float(study.n_items), np.inf)
+        items = min(low, high, chosen.n_items), max(low, high, chosen.n_items)
     return replace(answer, interval=found, items_interval=items)
 
 
