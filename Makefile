@@ -11,7 +11,7 @@ BIN := .venv/bin
 demo: .venv/run
 	$(BIN)/pairscore demo
 
-test: .venv/dev
+test: .venv/dev .venv/browser
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -q -n 2
 
 check: lint test
@@ -35,6 +35,13 @@ predictions: .venv/dev
 
 .venv/dev: .venv/run requirements-dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	touch $@
+
+# A browser looks at the pages. Where none is installed and none can be, its tests are skipped and say so.
+.venv/browser: .venv/run
+	for name in chromium chromium-browser google-chrome google-chrome-stable; do command -v $$name && break; done \
+	  || { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; } > .venv/browser.log 2>&1 \
+	  || echo "no browser could be installed (see .venv/browser.log)"
 	touch $@
 
 clean:

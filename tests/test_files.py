@@ -9,6 +9,8 @@ import pickle
 import re
 import subprocess
 import sys
+from errno import EACCES
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +22,8 @@ from pairscore import files as files_module
 from pairscore.columns import Column, Columns
 from pairscore.csv_file import MAX_COLUMNS
 from pairscore.errors import BadRowsError
-from pairscore.files import atomic_write, read_table, write_table
+from pairscore.files import read_table, write_table
+from pairscore.whole_file import atomic_write
 
 KINDS = ("csv", "tsv", "parquet", "jsonl")
 NAN, INF = np.nan, np.inf
@@ -422,11 +425,19 @@ def test_no_such_table(name, sentence, tmp_path):
     assert sentence in str(caught.value)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read(tmp_path):
-    (tmp_path / "table.csv").touch(mode=0)
-    with pytest.raises(PairscoreError, match="Permission denied"):
-        read_table(tmp_path / "table.csv")
+def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
+    """Root may read everything, so the refusal is made."""
+    path, plain_open = tmp_path / "table.csv", Path.open
+    path.touch()
+
+    def refusing_open(self, *arguments, **options):
+        if self == path:
+            raise PermissionError(EACCES, os.strerror(EACCES), str(self))
+        return plain_open(self, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", refusing_open)
+    with pytest.raises(PairscoreError, match=r"cannot be read \(Permission denied\)"):
+        read_table(path)
 
 
 def test_names_of_files_are_taken_literally(tmp_path):
@@ -578,7 +589,7 @@ def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(fault, tmp_pa
 def test_a_killed_write_leaves_the_old_file(tmp_path):
     path = tmp_path / "model.npz"
     path.write_text("old")
-    code = f"import os\nfrom pairscore.files import atomic_write\nwith atomic_write({str(path)!r}) as t:\n    t.write_text('half'); os._exit(9)"
+    code = f"import os\nfrom pairscore.whole_file import atomic_write\nwith atomic_write({str(path)!r}) as t:\n    t.write_text('half'); os._exit(9)"
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 9
     assert path.read_text() == "old"
 

@@ -178,7 +178,10 @@ def test_without_inference_there_are_no_intervals_and_the_same_coefficients():
     X, votes = GaussianStudy(60, 600, 3).draw(np.random.default_rng(0))
     for method in ("split", "pooled", "paired", "mle"):
         with_, without = (RankRegression(method, inference=kind).fit(X, votes) for kind in ("items", None))
-        np.testing.assert_allclose(with_.coef_, without.coef_, rtol=1e-12)
+        if method == "paired":  # without intervals it takes a shorter way to the same sums
+            np.testing.assert_allclose(with_.coef_, without.coef_, rtol=1e-12)
+        else:
+            np.testing.assert_array_equal(with_.coef_, without.coef_)
         assert without.covariance_ is None
         with pytest.raises(ValueError, match="inference=None"):
             without.confidence_intervals()

@@ -18,6 +18,7 @@ from scipy.stats import binomtest, norm
 from sklearn.model_selection import cross_val_score
 
 from pairscore import Comparisons, ItemKFold, PairscoreError, Population, RankRegression, plan, predict_error
+from pairscore.basis import whitened
 from pairscore.cli import main
 from pairscore.errors import PairscoreWarning, SeparationWarning
 from pairscore.files import write_table
@@ -25,7 +26,7 @@ from pairscore.items import Items
 from pairscore.links import get_link
 from pairscore.ranking import interval_width
 from pairscore.report import report_html, write_report
-from pairscore.report_checks import REFERENCE, TILT, checks, shape_of, side_z, whitened
+from pairscore.report_checks import REFERENCE, TILT, checks, shape_of, side_z
 from pairscore.report_facts import calibration, comparisons_per_item, exposure_bars, item_residuals, report_facts, wilson
 from pairscore.report_style import SCRIPT
 from pairscore.report_svg import Axis, apart
@@ -637,7 +638,9 @@ def looked_at(text, width, folder):
     return json.loads(base64.b64decode(seen[1])), [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome on the path; install one to look at the page at 1280 and 390 pixels")
+@pytest.mark.skipif(
+    BROWSER is None, reason="no Chromium or Chrome, and make test could not install one here (it needs root and apt-get): the page was not looked at"
+)
 @pytest.mark.parametrize("width", [1280, 390])
 def test_in_a_browser_everything_is_there_and_fits(width, tmp_path):
     seen, console = looked_at(page_of_many(), width, tmp_path)
@@ -656,7 +659,9 @@ def test_in_a_browser_everything_is_there_and_fits(width, tmp_path):
     assert len(numbers) > 300
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome on the path; install one to look at the page at 1280 and 390 pixels")
+@pytest.mark.skipif(
+    BROWSER is None, reason="no Chromium or Chrome, and make test could not install one here (it needs root and apt-get): the page was not looked at"
+)
 def test_the_browser_check_would_see_a_wide_page_and_a_fault(tmp_path):
     broken = page_of_many().replace("<main>", '<main><div style="width:3000px">wide</div><img src="http://evil.example/x.png">')
     seen, console = looked_at(broken, 390, tmp_path)

@@ -58,3 +58,11 @@ def apart_from_side(basis: Basis) -> tuple[Basis, Basis]:
         return basis, replace(basis, open_directions=basis.open_directions[:, :0])
     turned = standard @ np.linalg.svd(on_side)[2].T / basis.unit[:, None]  # all of the side is in the first column
     return replace(basis, open_directions=turned[:, 1:]), replace(basis, open_directions=turned[:, :1])
+
+
+def whitened(X: np.ndarray) -> np.ndarray:
+    """Rows with mean zero and the identity as covariance, in the directions in which they vary."""
+    centred = X - X.mean(axis=0)
+    sd = centred.std(axis=0)
+    sd[sd <= 1e-13 * np.abs(X).max(axis=0)] = 0.0
+    return centred @ whitening_basis(centred.T @ centred / len(X), sd).transform

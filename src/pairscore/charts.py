@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.errors import PairscoreError
+from pairscore.whole_file import atomic_write
 
 Row = Mapping[str, Any]
 
@@ -86,12 +87,8 @@ def _plain_ticks(axis: Any) -> None:
 
 
 def _save(figure: Any, path: str | Path) -> None:
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise PairscoreError(
-            f"the chart could not be written to {str(path)!r} ({error.strerror or error}); name a file in a folder you may write to."
-        ) from None
+    with atomic_write(path, "the chart") as scratch:
+        figure.savefig(scratch, dpi=150, format=Path(path).suffix[1:].lower())
 
 
 def empty_figure(n_panels: int, size: tuple[float, float] | None = None, *, shared_y: bool = True) -> Any:

@@ -5,30 +5,27 @@ numbers if all of them are, else exact text; other numbers are doubles, truth va
 numbers are NaN, missing text is None.
 """
 
-import json
-import os
 import re
 import shutil
 import sys
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
 from pairscore.columns import Column, Columns
-from pairscore.csv_file import NUMERIC_SHARE, as_utf8, csv_row_lines, load_csv, quoted, refuse_bad_names
-from pairscore.errors import BadRow, BadRowsError, PairscoreError, first_few
+from pairscore.csv_file import as_utf8, csv_row_lines, load_csv, quoted, refuse_bad_names
+from pairscore.errors import PairscoreError, first_few
 from pairscore.items import as_frame
+from pairscore.typed_file import load_jsonl, load_parquet, refuse_twins
+from pairscore.whole_file import atomic_write
 
 KINDS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 IDENTIFIERS = ("id", "left", "right", "model_a", "model_b", "winner", "loser", "judge")
-NUMBERS = r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*|BOOLEAN)"
-NESTED = r".*(\[\d*\]|STRUCT|MAP|UNION|VARIANT|BLOB|BIT|GEOMETRY).*"
 WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")  # written as Python writes it, and within 64 bits
 PIECE_ROWS = 50_000
 CODED_ROWS = 50_000  # from here on, text is fetched as codes: a Python string per row would take longer than the reading
@@ -92,7 +89,7 @@ def stored_table(
                     with as_utf8(file, encoding, shown) as text:
                         names = load_csv(connection, text, delimiter, identifiers, shown)
                 else:
-                    names = (_load_parquet if kind == "parquet" else _load_jsonl)(connection, file, identifiers, shown)
+                    names = (load_parquet if kind == "parquet" else load_jsonl)(connection, file, identifiers, shown)
             yield StoredTable(connection, names, [name in identifiers for name in names])
         except duckdb.Error as error:
             raise PairscoreError(_in_short(error, kind, shown)) from error
@@ -157,115 +154,6 @@ def _in_short(error: Exception, kind: str, shown: str) -> str:
     return f"{shown!r} cannot be read as {kind} ({said[:200]}); it is cut short, damaged or of another kind: write it again."
 
 
-# -- Parquet and JSONL -----------------------------------------------------------------------------
-
-
-def _load_parquet(connection: Any, path: Path, identifiers: Collection[str], shown: str) -> list[str]:
-    source = f"read_parquet({quoted(path)}, hive_partitioning=false)"
-    described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
-    names, types = [row[0] for row in described], [row[1] for row in described]
-    known = {row[0] for row in connection.execute(f"SELECT name FROM parquet_schema({quoted(path)})").fetchall()}
-    _refuse_twins([name for name in names if name not in known], shown)
-    _refuse_nested(names, types, shown)
-    refuse_bad_names(names, shown)
-    cells = [
-        f"CAST(s{place} AS {'DOUBLE' if _is_number(name, kind, identifiers) else 'VARCHAR'})"
-        for place, (name, kind) in enumerate(zip(names, types, strict=True))
-    ]
-    aliases = ", ".join(f"s{place}" for place in range(len(names)))
-    _fill(connection, cells, f"(SELECT * FROM {source}) AS source({aliases})")
-    return names
-
-
-def _load_jsonl(connection: Any, path: Path, identifiers: Collection[str], shown: str) -> list[str]:
-    import duckdb
-
-    if not path.stat().st_size:
-        raise PairscoreError(f"{shown!r} is empty; write one JSON object per row.")
-    source = f"read_json({quoted(path)}, format='newline_delimited', records=true, hive_partitioning=false, compression='none', "
-    try:
-        described = connection.execute(f"DESCRIBE SELECT * FROM {source} sample_size=-1, map_inference_threshold=-1)").fetchall()
-        names, types = [row[0] for row in described], [row[1] for row in described]
-        _refuse_nested(names, types, shown)
-        refuse_bad_names(names, shown)
-        _refuse_twins([name for name in names if _renamed(connection, path, name, names)], shown)
-        numeric = [_is_number(name, kind, identifiers) for name, kind in zip(names, types, strict=True)]
-        read_as = ["BOOLEAN" if number and kind == "BOOLEAN" else "DOUBLE" if number else "JSON" for number, kind in zip(numeric, types, strict=True)]
-        columns = ", ".join(f"{quoted(name)}: '{kind}'" for name, kind in zip(names, read_as, strict=True))
-        aliases = ", ".join(f"s{place}" for place in range(len(names)))
-        cells = [f"CAST(s{place} AS DOUBLE)" if number else f"s{place} ->> '$'" for place, number in enumerate(numeric)]
-        _fill(connection, cells, f"(SELECT * FROM {source} columns={{{columns}}})) AS source({aliases})")
-    except duckdb.Error as error:
-        raise _bad_lines(path, [], shown) or error from error
-    mixed = [name for name, kind in zip(names, types, strict=True) if kind == "JSON" and name not in identifiers]
-    if mixed and (bad := _bad_lines(path, mixed, shown)):
-        raise bad
-    return names
-
-
-def _bad_lines(path: Path, mixed: list[str], shown: str) -> PairscoreError | None:
-    """What is wrong with a JSONL file, line by line; ``mixed`` columns have numbers and text."""
-    rows: list[BadRow] = []
-    others: dict[str, list[BadRow]] = {name: [] for name in mixed}
-    numbers = dict.fromkeys(mixed, 0)
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                record = json.loads(line, object_pairs_hook=_once) if line.strip() else {}
-                if not isinstance(record, dict):
-                    raise ValueError("no JSON object")
-            except (ValueError, RecursionError) as error:
-                text, reason = line[:200].decode("utf-8", "replace").rstrip(), str(error).partition(":")[0]
-                rows.append(BadRow(number, None, text, reason if line.isascii() or "codec" not in reason else "no UTF-8"))
-                continue
-            for name in mixed:
-                value = record.get(name)
-                if isinstance(value, int | float):
-                    numbers[name] += 1
-                elif value is not None:
-                    others[name].append(BadRow(number, name, str(value)[:200], "no number"))
-    for name in mixed:
-        if numbers[name] >= NUMERIC_SHARE * (numbers[name] + len(others[name])):
-            rows += others[name]
-    return BadRowsError(shown, sorted(rows, key=lambda row: row.line)) if rows else None
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError("a name twice in one object")
-    return dict(pairs)
-
-
-def _renamed(connection: Any, path: Path, name: str, names: list[str]) -> bool:
-    """DuckDB knows no upper and lower case in names: beside ``a``, it calls ``A`` ``A_1``."""
-    stem = re.sub(r"_\d+$", "", name)
-    if stem == name or sum(other.casefold() == stem.casefold() for other in names) == 0:
-        return False
-    pointer = "/" + name.replace("~", "~0").replace("/", "~1")
-    lines = f"read_ndjson_objects({quoted(path)})"
-    return not connection.execute(f"SELECT bool_or(json_exists(json, {quoted(pointer)})) FROM {lines}").fetchone()[0]
-
-
-def _refuse_twins(names: list[str], shown: str) -> None:
-    if names:
-        raise PairscoreError(f"{shown!r} has columns whose names differ in upper and lower case only ({first_few(map(repr, names))}); rename one of each.")
-
-
-def _refuse_nested(names: list[str], types: list[str], shown: str) -> None:
-    nested = [f"{name!r} ({kind[:40]})" for name, kind in zip(names, types, strict=True) if re.fullmatch(NESTED, kind, re.DOTALL)]
-    if nested:
-        raise PairscoreError(f"{shown!r} has columns that are neither numbers nor text: {first_few(nested)}; give each value a column of its own.")
-
-
-def _is_number(name: str, kind: str, identifiers: Collection[str]) -> bool:
-    return name not in identifiers and re.fullmatch(NUMBERS, kind) is not None
-
-
-def _fill(connection: Any, cells: list[str], source: str) -> None:
-    chosen = ", ".join(f"{cell} AS c{place}" for place, cell in enumerate(cells))
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE cells AS SELECT {chosen} FROM {source}")
-
-
 # -- from DuckDB to arrays -------------------------------------------------------------------------
 
 
@@ -315,36 +203,6 @@ def _coded(connection: Any, place: int, rows: int) -> Column:
 # -- writing ---------------------------------------------------------------------------------------
 
 
-@contextmanager
-def atomic_write(path: Any, what: str = "the file") -> Iterator[Path]:
-    """Write to the path that this yields; ``path`` then appears whole, or stays as it was."""
-    path = Path(path)
-    temporary = path.parent / f".pairscore-{uuid4().hex}"
-    try:
-        temporary.open("xb").close()
-        yield temporary
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        raise PairscoreError(f"{what} could not be saved as {str(path)!r} ({error.strerror}); choose a place that can be written to.") from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
-
-
-def write_whole(path: Any, content: bytes) -> Path:
-    """Write ``content`` to ``path``, making its folder where there is none."""
-    path = Path(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise PairscoreError(f"the folder {str(path.parent)!r} cannot be made ({error.strerror}); choose a place that can be written to.") from None
-    with atomic_write(path) as temporary:
-        temporary.write_bytes(content)
-    return path
-
-
 def write_table(columns: Any, path: Any) -> None:
     """Write a dict of columns, ``Columns`` or a dataframe as CSV, Parquet or JSONL (``-``: CSV to standard output)."""
     if str(path) == "-":
@@ -369,7 +227,7 @@ def _writable(columns: Any) -> tuple[dict[str, np.ndarray], list[str]]:
     if not names:
         raise PairscoreError("the table has no columns; give at least one.")
     refuse_bad_names(names, "the table")
-    _refuse_twins([name for place, name in enumerate(names) if name.casefold() in map(str.casefold, names[:place])], "the table")
+    refuse_twins([name for place, name in enumerate(names) if name.casefold() in map(str.casefold, names[:place])], "the table")
     arrays = {f"c{place}": frame[name] if isinstance(frame, Columns) else frame[name].to_numpy() for place, name in enumerate(names)}
     return {key: array if array.dtype.kind in "biuf" else _as_text(array) for key, array in arrays.items()}, names
 

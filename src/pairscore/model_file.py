@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from pairscore.errors import PairscoreError
-from pairscore.files import atomic_write
 from pairscore.links import get_link, link_name
 from pairscore.pairing import Pairing
+from pairscore.whole_file import atomic_write
 
 FORMAT = 1
 ARRAYS = ("coef_", "undetermined_", "open_directions_", "feature_mean_", "feature_sd_", "feature_min_", "feature_max_")

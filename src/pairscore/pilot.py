@@ -14,6 +14,7 @@ from functools import cache
 import numpy as np
 from scipy import sparse
 
+from pairscore.basis import whitened
 from pairscore.errors import PairscoreError, plural
 from pairscore.integrals import spread_for_noise
 from pairscore.links import Link
@@ -36,11 +37,7 @@ class NoiseEstimate:
 
 def feature_axes(X: np.ndarray) -> np.ndarray:
     """An orthonormal basis (N x rank) of what the features span, less their means."""
-    centred = X - X.mean(axis=0)
-    sd = centred.std(axis=0)
-    varies = sd > 1e-13 * np.abs(X).max(axis=0)
-    axes, size, _ = np.linalg.svd(centred[:, varies] / sd[varies], full_matrices=False)
-    return axes[:, size > 1e-10 * size.max(initial=0.0)]
+    return whitened(X) / np.sqrt(len(X))
 
 
 def agreement(incidence: sparse.csr_array, fitted: np.ndarray, outcome: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import chi2
 
-from pairscore.basis import whitening_basis
+from pairscore.basis import whitened
 from pairscore.comparisons import Comparisons
 from pairscore.errors import first_few
 from pairscore.links import Link
@@ -39,14 +39,6 @@ class Shape:
     tilt: float
     kurtosis: float
     skewness_p: float
-
-
-def whitened(X: np.ndarray) -> np.ndarray:
-    """Rows with mean zero and the identity as covariance, in the directions in which they vary."""
-    centred = X - X.mean(axis=0)
-    sd = centred.std(axis=0)
-    sd[sd <= 1e-13 * np.abs(X).max(axis=0)] = 0.0
-    return centred @ whitening_basis(centred.T @ centred / len(X), sd).transform
 
 
 def shape_of(z: np.ndarray, score: np.ndarray, link: Link) -> Shape:

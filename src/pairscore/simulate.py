@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from pairscore.errors import PairscoreError
-from pairscore.files import atomic_write, write_table
+from pairscore.files import write_table
 from pairscore.population import Population
 from pairscore.votes import Votes
+from pairscore.whole_file import atomic_write
 
 
 def simulate_study(population: Population, n_items: int, n_comparisons: int, folder: Path, *, seed: int, kind: str = "csv", **options: Any) -> list[Path]:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from pairscore.charts import empty_figure, error_sources_figure, quiet_frame
-from pairscore.files import write_whole
 from pairscore.paper.panels import (
     LOOKS,
     METHOD_LOOK,
@@ -29,6 +28,7 @@ from pairscore.paper.panels import (
     plain_numbers,
 )
 from pairscore.paper.tidy import Row, curves, levels, of_figure, with_numbers
+from pairscore.whole_file import write_whole
 
 WIDTH = 6.4
 FORMATS = ("svg", "pdf", "png")

@@ -23,6 +23,7 @@ from pairscore.paper import beyond, engines, needed
 from pairscore.paper.cells import METHODS, Cell, figure_cells
 from pairscore.paper.needed import Need, needs, solve_need
 from pairscore.paper.tidy import WORDS
+from pairscore.whole_file import atomic_write
 
 FIGURES = {"1": "abcd", "2": "ab", "3": "abc", "4": "abc", "5": "abc", "6": "abc", "7": "a", "8": "a", "9": "a", "10": "a"}
 TABLES = {
@@ -183,15 +184,11 @@ class Folder:
             keys = sorted(self.finished[name], key=lambda key: (order.get(key, len(order)), key))
             if not keys:
                 continue
-            scratch = self.path / f".{name}.new"
-            with open(scratch, "w", newline="") as file:
+            with atomic_write(self.path / name, "the table") as scratch, open(scratch, "w", newline="") as file:
                 writer = csv.DictWriter(file, ("job", *columns), lineterminator="\n")
                 writer.writeheader()
                 for key in keys:
                     writer.writerows(self.finished[name][key])
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(scratch, self.path / name)
 
 
 WHOLE = {"n_items", "n_comparisons", "n_features", "generation", "seed", "repeats", "n_generations"}
