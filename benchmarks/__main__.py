@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
+from benchmarks.command import command
 from benchmarks.fast_draw import fast_draw
 from benchmarks.law import draw
 from benchmarks.reproduction import reproduction
@@ -120,6 +121,8 @@ def main():
     fast_draw(medians, report)
     print("\nReproduction, figure 3b, d = 250")
     reproduction(medians, report)
+    print("\nCommand line, CSV files of 5 000 000 comparisons and of 100 000 items with 50 features")
+    command(medians, report)
 
 
 if __name__ == "__main__":

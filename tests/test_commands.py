@@ -19,7 +19,7 @@ from pairscore import RankRegression, load
 from pairscore.cli import Commands, main
 from pairscore.columns import Columns
 from pairscore.errors import PairscoreError
-from pairscore.files import PIECE_ROWS, read_table, stored_table, write_table
+from pairscore.files import PIECE_ROWS, StoredTable, read_table, stored_table, write_table
 from pairscore.intake import ItemPieces, read_study
 from pairscore.ranking import rank_pieces
 from pairscore.recipe import Recipe, listed, make_recipe, recipe_of
@@ -406,7 +406,8 @@ def test_the_recipe_travels_with_the_model(study):
     assert found == {"one": pytest.approx(one, rel=1e-12), "two": pytest.approx(two, rel=1e-12)}
     (folder / "strange.csv").write_text("id,style,height,mass\na,oil,1,2\nb,pastel,1,2\nc,pastel,1,2\n")
     result = run("rank", folder / "m.npz", folder / "strange.csv", "-o", folder / "never.csv", code=2)
-    assert "2 items have levels of 'style' that the fit did not know: 'pastel'; it knew 'chalk', 'ink', 'oil'" in result.stderr
+    assert "strange.csv' has 2 bad rows; it knew 'chalk', 'ink', 'oil'" in result.stderr
+    assert "column 'style': a level that the fit did not know: 'pastel'" in result.stderr
     assert not (folder / "never.csv").exists()
 
 
@@ -480,8 +481,8 @@ def gappy(study):
 def test_missing_values_are_refused_with_a_list(gappy):
     folder, _, _ = gappy
     result = run("fit", folder / "gappy.csv", folder / "votes.csv", "--categorical", "style", "-o", folder / "m.npz", code=2)
-    assert "4 feature values are missing" in result.stderr
-    assert "'mass' (2: 'item 3', 'item 7'), 'style' (2: 'item 7', 'item 9')" in result.stderr
+    missing = [line.strip() for line in result.stderr.splitlines() if "missing: ''" in line]
+    assert missing == [f"line {line}, column '{name}': missing: ''" for line, name in ((5, "mass"), (9, "mass"), (9, "style"), (11, "style"))]
     assert "--missing drop-items or --missing mean-with-flag" in result.stderr
     assert not (folder / "m.npz").exists()
 
@@ -524,7 +525,61 @@ def test_means_with_flags_are_counted_and_remembered(gappy):
     assert scores["n"] == pytest.approx(mean * coef[0] + coef[2], rel=1e-9)
     assert scores["m"] == pytest.approx(coef[0], rel=1e-9)
     (folder / "worse.csv").write_text("id,mass,height\nn,,\nm,1,0\n")
-    assert "'height' (1: 'n'); the fit had no gaps there" in run("rank", folder / "m.npz", folder / "worse.csv", code=2).stderr
+    result = run("rank", folder / "m.npz", folder / "worse.csv", code=2)
+    assert "the fit had no gaps there, so it has no flag for them" in result.stderr
+    assert "line 2, column 'height': missing: ''" in result.stderr
+
+
+FAULTY_ITEMS = 'name,a,b,style\n1,2,3,x\n2,,4,y\n"3\n4",5,inf,x\n1,1,1,x\n,1,1,x\n7,1,2,\n'
+FAULTY_VOTES = "left,right,winner,weight\n1,2,left,1\n1,9,left,1\n\n2,2,left,1\n1,2,huh,1\n1,2,left,-4\n8,2,left,1\n"
+
+
+def faults(stderr):
+    """(line, column, what) of every bad row on the screen."""
+    return {tuple(re.fullmatch(r"  line (\d+), column '(.*?)': (.*?): '.*'", line).groups()) for line in stderr.splitlines() if line.startswith("  line")}
+
+
+def test_everything_wrong_with_the_items_is_said_at_once_by_physical_line(tmp_path):
+    (tmp_path / "items.csv").write_text(FAULTY_ITEMS)
+    (tmp_path / "votes.csv").write_text("winner,loser\n1,2\n")
+    always = {("7", "name", "missing"), ("6", "name", "an id already seen"), ("4", "b", "not finite")}
+    for options, more in (((), {("3", "a", "missing")}), (("--missing", "drop-items"), set())):
+        result = run("fit", tmp_path / "items.csv", tmp_path / "votes.csv", "--id", "name", *options, "-o", tmp_path / "m.npz", code=2)
+        assert faults(result.stderr) == always | more
+        kept = read_table(tmp_path / "m.npz.bad-rows.csv")
+        assert {(str(int(line)), column, why) for line, column, why in zip(kept["line"], kept["column"], kept["reason"], strict=True)} == always | more
+        assert not (tmp_path / "m.npz").exists()
+
+
+def test_everything_wrong_with_the_comparisons_is_said_at_once(tmp_path):
+    (tmp_path / "items.csv").write_text("id,a\n1,2\n2,1\n3,5\n")
+    (tmp_path / "votes.csv").write_text(FAULTY_VOTES)
+    result = run("fit", tmp_path / "items.csv", tmp_path / "votes.csv", "-o", tmp_path / "m.npz", code=2)
+    assert faults(result.stderr) == {
+        ("3", "right", "unknown item"),
+        ("8", "left", "unknown item"),
+        ("5", "right", "an item with itself"),
+        ("6", "winner", "neither side, nor a tie"),
+        ("7", "weight", "negative or not finite"),
+    }
+    assert "use --self-pairs" in result.stderr
+
+
+def test_rank_says_all_that_is_wrong_with_its_items(tmp_path, monkeypatch):
+    (tmp_path / "good.csv").write_text("name,a,b\n1,2,3\n2,1,4\n3,5,2\n")
+    (tmp_path / "votes.csv").write_text("winner,loser\n1,2\n2,1\n2,3\n3,1\n1,3\n3,2\n")
+    run("fit", tmp_path / "good.csv", tmp_path / "votes.csv", "--id", "name", "--inference", "none", "-o", tmp_path / "m.npz")
+    (tmp_path / "items.csv").write_text(FAULTY_ITEMS)
+    for rows in (50_000, 2):  # in one piece, or with faults in several
+        monkeypatch.setattr(StoredTable.pieces, "__defaults__", (rows,))
+        result = run("rank", tmp_path / "m.npz", tmp_path / "items.csv", "-o", tmp_path / "r.csv", code=2)
+        assert faults(result.stderr) == {("7", "name", "missing"), ("6", "name", "an id already seen"), ("4", "b", "not finite"), ("3", "a", "missing")}
+        assert not (tmp_path / "r.csv").exists()
+
+
+def test_the_package_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "pairscore", "--help"], capture_output=True, text=True, check=True, timeout=60)
+    assert "fit" in done.stdout
 
 
 # -- bad data and wrong usage ----------------------------------------------------------------------
@@ -608,9 +663,9 @@ def test_what_is_wrong_is_one_sentence_and_exit_2(study):
         "cannot be read": [items, folder / "no.csv", "-o", out],
         "what kind of table": [items, folder / "votes.xls", "-o", out],
         "they need left, right, winner": [items, folder / "layout.csv", "-o", out],
-        "of an item with itself": [items, folder / "same.csv", "-o", out],
-        "repeats an id": [folder / "twice.csv", votes, "-o", out],
-        "NaN or infinite": [folder / "inf.csv", votes, "-o", out],
+        "an item with itself": [items, folder / "same.csv", "-o", out],
+        "an id already seen": [folder / "twice.csv", votes, "-o", out],
+        "not finite": [folder / "inf.csv", votes, "-o", out],
         "no numeric column to learn from (text: 'style')": [folder / "text.csv", votes, "-o", out],
         "there is no folder": [items, votes, "-o", folder / "no" / "x.npz"],
         "is a folder": [items, votes, "-o", folder],
@@ -628,7 +683,8 @@ def test_what_is_wrong_is_one_sentence_and_exit_2(study):
         assert message in result.stderr, (message, result.stderr)
         assert result.stdout == ""
         assert result.stderr.count("Error: ") == 1
-    assert sorted(folder.iterdir()) == before
+        (folder / "x.npz.bad-rows.csv").unlink(missing_ok=True)
+        assert sorted(folder.iterdir()) == before
 
 
 def test_self_pairs_can_be_kept(study):
@@ -651,8 +707,8 @@ def test_rank_refuses_what_it_cannot_rank(study):
         "lacks 1 column that the score is made of: 'mass'; add them. Did you mean 'mas'?": [folder / "m.npz", folder / "less.csv"],
         "is text (such as 'heavy')": [folder / "m.npz", folder / "words.csv"],
         "no items to rank": [folder / "m.npz", folder / "none.csv"],
-        "repeats an id": [folder / "m.npz", folder / "twice.csv"],
-        "1 feature value is missing": [folder / "m.npz", folder / "gap.csv"],
+        "an id already seen": [folder / "m.npz", folder / "twice.csv"],
+        "': missing: ''": [folder / "m.npz", folder / "gap.csv"],
         "no complete model file": [folder / "fine.csv", folder / "fine.csv"],
         "level is 2.0": [folder / "m.npz", folder / "fine.csv", "--level", "2"],
         "both": ["-", "-"],

@@ -118,6 +118,23 @@ def test_long_tables_are_coded_and_say_the_same(kind, tmp_path, monkeypatch):
         Comparisons.from_frames(coded_items, coded_votes)
 
 
+def test_texts_of_one_hash_are_kept_apart(tmp_path, monkeypatch):
+    write_table({"left": ["ab", "cd", "ab", "efg"], "right": ["x", "yz", "uvw", "x"]}, tmp_path / "votes.csv")
+    monkeypatch.setattr(files_module, "CODED_ROWS", 1)
+    monkeypatch.setattr(files_module, "HASH", "CAST(length({}) AS UBIGINT)")
+    table = read_table(tmp_path / "votes.csv")
+    assert table["left"].tolist() == ["ab", "cd", "ab", "efg"]
+    assert table.get_column("left").codes is None
+    assert table["right"].tolist() == ["x", "yz", "uvw", "x"]
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), min_size=1, unique=True), st.data())
+def test_hashes_are_found_wherever_they_lie(hashes, data):
+    hashes = np.array(sorted(hashes), dtype=np.uint64)
+    wanted = np.array(data.draw(st.lists(st.integers(0, len(hashes) - 1))), dtype=int)
+    assert np.array_equal(files_module._sorted_places(hashes, hashes[wanted]), wanted)
+
+
 def test_no_dataframe_library_is_needed(tmp_path):
     code = (
         f"import sys\nstem = {str(tmp_path / 'table.')!r}\nfor name in ('pandas', 'polars', 'pyarrow'): sys.modules[name] = None\n"

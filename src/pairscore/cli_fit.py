@@ -26,7 +26,7 @@ from pairscore.cli_options import (
     stage,
     vote_settings,
 )
-from pairscore.errors import PairscoreError, PairscoreWarning, plural
+from pairscore.errors import BadEntriesError, PairscoreError, PairscoreWarning, plural
 from pairscore.methods import METHODS
 
 MEMORY = "1GB"  # of a table to rank; what is beyond goes to disk
@@ -156,7 +156,7 @@ def _ranked(model_file: Path, items: Path, id: str | None, intervals: dict[str, 
     from dataclasses import replace
 
     from pairscore.files import stored_table
-    from pairscore.intake import ItemPieces, item_identifiers
+    from pairscore.intake import ItemPieces, item_identifiers, items_refused
     from pairscore.ranking import rank_pieces
     from pairscore.recipe import recipe_of
     from pairscore.regression import load
@@ -178,7 +178,10 @@ def _ranked(model_file: Path, items: Path, id: str | None, intervals: dict[str, 
                 show(watched.rows / (passes * pieces.n_rows))  # type: ignore[attr-defined]
 
         watched.rows = 0  # type: ignore[attr-defined]
-        columns = rank_pieces(model, watched, **intervals)
+        try:
+            columns = rank_pieces(model, watched, **intervals)
+        except BadEntriesError as error:
+            raise items_refused(pieces.faults(), items, recipe, file) from error
     rows = columns.pop("row")
     return {"id": rows if pieces.ids is None else pieces.ids[rows], **columns}, pieces.dropped
 

@@ -87,6 +87,10 @@ class Columns:
     def __repr__(self) -> str:
         return f"Columns({len(self)} rows: {first_few(map(repr, self.columns), 8)})"
 
+    def take(self, rows: np.ndarray) -> "Columns":
+        """Some rows, in that order."""
+        return Columns({name: column.take(rows) for name, column in self._columns.items()}, self.as_written)
+
     def get_column(self, name: str) -> Column:
         """One column as it is kept."""
         return self._columns[name]

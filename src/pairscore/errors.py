@@ -45,14 +45,14 @@ class BadRowsError(PairscoreError):
 
 
 class BadEntriesError(PairscoreError):
-    """Entries of a table cannot be used; ``entries`` has all of them as (row from 0, column, value), the message the first few."""
+    """Entries of the ``table`` (items or votes) cannot be used; ``entries`` has all of them as (row from 0, column, value), the message the first few."""
 
-    def __init__(self, message: str, entries: Sequence[tuple[int, str, object]], reason: str):
-        self.message, self.entries, self.reason = message, tuple(entries), reason
-        super().__init__(message, self.entries, reason)  # what pickle hands to the constructor
+    def __init__(self, what: str, remedy: str, table: str, entries: Sequence[tuple[int, str, object]], reason: str):
+        self.what, self.remedy, self.table, self.entries, self.reason = what, remedy, table, tuple(entries), reason
+        super().__init__(what, remedy, table, self.entries, reason)  # what pickle hands to the constructor
 
     def __str__(self) -> str:
-        return self.message
+        return f"{self.what}; {self.remedy}."
 
 
 class PairscoreWarning(UserWarning):

@@ -11,6 +11,7 @@ then has covariance J meat J', J the inverse of the derivative.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -143,7 +144,7 @@ class ScaledClosedForm:
     ridge: tuple[float, float]  # of the factor, l2 |S b|^2, and of the side effect
     ridge_shape: np.ndarray  # S^2 b / |S b|^2, the derivative of log |S b|^2 / 2 in b
 
-    @property
+    @cached_property
     def predictor(self) -> np.ndarray:
         return self.factor * self.difference + self.side_effect * self.pairs.side[:, None]
 
@@ -155,10 +156,14 @@ class ScaledClosedForm:
             return along[None]
         return np.stack([along, np.broadcast_to(self.pairs.side[:, None], along.shape)])
 
+    @cached_property
+    def score_and_information(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of every side and pair."""
+        return self.link.score(self.predictor, self.pairs.win, self.pairs.lose)
+
     def scale_scores(self) -> np.ndarray:
         """Score of (factor, side effect) that each pair contributes: P x e."""
-        score, _ = self.link.score(self.predictor, self.pairs.win, self.pairs.lose)
-        return np.einsum("esp,sp->pe", self.scale_design, score)
+        return np.einsum("esp,sp->pe", self.scale_design, self.score_and_information[0])
 
     def jacobian(self, X: np.ndarray, random_pairs: np.ndarray | None = None) -> np.ndarray:
         """Derivative of (coef, side effect) in the summed contributions (X'w part, scale part).
@@ -169,8 +174,7 @@ class ScaledClosedForm:
         the scale is stationary at the true direction, and a noisy b is far from there.
         """
         z, b = self.scale_design, self.coef
-        score, _ = self.link.score(self.predictor, self.pairs.win, self.pairs.lose)
-        curvature = self.link.observed_information(self.predictor, self.pairs.win, self.pairs.lose)
+        score, curvature = self.score_and_information[0], self.link.observed_information(self.predictor, self.pairs.win, self.pairs.lose)
         inverse_c = np.linalg.pinv(np.einsum("esp,fsp,sp->ef", z, z, curvature) + np.diag(self.ridge[: len(z)]), hermitian=True)
         along_b = -self.factor * np.einsum("esp,sp->ep", z, curvature)
         along_b[0] += over_sides(score)
@@ -194,7 +198,7 @@ class ScaledClosedForm:
         and the variance of e is the expected information.
         """
         number, f = self.pairs.win + self.pairs.lose, self.link.cdf(self.predictor)
-        _, information = self.link.score(self.predictor, self.pairs.win, self.pairs.lose)
+        information = self.score_and_information[1]
         variance = over_sides(number * 4 * f * (1 - f))
         degree = self.pairs.sum_at_low(variance) + self.pairs.sum_at_high(variance)
         with_score = np.einsum("esp,sp->ep", self.scale_design, 2 * number * self.link.pdf(self.predictor))

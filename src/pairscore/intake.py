@@ -1,6 +1,6 @@
 """From two files to items and votes: columns by the names that the user gave them, features by a recipe."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -73,18 +73,42 @@ def read_study(
     try:
         return Intake(*_dropped(recipe, table, renamed, self_pairs, seed), left_out)
     except BadEntriesError as error:
-        raise _where(error, votes_file, named, options) from error
+        if error.table == "items":
+            raise items_refused(all_faults(recipe.items, table), items_file, recipe, options) from error
+        faults = all_faults(lambda rows: _dropped(recipe, table, rows, self_pairs, seed), renamed)
+        raise BadFilesError([_located(fault, votes_file, named, options) for fault in faults]) from error
 
 
-def _where(error: BadEntriesError, path: Any, named: Mapping[str, str], options: dict[str, Any]) -> BadRowsError:
-    """What is wrong with the comparisons, by physical lines and the names that the columns have in the file."""
+def all_faults(check: Callable[[Columns], Any], table: Columns, first: int = 0) -> list[BadEntriesError]:
+    """Everything that ``check`` has against a table whose rows count from ``first``: it is asked again without the rows that it refused."""
+    faults, rows = [], np.arange(len(table))
+    while True:
+        try:
+            check(table.take(rows))
+        except BadEntriesError as error:
+            entries = [(first + int(rows[row]), column, value) for row, column, value in error.entries]
+            faults.append(BadEntriesError(error.what, error.remedy, error.table, entries, error.reason))
+            rows = np.delete(rows, [row for row, _, _ in error.entries])
+            continue
+        except PairscoreError:
+            pass  # nothing is left, or not enough: the faults found say why
+        return faults
+
+
+def items_refused(faults: list[BadEntriesError], path: Any, recipe: Recipe, options: Mapping[str, Any]) -> BadFilesError:
+    """The faults of a file of items."""
+    return BadFilesError([_located(fault, path, {"id": recipe.id or "id"}, options) for fault in faults])
+
+
+def _located(error: BadEntriesError, path: Any, named: Mapping[str, str], options: Mapping[str, Any]) -> BadRowsError:
+    """What is wrong with a table, by physical lines and the names that the columns have in the file."""
     lines = row_lines(path, [row for row, _, _ in error.entries], **options)
     rows = [
         BadRow(line, named.get(column, column), "" if value is None else str(value)[:200], error.reason)
         for line, (_, column, value) in zip(lines, error.entries, strict=True)
     ]
-    hint = str(error).rpartition("; ")[2].rstrip(".")
-    return BadRowsError("standard input" if str(path) == "-" else str(path), sorted(rows, key=lambda row: row.line), hint)
+    remedy = error.remedy.replace("pass self_pairs='keep'", "use --self-pairs")
+    return BadRowsError("standard input" if str(path) == "-" else str(path), sorted(rows, key=lambda row: row.line), remedy)
 
 
 def item_identifiers(recipe: Recipe | None, *, id: str | None = None, categorical: Any = (), **_: Any) -> set[str]:
@@ -162,7 +186,7 @@ def _dropped(recipe: Recipe, table: Columns, votes: Columns, self_pairs: str, se
     columns = {name: column[whole] for name in ("outcome", "weight", "count", "judge") if (column := getattr(read, name)) is not None}
     note = f"{plural(int((~kept).sum()), 'item')} dropped, with {plural(int((~whole).sum()), 'row')} of comparisons" if not kept.all() else ""
     items = Items(values[kept], recipe.names, np.flatnonzero(kept) if ids is None else ids[kept], Columns)
-    refuse_non_finite(items.values, items.feature_names)
+    refuse_non_finite(np.where(kept[:, None], values, 0.0), items.feature_names)
     return items, replace(read, left=place[read.left[whole]], right=place[read.right[whole]], self_pairs=self_pairs, **columns), replace(recipe, note=note)
 
 
@@ -181,14 +205,9 @@ class ItemPieces:
 
     def __call__(self) -> Iterator[np.ndarray]:
         names, dropped, first = [], 0, 0
-        for piece in self.table.pieces({*self.recipe.sources, *([self.recipe.id] if self.recipe.id else [])}):
-            found = self.recipe.ids(piece)
-            ids = np.arange(first, first + len(piece)) if found is None else found
+        for piece in self._pieces():
+            values, kept, ids = self._features(piece, first)
             first += len(piece)
-            values = self.recipe.matrix(piece)
-            kept = self.recipe.complete(values, ids)
-            values = values if kept.all() else values[kept]
-            refuse_non_finite(values, self.recipe.names)
             dropped += int(np.count_nonzero(~kept))
             if self.ids is None:
                 names.append(ids[kept])
@@ -196,6 +215,29 @@ class ItemPieces:
         if self.ids is None and names:
             self.ids, self.dropped = np.concatenate(names), dropped
             refuse_bad_ids(self.ids)
+
+    def _features(self, piece: Columns, first: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Feature values of the items kept, a mask of those, and what all items are called."""
+        found = self.recipe.ids(piece)
+        ids = np.arange(first, first + len(piece)) if found is None else found
+        values = self.recipe.matrix(piece)
+        kept = self.recipe.complete(values, ids)
+        refuse_non_finite(values if kept.all() else np.where(kept[:, None], values, 0.0), self.recipe.names)
+        return values if kept.all() else values[kept], kept, ids
+
+    def faults(self) -> list[BadEntriesError]:
+        """All that is wrong with the items, wherever it is."""
+        faults, first = [], 0
+        for piece in self._pieces():
+            faults += all_faults(self._features, piece, first)
+            first += len(piece)
+        if self.recipe.id:
+            ids = Columns({"id": np.concatenate([piece[self.recipe.id] for piece in self._pieces()])})
+            faults += all_faults(lambda table: refuse_bad_ids(table["id"]), ids)
+        return faults
+
+    def _pieces(self) -> Iterator[Columns]:
+        return self.table.pieces({*self.recipe.sources, *([self.recipe.id] if self.recipe.id else [])})
 
 
 def write_bad_rows(errors: list[BadRowsError], path: Any) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 
 from pairscore.columns import Columns, column_of
-from pairscore.errors import PairscoreError, first_few, first_rows, plural
+from pairscore.errors import BadEntriesError, PairscoreError, first_few, first_rows, plural
 
 ID_COLUMN = "id"
 TEXT_AND_DATES = (str, bytes, np.datetime64, np.timedelta64)
@@ -214,15 +214,23 @@ def refuse_bad_ids(ids: np.ndarray) -> None:
         )
     missing = np.flatnonzero([_is_missing(identifier) for identifier in ids.tolist()])
     if len(missing):
-        raise PairscoreError(
-            f"the id is missing in {plural(len(missing), 'row')} of the item table ({first_few(f'row {r}' for r in missing)}); name every item."
+        raise BadEntriesError(
+            f"the id is missing in {plural(len(missing), 'row')} of the item table ({first_few(f'row {r}' for r in missing)})",
+            "name every item",
+            "items",
+            [(int(row), ID_COLUMN, None) for row in missing],
+            "missing",
         )
     seen: set[Any] = set()
     repeated = [row for row, identifier in enumerate(ids.tolist()) if identifier in seen or seen.add(identifier)]  # type: ignore[func-returns-value]
     if repeated:
-        raise PairscoreError(
+        raise BadEntriesError(
             f"{plural(len(repeated), 'row')} of the item table {'repeats' if len(repeated) == 1 else 'repeat'} an id already seen: "
-            f"{first_rows(repeated, ids[repeated].tolist())}; keep one row per item."
+            f"{first_rows(repeated, ids[repeated].tolist())}",
+            "keep one row per item",
+            "items",
+            [(row, ID_COLUMN, ids[row]) for row in repeated],
+            "an id already seen",
         )
 
 
@@ -244,7 +252,11 @@ def refuse_non_finite(values: np.ndarray, names: tuple[str, ...]) -> None:
     if len(bad) == 0:
         raise PairscoreError(f"the features are so large that their sum overflows (largest {np.abs(values).max():.3g}); rescale them.")
     shown = first_few(f"{names[column]!r} ({counts[column]})" for column in bad)
-    raise PairscoreError(
-        f"{plural(int(counts.sum()), 'feature value')} {'is' if counts.sum() == 1 else 'are'} NaN or infinite, in {plural(len(bad), 'column')}: {shown}; "
-        "fill them in or drop these items or columns."
+    entries = [(int(row), names[column], float(values[row, column])) for column in bad for row in np.flatnonzero(~np.isfinite(values[:, column]))]
+    raise BadEntriesError(
+        f"{plural(int(counts.sum()), 'feature value')} {'is' if counts.sum() == 1 else 'are'} NaN or infinite, in {plural(len(bad), 'column')}: {shown}",
+        "fill them in or drop these items or columns",
+        "items",
+        entries,
+        "not finite",
     )

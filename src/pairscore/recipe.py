@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.columns import Columns
-from pairscore.errors import PairscoreError, first_few, plural
+from pairscore.errors import BadEntriesError, PairscoreError, first_few, plural
 from pairscore.items import ID_COLUMN, Items, looked_up, refuse_bad_ids, refuse_non_finite
 
 MISSING = ("refuse", "drop-items", "mean-with-flag")
@@ -117,11 +117,11 @@ class Recipe:
             refuse_bad_ids(ids)
         values = self.matrix(table)
         kept = self.complete(values, names)
+        refuse_non_finite(values if kept.all() else np.where(kept[:, None], values, 0.0), self.names)
         if not kept.all():
             values, ids = values[kept], np.flatnonzero(kept) if ids is None else ids[kept]
         if len(values) == 0:
             raise PairscoreError("the item table has no rows" + (" without missing values" if len(table) else "") + "; give one row for each item.")
-        refuse_non_finite(values, self.names)
         return Items(values, self.names, ids, Columns)
 
     def ids(self, table: Columns) -> np.ndarray | None:
@@ -214,10 +214,14 @@ def _indicators(table: Columns, name: str, levels: tuple[str, ...]) -> np.ndarra
     codes = table.get_column(name).each(lambda values: looked_up(number_of, _as_levels(values), UNKNOWN_LEVEL))
     unknown = np.flatnonzero(codes == UNKNOWN_LEVEL)
     if len(unknown):
-        seen = dict.fromkeys(_as_levels(table.get_column(name).take(unknown).to_numpy()))
-        raise PairscoreError(
+        found = _as_levels(table.get_column(name).take(unknown).to_numpy())
+        raise BadEntriesError(
             f"{plural(len(unknown), 'item')} {'has a level' if len(unknown) == 1 else 'have levels'} of {name!r} that the fit did not know: "
-            f"{first_few(map(repr, seen))}; it knew {first_few(map(repr, levels), 8)}: leave these items out, or fit with some like them."
+            f"{first_few(map(repr, dict.fromkeys(found)))}",
+            f"it knew {first_few(map(repr, levels), 8)}: leave these items out, or fit with some like them",
+            "items",
+            [(int(row), name, level) for row, level in zip(unknown, found, strict=True)],
+            "a level that the fit did not know",
         )
     return np.where(codes[:, None] == NO_LEVEL, np.nan, codes[:, None] == np.arange(len(levels)))
 
@@ -284,8 +288,14 @@ def _refuse_gaps(holes: dict[str, np.ndarray], ids: Any, missing: str) -> None:
         if missing == "mean-with-flag"
         else "fill them in, or fit with --missing drop-items or --missing mean-with-flag"
     )
-    total = sum(map(len, holes.values()))
-    raise PairscoreError(f"{plural(total, 'feature value')} {'is' if total == 1 else 'are'} missing, by column (how many: first ids): {shown}; {remedy}.")
+    entries = [(int(row), name, None) for name, rows in holes.items() for row in rows]
+    raise BadEntriesError(
+        f"{plural(len(entries), 'feature value')} {'is' if len(entries) == 1 else 'are'} missing, by column (how many: first ids): {shown}",
+        remedy,
+        "items",
+        entries,
+        "missing",
+    )
 
 
 def _plain(value: Any) -> Any:

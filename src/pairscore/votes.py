@@ -67,10 +67,13 @@ def read_votes(votes: Any, items: Items, self_pairs: str = "error", seed: int = 
         raise PairscoreError("there are no comparisons; give at least one row of votes.")
     same = np.flatnonzero(read.left == read.right)
     if len(same) and self_pairs != "keep":
-        names = items.names
-        shown = first_rows(same, [names[row] for row in read.left[same]])
-        raise PairscoreError(
-            f"{plural(len(same), 'comparison')} {'is' if len(same) == 1 else 'are'} of an item with itself: {shown}; remove them, or pass self_pairs='keep'."
+        names = [items.names[row] for row in read.left[same]]
+        raise BadEntriesError(
+            f"{plural(len(same), 'comparison')} {'is' if len(same) == 1 else 'are'} of an item with itself: {first_rows(same, names)}",
+            "remove them, or pass self_pairs='keep'",
+            "votes",
+            [(int(row), "right", name) for row, name in zip(same, names, strict=True)],
+            "an item with itself",
         )
     return read
 
@@ -82,12 +85,13 @@ def _from_array(votes: Any, items: Items, seed: int) -> Votes:
             f"the votes are an array of shape {pairs.shape} and type {pairs.dtype}; give an integer array of two columns, the winner's row "
             "number first, or a dataframe with columns left, right, winner or winner, loser."
         )
-    _refuse_rows_outside(pairs, items)
+    _refuse_rows_outside((pairs[:, 0], pairs[:, 1]), items)
     return _oriented(pairs[:, 0], pairs[:, 1], seed)
 
 
-def _refuse_rows_outside(pairs: np.ndarray, items: Items) -> None:
-    if len(pairs) and not 0 <= pairs.min() <= pairs.max() < len(items):
+def _refuse_rows_outside(sides: tuple[np.ndarray, np.ndarray], items: Items) -> None:
+    if not all(0 <= rows.min() <= rows.max() < len(items) for rows in sides if len(rows)):
+        pairs = np.column_stack(sides)
         bad = np.flatnonzero(((pairs < 0) | (pairs >= len(items))).any(axis=1))
         raise PairscoreError(
             f"{plural(len(bad), 'comparison')} {'points' if len(bad) == 1 else 'point'} outside the {len(items)} items: "
@@ -103,7 +107,7 @@ def _checked(votes: Votes, items: Items) -> Votes:
     bad = np.flatnonzero(~np.isin(votes.outcome, (-1, 0, 1)))
     if len(bad):
         raise PairscoreError(f"{plural(len(bad), 'outcome')} none of -1, 0, 1: {first_rows(bad, votes.outcome[bad].tolist())}; 1 means that left won.")
-    _refuse_rows_outside(np.column_stack([votes.left, votes.right]), items)
+    _refuse_rows_outside((votes.left, votes.right), items)
     rest = votes.covariance_items
     if rest is not None and len(rest) and not 0 <= rest.min() <= rest.max() < len(items):
         raise PairscoreError(
@@ -157,7 +161,13 @@ def checked_amounts(values: Any, name: str) -> np.ndarray:
         fault, what = values != np.floor(values), "no whole number"
     bad = np.flatnonzero(fault)
     if len(bad):
-        raise PairscoreError(f"the {name} is {what} in {plural(len(bad), 'row')}: {first_rows(bad, values[bad].tolist())}; correct or remove them.")
+        raise BadEntriesError(
+            f"the {name} is {what} in {plural(len(bad), 'row')}: {first_rows(bad, values[bad].tolist())}",
+            "correct or remove them",
+            "votes",
+            [(int(row), name, value) for row, value in zip(bad, values[bad].tolist(), strict=True)],
+            what,
+        )
     if len(values) and not values.any():
         raise PairscoreError(f"every {name} is zero, so no comparison counts; give at least one positive {name}.")
     return values
@@ -179,7 +189,9 @@ def _rows(frame: nw.DataFrame | Columns, columns: tuple[str, str], items: Items)
         column, places = next(iter(bad.items()))
         raise BadEntriesError(
             f"{plural(len(places), 'comparison')} in column {column!r} {'names' if len(places) == 1 else 'name'} an unknown item: "
-            f"{first_rows(places, unknown[column])}; the item table has {plural(len(items), 'item')} ({known}): add the missing items or correct the ids.",
+            f"{first_rows(places, unknown[column])}",
+            f"the item table has {plural(len(items), 'item')} ({known}): add the missing items or correct the ids",
+            "votes",
             [(int(row), column, value) for column, places in bad.items() for row, value in zip(places, unknown[column], strict=True)],
             "unknown item",
         )
@@ -204,8 +216,9 @@ def _outcome(winner: Column, left: np.ndarray, right: np.ndarray, sides: tuple[s
     if len(bad):
         values = winner.take(bad).to_numpy().tolist()
         raise BadEntriesError(
-            f"the winner is neither side in {plural(len(bad), 'comparison')}: {first_rows(bad, values)}; "
-            f"write {sides[0]!r}, {sides[1]!r}, 'tie' or the winner's own id.",
+            f"the winner is neither side in {plural(len(bad), 'comparison')}: {first_rows(bad, values)}",
+            f"write {sides[0]!r}, {sides[1]!r}, 'tie' or the winner's own id",
+            "votes",
             [(int(row), "winner", value) for row, value in zip(bad, values, strict=True)],
             "neither side, nor a tie",
         )
