@@ -7,22 +7,38 @@ import numpy as np
 from pairscore.closed_form_fit import fit_closed_form
 from pairscore.comparisons import Comparisons
 from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, PairscoreError, first_few, plural
+from pairscore.folds import dealt
 from pairscore.likelihood_fit import fit_likelihood
+from pairscore.ridge import EVERY_FOLD, N_FOLDS, RidgeCurve, choose_ridge
 from pairscore.study import Estimate, Note, Settings, Study
 
 FEW_ITEMS = 50
 
 
-def estimate(data: Comparisons, settings: Settings, has_items: bool = True) -> Estimate:
-    """Fit ``data`` as ``settings`` say."""
+def estimate(data: Comparisons, settings: Settings, rng: np.random.Generator, has_items: bool = True, item_groups: np.ndarray | None = None) -> Estimate:
+    """Fit ``data`` as ``settings`` say; ``rng`` deals the folds where the ridge is chosen, ``item_groups`` together."""
     study = Study(data, settings.side_effect, has_items)
     refuse_too_many_features(study, settings)
     kind, notes = choose_inference(study, settings)
-    settings = replace(settings, inference=kind)
+    ridge = chosen_ridge(study, settings, rng, item_groups) if settings.choose_l2 else None
+    settings = replace(settings, inference=kind, l2=settings.l2 if ridge is None else ridge.chosen)
     fit = fit_likelihood if settings.method == "mle" else fit_closed_form
     result = fit(study, settings)
     notes += result.notes + _open_features(study, result.basis.undetermined[: study.X.shape[1]]) + _open_side(study, result)
-    return replace(result, notes=notes, inference=kind)
+    return replace(result, notes=notes, inference=kind, ridge=ridge)
+
+
+def chosen_ridge(study: Study, settings: Settings, rng: np.random.Generator, item_groups: np.ndarray | None) -> RidgeCurve:
+    """The ridge that does best on held-out items; it means the same to every method."""
+    rows = np.flatnonzero(study.tally.exposures) if study.has_items else np.arange(len(study.X) - 1)
+    group = np.arange(len(rows)) if item_groups is None else np.unique(item_groups[rows], return_inverse=True)[1]
+
+    def deal() -> np.ndarray:
+        fold, sizes = np.full(len(study.X), EVERY_FOLD), np.bincount(group)  # the origin of plain differences is in every fold
+        fold[rows] = dealt(sizes, rng.permutation(len(sizes)), N_FOLDS)[group]
+        return fold
+
+    return choose_ridge(study.X, study.item_moments.mean, study.item_moments.sd, study.pairs, settings.link, deal)
 
 
 def refuse_too_many_features(study: Study, settings: Settings) -> None:

@@ -73,7 +73,7 @@ class Link:
         """Score and weights of a Newton step, and whether it is one: of a link that is not log-concave, only Fisher's."""
         score, expected = self.score(x, win, lose)
         observed = self.observed_information(x, win, lose)
-        exact = bool(np.all(observed[win + lose > 0] > 0))
+        exact = bool(np.all((observed > 0) | (win + lose <= 0)))
         return score, observed if exact else expected, exact
 
 

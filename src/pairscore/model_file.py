@@ -11,6 +11,7 @@ import numpy as np
 from pairscore.errors import PairscoreError
 from pairscore.links import get_link, link_name
 from pairscore.pairing import Pairing
+from pairscore.ridge import RidgeCurve
 from pairscore.whole_file import atomic_write
 
 FORMAT = 1
@@ -18,7 +19,7 @@ ARRAYS = ("coef_", "undetermined_", "open_directions_", "feature_mean_", "featur
 OPTIONAL_ARRAYS = ("closed_form_coef_", "covariance_", "std_errors_")
 PLAIN = (
     "side_effect_", "side_effect_std_error_", "n_features_in_", "n_items_", "n_comparisons_", "inference_", "guard_", "n_iter_", "notes_",
-    "agreement_", "noise_", "tie_share_", "record_",
+    "agreement_", "noise_", "tie_share_", "record_", "l2_",
 )  # fmt: skip
 
 
@@ -45,6 +46,7 @@ def _header(model: Any, arrays: list[str], path: Any) -> str:
         "classes_dtype": model.classes_.dtype.str,
         "pairing": None if model.pairing_ is None else vars(model.pairing_),
         "recipe": getattr(model, "recipe_", None),
+        "ridge_curve": None if model.ridge_curve_ is None else model.ridge_curve_.to_record(),
     }
     try:
         return json.dumps(header)
@@ -89,6 +91,7 @@ def _rebuilt(kind: type, header: dict[str, Any], arrays: dict[str, np.ndarray], 
     model.classes_ = np.array(header["classes"], dtype=header["classes_dtype"])
     model.pairing_ = None if header["pairing"] is None else Pairing(**header["pairing"])
     model.recipe_ = header.get("recipe")  # models of before had none
+    model.ridge_curve_ = None if header["ridge_curve"] is None else RidgeCurve.from_record(header["ridge_curve"])
     return model
 
 

@@ -11,14 +11,13 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from pairscore import model_file
 from pairscore.comparisons import Comparisons, refuse_other_self_pairs
-from pairscore.errors import PairscoreError
+from pairscore.errors import PairscoreError, plural
 from pairscore.estimate import estimate
 from pairscore.items import Items, as_frame, read_items, refuse_other_features, to_array
-from pairscore.links import Link
 from pairscore.moments import feature_range
 from pairscore.ranking import Difference, as_callers_kind, interval_width, item_scores, rank_pieces, score_errors
 from pairscore.record import make_record
-from pairscore.study import Estimate, checked_settings
+from pairscore.study import Estimate, Settings, checked_settings
 from pairscore.summary import Summary, agreement_and_noise
 from pairscore.votes import Votes
 
@@ -37,9 +36,10 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         takes the covariance of the observed differences and any pairs.
     link : {"logit", "probit"} or pair of functions (f, f')
         How a score difference becomes a probability.
-    l2 : float
+    l2 : float or "auto"
         Ridge: multiplies half the squared coefficients of standardised features, against the sum of
-        log-losses.
+        log-losses. ``"auto"`` takes the one of thirty with the smallest log-loss on comparisons of held-out
+        items; intervals do not allow for the choice.
     shrinkage : None, float in [0, 1], "ledoit-wolf" or "oas"
         Shrinks the correlations of a closed form's covariance towards zero.
     side_effect : bool
@@ -65,6 +65,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         ``side_effect_std_error_`` where they do not determine the side effect.
     recipe_ : dict or None
         How ``pairscore fit`` made features of the columns of a file (see ``pairscore.recipe``).
+    l2_, ridge_curve_ : float, RidgeCurve or None
+        The ridge of the fit, and the held-out log-loss of every ridge that ``l2="auto"`` tried.
     feature_names_in_, n_features_in_, classes_
         As in scikit-learn; ``classes_`` is [-1, 1].
 
@@ -82,7 +84,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         method: str = "mle",
         link: Any = "logit",
         *,
-        l2: float = 0.0,
+        l2: float | str = 0.0,
         shrinkage: float | str | None = None,
         side_effect: bool = False,
         inference: str | None = "items",
@@ -105,7 +107,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
 
     # -- fit ---------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, *, covariance_items: Any = None, self_pairs: str = "error") -> "RankRegression":
+    def fit(self, X: Any, y: Any = None, *, covariance_items: Any = None, self_pairs: str = "error", item_groups: Any = None) -> "RankRegression":
         """Learn from items and votes, from ``Comparisons``, or from a plain matrix of differences.
 
         ``fit(items, votes)``: a table of items and a table of votes (or an integer array, winner's
@@ -115,7 +117,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         ``covariance_items`` names the items behind the covariance of ``method="split"`` (ids, row
         numbers or a mask); other methods refuse it here, and leave alone what a Comparisons carries.
         ``self_pairs="keep"`` keeps votes on an item with itself, which are an error otherwise; what
-        is in a Comparisons was decided when it was made, and is kept either way.
+        is in a Comparisons was decided when it was made, and is kept either way. ``item_groups``, one
+        label per item of the table (topic, patient), are held out together by ``l2="auto"``.
         """
         settings = checked_settings(**self.get_params(deep=False))
         data, has_items = self._read(X, y, covariance_items, self_pairs)
@@ -126,11 +129,22 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             )
         if settings.side_effect and has_items and not data.sides_known:
             raise PairscoreError("side_effect=True needs votes that say who was left and right; these only say winner and loser.")
-        result = estimate(data, settings, has_items)
-        self._keep(data, result, settings.link, has_items)
+        result = estimate(data, settings, np.random.default_rng(0), has_items, self._checked_groups(item_groups, data, has_items))
+        self._keep(data, result, settings, has_items)
         for category, text in result.notes:
             warnings.warn(text, category, stacklevel=2)
         return self
+
+    def _checked_groups(self, item_groups: Any, data: Comparisons, has_items: bool) -> np.ndarray | None:
+        if item_groups is None:
+            return None
+        groups = to_array(item_groups, "the item groups are")
+        if self.l2 != "auto" or not has_items or groups.shape != (len(data.items),):
+            raise PairscoreError(
+                f"item_groups has shape {groups.shape} for {plural(len(data.items), 'item')} and l2={self.l2!r}; "
+                "give one label per item of the table, with l2='auto', which holds groups out together."
+            )
+        return groups
 
     def _read(self, X: Any, y: Any, covariance_items: Any, self_pairs: str) -> tuple[Comparisons, bool]:
         refuse_other_self_pairs(self_pairs)
@@ -174,8 +188,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         rows = np.arange(len(X))
         return Comparisons(items, rows, np.full(len(X), len(X)), outcome)
 
-    def _keep(self, data: Comparisons, result: Estimate, link: Link, has_items: bool) -> None:
-        d = len(result.coef)
+    def _keep(self, data: Comparisons, result: Estimate, settings: Settings, has_items: bool) -> None:
+        d, link = len(result.coef), settings.link
         self.n_features_in_, self.link_ = d, link
         if has_items:
             self.feature_names_in_ = np.array(data.items.feature_names, dtype=object)
@@ -195,6 +209,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         self.n_items_ = int(np.count_nonzero(data.compared)) if has_items else None
         self.n_comparisons_ = float(data.amount.sum())
         self.inference_, self.guard_, self.pairing_, self.n_iter_ = result.inference, result.guard, result.pairing, result.n_iterations
+        self.l2_, self.ridge_curve_ = (settings.l2 if result.ridge is None else result.ridge.chosen), result.ridge
         self.notes_ = [text for _, text in result.notes]
         self.agreement_, self.noise_, self.tie_share_ = agreement_and_noise(result.difference, data, link)
         self.record_ = make_record(data)

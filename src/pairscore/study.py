@@ -14,6 +14,7 @@ from pairscore.methods import METHODS
 from pairscore.moments import Moments, Spread, Tally, difference_scatter, moments, tally
 from pairscore.pairing import Pairing
 from pairscore.pairs import Pairs, over_sides, pair_up
+from pairscore.ridge import RidgeCurve
 from pairscore.scale import SEPARATION_L2, WEAK_L2
 
 SHRINKAGES = ("ledoit-wolf", "oas")
@@ -26,12 +27,13 @@ class Settings:
 
     method: str
     link: Link
-    l2: float = 0.0
+    l2: float = 0.0  # not known yet if it is to be chosen
     shrinkage: float | str | None = None
     side_effect: bool = False
     inference: str | None = "items"
     max_iter: int = 100
     tol: float = 1e-9
+    choose_l2: bool = False
 
 
 def checked_settings(*, method: Any, link: Any, l2: Any, shrinkage: Any, side_effect: Any, inference: Any, max_iter: Any, tol: Any) -> Settings:
@@ -40,7 +42,7 @@ def checked_settings(*, method: Any, link: Any, l2: Any, shrinkage: Any, side_ef
     checks = {
         "method": (method, isinstance(method, str) and method in METHODS, f"one of {first_few(map(repr, METHODS))}"),
         "inference": (inference, inference is None or (isinstance(inference, str) and inference in ("items", "model")), "'items', 'model' or None"),
-        "l2": (l2, _is_number(l2, 0, np.finfo(float).max), "a number that is not negative"),
+        "l2": (l2, _is_number(l2, 0, np.finfo(float).max) or (isinstance(l2, str) and l2 == "auto"), "a number that is not negative, or 'auto'"),
         "shrinkage": (
             shrinkage,
             shrinkage_is_number or shrinkage is None or (isinstance(shrinkage, str) and shrinkage in SHRINKAGES),
@@ -56,7 +58,8 @@ def checked_settings(*, method: Any, link: Any, l2: Any, shrinkage: Any, side_ef
     if method == "mle" and shrinkage is not None:
         raise PairscoreError("shrinkage acts on the covariance of a closed form, and method='mle' has none; use l2, or another method.")
     amount = float(shrinkage) if shrinkage_is_number else shrinkage
-    return Settings(method, get_link(link), float(l2), amount, bool(side_effect), inference, int(max_iter), float(tol))
+    choose = isinstance(l2, str)
+    return Settings(method, get_link(link), np.nan if choose else float(l2), amount, bool(side_effect), inference, int(max_iter), float(tol), choose)
 
 
 def _is_number(value: Any, low: float, high: float) -> bool:
@@ -159,6 +162,7 @@ class Estimate:
     n_iterations: int = 0
     side_basis: Basis | None = None
     inference: str | None = None
+    ridge: RidgeCurve | None = None
     notes: list[Note] = field(default_factory=list)
 
 

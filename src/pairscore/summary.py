@@ -72,12 +72,14 @@ class Summary:
         facts = [
             ("items compared", "differences only" if m.n_items_ is None else f"{m.n_items_:,}"),
             ("comparisons", f"{m.n_comparisons_:,.10g}" + (f" ({m.tie_share_:.1%} ties)" if m.tie_share_ > 0 else "")),
-            ("method, link", f"{m.method}, {m.link_.name}" + (f", ridge l2 = {m.l2:g}" if m.l2 else "")),
+            ("method, link", f"{m.method}, {m.link_.name}" + (f", ridge l2 = {m.l2_:.4g}" if m.l2_ else "")),
             ("side effect", side),
             ("agreement", decided),
             ("estimated noise", f"{m.noise_:.1%} of comparisons go against the true order (p_e)"),
             ("intervals", INTERVALS[m.inference_]),
         ]
+        if m.ridge_curve_ is not None:
+            facts.append(("ridge", m.ridge_curve_.in_words))
         if m.pairing_ is not None:
             facts.append(("pairs", m.pairing_.in_words))
         if m.recipe_ and m.recipe_["note"]:
@@ -89,7 +91,7 @@ class Summary:
         m, columns = self._model, self.to_columns()
         side = None if m.side_effect_ is None else {"coef": m.side_effect_, "std_error": m.side_effect_std_error_}
         record = {
-            "method": m.method, "link": m.link_.name, "l2": m.l2, "intervals": m.inference_, "n_items": m.n_items_, "n_comparisons": m.n_comparisons_,
+            "method": m.method, "link": m.link_.name, "l2": m.l2_, "intervals": m.inference_, "n_items": m.n_items_, "n_comparisons": m.n_comparisons_,
             "agreement": m.agreement_, "noise": m.noise_, "tie_share": m.tie_share_, "side_effect": side,
             "coefficients": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
             "pairs": None if m.pairing_ is None else m.pairing_.in_words,
