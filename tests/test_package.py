@@ -14,7 +14,8 @@ import pairscore
 SOURCE = Path(pairscore.__file__).parent
 ORDER = (
     "errors", "methods", "checks", "links", "columns", "items", "votes", "comparisons", "pairs", "moments", "basis", "closed_form", "scale", "integrals",
-    "likelihood", "inference", "pairing", "folds", "ridge", "study", "closed_form_fit", "likelihood_fit", "estimate",
+    "likelihood", "inference", "pairing", "folds", "ridge", "judges", "ties", "study",
+    "closed_form_fit", "likelihood_fit", "contest", "contest_fit", "estimate",
     "ranking", "summary", "record", "whole_file", "csv_file", "typed_file", "files", "model_file", "regression",
     "recipe", "intake", "metrics", "splitters", "on_items",
     "draws", "population", "bound_terms", "bound", "decomposition", "label_law", "direction_error", "error_nodes", "theory",
@@ -27,6 +28,10 @@ PAPER_ORDER = (
     "panels", "figures", "page", "reproduce",
 )  # fmt: skip
 MATHS = (
+    "contest",
+    "contest_fit",
+    "judges",
+    "ties",
     "folds",
     "ridge",
     "links",

@@ -1,6 +1,7 @@
 """Comparisons: the one door for data, and the X of scikit-learn (one row = one comparison)."""
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Collection
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +32,8 @@ class Comparisons:
         Of the coin that gave out the sides in that case.
     covariance_items
         Rows whose covariance ``method="split"`` takes; None means the items of no comparison.
+    context
+        Numbers that belong to a comparison and not to an item (home, rest days): of left minus of right, by name.
     """
 
     items: Items
@@ -43,10 +46,11 @@ class Comparisons:
     sides_known: bool = True
     seed: int | None = None
     covariance_items: np.ndarray | None = None
+    context: dict[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         columns = {name: to_array(column, f"{name} is") for name in PER_ROW if (column := getattr(self, name)) is not None}
-        shapes = {column.shape for column in columns.values()}
+        shapes = {column.shape for column in (*columns.values(), *self.context.values())}
         if len(shapes) > 1 or len(shapes.pop()) != 1:
             shown = ", ".join(f"{name} {column.shape}" for name, column in columns.items())
             raise PairscoreError(f"the columns of comparisons differ in shape ({shown}); give one entry for each comparison.")
@@ -60,8 +64,10 @@ class Comparisons:
             object.__setattr__(self, name, column)
 
     @classmethod
-    def from_frames(cls, items: Any, votes: Any, *, covariance_items: Any = None, self_pairs: str = "error", seed: int = 0) -> tuple["Comparisons", np.ndarray]:
-        """Read an item table and votes; return ``X, y`` for scikit-learn.
+    def from_frames(
+        cls, items: Any, votes: Any, *, covariance_items: Any = None, self_pairs: str = "error", seed: int = 0, context: Collection[str] = ()
+    ) -> tuple["Comparisons", np.ndarray]:
+        """Read an item table and votes; return ``X, y`` for scikit-learn. ``context`` names numeric columns of the votes to keep.
 
         >>> X, y = Comparisons.from_frames([[0.0], [1.0], [3.0]], np.array([[1, 0], [2, 1]]))
         >>> X.shape
@@ -69,7 +75,7 @@ class Comparisons:
         """
         refuse_other_self_pairs(self_pairs)
         table = read_items(items)
-        read: Votes = read_votes(votes, table, self_pairs, seed)
+        read: Votes = read_votes(votes, table, self_pairs, seed, context)
         columns = {column.name: getattr(read, column.name) for column in fields(Votes) if column.name != "self_pairs"}
         if covariance_items is not None:
             columns["covariance_items"] = _item_rows(covariance_items, table)
@@ -97,7 +103,7 @@ class Comparisons:
         if isinstance(rows, int | np.integer):
             rows = [range(len(self))[rows]]  # IndexError beyond the last row, which also ends a loop over the rows
         sliced = {name: column[rows] for name in PER_ROW if (column := getattr(self, name)) is not None}
-        return replace(self, **sliced)
+        return replace(self, **sliced, context={name: column[rows] for name, column in self.context.items()})
 
     @property
     def amount(self) -> np.ndarray:

@@ -6,6 +6,7 @@ import numpy as np
 
 from pairscore.closed_form_fit import fit_closed_form
 from pairscore.comparisons import Comparisons
+from pairscore.contest_fit import fit_contest
 from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, PairscoreError, first_few, plural
 from pairscore.folds import dealt
 from pairscore.likelihood_fit import fit_likelihood
@@ -22,7 +23,7 @@ def estimate(data: Comparisons, settings: Settings, rng: np.random.Generator, ha
     kind, notes = choose_inference(study, settings)
     ridge = chosen_ridge(study, settings, rng, item_groups) if settings.choose_l2 else None
     settings = replace(settings, inference=kind, l2=settings.l2 if ridge is None else ridge.chosen)
-    fit = fit_likelihood if settings.method == "mle" else fit_closed_form
+    fit = fit_closed_form if settings.method != "mle" else fit_contest if settings.by_comparison else fit_likelihood
     result = fit(study, settings)
     notes += result.notes + _open_features(study, result.basis.undetermined[: study.X.shape[1]]) + _open_side(study, result)
     return replace(result, notes=notes, inference=kind, ridge=ridge)
@@ -57,7 +58,7 @@ def refuse_too_many_features(study: Study, settings: Settings) -> None:
 
 def choose_inference(study: Study, settings: Settings) -> tuple[str | None, list[Note]]:
     """Item-robust intervals need items, and more of them than parameters."""
-    if settings.inference != "items" or not study.has_items:
+    if settings.inference not in ("items", "items+judges") or not study.has_items:
         return ("model" if settings.inference else None), []
     n, parameters = study.n_items, study.X.shape[1] + settings.side_effect
     if n <= parameters + 1:
@@ -68,8 +69,8 @@ def choose_inference(study: Study, settings: Settings) -> tuple[str | None, list
         return "model", [(FewItemsWarning, text)]
     if n < FEW_ITEMS:
         text = f"with {plural(n, 'item')} item-robust intervals are rough; below about {FEW_ITEMS} items read them with care."
-        return "items", [(FewItemsWarning, text)]
-    return "items", []
+        return settings.inference, [(FewItemsWarning, text)]
+    return settings.inference, []
 
 
 def _open_features(study: Study, undetermined: np.ndarray) -> list[Note]:

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from pairscore.errors import PairscoreError
+from pairscore.judges import Judges
 from pairscore.links import get_link, link_name
 from pairscore.pairing import Pairing
 from pairscore.ridge import RidgeCurve
+from pairscore.study import Effects
 from pairscore.whole_file import atomic_write
 
 FORMAT = 1
@@ -19,7 +21,7 @@ ARRAYS = ("coef_", "undetermined_", "open_directions_", "feature_mean_", "featur
 OPTIONAL_ARRAYS = ("closed_form_coef_", "covariance_", "std_errors_")
 PLAIN = (
     "side_effect_", "side_effect_std_error_", "n_features_in_", "n_items_", "n_comparisons_", "inference_", "guard_", "n_iter_", "notes_",
-    "agreement_", "noise_", "tie_share_", "record_", "l2_",
+    "agreement_", "noise_", "tie_share_", "record_", "l2_", "ties_",
 )  # fmt: skip
 
 
@@ -47,11 +49,26 @@ def _header(model: Any, arrays: list[str], path: Any) -> str:
         "pairing": None if model.pairing_ is None else vars(model.pairing_),
         "recipe": getattr(model, "recipe_", None),
         "ridge_curve": None if model.ridge_curve_ is None else model.ridge_curve_.to_record(),
+        "effects": None if model.effects_ is None else _listed(model.effects_),
+        "judges": None if model.judges_ is None else _listed(model.judges_),
     }
     try:
         return json.dumps(header)
     except TypeError as error:
         raise PairscoreError(f"the model could not be saved as {str(path)!r} ({error}); use plain numbers and text as parameters and classes.") from error
+
+
+def _listed(table: Any) -> dict[str, Any]:
+    """A table of arrays as plain lists."""
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(table).items()}
+
+
+def _from_lists(kind: type, record: dict[str, Any] | None) -> Any:
+    """The table again: lists of names are tuples, all other lists arrays."""
+    if record is None:
+        return None
+    tuples = ("names", "kinds")
+    return kind(**{name: (tuple(value) if name in tuples else np.array(value)) if isinstance(value, list) else value for name, value in record.items()})
 
 
 def _plain(value: Any) -> Any:
@@ -92,6 +109,7 @@ def _rebuilt(kind: type, header: dict[str, Any], arrays: dict[str, np.ndarray], 
     model.pairing_ = None if header["pairing"] is None else Pairing(**header["pairing"])
     model.recipe_ = header.get("recipe")  # models of before had none
     model.ridge_curve_ = None if header["ridge_curve"] is None else RidgeCurve.from_record(header["ridge_curve"])
+    model.effects_, model.judges_ = _from_lists(Effects, header["effects"]), _from_lists(Judges, header["judges"])
     return model
 
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from pairscore import model_file
 from pairscore.comparisons import Comparisons, refuse_other_self_pairs
+from pairscore.contest_fit import comparison_scores
 from pairscore.errors import PairscoreError, plural
 from pairscore.estimate import estimate
 from pairscore.items import Items, as_frame, read_items, refuse_other_features, to_array
@@ -19,6 +20,7 @@ from pairscore.ranking import Difference, as_callers_kind, interval_width, item_
 from pairscore.record import make_record
 from pairscore.study import Estimate, Settings, checked_settings
 from pairscore.summary import Summary, agreement_and_noise
+from pairscore.ties import TieRule
 from pairscore.votes import Votes
 
 
@@ -42,10 +44,18 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         items; intervals do not allow for the choice.
     shrinkage : None, float in [0, 1], "ledoit-wolf" or "oas"
         Shrinks the correlations of a closed form's covariance towards zero.
-    side_effect : bool
-        Estimate an advantage of the left side (home, shown first, ...) on the link's scale.
-    inference : {"items", "model", None}
-        Intervals that allow for comparisons sharing an item, classical ones, or none.
+    side_effect : bool or "judges"
+        Estimate an advantage of the left side (home, shown first, ...) on the link's scale, one for
+        all or one for each judge.
+    inference : {"items", "items+judges", "model", None}
+        Intervals that allow for comparisons sharing an item, or an item or a judge, classical ones, or
+        none.
+    judge_slopes : bool
+        Give every judge a sharpness of their own, 1 on average, shrunk towards 1.
+    context : list of names or None
+        Numeric columns of the votes that belong to a comparison: of left minus of right.
+    ties : {"half", "davidson", "rao-kupper"}
+        A tie is half a win each way, or an outcome of its own with a parameter.
     max_iter, tol : int, float
         When ``mle`` stops: after so many Newton steps, or one step after the log-likelihood gap per
         comparison is below ``tol`` (that step squares the gap).
@@ -86,8 +96,11 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         *,
         l2: float | str = 0.0,
         shrinkage: float | str | None = None,
-        side_effect: bool = False,
+        side_effect: bool | str = False,
         inference: str | None = "items",
+        judge_slopes: bool = False,
+        context: list[str] | None = None,
+        ties: str = "half",
         max_iter: int = 100,
         tol: float = 1e-9,
     ):
@@ -97,6 +110,9 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         self.shrinkage = shrinkage
         self.side_effect = side_effect
         self.inference = inference
+        self.judge_slopes = judge_slopes
+        self.context = context
+        self.ties = ties
         self.max_iter = max_iter
         self.tol = tol
 
@@ -129,6 +145,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             )
         if settings.side_effect and has_items and not data.sides_known:
             raise PairscoreError("side_effect=True needs votes that say who was left and right; these only say winner and loser.")
+        if settings.by_comparison and not has_items:
+            raise PairscoreError("judges, context and ties as a parameter need items and votes; a matrix of differences has neither judges nor context.")
         result = estimate(data, settings, np.random.default_rng(0), has_items, self._checked_groups(item_groups, data, has_items))
         self._keep(data, result, settings, has_items)
         for category, text in result.notes:
@@ -163,7 +181,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         if shape == (0,):
             raise PairscoreError("there are no comparisons; give at least one row of votes.")
         if table is not None or (len(shape) == 2 and shape[1] != 1):
-            return Comparisons.from_frames(X, y, covariance_items=covariance_items, self_pairs=self_pairs)[0], True
+            context = self.context or ()
+            return Comparisons.from_frames(X, y, covariance_items=covariance_items, self_pairs=self_pairs, context=context)[0], True
         if covariance_items is not None:
             raise PairscoreError("covariance_items names items, but a matrix of differences has none; fit items and votes instead.")
         return self._read_differences(X, y), False
@@ -201,7 +220,9 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         if result.covariance is not None:
             self.covariance_ = result.covariance[:d, :d]
             self.std_errors_ = np.where(self.undetermined_, np.nan, np.sqrt(np.diag(self.covariance_)))
-            if result.side_effect is not None:
+            if result.effects is not None:
+                self.side_effect_std_error_ = dict(zip(result.effects.names, result.effects.std_errors.tolist(), strict=True)).get("left")
+            elif result.side_effect is not None:
                 side_open = result.side_basis is not None and bool(result.side_basis.undetermined[d])
                 self.side_effect_std_error_ = float("nan") if side_open else float(np.sqrt(result.covariance[d, d]))
         self.feature_mean_, self.feature_sd_ = result.center.mean, result.center.sd
@@ -211,14 +232,18 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         self.inference_, self.guard_, self.pairing_, self.n_iter_ = result.inference, result.guard, result.pairing, result.n_iterations
         self.l2_, self.ridge_curve_ = (settings.l2 if result.ridge is None else result.ridge.chosen), result.ridge
         self.notes_ = [text for _, text in result.notes]
+        self.ties_ = settings.ties
         self.agreement_, self.noise_, self.tie_share_ = agreement_and_noise(result.difference, data, link)
         self.record_ = make_record(data)
         self.recipe_: dict[str, Any] | None = None
+        self.effects_, self.judges_ = result.effects, result.judges
 
     # -- scores and probabilities ------------------------------------------------------------------
 
     def _differences(self, data: Comparisons) -> np.ndarray:
         scores = item_scores(data.items.values, self.coef_)
+        if self.effects_ is not None:
+            return comparison_scores(scores, data, self.effects_, self.judges_)
         return scores[data.left] - scores[data.right] + (self.side_effect_ or 0.0)
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -245,10 +270,26 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         return self.classes_[left.astype(int)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities that right wins and that left wins."""
-        scores = self._comparison_scores(X)
-        left = self.link_.cdf(scores)
+        """Probabilities that right wins and that left wins, of comparisons that do not end in a tie."""
+        loss, _, win = self._outcomes(X)
+        left = win / (win + loss)
         return np.column_stack([1 - left, left])
+
+    def predict_ties(self, X: Any) -> np.ndarray:
+        """Probability of a tie, which the model knows if it was fitted with ``ties`` as a parameter."""
+        if self.ties_ == "half":
+            raise PairscoreError("the model takes a tie for half a win each way and gives ties no probability; fit it with ties='davidson' or 'rao-kupper'.")
+        return self._outcomes(X)[1]
+
+    def _outcomes(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Probabilities of a loss, a tie and a win of left."""
+        scores = self._comparison_scores(X)
+        return TieRule(self.ties_, self.link_).probabilities(scores, 0.0 if self.tie_parameter_ is None else self.tie_parameter_)
+
+    @property
+    def tie_parameter_(self) -> float | None:
+        """Of Davidson's or of Rao and Kupper's rule."""
+        return None if self.effects_ is None else self.effects_.of_kind("tie").get("tie")
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Share of comparisons predicted rightly; ties count neither way, a row counts as often as it says."""

@@ -9,14 +9,17 @@ import numpy as np
 from pairscore.basis import Basis, whitening_basis
 from pairscore.comparisons import Comparisons
 from pairscore.errors import PairscoreError, PairscoreWarning, SeparationWarning, first_few
-from pairscore.links import Link, get_link
+from pairscore.judges import Judges
+from pairscore.links import Link, Logit, get_link
 from pairscore.methods import METHODS
 from pairscore.moments import Moments, Spread, Tally, difference_scatter, moments, tally
 from pairscore.pairing import Pairing
 from pairscore.pairs import Pairs, over_sides, pair_up
 from pairscore.ridge import RidgeCurve
 from pairscore.scale import SEPARATION_L2, WEAK_L2
+from pairscore.ties import TIE_RULES
 
+INFERENCES = ("items", "items+judges", "model")
 SHRINKAGES = ("ledoit-wolf", "oas")
 Note = tuple[type[PairscoreWarning], str]
 
@@ -34,21 +37,39 @@ class Settings:
     max_iter: int = 100
     tol: float = 1e-9
     choose_l2: bool = False
+    side_by_judge: bool = False
+    judge_slopes: bool = False
+    context: tuple[str, ...] = ()
+    ties: str = "half"
+
+    @property
+    def needs_judges(self) -> bool:
+        return self.judge_slopes or self.side_by_judge or self.inference == "items+judges"
+
+    @property
+    def by_comparison(self) -> bool:
+        """Whether comparisons of a pair differ in more than who won, so that they cannot be summed."""
+        return self.needs_judges or bool(self.context) or self.ties != "half"
 
 
-def checked_settings(*, method: Any, link: Any, l2: Any, shrinkage: Any, side_effect: Any, inference: Any, max_iter: Any, tol: Any) -> Settings:
+def checked_settings(
+    *, method: Any, link: Any, l2: Any, shrinkage: Any, side_effect: Any, inference: Any, max_iter: Any, tol: Any, judge_slopes: Any, context: Any, ties: Any
+) -> Settings:
     """Settings that mean something, or a sentence on the first that does not."""
     shrinkage_is_number = _is_number(shrinkage, 0, 1)
     checks = {
         "method": (method, isinstance(method, str) and method in METHODS, f"one of {first_few(map(repr, METHODS))}"),
-        "inference": (inference, inference is None or (isinstance(inference, str) and inference in ("items", "model")), "'items', 'model' or None"),
+        "inference": (inference, inference is None or (isinstance(inference, str) and inference in INFERENCES), "'items', 'items+judges', 'model' or None"),
+        "judge_slopes": (judge_slopes, isinstance(judge_slopes, bool | np.bool_), "True or False"),
+        "context": (context, context is None or _are_names(context), "a list of column names of the votes, or None"),
+        "ties": (ties, isinstance(ties, str) and ties in TIE_RULES, f"one of {first_few(map(repr, TIE_RULES))}"),
         "l2": (l2, _is_number(l2, 0, np.finfo(float).max) or (isinstance(l2, str) and l2 == "auto"), "a number that is not negative, or 'auto'"),
         "shrinkage": (
             shrinkage,
             shrinkage_is_number or shrinkage is None or (isinstance(shrinkage, str) and shrinkage in SHRINKAGES),
             "None, a number from 0 to 1, 'ledoit-wolf' or 'oas'",
         ),
-        "side_effect": (side_effect, isinstance(side_effect, bool | np.bool_), "True or False"),
+        "side_effect": (side_effect, isinstance(side_effect, bool | np.bool_) or side_effect == "judges", "True, False or 'judges'"),
         "max_iter": (max_iter, _is_number(max_iter, 1, 10**9) and int(max_iter) == max_iter, "a whole number from 1"),
         "tol": (tol, _is_number(tol, 0, 1), "a number from 0 to 1"),
     }
@@ -59,7 +80,19 @@ def checked_settings(*, method: Any, link: Any, l2: Any, shrinkage: Any, side_ef
         raise PairscoreError("shrinkage acts on the covariance of a closed form, and method='mle' has none; use l2, or another method.")
     amount = float(shrinkage) if shrinkage_is_number else shrinkage
     choose = isinstance(l2, str)
-    return Settings(method, get_link(link), np.nan if choose else float(l2), amount, bool(side_effect), inference, int(max_iter), float(tol), choose)
+    settings = Settings(
+        method, get_link(link), np.nan if choose else float(l2), amount, bool(side_effect), inference, int(max_iter), float(tol), choose,
+        isinstance(side_effect, str), bool(judge_slopes), tuple(context or ()), ties,
+    )  # fmt: skip
+    if settings.by_comparison and method != "mle":
+        raise PairscoreError(f"judges, context and ties as a parameter are fitted by maximum likelihood, and the method is {method!r}; use method='mle'.")
+    if ties == "davidson" and not isinstance(settings.link, Logit):
+        raise PairscoreError("ties='davidson' belongs to the logit link; use ties='rao-kupper', which takes any.")
+    return settings
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(name, str) for name in value) and len(set(value)) == len(value)
 
 
 def _is_number(value: Any, low: float, high: float) -> bool:
@@ -142,6 +175,20 @@ def bordered_scatter(study: Study, weight: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
+class Effects:
+    """What a comparison has beside its items: ``names`` and ``kinds`` (context, side or tie) of the parameters, in the order of the covariance."""
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    values: np.ndarray
+    std_errors: np.ndarray
+
+    def of_kind(self, kind: str) -> dict[str, float]:
+        """Values of the effects of one kind, by name."""
+        return {name: float(value) for name, its_kind, value in zip(self.names, self.kinds, self.values, strict=True) if its_kind == kind}
+
+
+@dataclass(frozen=True)
 class Estimate:
     """What a fit found.
 
@@ -163,6 +210,8 @@ class Estimate:
     side_basis: Basis | None = None
     inference: str | None = None
     ridge: RidgeCurve | None = None
+    effects: Effects | None = None
+    judges: Judges | None = None
     notes: list[Note] = field(default_factory=list)
 
 

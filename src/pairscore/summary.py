@@ -13,7 +13,7 @@ from pairscore.ranking import interval_width
 if TYPE_CHECKING:
     from pairscore.regression import RankRegression
 
-INTERVALS = {"items": "95 %, item-robust", "model": "95 %, classical", None: "not computed"}
+INTERVALS = {"items": "95 %, item-robust", "items+judges": "95 %, robust to items and judges", "model": "95 %, classical", None: "not computed"}
 
 
 def agreement_and_noise(difference: np.ndarray, data: Comparisons, link: Link) -> tuple[float, float, float]:
@@ -78,12 +78,29 @@ class Summary:
             ("estimated noise", f"{m.noise_:.1%} of comparisons go against the true order (p_e)"),
             ("intervals", INTERVALS[m.inference_]),
         ]
+        facts += self._effects()
+        if m.judges_ is not None:
+            facts.append(("judges", m.judges_.in_words))
         if m.ridge_curve_ is not None:
             facts.append(("ridge", m.ridge_curve_.in_words))
         if m.pairing_ is not None:
             facts.append(("pairs", m.pairing_.in_words))
         if m.recipe_ and m.recipe_["note"]:
             facts.append(("missing values", m.recipe_["note"]))
+        return facts
+
+    def _effects(self) -> list[tuple[str, str]]:
+        """Context, sides of judges and ties, each with its interval."""
+        effects = self._model.effects_
+        if effects is None:
+            return []
+        facts = []
+        for name, kind, value, error in zip(effects.names, effects.kinds, effects.values.tolist(), effects.std_errors.tolist(), strict=True):
+            reach = interval_width(0.95, 1, simultaneous=False) * error
+            interval = "interval unknown" if np.isnan(reach) else f"standard error {error:.2g}, interval [{value - reach:.4g}, {value + reach:.4g}]"
+            label = {"context": f"context {name}", "side": f"side {name}", "tie": f"ties ({self._model.ties_})"}[kind]
+            if (kind, name) != ("side", "left"):
+                facts.append((label, f"{value:+.4g} ({interval})"))
         return facts
 
     def to_record(self) -> dict[str, Any]:

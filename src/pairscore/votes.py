@@ -7,8 +7,8 @@ Three layouts of columns are known, and an integer array with the winner's row n
     winner, loser                no sides: a seeded coin says who is written on the left
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -43,6 +43,7 @@ class Votes:
     seed: int | None = None
     self_pairs: str = "error"
     covariance_items: np.ndarray | None = None
+    context: dict[str, np.ndarray] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.outcome)
@@ -56,13 +57,13 @@ class Votes:
         return f"Votes({', '.join(parts)})"
 
 
-def read_votes(votes: Any, items: Items, self_pairs: str = "error", seed: int = 0) -> Votes:
-    """Check votes once, at the door, against the items they speak of."""
+def read_votes(votes: Any, items: Items, self_pairs: str = "error", seed: int = 0, context: Collection[str] = ()) -> Votes:
+    """Check votes once, at the door, against the items they speak of; ``context`` names numeric columns to keep."""
     if isinstance(votes, Votes):
         read, self_pairs = _checked(votes, items), "keep" if "keep" in (self_pairs, votes.self_pairs) else "error"
     else:
         frame = as_frame(votes)
-        read = _from_array(votes, items, seed) if frame is None else _from_frame(frame, items, seed)
+        read = _from_array(votes, items, seed) if frame is None else _from_frame(frame, items, seed, context)
     if len(read.outcome) == 0:
         raise PairscoreError("there are no comparisons; give at least one row of votes.")
     same = np.flatnonzero(read.left == read.right)
@@ -123,12 +124,13 @@ def _oriented(winner: np.ndarray, loser: np.ndarray, seed: int, **columns: Any) 
     return Votes(left.astype(np.intp, copy=False), right.astype(np.intp, copy=False), 2 * heads - 1, sides_known=False, seed=seed, **columns)
 
 
-def _from_frame(frame: nw.DataFrame | Columns, items: Items, seed: int) -> Votes:
+def _from_frame(frame: nw.DataFrame | Columns, items: Items, seed: int, context: Collection[str] = ()) -> Votes:
     names = set(frame.columns)
     extra: dict[str, Any] = {
         "weight": _amounts(frame, "weight"),
         "count": _amounts(frame, "count"),
         "judge": column_of(frame, "judge").to_numpy() if "judge" in names else None,
+        "context": {name: _context(frame, name) for name in context},
     }
     for left, right in LAYOUTS:
         if {left, right} <= names:
@@ -137,10 +139,31 @@ def _from_frame(frame: nw.DataFrame | Columns, items: Items, seed: int) -> Votes
             rows = _rows(frame, (left, right), items)
             return Votes(*rows, _outcome(column_of(frame, "winner"), *rows, (left, right), items, _lookup(frame, items)), **extra)
     if {"winner", "loser"} <= names:
+        if context:
+            raise PairscoreError(f"the context {first_few(map(repr, context))} needs votes with a left and a right side; these only say winner and loser.")
         return _oriented(*_rows(frame, ("winner", "loser"), items), seed, **extra)
     raise PairscoreError(
         f"the votes have columns {first_few(map(repr, frame.columns), 8)}; they need left, right, winner; or model_a, model_b, winner; or winner, loser."
     )
+
+
+def _context(frame: nw.DataFrame | Columns, name: str) -> np.ndarray:
+    """A numeric column of the votes: of left minus of right."""
+    if name not in frame.columns:
+        raise PairscoreError(f"the votes have no column {name!r} for the context; they have {first_few(map(repr, frame.columns), 8)}.")
+    if not (frame.schema[name].is_numeric() or frame.schema[name] == nw.Boolean()):
+        raise PairscoreError(f"the context {name!r} is not numeric ({frame.schema[name]}); make it numbers: of left minus of right.")
+    values = np.asarray(column_of(frame, name).to_numpy(), dtype=float)
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise BadEntriesError(
+            f"the context {name!r} is missing or infinite in {plural(len(bad), 'row')}: {first_rows(bad, values[bad].tolist())}",
+            "fill these in or remove the rows",
+            "votes",
+            [(int(row), name, value) for row, value in zip(bad, values[bad].tolist(), strict=True)],
+            "missing or not finite",
+        )
+    return values
 
 
 def _amounts(frame: nw.DataFrame | Columns, name: str) -> np.ndarray | None:

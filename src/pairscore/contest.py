@@ -1,0 +1,229 @@
+"""The likelihood of single comparisons: with their context, who judged, which side, and ties as they are.
+
+    delta = s_left - s_right + context'g       what the comparison is about
+    eta   = slope_judge * delta + side          what the judge makes of it
+
+A slope is a judge's sharpness: slope ~ N(1, spread^2), and the slopes of the judges at hand average to exactly 1 (the prior
+alone would let all slopes shrink together while the scores grow). Since a comparison has one judge, the slopes' part of the
+Hessian is diagonal, and they are eliminated before the rest is solved for.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from pairscore.basis import Basis, whitening_basis
+from pairscore.moments import difference_scatter, net
+from pairscore.pairs import Pairs
+from pairscore.ties import Slopes, TieRule
+
+BLOCK_NUMBERS = 4_000_000  # contributions of comparisons that are held at a time
+
+
+@dataclass(frozen=True)
+class Params:
+    """``coef`` of features, ``effects`` of context and sides, tie parameter ``t``, and the judges' ``slopes``."""
+
+    coef: np.ndarray
+    effects: np.ndarray
+    t: float
+    slopes: np.ndarray
+
+    def moved(self, step: np.ndarray, slope_step: np.ndarray, length: float) -> "Params":
+        d, e = len(self.coef), len(self.effects)
+        t = self.t + length * float(step[d + e]) if len(step) > d + e else self.t
+        return Params(self.coef + length * step[:d], self.effects + length * step[d : d + e], t, self.slopes + length * slope_step)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one look at the likelihood gives: loss, gradient (downhill is minus), information of (coef, effects, t), of slopes, and across."""
+
+    loss: float
+    gradient: np.ndarray
+    slope_gradient: np.ndarray
+    information: np.ndarray
+    across: np.ndarray
+    slope_information: np.ndarray
+
+    def solved(self, values: np.ndarray) -> np.ndarray:
+        """Inverse of the slopes' information times each row of ``values``, among slopes that keep their average."""
+        freely, reach = values / self.slope_information, 1 / self.slope_information
+        return freely - np.multiply.outer(freely.sum(axis=-1), reach / max(reach.sum(), 1e-300))
+
+    @cached_property
+    def through(self) -> np.ndarray:
+        """How (coef, effects, t) answer to the slopes' equations."""
+        return self.solved(self.across)
+
+    @cached_property
+    def apart(self) -> np.ndarray:
+        """Information of (coef, effects, t) when the slopes are fitted too."""
+        return self.information - self.through @ self.across.T
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Comparisons sorted by unordered pair. ``context`` and ``sides`` have one column per effect; ``judge`` is a code per row.
+
+    ``slope_spread`` is None where all judges are taken to be alike; then there are no slopes.
+    """
+
+    X: np.ndarray
+    mean: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    outcome: np.ndarray
+    amount: np.ndarray
+    context: np.ndarray
+    sides: np.ndarray
+    judge: np.ndarray
+    n_judges: int
+    rule: TieRule
+    ridge: np.ndarray
+    slope_spread: float | None = None
+
+    @cached_property
+    def pairs(self) -> tuple[Pairs, np.ndarray]:
+        """The unordered pairs, and the place of each comparison's pair among them."""
+        n = len(self.X)
+        low, high = np.minimum(self.left, self.right), np.maximum(self.left, self.right)
+        keys, place = np.unique(low.astype(np.int64) * n + high, return_inverse=True)
+        start = np.searchsorted(keys // n, np.arange(n + 1)).astype(np.int32)
+        number = np.bincount(place, self.amount)
+        return Pairs(start, (keys % n).astype(np.int32), number[None], np.zeros((1, len(keys))), np.zeros(1)), place
+
+    @cached_property
+    def n_comparisons(self) -> float:
+        return float(self.amount.sum())
+
+    @cached_property
+    def units(self) -> np.ndarray:
+        """Standard deviation of what each parameter multiplies; zero for a feature that does not vary."""
+        pairs, _ = self.pairs
+        squares = np.diag(difference_scatter(self.X, self.mean, pairs, pairs.number)) / (2 * self.n_comparisons)
+        sd = np.sqrt(np.maximum(squares, 0.0))
+        columns = np.hstack([self.context, self.sides])
+        sd_of_columns = np.sqrt(self.amount @ columns**2 / self.n_comparisons)
+        return np.concatenate([np.where(sd > 1e-13 * np.abs(self.mean), sd, 0.0), sd_of_columns, [1.0] * self.rule.has_parameter])
+
+    def start(self, coef: np.ndarray) -> Params:
+        tied = float(self.amount @ (self.outcome == 0)) / self.n_comparisons
+        slopes = np.ones(self.n_judges if self.slope_spread is not None else 0)
+        return Params(coef, np.zeros(self.context.shape[1] + self.sides.shape[1]), self.rule.start(tied) if self.rule.has_parameter else 0.0, slopes)
+
+    def sharpness(self, params: Params) -> np.ndarray:
+        """The slope of every comparison's judge."""
+        return params.slopes[self.judge] if len(params.slopes) else np.ones(len(self.left))
+
+    def delta(self, params: Params) -> np.ndarray:
+        scores = self.X @ params.coef
+        return scores[self.left] - scores[self.right] + self.context @ params.effects[: self.context.shape[1]]
+
+    def predictor(self, params: Params) -> np.ndarray:
+        return self.sharpness(params) * self.delta(params) + self.sides @ params.effects[self.context.shape[1] :]
+
+    def slopes_of(self, params: Params) -> Slopes:
+        """Derivatives of the log-likelihood, each comparison as often as it counts."""
+        found = self.rule.slopes(self.predictor(params), self.outcome, params.t)
+        return Slopes(**{name: self.amount * part for name, part in vars(found).items()})
+
+    def effect_columns(self, params: Params) -> np.ndarray:
+        """Derivatives of eta in the effects."""
+        return np.hstack([self.sharpness(params)[:, None] * self.context, self.sides])
+
+    def look(self, params: Params) -> Look:
+        """Loss, gradient and expected information."""
+        s, a, columns = self.slopes_of(params), self.sharpness(params), self.effect_columns(params)
+        pairs, place = self.pairs
+        weight = np.bincount(place, s.eta_eta * a * a)
+        scatter = difference_scatter(self.X, self.mean, pairs, weight) + np.diag(self.ridge)
+        extra = np.column_stack([s.eta_eta[:, None] * columns, s.eta_t] if self.rule.has_parameter else [s.eta_eta[:, None] * columns])
+        border = np.array([net(self.left, self.right, a * column, len(self.X)) @ self.X for column in extra.T]).reshape(extra.shape[1], len(self.mean))
+        corner = columns.T @ extra
+        corner = np.vstack([corner, np.append(s.eta_t @ columns, s.t_t.sum())]) if self.rule.has_parameter else corner
+        information = np.block([[scatter, border.T], [border, corner]])
+        tail = np.append(-columns.T @ s.eta, [-s.t.sum()] * self.rule.has_parameter)
+        gradient = np.concatenate([-net(self.left, self.right, a * s.eta, len(self.X)) @ self.X + self.ridge * params.coef, tail])
+        loss = -float(s.value.sum()) + 0.5 * float(self.ridge @ params.coef**2)
+        look = Look(loss, gradient, np.empty(0), information, np.empty((len(gradient), 0)), np.empty(0))
+        return look if self.slope_spread is None else self._with_slopes(look, params, s, extra)
+
+    def _with_slopes(self, look: Look, params: Params, s: Slopes, extra: np.ndarray) -> Look:
+        """The same with the judges' slopes, held to their prior."""
+        delta, precision = self.delta(params), 1 / self.slope_spread**2  # type: ignore[operator]
+
+        def per_judge(values: np.ndarray) -> np.ndarray:
+            return np.bincount(self.judge, values, self.n_judges)
+
+        on_coef = self.judge_by_item(s.eta_eta * self.sharpness(params) * delta) @ self.X
+        on_extra = np.array([per_judge(column * delta) for column in extra.T]).reshape(extra.shape[1], self.n_judges)
+        return replace(
+            look,
+            loss=look.loss + 0.5 * precision * float(np.sum((params.slopes - 1) ** 2)),
+            slope_gradient=-per_judge(s.eta * delta) + precision * (params.slopes - 1),
+            across=np.vstack([on_coef.T, on_extra]),
+            slope_information=per_judge(s.eta_eta * delta**2) + precision,
+        )
+
+    def judge_by_item(self, values: np.ndarray) -> sparse.csr_array:
+        """Net values of every judge (rows) on every item."""
+        entries = (np.concatenate([values, -values]), (np.tile(self.judge, 2), np.concatenate([self.left, self.right])))
+        return sparse.csr_array(entries, shape=(self.n_judges, len(self.X)))
+
+    def contributions(self, params: Params, look: Look) -> Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]]:
+        """A function that takes comparisons sorted by pair and gives them back in blocks of whole pairs.
+
+        Beside each block stands what its comparisons add to the equations of (coef, effects, t), slopes fitted, from their mean.
+        """
+        s, a, columns, delta = self.slopes_of(params), self.sharpness(params), self.effect_columns(params), self.delta(params)
+        tail = np.column_stack([s.eta[:, None] * columns, s.t] if self.rule.has_parameter else [s.eta[:, None] * columns])
+        through = look.through.T if len(params.slopes) else None
+        average = np.concatenate([self.ridge * params.coef, np.zeros(tail.shape[1])]) / self.n_comparisons
+
+        def blocks(chosen: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+            for rows in self._whole_pairs(chosen, BLOCK_NUMBERS // len(look.gradient)):
+                on_coef = (self.X[self.left[rows]] - self.X[self.right[rows]]) * (a[rows] * s.eta[rows])[:, None]
+                u = np.hstack([on_coef, tail[rows]]) - self.amount[rows, None] * average
+                yield rows, u if through is None else u - (delta[rows] * s.eta[rows])[:, None] * through[self.judge[rows]]
+
+        return blocks
+
+    def _whole_pairs(self, rows: np.ndarray, size: int) -> Iterator[np.ndarray]:
+        """About ``size`` rows at a time, to where a pair ends."""
+        place, first = self.pairs[1][rows], 0
+        while first < len(rows):
+            last = int(np.searchsorted(place, place[min(first + max(size, 1), len(rows)) - 1], side="right"))
+            yield rows[first:last]
+            first = last
+
+
+def climb(contest: Contest, params: Params, max_iter: int, tol: float) -> tuple[Params, Look, Basis, int, bool]:
+    """Newton's steps to the maximum: where it is, the look and the inverse there, how many steps, and whether it was reached."""
+    look = contest.look(params)
+    for iteration in range(1, max_iter + 1):
+        basis = whitening_basis(look.apart, contest.units)
+        step = -basis.solve(look.gradient - look.through @ look.slope_gradient)
+        slope_step = -look.solved(look.slope_gradient + look.across.T @ step)
+        gain = -(look.gradient @ step) - look.slope_gradient @ slope_step
+        if gain <= tol * contest.n_comparisons:  # the last step squares the gap
+            params, look = _advance(contest, params, look, step, slope_step, gain)
+            return params, look, whitening_basis(look.apart, contest.units), iteration, True
+        params, look = _advance(contest, params, look, step, slope_step, gain)
+    return params, look, basis, max_iter, False
+
+
+def _advance(contest: Contest, params: Params, look: Look, step: np.ndarray, slope_step: np.ndarray, gain: float) -> tuple[Params, Look]:
+    """Go along the step, half as far while the loss does not fall as it should."""
+    length = 1.0
+    for _ in range(40):
+        moved = params.moved(step, slope_step, length)
+        if contest.rule.allowed(moved.t):
+            there = contest.look(moved)
+            if np.isfinite(there.loss) and there.loss <= look.loss - 1e-4 * length * gain + 1e-12 * abs(look.loss):
+                return moved, there
+        length /= 2
+    return params, look

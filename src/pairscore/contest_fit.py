@@ -1,0 +1,194 @@
+"""Context, judges and ties: from the study to coefficients and effects with their covariance."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from scipy import sparse
+
+from pairscore import inference as inf
+from pairscore.basis import Basis
+from pairscore.comparisons import Comparisons
+from pairscore.contest import Contest, Look, Params, climb
+from pairscore.errors import NotConvergedWarning, PairscoreError, first_few, plural
+from pairscore.judges import Judges, judge_table, spread_of_slopes
+from pairscore.likelihood_fit import fit_likelihood
+from pairscore.scale import SEPARATION_L2
+from pairscore.study import Effects, Estimate, Note, Settings, Study, ridge_is_weak
+from pairscore.ties import TieRule
+
+FIRST_SPREAD = 0.5
+SPREAD_ROUNDS = 6
+MANY_SIDES = 20_000_000  # numbers in the table of every judge's sides
+
+
+def fit_contest(study: Study, settings: Settings) -> Estimate:
+    """Maximum likelihood of single comparisons, started from that of the pairs."""
+    names, judge = judges_of(study, settings)
+    plain = fit_likelihood(replace(study, keep_sides=False), replace(settings, inference=None, side_effect=False))
+    separated = any("ridge of" in text for _, text in plain.notes) and ridge_is_weak(study, settings)
+    ridge = (SEPARATION_L2 if separated else settings.l2) * study.item_moments.sd**2
+    contest, effect_names, kinds = make_contest(study, settings, names, judge, ridge)
+    contest, params, look, basis, steps, converged = fit_with_spread(contest, contest.start(plain.coef), settings)
+    notes: list[Note] = list(plain.notes)
+    if not converged:
+        text = f"the likelihood was not maximised within {plural(settings.max_iter, 'iteration')}; raise max_iter, add a ridge (l2), or drop an effect."
+        notes.append((NotConvergedWarning, text))
+    covariance = contest_covariance(study, settings, contest, params, look, basis) if settings.inference is not None else None
+    d = len(params.coef)
+    values, undetermined = np.append(params.effects, [params.t] * contest.rule.has_parameter), basis.undetermined[d:]
+    errors = np.full(len(values), np.nan) if covariance is None else np.where(undetermined, np.nan, np.sqrt(np.diag(covariance)[d:]))
+    effects = Effects(effect_names, kinds, values, errors)
+    judges = _judges(contest, params, look, basis, names) if len(params.slopes) else None
+    return replace(
+        plain,
+        coef=params.coef,
+        side_effect=effects.of_kind("side").get("left"),
+        basis=replace(basis, transform=basis.transform[:d], open_directions=basis.open_directions[:d], unit=basis.unit[:d]),
+        difference=comparison_scores(study.X @ params.coef, study.data, effects, judges),
+        covariance=None if covariance is None else covariance[:d, :d],
+        n_iterations=steps,
+        notes=notes,
+        effects=effects,
+        judges=judges,
+    )
+
+
+def judges_of(study: Study, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
+    """Names of the judges, and a code for every comparison."""
+    judge = study.data.judge
+    if judge is None:
+        if settings.needs_judges:
+            raise PairscoreError("the votes have no column 'judge', which judge_slopes, side_effect='judges' and inference='items+judges' need; add it.")
+        return np.empty(0, dtype=object), np.zeros(len(study.data), dtype=int)
+    missing = np.flatnonzero([value is None or value != value for value in judge.tolist()])
+    if len(missing) and settings.needs_judges:
+        raise PairscoreError(f"the judge is missing in {plural(len(missing), 'row')} ({first_few(f'row {row}' for row in missing)}); name every judge.")
+    names, codes = np.unique(judge.astype(str) if judge.dtype == object else judge, return_inverse=True)
+    return names, codes
+
+
+def make_contest(study: Study, settings: Settings, names: np.ndarray, judge: np.ndarray, ridge: np.ndarray) -> tuple[Contest, tuple[str, ...], tuple[str, ...]]:
+    """Comparisons sorted by pair, without those of an item with itself, with the columns of their effects."""
+    data, n = study.data, len(study.X)
+    low, high = np.minimum(data.left, data.right).astype(np.int64), np.maximum(data.left, data.right)
+    order = np.argsort(low * n + high, kind="stable")
+    order = order[(data.left != data.right)[order] & (study.amount[order] > 0)]
+    context = np.column_stack([data.context[name][order] for name in settings.context]) if settings.context else np.empty((len(order), 0))
+    sides, side_names = _sides(settings, names, judge[order])
+    rule = TieRule(settings.ties, settings.link)
+    effect_names = (*settings.context, *side_names, *(["tie"] * rule.has_parameter))
+    kinds = ("context",) * len(settings.context) + ("side",) * len(side_names) + ("tie",) * rule.has_parameter
+    contest = Contest(
+        study.X, study.item_moments.mean, data.left[order], data.right[order], data.outcome[order].astype(float), study.amount[order], context, sides,
+        judge[order], max(len(names), 1), rule, ridge, FIRST_SPREAD if settings.judge_slopes else None,
+    )  # fmt: skip
+    return contest, effect_names, kinds
+
+
+def _sides(settings: Settings, names: np.ndarray, judge: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """One column for the advantage of the left side, or one for each judge."""
+    if not settings.side_effect:
+        return np.empty((len(judge), 0)), []
+    if not settings.side_by_judge:
+        return np.ones((len(judge), 1)), ["left"]
+    if len(judge) * len(names) > MANY_SIDES:
+        raise PairscoreError(f"side_effect='judges' is for fewer judges than {len(names)} with {len(judge)} comparisons; use side_effect=True.")
+    return (judge[:, None] == np.arange(len(names))).astype(float), [f"left, {name}" for name in names.tolist()]
+
+
+def fit_with_spread(contest: Contest, params: Params, settings: Settings) -> tuple[Contest, Params, Look, Basis, int, bool]:
+    """The maximum; where judges have slopes, with the spread that the slopes themselves show."""
+    total = 0
+    for _ in range(SPREAD_ROUNDS):
+        params, look, basis, steps, converged = climb(contest, params, settings.max_iter, settings.tol)
+        total += steps
+        if contest.slope_spread is None:
+            break
+        precision = 1 / contest.slope_spread**2
+        information = np.maximum(look.slope_information - precision, 1e-9)
+        free = params.slopes + precision * (params.slopes - 1) / information  # without the prior's pull
+        spread = spread_of_slopes(free, 1 / information)
+        if abs(np.log(spread / contest.slope_spread)) < 0.01:
+            break
+        contest = replace(contest, slope_spread=spread)
+    return contest, params, look, basis, total, converged
+
+
+def contest_covariance(study: Study, settings: Settings, contest: Contest, params: Params, look: Look, basis: Basis) -> np.ndarray:
+    """Of (coef, effects, tie): classical, item-robust, or robust to items and judges."""
+    ridge = np.append(contest.ridge, np.zeros(len(look.gradient) - len(contest.ridge)))
+    expected = look.apart - np.diag(ridge)
+    if settings.inference == "model":
+        return inf.combine(basis.inverse, expected, None)
+    meat = item_robust_meat(study, contest, params, look)
+    if settings.inference == "items+judges":
+        meat += judge_robust_meat(contest, params, look)
+    return inf.combine(basis.inverse, expected, meat, study.weight_unit)
+
+
+def item_robust_meat(study: Study, contest: Contest, params: Params, look: Look) -> np.ndarray:
+    """sum_i t_i t_i' / (1 - h_i)^2 - sum_p u_p u_p', as for the pairs alone."""
+    exposures, centred = study.tally.exposures, study.X - study.item_moments.mean
+    leverage = exposures * (1 / exposures.sum() + np.sum((centred @ study.whitener) ** 2, axis=1))
+    blocks = contest.contributions(params, look)
+    return _dyadic(contest, blocks(np.arange(len(contest.left))), len(look.gradient), 1 / (1 - np.minimum(leverage, inf.LARGEST_LEVERAGE)))
+
+
+def judge_robust_meat(contest: Contest, params: Params, look: Look) -> np.ndarray:
+    """What comparisons of one judge add to the meat that do not share an item: all of a judge's, less those that do."""
+    size, blocks = len(look.gradient), contest.contributions(params, look)
+    per_judge, shared = np.zeros((contest.n_judges, size)), np.zeros((size, size))
+    by_judge = np.argsort(contest.judge, kind="stable")
+    ends = np.searchsorted(contest.judge[by_judge], np.arange(contest.n_judges + 1))
+    for number in range(contest.n_judges):
+        rows = by_judge[ends[number] : ends[number + 1]]
+        per_judge[number] = sum((u.sum(axis=0) for _, u in blocks(rows)), np.zeros(size))
+        shared += _dyadic(contest, blocks(rows), size)
+    few = contest.n_judges / max(contest.n_judges - 1, 1)
+    return few * per_judge.T @ per_judge - shared
+
+
+def _dyadic(contest: Contest, blocks: Iterator[tuple[np.ndarray, np.ndarray]], size: int, inflation: np.ndarray | None = None) -> np.ndarray:
+    """sum_i t_i t_i' - sum_p u_p u_p' over some comparisons, each t_i inflated."""
+    at_items, at_pairs = np.zeros((len(contest.X), size)), np.zeros((size, size))
+    for rows, u in blocks:
+        n = len(rows)
+        touched = (np.concatenate([contest.left[rows], contest.right[rows]]), np.tile(np.arange(n), 2))
+        at_items += sparse.csr_array((np.ones(2 * n), touched), shape=(len(contest.X), n)) @ u
+        per_pair = np.add.reduceat(u, np.flatnonzero(np.diff(contest.pairs[1][rows], prepend=-1)), axis=0)
+        at_pairs += per_pair.T @ per_pair
+    at_items *= 1.0 if inflation is None else inflation[:, None]
+    return at_items.T @ at_items - at_pairs
+
+
+def _judges(contest: Contest, params: Params, look: Look, basis: Basis, names: np.ndarray) -> Judges:
+    """Slopes with the uncertainty of all else, as an average judge's votes go."""
+    reach = look.through.T @ basis.transform
+    own = 1 / look.slope_information
+    error = np.sqrt(np.maximum(own - own**2 / own.sum(), 0.0) + np.sum(reach**2, axis=1))
+    number = np.bincount(contest.judge, contest.amount, contest.n_judges)
+    return judge_table(names, number, params.slopes, error, contest.delta(params), contest.rule.link, float(contest.slope_spread or 0.0))
+
+
+def comparison_scores(scores: np.ndarray, data: Comparisons, effects: Effects, judges: Judges | None) -> np.ndarray:
+    """eta of every comparison from the items' scores: with context, the judge's slope (1 for a judge not met before), and side."""
+    delta = scores[data.left] - scores[data.right]
+    for name, value in effects.of_kind("context").items():
+        delta = delta + value * context_column(data, name)
+    by_whom = [] if data.judge is None else data.judge.astype(str).tolist()
+    if judges is not None and by_whom:
+        slope_of = dict(zip(judges.name.astype(str).tolist(), judges.slope.tolist(), strict=True))
+        delta = delta * np.array([slope_of.get(name, 1.0) for name in by_whom])
+    sides = effects.of_kind("side")
+    if not sides:
+        return delta
+    average = float(np.mean(list(sides.values())))
+    return delta + (average if "left" in sides or not by_whom else np.array([sides.get(f"left, {name}", average) for name in by_whom]))
+
+
+def context_column(data: Comparisons, name: str) -> np.ndarray:
+    """A column of the context, which must be there."""
+    if name not in data.context:
+        raise PairscoreError(f"the comparisons lack the context {name!r}; read them with Comparisons.from_frames(items, votes, context=[{name!r}, ...]).")
+    return data.context[name]

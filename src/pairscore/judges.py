@@ -1,0 +1,75 @@
+"""Judges: how sharp each of them is, with shrinkage, as a slope and as a share of wrong votes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from pairscore.errors import first_few, plural
+from pairscore.links import Link
+
+SMALLEST_SPREAD = 0.02  # judges who differ less than this are alike
+LARGEST_SPREAD = 5.0
+SHOWN_PAIRS = 2000  # comparisons that stand for all in the share of wrong votes
+REACH = 1.959963984540054  # of a 95 % interval, in standard errors
+
+
+@dataclass(frozen=True)
+class Judges:
+    """One entry per judge: name, comparisons judged, slope with its standard error (1 is the average judge), wrong votes as a share with its interval."""
+
+    name: np.ndarray
+    n_comparisons: np.ndarray
+    slope: np.ndarray
+    std_error: np.ndarray
+    noise: np.ndarray
+    noise_low: np.ndarray
+    noise_high: np.ndarray
+    spread: float
+
+    @property
+    def inverted(self) -> np.ndarray:
+        """Judges who surely vote against the others."""
+        return self.slope + REACH * self.std_error < 0
+
+    @property
+    def spammers(self) -> np.ndarray:
+        """Judges whose votes may as well be a coin's, while those of half a normal judge's sharpness are ruled out."""
+        return ~self.inverted & (self.slope - REACH * self.std_error <= 0) & (self.slope + REACH * self.std_error < 0.5)
+
+    @property
+    def in_words(self) -> str:
+        parts = [f"{plural(len(self.name), 'judge')}, slopes from {self.slope.min():.2f} to {self.slope.max():.2f} (spread {self.spread:.2f})"]
+        for what, mask in (("vote against the others", self.inverted), ("vote like a coin", self.spammers)):
+            if mask.any():
+                parts.append(f"{plural(int(mask.sum()), 'judge')} {what}: {first_few(map(repr, self.name[mask].tolist()))}")
+        return "; ".join(parts)
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """The table as lists, sharpest judge first."""
+        order = np.argsort(-self.slope, kind="stable")
+        names = ("name", "n_comparisons", "slope", "std_error", "noise", "noise_low", "noise_high")
+        kind = np.where(self.inverted, "inverted", np.where(self.spammers, "coin", ""))
+        return {name: getattr(self, name)[order].tolist() for name in names} | {"remark": kind[order].tolist()}
+
+
+def spread_of_slopes(slope: np.ndarray, variance: np.ndarray) -> float:
+    """Maximum likelihood of the spread, from slopes without shrinkage and their variances: slope ~ N(1, spread^2 + variance)."""
+
+    def loss(log_spread: float) -> float:
+        total = np.exp(2 * log_spread) + variance
+        return float(np.sum(np.log(total) + (slope - 1) ** 2 / total))
+
+    ends = (float(np.log(SMALLEST_SPREAD)), float(np.log(LARGEST_SPREAD)))
+    return float(np.exp(minimize_scalar(loss, bounds=ends, method="bounded").x))
+
+
+def judge_table(names: np.ndarray, number: np.ndarray, slope: np.ndarray, std_error: np.ndarray, delta: np.ndarray, link: Link, spread: float) -> Judges:
+    """The table, with the share of wrong votes that each slope means on the comparisons at hand."""
+    size = np.abs(delta[:: max(len(delta) // SHOWN_PAIRS, 1)])
+
+    def wrong(slopes: np.ndarray) -> np.ndarray:
+        return np.array([float(np.mean(link.cdf(-one * size))) for one in slopes])
+
+    return Judges(names, number, slope, std_error, wrong(slope), wrong(slope + REACH * std_error), wrong(slope - REACH * std_error), spread)

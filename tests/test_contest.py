@@ -1,0 +1,314 @@
+"""Context, judges and ties in the likelihood of single comparisons."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+from scipy.stats import binom, norm
+
+from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, load
+from pairscore.contest_fit import fit_with_spread, item_robust_meat, judge_robust_meat, judges_of, make_contest
+from pairscore.files import read_table
+from pairscore.judges import spread_of_slopes
+from pairscore.links import get_link
+from pairscore.study import Study, checked_settings
+from pairscore.ties import TieRule
+from test_outside_results import DATA
+
+BETA = np.array([1.0, -0.5, 0.7])
+
+
+def make_votes(rng, n=80, m=1500, context=0.4, side=0.2, slopes=None, tie=None, rule="rao-kupper", mean=3.0):
+    """Items, votes and the truth."""
+    X = rng.normal(size=(n, 3)) + mean
+    left = rng.integers(0, n, m)
+    right = (left + rng.integers(1, n, m)) % n
+    slopes = np.ones(6) if slopes is None else slopes
+    judge = rng.integers(0, len(slopes), m)
+    rest = rng.normal(size=m)
+    eta = slopes[judge] * ((X[left] - X[right]) @ BETA + context * rest) + side
+    loss, _, win = TieRule("half" if tie is None else rule, get_link("logit")).probabilities(eta, tie or 0.0)
+    chance = rng.random(m)
+    outcome = np.where(chance < win, "left", np.where(chance > 1 - loss, "right", "tie"))
+    names = np.array([f"judge {number}" for number in judge], dtype=object)
+    return X, {"left": left, "right": right, "winner": outcome, "judge": names, "rest": rest, "number": judge}
+
+
+def columns_of(X, votes, model):
+    """Every difference formed, with context and side, and the outcomes."""
+    data, outcome = Comparisons.from_frames(X, votes)
+    parts = [X[data.left] - X[data.right]] + [votes[name][:, None] for name in model.context or []]
+    parts += [np.ones((len(outcome), 1))] if model.side_effect is True else []
+    return np.hstack(parts), outcome
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"context": ["rest"]},
+        {"context": ["rest"], "side_effect": True, "link": "probit"},
+        {"ties": "rao-kupper", "context": ["rest"], "side_effect": True},
+        {"ties": "davidson", "side_effect": True},
+        {"ties": "rao-kupper", "link": "probit", "l2": 3.0},
+    ],
+)
+def test_the_maximum_is_that_of_a_general_optimiser(settings):
+    X, votes = make_votes(np.random.default_rng(0), tie=0.5)
+    model = RankRegression(**settings).fit(X, votes)
+    D, outcome = columns_of(X, votes, model)
+    rule = TieRule(model.ties, model.link_)
+
+    def loss(params):
+        t = params[-1]
+        eta = D @ params[:-1]
+        probabilities = np.column_stack(rule.probabilities(eta, t))
+        if model.ties == "half":
+            return -(0.5 * (1 + outcome) @ model.link_.log_cdf(eta) + 0.5 * (1 - outcome) @ model.link_.log_cdf(-eta))
+        penalty = 0.5 * model.l2_ * np.sum((model.feature_sd_ * params[:3]) ** 2)
+        return -np.log(np.maximum(probabilities[np.arange(len(outcome)), outcome.astype(int) + 1], 1e-300)).sum() + penalty
+
+    start = np.append(np.zeros(D.shape[1]), 0.5)
+    best = minimize(loss, start, method="BFGS", options={"gtol": 1e-6, "maxiter": 2000})
+    expected = best.x if model.ties != "half" else best.x[:-1]
+    np.testing.assert_allclose(np.append(model.coef_, model.effects_.values), expected, atol=3e-5)
+
+
+def test_rao_and_kupper_with_a_side_is_an_ordered_logit():
+    from statsmodels.miscmodels.ordinal_model import OrderedModel
+
+    X, votes = make_votes(np.random.default_rng(1), tie=0.5)
+    model = RankRegression(ties="rao-kupper", side_effect=True, context=["rest"], inference="model").fit(X, votes)
+    D, outcome = columns_of(X, votes, model)
+    witness = OrderedModel(outcome, D[:, :-1], distr="logit").fit(method="bfgs", disp=0, gtol=1e-8)
+    low, high = witness.model.transform_threshold_params(witness.params[-2:])[1:3]
+    np.testing.assert_allclose(np.append(model.coef_, model.effects_.of_kind("context")["rest"]), witness.params[:4], atol=1e-5)
+    assert model.tie_parameter_ == pytest.approx((high - low) / 2, abs=1e-5)
+    assert model.side_effect_ == pytest.approx(-(high + low) / 2, abs=1e-5)
+    np.testing.assert_allclose(np.append(model.std_errors_, model.effects_.std_errors[0]), witness.bse[:4], rtol=2e-3)  # observed, not expected, information
+
+
+@pytest.mark.parametrize("folder", ["baseball", "heaviness"])
+@pytest.mark.parametrize("inference", ["model", "items"])
+@pytest.mark.filterwarnings("ignore::pairscore.errors.FewItemsWarning")
+def test_home_as_context_is_the_known_side_effect(folder, inference):
+    items, votes = read_table(DATA / folder / "items.csv"), dict(read_table(DATA / folder / "votes.csv"))
+    known = RankRegression(side_effect=True, inference=inference).fit(items, votes)
+    model = RankRegression(context=["home"], inference=inference).fit(items, votes | {"home": np.ones(len(votes["left"]))})
+    np.testing.assert_allclose(model.coef_, known.coef_, atol=1e-7)
+    np.testing.assert_allclose(model.std_errors_, known.std_errors_, atol=1e-7)
+    assert model.effects_.values[0] == pytest.approx(known.side_effect_, abs=1e-7)
+    assert model.effects_.std_errors[0] == pytest.approx(known.side_effect_std_error_, abs=1e-7)
+    printed = {"baseball": (0.3022607, 0.1309436), "heaviness": (-0.2901403, 0.0863118)}[folder]  # R
+    assert model.effects_.values[0] == pytest.approx(printed[0], abs=1e-6)
+    if inference == "model":
+        assert model.effects_.std_errors[0] == pytest.approx(printed[1], abs=2e-6)
+
+
+def fitted_contest(X, votes, **given):
+    settings = checked_settings(**(RankRegression(**given).get_params()))
+    study = Study(Comparisons.from_frames(X, votes, context=settings.context)[0], keep_sides=False)
+    names, judge = judges_of(study, settings)
+    contest, _, _ = make_contest(study, settings, names, judge, settings.l2 * study.item_moments.sd**2)
+    contest, params, look, _, _, converged = fit_with_spread(contest, contest.start(np.zeros(X.shape[1])), settings)
+    assert converged
+    return study, contest, params, look
+
+
+@pytest.mark.parametrize("slopes", [False, True])
+def test_meats_are_sums_over_comparisons_that_share_an_item_or_a_judge(slopes):
+    X, votes = make_votes(np.random.default_rng(2), n=15, m=120, tie=0.4)
+    study, contest, params, look = fitted_contest(X, votes, context=["rest"], ties="davidson", judge_slopes=slopes, side_effect=True, l2=0.5)
+    blocks = list(contest.contributions(params, look)(np.arange(len(contest.left))))
+    u = np.vstack([part for _, part in blocks])
+    m = len(u)
+    ends = [{int(contest.left[row]), int(contest.right[row])} for row in range(m)]
+    items = np.array([[bool(ends[one] & ends[two]) for two in range(m)] for one in range(m)])
+    judges = contest.judge[:, None] == contest.judge[None]
+    study = Study(study.data, keep_sides=False)
+    object.__setattr__(study, "whitener", np.zeros((3, 3)))  # no leverage but that of the mean
+    inflation = 1 / (1 - study.tally.exposures / study.tally.exposures.sum())
+    t = np.array([inflation[item] * u[[item in pair for pair in ends]].sum(axis=0) for item in range(len(X))])
+    both = np.array([[ends[one] == ends[two] for two in range(m)] for one in range(m)])
+    np.testing.assert_allclose(item_robust_meat(study, contest, params, look), t.T @ t - u.T @ both @ u, rtol=1e-8, atol=1e-8)
+    few = contest.n_judges / (contest.n_judges - 1)
+    # with every comparison that shares an item counted once: sum over pairs of rows, two shared items counted twice but for the pair's own
+    shared = judges & items
+    np.testing.assert_allclose(judge_robust_meat(contest, params, look), u.T @ (few * judges - shared) @ u, rtol=1e-8, atol=1e-8)
+
+
+def test_contributions_sum_to_nothing_at_the_maximum_and_come_in_any_blocks(monkeypatch):
+    X, votes = make_votes(np.random.default_rng(3), tie=0.4, slopes=np.array([0.3, 1.0, 1.7]))
+    _, contest, params, look = fitted_contest(X, votes, context=["rest"], ties="rao-kupper", judge_slopes=True, l2=2.0)
+    rows = np.arange(len(contest.left))
+    whole = np.vstack([u for _, u in contest.contributions(params, look)(rows)])
+    monkeypatch.setattr("pairscore.contest.BLOCK_NUMBERS", 40)
+    pieces = list(contest.contributions(params, look)(rows))
+    assert len(pieces) > 50
+    np.testing.assert_array_equal(np.vstack([u for _, u in pieces]), whole)
+    slope_pull = look.through @ ((params.slopes - 1) / contest.slope_spread**2)
+    np.testing.assert_allclose(whole.sum(axis=0) + slope_pull, 0, atol=1e-3)
+
+
+def test_spread_of_slopes_is_found():
+    rng = np.random.default_rng(4)
+    variance = rng.uniform(0.01, 0.2, 4000)
+    slope = 1 + 0.6 * rng.normal(size=4000) + np.sqrt(variance) * rng.normal(size=4000)
+    error = 0.6 * np.sqrt(np.mean((0.36 + variance) ** 2) * 2 / 4000) / (2 * 0.36)  # of the spread, by the delta method
+    assert spread_of_slopes(slope, variance) == pytest.approx(0.6, abs=5 * error)
+    assert spread_of_slopes(1 + np.sqrt(variance) * rng.normal(size=4000) * 0.5, variance) < 0.05
+
+
+def test_spammers_and_inverted_judges_are_named():
+    slopes = np.array([1.0, 1.2, 0.9, 0.0, -1.0, 1.1, 0.8, 1.0])
+    X, votes = make_votes(np.random.default_rng(5), m=8000, slopes=slopes)
+    model = RankRegression(judge_slopes=True).fit(X, votes)
+    table = model.judges_
+    assert table.name[table.inverted].tolist() == ["judge 4"]
+    assert table.name[table.spammers].tolist() == ["judge 3"]
+    assert "1 judge vote against the others: 'judge 4'" in str(model.summary()) or "against the others: 'judge 4'" in str(model.summary())
+    assert np.all(table.noise_low <= table.noise)
+    assert np.all(table.noise <= table.noise_high)
+    assert table.noise[4] > 0.5
+    columns = table.to_columns()
+    assert columns["slope"] == sorted(columns["slope"], reverse=True)
+
+
+def test_alike_judges_are_shrunk_together():
+    X, votes = make_votes(np.random.default_rng(6), m=3000)
+    model, plain = RankRegression(judge_slopes=True).fit(X, votes), RankRegression(context=None).fit(X, votes)
+    assert np.abs(model.judges_.slope - 1).max() < 0.25
+    assert np.abs(model.coef_ - plain.coef_).max() < 0.1
+
+
+# -- truth recovered ---------------------------------------------------------------------------------
+
+N_STUDIES = 60
+Z = norm.isf(1e-5)
+
+
+@pytest.fixture(scope="module")
+def studies():
+    """Estimates and errors of (context, side, tie, slopes) over many studies, with the true slopes."""
+    found = {"effects": [], "errors": [], "slope": [], "slope_error": [], "true": []}
+    for seed in range(N_STUDIES):
+        rng = np.random.default_rng([7, seed])
+        true = 1 + 0.4 * rng.normal(size=12)
+        true /= true.mean()  # slopes are told relative to the average judge at hand
+        X, votes = make_votes(rng, m=2400, slopes=true, tie=0.5)
+        model = RankRegression(context=["rest"], ties="rao-kupper", judge_slopes=True, side_effect=True).fit(X, votes)
+        found["effects"].append(model.effects_.values)
+        found["errors"].append(model.effects_.std_errors)
+        place = np.array([int(name.split()[1]) for name in model.judges_.name])
+        found["slope"].append(model.judges_.slope)
+        found["slope_error"].append(model.judges_.std_error)
+        found["true"].append(true[place])
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def test_effects_are_unbiased_and_covered(studies):
+    truth = np.array([0.4, 0.2, 0.5])
+    off = (studies["effects"] - truth) / studies["errors"]
+    assert np.all(np.abs(off.mean(axis=0)) < Z / np.sqrt(N_STUDIES) + 0.1)
+    covered = np.sum(np.abs(off) < 1.96, axis=0)
+    assert np.all(covered >= binom.ppf(1e-5, N_STUDIES, 0.93))
+
+
+def test_slopes_are_covered(studies):
+    off = (studies["slope"] - studies["true"]) / studies["slope_error"]
+    covered = np.mean(np.abs(off) < 1.96, axis=1)  # slopes of one study share the scale
+    spread = covered.std(ddof=1) / np.sqrt(N_STUDIES)
+    assert 0.93 - Z * spread < covered.mean() < 0.97 + Z * spread
+    rival = np.abs(1 - studies["true"]) < 1.96 * studies["slope_error"]  # all judges taken to be alike
+    assert rival.mean() < 0.8
+
+
+# -- the rest of the model ---------------------------------------------------------------------------
+
+
+def test_everything_is_saved_and_predicted(tmp_path):
+    X, votes = make_votes(np.random.default_rng(8), tie=0.4, slopes=np.array([0.5, 1.0, 1.5]))
+    model = RankRegression(context=["rest"], ties="davidson", judge_slopes=True, side_effect="judges").fit(X, votes)
+    model.save(tmp_path / "m.npz")
+    again = load(tmp_path / "m.npz")
+    data, _ = Comparisons.from_frames(X, votes, context=["rest"])
+    for method in ("decision_function", "predict_proba", "predict_ties"):
+        assert np.array_equal(getattr(model, method)(data), getattr(again, method)(data))
+    assert str(again.summary()) == str(model.summary())
+    assert again.judges_.to_columns() == model.judges_.to_columns()
+    slope = dict(zip(model.judges_.name.tolist(), model.judges_.slope.tolist(), strict=True))
+    side = model.effects_.of_kind("side")
+    scores = X @ model.coef_
+    row = 5
+    who = votes["judge"][row]
+    expected = slope[who] * (scores[data.left[row]] - scores[data.right[row]] + model.effects_.values[0] * votes["rest"][row]) + side[f"left, {who}"]
+    assert model.decision_function(data)[row] == pytest.approx(expected)
+    eta = model.decision_function(data)
+    np.testing.assert_allclose(model.predict_proba(data)[:, 1], expit(eta))  # of decided comparisons, whatever the ties
+    stranger, _ = Comparisons.from_frames(X, votes | {"judge": np.array(["new"] * len(eta), dtype=object)}, context=["rest"])
+    plain = scores[data.left] - scores[data.right] + model.effects_.values[0] * votes["rest"] + np.mean(list(side.values()))
+    np.testing.assert_allclose(model.decision_function(stranger), plain)
+
+
+def test_slices_and_folds_keep_context_and_judges():
+    from sklearn.model_selection import cross_val_score
+
+    X, votes = make_votes(np.random.default_rng(9))
+    data, y = Comparisons.from_frames(X, votes, context=["rest"])
+    part = data[10:20]
+    assert np.array_equal(part.context["rest"], votes["rest"][10:20])
+    with_context = cross_val_score(RankRegression(context=["rest"], inference=None), data, y, cv=ItemKFold(4), scoring="neg_log_loss").mean()
+    without = cross_val_score(RankRegression(inference=None), data, y, cv=ItemKFold(4), scoring="neg_log_loss").mean()
+    assert with_context > without
+
+
+def test_robust_to_judges_is_wider_where_judges_have_tastes():
+    rng = np.random.default_rng(10)
+    n, m, n_judges = 200, 3000, 15
+    X = rng.normal(size=(n, 3))
+    taste = BETA + rng.normal(size=(n_judges, 3))
+    left, judge = rng.integers(0, n, m), rng.integers(0, n_judges, m)
+    right = (left + rng.integers(1, n, m)) % n
+    won = rng.random(m) < expit(np.einsum("md,md->m", X[left] - X[right], taste[judge]))
+    votes = {"left": left, "right": right, "winner": np.where(won, left, right), "judge": judge}
+    items, both = (RankRegression(inference=kind).fit(X, votes).std_errors_ for kind in ("items", "items+judges"))
+    assert np.all(both > 1.5 * items)
+    again = RankRegression(inference="items+judges").fit(X, votes | {"judge": np.arange(m)})  # every vote a judge of its own
+    np.testing.assert_allclose(again.std_errors_, items, rtol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("settings", "change", "message"),
+    [
+        ({"context": ["speed"]}, {}, "no column 'speed' for the context"),
+        ({"context": ["judge"]}, {}, "the context 'judge' is not numeric"),
+        ({"context": "rest"}, {}, "a list of column names"),
+        ({"context": ["rest"], "method": "paired"}, {}, "use method='mle'"),
+        ({"judge_slopes": True}, {"judge": None}, "no column 'judge'"),
+        ({"ties": "davidson", "link": "probit"}, {}, "belongs to the logit link"),
+        ({"ties": "often"}, {}, "ties is 'often'"),
+        ({"side_effect": "left"}, {}, "side_effect is 'left'"),
+        ({"inference": "judges"}, {}, "inference is 'judges'"),
+    ],
+)
+def test_what_cannot_be_meant(settings, change, message):
+    X, votes = make_votes(np.random.default_rng(11), n=20, m=100)
+    votes = {name: column for name, column in (votes | change).items() if column is not None}
+    with pytest.raises(PairscoreError, match=message):
+        RankRegression(**settings).fit(X, votes)
+
+
+def test_missing_context_and_missing_judges_are_named():
+    X, votes = make_votes(np.random.default_rng(12), n=20, m=100)
+    gap = votes["rest"].copy()
+    gap[[3, 7]] = np.nan
+    with pytest.raises(PairscoreError, match="the context 'rest' is missing or infinite in 2 rows: row 3"):
+        RankRegression(context=["rest"]).fit(X, votes | {"rest": gap})
+    judge = votes["judge"].copy()
+    judge[4] = None
+    with pytest.raises(PairscoreError, match="the judge is missing in 1 row"):
+        RankRegression(judge_slopes=True).fit(X, votes | {"judge": judge})
+    model = RankRegression(context=["rest"]).fit(X, votes)
+    with pytest.raises(PairscoreError, match="lack the context 'rest'"):
+        model.predict_proba(Comparisons.from_frames(X, votes)[0])
+    with pytest.raises(PairscoreError, match="gives ties no probability"):
+        model.predict_ties(Comparisons.from_frames(X, votes, context=["rest"])[0])
