@@ -43,10 +43,9 @@ def recovery(n_studies):
         for name in found[0]:
             gap, error = (np.array([one[name][part] for one in found]) for part in (0, 1))
             z = gap.mean() / (gap.mean(axis=tuple(range(1, gap.ndim))).std(ddof=1) / np.sqrt(n_studies))
-            print(
-                f"  {name:<8} mean gap {gap.mean():+.4f} (z {z:+.1f}), sd {gap.std():.4f}, mean error {error.mean():.4f}, covered {np.mean(np.abs(gap) < 1.96 * error):.1%}",
-                flush=True,
-            )
+            covered = np.mean(np.abs(gap) < 1.96 * error)
+            spread = f"sd {gap.std():.4f}, mean error {error.mean():.4f}"
+            print(f"  {name:<8} mean gap {gap.mean():+.4f} (z {z:+.1f}), {spread}, covered {covered:.1%}", flush=True)
 
 
 if __name__ == "__main__":

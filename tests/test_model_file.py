@@ -111,7 +111,10 @@ def test_a_model_comes_back_bit_for_bit(name, tmp_path):
     model = model_of(name)
     link = model.link if isinstance(model.link, tuple) else None
     back = load(saved(model, tmp_path / "model.npz"), link)
-    assert {key: bits(value) for key, value in vars(back).items()} == {key: bits(value) for key, value in vars(model).items()}
+    assert back.comparisons_ is None  # they travel if asked: test_update
+    kept = [key for key in vars(model) if key != "comparisons_"]
+    assert {key: bits(vars(back)[key]) for key in kept} == {key: bits(vars(model)[key]) for key in kept}
+    assert set(vars(back)) == set(vars(model))
     assert back.get_params() == model.get_params()
     assert arrays_of(saved(back, tmp_path / "again.npz")) == arrays_of(tmp_path / "model.npz")
 

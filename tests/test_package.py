@@ -13,7 +13,8 @@ import pairscore
 
 SOURCE = Path(pairscore.__file__).parent
 ORDER = (
-    "errors", "methods", "checks", "links", "columns", "items", "votes", "comparisons", "pairs", "moments", "basis", "closed_form", "scale", "integrals",
+    "errors", "methods", "checks", "links", "columns", "items", "votes", "comparisons", "kept_data",
+    "pairs", "moments", "basis", "closed_form", "scale", "integrals",
     "likelihood", "inference", "pairing", "folds", "ridge", "judges", "ties", "study",
     "closed_form_fit", "likelihood_fit", "contest", "contest_fit", "estimate",
     "ranking", "summary", "record", "whole_file", "csv_file", "typed_file", "files", "model_file", "regression",

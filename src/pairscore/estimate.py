@@ -16,9 +16,19 @@ from pairscore.study import Estimate, Note, Settings, Study
 FEW_ITEMS = 50
 
 
-def estimate(data: Comparisons, settings: Settings, rng: np.random.Generator, has_items: bool = True, item_groups: np.ndarray | None = None) -> Estimate:
-    """Fit ``data`` as ``settings`` say; ``rng`` deals the folds where the ridge is chosen, ``item_groups`` together."""
-    study = Study(data, settings.side_effect, has_items)
+def estimate(
+    data: Comparisons,
+    settings: Settings,
+    rng: np.random.Generator,
+    has_items: bool = True,
+    item_groups: np.ndarray | None = None,
+    start: np.ndarray | None = None,
+) -> Estimate:
+    """Fit ``data`` as ``settings`` say; ``rng`` deals the folds where the ridge is chosen, ``item_groups`` together.
+
+    ``start`` has coefficients near those to be found, if some are known.
+    """
+    study = Study(data, settings.side_effect, has_items, start)
     refuse_too_many_features(study, settings)
     kind, notes = choose_inference(study, settings)
     ridge = chosen_ridge(study, settings, rng, item_groups) if settings.choose_l2 else None

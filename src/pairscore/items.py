@@ -63,6 +63,14 @@ class Items:
             rows[missing] = [row_of_text.get(str(name), -1) if isinstance(name, int | str) else -1 for name in names[missing].tolist()]
         return rows
 
+    def extended(self, more: "Items") -> "Items":
+        """These items and new ones, whose ids must be new."""
+        if self.ids is None or more.ids is None:
+            raise PairscoreError("items can be added where all have ids; give both tables an 'id' column, or fit to all items at once.")
+        ids = np.concatenate([self.ids, more.ids]) if self.ids.dtype.kind == more.ids.dtype.kind else np.array([*self.names, *more.names], dtype=object)
+        refuse_bad_ids(ids)
+        return Items(np.vstack([self.values, more.values]), self.feature_names, ids, self.backend)
+
     def take(self, rows: np.ndarray) -> "Items":
         """The items of some rows, in that order."""
         ids = rows if self.ids is None else self.ids[rows]

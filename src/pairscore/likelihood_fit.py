@@ -20,7 +20,7 @@ def fit_likelihood(study: Study, settings: Settings) -> Estimate:
     center, link = study.item_moments, settings.link
     slope = float(link.pdf(0.0))
     basis = whitening_basis(center.scatter + np.diag(ridge_penalty(settings.l2, center.sd, slope)), center.sd)
-    start = starting_coef(study, settings, closed_form(basis, study.label_sum), center)
+    start = starting_coef(study, settings, closed_form(basis, study.label_sum), center) if study.start is None else study.start
     asked, weak = settings.l2 * center.sd**2, ridge_is_weak(study, settings)
     climb = Climb(study.X, study.pairs, link, basis, 0 * asked if weak else asked)
     top = maximise(climb, start, settings.max_iter, settings.tol)

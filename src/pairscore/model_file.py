@@ -10,6 +10,7 @@ import numpy as np
 
 from pairscore.errors import PairscoreError
 from pairscore.judges import Judges
+from pairscore.kept_data import from_arrays, to_arrays
 from pairscore.links import get_link, link_name
 from pairscore.pairing import Pairing
 from pairscore.ridge import RidgeCurve
@@ -25,10 +26,11 @@ PLAIN = (
 )  # fmt: skip
 
 
-def save(model: Any, path: Any) -> None:
-    """Write ``model`` to ``path``; a crash or a full disk leaves the old file as it was."""
+def save(model: Any, path: Any, data: bool = False) -> None:
+    """Write ``model`` to ``path``, with its comparisons if asked; a crash or a full disk leaves the old file as it was."""
     path = _checked_path(path)
     arrays = {name: array for name in ARRAYS + OPTIONAL_ARRAYS if (array := getattr(model, name)) is not None}
+    arrays |= to_arrays(model.comparisons_) if data else {}
     header = np.frombuffer(_header(model, list(arrays), path).encode(), dtype=np.uint8)
     with atomic_write(path, "the model") as temporary, temporary.open("wb") as file:
         np.savez(file, header=header, **arrays)
@@ -106,6 +108,7 @@ def _rebuilt(kind: type, header: dict[str, Any], arrays: dict[str, np.ndarray], 
     if header["feature_names"]:
         model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
     model.classes_ = np.array(header["classes"], dtype=header["classes_dtype"])
+    model.comparisons_ = from_arrays(arrays, tuple(header["feature_names"]))
     model.pairing_ = None if header["pairing"] is None else Pairing(**header["pairing"])
     model.recipe_ = header.get("recipe")  # models of before had none
     model.ridge_curve_ = None if header["ridge_curve"] is None else RidgeCurve.from_record(header["ridge_curve"])

@@ -15,6 +15,7 @@ from pairscore.contest_fit import comparison_scores
 from pairscore.errors import PairscoreError, plural
 from pairscore.estimate import estimate
 from pairscore.items import Items, as_frame, read_items, refuse_other_features, to_array
+from pairscore.kept_data import joined
 from pairscore.moments import feature_range
 from pairscore.ranking import Difference, as_callers_kind, interval_width, item_scores, rank_pieces, score_errors
 from pairscore.record import make_record
@@ -73,6 +74,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     covariance_, std_errors_ : ndarray or None
         Of the coefficients. An error is NaN where the data do not determine the coefficient; so is
         ``side_effect_std_error_`` where they do not determine the side effect.
+    comparisons_ : Comparisons or None
+        What the model was fitted to, by reference, for :meth:`update`.
     recipe_ : dict or None
         How ``pairscore fit`` made features of the columns of a file (see ``pairscore.recipe``).
     l2_, ridge_curve_ : float, RidgeCurve or None
@@ -147,11 +150,28 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             raise PairscoreError("side_effect=True needs votes that say who was left and right; these only say winner and loser.")
         if settings.by_comparison and not has_items:
             raise PairscoreError("judges, context and ties as a parameter need items and votes; a matrix of differences has neither judges nor context.")
-        result = estimate(data, settings, np.random.default_rng(0), has_items, self._checked_groups(item_groups, data, has_items))
+        return self._fit_to(data, settings, has_items, self._checked_groups(item_groups, data, has_items))
+
+    def _fit_to(self, data: Comparisons, settings: Settings, has_items: bool, item_groups: Any = None, start: np.ndarray | None = None) -> "RankRegression":
+        result = estimate(data, settings, np.random.default_rng(0), has_items, item_groups, start)
         self._keep(data, result, settings, has_items)
         for category, text in result.notes:
-            warnings.warn(text, category, stacklevel=2)
+            warnings.warn(text, category, stacklevel=3)
         return self
+
+    def update(self, votes: Any, items: Any = None, *, self_pairs: str = "error") -> "RankRegression":
+        """Add votes, and perhaps items, to those of the fit, and fit to all of them from where the model stands.
+
+        The result is that of a fit to everything. ``items`` is a table of new items with the same features
+        and ids of their own. A model from a file has its comparisons if it was saved with ``data=True``.
+        """
+        check_is_fitted(self)
+        settings = checked_settings(**self.get_params(deep=False))
+        if self.comparisons_ is None:
+            raise PairscoreError("the model has no comparisons to add to; fit it to items and votes, and save it with data=True if it goes through a file.")
+        table = self.comparisons_.items if items is None else self.comparisons_.items.extended(self._items(items))
+        more, _ = Comparisons.from_frames(table, votes, self_pairs=self_pairs, seed=len(self.comparisons_), context=settings.context)
+        return self._fit_to(joined(self.comparisons_, more), settings, has_items=True, start=self.coef_)
 
     def _checked_groups(self, item_groups: Any, data: Comparisons, has_items: bool) -> np.ndarray | None:
         if item_groups is None:
@@ -235,6 +255,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         self.ties_ = settings.ties
         self.agreement_, self.noise_, self.tie_share_ = agreement_and_noise(result.difference, data, link)
         self.record_ = make_record(data)
+        self.comparisons_ = data if has_items else None
         self.recipe_: dict[str, Any] | None = None
         self.effects_, self.judges_ = result.effects, result.judges
 
@@ -388,10 +409,12 @@ class RankRegression(ClassifierMixin, BaseEstimator):
 
     # -- files ---------------------------------------------------------------------------------------
 
-    def save(self, path: Any) -> None:
-        """Write the model to an ``.npz`` file, without pickle."""
+    def save(self, path: Any, *, data: bool = False) -> None:
+        """Write the model to an ``.npz`` file, without pickle; with ``data``, the comparisons too, for ``update``."""
         check_is_fitted(self)
-        model_file.save(self, path)
+        if data and self.comparisons_ is None:
+            raise PairscoreError("the model has no comparisons to save; fit it to items and votes, or save it without data=True.")
+        model_file.save(self, path, data)
 
     @staticmethod
     def load(path: Any, link: Any = None) -> "RankRegression":

@@ -106,6 +106,7 @@ class Study:
     data: Comparisons
     keep_sides: bool
     has_items: bool = True
+    start: np.ndarray | None = None
 
     @property
     def X(self) -> np.ndarray:  # noqa: N802
