@@ -85,6 +85,11 @@ class ItemKFold(BaseCrossValidator):
         return [int(np.sum((fold[X.left] == number) ^ (fold[X.right] == number))) for number in range(self.n_splits)]
 
 
+def with_second_half(data: Comparisons) -> Comparisons:
+    """The items of no comparison are named as those behind the covariance of `split`, so that held-out items never join them."""
+    return data if data.covariance_items is not None else data.with_covariance_items(~data.compared)
+
+
 def _labels(item_groups: Any, items: Items, rows: np.ndarray) -> list[Any]:
     """Labels of some rows of the item table, none of them missing."""
     names = items.names
