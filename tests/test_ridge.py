@@ -163,8 +163,8 @@ def test_the_edges_of_the_path_are_told():
     ("settings", "arguments", "message"),
     [
         ({"l2": "often"}, {}, "l2 is 'often'; use a number that is not negative, or 'auto'"),
-        ({"l2": "auto"}, {"item_groups": [1, 2]}, "give one label per item"),
-        ({"l2": 1.0}, {"item_groups": np.zeros(60)}, "with l2='auto'"),
+        ({"l2": "auto"}, {"item_groups": [1, 2]}, "give one for each item"),
+        ({"l2": 1.0}, {"item_groups": np.zeros(60)}, "where l2='auto' chooses"),
     ],
 )
 def test_what_cannot_be_meant(settings, arguments, message):

@@ -1,8 +1,13 @@
 """ItemKFold: test comparisons of new items only, training comparisons of the others only."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
-from sklearn.model_selection import cross_val_score
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression
 
@@ -82,7 +87,12 @@ def test_cross_validation_scores_every_fold():
 
 
 def test_the_representation_names_the_settings():
-    assert repr(ItemKFold(3, test="touch")) == "ItemKFold(n_splits=3, random_state=0, shuffle=True, test='touch')"
+    def on_one_line(cv):
+        return " ".join(repr(cv).split())
+
+    assert on_one_line(ItemKFold(3, test="touch")) == "ItemKFold(item_groups=None, n_splits=3, random_state=0, shuffle=True, test='touch')"
+    assert on_one_line(ItemKFold(3, item_groups=["a", "b"])).startswith("ItemKFold(item_groups=['a', 'b'], n_splits=3,")
+    assert len(repr(ItemKFold(3, item_groups=list(range(10_000))))) < 1000
 
 
 @pytest.mark.parametrize(
@@ -121,3 +131,133 @@ def test_a_fold_without_training_comparisons_is_refused_with_a_remedy():
     assert str(caught.value) == (
         "fold 0 of 2 has no training comparison, because 1 of 4 comparisons mix held-out and other items; use more folds or more comparisons."
     )
+
+
+# -- groups of items ---------------------------------------------------------------------------------
+
+
+def items_per_fold(cv, X):
+    return np.bincount(cv.fold_of_item(X)[X.compared], minlength=cv.n_splits)
+
+
+def greedy_by_hand(sizes, n_folds):
+    """Numbers of items in the folds if the largest group always goes where there are fewest."""
+    filled = [0] * n_folds
+    for size in sorted(sizes, reverse=True):
+        filled[filled.index(min(filled))] += size
+    return filled
+
+
+def test_the_items_of_a_group_are_held_out_together():
+    X, _ = study(n_comparisons=3000)
+    topics = np.array([f"topic {row % 9}" for row in range(40)])
+    split_topics = 0
+    for train, test in ItemKFold(4, item_groups=topics).split(X):
+        assert not {topics[item] for item in items_of(X, train)} & {topics[item] for item in items_of(X, test)}
+    for train, test in ItemKFold(4).split(X):  # folds of items do not keep topics together
+        split_topics += len({topics[item] for item in items_of(X, train)} & {topics[item] for item in items_of(X, test)})
+    assert split_topics > 0
+
+
+@given(st.lists(st.integers(0, 7), min_size=40, max_size=40), st.integers(2, 4), st.integers(0, 5))
+def test_folds_are_filled_as_evenly_as_the_greedy_rule_does(labels, n_splits, seed):
+    X, _ = study(n_comparisons=3000)
+    sizes = [labels[:35].count(label) for label in set(labels[:35])]  # the last five items are never compared
+    cv = ItemKFold(n_splits, random_state=seed, item_groups=labels)
+    if len(sizes) < n_splits:
+        with pytest.raises(PairscoreError, match="use a whole number from 2 to the number of groups"):
+            cv.fold_of_item(X)
+        return
+    assert sorted(items_per_fold(cv, X)) == sorted(greedy_by_hand(sizes, n_splits))
+    fold = cv.fold_of_item(X)
+    assert all(len({fold[row] for row in range(35) if labels[row] == label}) == 1 for label in labels[:35])
+    np.testing.assert_array_equal(fold[35:], -1)
+
+
+def test_one_large_group_leaves_the_small_ones_to_the_other_folds():
+    X, _ = study(n_comparisons=3000)
+    assert sorted(items_per_fold(ItemKFold(3, item_groups=[0] * 19 + list(range(1, 22))), X)) == [8, 8, 19]
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_groups_of_one_item_are_dealt_as_the_items_are(shuffle):
+    X, _ = study()
+    alone = ItemKFold(4, shuffle=shuffle, random_state=3, item_groups=[f"item {row}" for row in range(40)])
+    np.testing.assert_array_equal(alone.fold_of_item(X), ItemKFold(4, shuffle=shuffle, random_state=3).fold_of_item(X))
+
+
+def test_groups_of_one_size_are_dealt_by_the_seed():
+    X, _ = study()
+    labels = np.arange(40) // 5
+    folds = {tuple(ItemKFold(3, random_state=seed, item_groups=labels).fold_of_item(X)) for seed in range(10)}
+    assert len(folds) > 1
+    assert len({tuple(ItemKFold(3, random_state=seed, shuffle=False, item_groups=labels).fold_of_item(X)) for seed in range(10)}) == 1
+
+
+def test_labels_come_in_any_kind():
+    X, _ = study()
+    labels = [row % 6 for row in range(40)]
+    expected = ItemKFold(3, item_groups=labels).fold_of_item(X)
+    mixed = [("six", label) if label else 0 for label in labels]
+    index = pd.Series(labels, index=range(100, 140))
+    kinds = [np.array(labels), tuple(labels), mixed, index, pl.Series(labels), dict(enumerate(labels)), dict(enumerate(labels[:35]))]
+    for item_groups in kinds:
+        np.testing.assert_array_equal(ItemKFold(3, item_groups=item_groups).fold_of_item(X), expected)
+
+
+def test_a_dict_goes_by_the_ids_and_only_compared_items_need_a_label():
+    items = pd.DataFrame({"id": list("dcbax"), "size": [4.0, 3.0, 2.0, 1.0, 0.0]})
+    votes = pd.DataFrame({"winner": list("adbcab"), "loser": list("bcaadd")})
+    X, _ = Comparisons.from_frames(items, votes)
+    fold = ItemKFold(2, item_groups={"a": "first", "b": "first", "c": "last", "d": "last", "unknown": "none"}).fold_of_item(X)
+    assert fold[0] == fold[1] != fold[2] == fold[3]
+    assert fold[4] == -1
+    np.testing.assert_array_equal(ItemKFold(2, item_groups=["last", "last", "first", "first", None]).fold_of_item(X), fold)
+
+
+def test_mixed_comparisons_are_counted_with_groups_too():
+    X, _ = study()
+    cv = ItemKFold(4, item_groups=np.arange(40) % 8)
+    assert cv.mixed_counts(X) == [len(X) - len(train) - len(test) for train, test in cv.split(X)]
+
+
+def test_groups_survive_clone_and_a_search():
+    X, y = study()
+    cv = ItemKFold(3, item_groups=[f"topic {row % 7}" for row in range(40)])
+    search = clone(GridSearchCV(RankRegression(inference=None), {"l2": [0.1, 1.0]}, cv=cv))
+    assert search.get_params()["cv"].item_groups == cv.item_groups
+    assert search.fit(X, y).n_splits_ == 3
+    np.testing.assert_array_equal(clone(cv, safe=False).fold_of_item(X), cv.fold_of_item(X))
+
+
+@pytest.mark.parametrize(
+    ("item_groups", "sentence"),
+    [
+        (
+            ["a"] * 39,
+            "item_groups has 39 labels for 40 items; give one for each item of the table, or a dict from id to label.",
+        ),
+        (
+            ["a", "b"] * 20,
+            "n_splits is 5, and the comparisons are of 35 items in 2 groups; use a whole number from 2 to the number of groups.",
+        ),
+        (
+            [1.0] * 33 + [np.nan, None] + [2.0] * 5,
+            "item_groups has no label for 2 compared items: 33, 34; give each a text or a number as its group.",
+        ),
+        (
+            {row: row % 6 for row in range(34)},
+            "item_groups has no label for 1 compared item: 34; give each a text or a number as its group.",
+        ),
+        (
+            [["a"]] * 40,
+            "item_groups has no label for 35 compared items: 0, 1, 2, 3, 4 and 30 more; give each a text or a number as its group.",
+        ),
+        ("topic", "item_groups is 'topic'; give one label for each item of the table, or a dict from id to label."),
+        (7, "item_groups is 7; give one label for each item of the table, or a dict from id to label."),
+    ],
+)
+def test_groups_that_do_not_fit_are_refused_in_a_sentence(item_groups, sentence):
+    with pytest.raises(PairscoreError) as caught:
+        next(ItemKFold(5, item_groups=item_groups).split(study()[0]))
+    assert str(caught.value) == sentence

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pairscore.comparer import compare
     from pairscore.comparisons import Comparisons
     from pairscore.errors import PairscoreError, PairscoreWarning
     from pairscore.metrics import angle, kendall_distance
@@ -26,6 +27,7 @@ _HOME = {
     "Population": "population",
     "RankRegression": "regression",
     "angle": "metrics",
+    "compare": "comparer",
     "kendall_distance": "metrics",
     "load": "regression",
     "plan": "planner",
@@ -42,6 +44,7 @@ __all__ = [
     "Population",
     "RankRegression",
     "angle",
+    "compare",
     "kendall_distance",
     "load",
     "plan",

@@ -101,10 +101,11 @@ def looked_up(number_of: dict[Any, int], names: list[Any], absent: int) -> np.nd
     try:
         return np.fromiter((number_of.get(name, absent) for name in names), dtype=np.intp, count=len(names))
     except TypeError:
-        return np.array([number_of.get(name, absent) if _is_hashable(name) else absent for name in names], dtype=np.intp)
+        return np.array([number_of.get(name, absent) if is_hashable(name) else absent for name in names], dtype=np.intp)
 
 
-def _is_hashable(value: Any) -> bool:
+def is_hashable(value: Any) -> bool:
+    """Whether this can be a key, as text and numbers can and lists cannot."""
     try:
         hash(value)
     except TypeError:
@@ -214,13 +215,13 @@ def refuse_bad_ids(ids: np.ndarray) -> None:
     """Every item has exactly one row and a name."""
     if ids.dtype.kind in "iu" and ids.ndim == 1 and len(np.unique(ids)) == len(ids):
         return
-    lists = [row for row, identifier in enumerate(ids.tolist()) if not _is_hashable(identifier)] if ids.dtype == object or ids.ndim > 1 else []
+    lists = [row for row, identifier in enumerate(ids.tolist()) if not is_hashable(identifier)] if ids.dtype == object or ids.ndim > 1 else []
     if lists:
         raise PairscoreError(
             f"the id is a list or the like in {plural(len(lists), 'row')} of the item table: {first_rows(lists, ids[lists].tolist())}; "
             "use text or numbers as ids."
         )
-    missing = np.flatnonzero([_is_missing(identifier) for identifier in ids.tolist()])
+    missing = np.flatnonzero([is_missing(identifier) for identifier in ids.tolist()])
     if len(missing):
         raise BadEntriesError(
             f"the id is missing in {plural(len(missing), 'row')} of the item table ({first_few(f'row {r}' for r in missing)})",
@@ -242,7 +243,7 @@ def refuse_bad_ids(ids: np.ndarray) -> None:
         )
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """None, NaN, or pandas' NA, which does not even say whether it equals itself."""
     try:
         return value is None or bool(value != value)

@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from pairscore import model_file
 from pairscore.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.contest_fit import comparison_scores
-from pairscore.errors import PairscoreError, plural
+from pairscore.errors import PairscoreError
 from pairscore.estimate import estimate
+from pairscore.folds import numbered_groups
 from pairscore.items import Items, as_frame, read_items, refuse_other_features, to_array
 from pairscore.kept_data import joined
 from pairscore.moments import feature_range
@@ -150,7 +151,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             raise PairscoreError("side_effect=True needs votes that say who was left and right; these only say winner and loser.")
         if settings.by_comparison and not has_items:
             raise PairscoreError("judges, context and ties as a parameter need items and votes; a matrix of differences has neither judges nor context.")
-        return self._fit_to(data, settings, has_items, self._checked_groups(item_groups, data, has_items))
+        return self._fit_to(data, settings, has_items, self._groups(item_groups, data, has_items))
 
     def _fit_to(self, data: Comparisons, settings: Settings, has_items: bool, item_groups: Any = None, start: np.ndarray | None = None) -> "RankRegression":
         result = estimate(data, settings, np.random.default_rng(0), has_items, item_groups, start)
@@ -173,15 +174,16 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         more, _ = Comparisons.from_frames(table, votes, self_pairs=self_pairs, seed=len(self.comparisons_), context=settings.context)
         return self._fit_to(joined(self.comparisons_, more), settings, has_items=True, start=self.coef_)
 
-    def _checked_groups(self, item_groups: Any, data: Comparisons, has_items: bool) -> np.ndarray | None:
+    def _groups(self, item_groups: Any, data: Comparisons, has_items: bool) -> np.ndarray | None:
+        """The group of every item, as a number."""
         if item_groups is None:
             return None
-        groups = to_array(item_groups, "the item groups are")
-        if self.l2 != "auto" or not has_items or groups.shape != (len(data.items),):
+        if self.l2 != "auto" or not has_items:
             raise PairscoreError(
-                f"item_groups has shape {groups.shape} for {plural(len(data.items), 'item')} and l2={self.l2!r}; "
-                "give one label per item of the table, with l2='auto', which holds groups out together."
+                f"item_groups are held out together where l2='auto' chooses the ridge for items and votes, and l2 is {self.l2!r}; leave them out."
             )
+        groups, rows = np.full(len(data.items), -1), np.flatnonzero(data.compared)
+        groups[rows] = numbered_groups(item_groups, data.items, rows)
         return groups
 
     def _read(self, X: Any, y: Any, covariance_items: Any, self_pairs: str) -> tuple[Comparisons, bool]:

@@ -15,7 +15,7 @@ from pairscore.moments import moments
 from pairscore.plan_question import correlation_eigenvalues
 from pairscore.ranking import item_scores
 from pairscore.regression import RankRegression
-from pairscore.splitters import ItemKFold
+from pairscore.splitters import ItemKFold, with_second_half
 from pairscore.theory import ErrorLaw
 
 MOST_FOLDS = 5
@@ -62,11 +62,6 @@ def like(model: RankRegression, method: str) -> RankRegression:
     """An unfitted model with the settings of this one and another method, without intervals."""
     shrinkage = None if method == "mle" else model.shrinkage
     return RankRegression(**model.get_params() | {"method": method, "link": model.link_, "shrinkage": shrinkage, "inference": None})
-
-
-def with_second_half(data: Comparisons) -> Comparisons:
-    """The items of no comparison are named as those behind the covariance of `split`, so that held-out items never join them."""
-    return data if data.covariance_items is not None else data.with_covariance_items(~data.compared)
 
 
 def folds_for(data: Comparisons) -> tuple[list[tuple[np.ndarray, np.ndarray]], str]:

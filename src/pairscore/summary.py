@@ -115,7 +115,7 @@ class Summary:
             "missing_values": m.recipe_["note"] if m.recipe_ else "",
             "warnings": list(m.notes_),
         }  # fmt: skip
-        return _without_nan(record)
+        return without_nan(record)
 
     def meaning(self) -> str:
         """The surest coefficient (or, without intervals, the strongest) as a sentence."""
@@ -161,11 +161,12 @@ class Summary:
         return f"<h4>Rank regression</h4><table>{facts}</table>{table}<p>{escape(self.meaning())}</p>{notes}"
 
 
-def _without_nan(value: Any) -> Any:
+def without_nan(value: Any) -> Any:
+    """Plain values for JSON, which has no NaN and no infinity: None in their place."""
     if isinstance(value, dict):
-        return {name: _without_nan(entry) for name, entry in value.items()}
+        return {name: without_nan(entry) for name, entry in value.items()}
     if isinstance(value, list):
-        return [_without_nan(entry) for entry in value]
+        return [without_nan(entry) for entry in value]
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
