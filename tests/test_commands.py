@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -756,6 +757,27 @@ def test_a_full_disk_behind_standard_output_is_a_sentence_too():
 
     result = CliRunner().invoke(group, ["full"])
     assert (result.exit_code, result.stderr.count("No space left on device")) == (2, 1)
+
+
+def device(folder, name):
+    """A device of our own: null swallows everything, full has no space. Who may not make one cannot replace that in /dev either."""
+    if os.geteuid() != 0:
+        return Path("/dev") / name
+    os.mknod(folder / name, stat.S_IFCHR | 0o666, os.makedev(1, {"null": 3, "full": 7}[name]))
+    return folder / name
+
+
+def test_a_device_is_written_to_and_not_replaced(study):
+    folder, _, _ = study
+    null = device(folder, "null")
+    assert "Rank regression" in run("fit", folder / "items.csv", folder / "votes.csv", "-o", null).stdout
+    (folder / "bad.csv").write_text("winner,loser\nitem 1\n")
+    assert "1 cell instead of 2" in run("fit", folder / "items.csv", folder / "bad.csv", "-o", null, code=2).stderr
+    assert null.is_char_device()
+    assert {path.name for path in folder.iterdir()} <= {"items.csv", "votes.csv", "bad.csv", "null"}
+    full = device(folder, "full")
+    assert "could not be saved" in run("fit", folder / "items.csv", folder / "votes.csv", "-o", full, code=2).stderr
+    assert full.is_char_device()
 
 
 # -- the examples of the documentation ---------------------------------------------------------------

@@ -611,6 +611,32 @@ def test_a_killed_write_leaves_the_old_file(tmp_path):
     assert path.read_text() == "old"
 
 
+def test_a_link_is_followed_and_the_file_behind_it_keeps_its_permissions(tmp_path):
+    (tmp_path / "there").mkdir()
+    target, link = tmp_path / "there" / "table.csv", tmp_path / "table.csv"
+    target.write_text("old")
+    target.chmod(0o640)
+    link.symlink_to("there/table.csv")
+    for values in ([1.0], [2.0]):
+        write_table({"x": values}, link)
+        assert link.is_symlink()
+        assert as_lists(read_table(target)) == {"x": values}
+        assert target.stat().st_mode & 0o777 == 0o640
+    (tmp_path / "dangling.csv").symlink_to("there/new.csv")
+    write_table({"x": [3.0]}, tmp_path / "dangling.csv")
+    assert as_lists(read_table(tmp_path / "there" / "new.csv")) == {"x": [3.0]}
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["dangling.csv", "new.csv", "table.csv", "table.csv", "there"]
+
+
+def test_a_pipe_gets_the_whole_file_and_stays_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    with subprocess.Popen(["cat", str(tmp_path / "pipe.csv")], stdout=subprocess.PIPE) as reader:
+        write_table({"x": [1.5]}, tmp_path / "pipe.csv")
+        assert reader.stdout.read() == b"x\n1.5\n"
+    assert (tmp_path / "pipe.csv").is_fifo()
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe.csv"]
+
+
 def test_places_that_cannot_be_written_to(tmp_path):
     for place in ("no/such/table.csv", "folder.csv"):
         (tmp_path / "folder.csv").mkdir(exist_ok=True)

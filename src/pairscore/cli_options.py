@@ -89,12 +89,14 @@ def bad_rows_beside(output: Path | None) -> Iterator[None]:
     """Where a file has bad rows: all of them in a file beside the output, the first ones on the screen."""
     from pairscore.errors import BadRowsError
     from pairscore.intake import BadFilesError, write_bad_rows
+    from pairscore.whole_file import is_device
 
     try:
         yield
     except (BadRowsError, BadFilesError) as error:
         errors = error.errors if isinstance(error, BadFilesError) else [error]
-        if output is not None and str(output) != "-" and write_bad_rows(errors, beside := f"{output}.bad-rows.csv"):
+        has_place = output is not None and str(output) != "-" and not is_device(output)  # nobody looks for a list in /dev
+        if has_place and write_bad_rows(errors, beside := f"{output}.bad-rows.csv"):
             raise PairscoreError(f"{error}\nAll of them are in {beside!r}; nothing else was written.") from error
         raise
 
