@@ -21,9 +21,11 @@ from pairscore.cli import Commands, main
 from pairscore.columns import Columns
 from pairscore.errors import PairscoreError
 from pairscore.files import PIECE_ROWS, StoredTable, read_table, stored_table, write_table
-from pairscore.intake import ItemPieces, read_study
+from pairscore.intake import read_study
+from pairscore.item_pieces import ItemPieces
 from pairscore.ranking import rank_pieces
-from pairscore.recipe import Recipe, listed, make_recipe, recipe_of
+from pairscore.recipe import Recipe, recipe_of
+from pairscore.recipe_options import listed, make_recipe
 from test_outside_results import DATA, PUBLISHED
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairscore.errors.FewItemsWarning")
@@ -317,6 +319,59 @@ def test_names_in_options_may_have_commas():
     assert listed(["a, b", '"x, y",b', "c"]) == ["a", "b", "x, y", "c"]
 
 
+# -- columns that nobody needs -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def cluttered(tmp_path):
+    """Sixty items and their votes, each with a column of numbers that has some words, or a list; and the same without."""
+    items, votes = fine_files(tmp_path, n=60, m=400)
+    phone = np.array([f"{row}" for row in range(60)], dtype=object)
+    phone[[3, 20, 59]] = "unknown"
+    seconds = np.array([f"{row}" for row in range(400)], dtype=object)
+    seconds[::20] = "too long"
+    write_table(items | {"phone": phone}, tmp_path / "cluttered.csv")
+    write_table(votes | {"seconds": seconds}, tmp_path / "timed.csv")
+    return tmp_path
+
+
+def test_what_is_in_a_column_that_nobody_needs_does_no_harm(cluttered):
+    folder = cluttered
+    files = ["fit", folder / "cluttered.csv", folder / "timed.csv", "-o", folder / "m.npz"]
+    refused = run(*files, code=2).stderr
+    assert faults(refused) == {(str(line), "phone", "no number") for line in (5, 22, 61)}
+    run("fit", folder / "items.csv", folder / "votes.csv", "-o", folder / "plain.npz")
+    for options in (["--exclude", "phone"], ["--features", "mass,height"]):
+        result = run(*files, *options)
+        np.testing.assert_array_equal(load(folder / "m.npz").coef_, load(folder / "plain.npz").coef_)
+        assert "phone" not in result.stderr
+    for model, name in (("m", "cluttered"), ("plain", "items"), ("plain", "cluttered")):
+        run("rank", folder / f"{model}.npz", folder / f"{name}.csv", "-o", folder / f"{model}-{name}.csv")
+    assert (folder / "plain-cluttered.csv").read_bytes() == (folder / "m-cluttered.csv").read_bytes() == (folder / "plain-items.csv").read_bytes()
+    run("report", folder / "plain.npz", folder / "cluttered.csv", folder / "timed.csv", "-o", folder / "page.html")
+    assert "Did you mean 'phone'?" in run(*files, "--exclude", "phne", code=2).stderr
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_lists_and_records_are_left_out_unless_asked_for(cluttered, kind):
+    folder = cluttered
+    run("fit", folder / "items.csv", folder / "votes.csv", "-o", folder / "plain.npz")
+    talk = "[{'role': 'user', 'content': 'hi'}, {'role': 'assistant', 'content': 'ho'}]"
+    with duckdb.connect() as connection:
+        for table in ("items", "votes"):
+            source = f"SELECT *, {talk} AS conversation_a, MAP {{'tokens': 3}} AS meta FROM read_csv('{folder / table}.csv', all_varchar=false)"
+            connection.execute(f"COPY ({source}) TO '{folder / table}.{kind}' (FORMAT {'json' if kind == 'jsonl' else kind})")
+    files = ["fit", folder / f"items.{kind}", folder / f"votes.{kind}", "-o", folder / "m.npz"]
+    notes = [line for line in run(*files).stderr.splitlines() if "lists or records" in line]
+    assert [note.split("'")[1] for note in notes] == ["conversation_a", "meta"]
+    np.testing.assert_array_equal(load(folder / "m.npz").coef_, load(folder / "plain.npz").coef_)
+    assert "lists or records" not in run(*files, "--features", "mass,height").stderr
+    assert "conversation_a" not in run(*files, "--exclude", "conversation_a").stderr
+    assert "neither numbers nor text: 'conversation_a'" in run(*files, "--features", "mass,conversation_a", code=2).stderr
+    assert "neither numbers nor text: 'conversation_a'" in run(*files, "--left", "conversation_a", "--right", "right", code=2).stderr
+    run("rank", folder / "m.npz", folder / f"items.{kind}", "-o", folder / "r.csv")
+
+
 # -- recipes ---------------------------------------------------------------------------------------
 
 TABLE = Columns({"id": ["p", "q", "r", "s"], "a": [1.0, 2, 3, 4], "b": [5.0, -1, 0.5, 2], "k": ["x", "y", "x", "z"], "note": ["-", "-", "-", "-"]})
@@ -531,6 +586,35 @@ def test_means_with_flags_are_counted_and_remembered(gappy):
     assert "line 2, column 'height': missing: ''" in result.stderr
 
 
+def test_words_for_missing_numbers_are_missing_numbers(gappy):
+    folder, _, _ = gappy
+    lines = (folder / "gappy.csv").read_text().splitlines()
+    for row, word in ((3, "NA"), (7, " ? ")):
+        name, _, *rest = lines[row + 1].split(",")
+        lines[row + 1] = ",".join([name, word, *rest])
+    (folder / "words.csv").write_text("\n".join(lines) + "\n")
+    for rule in ("drop-items", "mean-with-flag"):
+        for name in ("gappy", "words"):
+            run("fit", folder / f"{name}.csv", folder / "votes.csv", "--missing", rule, "-o", folder / f"{name}.npz")
+        assert state(folder / "gappy.npz") == state(folder / "words.npz")
+        run("rank", folder / "words.npz", folder / "words.csv", "-o", folder / "r.csv")
+        assert len(ranking(folder / "r.csv")["id"]) == (28 if rule == "drop-items" else 30)
+    result = run("fit", folder / "words.csv", folder / "votes.csv", "-o", folder / "m.npz", code=2)
+    told = [line.strip() for line in result.stderr.splitlines() if "missing: " in line]
+    assert told == ["line 5, column 'mass': missing: 'NA'", "line 9, column 'mass': missing: ' ? '"]
+
+
+def test_an_item_or_a_level_may_be_called_na(study):
+    folder, _, _ = study
+    for name in ("items", "votes"):
+        text = (folder / f"{name}.csv").read_text().replace("item 7,", "NA,").replace(",ink", ",n/a")
+        (folder / f"{name}.csv").write_text(text)
+    run("fit", folder / "items.csv", folder / "votes.csv", "--categorical", "style", "-o", folder / "m.npz")
+    assert "style=n/a" in load(folder / "m.npz").feature_names_in_
+    run("rank", folder / "m.npz", folder / "items.csv", "-o", folder / "r.csv")
+    assert "NA" in ranking(folder / "r.csv")["id"]
+
+
 FAULTY_ITEMS = 'name,a,b,style\n1,2,3,x\n2,,4,y\n"3\n4",5,inf,x\n1,1,1,x\n,1,1,x\n7,1,2,\n'
 FAULTY_VOTES = "left,right,winner,weight\n1,2,left,1\n1,9,left,1\n\n2,2,left,1\n1,2,huh,1\n1,2,left,-4\n8,2,left,1\n"
 
@@ -564,6 +648,21 @@ def test_everything_wrong_with_the_comparisons_is_said_at_once(tmp_path):
         ("7", "weight", "negative or not finite"),
     }
     assert "use --self-pairs" in result.stderr
+
+
+def test_lines_of_standard_input_are_counted_as_those_of_a_file(tmp_path):
+    (tmp_path / "votes.csv").write_text("winner,loser\n1,2\n")
+    (tmp_path / "items.csv").write_text("\n".join(("id,a", "1,2", "2,1", "3,5")) + "\n")
+    for name, arguments in (("items", ["-", tmp_path / "votes.csv", "--id", "name"]), ("votes", [tmp_path / "items.csv", "-"])):
+        content = FAULTY_ITEMS if name == "items" else FAULTY_VOTES
+        (tmp_path / "faulty.csv").write_text(content)
+        from_file = [tmp_path / "faulty.csv" if argument == "-" else argument for argument in arguments]
+        piped = run("fit", *arguments, "-o", "-", code=2, stdin=content.encode()).stderr
+        assert faults(piped) == faults(run("fit", *from_file, "-o", "-", code=2).stderr)
+        assert piped.startswith("Error: 'standard input' has")
+    run("fit", tmp_path / "items.csv", "-", "--inference", "none", "-o", tmp_path / "m.npz", stdin=b"winner,loser\n1,2\n2,1\n2,3\n3,1\n1,3\n3,2\n")
+    ranked = run("rank", tmp_path / "m.npz", "-", code=2, stdin=b'id,a\n\n"a\nb",1\n\nc,inf\n').stderr
+    assert faults(ranked) == {("6", "a", "not finite")}
 
 
 def test_rank_says_all_that_is_wrong_with_its_items(tmp_path, monkeypatch):

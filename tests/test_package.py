@@ -15,8 +15,9 @@ SOURCE = Path(pairscore.__file__).parent
 ORDER = (
     "errors", "methods", "checks", "links", "columns", "items", "votes", "comparisons", "pairs", "moments", "basis", "closed_form", "scale", "integrals",
     "likelihood", "inference", "pairing", "study", "closed_form_fit", "likelihood_fit", "estimate",
-    "ranking", "summary", "record", "whole_file", "csv_file", "typed_file", "files", "model_file", "regression",
-    "recipe", "intake", "metrics", "splitters", "on_items",
+    "ranking", "summary", "record", "whole_file",
+    "text_file", "table_source", "csv_faults", "csv_file", "typed_file", "fetched", "files", "model_file", "regression",
+    "recipe", "recipe_options", "file_faults", "item_pieces", "intake", "metrics", "splitters", "on_items",
     "draws", "population", "bound_terms", "bound", "decomposition", "label_law", "direction_error", "error_nodes", "theory",
     "pilot", "plan_question", "planner", "plan_text", "simulate", "charts",
     "report_trials", "report_checks", "report_facts", "report_svg", "report_parts", "report_style", "report", "demo", "cli_options", "cli_fit", "cli",

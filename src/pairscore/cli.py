@@ -144,7 +144,7 @@ def _tables(items_file: Path | None, pilot: Path | None) -> dict[str, Any]:
     if items_file is not None or pilot is not None:
         from pairscore.files import read_table
         from pairscore.intake import VOTE_IDENTIFIERS, item_identifiers
-        from pairscore.recipe import make_recipe
+        from pairscore.recipe_options import make_recipe
     if items_file is not None:
         table = read_table(items_file, identifiers=item_identifiers(None))
         recipe, left_out = make_recipe(table)

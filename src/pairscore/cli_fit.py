@@ -23,6 +23,7 @@ from pairscore.cli_options import (
     checked_output,
     item_settings,
     options,
+    say_what_is_left_out,
     stage,
     vote_settings,
 )
@@ -74,8 +75,7 @@ def fit(items: Path, comparisons: Path, output: Path, as_json: bool, delimiter: 
             delimiter=delimiter,
             encoding=encoding,
         )
-    for name in study.left_out:
-        click.echo(f"Note: the column {name!r} is text and was left out; --categorical {_quoted(name)} makes it 0/1 columns.", err=True)
+    say_what_is_left_out(study.left_out, study.nested)
     with stage("Fitting"), warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", PairscoreWarning)
@@ -95,12 +95,6 @@ def _model_settings(given: dict[str, Any]) -> dict[str, Any]:
         shrinkage = float(shrinkage)
     plain = {name: given[name] for name in ("method", "link", "l2", "side_effect")}
     return plain | {"shrinkage": shrinkage, "inference": None if given["inference"] == "none" else given["inference"]}
-
-
-def _quoted(name: str) -> str:
-    import shlex
-
-    return shlex.quote(name)
 
 
 def _save(model: Any, output: Path) -> None:
@@ -155,8 +149,10 @@ def _ranked(model_file: Path, items: Path, id: str | None, intervals: dict[str, 
     """The ranking as columns, and how many items were left out for missing values."""
     from dataclasses import replace
 
+    from pairscore.file_faults import refused
     from pairscore.files import stored_table
-    from pairscore.intake import ItemPieces, item_identifiers, items_refused
+    from pairscore.intake import for_table, item_identifiers, recipe_choice
+    from pairscore.item_pieces import ItemPieces
     from pairscore.ranking import rank_pieces
     from pairscore.recipe import recipe_of
     from pairscore.regression import load
@@ -165,9 +161,10 @@ def _ranked(model_file: Path, items: Path, id: str | None, intervals: dict[str, 
         model = load(path)
     recipe = recipe_of(model)
     recipe = recipe if id is None else replace(recipe, id=id)
-    with stage("Reading") as show, stored_table(items, identifiers=item_identifiers(recipe), memory=MEMORY, **file) as table:
-        if id is None and model.recipe_ is None and recipe.id not in table.names:
-            recipe = replace(recipe, id=None)  # fitted in Python, where ids are optional
+    id_is_optional = id is None and model.recipe_ is None  # fitted in Python, where ids are
+    reading: dict[str, Any] = {"identifiers": item_identifiers(recipe), "columns": recipe_choice(recipe, id_is_optional), "memory": MEMORY}
+    with stage("Reading") as show, stored_table(items, **reading, **file) as table:
+        recipe = for_table(recipe, table.cells, id_is_optional)
         pieces = ItemPieces(table, recipe)
         passes = 1 if model.covariance_ is None else 3
 
@@ -181,7 +178,7 @@ def _ranked(model_file: Path, items: Path, id: str | None, intervals: dict[str, 
         try:
             columns = rank_pieces(model, watched, **intervals)
         except BadEntriesError as error:
-            raise items_refused(pieces.faults(), items, recipe, file) from error
+            raise refused(pieces.faults(), table, {"id": recipe.id or "id"}) from error
     rows = columns.pop("row")
     return {"id": rows if pieces.ids is None else pieces.ids[rows], **columns}, pieces.dropped
 

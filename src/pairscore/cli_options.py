@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import Any, TypeVar
 
 import click
@@ -61,7 +62,7 @@ def options(*groups: tuple[Option, ...]) -> Callable[[Command], Command]:
 
 def item_settings(given: dict[str, Any]) -> dict[str, Any]:
     """The settings of ``make_recipe`` from those of ITEM_OPTIONS."""
-    from pairscore.recipe import listed
+    from pairscore.recipe_options import listed
 
     lists = ("features", "exclude", "categorical", "squares", "interactions")
     return {name: listed(given[name]) if name in lists else given[name] for name in ITEM_NAMES}
@@ -84,11 +85,19 @@ def checked_output(output: Path | None, *inputs: Path) -> None:
         raise PairscoreError(f"{str(output)!r} is an input of this command and would be overwritten; choose another name with -o.")
 
 
+def say_what_is_left_out(text: list[str], nested: list[str]) -> None:
+    """Notes on columns that are no features, and how they could be."""
+    for name in text:
+        click.echo(f"Note: the column {name!r} is text and was left out; --categorical {quote(name)} makes it 0/1 columns.", err=True)
+    for name in nested:
+        click.echo(f"Note: the column {name!r} holds lists or records and was left out; a column for each value makes it features.", err=True)
+
+
 @contextmanager
 def bad_rows_beside(output: Path | None) -> Iterator[None]:
     """Where a file has bad rows: all of them in a file beside the output, the first ones on the screen."""
     from pairscore.errors import BadRowsError
-    from pairscore.intake import BadFilesError, write_bad_rows
+    from pairscore.file_faults import BadFilesError, write_bad_rows
     from pairscore.whole_file import is_device
 
     try:

@@ -7,7 +7,7 @@ Three layouts of columns are known, and an integer array with the winner's row n
     winner, loser                no sides: a seeded coin says who is written on the left
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +15,11 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from pairscore.columns import Column, Columns, column_of
-from pairscore.errors import BadEntriesError, PairscoreError, first_few, first_rows, plural
+from pairscore.errors import BadEntriesError, PairscoreError, closest, first_few, first_rows, plural
 from pairscore.items import Items, as_frame, looked_up, to_array
 
 LAYOUTS = (("left", "right"), ("model_a", "model_b"))
+NO_SIDES = ("winner", "loser")
 TIE_WORDS = ("tie", "tie (bothbad)")
 PER_ROW = ("left", "right", "outcome", "weight", "count", "judge")
 Lookup = Callable[[np.ndarray], np.ndarray]
@@ -130,17 +131,29 @@ def _from_frame(frame: nw.DataFrame | Columns, items: Items, seed: int) -> Votes
         "count": _amounts(frame, "count"),
         "judge": column_of(frame, "judge").to_numpy() if "judge" in names else None,
     }
-    for left, right in LAYOUTS:
-        if {left, right} <= names:
-            if "winner" not in names:
-                break
-            rows = _rows(frame, (left, right), items)
-            return Votes(*rows, _outcome(column_of(frame, "winner"), *rows, (left, right), items, _lookup(frame, items)), **extra)
-    if {"winner", "loser"} <= names:
-        return _oriented(*_rows(frame, ("winner", "loser"), items), seed, **extra)
-    raise PairscoreError(
-        f"the votes have columns {first_few(map(repr, frame.columns), 8)}; they need left, right, winner; or model_a, model_b, winner; or winner, loser."
-    )
+    sides = layout_of(frame.columns)
+    if sides == NO_SIDES:
+        return _oriented(*_rows(frame, sides, items), seed, **extra)
+    rows = _rows(frame, sides, items)
+    return Votes(*rows, _outcome(column_of(frame, "winner"), *rows, sides, items, _lookup(frame, items)), **extra)
+
+
+def layout_of(names: Collection[str]) -> tuple[str, str]:
+    """The two columns that say who was compared: those of the first layout that is there."""
+    for sides in (*LAYOUTS, NO_SIDES):
+        if {*sides, "winner"} <= set(names):
+            return sides
+    needed = "; or ".join(", ".join(dict.fromkeys((*sides, "winner"))) for sides in (*LAYOUTS, NO_SIDES))
+    raise PairscoreError(f"the votes have columns {first_few(map(repr, names), 8)}; they need {needed}.{_layout_meant(names)}")
+
+
+def _layout_meant(names: Collection[str]) -> str:
+    """The first layout whose columns have names like these, as a question."""
+    for sides in (*LAYOUTS, NO_SIDES):
+        found = {role: role if role in names else closest(role, names) for role in (*sides, "winner")}
+        if None not in found.values():
+            return f" Did you mean {', '.join(f'{name!r} as {role}' for role, name in found.items() if name != role)}?"
+    return ""
 
 
 def _amounts(frame: nw.DataFrame | Columns, name: str) -> np.ndarray | None:
