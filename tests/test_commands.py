@@ -1,6 +1,7 @@
 """`pairscore fit` and `pairscore rank` as somebody uses them who writes no Python."""
 
 import errno
+import html
 import json
 import os
 import re
@@ -26,6 +27,7 @@ from pairscore.item_pieces import ItemPieces
 from pairscore.ranking import rank_pieces
 from pairscore.recipe import Recipe, recipe_of
 from pairscore.recipe_options import listed, make_recipe
+from pairscore.record import command_line
 from test_outside_results import DATA, PUBLISHED
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairscore.errors.FewItemsWarning")
@@ -817,7 +819,41 @@ def test_rank_refuses_what_it_cannot_rank(study):
         result = run("rank", *arguments, "-o", folder / "r.csv", code=2, stdin=b"")
         assert message in result.stderr, (message, result.stderr)
         assert not (folder / "r.csv").exists()
-    assert "what kind of table" in run("rank", folder / "m.npz", folder / "fine.csv", "-o", folder / "r.xyz", code=2).stderr
+
+
+def test_an_output_of_an_unknown_kind_is_refused_before_anything_is_read(tmp_path):
+    assert "what kind of table" in run("rank", tmp_path / "no model", tmp_path / "no items", "-o", tmp_path / "r.xlsx", code=2).stderr
+
+
+def test_the_command_in_the_record_can_be_run_again(study, monkeypatch):
+    folder, _, _ = study
+    arguments = ["fit", str(folder / "items.csv"), str(folder / "votes.csv"), "--interact", "mass:height", "-o", str(folder / "it's a model.npz")]
+    done = shell(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert shlex.split(load(folder / "it's a model.npz").record_["command"])[1:] == arguments
+    monkeypatch.setattr(sys, "argv", ["/somewhere/pairscore/__main__.py", "fit", "a b"])
+    assert command_line() == "python -m pairscore fit 'a b'"
+
+
+def test_a_report_through_pipes_and_as_json(study):
+    folder, _, _ = study
+    files = [folder / "items.csv", folder / "votes.csv"]
+    run("fit", *files, "-o", folder / "m.npz")
+    assert run("report", folder / "m.npz", *files, "-o", folder / "page.html").stdout == f"{folder / 'page.html'}\n"
+    model = (folder / "m.npz").read_bytes()
+    page = run("report", "-", *files, "-o", "-", stdin=model)
+    asked = run("report", folder / "m.npz", *files, "-o", folder / "page.html", "--json")
+    record = json.loads(asked.stdout)
+    assert (record["path"], record["n_items"], record["n_comparisons"]) == (str(folder / "page.html"), 30, 300)
+    assert "comes first of 30 items" in record["answer"][0]
+    for text in (page.stdout, (folder / "page.html").read_text()):
+        assert text.startswith("<!DOCTYPE html>")
+        assert text.rstrip().endswith("</html>")
+        assert html.escape(record["answer"][0]) in text
+    both = run("report", folder / "m.npz", *files, "-o", "-", "--json")
+    assert both.stdout.startswith("<!DOCTYPE html>")
+    assert json.loads(both.stderr) == record | {"path": None}
+    assert "one of them" in run("report", "-", "-", files[1], code=2, stdin=b"").stderr
 
 
 @pytest.mark.parametrize(

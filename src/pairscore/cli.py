@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from pairscore.cli_fit import fit, rank
-from pairscore.cli_options import FILE_OPTIONS, LINKS, VOTE_OPTIONS, bad_rows_beside, checked_output, options, stage, vote_settings
+from pairscore.cli_options import LINKS
+from pairscore.cli_report import report
 from pairscore.errors import NoAnswerError, PairscoreError
 from pairscore.methods import METHODS
 
@@ -42,59 +43,23 @@ def main() -> None:
 
 main.add_command(fit)
 main.add_command(rank)
+main.add_command(report)
 
 
 @main.command()
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the simulated grader.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("pairscore-demo"), show_default=True, help="Folder for the report.")
-def demo(seed: int, output: Path) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print coefficients, the test on new patients and where the report is as JSON, without the story.")
+def demo(seed: int, output: Path, as_json: bool) -> None:
     """Learn a severity score for 442 real patients from comparisons alone, and write a report to open.
 
     Example: pairscore demo --seed 2
     """
     from pairscore.demo import run_demo
 
-    run_demo(click.echo, seed, output)
-
-
-@main.command()
-@click.argument("model", type=click.Path(path_type=Path))
-@click.argument("items", type=click.Path(path_type=Path))
-@click.argument("comparisons", type=click.Path(path_type=Path))
-@click.option("--self-pairs", is_flag=True, help="Keep comparisons of an item with itself, as in such a fit.")
-@options(VOTE_OPTIONS, FILE_OPTIONS)
-@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True, help="HTML file to write.")
-def report(model: Path, items: Path, comparisons: Path, self_pairs: bool, delimiter: str | None, encoding: str | None, output: Path, **given: Any) -> None:
-    """Show a model, its items and comparisons on one HTML page that needs nothing else.
-
-    The ranking with intervals, what counts, how well it fits and does on unseen items, checks in words, and what more comparisons
-    would buy. Of ITEMS, the columns that the model was fitted with are taken, and made into features as in the fit. Columns of
-    COMPARISONS with other names are named again, as in the fit.
-
-    Example: pairscore report model.npz items.csv comparisons.csv -o report.html
-    """
-    checked_output(output, model, items, comparisons)
-    from pairscore.intake import read_study
-    from pairscore.recipe import recipe_of
-    from pairscore.regression import load
-    from pairscore.report import write_report
-
-    fitted = load(model)
-    with bad_rows_beside(output), stage("Reading"):
-        study = read_study(
-            items,
-            comparisons,
-            recipe=recipe_of(fitted),
-            id_is_optional=fitted.recipe_ is None,  # fitted in Python, where ids are
-            vote_columns=vote_settings(given),
-            self_pairs="keep" if self_pairs else "error",
-            seed=fitted.record_.get("seed") or 0,
-            delimiter=delimiter,
-            encoding=encoding,
-        )
-    with stage("Ranking the items, and trying every method on items that it has not seen"):
-        write_report(fitted, study.items, study.votes, output)
-    click.echo(str(output))
+    done = run_demo((lambda text: None) if as_json else click.echo, seed, output)
+    if as_json:
+        click.echo(json.dumps(done.to_record(), indent=2, allow_nan=False))
 
 
 @main.command()

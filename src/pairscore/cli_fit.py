@@ -1,13 +1,10 @@
 """`pairscore fit` and `pairscore rank`: from files to a model, and from a model to a ranking."""
 
 import json
-import shutil
-import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -21,8 +18,10 @@ from pairscore.cli_options import (
     VOTE_OPTIONS,
     bad_rows_beside,
     checked_output,
+    input_path,
     item_settings,
     options,
+    output_path,
     say_what_is_left_out,
     stage,
     vote_settings,
@@ -84,7 +83,8 @@ def fit(items: Path, comparisons: Path, output: Path, as_json: bool, delimiter: 
     for text in dict.fromkeys(str(warning.message) for warning in raised):
         click.echo(f"Warning: {text}", err=True)
     summary = model.summary()
-    _save(model, output)
+    with output_path(output, "model.npz") as path:
+        model.save(path)
     to_stderr = str(output) == "-"  # standard output is the model's then
     click.echo(json.dumps(summary.to_record(), indent=2, allow_nan=False) if as_json else summary.text(notes=False), err=to_stderr)
 
@@ -95,17 +95,6 @@ def _model_settings(given: dict[str, Any]) -> dict[str, Any]:
         shrinkage = float(shrinkage)
     plain = {name: given[name] for name in ("method", "link", "l2", "side_effect")}
     return plain | {"shrinkage": shrinkage, "inference": None if given["inference"] == "none" else given["inference"]}
-
-
-def _save(model: Any, output: Path) -> None:
-    if str(output) != "-":
-        model.save(output)
-        return
-    with TemporaryDirectory() as directory:
-        model.save(Path(directory) / "model.npz")
-        with (Path(directory) / "model.npz").open("rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
 
 
 @click.command()
@@ -128,7 +117,7 @@ def rank(model: Path, items: Path, id: str | None, level: float, simultaneous: b
     Examples: pairscore rank model.npz new_items.csv
               pairscore rank model.npz new_items.parquet -o ranking.csv
     """
-    checked_output(output, model, items)
+    checked_output(output, model, items, is_table=True)
     from pairscore.files import write_table
 
     if str(model) == str(items) == "-":
@@ -157,7 +146,7 @@ def _ranked(model_file: Path, items: Path, id: str | None, intervals: dict[str, 
     from pairscore.recipe import recipe_of
     from pairscore.regression import load
 
-    with _model_path(model_file) as path:
+    with input_path(model_file) as path:
         model = load(path)
     recipe = recipe_of(model)
     recipe = recipe if id is None else replace(recipe, id=id)
@@ -181,18 +170,6 @@ def _ranked(model_file: Path, items: Path, id: str | None, intervals: dict[str, 
             raise refused(pieces.faults(), table, {"id": recipe.id or "id"}) from error
     rows = columns.pop("row")
     return {"id": rows if pieces.ids is None else pieces.ids[rows], **columns}, pieces.dropped
-
-
-@contextmanager
-def _model_path(model: Path) -> Iterator[Path]:
-    """The model's file; a copy of standard input for -."""
-    if str(model) != "-":
-        yield model
-        return
-    with TemporaryDirectory() as directory:
-        copy = Path(directory) / "standard input"
-        copy.write_bytes(sys.stdin.buffer.read())
-        yield copy
 
 
 def _records(columns: dict[str, Any]) -> list[dict[str, Any]]:

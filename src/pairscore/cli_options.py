@@ -1,10 +1,12 @@
 """Options that several commands share, and what they have in common: stages on a terminal, bad rows beside the output."""
 
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import click
@@ -73,10 +75,14 @@ def vote_settings(given: dict[str, Any]) -> dict[str, str | None]:
     return {name: given[name] for name in VOTE_NAMES}
 
 
-def checked_output(output: Path | None, *inputs: Path) -> None:
-    """Say before a long computation, not after, that the result has no place to go."""
+def checked_output(output: Path | None, *inputs: Path, is_table: bool = False) -> None:
+    """Say before a long computation, not after, that the result has no place to go, or that it would be a table of an unknown kind."""
     if output is None or str(output) == "-":
         return
+    if is_table:
+        from pairscore.files import table_kind
+
+        table_kind(output)
     if not output.parent.is_dir():
         raise PairscoreError(f"there is no folder {str(output.parent)!r} to write {output.name!r} to; make it first.")
     if output.is_dir():
@@ -91,6 +97,31 @@ def say_what_is_left_out(text: list[str], nested: list[str]) -> None:
         click.echo(f"Note: the column {name!r} is text and was left out; --categorical {quote(name)} makes it 0/1 columns.", err=True)
     for name in nested:
         click.echo(f"Note: the column {name!r} holds lists or records and was left out; a column for each value makes it features.", err=True)
+
+
+@contextmanager
+def input_path(path: Path) -> Iterator[Path]:
+    """The file itself; a copy of standard input for -."""
+    if str(path) != "-":
+        yield path
+        return
+    with TemporaryDirectory() as directory:
+        copy = Path(directory) / "standard input"
+        copy.write_bytes(sys.stdin.buffer.read())
+        yield copy
+
+
+@contextmanager
+def output_path(path: Path, name: str) -> Iterator[Path]:
+    """The file itself; for -, one that goes to standard output when it is written."""
+    if str(path) != "-":
+        yield path
+        return
+    with TemporaryDirectory() as directory:
+        yield Path(directory) / name
+        with (Path(directory) / name).open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
 
 
 @contextmanager
