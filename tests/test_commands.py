@@ -649,7 +649,7 @@ def test_everything_wrong_with_the_comparisons_is_said_at_once(tmp_path):
         ("6", "winner", "neither side, nor a tie"),
         ("7", "weight", "negative or not finite"),
     }
-    assert "use --self-pairs" in result.stderr
+    assert "remove them, or pass --self-pairs:" in result.stderr
 
 
 def test_lines_of_standard_input_are_counted_as_those_of_a_file(tmp_path):
@@ -772,13 +772,30 @@ def test_what_is_wrong_is_one_sentence_and_exit_2(study):
         "there is no folder": [items, votes, "-o", folder / "no" / "x.npz"],
         "is a folder": [items, votes, "-o", folder],
         "would be overwritten": [items, votes, "-o", items],
-        "l2 is -1.0": [items, votes, "--l2", "-1", "-o", out],
-        "shrinkage is 'much'": [items, votes, "--shrinkage", "much", "-o", out],
+        "--l2 is -1.0": [items, votes, "--l2", "-1", "-o", out],
+        "--shrinkage is 'much'; use a number from 0 to 1, 'ledoit-wolf' or 'oas'": [items, votes, "--shrinkage", "much", "-o", out],
         "delimiter is 'ab'": [items, votes, "--delimiter", "ab", "-o", out],
         "no text encoding": [items, votes, "--encoding", "klingon", "-o", out],
-        "side_effect=True needs votes": [items, folder / "pairs.csv", "--side-effect", "-o", out],
+        "and --method mle has none": [items, votes, "--shrinkage", "0.5", "-o", out],
+        "--method split needs at least": [items, votes, "--method", "split", "-o", out],
+        "in no comparison, or use --method pooled": [items, votes, "--method", "split", "-o", out],
+        "--square names 'mas', which is no feature; the features are 'mass', 'height'. Did you mean 'mass'?": [items, votes, "--square", "mas", "-o", out],
+        "with two of 'mass', 'height'. Did you mean 'height'?": [items, votes, "--interact", "mass:heigt", "-o", out],
+        "Did you mean 'Left' as left, 'Right' as right, 'Winner' as winner?": [items, folder / "upper.csv", "-o", out],
+        "Did you mean 'lft' as left?": [items, folder / "lft.csv", "-o", out],
+        "Did you mean 'lft'?": [items, folder / "lft.csv", "--left", "lf", "-o", out],
+        "(did you mean --id ID?)": [folder / "ID.csv", votes, "-o", out],
+        "(did you mean --id idd?)": [folder / "idd.csv", votes, "-o", out],
+        "--side-effect needs votes": [items, folder / "pairs.csv", "--side-effect", "-o", out],
     }
     (folder / "pairs.csv").write_text("winner,loser\nitem 1,item 2\nitem 2,item 3\n")
+    for name, kind, old, new in (
+        ("upper", votes, "left,right,winner", "Left,Right,Winner"),
+        ("lft", votes, "left,", "lft,"),
+        ("ID", items, "id,", "ID,"),
+        ("idd", items, "id,", "idd,"),
+    ):
+        (folder / f"{name}.csv").write_text(kind.read_text().replace(old, new, 1))
     before = sorted(folder.iterdir())
     for message, arguments in wrong.items():
         result = run("fit", *arguments, code=2)
@@ -787,6 +804,14 @@ def test_what_is_wrong_is_one_sentence_and_exit_2(study):
         assert result.stderr.count("Error: ") == 1
         (folder / "x.npz.bad-rows.csv").unlink(missing_ok=True)
         assert sorted(folder.iterdir()) == before
+
+
+def test_the_text_of_a_file_is_never_put_in_other_words(study):
+    folder, _, _ = study
+    (folder / "same.csv").write_text("winner,loser\nitem 1,side_effect=True\n")
+    result = run("fit", folder / "items.csv", folder / "same.csv", "-o", folder / "m.npz", code=2)
+    assert "unknown item: 'side_effect=True'" in result.stderr
+    assert "--exclude names 'n_items'" in run("fit", folder / "items.csv", folder / "votes.csv", "--exclude", "n_items", "-o", folder / "m.npz", code=2).stderr
 
 
 def test_self_pairs_can_be_kept(study):

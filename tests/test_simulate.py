@@ -58,12 +58,12 @@ def test_no_noise_is_written_as_valid_json(tmp_path):
     [
         (["--noise", 0.6], "noise is 0.6"),
         (["--judge-noise", "0.1;0.2"], "write one share for each judge"),
-        (["--min-eigenvalue", 0], "min_eigenvalue is 0.0"),
-        (["--items", 0], "n_items is 0"),
+        (["--min-eigenvalue", 0], "--min-eigenvalue is 0.0"),
+        (["--items", 0], "--items is 0"),
         (["--items", 1], "at least 2"),
-        (["--comparisons", -3], "n_comparisons is -3"),
+        (["--comparisons", -3], "--comparisons is -3"),
         (["--repeats", 0], "repeats is 0"),
-        (["--noise", 0, "--item-effect", 1], "item_effect"),
+        (["--noise", 0, "--item-effect", 1], "--item-effect"),
     ],
 )
 def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, arguments, sentence):

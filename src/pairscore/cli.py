@@ -12,6 +12,7 @@ import click
 from pairscore.cli_fit import fit, rank
 from pairscore.cli_options import LINKS
 from pairscore.cli_report import report
+from pairscore.cli_words import in_options
 from pairscore.errors import NoAnswerError, PairscoreError
 from pairscore.methods import METHODS
 
@@ -23,7 +24,7 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except PairscoreError as error:
-            click.echo(f"Error: {error}", err=True)
+            click.echo(f"Error: {in_options(str(error))}", err=True)
             ctx.exit(1 if isinstance(error, NoAnswerError) else 2)
         except OSError as error:
             if error.errno == EPIPE:  # the reader had enough, as head does; click ends quietly then
@@ -57,7 +58,7 @@ def demo(seed: int, output: Path, as_json: bool) -> None:
     """
     from pairscore.demo import run_demo
 
-    done = run_demo((lambda text: None) if as_json else click.echo, seed, output)
+    done = run_demo((lambda text: None) if as_json else (lambda text: click.echo(in_options(text))), seed, output)
     if as_json:
         click.echo(json.dumps(done.to_record(), indent=2, allow_nan=False))
 

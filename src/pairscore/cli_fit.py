@@ -26,6 +26,7 @@ from pairscore.cli_options import (
     stage,
     vote_settings,
 )
+from pairscore.cli_words import in_options
 from pairscore.errors import BadEntriesError, PairscoreError, PairscoreWarning, plural
 from pairscore.methods import METHODS
 
@@ -81,7 +82,7 @@ def fit(items: Path, comparisons: Path, output: Path, as_json: bool, delimiter: 
         model = RankRegression(**settings).fit(study.items, study.votes)
     model.recipe_ = study.recipe.to_record()
     for text in dict.fromkeys(str(warning.message) for warning in raised):
-        click.echo(f"Warning: {text}", err=True)
+        click.echo(f"Warning: {in_options(text)}", err=True)
     summary = model.summary()
     with output_path(output, "model.npz") as path:
         model.save(path)

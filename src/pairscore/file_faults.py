@@ -46,8 +46,7 @@ def _located(error: BadEntriesError, stored: StoredTable, named: Mapping[str, st
         BadRow(line, column, ("" if value is None else str(value))[:200] if text is None else text[:200], error.reason)
         for (line, text), (_, column, value) in zip(stored.places([entry[:2] for entry in entries]), entries, strict=True)
     ]
-    remedy = error.remedy.replace("pass self_pairs='keep'", "use --self-pairs")
-    return BadRowsError(stored.source.shown, sorted(rows, key=lambda row: row.line), f"{remedy}{hint}")
+    return BadRowsError(stored.source.shown, sorted(rows, key=lambda row: row.line), f"{error.remedy}{hint}")
 
 
 def write_bad_rows(errors: list[BadRowsError], path: Any) -> bool:
