@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import stat
 import subprocess
 import sys
@@ -917,6 +918,38 @@ def test_a_full_disk_behind_standard_output_is_a_sentence_too():
 
     result = CliRunner().invoke(group, ["full"])
     assert (result.exit_code, result.stderr.count("No space left on device")) == (2, 1)
+
+
+def test_terminated_while_it_writes_it_leaves_nothing_behind(study):
+    """The signal comes when half of the model is written."""
+    folder, _, _ = study
+    before = sorted(path.name for path in folder.iterdir())
+    code = (
+        "import os, signal, time, numpy as np\nfrom pairscore.cli import main\n"
+        "def half(file, **arrays):\n    file.write(b'half'); file.flush(); os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)\n"
+        "np.savez = half\nmain(prog_name='pairscore')"
+    )
+    command = [sys.executable, "-c", code, "fit", folder / "items.csv", folder / "votes.csv", "-o", folder / "m.npz"]
+    done = subprocess.run(list(map(str, command)), capture_output=True, timeout=60)
+    assert done.returncode == 128 + signal.SIGTERM, done.stderr
+    assert b"Traceback" not in done.stderr
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_a_signal_means_what_it_did_before_when_the_command_is_over(study):
+    folder, _, _ = study
+    before = signal.getsignal(signal.SIGTERM)
+    run("fit", folder / "items.csv", folder / "votes.csv", "-o", folder / "m.npz")
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_list_of_bad_rows_goes_when_there_are_none_any_more(study):
+    folder, _, _ = study
+    (folder / "bad.csv").write_text("winner,loser\nitem 1\n")
+    run("fit", folder / "items.csv", folder / "bad.csv", "-o", folder / "m.npz", code=2)
+    assert (folder / "m.npz.bad-rows.csv").exists()
+    run("fit", folder / "items.csv", folder / "votes.csv", "-o", folder / "m.npz")
+    assert not (folder / "m.npz.bad-rows.csv").exists()
 
 
 def device(folder, name):

@@ -73,6 +73,22 @@ def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, arguments, sente
     assert not (tmp_path / "study").exists()
 
 
+@pytest.mark.parametrize("old", [True, False])
+def test_all_three_files_appear_or_none(tmp_path, monkeypatch, old):
+    if old:
+        assert run(*BASE, "--seed", 5, "-o", tmp_path).exit_code == 0
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pairscore.simulate._truth", full)  # the last of the three
+    result = run(*BASE, "-o", tmp_path)
+    assert result.exit_code == 2
+    assert "No space left on device" in result.output
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 def test_more_than_the_memory_holds_is_one_sentence(tmp_path, monkeypatch):
     def too_much(*_, **__):
         raise MemoryError

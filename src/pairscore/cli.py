@@ -1,8 +1,12 @@
 """The command line: each command is one library call and a print."""
 
 import json
+import signal
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from errno import EPIPE
 from pathlib import Path
 from typing import Any
@@ -22,7 +26,8 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with ended_in_order():
+                return super().invoke(ctx)
         except PairscoreError as error:
             click.echo(f"Error: {in_options(str(error))}", err=True)
             ctx.exit(1 if isinstance(error, NoAnswerError) else 2)
@@ -34,6 +39,23 @@ class Commands(click.Group):
         except MemoryError:
             click.echo("Error: this needs more memory than there is; use fewer items, comparisons or features.", err=True)
             ctx.exit(2)
+
+
+@contextmanager
+def ended_in_order() -> Iterator[None]:
+    """Asked to terminate, end as after an error, so that nothing half-written stays."""
+
+    def end(number: int, frame: Any) -> None:
+        sys.exit(128 + number)  # as a shell tells it
+
+    if threading.current_thread() is not threading.main_thread():  # only there may a program listen to signals
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -3,7 +3,7 @@
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shlex import quote
 from tempfile import TemporaryDirectory
@@ -126,19 +126,23 @@ def output_path(path: Path, name: str) -> Iterator[Path]:
 
 @contextmanager
 def bad_rows_beside(output: Path | None) -> Iterator[None]:
-    """Where a file has bad rows: all of them in a file beside the output, the first ones on the screen."""
+    """Where a file has bad rows: all of them in a file beside the output, the first ones on the screen; else no such file of an earlier run stays."""
     from pairscore.errors import BadRowsError
     from pairscore.file_faults import BadFilesError, write_bad_rows
     from pairscore.whole_file import is_device
 
+    has_place = output is not None and str(output) != "-" and not is_device(output)  # nobody looks for a list in /dev
+    beside = Path(f"{output}.bad-rows.csv")
     try:
         yield
     except (BadRowsError, BadFilesError) as error:
         errors = error.errors if isinstance(error, BadFilesError) else [error]
-        has_place = output is not None and str(output) != "-" and not is_device(output)  # nobody looks for a list in /dev
-        if has_place and write_bad_rows(errors, beside := f"{output}.bad-rows.csv"):
-            raise PairscoreError(f"{error}\nAll of them are in {beside!r}; nothing else was written.") from error
+        if has_place and write_bad_rows(errors, beside):
+            raise PairscoreError(f"{error}\nAll of them are in {str(beside)!r}; nothing else was written.") from error
         raise
+    if has_place:
+        with suppress(OSError):
+            beside.unlink()
 
 
 @contextmanager

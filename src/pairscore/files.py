@@ -180,10 +180,15 @@ def write_table(columns: Any, path: Any) -> None:
                 shutil.copyfileobj(file, sys.stdout.buffer)
             sys.stdout.buffer.flush()
         return
+    with atomic_write(path, "the table") as temporary:
+        fill_table(temporary, columns, path)
+
+
+def fill_table(temporary: Path, columns: Any, path: Any) -> None:
+    """Write a table to what will be ``path``, whose name says the kind."""
     kind = table_kind(path)
     data, names = _writable(columns)
-    with atomic_write(path, "the table") as temporary:
-        _copy(data, names, kind, temporary, "\t" if Path(path).suffix.lower() == ".tsv" else ",", path)
+    _copy(data, names, kind, temporary, "\t" if Path(path).suffix.lower() == ".tsv" else ",", path)
 
 
 def _writable(columns: Any) -> tuple[dict[str, np.ndarray], list[str]]:
