@@ -15,10 +15,10 @@ import click
 
 from pairscore.cli_fit import fit, rank
 from pairscore.cli_options import LINKS
+from pairscore.cli_plan import plan
 from pairscore.cli_report import report
 from pairscore.cli_words import in_options
 from pairscore.errors import NoAnswerError, PairscoreError
-from pairscore.methods import METHODS
 
 
 class Commands(click.Group):
@@ -67,6 +67,7 @@ def main() -> None:
 main.add_command(fit)
 main.add_command(rank)
 main.add_command(report)
+main.add_command(plan)
 
 
 @main.command()
@@ -83,65 +84,6 @@ def demo(seed: int, output: Path, as_json: bool) -> None:
     done = run_demo((lambda text: None) if as_json else (lambda text: click.echo(in_options(text))), seed, output)
     if as_json:
         click.echo(json.dumps(done.to_record(), indent=2, allow_nan=False))
-
-
-@main.command()
-@click.option("--features", "n_features", type=int, help="Number of features; left out with --items-file.")
-@click.option("--noise", type=float, help="Share of comparisons that go against the scores, 0 to 0.5; left out with --pilot.")
-@click.option("--misordered", type=float, help="Target: share of pairs of new items in the wrong order.")
-@click.option("--angle", type=float, help="Target: mean angle to the true direction, in radians.")
-@click.option("--norm-error", type=float, help="Target: mean distance of the coefficients from their limit.")
-@click.option("--items", "n_items", type=int, help="Number of items to compare, if fixed.")
-@click.option("--comparisons", "n_comparisons", type=int, help="Number of comparisons, if fixed.")
-@click.option("--method", type=click.Choice(METHODS), help="Method of the fit  [default: mle; paired without noise]")
-@click.option("--link", type=click.Choice(LINKS), help="How a score difference becomes a probability.  [default: logit]")
-@click.option("--min-eigenvalue", type=float, help="Smallest eigenvalue of the features' covariance, largest 1; left out with --items-file.  [default: 1.0]")
-@click.option("--items-file", type=click.Path(path_type=Path), help="Your items with their features: their correlations and number are used.")
-@click.option("--pilot", type=click.Path(path_type=Path), help="At least 50 comparisons of those items: they tell the noise.")
-@click.option("--item-cost", type=float, help="Cost of an item; with --comparison-cost, the cheapest study is found.")
-@click.option("--comparison-cost", type=float, help="Cost of a comparison, in the same unit.")
-@click.option("--seconds-per-comparison", type=float, default=23.0, show_default=True, help="Time of an expert for one comparison.")
-@click.option("--chart", type=click.Path(path_type=Path), help="Draw error against comparisons to this .png, .svg or .pdf file.")
-@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
-def plan(items_file: Path | None, pilot: Path | None, chart: Path | None, as_json: bool, **question: Any) -> None:
-    """Say how many items and comparisons a study needs.
-
-    Give two of --items, --comparisons and a target (--misordered, --angle or --norm-error) and get the third. With the target
-    alone, get the cheapest study if both costs are given, else the smallest with M = N log N.
-
-    \b
-    Examples: pairscore plan --features 90 --noise 0.2 --misordered 0.05
-              pairscore plan --items-file items.csv --pilot votes.csv --misordered 0.05
-    """
-    from pairscore.plan_text import plan_curves, plan_record, plan_text
-    from pairscore.planner import plan as make_plan
-
-    made = make_plan(**question, **_tables(items_file, pilot))
-    if chart is not None:
-        from pairscore.charts import plan_chart
-
-        measure = made.target[0] if made.target else "misordered"
-        chosen = {"n_items": made.n_items, "n_comparisons": made.n_comparisons, "error": getattr(made, measure), "measure": measure, "method": made.method}
-        plan_chart(plan_curves(made), chosen, chart, target=made.target[1] if made.target else None)
-    click.echo(json.dumps(plan_record(made), indent=2) if as_json else plan_text(made))
-
-
-def _tables(items_file: Path | None, pilot: Path | None) -> dict[str, Any]:
-    """The items and the pilot of a plan, from files; text columns are no features, and it is said that they are left out."""
-    tables: dict[str, Any] = {}
-    if items_file is not None or pilot is not None:
-        from pairscore.files import read_table
-        from pairscore.intake import VOTE_IDENTIFIERS, item_identifiers
-        from pairscore.recipe_options import make_recipe
-    if items_file is not None:
-        table = read_table(items_file, identifiers=item_identifiers(None))
-        recipe, left_out = make_recipe(table)
-        for name in left_out:
-            click.echo(f"Note: the column {name!r} is text and was left out.", err=True)
-        tables["items"] = recipe.items(table)
-    if pilot is not None:
-        tables["pilot"] = read_table(pilot, identifiers=set(VOTE_IDENTIFIERS))
-    return tables
 
 
 @main.command()

@@ -23,9 +23,8 @@ FILE_OPTIONS = (
     click.option("--delimiter", help="Of CSV files, such as ';' or tab.  [default: detected]"),
     click.option("--encoding", help="Of CSV files, such as latin-1.  [default: detected]"),
 )
-ITEM_OPTIONS = (
+RECIPE_OPTIONS = (
     click.option("--id", "id", metavar="NAME", help="Column with the items' ids.  [default: id; without one, items are known by row number from 0]"),
-    click.option("--features", multiple=True, metavar="A,B,C", help="Columns to use as features.  [default: every numeric column]"),
     click.option("--exclude", multiple=True, metavar="X,Y", help="Columns to leave out."),
     click.option("--categorical", multiple=True, metavar="X,Y", help="Columns to make into 0/1 columns, one for each level."),
     click.option("--square", "squares", multiple=True, metavar="A,B", help="Features whose squares to add."),
@@ -37,6 +36,10 @@ ITEM_OPTIONS = (
         show_default=True,
         help="If feature values are missing: stop; leave those items and their comparisons out; or fill in the mean and add a 0/1 flag.",
     ),
+)
+ITEM_OPTIONS = (
+    click.option("--features", multiple=True, metavar="A,B,C", help="Columns to use as features.  [default: every numeric column]"),
+    *RECIPE_OPTIONS,
 )
 VOTE_OPTIONS = (
     click.option("--winner", metavar="NAME", help="Column with the winner: left, right, tie, or its id.  [default: winner]"),

@@ -23,14 +23,40 @@ VOTE_ROLES = (*VOTE_IDENTIFIERS, "weight", "count")
 
 
 @dataclass(frozen=True)
-class Intake:
-    """Items and votes ready for a fit, the recipe that made their features, and the columns that it left out: of text, and of lists or records."""
+class ItemIntake:
+    """Items ready for use, the recipe that made their features, and the columns that it left out: of text, and of lists or records."""
 
     items: Items
-    votes: Votes
     recipe: Recipe
     left_out: list[str]
     nested: list[str]
+
+
+@dataclass(frozen=True)
+class Intake(ItemIntake):
+    """Items and votes ready for a fit."""
+
+    votes: Votes
+
+
+def read_item_file(items_file: Any, *, columns: Mapping[str, Any], delimiter: str | None = None, encoding: str | None = None) -> ItemIntake:
+    """Read items from a file; ``columns`` are the settings of ``make_recipe``."""
+    nested: list[str] = []
+    reading: dict[str, Any] = {
+        "identifiers": item_identifiers(None, **columns),
+        "columns": settings_choice(columns, nested),
+        "delimiter": delimiter,
+        "encoding": encoding,
+    }
+    with stored_table(items_file, **reading) as stored:
+        table = stored.read()
+        recipe, left_out = make_recipe(table, **{**columns, "exclude": ()})
+        try:
+            items = recipe.items(table)
+        except BadEntriesError as error:
+            raise refused(all_faults(recipe.items, table), stored, {"id": recipe.id or "id"}) from error
+    dropped = len(table) - len(items)
+    return ItemIntake(items, replace(recipe, note=f"{plural(dropped, 'item')} dropped" if dropped else recipe.note), left_out, nested)
 
 
 def read_study(
@@ -65,7 +91,8 @@ def read_study(
         recipe, left_out = make_recipe(table, **settings | {"exclude": ()}) if recipe is None else (for_table(recipe, table, id_is_optional), [])
         votes = rename_votes(votes, named, recipe.ids(table))
         try:
-            return Intake(*_dropped(recipe, table, votes, self_pairs, seed), left_out, nested)
+            items, read, recipe = _dropped(recipe, table, votes, self_pairs, seed)
+            return Intake(items, recipe, left_out, nested, read)
         except BadEntriesError as error:
             if error.table == "items":
                 raise refused(all_faults(recipe.items, table), stored_items, {"id": recipe.id or "id"}) from error
