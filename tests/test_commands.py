@@ -1,10 +1,13 @@
 """`pairscore fit` and `pairscore rank` as somebody uses them who writes no Python."""
 
 import errno
+import html
 import json
 import os
 import re
 import shlex
+import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -20,9 +23,12 @@ from pairscore.cli import Commands, main
 from pairscore.columns import Columns
 from pairscore.errors import PairscoreError
 from pairscore.files import PIECE_ROWS, StoredTable, read_table, stored_table, write_table
-from pairscore.intake import ItemPieces, read_study
+from pairscore.intake import read_study
+from pairscore.item_pieces import ItemPieces
 from pairscore.ranking import rank_pieces
-from pairscore.recipe import Recipe, listed, make_recipe, recipe_of
+from pairscore.recipe import Recipe, recipe_of
+from pairscore.recipe_options import listed, make_recipe
+from pairscore.record import command_line
 from test_outside_results import DATA, PUBLISHED
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairscore.errors.FewItemsWarning")
@@ -316,6 +322,59 @@ def test_names_in_options_may_have_commas():
     assert listed(["a, b", '"x, y",b', "c"]) == ["a", "b", "x, y", "c"]
 
 
+# -- columns that nobody needs -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def cluttered(tmp_path):
+    """Sixty items and their votes, each with a column of numbers that has some words, or a list; and the same without."""
+    items, votes = fine_files(tmp_path, n=60, m=400)
+    phone = np.array([f"{row}" for row in range(60)], dtype=object)
+    phone[[3, 20, 59]] = "unknown"
+    seconds = np.array([f"{row}" for row in range(400)], dtype=object)
+    seconds[::20] = "too long"
+    write_table(items | {"phone": phone}, tmp_path / "cluttered.csv")
+    write_table(votes | {"seconds": seconds}, tmp_path / "timed.csv")
+    return tmp_path
+
+
+def test_what_is_in_a_column_that_nobody_needs_does_no_harm(cluttered):
+    folder = cluttered
+    files = ["fit", folder / "cluttered.csv", folder / "timed.csv", "-o", folder / "m.npz"]
+    refused = run(*files, code=2).stderr
+    assert faults(refused) == {(str(line), "phone", "no number") for line in (5, 22, 61)}
+    run("fit", folder / "items.csv", folder / "votes.csv", "-o", folder / "plain.npz")
+    for options in (["--exclude", "phone"], ["--features", "mass,height"]):
+        result = run(*files, *options)
+        np.testing.assert_array_equal(load(folder / "m.npz").coef_, load(folder / "plain.npz").coef_)
+        assert "phone" not in result.stderr
+    for model, name in (("m", "cluttered"), ("plain", "items"), ("plain", "cluttered")):
+        run("rank", folder / f"{model}.npz", folder / f"{name}.csv", "-o", folder / f"{model}-{name}.csv")
+    assert (folder / "plain-cluttered.csv").read_bytes() == (folder / "m-cluttered.csv").read_bytes() == (folder / "plain-items.csv").read_bytes()
+    run("report", folder / "plain.npz", folder / "cluttered.csv", folder / "timed.csv", "-o", folder / "page.html")
+    assert "Did you mean 'phone'?" in run(*files, "--exclude", "phne", code=2).stderr
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_lists_and_records_are_left_out_unless_asked_for(cluttered, kind):
+    folder = cluttered
+    run("fit", folder / "items.csv", folder / "votes.csv", "-o", folder / "plain.npz")
+    talk = "[{'role': 'user', 'content': 'hi'}, {'role': 'assistant', 'content': 'ho'}]"
+    with duckdb.connect() as connection:
+        for table in ("items", "votes"):
+            source = f"SELECT *, {talk} AS conversation_a, MAP {{'tokens': 3}} AS meta FROM read_csv('{folder / table}.csv', all_varchar=false)"
+            connection.execute(f"COPY ({source}) TO '{folder / table}.{kind}' (FORMAT {'json' if kind == 'jsonl' else kind})")
+    files = ["fit", folder / f"items.{kind}", folder / f"votes.{kind}", "-o", folder / "m.npz"]
+    notes = [line for line in run(*files).stderr.splitlines() if "lists or records" in line]
+    assert [note.split("'")[1] for note in notes] == ["conversation_a", "meta"]
+    np.testing.assert_array_equal(load(folder / "m.npz").coef_, load(folder / "plain.npz").coef_)
+    assert "lists or records" not in run(*files, "--features", "mass,height").stderr
+    assert "conversation_a" not in run(*files, "--exclude", "conversation_a").stderr
+    assert "neither numbers nor text: 'conversation_a'" in run(*files, "--features", "mass,conversation_a", code=2).stderr
+    assert "neither numbers nor text: 'conversation_a'" in run(*files, "--left", "conversation_a", "--right", "right", code=2).stderr
+    run("rank", folder / "m.npz", folder / f"items.{kind}", "-o", folder / "r.csv")
+
+
 # -- recipes ---------------------------------------------------------------------------------------
 
 TABLE = Columns({"id": ["p", "q", "r", "s"], "a": [1.0, 2, 3, 4], "b": [5.0, -1, 0.5, 2], "k": ["x", "y", "x", "z"], "note": ["-", "-", "-", "-"]})
@@ -530,6 +589,35 @@ def test_means_with_flags_are_counted_and_remembered(gappy):
     assert "line 2, column 'height': missing: ''" in result.stderr
 
 
+def test_words_for_missing_numbers_are_missing_numbers(gappy):
+    folder, _, _ = gappy
+    lines = (folder / "gappy.csv").read_text().splitlines()
+    for row, word in ((3, "NA"), (7, " ? ")):
+        name, _, *rest = lines[row + 1].split(",")
+        lines[row + 1] = ",".join([name, word, *rest])
+    (folder / "words.csv").write_text("\n".join(lines) + "\n")
+    for rule in ("drop-items", "mean-with-flag"):
+        for name in ("gappy", "words"):
+            run("fit", folder / f"{name}.csv", folder / "votes.csv", "--missing", rule, "-o", folder / f"{name}.npz")
+        assert state(folder / "gappy.npz") == state(folder / "words.npz")
+        run("rank", folder / "words.npz", folder / "words.csv", "-o", folder / "r.csv")
+        assert len(ranking(folder / "r.csv")["id"]) == (28 if rule == "drop-items" else 30)
+    result = run("fit", folder / "words.csv", folder / "votes.csv", "-o", folder / "m.npz", code=2)
+    told = [line.strip() for line in result.stderr.splitlines() if "missing: " in line]
+    assert told == ["line 5, column 'mass': missing: 'NA'", "line 9, column 'mass': missing: ' ? '"]
+
+
+def test_an_item_or_a_level_may_be_called_na(study):
+    folder, _, _ = study
+    for name in ("items", "votes"):
+        text = (folder / f"{name}.csv").read_text().replace("item 7,", "NA,").replace(",ink", ",n/a")
+        (folder / f"{name}.csv").write_text(text)
+    run("fit", folder / "items.csv", folder / "votes.csv", "--categorical", "style", "-o", folder / "m.npz")
+    assert "style=n/a" in load(folder / "m.npz").feature_names_in_
+    run("rank", folder / "m.npz", folder / "items.csv", "-o", folder / "r.csv")
+    assert "NA" in ranking(folder / "r.csv")["id"]
+
+
 FAULTY_ITEMS = 'name,a,b,style\n1,2,3,x\n2,,4,y\n"3\n4",5,inf,x\n1,1,1,x\n,1,1,x\n7,1,2,\n'
 FAULTY_VOTES = "left,right,winner,weight\n1,2,left,1\n1,9,left,1\n\n2,2,left,1\n1,2,huh,1\n1,2,left,-4\n8,2,left,1\n"
 
@@ -562,7 +650,22 @@ def test_everything_wrong_with_the_comparisons_is_said_at_once(tmp_path):
         ("6", "winner", "neither side, nor a tie"),
         ("7", "weight", "negative or not finite"),
     }
-    assert "use --self-pairs" in result.stderr
+    assert "remove them, or pass --self-pairs:" in result.stderr
+
+
+def test_lines_of_standard_input_are_counted_as_those_of_a_file(tmp_path):
+    (tmp_path / "votes.csv").write_text("winner,loser\n1,2\n")
+    (tmp_path / "items.csv").write_text("\n".join(("id,a", "1,2", "2,1", "3,5")) + "\n")
+    for name, arguments in (("items", ["-", tmp_path / "votes.csv", "--id", "name"]), ("votes", [tmp_path / "items.csv", "-"])):
+        content = FAULTY_ITEMS if name == "items" else FAULTY_VOTES
+        (tmp_path / "faulty.csv").write_text(content)
+        from_file = [tmp_path / "faulty.csv" if argument == "-" else argument for argument in arguments]
+        piped = run("fit", *arguments, "-o", "-", code=2, stdin=content.encode()).stderr
+        assert faults(piped) == faults(run("fit", *from_file, "-o", "-", code=2).stderr)
+        assert piped.startswith("Error: 'standard input' has")
+    run("fit", tmp_path / "items.csv", "-", "--inference", "none", "-o", tmp_path / "m.npz", stdin=b"winner,loser\n1,2\n2,1\n2,3\n3,1\n1,3\n3,2\n")
+    ranked = run("rank", tmp_path / "m.npz", "-", code=2, stdin=b'id,a\n\n"a\nb",1\n\nc,inf\n').stderr
+    assert faults(ranked) == {("6", "a", "not finite")}
 
 
 def test_rank_says_all_that_is_wrong_with_its_items(tmp_path, monkeypatch):
@@ -670,13 +773,30 @@ def test_what_is_wrong_is_one_sentence_and_exit_2(study):
         "there is no folder": [items, votes, "-o", folder / "no" / "x.npz"],
         "is a folder": [items, votes, "-o", folder],
         "would be overwritten": [items, votes, "-o", items],
-        "l2 is -1.0": [items, votes, "--l2", "-1", "-o", out],
-        "shrinkage is 'much'": [items, votes, "--shrinkage", "much", "-o", out],
+        "--l2 is -1.0": [items, votes, "--l2", "-1", "-o", out],
+        "--shrinkage is 'much'; use a number from 0 to 1, 'ledoit-wolf' or 'oas'": [items, votes, "--shrinkage", "much", "-o", out],
         "delimiter is 'ab'": [items, votes, "--delimiter", "ab", "-o", out],
         "no text encoding": [items, votes, "--encoding", "klingon", "-o", out],
-        "side_effect=True needs votes": [items, folder / "pairs.csv", "--side-effect", "-o", out],
+        "and --method mle has none": [items, votes, "--shrinkage", "0.5", "-o", out],
+        "--method split needs at least": [items, votes, "--method", "split", "-o", out],
+        "in no comparison, or use --method pooled": [items, votes, "--method", "split", "-o", out],
+        "--square names 'mas', which is no feature; the features are 'mass', 'height'. Did you mean 'mass'?": [items, votes, "--square", "mas", "-o", out],
+        "with two of 'mass', 'height'. Did you mean 'height'?": [items, votes, "--interact", "mass:heigt", "-o", out],
+        "Did you mean 'Left' as left, 'Right' as right, 'Winner' as winner?": [items, folder / "upper.csv", "-o", out],
+        "Did you mean 'lft' as left?": [items, folder / "lft.csv", "-o", out],
+        "Did you mean 'lft'?": [items, folder / "lft.csv", "--left", "lf", "-o", out],
+        "(did you mean --id ID?)": [folder / "ID.csv", votes, "-o", out],
+        "(did you mean --id idd?)": [folder / "idd.csv", votes, "-o", out],
+        "--side-effect needs votes": [items, folder / "pairs.csv", "--side-effect", "-o", out],
     }
     (folder / "pairs.csv").write_text("winner,loser\nitem 1,item 2\nitem 2,item 3\n")
+    for name, kind, old, new in (
+        ("upper", votes, "left,right,winner", "Left,Right,Winner"),
+        ("lft", votes, "left,", "lft,"),
+        ("ID", items, "id,", "ID,"),
+        ("idd", items, "id,", "idd,"),
+    ):
+        (folder / f"{name}.csv").write_text(kind.read_text().replace(old, new, 1))
     before = sorted(folder.iterdir())
     for message, arguments in wrong.items():
         result = run("fit", *arguments, code=2)
@@ -685,6 +805,14 @@ def test_what_is_wrong_is_one_sentence_and_exit_2(study):
         assert result.stderr.count("Error: ") == 1
         (folder / "x.npz.bad-rows.csv").unlink(missing_ok=True)
         assert sorted(folder.iterdir()) == before
+
+
+def test_the_text_of_a_file_is_never_put_in_other_words(study):
+    folder, _, _ = study
+    (folder / "same.csv").write_text("winner,loser\nitem 1,side_effect=True\n")
+    result = run("fit", folder / "items.csv", folder / "same.csv", "-o", folder / "m.npz", code=2)
+    assert "unknown item: 'side_effect=True'" in result.stderr
+    assert "--exclude names 'n_items'" in run("fit", folder / "items.csv", folder / "votes.csv", "--exclude", "n_items", "-o", folder / "m.npz", code=2).stderr
 
 
 def test_self_pairs_can_be_kept(study):
@@ -717,7 +845,41 @@ def test_rank_refuses_what_it_cannot_rank(study):
         result = run("rank", *arguments, "-o", folder / "r.csv", code=2, stdin=b"")
         assert message in result.stderr, (message, result.stderr)
         assert not (folder / "r.csv").exists()
-    assert "what kind of table" in run("rank", folder / "m.npz", folder / "fine.csv", "-o", folder / "r.xyz", code=2).stderr
+
+
+def test_an_output_of_an_unknown_kind_is_refused_before_anything_is_read(tmp_path):
+    assert "what kind of table" in run("rank", tmp_path / "no model", tmp_path / "no items", "-o", tmp_path / "r.xlsx", code=2).stderr
+
+
+def test_the_command_in_the_record_can_be_run_again(study, monkeypatch):
+    folder, _, _ = study
+    arguments = ["fit", str(folder / "items.csv"), str(folder / "votes.csv"), "--interact", "mass:height", "-o", str(folder / "it's a model.npz")]
+    done = shell(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert shlex.split(load(folder / "it's a model.npz").record_["command"])[1:] == arguments
+    monkeypatch.setattr(sys, "argv", ["/somewhere/pairscore/__main__.py", "fit", "a b"])
+    assert command_line() == "python -m pairscore fit 'a b'"
+
+
+def test_a_report_through_pipes_and_as_json(study):
+    folder, _, _ = study
+    files = [folder / "items.csv", folder / "votes.csv"]
+    run("fit", *files, "-o", folder / "m.npz")
+    assert run("report", folder / "m.npz", *files, "-o", folder / "page.html").stdout == f"{folder / 'page.html'}\n"
+    model = (folder / "m.npz").read_bytes()
+    page = run("report", "-", *files, "-o", "-", stdin=model)
+    asked = run("report", folder / "m.npz", *files, "-o", folder / "page.html", "--json")
+    record = json.loads(asked.stdout)
+    assert (record["path"], record["n_items"], record["n_comparisons"]) == (str(folder / "page.html"), 30, 300)
+    assert "comes first of 30 items" in record["answer"][0]
+    for text in (page.stdout, (folder / "page.html").read_text()):
+        assert text.startswith("<!DOCTYPE html>")
+        assert text.rstrip().endswith("</html>")
+        assert html.escape(record["answer"][0]) in text
+    both = run("report", folder / "m.npz", *files, "-o", "-", "--json")
+    assert both.stdout.startswith("<!DOCTYPE html>")
+    assert json.loads(both.stderr) == record | {"path": None}
+    assert "one of them" in run("report", "-", "-", files[1], code=2, stdin=b"").stderr
 
 
 @pytest.mark.parametrize(
@@ -756,6 +918,59 @@ def test_a_full_disk_behind_standard_output_is_a_sentence_too():
 
     result = CliRunner().invoke(group, ["full"])
     assert (result.exit_code, result.stderr.count("No space left on device")) == (2, 1)
+
+
+def test_terminated_while_it_writes_it_leaves_nothing_behind(study):
+    """The signal comes when half of the model is written."""
+    folder, _, _ = study
+    before = sorted(path.name for path in folder.iterdir())
+    code = (
+        "import os, signal, time, numpy as np\nfrom pairscore.cli import main\n"
+        "def half(file, **arrays):\n    file.write(b'half'); file.flush(); os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)\n"
+        "np.savez = half\nmain(prog_name='pairscore')"
+    )
+    command = [sys.executable, "-c", code, "fit", folder / "items.csv", folder / "votes.csv", "-o", folder / "m.npz"]
+    done = subprocess.run(list(map(str, command)), capture_output=True, timeout=60)
+    assert done.returncode == 128 + signal.SIGTERM, done.stderr
+    assert b"Traceback" not in done.stderr
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_a_signal_means_what_it_did_before_when_the_command_is_over(study):
+    folder, _, _ = study
+    before = signal.getsignal(signal.SIGTERM)
+    run("fit", folder / "items.csv", folder / "votes.csv", "-o", folder / "m.npz")
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_list_of_bad_rows_goes_when_there_are_none_any_more(study):
+    folder, _, _ = study
+    (folder / "bad.csv").write_text("winner,loser\nitem 1\n")
+    run("fit", folder / "items.csv", folder / "bad.csv", "-o", folder / "m.npz", code=2)
+    assert (folder / "m.npz.bad-rows.csv").exists()
+    run("fit", folder / "items.csv", folder / "votes.csv", "-o", folder / "m.npz")
+    assert not (folder / "m.npz.bad-rows.csv").exists()
+
+
+def device(folder, name):
+    """A device of our own: null swallows everything, full has no space. Who may not make one cannot replace that in /dev either."""
+    if os.geteuid() != 0:
+        return Path("/dev") / name
+    os.mknod(folder / name, stat.S_IFCHR | 0o666, os.makedev(1, {"null": 3, "full": 7}[name]))
+    return folder / name
+
+
+def test_a_device_is_written_to_and_not_replaced(study):
+    folder, _, _ = study
+    null = device(folder, "null")
+    assert "Rank regression" in run("fit", folder / "items.csv", folder / "votes.csv", "-o", null).stdout
+    (folder / "bad.csv").write_text("winner,loser\nitem 1\n")
+    assert "1 cell instead of 2" in run("fit", folder / "items.csv", folder / "bad.csv", "-o", null, code=2).stderr
+    assert null.is_char_device()
+    assert {path.name for path in folder.iterdir()} <= {"items.csv", "votes.csv", "bad.csv", "null"}
+    full = device(folder, "full")
+    assert "could not be saved" in run("fit", folder / "items.csv", folder / "votes.csv", "-o", full, code=2).stderr
+    assert full.is_char_device()
 
 
 # -- the examples of the documentation ---------------------------------------------------------------

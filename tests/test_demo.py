@@ -1,5 +1,6 @@
 """The demo tells its story honestly, and its score works on patients it has not seen."""
 
+import json
 import re
 import subprocess
 import sys
@@ -57,7 +58,7 @@ def test_a_model_of_shuffled_answers_does_not():
 
 def test_the_printed_share_is_that_of_a_loop_over_held_out_pairs():
     said = []
-    model = run_demo(said.append, seed=1)
+    model = run_demo(said.append, seed=1).model
     patients, progression = diabetes_patients()
     held_out = np.random.default_rng(1).permutation(len(patients))[:HELD_OUT]
     score = patients.values @ model.coef_
@@ -66,7 +67,7 @@ def test_the_printed_share_is_that_of_a_loop_over_held_out_pairs():
 
 
 def test_the_model_sees_ten_features_and_only_training_patients():
-    model = run_demo(lambda text: None, seed=1)
+    model = run_demo(lambda text: None, seed=1).model
     assert tuple(model.feature_names_in_) == FEATURES
     assert model.n_items_ == 442 - HELD_OUT
     assert model.n_comparisons_ == 3000
@@ -94,6 +95,7 @@ def test_it_prints_the_summary_and_the_ten_most_severe():
         assert f"\n  {name} " in text
     assert re.findall(r"^ +(\d+) +\d+-\d+  patient \d+ ", text, re.MULTILINE) == [str(rank) for rank in range(1, 11)]
     assert "Each interval holds for its own item 19 times of 20" in text
+    assert "With --simultaneous all intervals hold together" in text
 
 
 def test_the_same_seed_tells_the_same_story_and_another_another():
@@ -110,6 +112,20 @@ def test_it_ends_with_the_path_of_a_report_that_is_there(tmp_path):
     assert "110 items were never compared" in page
     assert CliRunner().invoke(main, ["demo"]).output.splitlines()[-1] == "pairscore-demo/report.html"
     assert (tmp_path / "pairscore-demo" / "report.html").exists()
+
+
+def test_json_has_the_numbers_of_the_story_and_nothing_else(tmp_path):
+    result = CliRunner().invoke(main, ["demo", "--json", "--output", str(tmp_path / "here")])
+    record = json.loads(result.stdout)
+    score, told = shares(1)
+    assert record["held_out_pairs_in_order"] == {
+        "n_patients": HELD_OUT,
+        "score": pytest.approx(score, abs=6e-4),
+        "least_squares": pytest.approx(told, abs=6e-4),
+    }
+    assert [row["feature"] for row in record["coefficients"]] == list(FEATURES)
+    assert record["report"] == str(tmp_path / "here" / "report.html")
+    assert (tmp_path / "here" / "report.html").exists()
 
 
 def test_every_step_is_explained():

@@ -18,11 +18,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
+from pairscore import fetched as fetched_module
 from pairscore import files as files_module
 from pairscore.columns import Column, Columns
-from pairscore.csv_file import MAX_COLUMNS
 from pairscore.errors import BadRowsError
 from pairscore.files import read_table, write_table
+from pairscore.table_source import MAX_COLUMNS
 from pairscore.whole_file import atomic_write
 
 KINDS = ("csv", "tsv", "parquet", "jsonl")
@@ -102,7 +103,7 @@ def test_long_tables_are_coded_and_say_the_same(kind, tmp_path, monkeypatch):
     write_table(votes, tmp_path / f"votes.{kind}")
     write_table(items, tmp_path / f"items.{kind}")
     plain, plain_items = read_table(tmp_path / f"votes.{kind}"), read_table(tmp_path / f"items.{kind}")
-    monkeypatch.setattr(files_module, "CODED_ROWS", 1)
+    monkeypatch.setattr(fetched_module, "CODED_ROWS", 1)
     coded, coded_items = read_table(tmp_path / f"votes.{kind}"), read_table(tmp_path / f"items.{kind}")
     assert coded.get_column("left").codes is not None
     assert plain.get_column("left").codes is None
@@ -120,8 +121,8 @@ def test_long_tables_are_coded_and_say_the_same(kind, tmp_path, monkeypatch):
 
 def test_texts_of_one_hash_are_kept_apart(tmp_path, monkeypatch):
     write_table({"left": ["ab", "cd", "ab", "efg"], "right": ["x", "yz", "uvw", "x"]}, tmp_path / "votes.csv")
-    monkeypatch.setattr(files_module, "CODED_ROWS", 1)
-    monkeypatch.setattr(files_module, "HASH", "CAST(length({}) AS UBIGINT)")
+    monkeypatch.setattr(fetched_module, "CODED_ROWS", 1)
+    monkeypatch.setattr(fetched_module, "HASH", "CAST(length({}) AS UBIGINT)")
     table = read_table(tmp_path / "votes.csv")
     assert table["left"].tolist() == ["ab", "cd", "ab", "efg"]
     assert table.get_column("left").codes is None
@@ -132,7 +133,7 @@ def test_texts_of_one_hash_are_kept_apart(tmp_path, monkeypatch):
 def test_hashes_are_found_wherever_they_lie(hashes, data):
     hashes = np.array(sorted(hashes), dtype=np.uint64)
     wanted = np.array(data.draw(st.lists(st.integers(0, len(hashes) - 1))), dtype=int)
-    assert np.array_equal(files_module._sorted_places(hashes, hashes[wanted]), wanted)
+    assert np.array_equal(fetched_module._sorted_places(hashes, hashes[wanted]), wanted)
 
 
 def test_no_dataframe_library_is_needed(tmp_path):
@@ -245,6 +246,16 @@ ANSWERS = {
     "a name with a quote": (b'id,"x\'"" y"\na,1\n', {"id": ["a"], "x'\" y": [1.0]}),
     "half numbers": (b"x\n1\n2\na\nb\n", {"x": ["1", "2", "a", "b"]}),
     "text only later": (b"x\n" + b"1\n" * 1500 + b"a\n" * 1500, {"x": ["1"] * 1500 + ["a"] * 1500}),
+    "words for missing numbers": (
+        b"x\n1\nNA\nN/A\nn/a\nna\n#N/A\nNaN\nNULL\nnull\nNone\n-\n.\n?\n NA \n\"NA\"\n2\n",
+        {"x": [1.0, *[None] * 14, 2.0]},
+    ),
+    "more words than numbers": (b"id,x\na,NA\nb,7\nc,NA\n", {"id": ["a", "b", "c"], "x": [None, 7.0, None]}),
+    "words only late": (b"x\n" + b"1\n" * 1500 + b"NA\n" * 1500, {"x": [1.0] * 1500 + [None] * 1500}),
+    "numbers only late": (b"x\n" + b"-\n" * 1500 + b"1\n" * 15, {"x": [None] * 1500 + [1.0] * 15}),
+    "words for missing in text": (b"id,k\nNA,oil\n-,NA\nnull,?\n", {"id": ["NA", "-", "null"], "k": ["oil", "NA", "?"]}),
+    "nothing but such words": (b"id,k\na,-\nb,NA\n", {"id": ["a", "b"], "k": ["-", "NA"]}),
+    "a blank in place of a number": (b"id,x\na, \nb,1\n", {"id": ["a", "b"], "x": [None, 1.0]}),
     "a big cell": (b"id,x\n" + b"y" * 1_000_000 + b",1\n", {"id": ["y" * 1_000_000], "x": [1.0]}),
     "many columns": (",".join(f"f{k}" for k in range(2000)).encode() + b"\n" + b",".join([b"1.5"] * 2000) + b"\n", {f"f{k}": [1.5] for k in range(2000)}),
 }  # fmt: skip
@@ -261,6 +272,11 @@ SENTENCES = {
     "physical lines, CRLF": (b'id,x\r\n"a\r\nb",1\r\nc,2,3\r\n', "line 4: 3 cells instead of 2"),
     "physical lines, CR": (b"id,x\ra,1\rc,2,3\r", "line 3: 3 cells instead of 2"),
     "a few bad numbers": (b"x\n" + b"1\n" * 20 + b"5o\n" + b"1\n" * 20 + b"two\n", "2 bad rows; correct or remove them:\n  line 22, column 'x': no number"),
+    "bad numbers among missing ones": (b"x,y\n" + b"1,NA\nNA,2\n" * 20 + b"5o,1\n", "remove them:\n  line 42, column 'x': no number: '5o'"),
+    "a short row among missing ones": (b"x,y\n" + b"1,NA\nNA,2\n" * 20 + b"5\n", "1 bad row; correct or remove them:\n  line 42: 1 cell instead of 2: '5'"),
+    "a row much too short": (b",".join(b"f%d" % k for k in range(41)) + b"\n1,x,3,4\n", "1 bad row; correct or remove them:\n  line 2: 4 cells instead of 41"),
+    "a row much too long": (b"x,y\n1,2\np,2,3,4,5\n", "has 1 bad row; correct or remove them:\n  line 3: 5 cells instead of 2: 'p,2,3,4,5'"),
+    "a line of blanks": (b"x,y,z\n1,2,3\n   \n1,2,3\n", "has 1 bad row; correct or remove them:\n  line 3: 1 cell instead of 3: '   '"),
     "two in one row": (b"x,y\n" + b"1,2\n" * 20 + b"p,q\n", "1 bad row; correct or remove them:\n  line 22, column 'x': no number: 'p'\n  line 22, column 'y'"),
     "line breaks in names": (b'id,"x\ny"\na,1\n', "has column names with line breaks: 'x\\ny'"),
     "numbers only later": (b"x,y\n" + b"a,1\n" * 1200 + b"1,1\n" * 20000, "has 1200 bad rows"),
@@ -300,6 +316,9 @@ def test_files_that_cannot_be_read(case, tmp_path):
         read_bytes(tmp_path, content)
     assert sentence in str(caught.value)
     assert len(str(caught.value)) < 6000
+    if isinstance(caught.value, BadRowsError):
+        faults = [(row.line, row.column) for row in caught.value.rows]
+        assert len(set(faults)) == len(faults)
 
 
 @pytest.mark.parametrize("size", [1 << 20, 5 << 20, 45 << 20])
@@ -382,6 +401,7 @@ JSON_LINES = {
     "text ids and number ids": (b'{"id":"a"}\n{"id":7}\n', {"id": ["a", "7"]}),
     "infinite": (b'{"x":Infinity}\n{"x":-1e999}\n', {"x": [INF, -INF]}),
     "like a renamed column": (b'{"x":1,"x_1":2}\n', {"x": [1.0], "x_1": [2.0]}),
+    "no value at all": (b'{"x":null,"y":1}\n{"y":2}\n', {"x": [None, None], "y": [1.0, 2.0]}),
     "empty": (b"", "is empty; write one JSON object per row"),
     "cut short": (b'{"x":1}\n{"x":\n{"x":3}\n{"y"\n', "2 bad rows; correct or remove them:\n  line 2: Expecting value"),
     "no object": (b'{"x":1}\n[1]\n', "line 2: no JSON object: '[1]'"),
@@ -609,6 +629,32 @@ def test_a_killed_write_leaves_the_old_file(tmp_path):
     code = f"import os\nfrom pairscore.whole_file import atomic_write\nwith atomic_write({str(path)!r}) as t:\n    t.write_text('half'); os._exit(9)"
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 9
     assert path.read_text() == "old"
+
+
+def test_a_link_is_followed_and_the_file_behind_it_keeps_its_permissions(tmp_path):
+    (tmp_path / "there").mkdir()
+    target, link = tmp_path / "there" / "table.csv", tmp_path / "table.csv"
+    target.write_text("old")
+    target.chmod(0o640)
+    link.symlink_to("there/table.csv")
+    for values in ([1.0], [2.0]):
+        write_table({"x": values}, link)
+        assert link.is_symlink()
+        assert as_lists(read_table(target)) == {"x": values}
+        assert target.stat().st_mode & 0o777 == 0o640
+    (tmp_path / "dangling.csv").symlink_to("there/new.csv")
+    write_table({"x": [3.0]}, tmp_path / "dangling.csv")
+    assert as_lists(read_table(tmp_path / "there" / "new.csv")) == {"x": [3.0]}
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["dangling.csv", "new.csv", "table.csv", "table.csv", "there"]
+
+
+def test_a_pipe_gets_the_whole_file_and_stays_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    with subprocess.Popen(["cat", str(tmp_path / "pipe.csv")], stdout=subprocess.PIPE) as reader:
+        write_table({"x": [1.5]}, tmp_path / "pipe.csv")
+        assert reader.stdout.read() == b"x\n1.5\n"
+    assert (tmp_path / "pipe.csv").is_fifo()
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe.csv"]
 
 
 def test_places_that_cannot_be_written_to(tmp_path):

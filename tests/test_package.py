@@ -17,12 +17,14 @@ ORDER = (
     "pairs", "moments", "basis", "closed_form", "scale", "integrals",
     "likelihood", "inference", "pairing", "folds", "ridge", "judges", "ties", "study",
     "closed_form_fit", "likelihood_fit", "contest", "contest_fit", "estimate",
-    "ranking", "summary", "record", "whole_file", "csv_file", "typed_file", "files", "model_file", "regression",
-    "recipe", "intake", "metrics", "splitters", "on_items", "item_errors", "prediction_measures", "model_comparison", "comparer",
+    "ranking", "summary", "record", "whole_file",
+    "text_file", "table_source", "csv_faults", "csv_file", "typed_file", "fetched", "files", "model_file", "regression",
+    "recipe", "recipe_options", "file_faults", "item_pieces", "intake",
+    "metrics", "splitters", "on_items", "item_errors", "prediction_measures", "model_comparison", "comparer",
     "draws", "population", "bound_terms", "bound", "decomposition", "label_law", "direction_error", "error_nodes", "theory",
     "pilot", "plan_question", "planner", "plan_text", "simulate", "charts",
-    "report_trials", "report_checks", "report_facts", "report_svg", "report_parts", "report_style", "report", "demo", "cli_options", "cli_fit", "cli",
-    "__main__",
+    "report_trials", "report_checks", "report_facts", "report_svg", "report_parts", "report_style", "report", "demo",
+    "cli_options", "cli_words", "cli_fit", "cli_report", "cli_plan", "cli", "__main__",
 )  # fmt: skip
 PAPER_ORDER = (
     "cells", "tidy", "engines", "needed", "beyond", "runner", "predicted", "measures", "claim", "claims_of_errors", "claims_of_needs", "claims",

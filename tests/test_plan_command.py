@@ -72,15 +72,15 @@ def test_the_curves_fall_and_pass_through_the_chosen_study():
         (["--items", 100, "--angle", 0.3, "--method", "split"], 1, "with 100 items 'split' cannot reach angle 0.3"),
         (["--noise", 0.5, "--angle", 0.3], 1, "labels are coins"),
         (["--noise", 0, "--angle", 0.3, "--method", "mle"], 1, "the likelihood has no maximum"),
-        (["--noise", 0.7, "--angle", 0.3], 2, "noise is 0.7"),
+        (["--noise", 0.7, "--angle", 0.3], 2, "Error: --noise is 0.7"),
         (["--noise", -0.1, "--angle", 0.3], 2, "noise is -0.1"),
         (["--misordered", 0.6], 2, "misordered is 0.6"),
         (["--angle", 2], 2, "angle is 2.0"),
-        (["--norm-error", 0], 2, "norm_error is 0.0"),
+        (["--norm-error", 0], 2, "--norm-error is 0.0"),
         (["--angle", 0.3, "--misordered", 0.1], 2, "are both targets"),
-        (["--angle", 0.3, "--items", 15], 2, "n_items is 15"),
-        (["--items", 100], 2, "two of three are needed"),
-        (["--angle", 0.3, "--item-cost", 3], 2, "give both"),
+        (["--angle", 0.3, "--items", 15], 2, "--items is 15"),
+        (["--items", 100], 2, "two of three are needed: give two of --items, --comparisons and a target (angle, misordered or --norm-error)"),
+        (["--angle", 0.3, "--item-cost", 3], 2, "--item-cost and --comparison-cost are weighed"),
         (["--angle", 0.3, "--pilot", "nowhere.csv"], 2, "nowhere.csv"),
         (["--angle", 0.3, "--chart", "plan.bmp"], 2, "name a .png, .svg or .pdf file"),
         (["--angle", 0.3, "--method", "best"], 2, "'best' is not one of"),
@@ -135,8 +135,52 @@ def test_text_columns_are_left_out_of_the_plan_as_of_the_fit(study_files):
     (folder / "items.csv").write_text("\n".join([f"{head},style", *(f"{line},oil" for line in lines)]) + "\n")
     result = run("plan", "--items-file", folder / "items.csv", "--noise", 0.2, "--misordered", 0.1)
     assert result.exit_code == 0, result.output
-    assert result.stderr == "Note: the column 'style' is text and was left out.\n"
+    assert result.stderr == "Note: the column 'style' is text and was left out; --categorical style makes it 0/1 columns.\n"
     assert result.stdout == plan_text(plan(items=items, noise=0.2, misordered=0.1)) + "\n"
+
+
+def test_columns_of_items_and_pilot_are_named_as_in_the_fit(study_files):
+    folder, items, _ = study_files
+    head, *lines = (folder / "items.csv").read_text().splitlines()
+    wide = [f"{head.replace('id', 'name')};extra;style".replace(",", ";")]
+    wide += [f"{line};{'?' if row == 3 else row};{'oil' if row % 2 else 'ink'}".replace(",", ";") for row, line in enumerate(lines)]
+    (folder / "wide.csv").write_text("\n".join(wide) + "\n")
+    renamed = (folder / "votes.csv").read_text().replace("left,right,winner", "home,away,result", 1).replace(",", ";")
+    (folder / "named.csv").write_text(renamed)
+    files = ["plan", "--items-file", folder / "wide.csv", "--id", "name", "--delimiter", ";", "--encoding", "utf-8", "--misordered", 0.1]
+    pilot = ["--pilot", folder / "named.csv", "--left", "home", "--right", "away", "--winner", "result"]
+    plain = run("plan", "--items-file", folder / "items.csv", "--pilot", folder / "votes.csv", "--misordered", 0.1)
+    for options in (["--exclude", "extra,style"], ["--features", "a,b,c,d"], ["--features", "a,b", "--features", "c,d"]):
+        result = run(*files, *options, *pilot)
+        assert result.exit_code == 0, result.output
+        assert result.stdout == plain.stdout
+    with_style = run(*files, "--exclude", "extra", "--categorical", "style", "--square", "a", "--noise", 0.2)
+    table = {name: items[:, column] for column, name in enumerate("abcd")}
+    by_hand = {**table, "style=ink": np.arange(60) % 2 == 0, "style=oil": np.arange(60) % 2 == 1, "a^2": items[:, 0] ** 2}
+    assert with_style.stdout == plan_text(plan(items=by_hand, noise=0.2, misordered=0.1)) + "\n"
+    dropped = run(*files, "--missing", "drop-items", "--exclude", "style", "--noise", 0.2)
+    assert "Note: 1 item dropped." in dropped.stderr
+    assert dropped.exit_code == 0, dropped.output
+    assert "line 5, column 'extra': missing: '?'" in run(*files, "--noise", 0.2).output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--features", "a,b"], "--features is 'a,b'; give the number of features, or the items that have these columns: --items-file"),
+        (["--features", "20", "--id", "name"], "--id is about a file that is not given; add --items-file"),
+        (["--features", "20", "--left", "home", "--missing", "drop-items"], "--missing, --left are about a file that is not given"),
+        (["--items-file", "items.csv", "--winner", "x"], "--winner is about a file that is not given; add --pilot"),
+        (["--items-file", "items.csv", "--features", "4"], "--features names '4', and the item table has no such column"),
+        (["--features", "20", "--pilot", "votes.csv"], "the pilot 'votes.csv' names items, and there are none"),
+        (["--items-file", "-", "--pilot", "-"], "not both"),
+    ],
+)
+def test_options_about_files_need_the_file(study_files, monkeypatch, arguments, sentence):
+    monkeypatch.chdir(study_files[0])
+    result = run("plan", "--noise", 0.2, "--misordered", 0.1, *arguments)
+    assert result.exit_code == 2, result.output
+    assert sentence in result.output
 
 
 def test_help_shows_an_example():

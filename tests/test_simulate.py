@@ -58,12 +58,12 @@ def test_no_noise_is_written_as_valid_json(tmp_path):
     [
         (["--noise", 0.6], "noise is 0.6"),
         (["--judge-noise", "0.1;0.2"], "write one share for each judge"),
-        (["--min-eigenvalue", 0], "min_eigenvalue is 0.0"),
-        (["--items", 0], "n_items is 0"),
+        (["--min-eigenvalue", 0], "--min-eigenvalue is 0.0"),
+        (["--items", 0], "--items is 0"),
         (["--items", 1], "at least 2"),
-        (["--comparisons", -3], "n_comparisons is -3"),
+        (["--comparisons", -3], "--comparisons is -3"),
         (["--repeats", 0], "repeats is 0"),
-        (["--noise", 0, "--item-effect", 1], "item_effect"),
+        (["--noise", 0, "--item-effect", 1], "--item-effect"),
     ],
 )
 def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, arguments, sentence):
@@ -71,6 +71,22 @@ def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, arguments, sente
     assert result.exit_code == 2, result.output
     assert sentence in result.output
     assert not (tmp_path / "study").exists()
+
+
+@pytest.mark.parametrize("old", [True, False])
+def test_all_three_files_appear_or_none(tmp_path, monkeypatch, old):
+    if old:
+        assert run(*BASE, "--seed", 5, "-o", tmp_path).exit_code == 0
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pairscore.simulate._truth", full)  # the last of the three
+    result = run(*BASE, "-o", tmp_path)
+    assert result.exit_code == 2
+    assert "No space left on device" in result.output
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_more_than_the_memory_holds_is_one_sentence(tmp_path, monkeypatch):

@@ -1,8 +1,12 @@
 """The command line: each command is one library call and a print."""
 
 import json
+import signal
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from errno import EPIPE
 from pathlib import Path
 from typing import Any
@@ -10,9 +14,11 @@ from typing import Any
 import click
 
 from pairscore.cli_fit import fit, rank
-from pairscore.cli_options import FILE_OPTIONS, LINKS, VOTE_OPTIONS, bad_rows_beside, checked_output, options, stage, vote_settings
+from pairscore.cli_options import LINKS
+from pairscore.cli_plan import plan
+from pairscore.cli_report import report
+from pairscore.cli_words import in_options
 from pairscore.errors import NoAnswerError, PairscoreError
-from pairscore.methods import METHODS
 
 
 class Commands(click.Group):
@@ -20,9 +26,10 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with ended_in_order():
+                return super().invoke(ctx)
         except PairscoreError as error:
-            click.echo(f"Error: {error}", err=True)
+            click.echo(f"Error: {in_options(str(error))}", err=True)
             ctx.exit(1 if isinstance(error, NoAnswerError) else 2)
         except OSError as error:
             if error.errno == EPIPE:  # the reader had enough, as head does; click ends quietly then
@@ -34,6 +41,23 @@ class Commands(click.Group):
             ctx.exit(2)
 
 
+@contextmanager
+def ended_in_order() -> Iterator[None]:
+    """Asked to terminate, end as after an error, so that nothing half-written stays."""
+
+    def end(number: int, frame: Any) -> None:
+        sys.exit(128 + number)  # as a shell tells it
+
+    if threading.current_thread() is not threading.main_thread():  # only there may a program listen to signals
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="pairscore")
 def main() -> None:
@@ -42,118 +66,24 @@ def main() -> None:
 
 main.add_command(fit)
 main.add_command(rank)
+main.add_command(report)
+main.add_command(plan)
 
 
 @main.command()
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the simulated grader.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("pairscore-demo"), show_default=True, help="Folder for the report.")
-def demo(seed: int, output: Path) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print coefficients, the test on new patients and where the report is as JSON, without the story.")
+def demo(seed: int, output: Path, as_json: bool) -> None:
     """Learn a severity score for 442 real patients from comparisons alone, and write a report to open.
 
     Example: pairscore demo --seed 2
     """
     from pairscore.demo import run_demo
 
-    run_demo(click.echo, seed, output)
-
-
-@main.command()
-@click.argument("model", type=click.Path(path_type=Path))
-@click.argument("items", type=click.Path(path_type=Path))
-@click.argument("comparisons", type=click.Path(path_type=Path))
-@click.option("--self-pairs", is_flag=True, help="Keep comparisons of an item with itself, as in such a fit.")
-@options(VOTE_OPTIONS, FILE_OPTIONS)
-@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True, help="HTML file to write.")
-def report(model: Path, items: Path, comparisons: Path, self_pairs: bool, delimiter: str | None, encoding: str | None, output: Path, **given: Any) -> None:
-    """Show a model, its items and comparisons on one HTML page that needs nothing else.
-
-    The ranking with intervals, what counts, how well it fits and does on unseen items, checks in words, and what more comparisons
-    would buy. Of ITEMS, the columns that the model was fitted with are taken, and made into features as in the fit. Columns of
-    COMPARISONS with other names are named again, as in the fit.
-
-    Example: pairscore report model.npz items.csv comparisons.csv -o report.html
-    """
-    checked_output(output, model, items, comparisons)
-    from pairscore.intake import read_study
-    from pairscore.recipe import recipe_of
-    from pairscore.regression import load
-    from pairscore.report import write_report
-
-    fitted = load(model)
-    with bad_rows_beside(output), stage("Reading"):
-        study = read_study(
-            items,
-            comparisons,
-            recipe=recipe_of(fitted),
-            id_is_optional=fitted.recipe_ is None,  # fitted in Python, where ids are
-            vote_columns=vote_settings(given),
-            self_pairs="keep" if self_pairs else "error",
-            seed=fitted.record_.get("seed") or 0,
-            delimiter=delimiter,
-            encoding=encoding,
-        )
-    with stage("Ranking the items, and trying every method on items that it has not seen"):
-        write_report(fitted, study.items, study.votes, output)
-    click.echo(str(output))
-
-
-@main.command()
-@click.option("--features", "n_features", type=int, help="Number of features; left out with --items-file.")
-@click.option("--noise", type=float, help="Share of comparisons that go against the scores, 0 to 0.5; left out with --pilot.")
-@click.option("--misordered", type=float, help="Target: share of pairs of new items in the wrong order.")
-@click.option("--angle", type=float, help="Target: mean angle to the true direction, in radians.")
-@click.option("--norm-error", type=float, help="Target: mean distance of the coefficients from their limit.")
-@click.option("--items", "n_items", type=int, help="Number of items to compare, if fixed.")
-@click.option("--comparisons", "n_comparisons", type=int, help="Number of comparisons, if fixed.")
-@click.option("--method", type=click.Choice(METHODS), help="Method of the fit  [default: mle; paired without noise]")
-@click.option("--link", type=click.Choice(LINKS), help="How a score difference becomes a probability.  [default: logit]")
-@click.option("--min-eigenvalue", type=float, help="Smallest eigenvalue of the features' covariance, largest 1; left out with --items-file.  [default: 1.0]")
-@click.option("--items-file", type=click.Path(path_type=Path), help="Your items with their features: their correlations and number are used.")
-@click.option("--pilot", type=click.Path(path_type=Path), help="At least 50 comparisons of those items: they tell the noise.")
-@click.option("--item-cost", type=float, help="Cost of an item; with --comparison-cost, the cheapest study is found.")
-@click.option("--comparison-cost", type=float, help="Cost of a comparison, in the same unit.")
-@click.option("--seconds-per-comparison", type=float, default=23.0, show_default=True, help="Time of an expert for one comparison.")
-@click.option("--chart", type=click.Path(path_type=Path), help="Draw error against comparisons to this .png, .svg or .pdf file.")
-@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
-def plan(items_file: Path | None, pilot: Path | None, chart: Path | None, as_json: bool, **question: Any) -> None:
-    """Say how many items and comparisons a study needs.
-
-    Give two of --items, --comparisons and a target (--misordered, --angle or --norm-error) and get the third. With the target
-    alone, get the cheapest study if both costs are given, else the smallest with M = N log N.
-
-    \b
-    Examples: pairscore plan --features 90 --noise 0.2 --misordered 0.05
-              pairscore plan --items-file items.csv --pilot votes.csv --misordered 0.05
-    """
-    from pairscore.plan_text import plan_curves, plan_record, plan_text
-    from pairscore.planner import plan as make_plan
-
-    made = make_plan(**question, **_tables(items_file, pilot))
-    if chart is not None:
-        from pairscore.charts import plan_chart
-
-        measure = made.target[0] if made.target else "misordered"
-        chosen = {"n_items": made.n_items, "n_comparisons": made.n_comparisons, "error": getattr(made, measure), "measure": measure, "method": made.method}
-        plan_chart(plan_curves(made), chosen, chart, target=made.target[1] if made.target else None)
-    click.echo(json.dumps(plan_record(made), indent=2) if as_json else plan_text(made))
-
-
-def _tables(items_file: Path | None, pilot: Path | None) -> dict[str, Any]:
-    """The items and the pilot of a plan, from files; text columns are no features, and it is said that they are left out."""
-    tables: dict[str, Any] = {}
-    if items_file is not None or pilot is not None:
-        from pairscore.files import read_table
-        from pairscore.intake import VOTE_IDENTIFIERS, item_identifiers
-        from pairscore.recipe import make_recipe
-    if items_file is not None:
-        table = read_table(items_file, identifiers=item_identifiers(None))
-        recipe, left_out = make_recipe(table)
-        for name in left_out:
-            click.echo(f"Note: the column {name!r} is text and was left out.", err=True)
-        tables["items"] = recipe.items(table)
-    if pilot is not None:
-        tables["pilot"] = read_table(pilot, identifiers=set(VOTE_IDENTIFIERS))
-    return tables
+    done = run_demo((lambda text: None) if as_json else (lambda text: click.echo(in_options(text))), seed, output)
+    if as_json:
+        click.echo(json.dumps(done.to_record(), indent=2, allow_nan=False))
 
 
 @main.command()

@@ -1,13 +1,10 @@
 """`pairscore fit` and `pairscore rank`: from files to a model, and from a model to a ranking."""
 
 import json
-import shutil
-import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -21,11 +18,15 @@ from pairscore.cli_options import (
     VOTE_OPTIONS,
     bad_rows_beside,
     checked_output,
+    input_path,
     item_settings,
     options,
+    output_path,
+    say_what_is_left_out,
     stage,
     vote_settings,
 )
+from pairscore.cli_words import in_options
 from pairscore.errors import BadEntriesError, PairscoreError, PairscoreWarning, plural
 from pairscore.methods import METHODS
 
@@ -74,17 +75,17 @@ def fit(items: Path, comparisons: Path, output: Path, as_json: bool, delimiter: 
             delimiter=delimiter,
             encoding=encoding,
         )
-    for name in study.left_out:
-        click.echo(f"Note: the column {name!r} is text and was left out; --categorical {_quoted(name)} makes it 0/1 columns.", err=True)
+    say_what_is_left_out(study.left_out, study.nested)
     with stage("Fitting"), warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", PairscoreWarning)
         model = RankRegression(**settings).fit(study.items, study.votes)
     model.recipe_ = study.recipe.to_record()
     for text in dict.fromkeys(str(warning.message) for warning in raised):
-        click.echo(f"Warning: {text}", err=True)
+        click.echo(f"Warning: {in_options(text)}", err=True)
     summary = model.summary()
-    _save(model, output)
+    with output_path(output, "model.npz") as path:
+        model.save(path)
     to_stderr = str(output) == "-"  # standard output is the model's then
     click.echo(json.dumps(summary.to_record(), indent=2, allow_nan=False) if as_json else summary.text(notes=False), err=to_stderr)
 
@@ -95,23 +96,6 @@ def _model_settings(given: dict[str, Any]) -> dict[str, Any]:
         shrinkage = float(shrinkage)
     plain = {name: given[name] for name in ("method", "link", "l2", "side_effect")}
     return plain | {"shrinkage": shrinkage, "inference": None if given["inference"] == "none" else given["inference"]}
-
-
-def _quoted(name: str) -> str:
-    import shlex
-
-    return shlex.quote(name)
-
-
-def _save(model: Any, output: Path) -> None:
-    if str(output) != "-":
-        model.save(output)
-        return
-    with TemporaryDirectory() as directory:
-        model.save(Path(directory) / "model.npz")
-        with (Path(directory) / "model.npz").open("rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
 
 
 @click.command()
@@ -134,7 +118,7 @@ def rank(model: Path, items: Path, id: str | None, level: float, simultaneous: b
     Examples: pairscore rank model.npz new_items.csv
               pairscore rank model.npz new_items.parquet -o ranking.csv
     """
-    checked_output(output, model, items)
+    checked_output(output, model, items, is_table=True)
     from pairscore.files import write_table
 
     if str(model) == str(items) == "-":
@@ -155,19 +139,22 @@ def _ranked(model_file: Path, items: Path, id: str | None, intervals: dict[str, 
     """The ranking as columns, and how many items were left out for missing values."""
     from dataclasses import replace
 
+    from pairscore.file_faults import refused
     from pairscore.files import stored_table
-    from pairscore.intake import ItemPieces, item_identifiers, items_refused
+    from pairscore.intake import for_table, item_identifiers, recipe_choice
+    from pairscore.item_pieces import ItemPieces
     from pairscore.ranking import rank_pieces
     from pairscore.recipe import recipe_of
     from pairscore.regression import load
 
-    with _model_path(model_file) as path:
+    with input_path(model_file) as path:
         model = load(path)
     recipe = recipe_of(model)
     recipe = recipe if id is None else replace(recipe, id=id)
-    with stage("Reading") as show, stored_table(items, identifiers=item_identifiers(recipe), memory=MEMORY, **file) as table:
-        if id is None and model.recipe_ is None and recipe.id not in table.names:
-            recipe = replace(recipe, id=None)  # fitted in Python, where ids are optional
+    id_is_optional = id is None and model.recipe_ is None  # fitted in Python, where ids are
+    reading: dict[str, Any] = {"identifiers": item_identifiers(recipe), "columns": recipe_choice(recipe, id_is_optional), "memory": MEMORY}
+    with stage("Reading") as show, stored_table(items, **reading, **file) as table:
+        recipe = for_table(recipe, table.cells, id_is_optional)
         pieces = ItemPieces(table, recipe)
         passes = 1 if model.covariance_ is None else 3
 
@@ -181,21 +168,9 @@ def _ranked(model_file: Path, items: Path, id: str | None, intervals: dict[str, 
         try:
             columns = rank_pieces(model, watched, **intervals)
         except BadEntriesError as error:
-            raise items_refused(pieces.faults(), items, recipe, file) from error
+            raise refused(pieces.faults(), table, {"id": recipe.id or "id"}) from error
     rows = columns.pop("row")
     return {"id": rows if pieces.ids is None else pieces.ids[rows], **columns}, pieces.dropped
-
-
-@contextmanager
-def _model_path(model: Path) -> Iterator[Path]:
-    """The model's file; a copy of standard input for -."""
-    if str(model) != "-":
-        yield model
-        return
-    with TemporaryDirectory() as directory:
-        copy = Path(directory) / "standard input"
-        copy.write_bytes(sys.stdin.buffer.read())
-        yield copy
 
 
 def _records(columns: dict[str, Any]) -> list[dict[str, Any]]:

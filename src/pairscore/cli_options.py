@@ -1,9 +1,12 @@
 """Options that several commands share, and what they have in common: stages on a terminal, bad rows beside the output."""
 
+import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from shlex import quote
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import click
@@ -20,9 +23,8 @@ FILE_OPTIONS = (
     click.option("--delimiter", help="Of CSV files, such as ';' or tab.  [default: detected]"),
     click.option("--encoding", help="Of CSV files, such as latin-1.  [default: detected]"),
 )
-ITEM_OPTIONS = (
+RECIPE_OPTIONS = (
     click.option("--id", "id", metavar="NAME", help="Column with the items' ids.  [default: id; without one, items are known by row number from 0]"),
-    click.option("--features", multiple=True, metavar="A,B,C", help="Columns to use as features.  [default: every numeric column]"),
     click.option("--exclude", multiple=True, metavar="X,Y", help="Columns to leave out."),
     click.option("--categorical", multiple=True, metavar="X,Y", help="Columns to make into 0/1 columns, one for each level."),
     click.option("--square", "squares", multiple=True, metavar="A,B", help="Features whose squares to add."),
@@ -34,6 +36,10 @@ ITEM_OPTIONS = (
         show_default=True,
         help="If feature values are missing: stop; leave those items and their comparisons out; or fill in the mean and add a 0/1 flag.",
     ),
+)
+ITEM_OPTIONS = (
+    click.option("--features", multiple=True, metavar="A,B,C", help="Columns to use as features.  [default: every numeric column]"),
+    *RECIPE_OPTIONS,
 )
 VOTE_OPTIONS = (
     click.option("--winner", metavar="NAME", help="Column with the winner: left, right, tie, or its id.  [default: winner]"),
@@ -61,7 +67,7 @@ def options(*groups: tuple[Option, ...]) -> Callable[[Command], Command]:
 
 def item_settings(given: dict[str, Any]) -> dict[str, Any]:
     """The settings of ``make_recipe`` from those of ITEM_OPTIONS."""
-    from pairscore.recipe import listed
+    from pairscore.recipe_options import listed
 
     lists = ("features", "exclude", "categorical", "squares", "interactions")
     return {name: listed(given[name]) if name in lists else given[name] for name in ITEM_NAMES}
@@ -72,10 +78,14 @@ def vote_settings(given: dict[str, Any]) -> dict[str, str | None]:
     return {name: given[name] for name in VOTE_NAMES}
 
 
-def checked_output(output: Path | None, *inputs: Path) -> None:
-    """Say before a long computation, not after, that the result has no place to go."""
+def checked_output(output: Path | None, *inputs: Path, is_table: bool = False) -> None:
+    """Say before a long computation, not after, that the result has no place to go, or that it would be a table of an unknown kind."""
     if output is None or str(output) == "-":
         return
+    if is_table:
+        from pairscore.files import table_kind
+
+        table_kind(output)
     if not output.parent.is_dir():
         raise PairscoreError(f"there is no folder {str(output.parent)!r} to write {output.name!r} to; make it first.")
     if output.is_dir():
@@ -84,19 +94,58 @@ def checked_output(output: Path | None, *inputs: Path) -> None:
         raise PairscoreError(f"{str(output)!r} is an input of this command and would be overwritten; choose another name with -o.")
 
 
+def say_what_is_left_out(text: list[str], nested: list[str]) -> None:
+    """Notes on columns that are no features, and how they could be."""
+    for name in text:
+        click.echo(f"Note: the column {name!r} is text and was left out; --categorical {quote(name)} makes it 0/1 columns.", err=True)
+    for name in nested:
+        click.echo(f"Note: the column {name!r} holds lists or records and was left out; a column for each value makes it features.", err=True)
+
+
+@contextmanager
+def input_path(path: Path) -> Iterator[Path]:
+    """The file itself; a copy of standard input for -."""
+    if str(path) != "-":
+        yield path
+        return
+    with TemporaryDirectory() as directory:
+        copy = Path(directory) / "standard input"
+        copy.write_bytes(sys.stdin.buffer.read())
+        yield copy
+
+
+@contextmanager
+def output_path(path: Path, name: str) -> Iterator[Path]:
+    """The file itself; for -, one that goes to standard output when it is written."""
+    if str(path) != "-":
+        yield path
+        return
+    with TemporaryDirectory() as directory:
+        yield Path(directory) / name
+        with (Path(directory) / name).open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+
+
 @contextmanager
 def bad_rows_beside(output: Path | None) -> Iterator[None]:
-    """Where a file has bad rows: all of them in a file beside the output, the first ones on the screen."""
+    """Where a file has bad rows: all of them in a file beside the output, the first ones on the screen; else no such file of an earlier run stays."""
     from pairscore.errors import BadRowsError
-    from pairscore.intake import BadFilesError, write_bad_rows
+    from pairscore.file_faults import BadFilesError, write_bad_rows
+    from pairscore.whole_file import is_device
 
+    has_place = output is not None and str(output) != "-" and not is_device(output)  # nobody looks for a list in /dev
+    beside = Path(f"{output}.bad-rows.csv")
     try:
         yield
     except (BadRowsError, BadFilesError) as error:
         errors = error.errors if isinstance(error, BadFilesError) else [error]
-        if output is not None and str(output) != "-" and write_bad_rows(errors, beside := f"{output}.bad-rows.csv"):
-            raise PairscoreError(f"{error}\nAll of them are in {beside!r}; nothing else was written.") from error
+        if has_place and write_bad_rows(errors, beside):
+            raise PairscoreError(f"{error}\nAll of them are in {str(beside)!r}; nothing else was written.") from error
         raise
+    if has_place:
+        with suppress(OSError):
+            beside.unlink()
 
 
 @contextmanager

@@ -91,6 +91,21 @@ def first_rows(rows: Iterable[int], values: Iterable[object], limit: int = 5) ->
     return first_few([f"row {row} ({value!r})" for row, value in zip(rows, values, strict=True)], limit)
 
 
+def closest(name: str, names: Iterable[str]) -> str | None:
+    """The one of ``names`` that is most like ``name``, upper or lower case aside; None where none is."""
+    from difflib import get_close_matches
+
+    by_case = {known.casefold(): known for known in names}
+    close = get_close_matches(name.casefold(), list(by_case), 1)
+    return by_case[close[0]] if close else None
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """A sentence with the closest name, if there is one."""
+    close = closest(name, names)
+    return "" if close is None else f" Did you mean {close!r}?"
+
+
 def plural(number: int, noun: str, digits: str = "") -> str:
     """``1 item``, ``2 items``; with ``digits=","``, ``2,000 items``."""
     return f"{number:{digits}} {noun}" if number == 1 else f"{number:{digits}} {noun}s"

@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,18 +18,18 @@ from typing import Any
 import numpy as np
 
 from pairscore.columns import Column, Columns
-from pairscore.csv_file import as_utf8, csv_row_lines, load_csv, quoted, refuse_bad_names
+from pairscore.csv_file import csv_places, load_csv
 from pairscore.errors import PairscoreError, first_few
+from pairscore.fetched import WHOLE, cell_array, fetched
 from pairscore.items import as_frame
+from pairscore.table_source import Choice, Source, quoted, refuse_bad_names
+from pairscore.text_file import as_utf8
 from pairscore.typed_file import load_jsonl, load_parquet, refuse_twins
 from pairscore.whole_file import atomic_write
 
 KINDS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 IDENTIFIERS = ("id", "left", "right", "model_a", "model_b", "winner", "loser", "judge")
-WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")  # written as Python writes it, and within 64 bits
 PIECE_ROWS = 50_000
-HASH = "hash({})"  # of a text, 64 bits
-CODED_ROWS = 50_000  # from here on, text is fetched as codes: a Python string per row would take longer than the reading
 
 
 def read_table(path: Any, *, delimiter: str | None = None, encoding: str | None = None, identifiers: Collection[str] = IDENTIFIERS) -> Columns:
@@ -45,77 +45,90 @@ def read_table(path: Any, *, delimiter: str | None = None, encoding: str | None 
 
 @dataclass(frozen=True)
 class StoredTable:
-    """A table that DuckDB has read and keeps, on disk where memory does not suffice."""
+    """A table that DuckDB has read and keeps, on disk where memory does not suffice, and the file it came from.
 
-    connection: Any
-    names: list[str]
-    identifier: list[bool]
+    ``cells`` says under which name DuckDB has each column that was read.
+    """
+
+    source: Source
+    kind: str
+    delimiter: str | None
+    cells: dict[str, str]
 
     def __len__(self) -> int:
-        return int(self.connection.execute("SELECT count(*) FROM cells").fetchone()[0])
+        return int(self._fetched("count(*) AS n")["n"][0])
 
     def read(self) -> Columns:
-        """All of it."""
-        return Columns(dict(zip(self.names, _fetched(self.connection, self.identifier), strict=True)), as_written=True)
+        """All columns that were asked for; the arrays take the place of what was stored."""
+        identifiers = {cell for name, cell in self.cells.items() if name in self.source.identifiers}
+        columns = dict(zip(self.cells, fetched(self.source.connection, identifiers), strict=True))
+        self.source.connection.execute("DROP TABLE cells")
+        return Columns(columns, as_written=True)
 
     def pieces(self, names: Collection[str], rows: int = PIECE_ROWS) -> Iterator[Columns]:
         """Some columns, ``rows`` rows at a time; an identifier is whole numbers in all pieces or in none."""
-        places = [place for place, name in enumerate(self.names) if name in names]
-        whole = [self.identifier[place] and self._all_whole(place) for place in places]
-        chosen = ", ".join(f"c{place}" for place in places)
+        cells = {name: cell for name, cell in self.cells.items() if name in names}
+        whole = {name: name in self.source.identifiers and self._all_whole(cell) for name, cell in cells.items()}
         for first in range(0, len(self), rows):
-            found = self.connection.execute(f"SELECT {chosen} FROM cells WHERE rowid >= {first} AND rowid < {first + rows} ORDER BY rowid").fetchnumpy()
-            yield Columns({self.names[place]: Column(_cells(found[f"c{place}"], number)) for place, number in zip(places, whole, strict=True)}, as_written=True)
+            found = self._fetched(", ".join(cells.values()), f"WHERE rowid >= {first} AND rowid < {first + rows} ORDER BY rowid")
+            yield Columns({name: Column(cell_array(found[cell], whole[name])) for name, cell in cells.items()}, as_written=True)
 
-    def _all_whole(self, place: int) -> bool:
-        count = f"SELECT count(*) FROM cells WHERE c{place} IS NULL OR NOT regexp_full_match(c{place}, ?)"
-        return self.connection.execute(count, [WHOLE.pattern]).fetchone()[0] == 0
+    def places(self, entries: Iterable[tuple[int, str]]) -> list[tuple[int, str | None]]:
+        """Of entries by row (from 0) and column: the physical line (from 1; in Parquet, the row) and, of a CSV file, the text of the cell."""
+        if self.kind == "csv":
+            return csv_places(self.source.path, self.delimiter, entries)
+        if self.kind == "parquet":
+            return [(row + 1, None) for row, _ in entries]
+        with self.source.path.open("rb") as lines:
+            begins = [number for number, text in enumerate(lines, 1) if text.strip()]
+        return [(begins[row], None) for row, _ in entries]
+
+    def _all_whole(self, cell: str) -> bool:
+        return self._fetched("count(*) AS n", f"WHERE {cell} IS NULL OR NOT regexp_full_match({cell}, {quoted(WHOLE.pattern)})")["n"][0] == 0
+
+    def _fetched(self, what: str, which: str = "") -> dict[str, np.ndarray]:
+        return self.source.connection.execute(f"SELECT {what} FROM cells {which}").fetchnumpy()
 
 
 @contextmanager
 def stored_table(
-    path: Any, *, delimiter: str | None = None, encoding: str | None = None, identifiers: Collection[str] = IDENTIFIERS, memory: str | None = None
+    path: Any,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    identifiers: Collection[str] = IDENTIFIERS,
+    columns: Choice | None = None,
+    memory: str | None = None,
 ) -> Iterator[StoredTable]:
-    """As ``read_table``, but the table stays in DuckDB, with at most ``memory`` (such as ``"1GB"``) outside the disk."""
+    """As ``read_table``, but the table stays in DuckDB, with at most ``memory`` (such as ``"1GB"``) outside the disk.
+
+    ``columns`` says which to read when told all names, and those of lists and records; faults in others do no harm.
+    """
     import duckdb
 
-    shown = "standard input" if str(path) == "-" else str(path)
-    kind = _kind(path)
-    with TemporaryDirectory() as spill:
+    shown, kind = shown_name(path), table_kind(path)
+    with ExitStack() as stack:
+        spill = stack.enter_context(TemporaryDirectory())
         config: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false", "temp_directory": spill}
-        connection = duckdb.connect(config=config | ({} if memory is None else {"memory_limit": memory}))
+        connection = stack.enter_context(duckdb.connect(config=config | ({} if memory is None else {"memory_limit": memory})))
+        file = stack.enter_context(_plain_file(path))
+        if kind == "csv":
+            file = stack.enter_context(as_utf8(file, encoding, shown))
+        source = Source(connection, file, shown, identifiers, columns)
         try:
-            with _plain_file(path) as file:
-                if kind == "csv":
-                    with as_utf8(file, encoding, shown) as text:
-                        names = load_csv(connection, text, delimiter, identifiers, shown)
-                else:
-                    names = (load_parquet if kind == "parquet" else load_jsonl)(connection, file, identifiers, shown)
-            yield StoredTable(connection, names, [name in identifiers for name in names])
+            cells = load_csv(source, delimiter) if kind == "csv" else (load_parquet if kind == "parquet" else load_jsonl)(source)
+            yield StoredTable(source, kind, delimiter, cells)
         except duckdb.Error as error:
             raise PairscoreError(_in_short(error, kind, shown)) from error
-        finally:
-            connection.close()
 
 
-def row_lines(path: Any, rows: Iterable[int], *, delimiter: str | None = None, encoding: str | None = None) -> list[int]:
-    """Physical lines (from 1) where some rows (from 0) of a table begin; in Parquet, rows from 1.
-
-    Standard input is gone by then: there every row is taken to be one line.
-    """
-    rows, kind = list(rows), _kind(path)
-    if kind == "parquet" or str(path) == "-":
-        return [row + (1 if kind == "parquet" else 2) for row in rows]
-    if kind == "jsonl":
-        with Path(path).open("rb") as lines:
-            begins = [number for number, text in enumerate(lines, 1) if text.strip()]
-    else:
-        with _plain_file(path) as file, as_utf8(file, encoding, str(path)) as utf8:
-            begins = csv_row_lines(utf8, delimiter, str(path))
-    return [begins[row] for row in rows]
+def shown_name(path: Any) -> str:
+    """What a table is called in messages."""
+    return "standard input" if str(path) == "-" else str(path)
 
 
-def _kind(path: Any) -> str:
+def table_kind(path: Any) -> str:
+    """csv, parquet or jsonl, by the end of the name."""
     if str(path) == "-":
         return "csv"
     kind = KINDS.get(Path(path).suffix.lower())
@@ -155,62 +168,6 @@ def _in_short(error: Exception, kind: str, shown: str) -> str:
     return f"{shown!r} cannot be read as {kind} ({said[:200]}); it is cut short, damaged or of another kind: write it again."
 
 
-# -- from DuckDB to arrays -------------------------------------------------------------------------
-
-
-def _fetched(connection: Any, identifier: list[bool]) -> Iterator[Column]:
-    """The columns of the table ``cells``, in order."""
-    rows = connection.execute("SELECT count(*) FROM cells").fetchone()[0]
-    types = [row[1] for row in connection.execute("DESCRIBE cells").fetchall()]
-    together = [place for place, kind in enumerate(types) if kind == "DOUBLE" or rows < CODED_ROWS]
-    arrays = connection.execute(f"SELECT {', '.join(f'c{place}' for place in together)} FROM cells").fetchnumpy() if together else {}
-    for place, kind in enumerate(types):
-        if kind == "DOUBLE":
-            yield Column(np.ma.filled(arrays[f"c{place}"], np.nan))
-            continue
-        column = Column(_text(arrays[f"c{place}"])) if f"c{place}" in arrays else _coded(connection, place)
-        whole = identifier[place] and all(value is not None and WHOLE.fullmatch(value) for value in column.values)
-        yield Column(column.values.astype(np.int64), column.codes) if whole and len(column) else column
-
-
-def _cells(array: np.ndarray, whole: bool) -> np.ndarray:
-    """Doubles with NaN for what is missing, whole numbers, or text with None."""
-    if array.dtype.kind == "f":
-        return np.ma.filled(array, np.nan)
-    return _text(array).astype(np.int64) if whole else _text(array)
-
-
-def _text(array: np.ndarray) -> np.ndarray:
-    """Strings, with None where there are none."""
-    text = np.array(np.ma.getdata(array), dtype=object)
-    text[np.ma.getmaskarray(array)] = None
-    return text
-
-
-def _coded(connection: Any, place: int) -> Column:
-    """Distinct values and codes of a text column, by DuckDB's hashes: to compare texts row by row takes longer than to read them."""
-    found = connection.execute(f"SELECT name, {HASH.format('name')} AS hash FROM (SELECT DISTINCT c{place} AS name FROM cells)").fetchnumpy()
-    order = np.argsort(found["hash"])
-    hashes, names = found["hash"][order], _text(found["name"])[order]
-    if np.any(hashes[1:] == hashes[:-1]):  # two names with one hash: rare enough to be slow
-        return Column(_text(connection.execute(f"SELECT c{place} FROM cells").fetchnumpy()[f"c{place}"]))
-    hash_of_rows = connection.execute(f"SELECT {HASH.format(f'c{place}')} AS hash FROM cells").fetchnumpy()["hash"]
-    return Column(names, _sorted_places(hashes, hash_of_rows))
-
-
-def _sorted_places(hashes: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Where each wanted hash stands among the sorted ones, which are spread evenly: a bisection would take ten times as long."""
-    bits = len(hashes).bit_length() + 2
-    top = np.uint64(64 - bits)
-    begins = np.searchsorted(hashes >> top, np.arange(1 << bits, dtype=np.uint64)).astype(np.int32)
-    place = begins[wanted >> top]
-    later = np.flatnonzero(hashes[place] != wanted)
-    while len(later):
-        place[later] += 1
-        later = later[hashes[place[later]] != wanted[later]]
-    return place
-
-
 # -- writing ---------------------------------------------------------------------------------------
 
 
@@ -223,10 +180,15 @@ def write_table(columns: Any, path: Any) -> None:
                 shutil.copyfileobj(file, sys.stdout.buffer)
             sys.stdout.buffer.flush()
         return
-    kind = _kind(path)
-    data, names = _writable(columns)
     with atomic_write(path, "the table") as temporary:
-        _copy(data, names, kind, temporary, "\t" if Path(path).suffix.lower() == ".tsv" else ",", path)
+        fill_table(temporary, columns, path)
+
+
+def fill_table(temporary: Path, columns: Any, path: Any) -> None:
+    """Write a table to what will be ``path``, whose name says the kind."""
+    kind = table_kind(path)
+    data, names = _writable(columns)
+    _copy(data, names, kind, temporary, "\t" if Path(path).suffix.lower() == ".tsv" else ",", path)
 
 
 def _writable(columns: Any) -> tuple[dict[str, np.ndarray], list[str]]:

@@ -6,21 +6,18 @@
 A recipe is kept with its model, so that new items need no instructions.
 """
 
-import csv
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import asdict, dataclass, field, replace
-from difflib import get_close_matches
+from collections.abc import Collection, Iterator
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pairscore.columns import Columns
-from pairscore.errors import BadEntriesError, PairscoreError, first_few, plural
+from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, plural
 from pairscore.items import ID_COLUMN, Items, looked_up, refuse_bad_ids, refuse_non_finite
 
 MISSING = ("refuse", "drop-items", "mean-with-flag")
-MAX_LEVELS = 1000
 NO_LEVEL, UNKNOWN_LEVEL = -1, -2
 
 
@@ -86,7 +83,7 @@ class Recipe:
         """Feature values (N x d); NaN where a value is missing and the recipe does not fill it."""
         values = np.empty((len(table), len(self.names)))
         for name, block in self.blocks.items():
-            values[:, block] = _indicators(table, name, self.categorical[name]) if name in self.categorical else _numbers(table, name)[:, None]
+            values[:, block] = _indicators(table, name, self.categorical[name]) if name in self.categorical else numbers(table, name)[:, None]
         rest = iter(range(sum(block.stop - block.start for block in self.blocks.values()), values.shape[1]))
         for name, means in self.means.items():
             gaps = np.isnan(values[:, self.blocks[name].start])
@@ -132,12 +129,13 @@ class Recipe:
     def refuse_absent(self, columns: Collection[str]) -> None:
         """Every column that the recipe reads must be there; others do no harm."""
         if self.id is not None and self.id not in columns:
-            raise PairscoreError(f"the item table has no column {self.id!r} for the ids; name the column that has them: --id NAME.")
+            close = did_you_mean(self.id, columns)
+            raise PairscoreError(f"the item table has no column {self.id!r} for the ids; name the column that has them: --id NAME.{close}")
         absent = [name for name in self.sources if name not in columns]
         if absent:
             raise PairscoreError(
                 f"the item table lacks {plural(len(absent), 'column')} that the score is made of: {first_few(map(repr, absent))}; add them."
-                f"{_did_you_mean(absent[0], columns)}"
+                f"{did_you_mean(absent[0], columns)}"
             )
 
 
@@ -151,58 +149,17 @@ def recipe_of(model: Any) -> Recipe:
     return recipe
 
 
-def make_recipe(
-    table: Columns,
-    *,
-    id: str | None = None,
-    features: Collection[str] = (),
-    exclude: Collection[str] = (),
-    categorical: Collection[str] = (),
-    squares: Collection[str] = (),
-    interactions: Collection[str] = (),
-    missing: str = "refuse",
-) -> tuple[Recipe, list[str]]:
-    """A recipe for the columns of ``table``, and the names of the text columns that it leaves out.
-
-    Without ``features``, every numeric column is one. ``interactions`` are written ``a:b``.
-    """
-    if missing not in MISSING:
-        raise PairscoreError(f"missing is {missing!r}; use one of {first_few(map(repr, MISSING))}.")
-    id = id or (ID_COLUMN if ID_COLUMN in table else None)
-    _refuse_names(table, {"--id": [id] if id else [], "--features": features, "--exclude": exclude, "--categorical": categorical})
-    rest = [name for name in table.columns if name != id and name not in (*exclude, *categorical)]
-    text = [name for name in rest if not _is_numeric(table, name) and name not in features]
-    chosen = [name for name in features if name not in categorical] if features else [name for name in rest if name not in text]
-    if not chosen and not categorical:
-        raise PairscoreError(f"the item table has no numeric column to learn from{_text_columns(text)}; add one, or use --categorical NAME.")
-    recipe = Recipe(tuple(chosen), {name: _levels(table, name) for name in categorical}, missing=missing, id=id)
-    for name in recipe.features:
-        _numbers(table, name)  # text that was asked for as a number is refused
-    recipe = replace(recipe, squares=_squares(squares, recipe), interactions=tuple(_pair(term, recipe) for term in interactions))
-    recipe = _with_means(recipe, table) if missing == "mean-with-flag" else recipe
-    repeated = {name for name in recipe.names if recipe.names.count(name) > 1} if len(set(recipe.names)) < len(recipe.names) else set()
-    if repeated:
-        raise PairscoreError(
-            f"{plural(len(repeated), 'feature')} would be made twice: {first_few(map(repr, sorted(repeated)))}; rename a column or drop a term."
-        )
-    return recipe, ([] if features else text)
-
-
-def listed(texts: Iterable[str]) -> list[str]:
-    """The names in options such as ``a,b`` or ``"x, y",z``, each once."""
-    return list(dict.fromkeys(name.strip() for row in csv.reader(texts, skipinitialspace=True) for name in row if name.strip()))
-
-
 # -- columns ---------------------------------------------------------------------------------------
 
 
-def _is_numeric(table: Columns, name: str) -> bool:
+def is_numeric(table: Columns, name: str) -> bool:
+    """Whether a column has numbers or truth values."""
     return table.get_column(name).values.dtype.kind in "biuf"
 
 
-def _numbers(table: Columns, name: str) -> np.ndarray:
+def numbers(table: Columns, name: str) -> np.ndarray:
     """A numeric column."""
-    if not _is_numeric(table, name):
+    if not is_numeric(table, name):
         example = next((value for value in table[name] if value is not None), None)
         raise PairscoreError(f"the column {name!r} of the item table is text (such as {example!r}); make it numbers, or use --categorical {name!r} in the fit.")
     return table[name]
@@ -211,10 +168,10 @@ def _numbers(table: Columns, name: str) -> np.ndarray:
 def _indicators(table: Columns, name: str, levels: tuple[str, ...]) -> np.ndarray:
     """0/1 columns, one per level; NaN in all of them where there is no level."""
     number_of: dict[Any, int] = {None: NO_LEVEL, **{level: number for number, level in enumerate(levels)}}
-    codes = table.get_column(name).each(lambda values: looked_up(number_of, _as_levels(values), UNKNOWN_LEVEL))
+    codes = table.get_column(name).each(lambda values: looked_up(number_of, as_levels(values), UNKNOWN_LEVEL))
     unknown = np.flatnonzero(codes == UNKNOWN_LEVEL)
     if len(unknown):
-        found = _as_levels(table.get_column(name).take(unknown).to_numpy())
+        found = as_levels(table.get_column(name).take(unknown).to_numpy())
         raise BadEntriesError(
             f"{plural(len(unknown), 'item')} {'has a level' if len(unknown) == 1 else 'have levels'} of {name!r} that the fit did not know: "
             f"{first_few(map(repr, dict.fromkeys(found)))}",
@@ -226,59 +183,13 @@ def _indicators(table: Columns, name: str, levels: tuple[str, ...]) -> np.ndarra
     return np.where(codes[:, None] == NO_LEVEL, np.nan, codes[:, None] == np.arange(len(levels)))
 
 
-def _as_levels(values: np.ndarray) -> list[str | None]:
+def as_levels(values: np.ndarray) -> list[str | None]:
     """Levels as text, since in files 7 and "7" are the same; None where there is none."""
     return [None if value is None or value != value else str(value) for value in values.tolist()]
 
 
-def _levels(table: Columns, name: str) -> tuple[str, ...]:
-    levels = sorted({level for level in _as_levels(table.get_column(name).values) if level is not None})
-    if not levels or len(levels) > MAX_LEVELS:
-        raise PairscoreError(
-            f"the column {name!r} has {plural(len(levels), 'level')}, and a category has from 1 to {MAX_LEVELS}; leave it out, or group its levels."
-        )
-    return tuple(levels)
-
-
 def _places(block: slice) -> Iterator[int]:
     return iter(range(block.start, block.stop))
-
-
-# -- terms and gaps --------------------------------------------------------------------------------
-
-
-def _squares(names: Collection[str], recipe: Recipe) -> tuple[str, ...]:
-    for name in names:
-        if name in recipe.categorical:
-            raise PairscoreError(f"the square of the category {name!r} is the category itself; leave it out of --square.")
-        if name not in recipe.features:
-            raise PairscoreError(f"--square names {name!r}, which is no feature; the features are {first_few(map(repr, recipe.features), 8)}.")
-    return tuple(names)
-
-
-def _pair(term: str, recipe: Recipe) -> tuple[str, str]:
-    """The two columns of ``a:b``; a colon may also belong to a name."""
-    parts = term.split(":")
-    splits = [(":".join(parts[:cut]).strip(), ":".join(parts[cut:]).strip()) for cut in range(1, len(parts))]
-    known = [pair for pair in splits if pair[0] in recipe.sources and pair[1] in recipe.sources]
-    if len(known) != 1:
-        raise PairscoreError(f"--interact {term!r} does not name two features; write a:b, with two of {first_few(map(repr, recipe.sources), 8)}.")
-    if known[0][0] == known[0][1]:
-        raise PairscoreError(f"--interact {term!r} is a column with itself; use --square {known[0][0]!r}.")
-    return known[0]
-
-
-def _with_means(recipe: Recipe, table: Columns) -> Recipe:
-    """The recipe with means, and a note, for the columns that have gaps."""
-    values = replace(recipe, squares=(), interactions=()).matrix(table)
-    counts = {name: int(np.isnan(values[:, block.start]).sum()) for name, block in recipe.blocks.items()}
-    holes = {name: count for name, count in counts.items() if count}
-    empty = [name for name, count in holes.items() if count == len(table)]
-    if empty:
-        raise PairscoreError(f"{plural(len(empty), 'column')} without any value: {first_few(map(repr, empty))}; leave them out: --exclude NAME.")
-    means = {name: tuple(np.nanmean(values[:, recipe.blocks[name]], axis=0).tolist()) for name in holes}
-    shown = first_few(f"{count} of {name}" for name, count in holes.items())
-    return replace(recipe, means=means, note=f"filled with the mean, and flagged: {shown}" if holes else "")
 
 
 def _refuse_gaps(holes: dict[str, np.ndarray], ids: Any, missing: str) -> None:
@@ -300,20 +211,3 @@ def _refuse_gaps(holes: dict[str, np.ndarray], ids: Any, missing: str) -> None:
 
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _refuse_names(table: Columns, named: dict[str, Collection[str]]) -> None:
-    for option, names in named.items():
-        for name in names:
-            if name not in table:
-                known = first_few(map(repr, table.columns), 8)
-                raise PairscoreError(f"{option} names {name!r}, and the item table has no such column; it has {known}.{_did_you_mean(name, table.columns)}")
-
-
-def _did_you_mean(name: str, columns: Collection[str]) -> str:
-    close = get_close_matches(name, list(columns), 1)
-    return f" Did you mean {close[0]!r}?" if close else ""
-
-
-def _text_columns(names: list[str]) -> str:
-    return f" (text: {first_few(map(repr, names))})" if names else ""

@@ -2,6 +2,7 @@
 
 import hashlib
 import platform
+import shlex
 import sys
 from functools import cache
 from importlib.metadata import version
@@ -22,8 +23,17 @@ def make_record(data: Comparisons) -> dict[str, Any]:
         "versions": {"python": platform.python_version(), **{name: package_version(name) for name in PACKAGES}},
         "fingerprint": fingerprint(data),
         "seed": data.seed,
-        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv else "",
+        "command": command_line(),
     }
+
+
+def command_line() -> str:
+    """The command that was run, so that a shell takes it as it stands."""
+    if not sys.argv:
+        return ""
+    program = Path(sys.argv[0])
+    as_module = program.name == "__main__.py" and program.parent.name == "pairscore"
+    return shlex.join([*(("python", "-m", "pairscore") if as_module else (program.name,)), *sys.argv[1:]])
 
 
 @cache

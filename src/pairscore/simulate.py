@@ -1,13 +1,14 @@
 """A simulated study as files: items, comparisons, and the truth they came from."""
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pairscore.errors import PairscoreError
-from pairscore.files import write_table
+from pairscore.files import fill_table
 from pairscore.population import Population
 from pairscore.votes import Votes
 from pairscore.whole_file import atomic_write
@@ -27,10 +28,11 @@ def simulate_study(population: Population, n_items: int, n_comparisons: int, fol
     names = np.array([f"item{number + 1}" for number in range(len(items))])
     features = {f"x{column + 1}": items[:, column] for column in range(population.n_features)}
     paths = [folder / f"items.{kind}", folder / f"comparisons.{kind}", folder / "truth.json"]
-    write_table({"id": names, **features}, paths[0])
-    write_table(_vote_columns(votes, names), paths[1])
-    with atomic_write(paths[2], "the truth") as temporary:
-        temporary.write_text(json.dumps(_truth(population, n_items, n_comparisons, seed), indent=2) + "\n")
+    with ExitStack() as stack:  # none of the files appears before all are written
+        temporaries = [stack.enter_context(atomic_write(path, what)) for path, what in zip(paths, ("the items", "the comparisons", "the truth"), strict=True)]
+        fill_table(temporaries[0], {"id": names, **features}, paths[0])
+        fill_table(temporaries[1], _vote_columns(votes, names), paths[1])
+        temporaries[2].write_text(json.dumps(_truth(population, n_items, n_comparisons, seed), indent=2) + "\n")
     return paths
 
 

@@ -15,10 +15,11 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from pairscore.columns import Column, Columns, column_of
-from pairscore.errors import BadEntriesError, PairscoreError, first_few, first_rows, plural
+from pairscore.errors import BadEntriesError, PairscoreError, closest, first_few, first_rows, plural
 from pairscore.items import Items, as_frame, looked_up, to_array
 
 LAYOUTS = (("left", "right"), ("model_a", "model_b"))
+NO_SIDES = ("winner", "loser")
 TIE_WORDS = ("tie", "tie (bothbad)")
 PER_ROW = ("left", "right", "outcome", "weight", "count", "judge")
 Lookup = Callable[[np.ndarray], np.ndarray]
@@ -132,19 +133,31 @@ def _from_frame(frame: nw.DataFrame | Columns, items: Items, seed: int, context:
         "judge": column_of(frame, "judge").to_numpy() if "judge" in names else None,
         "context": {name: _context(frame, name) for name in context},
     }
-    for left, right in LAYOUTS:
-        if {left, right} <= names:
-            if "winner" not in names:
-                break
-            rows = _rows(frame, (left, right), items)
-            return Votes(*rows, _outcome(column_of(frame, "winner"), *rows, (left, right), items, _lookup(frame, items)), **extra)
-    if {"winner", "loser"} <= names:
+    sides = layout_of(frame.columns)
+    if sides == NO_SIDES:
         if context:
             raise PairscoreError(f"the context {first_few(map(repr, context))} needs votes with a left and a right side; these only say winner and loser.")
-        return _oriented(*_rows(frame, ("winner", "loser"), items), seed, **extra)
-    raise PairscoreError(
-        f"the votes have columns {first_few(map(repr, frame.columns), 8)}; they need left, right, winner; or model_a, model_b, winner; or winner, loser."
-    )
+        return _oriented(*_rows(frame, sides, items), seed, **extra)
+    rows = _rows(frame, sides, items)
+    return Votes(*rows, _outcome(column_of(frame, "winner"), *rows, sides, items, _lookup(frame, items)), **extra)
+
+
+def layout_of(names: Collection[str]) -> tuple[str, str]:
+    """The two columns that say who was compared: those of the first layout that is there."""
+    for sides in (*LAYOUTS, NO_SIDES):
+        if {*sides, "winner"} <= set(names):
+            return sides
+    needed = "; or ".join(", ".join(dict.fromkeys((*sides, "winner"))) for sides in (*LAYOUTS, NO_SIDES))
+    raise PairscoreError(f"the votes have columns {first_few(map(repr, names), 8)}; they need {needed}.{_layout_meant(names)}")
+
+
+def _layout_meant(names: Collection[str]) -> str:
+    """The first layout whose columns have names like these, as a question."""
+    for sides in (*LAYOUTS, NO_SIDES):
+        found = {role: role if role in names else closest(role, names) for role in (*sides, "winner")}
+        if None not in found.values():
+            return f" Did you mean {', '.join(f'{name!r} as {role}' for role, name in found.items() if name != role)}?"
+    return ""
 
 
 def _context(frame: nw.DataFrame | Columns, name: str) -> np.ndarray:

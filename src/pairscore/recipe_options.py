@@ -1,0 +1,131 @@
+"""From options such as ``--features a,b`` and ``--square a`` to a recipe for the columns of a table."""
+
+import csv
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pairscore.columns import Columns
+from pairscore.errors import PairscoreError, did_you_mean, first_few, plural
+from pairscore.items import ID_COLUMN
+from pairscore.recipe import MISSING, Recipe, as_levels, is_numeric, numbers
+
+MAX_LEVELS = 1000
+
+
+def make_recipe(
+    table: Columns,
+    *,
+    id: str | None = None,
+    features: Collection[str] = (),
+    exclude: Collection[str] = (),
+    categorical: Collection[str] = (),
+    squares: Collection[str] = (),
+    interactions: Collection[str] = (),
+    missing: str = "refuse",
+) -> tuple[Recipe, list[str]]:
+    """A recipe for the columns of ``table``, and the names of the text columns that it leaves out.
+
+    Without ``features``, every numeric column is one. ``interactions`` are written ``a:b``.
+    """
+    if missing not in MISSING:
+        raise PairscoreError(f"missing is {missing!r}; use one of {first_few(map(repr, MISSING))}.")
+    id = id or (ID_COLUMN if ID_COLUMN in table else None)
+    _refuse_names(table.columns, id=[id] if id else [], features=features, exclude=exclude, categorical=categorical)
+    rest = [name for name in table.columns if name != id and name not in (*exclude, *categorical)]
+    text = [name for name in rest if not is_numeric(table, name) and name not in features]
+    chosen = [name for name in features if name not in categorical] if features else [name for name in rest if name not in text]
+    if not chosen and not categorical:
+        raise PairscoreError(f"the item table has no numeric column to learn from{_text_columns(text)}; add one, or use --categorical NAME.")
+    recipe = Recipe(tuple(chosen), {name: _levels(table, name) for name in categorical}, missing=missing, id=id)
+    for name in recipe.features:
+        numbers(table, name)  # text that was asked for as a number is refused
+    recipe = replace(recipe, squares=_squares(squares, recipe), interactions=tuple(_pair(term, recipe) for term in interactions))
+    recipe = _with_means(recipe, table) if missing == "mean-with-flag" else recipe
+    repeated = {name for name in recipe.names if recipe.names.count(name) > 1} if len(set(recipe.names)) < len(recipe.names) else set()
+    if repeated:
+        raise PairscoreError(
+            f"{plural(len(repeated), 'feature')} would be made twice: {first_few(map(repr, sorted(repeated)))}; rename a column or drop a term."
+        )
+    return recipe, ([] if features else text)
+
+
+def item_columns(
+    names: Collection[str],
+    nested: Collection[str],
+    *,
+    id: str | None = None,
+    features: Collection[str] = (),
+    exclude: Collection[str] = (),
+    categorical: Collection[str] = (),
+    **_: Any,
+) -> set[str]:
+    """The columns that a recipe of these settings looks at: those named; without ``features``, also the others, but for lists and records."""
+    _refuse_names(names, id=[id] if id else [], features=features, exclude=exclude, categorical=categorical)
+    others = () if features else (name for name in names if name not in exclude and name not in nested)
+    return {id or ID_COLUMN, *features, *categorical, *others}
+
+
+def listed(texts: Iterable[str]) -> list[str]:
+    """The names in options such as ``a,b`` or ``"x, y",z``, each once."""
+    return list(dict.fromkeys(name.strip() for row in csv.reader(texts, skipinitialspace=True) for name in row if name.strip()))
+
+
+def _levels(table: Columns, name: str) -> tuple[str, ...]:
+    levels = sorted({level for level in as_levels(table.get_column(name).values) if level is not None})
+    if not levels or len(levels) > MAX_LEVELS:
+        raise PairscoreError(
+            f"the column {name!r} has {plural(len(levels), 'level')}, and a category has from 1 to {MAX_LEVELS}; leave it out, or group its levels."
+        )
+    return tuple(levels)
+
+
+def _squares(names: Collection[str], recipe: Recipe) -> tuple[str, ...]:
+    for name in names:
+        if name in recipe.categorical:
+            raise PairscoreError(f"the square of the category {name!r} is the category itself; leave it out of --square.")
+        if name not in recipe.features:
+            known = first_few(map(repr, recipe.features), 8)
+            raise PairscoreError(f"--square names {name!r}, which is no feature; the features are {known}.{did_you_mean(name, recipe.features)}")
+    return tuple(names)
+
+
+def _pair(term: str, recipe: Recipe) -> tuple[str, str]:
+    """The two columns of ``a:b``; a colon may also belong to a name."""
+    parts = term.split(":")
+    splits = [(":".join(parts[:cut]).strip(), ":".join(parts[cut:]).strip()) for cut in range(1, len(parts))]
+    known = [pair for pair in splits if pair[0] in recipe.sources and pair[1] in recipe.sources]
+    if len(known) != 1:
+        strange = next((part for pair in splits for part in pair if part not in recipe.sources), None)
+        close = "" if strange is None else did_you_mean(strange, recipe.sources)
+        raise PairscoreError(f"--interact {term!r} does not name two features; write a:b, with two of {first_few(map(repr, recipe.sources), 8)}.{close}")
+    if known[0][0] == known[0][1]:
+        raise PairscoreError(f"--interact {term!r} is a column with itself; use --square {known[0][0]!r}.")
+    return known[0]
+
+
+def _with_means(recipe: Recipe, table: Columns) -> Recipe:
+    """The recipe with means, and a note, for the columns that have gaps."""
+    values = replace(recipe, squares=(), interactions=()).matrix(table)
+    counts = {name: int(np.isnan(values[:, block.start]).sum()) for name, block in recipe.blocks.items()}
+    holes = {name: count for name, count in counts.items() if count}
+    empty = [name for name, count in holes.items() if count == len(table)]
+    if empty:
+        raise PairscoreError(f"{plural(len(empty), 'column')} without any value: {first_few(map(repr, empty))}; leave them out: --exclude NAME.")
+    means = {name: tuple(np.nanmean(values[:, recipe.blocks[name]], axis=0).tolist()) for name in holes}
+    shown = first_few(f"{count} of {name}" for name, count in holes.items())
+    return replace(recipe, means=means, note=f"filled with the mean, and flagged: {shown}" if holes else "")
+
+
+def _refuse_names(columns: Collection[str], **named: Collection[str]) -> None:
+    for option, names in named.items():
+        for name in names:
+            if name not in columns:
+                known = first_few(map(repr, columns), 8)
+                raise PairscoreError(f"--{option} names {name!r}, and the item table has no such column; it has {known}.{did_you_mean(name, columns)}")
+
+
+def _text_columns(names: list[str]) -> str:
+    return f" (text: {first_few(map(repr, names))})" if names else ""
