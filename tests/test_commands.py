@@ -542,7 +542,7 @@ def test_missing_values_are_refused_with_a_list(gappy):
     result = run("fit", folder / "gappy.csv", folder / "votes.csv", "--categorical", "style", "-o", folder / "m.npz", code=2)
     missing = [line.strip() for line in result.stderr.splitlines() if "missing: ''" in line]
     assert missing == [f"line {line}, column '{name}': missing: ''" for line, name in ((5, "mass"), (9, "mass"), (9, "style"), (11, "style"))]
-    assert "--missing drop-items or --missing mean-with-flag" in result.stderr
+    assert "--missing drop-items, --missing mean-with-flag or --missing item-effect" in result.stderr
     assert not (folder / "m.npz").exists()
 
 

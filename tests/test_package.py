@@ -13,13 +13,13 @@ import pairscore
 
 SOURCE = Path(pairscore.__file__).parent
 ORDER = (
-    "errors", "methods", "checks", "links", "columns", "items", "votes", "comparisons", "kept_data",
+    "errors", "methods", "checks", "links", "columns", "items", "recipe", "recipe_options", "item_gaps", "votes", "comparisons", "kept_data",
     "pairs", "moments", "basis", "closed_form", "scale", "integrals",
     "likelihood", "inference", "pairing", "folds", "ridge", "judges", "ties", "study",
     "closed_form_fit", "likelihood_fit", "contest", "contest_fit", "estimate",
     "ranking", "summary", "record", "whole_file",
     "text_file", "table_source", "csv_faults", "csv_file", "typed_file", "fetched", "files", "model_file", "regression",
-    "recipe", "recipe_options", "file_faults", "item_pieces", "intake",
+    "file_faults", "item_pieces", "intake",
     "metrics", "splitters", "on_items", "item_errors", "prediction_measures", "model_comparison", "comparer",
     "draws", "population", "bound_terms", "bound", "decomposition", "label_law", "direction_error", "error_nodes", "theory",
     "pilot", "plan_question", "planner", "plan_text", "simulate", "charts",

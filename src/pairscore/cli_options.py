@@ -31,10 +31,11 @@ RECIPE_OPTIONS = (
     click.option("--interact", "interactions", multiple=True, metavar="A:B", help="Features whose product to add."),
     click.option(
         "--missing",
-        type=click.Choice(("refuse", "drop-items", "mean-with-flag")),
+        type=click.Choice(("refuse", "drop-items", "mean-with-flag", "item-effect")),
         default="refuse",
         show_default=True,
-        help="If feature values are missing: stop; leave those items and their comparisons out; or fill in the mean and add a 0/1 flag.",
+        help="If feature values are missing: stop; leave those items and their comparisons out; fill in the mean and add a 0/1 flag; "
+        "or give each such item an effect of its own.",
     ),
 )
 ITEM_OPTIONS = (

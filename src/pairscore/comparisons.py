@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.errors import PairscoreError, first_rows, plural
+from pairscore.item_gaps import items_with_gaps
 from pairscore.items import Items, read_items, to_array
 from pairscore.votes import PER_ROW, Votes, checked_amounts, read_votes
 
@@ -65,16 +66,26 @@ class Comparisons:
 
     @classmethod
     def from_frames(
-        cls, items: Any, votes: Any, *, covariance_items: Any = None, self_pairs: str = "error", seed: int = 0, context: Collection[str] = ()
+        cls,
+        items: Any,
+        votes: Any,
+        *,
+        covariance_items: Any = None,
+        self_pairs: str = "error",
+        seed: int = 0,
+        context: Collection[str] = (),
+        missing: str = "refuse",
     ) -> tuple["Comparisons", np.ndarray]:
         """Read an item table and votes; return ``X, y`` for scikit-learn. ``context`` names numeric columns of the votes to keep.
+
+        ``missing`` is what happens to items with missing values: ``"refuse"``, ``"mean-with-flag"`` or ``"item-effect"``.
 
         >>> X, y = Comparisons.from_frames([[0.0], [1.0], [3.0]], np.array([[1, 0], [2, 1]]))
         >>> X.shape
         (2, 1)
         """
         refuse_other_self_pairs(self_pairs)
-        table = read_items(items)
+        table = read_items(items) if missing == "refuse" else items_with_gaps(items, missing)
         read: Votes = read_votes(votes, table, self_pairs, seed, context)
         columns = {column.name: getattr(read, column.name) for column in fields(Votes) if column.name != "self_pairs"}
         if covariance_items is not None:

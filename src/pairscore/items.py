@@ -21,13 +21,15 @@ class Items:
     """Feature values (N x d, by reference where possible), with names for rows and columns.
 
     ``ids`` is None when items are known by their row number. ``backend`` remembers the caller's
-    kind of table (None for a NumPy array), so that answers come back in the same kind.
+    kind of table (None for a NumPy array), so that answers come back in the same kind. ``recipe`` says how
+    the features were made of columns with gaps (see ``pairscore.recipe``).
     """
 
     values: np.ndarray
     feature_names: tuple[str, ...]
     ids: np.ndarray | None = None
     backend: Any = None
+    recipe: dict[str, Any] | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -162,7 +164,7 @@ def _from_array(items: Any) -> Items:
 def _from_frame(frame: nw.DataFrame | Columns) -> Items:
     names = tuple(column for column in frame.columns if column != ID_COLUMN)
     refuse_non_numeric(frame, names)
-    ids = column_of(frame, ID_COLUMN).to_numpy() if ID_COLUMN in frame.columns else _index_ids(frame)
+    ids = column_of(frame, ID_COLUMN).to_numpy() if ID_COLUMN in frame.columns else index_ids(frame)
     if ids is not None:
         refuse_bad_ids(ids)
     if isinstance(frame, Columns):
@@ -173,7 +175,7 @@ def _from_frame(frame: nw.DataFrame | Columns) -> Items:
     return Items(values, tuple(map(str, names)), ids, frame.implementation)
 
 
-def _index_ids(frame: nw.DataFrame | Columns) -> np.ndarray | None:
+def index_ids(frame: nw.DataFrame | Columns) -> np.ndarray | None:
     """A pandas index that says something (anything but 0, 1, 2, ...) names the items."""
     index = None if isinstance(frame, Columns) else nw.maybe_get_index(frame)
     if index is None:

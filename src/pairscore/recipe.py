@@ -1,7 +1,7 @@
 """The recipe: how the columns of an item table become features, the same way for old and new items.
 
     numeric columns as they are · 0/1 columns, one per level of a category · flags of missing values
-    · squares · products of two columns
+    · effects of single items with missing values · squares · products of two columns
 
 A recipe is kept with its model, so that new items need no instructions.
 """
@@ -17,7 +17,7 @@ from pairscore.columns import Columns
 from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, plural
 from pairscore.items import ID_COLUMN, Items, looked_up, refuse_bad_ids, refuse_non_finite
 
-MISSING = ("refuse", "drop-items", "mean-with-flag")
+MISSING = ("refuse", "drop-items", "mean-with-flag", "item-effect")
 NO_LEVEL, UNKNOWN_LEVEL = -1, -2
 
 
@@ -27,6 +27,8 @@ class Recipe:
 
     ``categorical`` has the levels of each category, ``means`` what fills the gaps of a column that had
     some in the fit (one number per 0/1 column of a category), ``note`` what was done about them there.
+    ``own`` names the items that have an effect of their own instead of features, because some of theirs were
+    missing; they stand at the means of all columns.
     """
 
     features: tuple[str, ...] = ()
@@ -37,6 +39,7 @@ class Recipe:
     means: dict[str, tuple[float, ...]] = field(default_factory=dict)
     id: str | None = ID_COLUMN
     note: str = ""
+    own: tuple[str, ...] = ()
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> "Recipe":
@@ -47,7 +50,8 @@ class Recipe:
             interactions = tuple((str(first), str(second)) for first, second in record["interactions"])
             means = {str(name): tuple(map(float, values)) for name, values in record["means"].items()}
             identifier = None if record["id"] is None else str(record["id"])
-            recipe = cls(features, categorical, squares, interactions, str(record["missing"]), means, identifier, str(record["note"]))
+            own = tuple(map(str, record.get("own", ())))  # recipes of before had none
+            recipe = cls(features, categorical, squares, interactions, str(record["missing"]), means, identifier, str(record["note"]), own)
             known = {*recipe.names, *recipe.means, *recipe.squares}  # names are made of columns that the recipe has, or this fails
             if not recipe.sources or not known <= {*recipe.names, *recipe.sources} or recipe.missing not in MISSING:
                 raise ValueError("no recipe")
@@ -73,11 +77,12 @@ class Recipe:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What the features are called: mass, style=oil, mass missing, mass^2, mass:style=oil."""
+        """What the features are called: mass, style=oil, mass missing, item 7, mass^2, mass:style=oil."""
         made = {name: [f"{name}={level}" for level in self.categorical[name]] if name in self.categorical else [name] for name in self.sources}
         base = [column for columns in made.values() for column in columns]
         products = [f"{one}:{two}" for first, second in self.interactions for one in made[first] for two in made[second]]
-        return (*base, *(f"{name} missing" for name in self.means), *(f"{name}^2" for name in self.squares), *products)
+        gaps = [f"item {name}" for name in self.own] if self.missing == "item-effect" else [f"{name} missing" for name in self.means]
+        return (*base, *gaps, *(f"{name}^2" for name in self.squares), *products)
 
     def matrix(self, table: Columns) -> np.ndarray:
         """Feature values (N x d); NaN where a value is missing and the recipe does not fill it."""
@@ -85,10 +90,13 @@ class Recipe:
         for name, block in self.blocks.items():
             values[:, block] = _indicators(table, name, self.categorical[name]) if name in self.categorical else numbers(table, name)[:, None]
         rest = iter(range(sum(block.stop - block.start for block in self.blocks.values()), values.shape[1]))
-        for name, means in self.means.items():
-            gaps = np.isnan(values[:, self.blocks[name].start])
-            values[gaps, self.blocks[name]] = means
-            values[:, next(rest)] = gaps
+        if self.missing == "item-effect":
+            self._fill_own(table, values, rest)
+        else:
+            for name, means in self.means.items():
+                gaps = np.isnan(values[:, self.blocks[name].start])
+                values[gaps, self.blocks[name]] = means
+                values[:, next(rest)] = gaps
         with np.errstate(over="ignore"):
             for name in self.squares:
                 values[:, next(rest)] = values[:, self.blocks[name].start] ** 2
@@ -97,6 +105,17 @@ class Recipe:
                     for two in _places(self.blocks[second]):
                         values[:, next(rest)] = values[:, one] * values[:, two]
         return values
+
+    def _fill_own(self, table: Columns, values: np.ndarray, rest: Iterator[int]) -> None:
+        """Items with an effect of their own stand at the means, beside a column that is 1 for them alone."""
+        names = as_levels(table[self.id]) if self.own and self.id is not None else []
+        number_of: dict[Any, int] = {name: number for number, name in enumerate(self.own)}
+        places = looked_up(number_of, names, -1)
+        rows = np.flatnonzero(places >= 0)
+        for name, means in self.means.items():
+            values[rows, self.blocks[name]] = means
+        for number in range(len(self.own)):
+            values[:, next(rest)] = places == number
 
     def complete(self, values: np.ndarray, ids: Any) -> np.ndarray:
         """Mask of the rows without gaps; they are refused unless the recipe drops such items."""
@@ -194,11 +213,11 @@ def _places(block: slice) -> Iterator[int]:
 
 def _refuse_gaps(holes: dict[str, np.ndarray], ids: Any, missing: str) -> None:
     shown = first_few((f"{name!r} ({len(rows)}: {first_few((repr(_plain(ids[row])) for row in rows), 3)})" for name, rows in holes.items()), 20)
-    remedy = (
-        "the fit had no gaps there, so it has no flag for them: fill them in, or leave these items out"
-        if missing == "mean-with-flag"
-        else "fill them in, or fit with --missing drop-items or --missing mean-with-flag"
-    )
+    remedies = {
+        "mean-with-flag": "the fit had no gaps there, so it has no flag for them: fill them in, or leave these items out",
+        "item-effect": "the fit has no effect for these items: fill their values in, or leave them out",
+    }
+    remedy = remedies.get(missing, "fill them in, or fit with --missing drop-items, --missing mean-with-flag or --missing item-effect")
     entries = [(int(row), name, None) for name, rows in holes.items() for row in rows]
     raise BadEntriesError(
         f"{plural(len(entries), 'feature value')} {'is' if len(entries) == 1 else 'are'} missing, by column (how many: first ids): {shown}",

@@ -43,7 +43,8 @@ def make_recipe(
     for name in recipe.features:
         numbers(table, name)  # text that was asked for as a number is refused
     recipe = replace(recipe, squares=_squares(squares, recipe), interactions=tuple(_pair(term, recipe) for term in interactions))
-    recipe = _with_means(recipe, table) if missing == "mean-with-flag" else recipe
+    fill = {"mean-with-flag": _with_means, "item-effect": _with_own_effects}.get(missing)
+    recipe = recipe if fill is None else fill(recipe, table)
     repeated = {name for name in recipe.names if recipe.names.count(name) > 1} if len(set(recipe.names)) < len(recipe.names) else set()
     if repeated:
         raise PairscoreError(
@@ -117,6 +118,22 @@ def _with_means(recipe: Recipe, table: Columns) -> Recipe:
     means = {name: tuple(np.nanmean(values[:, recipe.blocks[name]], axis=0).tolist()) for name in holes}
     shown = first_few(f"{count} of {name}" for name, count in holes.items())
     return replace(recipe, means=means, note=f"filled with the mean, and flagged: {shown}" if holes else "")
+
+
+def _with_own_effects(recipe: Recipe, table: Columns) -> Recipe:
+    """The recipe with an effect for every item that has gaps, and a note that names them."""
+    values = replace(recipe, squares=(), interactions=()).matrix(table)
+    gaps = np.isnan(values).any(axis=1)
+    if not gaps.any():
+        return recipe
+    if recipe.id is None:
+        raise PairscoreError("items with missing values get effects of their own by their ids, and the item table has none; add a column 'id'.")
+    if gaps.all() or gaps.sum() > MAX_LEVELS:
+        raise PairscoreError(f"{int(gaps.sum())} of {plural(len(table), 'item')} have missing values, too many for effects of their own; use mean-with-flag.")
+    own = tuple(str(name) for name in table[recipe.id][gaps].tolist())
+    means = {name: tuple(np.nanmean(values[:, block], axis=0).tolist()) for name, block in recipe.blocks.items()}
+    note = f"{plural(len(own), 'item')} with an effect of {'its' if len(own) == 1 else 'their'} own: {first_few(map(repr, own))}"
+    return replace(recipe, means=means, own=own, note=note)
 
 
 def _refuse_names(columns: Collection[str], **named: Collection[str]) -> None:

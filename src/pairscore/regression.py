@@ -15,10 +15,12 @@ from pairscore.contest_fit import comparison_scores
 from pairscore.errors import PairscoreError
 from pairscore.estimate import estimate
 from pairscore.folds import numbered_groups
+from pairscore.item_gaps import FILLED, items_by_recipe
 from pairscore.items import Items, as_frame, read_items, refuse_other_features, to_array
 from pairscore.kept_data import joined
 from pairscore.moments import feature_range
 from pairscore.ranking import Difference, as_callers_kind, interval_width, item_scores, rank_pieces, score_errors
+from pairscore.recipe import recipe_of
 from pairscore.record import make_record
 from pairscore.study import Estimate, Settings, checked_settings
 from pairscore.summary import Summary, agreement_and_noise
@@ -56,6 +58,9 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         Give every judge a sharpness of their own, 1 on average, shrunk towards 1.
     context : list of names or None
         Numeric columns of the votes that belong to a comparison: of left minus of right.
+    missing : {"refuse", "mean-with-flag", "item-effect"}
+        Items with missing values are an error, get the mean and a 0/1 flag for each column with gaps, or
+        an effect of their own instead of features.
     ties : {"half", "davidson", "rao-kupper"}
         A tie is half a win each way, or an outcome of its own with a parameter.
     max_iter, tol : int, float
@@ -105,6 +110,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         judge_slopes: bool = False,
         context: list[str] | None = None,
         ties: str = "half",
+        missing: str = "refuse",
         max_iter: int = 100,
         tol: float = 1e-9,
     ):
@@ -117,6 +123,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         self.judge_slopes = judge_slopes
         self.context = context
         self.ties = ties
+        self.missing = missing
         self.max_iter = max_iter
         self.tol = tol
 
@@ -140,7 +147,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         is in a Comparisons was decided when it was made, and is kept either way. ``item_groups``, one
         label per item of the table (topic, patient), are held out together by ``l2="auto"``.
         """
-        settings = checked_settings(**self.get_params(deep=False))
+        settings = self._settings()
         data, has_items = self._read(X, y, covariance_items, self_pairs)
         if covariance_items is not None and settings.method != "split":
             raise PairscoreError(
@@ -152,6 +159,12 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         if settings.by_comparison and not has_items:
             raise PairscoreError("judges, context and ties as a parameter need items and votes; a matrix of differences has neither judges nor context.")
         return self._fit_to(data, settings, has_items, self._groups(item_groups, data, has_items))
+
+    def _settings(self) -> Settings:
+        params = self.get_params(deep=False)
+        if params.pop("missing") not in ("refuse", *FILLED):
+            raise PairscoreError(f"missing is {self.missing!r}; use 'refuse', 'mean-with-flag' or 'item-effect'.")
+        return checked_settings(**params)
 
     def _fit_to(self, data: Comparisons, settings: Settings, has_items: bool, item_groups: Any = None, start: np.ndarray | None = None) -> "RankRegression":
         result = estimate(data, settings, np.random.default_rng(0), has_items, item_groups, start)
@@ -167,7 +180,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         and ids of their own. A model from a file has its comparisons if it was saved with ``data=True``.
         """
         check_is_fitted(self)
-        settings = checked_settings(**self.get_params(deep=False))
+        settings = self._settings()
         if self.comparisons_ is None:
             raise PairscoreError("the model has no comparisons to add to; fit it to items and votes, and save it with data=True if it goes through a file.")
         table = self.comparisons_.items if items is None else self.comparisons_.items.extended(self._items(items))
@@ -203,8 +216,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         if shape == (0,):
             raise PairscoreError("there are no comparisons; give at least one row of votes.")
         if table is not None or (len(shape) == 2 and shape[1] != 1):
-            context = self.context or ()
-            return Comparisons.from_frames(X, y, covariance_items=covariance_items, self_pairs=self_pairs, context=context)[0], True
+            reading = {"covariance_items": covariance_items, "self_pairs": self_pairs, "context": self.context or (), "missing": self.missing}
+            return Comparisons.from_frames(X, y, **reading)[0], True
         if covariance_items is not None:
             raise PairscoreError("covariance_items names items, but a matrix of differences has none; fit items and votes instead.")
         return self._read_differences(X, y), False
@@ -258,7 +271,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         self.agreement_, self.noise_, self.tie_share_ = agreement_and_noise(result.difference, data, link)
         self.record_ = make_record(data)
         self.comparisons_ = data if has_items else None
-        self.recipe_: dict[str, Any] | None = None
+        self.recipe_ = data.items.recipe
         self.effects_, self.judges_ = result.effects, result.judges
 
     # -- scores and probabilities ------------------------------------------------------------------
@@ -328,7 +341,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     # -- items ----------------------------------------------------------------------------------------
 
     def _items(self, items: Any) -> Items:
-        table = read_items(items)
+        table = read_items(items) if self.recipe_ is None else items_by_recipe(recipe_of(self), items)
         refuse_other_features(table, self._names)
         return table
 
