@@ -1,6 +1,5 @@
 """`pairscore fit` and `pairscore rank` as somebody uses them who writes no Python."""
 
-import errno
 import html
 import json
 import os
@@ -12,14 +11,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import click
 import duckdb
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from pairscore import RankRegression, load
-from pairscore.cli import Commands, main
+from pairscore.cli import main
 from pairscore.columns import Columns
 from pairscore.errors import PairscoreError
 from pairscore.files import PIECE_ROWS, StoredTable, read_table, stored_table, write_table
@@ -230,6 +228,17 @@ def test_delimiter_and_encoding(tmp_path):
     wrong = run("fit", tmp_path / "items.csv", tmp_path / "votes.csv", "--encoding", "utf-8", "-o", tmp_path / "n.npz", code=2)
     assert "not text in 'utf-8'" in wrong.stderr
     assert not (tmp_path / "n.npz").exists()
+
+
+def test_a_delimiter_may_be_that_of_one_file(study):
+    folder, _, _ = study
+    run("fit", folder / "items.csv", folder / "votes.csv", "-o", folder / "m.npz")
+    (folder / "tilde.csv").write_text((folder / "items.csv").read_text().replace(",", "~"))
+    run("fit", folder / "tilde.csv", folder / "votes.csv", "--delimiter", "~", "-o", folder / "tilde.npz")
+    assert state(folder / "tilde.npz") == state(folder / "m.npz")
+    (folder / "bad.csv").write_text((folder / "votes.csv").read_text() + '"who\nis that",item 1,left\nitem 1,item 2,huh\n')
+    wrong = run("fit", folder / "tilde.csv", folder / "bad.csv", "--delimiter", "~", "-o", folder / "x.npz", code=2)
+    assert faults(wrong.stderr) == {("302", "left", "unknown item"), ("304", "winner", "neither side, nor a tie")}
 
 
 # -- columns by other names ------------------------------------------------------------------------
@@ -897,6 +906,21 @@ def test_every_command_has_an_example_and_completion_works():
     assert b"complete -o nosort -F" in script.stdout
 
 
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("pairscore re", {"plain,report", "plain,reproduce"}),
+        ("pairscore fit --cat", {"plain,--categorical"}),
+        ("pairscore fit --method p", {"plain,pooled", "plain,paired"}),
+        ("pairscore rank m", {"file,m"}),
+    ],
+)
+def test_the_shell_completes_what_is_typed(typed, offered):
+    """As bash asks: the words so far, and which of them is being typed."""
+    words = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1), "_PAIRSCORE_COMPLETE": "bash_complete"}
+    assert set(shell(env={**os.environ, **words}, text=True).stdout.split()) == offered
+
+
 def test_no_traceback_where_the_disk_refuses(study):
     folder, _, _ = study
     if os.geteuid() == 0:
@@ -907,17 +931,15 @@ def test_no_traceback_where_the_disk_refuses(study):
     assert "could not be saved" in run("fit", folder / "items.csv", folder / "votes.csv", "-o", target, code=2).stderr
 
 
-def test_a_full_disk_behind_standard_output_is_a_sentence_too():
-    @click.group(cls=Commands)
-    def group():
-        pass
-
-    @group.command()
-    def full():
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    result = CliRunner().invoke(group, ["full"])
-    assert (result.exit_code, result.stderr.count("No space left on device")) == (2, 1)
+def test_a_full_disk_behind_standard_output_is_a_sentence_too(study):
+    folder, _, _ = study
+    run("fit", folder / "items.csv", folder / "votes.csv", "-o", folder / "m.npz")
+    for arguments in (["rank", folder / "m.npz", folder / "items.csv", "-o", "-"], ["rank", folder / "m.npz", folder / "items.csv"]):
+        with device(folder, "full").open("wb") as full:
+            code = "from pairscore.cli import main; main(prog_name='pairscore')"
+            done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], stdout=full, stderr=subprocess.PIPE, timeout=60)
+        assert (done.returncode, done.stderr.count(b"No space left on device")) == (2, 1), done.stderr
+        assert b"Traceback" not in done.stderr
 
 
 def test_terminated_while_it_writes_it_leaves_nothing_behind(study):
@@ -956,6 +978,7 @@ def device(folder, name):
     """A device of our own: null swallows everything, full has no space. Who may not make one cannot replace that in /dev either."""
     if os.geteuid() != 0:
         return Path("/dev") / name
+    (folder / name).unlink(missing_ok=True)
     os.mknod(folder / name, stat.S_IFCHR | 0o666, os.makedev(1, {"null": 3, "full": 7}[name]))
     return folder / name
 

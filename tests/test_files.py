@@ -372,6 +372,7 @@ def test_lines_are_right_far_into_a_large_file(tmp_path):
     [
         (b"id:x\na:1\n", {"delimiter": ":"}, {"id": ["a"], "x": [1.0]}),
         (b"id\tx\na\t1\n", {"delimiter": "tab"}, {"id": ["a"], "x": [1.0]}),
+        (b'"i~d",x\na,1\n', {"delimiter": "~"}, {"i~d": ["a"], "x": [1.0]}),
         (b"a;b,c\n1;2,3\n", {"delimiter": ";"}, "decimal comma"),
         (b"id,x\na,1\n", {"delimiter": ",,"}, "the delimiter is ',,'; use one sign"),
         ("id,x\nя,1\n".encode("cp1251"), {"encoding": "cp1251"}, {"id": ["я"], "x": [1.0]}),

@@ -2,7 +2,7 @@
 
 import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -156,21 +156,26 @@ def _ranked(model_file: Path, items: Path, id: str | None, intervals: dict[str, 
     with stage("Reading") as show, stored_table(items, **reading, **file) as table:
         recipe = for_table(recipe, table.cells, id_is_optional)
         pieces = ItemPieces(table, recipe)
-        passes = 1 if model.covariance_ is None else 3
-
-        def watched() -> Iterator[Any]:
-            for values in pieces():
-                watched.rows += len(values)  # type: ignore[attr-defined]
-                yield values
-                show(watched.rows / (passes * pieces.n_rows))  # type: ignore[attr-defined]
-
-        watched.rows = 0  # type: ignore[attr-defined]
         try:
-            columns = rank_pieces(model, watched, **intervals)
+            columns = rank_pieces(model, _watched(pieces, show, passes=1 if model.covariance_ is None else 3), **intervals)
         except BadEntriesError as error:
             raise refused(pieces.faults(), table, {"id": recipe.id or "id"}) from error
     rows = columns.pop("row")
     return {"id": rows if pieces.ids is None else pieces.ids[rows], **columns}, pieces.dropped
+
+
+def _watched(pieces: Any, show: Callable[[float], None], passes: int) -> Callable[[], Iterator[Any]]:
+    """The pieces, with a word on how far it is after each."""
+    seen = 0
+
+    def pass_through() -> Iterator[Any]:
+        nonlocal seen
+        for values in pieces():
+            seen += len(values)
+            yield values
+            show(seen / (passes * pieces.n_rows))
+
+    return pass_through
 
 
 def _records(columns: dict[str, Any]) -> list[dict[str, Any]]:

@@ -20,8 +20,8 @@ Option = Callable[[Any], Any]
 
 FILE = click.Path(path_type=Path, allow_dash=True)
 FILE_OPTIONS = (
-    click.option("--delimiter", help="Of CSV files, such as ';' or tab.  [default: detected]"),
-    click.option("--encoding", help="Of CSV files, such as latin-1.  [default: detected]"),
+    click.option("--delimiter", help="Of CSV files, such as ';' or tab; a file whose first line has none of it keeps its own.  [default: detected]"),
+    click.option("--encoding", help="Of all CSV files of the command, such as latin-1.  [default: detected, for each file]"),
 )
 RECIPE_OPTIONS = (
     click.option("--id", "id", metavar="NAME", help="Column with the items' ids.  [default: id; without one, items are known by row number from 0]"),

@@ -70,14 +70,15 @@ def csv_places(path: Path, delimiter: str | None, cells: Iterable[tuple[int, str
 
 
 def _delimiter(line: str, named: str | None) -> str:
-    """The named one, or that of the usual ones which the header has most."""
+    """The named one if the header has it, else that of the usual ones which the header has most: one name serves two files."""
+    bare = re.sub('"[^"]*"', "", line)
+    detected = max(DELIMITERS, key=bare.count)
     if named is None:
-        bare = re.sub('"[^"]*"', "", line)
-        return max(DELIMITERS, key=bare.count)
+        return detected
     named = {"tab": "\t", "\\t": "\t"}.get(named, named)
     if len(named) != 1 or not named.isascii() or named.isalnum() or named in '"\r\n\0':
         raise PairscoreError(f"the delimiter is {named!r}; use one sign such as ',', ';', '|' or a tab.")
-    return named
+    return named if named in bare else detected
 
 
 # -- cells -----------------------------------------------------------------------------------------
