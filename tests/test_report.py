@@ -14,19 +14,22 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from scipy.special import expit
-from scipy.stats import binomtest, norm
+from scipy.stats import binomtest, chi2, norm
 from sklearn.model_selection import cross_val_score
 
 from pairscore import Comparisons, ItemKFold, PairscoreError, Population, RankRegression, plan, predict_error
 from pairscore.basis import whitened
 from pairscore.cli import main
+from pairscore.direction_error import wrong_sign
 from pairscore.errors import PairscoreWarning, SeparationWarning
 from pairscore.files import write_table
+from pairscore.integrals import spread_for_noise
 from pairscore.items import Items
+from pairscore.label_law import LabelLaw
 from pairscore.links import get_link
 from pairscore.ranking import interval_width
 from pairscore.report import report_html, write_report
-from pairscore.report_checks import REFERENCE, TILT, checks, shape_of, side_z
+from pairscore.report_checks import COINS, REFERENCE, TILT, chance_p, checks, shape_of, side_z
 from pairscore.report_facts import calibration, comparisons_per_item, exposure_bars, item_residuals, report_facts, wilson
 from pairscore.report_style import SCRIPT
 from pairscore.report_svg import Axis, apart
@@ -345,6 +348,65 @@ def test_the_intervals_and_the_theory_agree_where_features_explain_everything():
     theory = predict_error(population, 400, 8000, "mle").misordered
     assert theory / 1.4 < misordered_by_intervals(model, items) < 1.4 * theory
     assert np.isnan(misordered_by_intervals(RankRegression(inference=None).fit(items, votes), items))
+
+
+def coins(seed, d=1):
+    items, votes = drawn(60, 80, d=d, seed=seed)
+    return items, votes | {"winner": np.random.default_rng(seed).choice(["left", "right"], 80)}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_with_one_feature_the_share_is_the_chance_of_the_wrong_sign(seed):
+    items, votes = coins(seed)
+    model = RankRegression().fit(items, votes)
+    facts = report_facts(model, items, votes)
+    z2 = float(model.coef_[0] / model.std_errors_[0]) ** 2
+    assert facts.misordered == pytest.approx(norm.sf(np.sqrt(max(z2 - 1, 0))), abs=1e-3)
+    law = LabelLaw(LOGIT, spread_for_noise(LOGIT, model.noise_))
+    assert [one.misordered for one in facts.prospects] == pytest.approx([wrong_sign(law, facts.n_compared, 80 * factor) for factor in (1, 2, 4)])
+    assert 0 < facts.prospects[0].misordered < 0.5
+    text = report_html(facts)
+    assert "all pairs of new items stand in the right order or all in the wrong one" in text
+    assert "nine of ten" not in text
+    assert_whole(text)
+
+
+def test_the_intervals_own_share_is_that_of_drawn_coefficients():
+    """Coefficients drawn, by the fit's covariance, about a truth of the length that is left when the error's part is taken off."""
+    items, votes = drawn(60, 120, d=2)
+    model = RankRegression().fit(items, votes)
+    X = np.column_stack([items["feature 0"], items["feature 1"]])[read(items, votes).compared]
+    S, C = np.cov(X.T, bias=True), 3 * model.covariance_
+    b = model.coef_ * np.sqrt(1 - np.trace(S @ C) / (model.coef_ @ S @ model.coef_))
+    drawn_b = np.random.default_rng(0).multivariate_normal(b, C, 100_000)
+    cosine = drawn_b @ S @ b / np.sqrt(np.einsum("ij,jk,ik->i", drawn_b, S, drawn_b) * (b @ S @ b))
+    model.covariance_ = C
+    # the error across is at its root mean square, here of one normal: at most 1/sqrt(2/pi) too large
+    assert np.mean(np.arccos(cosine)) / np.pi == pytest.approx(misordered_by_intervals(model, X), rel=0.25)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_coins_could_be_chance_and_answers_could_not(seed):
+    items, votes = drawn(60, 600, seed=seed)
+    model = RankRegression().fit(items, votes)
+    p = chance_p(model)
+    assert p == pytest.approx(chi2.sf(np.linalg.solve(model.covariance_, model.coef_) @ model.coef_, 3))
+    assert p < COINS
+    with pytest.warns(PairscoreWarning):  # a feature twice is still one
+        assert chance_p(RankRegression().fit(items | {"again": items["feature 0"]}, votes)) == pytest.approx(p, rel=0.01)
+    assert chance_p(RankRegression().fit(*coins(seed, d=2))) > 1e-6
+    assert np.isnan(chance_p(RankRegression(inference=None).fit(items, votes)))
+
+
+def test_a_fit_that_chance_explains_is_not_called_well():
+    items, votes = coins(0)
+    votes["winner"] = np.tile(["left", "right"], 40)  # each pair of rows one way and the other
+    for side in ("left", "right"):
+        votes[side] = np.repeat(votes[side][:40], 2)
+    facts = report_facts(RankRegression().fit(items, votes), items, votes)
+    check = next(check for check in facts.checks if "chance" in check.question)
+    assert (check.fine, "in 1e+02 of 100" in check.answer) == (False, False)
+    assert "All checks below came out well" not in report_html(facts)
 
 
 # -- the page --------------------------------------------------------------------------------------

@@ -15,6 +15,9 @@ from pairscore.study import Study, separation_note
 
 TILT = 5.0  # degrees: 5/180 of the pairs of items change their order
 REFERENCE = 500  # scores that stand for all others in an item's expected win rate
+COINS = 0.05  # p-value up to which the coefficients are more than chance
+RARE = 1e-4  # p-values below are not told apart
+RANK = 1e-9  # eigenvalues of a correlation matrix that count as zero
 SIDE_Z = 3.0  # a side effect of none looks so large in one of four hundred studies
 SPREAD = 1.2  # root mean square of the residuals from which on features leave something out
 FAR = 1e-3  # chance that a normal cloud of this size has an item so far out
@@ -84,6 +87,7 @@ def checks(model: RankRegression, data: Comparisons, residual: np.ndarray, outsi
     score = data.items.values[data.compared] @ model.coef_
     found = [
         _data(same_data),
+        *_chance(model),
         _pairs(model, data),
         _shape(model, shape_of(z, score, model.link_)),
         _separation(model),
@@ -102,6 +106,26 @@ def _data(same: bool) -> Check:
     other = "These are not the items and comparisons that the model was fitted to. What is called in-sample here is then a test on other comparisons."
     rule = "The fingerprint of the data against the one that the model keeps."
     return Check("Is this the data of the fit?", same, answer if same else other, rule)
+
+
+def chance_p(model: RankRegression) -> float:
+    """How often coefficients of nothing are so far from zero, all at once (Wald); NaN if their covariance is not known."""
+    covariance = model.covariance_
+    if covariance is None or not np.isfinite(covariance).all() or not covariance.any():
+        return float("nan")
+    scale = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
+    z, correlation = model.coef_ / scale, covariance / np.outer(scale, scale)
+    return float(chi2.sf(z @ np.linalg.pinv(correlation, RANK, hermitian=True) @ z, np.linalg.matrix_rank(correlation, RANK, hermitian=True)))
+
+
+def _chance(model: RankRegression) -> list[Check]:
+    p = chance_p(model)
+    if np.isnan(p):
+        return []
+    often = f"in fewer than 1 of {1 / RARE:,.0f}" if p < RARE else f"in {100 * p:.2g} of 100" if p < 0.01 else f"in {100 * p:.0f} of 100"
+    answer = f"{'It could' if p > COINS else 'Hardly'}: if all answers were coins, coefficients would be as far from zero as these {often} studies."
+    rule = f"All coefficients at once against their covariance (Wald); worth a look above {100 * COINS:g} of 100."
+    return [Check("Could all of it be chance?", p <= COINS, answer, rule)]
 
 
 def _pairs(model: RankRegression, data: Comparisons) -> Check:

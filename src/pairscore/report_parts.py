@@ -241,11 +241,17 @@ def more_comparisons(facts: ReportFacts) -> str:
     if not facts.prospects:
         return f"<section>{title}{paragraph(f'The planner has no answer here: {facts.no_prospects}')}</section>"
     names = {1: "now", 2: "twice", 4: "four times"}
-    spans = [f"{one.n_comparisons:,.10g}: {percent(one.misordered)} ({percent(one.low)} to {percent(one.high)})" for one in facts.prospects]
+    whole = not np.isfinite(facts.prospects[0].low)  # one feature: all pairs or none
+    spans = [
+        f"{one.n_comparisons:,.10g}: {percent(one.misordered)}" + ("" if whole else f" ({percent(one.low)} to {percent(one.high)})") for one in facts.prospects
+    ]
     marks = [Mark(names[one.factor], one.misordered, one.low, one.high, span) for one, span in zip(facts.prospects, spans, strict=True)]
     now, *later = facts.prospects
     buys = " and ".join(f"{percent(one.misordered)} with {one.n_comparisons:,.10g}" for one in later)
     text = f"Of pairs of new items, about {percent(now.misordered)} stand in the wrong order with these {now.n_comparisons:,.10g} comparisons; "
+    if whole:
+        text = "With one feature, all pairs of new items stand in the right order or all in the wrong one. The chance of the wrong one is about "
+        text += f"{percent(now.misordered)} with these {now.n_comparisons:,.10g} comparisons; "
     text += f"it would be {buys} of the same items."
     basis = (
         f"Predicted for {percent(facts.noise)} noise and the correlations of these features, as if features explained the items, "
@@ -255,10 +261,11 @@ def more_comparisons(facts: ReportFacts) -> str:
     if np.isfinite(facts.misordered):
         own = f"The fit's own intervals, which need none of that, say {percent(facts.misordered)} now."
         if facts.misordered > 1.3 * now.misordered:
-            own += " What lies between the two figures comes from what features leave out: "
-            own += "it goes away with more items or better features rather than with more comparisons of these."
-    chart = interval_chart(marks, "Predicted share of misordered pairs", "share of new pairs in the wrong order", 0.0, percent=True)
-    beside = card("Pairs in the wrong order", chart, "Bars: nine of ten studies.")
+            own += " Trust this one more: the prediction takes the coefficients as they are, which chance makes too large, and the features for all there is. "
+            own += "What they leave out goes away with more items or better features rather than with more comparisons of these."
+    what = "chance of the wrong order" if whole else "share of new pairs in the wrong order"
+    chart = interval_chart(marks, "Predicted share of misordered pairs", what, 0.0, percent=True)
+    beside = card("The wrong way round" if whole else "Pairs in the wrong order", chart, "" if whole else "Bars: nine of ten studies.")
     words = "".join(paragraph(sentence) for sentence in (text, basis, own) if sentence)
     return f'<section>{title}<div class="cards"><div>{words}</div>{beside}</div></section>'
 

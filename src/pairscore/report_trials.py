@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
 from pairscore.comparisons import Comparisons
 from pairscore.errors import PairscoreError, PairscoreWarning
@@ -20,6 +21,7 @@ from pairscore.theory import ErrorLaw
 
 MOST_FOLDS = 5
 FACTORS = (1, 2, 4)
+EVEN_NORMALS = ndtri((np.arange(1000) + 0.5) / 1000)  # a normal variable, averaged over
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,10 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Prospect:
-    """Share of pairs of new items that would stand in the wrong order; nine of ten studies lie from ``low`` to ``high``."""
+    """Share of pairs of new items that would stand in the wrong order; nine of ten studies lie from ``low`` to ``high``.
+
+    With one feature all pairs do or none: the share is the chance of the wrong sign, and there is no range (NaN).
+    """
 
     factor: int
     n_comparisons: float
@@ -144,14 +149,17 @@ def prospects(model: RankRegression, data: Comparisons) -> tuple[list[Prospect],
         found = [(factor, law.predict(len(compared), factor * n_comparisons, model.method, second)) for factor in FACTORS]
     except PairscoreError as error:
         return [], str(error)
-    return [Prospect(factor, factor * n_comparisons, error.misordered, *error.ranges["misordered"]) for factor, error in found], ""
+    whole = law.n_features == 1
+    ranges = [(float("nan"), float("nan")) if whole else error.ranges["misordered"] for _, error in found]
+    return [Prospect(factor, factor * n_comparisons, error.misordered, *ends) for (factor, error), ends in zip(found, ranges, strict=True)], ""
 
 
 def misordered_by_intervals(model: RankRegression, X: np.ndarray) -> float:
     """Share of pairs of new items in the wrong order, as the coefficients' own covariance C has it; NaN without one.
 
-    Of the error, tr(SC) - b'SCSb/b'Sb lies across the score in the items' covariance S. Over the squared length b'Sb, which the
-    error itself has made longer by tr(SC), that is tan^2 of the angle, and angle/pi the share for normal items.
+    Of the error, b'SCSb/b'Sb lies along the score in the items' covariance S, and the rest of tr(SC) across. The squared length b'Sb
+    was made longer by tr(SC). Across over along is the tangent of the angle, beyond a right angle if the error along undoes the
+    length; with one feature that is all that can go wrong. Angle/pi is the share for normal items.
     """
     if model.covariance_ is None or not np.isfinite(model.covariance_).all():
         return float("nan")
@@ -160,5 +168,7 @@ def misordered_by_intervals(model: RankRegression, X: np.ndarray) -> float:
     length = float(b @ spread @ b)
     if length == 0:
         return float("nan")
-    across = float(np.trace(error) - b @ error @ spread @ b / length)
-    return float(np.arctan2(np.sqrt(max(across, 0.0)), np.sqrt(max(length - np.trace(error), 0.0))) / np.pi)
+    along = float(b @ error @ spread @ b / length)
+    across = max(float(np.trace(error)) - along, 0.0)
+    lengths = np.sqrt(max(length - float(np.trace(error)), 0.0)) + np.sqrt(along) * EVEN_NORMALS
+    return float(np.mean(np.arctan2(np.sqrt(across), lengths)) / np.pi)
