@@ -79,7 +79,8 @@ def test_calibration_is_that_of_a_loop(seed):
         place = min(int((promised - 0.5) * 20), 9)
         won = (way if one >= 0.5 else -way) / 2 + 0.5
         sums.update({(place, "number"): much, (place, "promised"): much * promised, (place, "won"): much * won})
-    bins = calibration(p, outcome, amount)
+    data = Comparisons(np.zeros((2, 1)), np.zeros(500, int), np.ones(500, int), outcome, weight=amount)
+    bins = calibration(p, data)
     assert [round(20 * (one.low - 0.5)) for one in bins] == sorted({place for place, _ in sums})
     for one in bins:
         place = round(20 * (one.low - 0.5))
@@ -87,6 +88,37 @@ def test_calibration_is_that_of_a_loop(seed):
         assert (one.number, one.promised, one.observed) == pytest.approx((number, sums[place, "promised"] / number, sums[place, "won"] / number))
         assert one.low <= one.promised <= one.high + 1e-12
         assert 0 <= one.observed_low <= one.observed <= one.observed_high <= 1
+
+
+def aggregated(n_rows=100, most=60, weights=False):
+    """Votes whose rows stand for up to 60 comparisons each, and the same comparisons one by one."""
+    items, votes = drawn(60, n_rows, side=0.4, seed=1)
+    rng = np.random.default_rng(2)
+    votes |= {"count": rng.integers(1, most, n_rows)} | ({"weight": rng.uniform(0.5, 2, n_rows)} if weights else {})
+    return items, votes, {name: np.repeat(values, votes["count"]) for name, values in votes.items() if name != "count"}
+
+
+def test_counts_and_single_comparisons_give_the_same_page():
+    items, rows, single = aggregated()
+    pages = []
+    for votes in (rows, single):
+        text = report_html(report_facts(RankRegression().fit(items, votes), items, votes))
+        pages.append(re.sub("<dd>[0-9a-f]{32}</dd>", "", text))  # the fingerprints of two files
+    assert pages[0] == pages[1]
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_a_count_is_so_many_comparisons_and_a_weight_is_not(weights):
+    items, rows, single = aggregated(weights=weights)
+    found = []
+    for votes in (rows, single):
+        data = read(items, votes)
+        p = RankRegression(inference=None).fit(items, votes).predict_proba(data)[:, 1]
+        found.append([side_z(data, p), *(end for one in calibration(p, data) for end in (one.observed_low, one.observed_high))])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
+    as_weights = {("weight" if name == "count" else name): values for name, values in rows.items() if name != "weight"}
+    data = read(items, as_weights)
+    assert abs(side_z(data, p[np.cumsum(rows["count"]) - 1])) < 0.5 * abs(found[0][0])  # a hundred comparisons, some of them important
 
 
 @pytest.mark.parametrize(("won", "number"), [(0, 5), (3, 10), (70, 100), (9, 9)])

@@ -74,10 +74,15 @@ def _tilt(z: np.ndarray, score: np.ndarray, link: Link) -> float:
     return float(np.degrees(np.arctan2(np.sqrt(max(across, 0.0)), along)))
 
 
+def importance(data: Comparisons) -> np.ndarray:
+    """Weight of each comparison. A count is no weight: it says how many comparisons a row stands for, each with a chance of its own."""
+    return np.ones(len(data)) if data.weight is None else data.weight
+
+
 def side_z(data: Comparisons, probability: np.ndarray) -> float:
     """How many standard errors left won more often than the model says."""
     amount = data.amount
-    variance = float(amount**2 @ (probability * (1 - probability)))
+    variance = float((importance(data) * amount) @ (probability * (1 - probability)))
     return float(amount @ (0.5 + 0.5 * data.outcome - probability) / np.sqrt(variance)) if variance > 0 else 0.0
 
 

@@ -122,7 +122,8 @@ def try_methods(model: RankRegression, data: Comparisons) -> tuple[list[Trial], 
         in_sample = share_right(fitted.predict_proba(data)[:, 1], data.outcome, data.amount)
         trials.append(Trial(method, in_sample, share_right(probability, data.outcome, data.amount), by_fold))
     tested = float(data.amount[np.isfinite(own)].sum())
-    trained = float(np.mean([len(train) for train, _ in folds]) / len(data)) if folds else float("nan")
+    number = np.ones(len(data)) if data.count is None else data.count
+    trained = float(np.mean([number[train].sum() for train, _ in folds]) / number.sum()) if folds else float("nan")
     turned = [Trial(t.method, t.in_sample, t.held_out, t.folds, _degrees(scores, t.method), t.reason) for t in trials]
     return turned, HeldOut(len(folds), tested, trained, reason), own
 
