@@ -17,7 +17,7 @@ from scipy.special import expit
 from scipy.stats import binomtest, chi2, norm
 from sklearn.model_selection import cross_val_score
 
-from pairscore import Comparisons, ItemKFold, PairscoreError, Population, RankRegression, plan, predict_error
+from pairscore import Comparisons, ItemKFold, PairscoreError, Population, RankRegression, load, plan, predict_error
 from pairscore.basis import whitened
 from pairscore.cli import main
 from pairscore.direction_error import wrong_sign
@@ -221,6 +221,74 @@ def test_fewer_folds_are_taken_where_there_are_few_comparisons_and_a_reason_give
     folds, reason = folds_for(one)
     assert folds == []
     assert "no" in reason
+
+
+def baseball(tmp_path):
+    """The page of the first example in docs/commands.md."""
+    files = [f"examples/data/baseball/{name}.csv" for name in ("items", "votes")]
+    model, page = str(tmp_path / "teams.npz"), tmp_path / "report.html"
+    fitted = CliRunner().invoke(main, ["fit", *files, "--side-effect", "--inference", "model", "-o", model])
+    assert fitted.exit_code == 0, fitted.output
+    made = CliRunner().invoke(main, ["report", model, *files, "-o", str(page)])
+    assert made.exit_code == 0, made.output
+    return load(model), page.read_text()
+
+
+def test_where_no_items_can_be_held_out_the_fit_itself_is_still_shown(tmp_path):
+    """Seven teams and six features: four teams are too few to fit the other three."""
+    model, text = baseball(tmp_path)
+    assert_whole(text)
+    chart = re.search(r'<svg[^>]*aria-label="Share of comparisons called rightly, by method">.*?</svg>', text)[0]
+    assert chart.count('class="other"') == 3  # in sample: pooled, paired, mle
+    assert "Items cannot be held out here: without them, there are 6 features but only 4 compared items" in text
+    assert f"Of the decided comparisons that it was fitted to, the score called {100 * model.agreement_:.1f} % rightly (a coin, 50 %)" in text
+    assert "(0 in all)" not in text
+    assert "<th>held out</th>" not in text
+    assert "All checks below came out well" not in text
+
+
+@pytest.mark.parametrize("failing", ["paired", "mle"])
+def test_a_fold_that_cannot_be_fitted_costs_its_method_the_held_out_figure_only(failing, monkeypatch):
+    items, votes = drawn(60, 900)
+    model = RankRegression().fit(items, votes)
+    whole, *_ = try_methods(model, read(items, votes))
+    fit = RankRegression.fit
+
+    def refuse(self, data):
+        if self.method == failing and len(data) < 900:
+            raise PairscoreError("the fold is too small; set l2=2.0.")
+        return fit(self, data)
+
+    monkeypatch.setattr(RankRegression, "fit", refuse)
+    trials, held_out, own = try_methods(model, read(items, votes))
+    for trial, before in zip(trials, whole, strict=True):
+        assert (trial.method, trial.degrees, trial.reason) == (before.method, before.degrees, before.reason)
+        assert trial.in_sample == pytest.approx(before.in_sample, nan_ok=True)
+        assert np.isnan(trial.held_out) == (trial.method in ("split", failing))
+    assert held_out.reason == ("without them, the fold is too small; set --l2 2." if failing == "mle" else "")
+    assert np.isfinite(own).any() == (failing != "mle")
+    text = report_html(report_facts(model, items, votes))
+    assert_whole(text)
+    assert "<th>held out</th>" in text
+
+
+@pytest.mark.parametrize("case", ["few items", "no spare items", "separated", "all ties"])
+def test_reasons_are_in_the_words_of_the_command(case, tmp_path):
+    items, votes = drawn(20, 100, ties=True)
+    if case == "separated":
+        first = dict(zip(items["id"], items["feature 0"], strict=True))
+        votes["winner"] = np.where([first[a] > first[b] for a, b in zip(votes["left"], votes["right"], strict=True)], "left", "right")
+    if case == "all ties":
+        votes["winner"] = np.full(100, "tie")
+    if case == "few items":
+        text = baseball(tmp_path)[1]
+    else:
+        with pytest.warns(PairscoreWarning):
+            model = RankRegression().fit(items, votes)
+        text = report_html(report_facts(model, items, votes))
+    said = re.sub("<[^>]*>", " ", re.sub("<(style|script|pre|svg|dl).*?</\\1>", "", text, flags=re.DOTALL))
+    assert "--l2 1" in said or case != "few items"
+    assert not re.search(r"\w=|\bl2\b|\w_\w", said.replace("--l2", "").replace("simultaneous=True", ""))
 
 
 def test_told_apart_is_the_share_of_a_loop_over_pairs():

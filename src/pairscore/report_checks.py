@@ -11,6 +11,7 @@ from pairscore.errors import first_few
 from pairscore.links import Link
 from pairscore.pairing import SIGNIFICANCE, TOLERATED, check_pairing
 from pairscore.regression import RankRegression
+from pairscore.report_words import option_words
 from pairscore.study import Study, separation_note
 
 TILT = 5.0  # degrees: 5/180 of the pairs of items change their order
@@ -100,10 +101,8 @@ def checks(model: RankRegression, data: Comparisons, residual: np.ndarray, outsi
         _spread(residual, model),
     ]
     found += _far(z, outside, data, names)
-    noted = separation_note()[1]
-    return found + [
-        Check("What did the fit itself warn of?", False, note[0].upper() + note[1:], "Warnings of the fit.") for note in model.notes_ if note != noted
-    ]
+    question, rule, separated = "What did the fit itself warn of?", "Warnings of the fit.", separation_note()[1]
+    return found + [Check(question, False, option_words(note[0].upper() + note[1:]), rule) for note in model.notes_ if note != separated]
 
 
 def _data(same: bool) -> Check:
@@ -156,7 +155,7 @@ def _shape(model: RankRegression, shape: Shape) -> Check:
 def _separation(model: RankRegression) -> Check:
     separated = separation_note()[1] in model.notes_
     answer = "No direction in the features explains every comparison, so the coefficients are finite."
-    text = separation_note()[1]
+    text = option_words(separation_note()[1])
     return Check("Is there separation?", not separated, text[0].upper() + text[1:] if separated else answer, "Whether the likelihood has a maximum.")
 
 
@@ -181,7 +180,7 @@ def _spread(residual: np.ndarray, model: RankRegression) -> Check:
     known = residual[np.isfinite(residual)]
     question, freedom = "Do the features explain the items?", len(known) - model.n_features_in_ - 1
     if freedom < 1:
-        return Check(question, True, "There are too few items for so many features to tell.", "Needs more compared items than features.")
+        return Check(question, False, "There are too few items for so many features to tell.", "Needs more compared items than features.")
     size = float(np.sqrt(np.sum(known**2) / freedom))
     wide = size > SPREAD and size**2 - 1 > 4 * np.sqrt(2 / freedom)
     fine = "about what chance gives: the features explain the items."
