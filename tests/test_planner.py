@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from pairscore import PairscoreError, Population, plan
+from pairscore.direction_error import wrong_sign
 from pairscore.errors import NoAnswerError
 from pairscore.integrals import spread_for_noise
 from pairscore.items import read_items
@@ -127,6 +128,19 @@ def test_the_smallest_number_is_found_to_the_unit_and_nothing_below_is_asked(low
 def test_few_items_are_enough_for_many_comparisons(d):
     found = plan(n_features=d, noise=0.1, angle=0.3, n_comparisons=100_000, method="paired")
     assert d + 2 <= found.n_items < 12 * d
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_feature_is_planned_by_the_chance_of_its_wrong_sign(method):
+    found = plan(n_features=1, noise=0.3, misordered=0.05, method=method)
+    n, m = found.n_items, found.n_comparisons
+    assert found.misordered == pytest.approx(wrong_sign(found.law.labels, n, m))
+    assert found.misordered <= 0.05
+    assert wrong_sign(found.law.labels, n - 1, paper_comparisons(n - 1)) > 0.05
+    assert f"{100 * found.misordered:.2f} % of such studies take the feature the wrong way round" in plan_text(found)
+    assert "nine of ten" not in plan_text(found)
+    sure = plan(n_features=1, noise=0.3, misordered=1e-6, n_items=200, method=method)
+    assert 0.9e-6 < sure.misordered <= 1e-6  # far beyond what 4096 nodes could tell
 
 
 # -- costs ----------------------------------------------------------------------------------------------

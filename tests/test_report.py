@@ -14,19 +14,22 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from scipy.special import expit
-from scipy.stats import binomtest, norm
+from scipy.stats import binomtest, chi2, norm
 from sklearn.model_selection import cross_val_score
 
-from pairscore import Comparisons, ItemKFold, PairscoreError, Population, RankRegression, plan, predict_error
+from pairscore import Comparisons, ItemKFold, PairscoreError, Population, RankRegression, load, plan, predict_error
 from pairscore.basis import whitened
 from pairscore.cli import main
+from pairscore.direction_error import wrong_sign
 from pairscore.errors import PairscoreWarning, SeparationWarning
 from pairscore.files import write_table
+from pairscore.integrals import spread_for_noise
 from pairscore.items import Items
+from pairscore.label_law import LabelLaw
 from pairscore.links import get_link
 from pairscore.ranking import interval_width
 from pairscore.report import report_html, write_report
-from pairscore.report_checks import REFERENCE, TILT, checks, shape_of, side_z
+from pairscore.report_checks import COINS, REFERENCE, TILT, chance_p, checks, shape_of, side_z
 from pairscore.report_facts import calibration, comparisons_per_item, exposure_bars, item_residuals, report_facts, wilson
 from pairscore.report_style import SCRIPT
 from pairscore.report_svg import Axis, apart
@@ -76,7 +79,8 @@ def test_calibration_is_that_of_a_loop(seed):
         place = min(int((promised - 0.5) * 20), 9)
         won = (way if one >= 0.5 else -way) / 2 + 0.5
         sums.update({(place, "number"): much, (place, "promised"): much * promised, (place, "won"): much * won})
-    bins = calibration(p, outcome, amount)
+    data = Comparisons(np.zeros((2, 1)), np.zeros(500, int), np.ones(500, int), outcome, weight=amount)
+    bins = calibration(p, data)
     assert [round(20 * (one.low - 0.5)) for one in bins] == sorted({place for place, _ in sums})
     for one in bins:
         place = round(20 * (one.low - 0.5))
@@ -84,6 +88,37 @@ def test_calibration_is_that_of_a_loop(seed):
         assert (one.number, one.promised, one.observed) == pytest.approx((number, sums[place, "promised"] / number, sums[place, "won"] / number))
         assert one.low <= one.promised <= one.high + 1e-12
         assert 0 <= one.observed_low <= one.observed <= one.observed_high <= 1
+
+
+def aggregated(n_rows=100, most=60, weights=False):
+    """Votes whose rows stand for up to 60 comparisons each, and the same comparisons one by one."""
+    items, votes = drawn(60, n_rows, side=0.4, seed=1)
+    rng = np.random.default_rng(2)
+    votes |= {"count": rng.integers(1, most, n_rows)} | ({"weight": rng.uniform(0.5, 2, n_rows)} if weights else {})
+    return items, votes, {name: np.repeat(values, votes["count"]) for name, values in votes.items() if name != "count"}
+
+
+def test_counts_and_single_comparisons_give_the_same_page():
+    items, rows, single = aggregated()
+    pages = []
+    for votes in (rows, single):
+        text = report_html(report_facts(RankRegression().fit(items, votes), items, votes))
+        pages.append(re.sub("<dd>[0-9a-f]{32}</dd>", "", text))  # the fingerprints of two files
+    assert pages[0] == pages[1]
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_a_count_is_so_many_comparisons_and_a_weight_is_not(weights):
+    items, rows, single = aggregated(weights=weights)
+    found = []
+    for votes in (rows, single):
+        data = read(items, votes)
+        p = RankRegression(inference=None).fit(items, votes).predict_proba(data)[:, 1]
+        found.append([side_z(data, p), *(end for one in calibration(p, data) for end in (one.observed_low, one.observed_high))])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
+    as_weights = {("weight" if name == "count" else name): values for name, values in rows.items() if name != "weight"}
+    data = read(items, as_weights)
+    assert abs(side_z(data, p[np.cumsum(rows["count"]) - 1])) < 0.5 * abs(found[0][0])  # a hundred comparisons, some of them important
 
 
 @pytest.mark.parametrize(("won", "number"), [(0, 5), (3, 10), (70, 100), (9, 9)])
@@ -186,6 +221,74 @@ def test_fewer_folds_are_taken_where_there_are_few_comparisons_and_a_reason_give
     folds, reason = folds_for(one)
     assert folds == []
     assert "no" in reason
+
+
+def baseball(tmp_path):
+    """The page of the first example in docs/commands.md."""
+    files = [f"examples/data/baseball/{name}.csv" for name in ("items", "votes")]
+    model, page = str(tmp_path / "teams.npz"), tmp_path / "report.html"
+    fitted = CliRunner().invoke(main, ["fit", *files, "--side-effect", "--inference", "model", "-o", model])
+    assert fitted.exit_code == 0, fitted.output
+    made = CliRunner().invoke(main, ["report", model, *files, "-o", str(page)])
+    assert made.exit_code == 0, made.output
+    return load(model), page.read_text()
+
+
+def test_where_no_items_can_be_held_out_the_fit_itself_is_still_shown(tmp_path):
+    """Seven teams and six features: four teams are too few to fit the other three."""
+    model, text = baseball(tmp_path)
+    assert_whole(text)
+    chart = re.search(r'<svg[^>]*aria-label="Share of comparisons called rightly, by method">.*?</svg>', text)[0]
+    assert chart.count('class="other"') == 3  # in sample: pooled, paired, mle
+    assert "Items cannot be held out here: without them, there are 6 features but only 4 compared items" in text
+    assert f"Of the decided comparisons that it was fitted to, the score called {100 * model.agreement_:.1f} % rightly (a coin, 50 %)" in text
+    assert "(0 in all)" not in text
+    assert "<th>held out</th>" not in text
+    assert "All checks below came out well" not in text
+
+
+@pytest.mark.parametrize("failing", ["paired", "mle"])
+def test_a_fold_that_cannot_be_fitted_costs_its_method_the_held_out_figure_only(failing, monkeypatch):
+    items, votes = drawn(60, 900)
+    model = RankRegression().fit(items, votes)
+    whole, *_ = try_methods(model, read(items, votes))
+    fit = RankRegression.fit
+
+    def refuse(self, data):
+        if self.method == failing and len(data) < 900:
+            raise PairscoreError("the fold is too small; set l2=2.0.")
+        return fit(self, data)
+
+    monkeypatch.setattr(RankRegression, "fit", refuse)
+    trials, held_out, own = try_methods(model, read(items, votes))
+    for trial, before in zip(trials, whole, strict=True):
+        assert (trial.method, trial.degrees, trial.reason) == (before.method, before.degrees, before.reason)
+        assert trial.in_sample == pytest.approx(before.in_sample, nan_ok=True)
+        assert np.isnan(trial.held_out) == (trial.method in ("split", failing))
+    assert held_out.reason == ("without them, the fold is too small; set --l2 2." if failing == "mle" else "")
+    assert np.isfinite(own).any() == (failing != "mle")
+    text = report_html(report_facts(model, items, votes))
+    assert_whole(text)
+    assert "<th>held out</th>" in text
+
+
+@pytest.mark.parametrize("case", ["few items", "no spare items", "separated", "all ties"])
+def test_reasons_are_in_the_words_of_the_command(case, tmp_path):
+    items, votes = drawn(20, 100, ties=True)
+    if case == "separated":
+        first = dict(zip(items["id"], items["feature 0"], strict=True))
+        votes["winner"] = np.where([first[a] > first[b] for a, b in zip(votes["left"], votes["right"], strict=True)], "left", "right")
+    if case == "all ties":
+        votes["winner"] = np.full(100, "tie")
+    if case == "few items":
+        text = baseball(tmp_path)[1]
+    else:
+        with pytest.warns(PairscoreWarning):
+            model = RankRegression().fit(items, votes)
+        text = report_html(report_facts(model, items, votes))
+    said = re.sub("<[^>]*>", " ", re.sub("<(style|script|pre|svg|dl).*?</\\1>", "", text, flags=re.DOTALL))
+    assert "--l2 1" in said or case != "few items"
+    assert not re.search(r"\w=|\bl2\b|\w_\w", said.replace("--l2", "").replace("simultaneous=True", ""))
 
 
 def test_told_apart_is_the_share_of_a_loop_over_pairs():
@@ -345,6 +448,65 @@ def test_the_intervals_and_the_theory_agree_where_features_explain_everything():
     theory = predict_error(population, 400, 8000, "mle").misordered
     assert theory / 1.4 < misordered_by_intervals(model, items) < 1.4 * theory
     assert np.isnan(misordered_by_intervals(RankRegression(inference=None).fit(items, votes), items))
+
+
+def coins(seed, d=1):
+    items, votes = drawn(60, 80, d=d, seed=seed)
+    return items, votes | {"winner": np.random.default_rng(seed).choice(["left", "right"], 80)}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_with_one_feature_the_share_is_the_chance_of_the_wrong_sign(seed):
+    items, votes = coins(seed)
+    model = RankRegression().fit(items, votes)
+    facts = report_facts(model, items, votes)
+    z2 = float(model.coef_[0] / model.std_errors_[0]) ** 2
+    assert facts.misordered == pytest.approx(norm.sf(np.sqrt(max(z2 - 1, 0))), abs=1e-3)
+    law = LabelLaw(LOGIT, spread_for_noise(LOGIT, model.noise_))
+    assert [one.misordered for one in facts.prospects] == pytest.approx([wrong_sign(law, facts.n_compared, 80 * factor) for factor in (1, 2, 4)])
+    assert 0 < facts.prospects[0].misordered < 0.5
+    text = report_html(facts)
+    assert "all pairs of new items stand in the right order or all in the wrong one" in text
+    assert "nine of ten" not in text
+    assert_whole(text)
+
+
+def test_the_intervals_own_share_is_that_of_drawn_coefficients():
+    """Coefficients drawn, by the fit's covariance, about a truth of the length that is left when the error's part is taken off."""
+    items, votes = drawn(60, 120, d=2)
+    model = RankRegression().fit(items, votes)
+    X = np.column_stack([items["feature 0"], items["feature 1"]])[read(items, votes).compared]
+    S, C = np.cov(X.T, bias=True), 3 * model.covariance_
+    b = model.coef_ * np.sqrt(1 - np.trace(S @ C) / (model.coef_ @ S @ model.coef_))
+    drawn_b = np.random.default_rng(0).multivariate_normal(b, C, 100_000)
+    cosine = drawn_b @ S @ b / np.sqrt(np.einsum("ij,jk,ik->i", drawn_b, S, drawn_b) * (b @ S @ b))
+    model.covariance_ = C
+    # the error across is at its root mean square, here of one normal: at most 1/sqrt(2/pi) too large
+    assert np.mean(np.arccos(cosine)) / np.pi == pytest.approx(misordered_by_intervals(model, X), rel=0.25)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_coins_could_be_chance_and_answers_could_not(seed):
+    items, votes = drawn(60, 600, seed=seed)
+    model = RankRegression().fit(items, votes)
+    p = chance_p(model)
+    assert p == pytest.approx(chi2.sf(np.linalg.solve(model.covariance_, model.coef_) @ model.coef_, 3))
+    assert p < COINS
+    with pytest.warns(PairscoreWarning):  # a feature twice is still one
+        assert chance_p(RankRegression().fit(items | {"again": items["feature 0"]}, votes)) == pytest.approx(p, rel=0.01)
+    assert chance_p(RankRegression().fit(*coins(seed, d=2))) > 1e-6
+    assert np.isnan(chance_p(RankRegression(inference=None).fit(items, votes)))
+
+
+def test_a_fit_that_chance_explains_is_not_called_well():
+    items, votes = coins(0)
+    votes["winner"] = np.tile(["left", "right"], 40)  # each pair of rows one way and the other
+    for side in ("left", "right"):
+        votes[side] = np.repeat(votes[side][:40], 2)
+    facts = report_facts(RankRegression().fit(items, votes), items, votes)
+    check = next(check for check in facts.checks if "chance" in check.question)
+    assert (check.fine, "in 1e+02 of 100" in check.answer) == (False, False)
+    assert "All checks below came out well" not in report_html(facts)
 
 
 # -- the page --------------------------------------------------------------------------------------

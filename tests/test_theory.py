@@ -1,5 +1,7 @@
 """Errors before any data: constants against simulated labels, variances against real graphs and matrices, predictions against exact draws."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.optimize import brentq
@@ -14,6 +16,7 @@ from pairscore.direction_error import (
     paired_variance,
     pooled_variance,
     root_of_share,
+    wrong_sign,
 )
 from pairscore.draws import Judging, judged_pairs, net_wins
 from pairscore.error_nodes import make_nodes
@@ -240,8 +243,6 @@ def test_the_angle_of_the_likelihood_with_hardly_any_noise():
 
 
 def fitted(method, population, n, m, rng):
-    import warnings
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = RankRegression(method, inference=None).fit(*population.draw(n, m, rng, second_half=method == "split"))
@@ -276,7 +277,81 @@ def test_the_length_of_an_estimate_of_one_feature(method, noise):
         found.append(abs(fitted(method, population, n, m, rng)[0] - truth))
     error = predict_error(population, n, m, method)
     assert_means(found, error.norm_error, allowed=0.08)
-    assert error.angle == error.misordered == 0
+    assert error.angle == np.pi * error.misordered < 1e-6
+
+
+# -- the wrong way round ------------------------------------------------------------------------------------
+
+
+def label_sums(law, n, m, repeats, rng):
+    """Sums of Y (z_I - z_J) of so many studies of one feature."""
+    z, pairs = rng.normal(size=(repeats, n)), rng.integers(0, n, (2, repeats, m))
+    score = z if np.isinf(law.spread) else law.spread * z + law.item_effect * rng.normal(size=(repeats, n))
+    (gap, z_gap) = (np.take_along_axis(of, pairs[0], 1) - np.take_along_axis(of, pairs[1], 1) for of in (score, z))
+    chance = gap > 0 if np.isinf(law.spread) else law.link.cdf(gap)
+    return np.sum(np.where(rng.random(gap.shape) < chance, z_gap, -z_gap), axis=1)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_with_one_feature_every_method_has_the_sign_of_the_label_sum(method):
+    rng, signs = np.random.default_rng(12), []
+    for _ in range(60):
+        items, votes = Population(beta=[1.0], covariance=[[1.0]], noise=0.4).draw(12, 9, rng, second_half=method == "split", self_pairs=False)
+        x = np.asarray(items)[:, 0]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            estimate = RankRegression(method, inference=None).fit(items, votes).coef_[0]
+        signs.append((np.sign(estimate), np.sign(votes.outcome @ (x[votes.left] - x[votes.right]))))
+    assert all(found == expected for found, expected in signs)
+    assert len({found for found, _ in signs}) == 2
+
+
+@pytest.mark.parametrize(
+    ("noise", "effect", "n", "m"),
+    [(0.2, 0.0, 3, 4), (0.2, 0.0, 3, 20), (0.3, 0.0, 5, 40), (0.3, 0.0, 10, 10), (0.4, 0.0, 30, 15), (0.4, 0.0, 60, 80), (0.1, 0.0, 5, 5), (0.4, 1.0, 10, 60)],
+)
+def test_the_wrong_sign_is_as_frequent_as_in_simulated_studies(noise, effect, n, m):
+    """The normal law of a sum, given the items, is allowed 8 % (12 % with item effects, whose variance is that of large N)."""
+    law = LabelLaw(LOGIT, spread_for_noise(LOGIT, noise), effect)
+    sums = label_sums(law, n, m, 40_000, np.random.default_rng([3, n, m]))
+    assert_means(np.where(sums == 0, 0.5, sums < 0), wrong_sign(law, n, m), allowed=0.12 if effect else 0.08)
+
+
+def test_rivals_of_the_wrong_sign_forget_the_items_or_take_their_luck_for_noise():
+    """Items that lie close together by chance make labels useless; the mean and variance over all studies do not say how often."""
+    law, n, m = law_of(0.3), 5, 40
+    c, wrong = law.constants, label_sums(law.labels, n, m, 40_000, np.random.default_rng(8)) < 0
+    for variance in (0.0, 4 * c.drift / n):
+        with pytest.raises(AssertionError):
+            assert_means(wrong, norm.sf(c.length / np.sqrt(variance + (2 - c.length**2) / m)), allowed=0.5)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_study_of_one_feature_is_wholly_right_or_wholly_wrong(method):
+    law = law_of(0.3)
+    for n, m in ((8, 17), (5, 5), (60, 20), (1000, 10_000)):
+        error, wrong = law.predict(n, m, method), wrong_sign(law.labels, n, m)
+        assert (error.misordered, error.angle) == (pytest.approx(wrong, rel=1e-12), pytest.approx(np.pi * wrong, rel=1e-12))
+        assert error.ranges["misordered"] == (0.0, 1.0 if wrong > 0.05 else 0.0)
+        assert np.isfinite(error.norm_error)
+    assert 0 < law.predict(60, 1000, method).misordered < law.predict(60, 200, method).misordered < law.predict(60, 20, method).misordered
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_few_comparisons_turn_an_estimate_beyond_a_right_angle_as_often_as_predicted(d):
+    """`paired` of ten comparisons. The rival has the length's own error along the truth, and hardly ever a wrong half."""
+    law, rng, n, m, repeats = law_of(0.2, d), np.random.default_rng([4, d]), 30, 10, 20_000
+    X, pairs = rng.normal(size=(repeats, n, d)), rng.integers(0, n, (2, repeats, m, 1))
+    D = np.take_along_axis(X, pairs[0], 1) - np.take_along_axis(X, pairs[1], 1)
+    Y = np.where(rng.random((repeats, m)) < LOGIT.cdf(law.labels.spread * D[:, :, 0]), 1.0, -1.0)
+    estimate = (np.linalg.pinv(D) @ Y[:, :, None])[:, :, 0]
+    angles = np.arccos(estimate[:, 0] / np.linalg.norm(estimate, axis=1))
+    found = law.errors(n, m, "paired")["sigma_angle"]
+    assert_means(angles, found.mean(), allowed=0.06)
+    assert_means(angles > np.pi / 2, np.mean(found > np.pi / 2), allowed=0.5)
+    rival = np.mean(1 + np.sqrt(length_variance(law, n, m, "paired")) * law.nodes.normal < 0)
+    with pytest.raises(AssertionError):
+        assert_means(angles > np.pi / 2, rival, allowed=0.5)
 
 
 def test_two_features_err_in_direction_and_length():

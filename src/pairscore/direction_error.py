@@ -17,13 +17,16 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.stats import poisson
+from scipy.special import ndtr
+from scipy.stats import chi2, poisson
 
+from pairscore.integrals import eta, kappa
 from pairscore.label_law import LabelConstants, LabelLaw
 from pairscore.links import Link
 
 MANY = 300  # average exposure from which a Poisson distribution is as good as three points of a normal one: to 1 / MANY^2
 GRID = 8.0  # standard deviations of z that an average over items covers
+NORMAL_GRID = np.linspace(-6.0, 6.0, 41)  # the trapezoid rule of a normal variable, good to the last digits
 WIDEST = 20.0  # spread, a noise of 0.02 under logit: beyond it predictions of `mle` stay as they are there, a little too large
 RUNGS = 1.5 ** np.arange(-6, 8)  # spreads up to 17 at which less information is looked for
 
@@ -99,6 +102,23 @@ def closed_form_length_variance(labels: LabelConstants, n_items: float, n_compar
     comparison = 2 - 16 * k * cube + 36 * k**2 if method == "paired" else 2 - 8 * k * cube + 16 * k**2
     item = max(labels.drift - 4 * k * cube + 10 * k**2, 0.0)
     return (comparison / n_comparisons + 4 * item / n_items) * n_items / (n_items - n_features - 1) / labels.length**2
+
+
+def wrong_sign(law: LabelLaw, n_items: float, n_comparisons: float) -> float:
+    """Chance that the estimate of a single feature has the wrong sign, whatever the method.
+
+    With d = 1 every method takes the sign of the label sum, the sum of Y (z_I - z_J). Given items of standard deviation s, where
+    N s^2 is chi-squared with N - 1 degrees of freedom, a term has the mean 2 k s and the variance (2 - 4 k^2) s^2, k = kappa(q s). What
+    features do not explain of an item's score is shared by all of its comparisons and adds 4 eta (1 - explained^2) (1 - 1/N) / N.
+    """
+    sd = np.sqrt(chi2.ppf(ndtr(NORMAL_GRID), n_items - 1) / n_items)
+    laws = [LabelLaw(law.link, law.spread * float(one), law.item_effect) for one in sd]
+    k = np.array([one.explained * kappa(law.link, one.total_spread) for one in laws])
+    shared = np.zeros(len(sd))
+    if law.item_effect > 0:
+        shared = 4 * eta(law.link, law.total_spread) * (n_items - 1) / n_items**2 * np.array([1 - one.explained**2 for one in laws])
+    chance = np.exp(-0.5 * NORMAL_GRID**2)
+    return float(chance @ ndtr(-2 * k / np.sqrt((2 - 4 * k**2) / n_comparisons + shared)) / chance.sum())
 
 
 def likelihood_variance(law: LabelLaw, n_items: float, n_comparisons: float, n_features: int) -> float:

@@ -45,9 +45,13 @@ class Nodes:
         return {
             "angle": np.arctan2(across * self.perpendicular, along * self.truth + across * self.parallel),
             "sigma_angle": sigma_angle,
-            "norm_error": length * np.hypot((along - 1) * self.truth + across * self.parallel, across * self.perpendicular),
+            "norm_error": self.norm_error(along, across, length),
             "misordered": sigma_angle / np.pi,
         }
+
+    def norm_error(self, along: np.ndarray, across: np.ndarray, length: float) -> np.ndarray:
+        """Lengths of estimate less limit, in the units of the features."""
+        return length * np.hypot((along - 1) * self.truth + across * self.parallel, across * self.perpendicular)
 
 
 def make_nodes(eigenvalues: np.ndarray, beta: np.ndarray | None, n_nodes: int = NODES) -> Nodes:

@@ -82,6 +82,11 @@ def _answer(plan: Plan) -> str:
 
 def _error(plan: Plan) -> list[str]:
     error = plan.study.error
+    if plan.law.n_features == 1:
+        return [
+            f"Expected: {100 * error.misordered:.2f} % of such studies take the feature the wrong way round and put every new pair in the wrong order,",
+            f"the others none; angle {error.angle:.3f} radians on average, norm error {error.norm_error:.3g}.",
+        ]
     (a, b), (c, d) = error.ranges["misordered"], error.ranges["angle"]
     return [
         f"Expected: {100 * error.misordered:.2f} % of new pairs misordered (nine of ten studies: {100 * a:.2f} to {100 * b:.2f} %),",

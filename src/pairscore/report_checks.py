@@ -11,10 +11,14 @@ from pairscore.errors import first_few
 from pairscore.links import Link
 from pairscore.pairing import SIGNIFICANCE, TOLERATED, check_pairing
 from pairscore.regression import RankRegression
+from pairscore.report_words import option_words
 from pairscore.study import Study, separation_note
 
 TILT = 5.0  # degrees: 5/180 of the pairs of items change their order
 REFERENCE = 500  # scores that stand for all others in an item's expected win rate
+COINS = 0.05  # p-value up to which the coefficients are more than chance
+RARE = 1e-4  # p-values below are not told apart
+RANK = 1e-9  # eigenvalues of a correlation matrix that count as zero
 SIDE_Z = 3.0  # a side effect of none looks so large in one of four hundred studies
 SPREAD = 1.2  # root mean square of the residuals from which on features leave something out
 FAR = 1e-3  # chance that a normal cloud of this size has an item so far out
@@ -71,10 +75,15 @@ def _tilt(z: np.ndarray, score: np.ndarray, link: Link) -> float:
     return float(np.degrees(np.arctan2(np.sqrt(max(across, 0.0)), along)))
 
 
+def importance(data: Comparisons) -> np.ndarray:
+    """Weight of each comparison. A count is no weight: it says how many comparisons a row stands for, each with a chance of its own."""
+    return np.ones(len(data)) if data.weight is None else data.weight
+
+
 def side_z(data: Comparisons, probability: np.ndarray) -> float:
     """How many standard errors left won more often than the model says."""
     amount = data.amount
-    variance = float(amount**2 @ (probability * (1 - probability)))
+    variance = float((importance(data) * amount) @ (probability * (1 - probability)))
     return float(amount @ (0.5 + 0.5 * data.outcome - probability) / np.sqrt(variance)) if variance > 0 else 0.0
 
 
@@ -84,6 +93,7 @@ def checks(model: RankRegression, data: Comparisons, residual: np.ndarray, outsi
     score = data.items.values[data.compared] @ model.coef_
     found = [
         _data(same_data),
+        *_chance(model),
         _pairs(model, data),
         _shape(model, shape_of(z, score, model.link_)),
         _separation(model),
@@ -91,10 +101,8 @@ def checks(model: RankRegression, data: Comparisons, residual: np.ndarray, outsi
         _spread(residual, model),
     ]
     found += _far(z, outside, data, names)
-    noted = separation_note()[1]
-    return found + [
-        Check("What did the fit itself warn of?", False, note[0].upper() + note[1:], "Warnings of the fit.") for note in model.notes_ if note != noted
-    ]
+    question, rule, separated = "What did the fit itself warn of?", "Warnings of the fit.", separation_note()[1]
+    return found + [Check(question, False, option_words(note[0].upper() + note[1:]), rule) for note in model.notes_ if note != separated]
 
 
 def _data(same: bool) -> Check:
@@ -102,6 +110,26 @@ def _data(same: bool) -> Check:
     other = "These are not the items and comparisons that the model was fitted to. What is called in-sample here is then a test on other comparisons."
     rule = "The fingerprint of the data against the one that the model keeps."
     return Check("Is this the data of the fit?", same, answer if same else other, rule)
+
+
+def chance_p(model: RankRegression) -> float:
+    """How often coefficients of nothing are so far from zero, all at once (Wald); NaN if their covariance is not known."""
+    covariance = model.covariance_
+    if covariance is None or not np.isfinite(covariance).all() or not covariance.any():
+        return float("nan")
+    scale = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
+    z, correlation = model.coef_ / scale, covariance / np.outer(scale, scale)
+    return float(chi2.sf(z @ np.linalg.pinv(correlation, RANK, hermitian=True) @ z, np.linalg.matrix_rank(correlation, RANK, hermitian=True)))
+
+
+def _chance(model: RankRegression) -> list[Check]:
+    p = chance_p(model)
+    if np.isnan(p):
+        return []
+    often = f"in fewer than 1 of {1 / RARE:,.0f}" if p < RARE else f"in {100 * p:.2g} of 100" if p < 0.01 else f"in {100 * p:.0f} of 100"
+    answer = f"{'It could' if p > COINS else 'Hardly'}: if all answers were coins, coefficients would be as far from zero as these {often} studies."
+    rule = f"All coefficients at once against their covariance (Wald); worth a look above {100 * COINS:g} of 100."
+    return [Check("Could all of it be chance?", p <= COINS, answer, rule)]
 
 
 def _pairs(model: RankRegression, data: Comparisons) -> Check:
@@ -127,7 +155,7 @@ def _shape(model: RankRegression, shape: Shape) -> Check:
 def _separation(model: RankRegression) -> Check:
     separated = separation_note()[1] in model.notes_
     answer = "No direction in the features explains every comparison, so the coefficients are finite."
-    text = separation_note()[1]
+    text = option_words(separation_note()[1])
     return Check("Is there separation?", not separated, text[0].upper() + text[1:] if separated else answer, "Whether the likelihood has a maximum.")
 
 
@@ -152,7 +180,7 @@ def _spread(residual: np.ndarray, model: RankRegression) -> Check:
     known = residual[np.isfinite(residual)]
     question, freedom = "Do the features explain the items?", len(known) - model.n_features_in_ - 1
     if freedom < 1:
-        return Check(question, True, "There are too few items for so many features to tell.", "Needs more compared items than features.")
+        return Check(question, False, "There are too few items for so many features to tell.", "Needs more compared items than features.")
     size = float(np.sqrt(np.sum(known**2) / freedom))
     wide = size > SPREAD and size**2 - 1 > 4 * np.sqrt(2 / freedom)
     fine = "about what chance gives: the features explain the items."

@@ -17,7 +17,7 @@ from pairscore.items import ID_COLUMN, Items, read_items, refuse_other_features
 from pairscore.moments import net
 from pairscore.record import fingerprint
 from pairscore.regression import RankRegression
-from pairscore.report_checks import Check, checks
+from pairscore.report_checks import Check, checks, importance
 from pairscore.report_trials import HeldOut, Prospect, Trial, misordered_by_intervals, prospects, try_methods
 
 N_BINS = 10
@@ -132,8 +132,8 @@ def report_facts(model: RankRegression, items: Any, votes: Any) -> ReportFacts:
         agreement=next(trial.in_sample for trial in trials if trial.method == model.method),
         noise=model.noise_,
         method=model.method,
-        calibration=calibration(probability, data.outcome, data.amount),
-        held_out_calibration=calibration(held_out_probability[tested], data.outcome[tested], data.amount[tested]),
+        calibration=calibration(probability, data),
+        held_out_calibration=calibration(held_out_probability[tested], data[tested]),
         exposures=exposure_bars(np.array([item.comparisons for item in ranked])),
         n_compared=int(np.count_nonzero(data.compared)),
         n_comparisons=float(data.amount.sum()),
@@ -195,8 +195,7 @@ def item_residuals(data: Comparisons, probability: np.ndarray) -> tuple[np.ndarr
     several comparisons has several such variances.
     """
     n, amount, apart = len(data.items), data.amount, data.left != data.right
-    weight = np.ones(len(data)) if data.weight is None else data.weight
-    variance = apart * 4 * probability * (1 - probability) * weight * amount
+    variance = apart * 4 * probability * (1 - probability) * importance(data) * amount
     net_wins = net(data.left, data.right, amount * data.outcome, n)
     expected = net(data.left, data.right, amount * (2 * probability - 1), n)
     spread = np.sqrt(np.bincount(data.left, variance, n) + np.bincount(data.right, variance, n))
@@ -210,11 +209,12 @@ def coefficients(model: RankRegression) -> list[Coefficient]:
     return [Coefficient(*row) for row in rows]
 
 
-def calibration(probability: np.ndarray, outcome: np.ndarray, amount: np.ndarray) -> list[Bin]:
+def calibration(probability: np.ndarray, data: Comparisons) -> list[Bin]:
     """Promised against observed shares of the favourites in ten bins from 50 to 100 %; a tie is half a win.
 
-    Intervals are Wilson's, 95 %, as if comparisons were independent.
+    Intervals are Wilson's, 95 %, as if comparisons were independent. Weighted ones are worth (sum of weights)^2 / sum of squares.
     """
+    outcome, amount, squares = data.outcome, data.amount, data.amount * importance(data)
     promised = np.maximum(probability, 1 - probability)
     won = 0.5 + 0.5 * np.where(probability >= 0.5, outcome, -outcome)
     place = np.minimum((2 * N_BINS * (promised - 0.5)).astype(int), N_BINS - 1)
@@ -223,7 +223,7 @@ def calibration(probability: np.ndarray, outcome: np.ndarray, amount: np.ndarray
         inside = (place == number) & (amount > 0)
         weight = amount[inside]
         observed = float(np.average(won[inside], weights=weight))
-        low, high = wilson(observed, float(weight.sum() ** 2 / np.sum(weight**2)))
+        low, high = wilson(observed, float(weight.sum() ** 2 / squares[inside].sum()))
         edge = 0.5 + float(number) / (2 * N_BINS)
         bins.append(Bin(edge, edge + 0.5 / N_BINS, float(np.average(promised[inside], weights=weight)), observed, low, high, float(weight.sum())))
     return bins

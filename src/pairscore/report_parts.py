@@ -1,56 +1,21 @@
 """The parts of a report's page: facts in, HTML out, with every text escaped."""
 
-from collections.abc import Iterable, Sequence
 from html import escape
 
 import numpy as np
 
 from pairscore.ranking import MULTIPLICITY
 from pairscore.report_facts import Coefficient, RankedItem, ReportFacts
-from pairscore.report_svg import Mark, accuracy_chart, bar_chart, calibration_chart, interval_chart, order_chart, residual_chart
+from pairscore.report_pieces import card, paragraph, percent, shown, table
+from pairscore.report_svg import Mark, interval_chart, order_chart
 
 ENDS = 12  # items at each end of the caterpillar
 MOST_COEFFICIENTS = 30
 MOST_ROWS = 5000  # of the table: a browser's search stays quick
-LARGEST = 8
 TOOLS = (
     '<div class="tools" id="tools" hidden><input id="search" type="search" placeholder="find an item" aria-label="find an item">'
     '<span class="soft" id="found" aria-live="polite"></span><span class="soft">A click on a heading sorts.</span></div>'
 )
-
-
-# -- pieces ----------------------------------------------------------------------------------------
-
-
-def paragraph(text: str, kind: str = "") -> str:
-    """A paragraph of plain text."""
-    look = f' class="{kind}"' if kind else ""
-    return f"<p{look}>{escape(text)}</p>"
-
-
-def card(title: str, chart: str, *texts: str) -> str:
-    """A chart with its title above and what it says below; the texts are HTML."""
-    return f'<figure class="card"><h3>{escape(title)}</h3>{chart}<figcaption>{" ".join(texts)}</figcaption></figure>'
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A small table whose first column is text; cells are escaped here."""
-    cells = "".join(f'<th class="text">{escape(name)}</th>' if place == 0 else f"<th>{escape(name)}</th>" for place, name in enumerate(head))
-    body = "".join(
-        "<tr>" + "".join(f'<td class="text">{escape(cell)}</td>' if place == 0 else f"<td>{escape(cell)}</td>" for place, cell in enumerate(row)) + "</tr>"
-        for row in rows
-    )
-    return f'<div class="box low"><table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table></div>'
-
-
-def shown(value: float, style: str = ".4g") -> str:
-    """A number, or that it is unknown."""
-    return format(value, style) if np.isfinite(value) else "unknown"
-
-
-def percent(value: float, digits: int = 1) -> str:
-    """A share, or that it is unknown."""
-    return f"{100 * value:.{digits}f} %" if np.isfinite(value) else "unknown"
 
 
 # -- the answer ------------------------------------------------------------------------------------
@@ -66,6 +31,9 @@ def answer(facts: ReportFacts) -> str:
     seen = f"on the comparisons it was fitted to, {percent(own.in_sample)}; a coin, 50 %"
     if np.isfinite(own.held_out):
         sentences.append(f"Between items that it had not seen, the score called {percent(own.held_out)} of the decided comparisons rightly ({seen}).")
+    elif np.isfinite(own.in_sample):
+        called = f"Of the decided comparisons that it was fitted to, the score called {percent(own.in_sample)} rightly (a coin, 50 %)"
+        sentences.append(f"{called}; how it does on items that it has not seen cannot be tested here.")
     sentences.append(facts.meaning)
     doubts = [check.question for check in facts.checks if not check.fine]
     calm = "All checks below came out well." if not doubts else f"Of the {len(facts.checks)} checks below, {len(doubts)} deserve a look: {' '.join(doubts)}"
@@ -162,67 +130,7 @@ def _coefficient_tip(one: Coefficient) -> str:
     return f"{one.feature}: {shown(one.coef)} ({shown(one.low)} to {shown(one.high)}) per unit; one standard deviation more wins {one.wins_of_100:.0f} of 100"
 
 
-# -- can it be trusted -----------------------------------------------------------------------------
-
-
-def trust(facts: ReportFacts) -> str:
-    """Held-out accuracy and the methods side by side, calibration, residuals, comparisons per item."""
-    cards = _accuracy_card(facts) + _calibration_card(facts) + _residual_card(facts) + _exposure_card(facts)
-    return f'<section><h2>How well does it fit?</h2><div class="cards">{cards}</div></section>'
-
-
-def _accuracy_card(facts: ReportFacts) -> str:
-    held, own, tried = facts.held_out, facts.own_trial, [trial for trial in facts.trials if not trial.reason]
-    key = '<span class="key-own">held out (faint: each fold)</span> <span class="key-other">in sample: a ceiling, for it flatters</span>. The line is a coin.'
-    how = f"No item folds: {held.reason}"
-    if not held.reason:
-        how = f"Held out: in each of {held.n_folds} folds of items, comparisons between two items that the fit had not seen ({held.n_tested:,.10g} in all); "
-        how += f"it learnt from {percent(held.share_trained, 0)} of the comparisons, so the full fit is a little better."
-    promise = f"If the model is right, {percent(1 - facts.noise)} is as far as any score of these features gets." if np.isfinite(own.in_sample) else ""
-    rows = [
-        [trial.method, percent(trial.in_sample), percent(trial.held_out), *(f"{value:.1f}°" if np.isfinite(value) else "" for value in trial.degrees)]
-        for trial in tried
-    ]
-    numbers = table(["method", "in sample", "held out", *(f"to {trial.method}" for trial in tried)], rows)
-    meaning = "Degrees: how far two methods' scores are turned from each other; x° puts about x/180 of the pairs in another order."
-    missing = "".join(paragraph(f"{trial.method} is not shown: {trial.reason}") for trial in facts.trials if trial.reason)
-    return card(
-        "Called rightly, by every method", accuracy_chart(facts.trials, facts.method), key, paragraph(f"{how} {promise}"), numbers, paragraph(meaning), missing
-    )
-
-
-def _calibration_card(facts: ReportFacts) -> str:
-    key = '<span class="key-own">held out</span> <span class="key-other">in sample</span>. '
-    about = "On the line, favourites win as often as promised; below it, the score is too sure of itself. Ties are half a win."
-    rows = [
-        [f"{one.low:.0%} to {one.high:.0%}, {what}", percent(one.promised), percent(one.observed), f"{one.number:,.6g}"]
-        for what, bins in (("in sample", facts.calibration), ("held out", facts.held_out_calibration))
-        for one in bins
-    ]
-    numbers = f"<details><summary>The numbers</summary>{table(['promised between', 'promised', 'observed', 'comparisons'], rows)}</details>"
-    caution = "Bars and figures: comparisons in each bin. Intervals are 95 %, as if comparisons were independent."
-    return card("Promised and observed", calibration_chart(facts.calibration, facts.held_out_calibration), key, escape(f"{about} {caution}"), numbers)
-
-
-def _residual_card(facts: ReportFacts) -> str:
-    known = [item for item in facts.items if np.isfinite(item.residual)]
-    largest = sorted(known, key=lambda item: -abs(item.residual))[:LARGEST]
-    rows = [[item.name, f"{item.comparisons:.6g}", f"{item.net_wins:+.4g}", f"{item.expected:+.1f}", f"{item.residual:+.2f}"] for item in largest]
-    numbers = table(["largest", "comparisons", "net wins", "expected", "residual"], rows)
-    about = (
-        "Net wins less what the model expects, over its standard deviation. If features explain the items, 19 of 20 lie between the dashed lines; "
-        "those that do not have something that the features leave out."
-    )
-    return card("Items that did better or worse than their features", residual_chart(facts.items), escape(about), numbers)
-
-
-def _exposure_card(facts: ReportFacts) -> str:
-    number = np.array([item.comparisons for item in facts.items])
-    compared = number[number > 0]
-    never = len(number) - len(compared)
-    about = f"A compared item was compared {np.median(compared):.6g} times (median), from {compared.min():.6g} to {compared.max():.6g} times."
-    extra = f" {never:,} items were never compared and are scored by their features alone." if never else ""
-    return card("Comparisons per item", bar_chart(facts.exposures), escape(about + extra))
+# -- what to think of it --------------------------------------------------------------------------
 
 
 def checks_part(facts: ReportFacts) -> str:
@@ -241,11 +149,17 @@ def more_comparisons(facts: ReportFacts) -> str:
     if not facts.prospects:
         return f"<section>{title}{paragraph(f'The planner has no answer here: {facts.no_prospects}')}</section>"
     names = {1: "now", 2: "twice", 4: "four times"}
-    spans = [f"{one.n_comparisons:,.10g}: {percent(one.misordered)} ({percent(one.low)} to {percent(one.high)})" for one in facts.prospects]
+    whole = not np.isfinite(facts.prospects[0].low)  # one feature: all pairs or none
+    spans = [
+        f"{one.n_comparisons:,.10g}: {percent(one.misordered)}" + ("" if whole else f" ({percent(one.low)} to {percent(one.high)})") for one in facts.prospects
+    ]
     marks = [Mark(names[one.factor], one.misordered, one.low, one.high, span) for one, span in zip(facts.prospects, spans, strict=True)]
     now, *later = facts.prospects
     buys = " and ".join(f"{percent(one.misordered)} with {one.n_comparisons:,.10g}" for one in later)
     text = f"Of pairs of new items, about {percent(now.misordered)} stand in the wrong order with these {now.n_comparisons:,.10g} comparisons; "
+    if whole:
+        text = "With one feature, all pairs of new items stand in the right order or all in the wrong one. The chance of the wrong one is about "
+        text += f"{percent(now.misordered)} with these {now.n_comparisons:,.10g} comparisons; "
     text += f"it would be {buys} of the same items."
     basis = (
         f"Predicted for {percent(facts.noise)} noise and the correlations of these features, as if features explained the items, "
@@ -255,10 +169,11 @@ def more_comparisons(facts: ReportFacts) -> str:
     if np.isfinite(facts.misordered):
         own = f"The fit's own intervals, which need none of that, say {percent(facts.misordered)} now."
         if facts.misordered > 1.3 * now.misordered:
-            own += " What lies between the two figures comes from what features leave out: "
-            own += "it goes away with more items or better features rather than with more comparisons of these."
-    chart = interval_chart(marks, "Predicted share of misordered pairs", "share of new pairs in the wrong order", 0.0, percent=True)
-    beside = card("Pairs in the wrong order", chart, "Bars: nine of ten studies.")
+            own += " Trust this one more: the prediction takes the coefficients as they are, which chance makes too large, and the features for all there is. "
+            own += "What they leave out goes away with more items or better features rather than with more comparisons of these."
+    what = "chance of the wrong order" if whole else "share of new pairs in the wrong order"
+    chart = interval_chart(marks, "Predicted share of misordered pairs", what, 0.0, percent=True)
+    beside = card("The wrong way round" if whole else "Pairs in the wrong order", chart, "" if whole else "Bars: nine of ten studies.")
     words = "".join(paragraph(sentence) for sentence in (text, basis, own) if sentence)
     return f'<section>{title}<div class="cards"><div>{words}</div>{beside}</div></section>'
 

@@ -203,11 +203,10 @@ def bar_chart(bars: Sequence[Bar]) -> str:
 
 def accuracy_chart(trials: Sequence[Trial], own: str) -> str:
     """Share of comparisons called rightly by each method: folds, held out together, in sample; a coin is at 50 %."""
-    tried = [trial for trial in trials if not trial.reason]
-    bottom = 8 + 34 * len(tried)
-    x = axis_over([0.5] + [share for trial in tried for share in (trial.in_sample, trial.held_out, *trial.folds)], 84, WIDTH - 16)
+    bottom = 8 + 34 * len(trials)
+    x = axis_over([0.5] + [share for trial in trials for share in (trial.in_sample, trial.held_out, *trial.folds)], 84, WIDTH - 16)
     parts = [*bottom_axis(x, bottom, 4, "decided comparisons called rightly", True), line(x(0.5), 4, x(0.5), bottom, "zero")]
-    for row, trial in enumerate(tried):
+    for row, trial in enumerate(trials):
         y = 8 + 34 * (row + 0.5)
         parts.append(words(76, y + 4, trial.method, "end", "tag" if trial.method == own else ""))
         parts += [

@@ -2,9 +2,11 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtri
 
 from pairscore.comparisons import Comparisons
 from pairscore.errors import PairscoreError, PairscoreWarning
@@ -15,11 +17,13 @@ from pairscore.moments import moments
 from pairscore.plan_question import correlation_eigenvalues
 from pairscore.ranking import item_scores
 from pairscore.regression import RankRegression
+from pairscore.report_words import option_words
 from pairscore.splitters import ItemKFold, with_second_half
 from pairscore.theory import ErrorLaw
 
 MOST_FOLDS = 5
 FACTORS = (1, 2, 4)
+EVEN_NORMALS = ndtri((np.arange(1000) + 0.5) / 1000)  # a normal variable, averaged over
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """How the held-out trials were made, or the reason why there are none."""
+    """How the held-out trials were made, or the reason why the model's own method has none."""
 
     n_folds: int = 0
     n_tested: float = 0.0
@@ -49,7 +53,10 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Prospect:
-    """Share of pairs of new items that would stand in the wrong order; nine of ten studies lie from ``low`` to ``high``."""
+    """Share of pairs of new items that would stand in the wrong order; nine of ten studies lie from ``low`` to ``high``.
+
+    With one feature all pairs do or none: the share is the chance of the wrong sign, and there is no range (NaN).
+    """
 
     factor: int
     n_comparisons: float
@@ -66,13 +73,10 @@ def like(model: RankRegression, method: str) -> RankRegression:
 
 def folds_for(data: Comparisons) -> tuple[list[tuple[np.ndarray, np.ndarray]], str]:
     """Training and test rows of as many item folds as there are comparisons for, five at most; or the reason why not."""
-    reason = ""
     for number in range(MOST_FOLDS, 1, -1):
-        try:
+        with suppress(PairscoreError):
             return list(ItemKFold(number).split(data)), ""
-        except PairscoreError as error:
-            reason = str(error)
-    return [], reason
+    return [], "even in two groups of items, one has no comparison of its own; make more comparisons."
 
 
 def held_out_probabilities(make: Callable[[], RankRegression], data: Comparisons, folds: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
@@ -93,28 +97,41 @@ def share_right(probability: np.ndarray, outcome: np.ndarray, amount: np.ndarray
 def try_methods(model: RankRegression, data: Comparisons) -> tuple[list[Trial], HeldOut, np.ndarray]:
     """Every method with the model's settings, in sample and held out, and the held-out probabilities of the model's own."""
     data = with_second_half(data)
-    folds, reason = folds_for(data)
+    folds, no_folds = folds_for(data)
     trials: list[Trial] = []
     scores: dict[str, np.ndarray] = {}
-    own = np.full(len(data), np.nan)
+    own, reason = np.full(len(data), np.nan), no_folds
     for method in METHODS:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", PairscoreWarning)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PairscoreWarning)
+            try:
                 fitted = model if method == model.method else like(model, method).fit(data)
-                probability = held_out_probabilities(lambda method=method: like(model, method), data, folds)  # type: ignore[misc]
-        except PairscoreError as error:
-            trials.append(Trial(method, reason=str(error)))
-            continue
-        own = probability if method == model.method else own
+            except PairscoreError as error:
+                trials.append(Trial(method, reason=option_words(str(error))))
+                continue
+            probability, no_fit = _held_out(model, method, data, folds)
+        if method == model.method:
+            own, reason = probability, no_folds or no_fit
         scores[method] = item_scores(data.items.values[data.compared], fitted.coef_)
         by_fold = tuple(share_right(probability[test], data.outcome[test], data.amount[test]) for _, test in folds)
         in_sample = share_right(fitted.predict_proba(data)[:, 1], data.outcome, data.amount)
         trials.append(Trial(method, in_sample, share_right(probability, data.outcome, data.amount), by_fold))
-    tested = float(data.amount[np.isfinite(own)].sum())
-    trained = float(np.mean([len(train) for train, _ in folds]) / len(data)) if folds else float("nan")
-    turned = [Trial(t.method, t.in_sample, t.held_out, t.folds, _degrees(scores, t.method), t.reason) for t in trials]
-    return turned, HeldOut(len(folds), tested, trained, reason), own
+    turned = [replace(trial, degrees=_degrees(scores, trial.method)) for trial in trials]
+    return turned, HeldOut(reason=reason) if reason else _how_held_out(data, folds, own), own
+
+
+def _held_out(model: RankRegression, method: str, data: Comparisons, folds: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, str]:
+    """Held-out probabilities of a method; all NaN, and the reason, where it cannot be fitted without a fold's items."""
+    try:
+        return held_out_probabilities(lambda: like(model, method), data, folds), ""
+    except PairscoreError as error:
+        return np.full(len(data), np.nan), f"without them, {option_words(str(error))}"
+
+
+def _how_held_out(data: Comparisons, folds: list[tuple[np.ndarray, np.ndarray]], own: np.ndarray) -> HeldOut:
+    number = np.ones(len(data)) if data.count is None else data.count
+    trained = float(np.mean([number[train].sum() for train, _ in folds]) / number.sum())
+    return HeldOut(len(folds), float(data.amount[np.isfinite(own)].sum()), trained)
 
 
 def _degrees(scores: dict[str, np.ndarray], method: str) -> tuple[float, ...]:
@@ -138,15 +155,18 @@ def prospects(model: RankRegression, data: Comparisons) -> tuple[list[Prospect],
         second = float(np.count_nonzero(~data.compared)) if model.method == "split" else None
         found = [(factor, law.predict(len(compared), factor * n_comparisons, model.method, second)) for factor in FACTORS]
     except PairscoreError as error:
-        return [], str(error)
-    return [Prospect(factor, factor * n_comparisons, error.misordered, *error.ranges["misordered"]) for factor, error in found], ""
+        return [], option_words(str(error))
+    whole = law.n_features == 1
+    ranges = [(float("nan"), float("nan")) if whole else error.ranges["misordered"] for _, error in found]
+    return [Prospect(factor, factor * n_comparisons, error.misordered, *ends) for (factor, error), ends in zip(found, ranges, strict=True)], ""
 
 
 def misordered_by_intervals(model: RankRegression, X: np.ndarray) -> float:
     """Share of pairs of new items in the wrong order, as the coefficients' own covariance C has it; NaN without one.
 
-    Of the error, tr(SC) - b'SCSb/b'Sb lies across the score in the items' covariance S. Over the squared length b'Sb, which the
-    error itself has made longer by tr(SC), that is tan^2 of the angle, and angle/pi the share for normal items.
+    Of the error, b'SCSb/b'Sb lies along the score in the items' covariance S, and the rest of tr(SC) across. The squared length b'Sb
+    was made longer by tr(SC). Across over along is the tangent of the angle, beyond a right angle if the error along undoes the
+    length; with one feature that is all that can go wrong. Angle/pi is the share for normal items.
     """
     if model.covariance_ is None or not np.isfinite(model.covariance_).all():
         return float("nan")
@@ -155,5 +175,7 @@ def misordered_by_intervals(model: RankRegression, X: np.ndarray) -> float:
     length = float(b @ spread @ b)
     if length == 0:
         return float("nan")
-    across = float(np.trace(error) - b @ error @ spread @ b / length)
-    return float(np.arctan2(np.sqrt(max(across, 0.0)), np.sqrt(max(length - np.trace(error), 0.0))) / np.pi)
+    along = float(b @ error @ spread @ b / length)
+    across = max(float(np.trace(error)) - along, 0.0)
+    lengths = np.sqrt(max(length - float(np.trace(error)), 0.0)) + np.sqrt(along) * EVEN_NORMALS
+    return float(np.mean(np.arctan2(np.sqrt(across), lengths)) / np.pi)

@@ -15,8 +15,8 @@ import numpy as np
 
 from pairscore.bound import theorem_bound
 from pairscore.checks import is_real
-from pairscore.direction_error import WIDEST, closed_form_length_variance, likelihood_variance, paired_variance, pooled_variance
-from pairscore.error_nodes import Nodes, make_nodes
+from pairscore.direction_error import WIDEST, closed_form_length_variance, likelihood_variance, paired_variance, pooled_variance, wrong_sign
+from pairscore.error_nodes import NODES, Nodes, make_nodes
 from pairscore.errors import PairscoreError, plural
 from pairscore.integrals import closed_form_length, eta, fisher_information, flip_probability, kappa, length_bias, length_information, spread_for_noise
 from pairscore.label_law import LabelConstants, LabelLaw, label_constants
@@ -113,12 +113,20 @@ class ErrorLaw:
                 quarter = np.full(1, np.pi / 2)
                 return {"angle": quarter, "sigma_angle": quarter, "norm_error": np.full(1, np.inf), "misordered": np.full(1, 0.5)}
             across = np.sqrt(across_variance) * self.nodes.length * self._luck(n_items, n_comparisons)
-            along = 1 + np.sqrt(across_variance if method == "mle" else along_variance) * self.nodes.normal
+            along = 1 + np.sqrt(across_variance) * self.nodes.normal  # labels are as noisy along the truth as across
             if method == "mle":  # steeper or flatter labels stretch the whole estimate
                 longer = 2 * self.n_features * across_variance * length_bias(self.labels.link, min(self.labels.spread, WIDEST))
                 stretch = (1 + longer) * np.exp(np.sqrt(max(along_variance - across_variance, 0.0)) * self.nodes.normal2)
                 along, across = stretch * along, stretch * across
-        return self.nodes.errors(along, across, self.labels.spread if method == "mle" else self.constants.length)
+        errors = self.nodes.errors(along, across, self.labels.spread if method == "mle" else self.constants.length)
+        if method in ("pooled", "paired"):  # what the items' own spread adds to the length, or takes from it, turns nothing
+            errors["norm_error"] = self.nodes.norm_error(1 + np.sqrt(along_variance) * self.nodes.normal, across, self.constants.length)
+        return errors | (self._sign_errors(n_items, n_comparisons) if self.n_features == 1 else {})
+
+    def _sign_errors(self, n_items: float, n_comparisons: float) -> dict[str, np.ndarray]:
+        """With one feature a study is wholly right or wholly wrong: ones for the share of wrong ones, at most one node between."""
+        wrong = np.clip(NODES * wrong_sign(self.labels, n_items, n_comparisons) - np.arange(NODES), 0.0, 1.0)
+        return {"angle": np.pi * wrong, "sigma_angle": np.pi * wrong, "misordered": wrong}
 
     def _luck(self, n_items: float, n_comparisons: float) -> np.ndarray:
         """The error of a study over its root mean square: residuals and scatter differ between studies, as chi-squared variables do."""
