@@ -17,6 +17,7 @@ from pairscore.cli_fit import fit, rank
 from pairscore.cli_options import LINKS
 from pairscore.cli_plan import plan
 from pairscore.cli_report import report
+from pairscore.cli_update import compare, update
 from pairscore.cli_words import in_options
 from pairscore.errors import NoAnswerError, PairscoreError
 
@@ -66,6 +67,8 @@ def main() -> None:
 
 main.add_command(fit)
 main.add_command(rank)
+main.add_command(update)
+main.add_command(compare)
 main.add_command(report)
 main.add_command(plan)
 

@@ -3,7 +3,7 @@
 import json
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +28,29 @@ from pairscore.cli_options import (
 )
 from pairscore.cli_words import in_options
 from pairscore.errors import BadEntriesError, PairscoreError, PairscoreWarning, plural
-from pairscore.methods import METHODS
+from pairscore.methods import METHODS, TIE_RULES
 
 MEMORY = "1GB"  # of a table to rank; what is beyond goes to disk
 MODEL_OPTIONS = (
     click.option("--method", type=click.Choice(METHODS), default="mle", show_default=True, help="Maximum likelihood, or one of three closed forms."),
     click.option("--link", type=click.Choice(LINKS), default="logit", show_default=True, help="How a score difference becomes a probability."),
-    click.option("--l2", type=float, default=0.0, show_default=True, help="Ridge on standardised coefficients, against the sum of log-losses."),
+    click.option(
+        "--l2", default="0", show_default=True, help="Ridge on standardised coefficients, against the sum of log-losses; auto: best on held-out items."
+    ),
+    click.option("--group", metavar="NAME", help="Column of ITEMS: items of one group (topic, patient) are held out together by --l2 auto."),
     click.option("--shrinkage", help="Of a closed form's covariance: 0 to 1, ledoit-wolf or oas."),
     click.option("--side-effect", is_flag=True, help="Estimate the advantage of the left side (home, shown first, ...)."),
-    click.option("--inference", type=click.Choice(("items", "model", "none")), default="items", show_default=True, help="Kind of intervals."),
+    click.option("--side-by-judge", is_flag=True, help="Estimate that advantage for every judge."),
+    click.option("--judge-slopes", is_flag=True, help="Give every judge a sharpness of their own; names spammers and inverted judges."),
+    click.option("--context", multiple=True, metavar="A,B", help="Numeric columns of COMPARISONS that belong to a comparison: of left minus of right."),
+    click.option("--ties", type=click.Choice(TIE_RULES), default="half", show_default=True, help="A tie is half a win each way, or has a parameter."),
+    click.option(
+        "--inference",
+        type=click.Choice(("items", "items+judges", "model", "none")),
+        default="items",
+        show_default=True,
+        help="Intervals that allow for comparisons sharing an item, or an item or a judge; classical ones; or none.",
+    ),
     click.option("--self-pairs", is_flag=True, help="Keep comparisons of an item with itself."),
 )
 
@@ -47,8 +60,9 @@ MODEL_OPTIONS = (
 @click.argument("comparisons", type=FILE)
 @options(MODEL_OPTIONS, ITEM_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS)
 @click.option("-o", "--output", type=FILE, required=True, help="Model file to write, such as model.npz (-: standard output).")
+@click.option("--keep-data", is_flag=True, help="Keep the comparisons in the model file, for pairscore update.")
 @click.option("--json", "as_json", is_flag=True, help="Print coefficients, errors and the like as JSON.")
-def fit(items: Path, comparisons: Path, output: Path, as_json: bool, delimiter: str | None, encoding: str | None, self_pairs: bool, **given: Any) -> None:
+def fit(items: Path, comparisons: Path, output: Path, as_json: bool, self_pairs: bool, keep_data: bool, group: str | None, **given: Any) -> None:
     """Learn a score from ITEMS and COMPARISONS and write the model.
 
     Both are CSV, Parquet or JSONL files, by their suffix; - is CSV from standard input. Numeric columns of ITEMS are features.
@@ -58,7 +72,8 @@ def fit(items: Path, comparisons: Path, output: Path, as_json: bool, delimiter: 
     \b
     Examples: pairscore fit items.csv votes.csv -o model.npz
               pairscore fit wines.csv tastings.csv --id wine --categorical grape --square alcohol -o wines.npz
-              pairscore fit teams.csv games.csv --left home --right away --side-effect -o teams.npz
+              pairscore fit teams.csv games.csv --left home --right away --side-effect --context rest_days -o teams.npz
+              pairscore fit answers.csv votes.csv --l2 auto --group topic --judge-slopes --ties davidson -o answers.npz
     """
     checked_output(output, items, comparisons)
     settings = _model_settings(given)
@@ -72,20 +87,35 @@ def fit(items: Path, comparisons: Path, output: Path, as_json: bool, delimiter: 
             columns=item_settings(given),
             vote_columns=vote_settings(given),
             self_pairs="keep" if self_pairs else "error",
-            delimiter=delimiter,
-            encoding=encoding,
+            context=settings["context"] or (),
+            group=group,
+            delimiter=given["delimiter"],
+            encoding=given["encoding"],
         )
     say_what_is_left_out(study.left_out, study.nested)
-    with stage("Fitting"), warnings.catch_warnings(record=True) as raised:
+    model = RankRegression(**settings)
+    with stage("Fitting"), said_warnings():
+        model.fit(study.items, study.votes, item_groups=study.groups)
+    model.recipe_ = study.recipe.to_record()
+    finish(model, output, as_json, keep_data)
+
+
+@contextmanager
+def said_warnings() -> Iterator[None]:
+    """What the fit warns of, each once, in the words of the command line."""
+    with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", PairscoreWarning)
-        model = RankRegression(**settings).fit(study.items, study.votes)
-    model.recipe_ = study.recipe.to_record()
+        yield
     for text in dict.fromkeys(str(warning.message) for warning in raised):
         click.echo(f"Warning: {in_options(text)}", err=True)
+
+
+def finish(model: Any, output: Path, as_json: bool, keep_data: bool) -> None:
+    """Write a model and print its summary."""
     summary = model.summary()
     with output_path(output, "model.npz") as path:
-        model.save(path)
+        model.save(path, data=keep_data)
     to_stderr = str(output) == "-"  # standard output is the model's then
     click.echo(json.dumps(summary.to_record(), indent=2, allow_nan=False) if as_json else summary.text(notes=False), err=to_stderr)
 
@@ -94,8 +124,18 @@ def _model_settings(given: dict[str, Any]) -> dict[str, Any]:
     shrinkage = given["shrinkage"]
     with suppress(TypeError, ValueError):  # None, or a word; the model says which words it knows
         shrinkage = float(shrinkage)
-    plain = {name: given[name] for name in ("method", "link", "l2", "side_effect")}
-    return plain | {"shrinkage": shrinkage, "inference": None if given["inference"] == "none" else given["inference"]}
+    l2 = given["l2"]
+    with suppress(ValueError):
+        l2 = float(l2)
+    from pairscore.recipe_options import listed
+
+    return {name: given[name] for name in ("method", "link", "judge_slopes", "ties")} | {
+        "l2": l2,
+        "side_effect": "judges" if given["side_by_judge"] else given["side_effect"],
+        "context": listed(given["context"]) or None,
+        "shrinkage": shrinkage,
+        "inference": None if given["inference"] == "none" else given["inference"],
+    }
 
 
 @click.command()

@@ -50,6 +50,7 @@ def report(
             vote_columns=vote_settings(given),
             self_pairs="keep" if self_pairs else "error",
             seed=fitted.record_.get("seed") or 0,
+            context=fitted.context or (),
             delimiter=delimiter,
             encoding=encoding,
         )

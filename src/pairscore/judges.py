@@ -41,9 +41,10 @@ class Judges:
     @property
     def in_words(self) -> str:
         parts = [f"{plural(len(self.name), 'judge')}, slopes from {self.slope.min():.2f} to {self.slope.max():.2f} (spread {self.spread:.2f})"]
-        for what, mask in (("vote against the others", self.inverted), ("vote like a coin", self.spammers)):
+        for what, mask in (("against the others", self.inverted), ("like a coin", self.spammers)):
             if mask.any():
-                parts.append(f"{plural(int(mask.sum()), 'judge')} {what}: {first_few(map(repr, self.name[mask].tolist()))}")
+                verb = "votes" if mask.sum() == 1 else "vote"
+                parts.append(f"{plural(int(mask.sum()), 'judge')} {verb} {what}: {first_few(map(repr, self.name[mask].tolist()))}")
         return "; ".join(parts)
 
     def to_columns(self) -> dict[str, list[Any]]:

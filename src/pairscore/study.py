@@ -11,13 +11,12 @@ from pairscore.comparisons import Comparisons
 from pairscore.errors import PairscoreError, PairscoreWarning, SeparationWarning, first_few
 from pairscore.judges import Judges
 from pairscore.links import Link, Logit, get_link
-from pairscore.methods import METHODS
+from pairscore.methods import METHODS, TIE_RULES
 from pairscore.moments import Moments, Spread, Tally, difference_scatter, moments, tally
 from pairscore.pairing import Pairing
 from pairscore.pairs import Pairs, over_sides, pair_up
 from pairscore.ridge import RidgeCurve
 from pairscore.scale import SEPARATION_L2, WEAK_L2
-from pairscore.ties import TIE_RULES
 
 INFERENCES = ("items", "items+judges", "model")
 SHRINKAGES = ("ledoit-wolf", "oas")
@@ -183,6 +182,10 @@ class Effects:
     kinds: tuple[str, ...]
     values: np.ndarray
     std_errors: np.ndarray
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """The table as lists."""
+        return {"name": list(self.names), "kind": list(self.kinds), "coef": self.values.tolist(), "std_error": self.std_errors.tolist()}
 
     def of_kind(self, kind: str) -> dict[str, float]:
         """Values of the effects of one kind, by name."""

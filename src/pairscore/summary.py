@@ -113,6 +113,9 @@ class Summary:
             "coefficients": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
             "pairs": None if m.pairing_ is None else m.pairing_.in_words,
             "missing_values": m.recipe_["note"] if m.recipe_ else "",
+            "effects": _rows({} if m.effects_ is None else m.effects_.to_columns()),
+            "judges": _rows({} if m.judges_ is None else m.judges_.to_columns()),
+            "ridge_curve": None if m.ridge_curve_ is None else m.ridge_curve_.to_record(),
             "warnings": list(m.notes_),
         }  # fmt: skip
         return without_nan(record)
@@ -168,6 +171,11 @@ def without_nan(value: Any) -> Any:
     if isinstance(value, list):
         return [without_nan(entry) for entry in value]
     return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    """A table of columns as one dict per row."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _cell(value: float, style: str, width: int) -> str:

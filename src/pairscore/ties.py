@@ -14,8 +14,6 @@ from scipy.special import expit
 
 from pairscore.links import Link
 
-TIE_RULES = ("half", "davidson", "rao-kupper")
-
 
 @dataclass(frozen=True)
 class Slopes:
