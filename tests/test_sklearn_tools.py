@@ -100,7 +100,7 @@ def test_settings_survive_fit_and_clone(method):
         ({"l2": -1.0}, ("l2 is -1.0", "not negative")),
         ({"l2": np.nan}, ("l2 is nan", "number")),
         ({"l2": np.inf}, ("l2 is inf", "number")),
-        ({"l2": "auto"}, ("l2 is 'auto'", "number")),
+        ({"l2": "much"}, ("l2 is 'much'", "number", "or 'auto'")),
         ({"l2": None}, ("l2 is None", "number")),
         ({"l2": 1j}, ("l2 is 1j", "number")),
         ({"max_iter": 0}, ("max_iter is 0", "from 1")),
@@ -108,8 +108,8 @@ def test_settings_survive_fit_and_clone(method):
         ({"method": "paired", "shrinkage": 1.5}, ("shrinkage is 1.5", "0 to 1", "'ledoit-wolf' or 'oas'")),
         ({"method": "paired", "shrinkage": "lw"}, ("shrinkage is 'lw'", "'ledoit-wolf' or 'oas'")),
         ({"method": "mle", "shrinkage": 0.5}, ("shrinkage", "closed form", "method='mle'", "use l2")),
-        ({"inference": "robust"}, ("inference is 'robust'", "'items', 'model' or None")),
-        ({"inference": True}, ("inference is True", "'items', 'model' or None")),
+        ({"inference": "robust"}, ("inference is 'robust'", "'items', 'items+judges', 'model' or None")),
+        ({"inference": True}, ("inference is True", "'items', 'items+judges', 'model' or None")),
     ],
 )
 def test_settings_that_mean_nothing_are_refused_in_fit(settings, facts):
