@@ -1,0 +1,105 @@
+"""The part of a report on what a model knows beside the items: context, sides, judges, ties and the chosen ridge."""
+
+from html import escape
+
+import numpy as np
+
+from pairscore.judges import REACH, Judges
+from pairscore.report_extras import TieRate
+from pairscore.report_facts import ReportFacts
+from pairscore.report_pieces import card, percent, shown, table
+from pairscore.report_svg import WIDTH, Mark, axis_over, bottom_axis, dot, drawing, interval_chart, left_axis, line
+from pairscore.ridge import RidgeCurve
+from pairscore.study import Effects
+
+MOST_JUDGES = 30
+
+
+def beside(facts: ReportFacts) -> str:
+    """The part of the page; nothing where there is nothing to say."""
+    own = facts.beside
+    if own.is_empty:
+        return ""
+    cards = [part for part in (_effects(own.effects), _judges(own.judges), _ties(own.ties), _ridge(own.ridge)) if part]
+    return f'<section><h2>Beside the items</h2><div class="cards">{"".join(cards)}</div>{_judge_table(own.judges)}</section>'
+
+
+def _effects(effects: Effects | None) -> str:
+    if effects is None or not len(effects.values):
+        return ""
+    rows, marks = [], []
+    for name, kind, value, error in zip(effects.names, effects.kinds, effects.values.tolist(), effects.std_errors.tolist(), strict=True):
+        label = {"context": name, "side": f"side: {name}", "tie": "ties"}[kind]
+        low, high = value - REACH * error, value + REACH * error
+        rows.append([label, shown(value, ".3g"), f"{low:.3g} to {high:.3g}" if np.isfinite(error) else "unknown"])
+        if kind != "tie":  # a threshold is no advantage of anybody
+            marks.append(Mark(label, value, low, high, f"{label}: {shown(value)} ({shown(low)} to {shown(high)})"))
+    chart = interval_chart(marks[:MOST_JUDGES], "Effects of the comparison with their intervals", "on the scale of score differences", 0.0) if marks else ""
+    about = "Context counts for left, as its value of left minus that of right; a side is the advantage of standing on the left."
+    return card("What a comparison adds", chart, escape(about), table(["effect", "size", "95 % interval"], rows))
+
+
+def _judges(judges: Judges | None) -> str:
+    if judges is None:
+        return ""
+    order = np.argsort(-judges.slope, kind="stable")
+    kept: list[int | None] = order.tolist()
+    if len(order) > MOST_JUDGES:
+        kept = [*order[: MOST_JUDGES // 2].tolist(), None, *order[-MOST_JUDGES // 2 :].tolist()]
+    marks = [None if place is None else _judge_mark(judges, place) for place in kept]
+    chart = interval_chart(marks, "Sharpness of the judges with its interval", "1 is the average judge, 0 a coin", 1.0)
+    return card("How sharp the judges are", chart, escape(f"{judges.in_words}."))
+
+
+def _judge_mark(judges: Judges, place: int) -> Mark:
+    name, value, error = str(judges.name[place]), float(judges.slope[place]), float(judges.std_error[place])
+    tip = f"{name}: slope {value:.2f}, {percent(float(judges.noise[place]))} of votes against the score, {judges.n_comparisons[place]:.6g} comparisons"
+    return Mark(name, value, value - REACH * error, value + REACH * error, tip)
+
+
+def _judge_table(judges: Judges | None) -> str:
+    if judges is None:
+        return ""
+    columns = judges.to_columns()
+    rows = [
+        [str(name), f"{number:.6g}", f"{slope:.2f}", f"{slope - REACH * error:.2f} to {slope + REACH * error:.2f}", percent(noise), remark]
+        for name, number, slope, error, noise, remark in zip(
+            *(columns[name] for name in ("name", "n_comparisons", "slope", "std_error", "noise", "remark")), strict=True
+        )
+    ]
+    return table(["judge", "comparisons", "slope", "95 % interval", "votes against the score", ""], rows)
+
+
+def _ties(ties: list[TieRate]) -> str:
+    if not ties:
+        return ""
+    x, y = axis_over([(rate.low + rate.high) / 2 for rate in ties] + [0.0], 52, WIDTH - 12), axis_over(
+        [value for rate in ties for value in (rate.expected, rate.observed)] + [0.0], 190, 10
+    )
+    parts = left_axis(y, 52, WIDTH - 12, percent=True) + bottom_axis(x, 190, 10, "score difference, without sign")
+    middles = [(rate.low + rate.high) / 2 for rate in ties]
+    for (one, first), (two, second) in zip(zip(middles, ties, strict=True), list(zip(middles, ties, strict=True))[1:], strict=False):
+        parts.append(line(x(one), y(first.expected), x(two), y(second.expected), "reach"))
+    for middle, rate in zip(middles, ties, strict=True):
+        tip = f"differences of {rate.low:.2f} to {rate.high:.2f}: {percent(rate.observed)} of {rate.number:.6g} tied, {percent(rate.expected)} expected"
+        parts.append(dot(x(middle), y(rate.observed), "own", tip=tip))
+    return card("Ties", drawing(232, "Share of ties by score difference", parts), "Dots: comparisons that tied. Line: what the model expects.")
+
+
+def _ridge(ridge: RidgeCurve | None) -> str:
+    if ridge is None:
+        return ""
+    if not len(ridge.l2):
+        return card("The ridge", "", escape(f"The ridge was {ridge.in_words}."))
+    places = np.log10(ridge.l2)
+    seen = ridge.loss <= np.quantile(ridge.loss, 0.9) + 1e-12  # a weak ridge can lose so much that the rest looks flat
+    x, y = axis_over(places, 52, WIDTH - 12), axis_over(ridge.loss[seen], 190, 10)
+    parts = left_axis(y, 52, WIDTH - 12) + bottom_axis(x, 190, 10, "logarithm of the ridge")
+    shown_places = np.flatnonzero(seen)
+    for one, two in zip(shown_places[:-1], shown_places[1:], strict=True):
+        parts.append(line(x(places[one]), y(ridge.loss[one]), x(places[two]), y(ridge.loss[two]), "reach"))
+    best = int(np.argmin(ridge.loss))
+    parts.append(dot(x(places[best]), y(ridge.loss[best]), "own", tip=f"l2 = {ridge.chosen:.4g}: log-loss {ridge.loss[best]:.4f}"))
+    return card("The ridge", drawing(232, "Held-out log-loss by ridge", parts), escape(f"Log-loss on comparisons of new items; the ridge was {ridge.in_words}."))
+
+

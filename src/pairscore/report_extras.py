@@ -1,0 +1,54 @@
+"""Facts of a report beside the items: context, sides, judges, ties and the chosen ridge."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pairscore.comparisons import Comparisons
+from pairscore.judges import Judges
+from pairscore.regression import RankRegression
+from pairscore.ridge import RidgeCurve
+from pairscore.study import Effects
+
+TIE_BINS = 5
+
+
+@dataclass(frozen=True)
+class TieRate:
+    """Comparisons whose items differ by ``low`` to ``high`` in score: how many tied, and how many the model expects to."""
+
+    low: float
+    high: float
+    expected: float
+    observed: float
+    number: float
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What a model was fitted with beside features; None or empty where it was not."""
+
+    effects: Effects | None
+    judges: Judges | None
+    ridge: RidgeCurve | None
+    ties: list[TieRate]
+
+    @property
+    def is_empty(self) -> bool:
+        return self.effects is None and self.judges is None and self.ridge is None
+
+
+def beside_facts(model: RankRegression, data: Comparisons) -> Beside:
+    """Collect them; ties are counted in five groups of equal size by the score difference."""
+    return Beside(model.effects_, model.judges_, model.ridge_curve_, [] if model.ties_ == "half" else tie_rates(model, data))
+
+
+def tie_rates(model: RankRegression, data: Comparisons) -> list[TieRate]:
+    """Expected and observed share of ties, from the closest comparisons to the clearest."""
+    gap, expected = np.abs(model.decision_function(data)), model.predict_ties(data)
+    rates = []
+    for rows in np.array_split(np.argsort(gap, kind="stable"), min(TIE_BINS, len(gap))):
+        amount = data.amount[rows]
+        shares = [float(np.average(values, weights=amount)) for values in (expected[rows], data.outcome[rows] == 0)]
+        rates.append(TieRate(float(gap[rows].min()), float(gap[rows].max()), *shares, float(amount.sum())))
+    return rates
