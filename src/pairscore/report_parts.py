@@ -11,6 +11,7 @@ from pairscore.report_svg import Mark, interval_chart, order_chart
 
 ENDS = 12  # items at each end of the caterpillar
 MOST_COEFFICIENTS = 30
+CLAMPED = 24  # letters of a name from which on the table may cut it
 MOST_ROWS = 5000  # of the table: a browser's search stays quick
 TOOLS = (
     '<div class="tools" id="tools" hidden><input id="search" type="search" placeholder="find an item" aria-label="find an item">'
@@ -69,8 +70,8 @@ def _ranking_table(facts: ReportFacts) -> str:
     cut = paragraph(f"{left_out:,} items in the middle are left out here; pairscore rank writes them all.", "soft") if left_out else ""
     ends = [value for item in items for value in (item.score, item.low, item.high) if np.isfinite(value)]
     low, width = min(ends), (max(ends) - min(ends)) or 1.0
-    kinds = [("rank", ""), ("item", "text"), ("score", ""), ("95 % interval", "maybe"), ("", "maybe"), ("ranks", ""), ("wins of 100", "maybe")]
-    kinds += [("comparisons", "maybe"), ("net wins", "maybe"), ("residual", "maybe"), ("", "maybe")]
+    kinds = [("rank", ""), ("item", "text"), ("score", ""), ("95 % interval", "span"), ("", "maybe"), ("ranks", "span"), ("wins of 100", "maybe")]
+    kinds += [("comparisons", "maybe"), ("net wins", "maybe"), ("residual", "maybe")]
     head = "".join(f'<th class="{kind}">' + (f'<button type="button">{name}</button>' if name else "") + "</th>" for name, kind in kinds)
     body = "\n".join(_ranking_row(item, low, width) for item in items)
     note = '<p class="only-print soft">The first 50 rows are printed.</p>'
@@ -80,18 +81,19 @@ def _ranking_table(facts: ReportFacts) -> str:
 def _ranking_row(item: RankedItem, low: float, width: float) -> str:
     place = [100 * (value - low) / width for value in (item.score, item.low, item.high)]
     reach = f'<i style="left:{place[1]:.1f}%;width:{place[2] - place[1]:.1f}%"></i>' if np.isfinite(place[1]) else ""
+    title = f' title="{escape(item.name)}"' if len(item.name) > CLAMPED else ""
+    mark = ' <span class="mark">outside</span>' if item.outside else ""
     cells = [
         f"<td>{item.rank}</td>",
-        f'<td class="text"><bdi>{escape(item.name)}</bdi></td>',
+        f'<td class="text"{title}><bdi>{escape(item.name)}</bdi>{mark}</td>',
         f'<td data-value="{item.score!r}">{item.score:.4g}</td>',
-        f'<td class="maybe">{f"{item.low:.4g} to {item.high:.4g}" if np.isfinite(item.low) else "unknown"}</td>',
-        f'<td class="maybe"><div class="span">&#8203;{reach}<b style="left:{place[0]:.1f}%"></b></div></td>',
-        f"<td>{item.rank_low} to {item.rank_high}</td>",
+        f'<td class="span">{f"{item.low:.4g} to {item.high:.4g}" if np.isfinite(item.low) else "unknown"}</td>',
+        f'<td class="maybe"><div class="bars">&#8203;{reach}<b style="left:{place[0]:.1f}%"></b></div></td>',
+        f'<td class="span">{item.rank_low} to {item.rank_high}</td>',
         f'<td class="maybe">{item.wins_of_100:.0f}</td>',
         f'<td class="maybe">{item.comparisons:.6g}</td>',
         f'<td class="maybe">{f"{item.net_wins:+.4g}" if item.comparisons else ""}</td>',
         f'<td class="maybe">{f"{item.residual:+.2f}" if np.isfinite(item.residual) else ""}</td>',
-        f'<td class="text maybe">{"outside" if item.outside else ""}</td>',
     ]
     return f"<tr>{''.join(cells)}</tr>"
 
