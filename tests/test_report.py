@@ -6,8 +6,11 @@ import json
 import re
 import shutil
 import subprocess
+import warnings
 from collections import Counter
+from dataclasses import replace
 from functools import cache
+from html import unescape
 from html.parser import HTMLParser
 
 import numpy as np
@@ -601,7 +604,7 @@ def test_beyond_five_thousand_items_the_table_has_both_ends():
     items, votes = drawn(5600, 6000, d=2)
     text = report_html(report_facts(RankRegression("paired", inference=None).fit(items, votes), items, votes))
     assert len(assert_whole(text).cells) == 5000
-    assert "600 items in the middle are left out here" in text
+    assert "Left out here: 600 items in the middle" in text
 
 
 @pytest.mark.parametrize("case", ["two items", "one feature", "all ties", "constant feature", "ridge with many features"])
@@ -624,6 +627,63 @@ def test_small_and_odd_studies_have_a_page_too(case):
     text = report_html(report_facts(model, items, votes))
     assert_whole(text)
     assert "What did the fit itself warn of?" in text
+
+
+def page_in_words(items, votes, **settings):
+    """The page as a reader reads it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PairscoreWarning)
+        text = report_html(report_facts(RankRegression(**settings).fit(items, votes), items, votes))
+    assert_whole(text)
+    return unescape(re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", re.sub("<(style|script|svg).*?</\\1>", "", text, flags=re.DOTALL))))
+
+
+def test_one_of_a_thing_is_one():
+    items, votes = drawn(30, 400, d=1, spare=1)
+    items["feature 0"][30] = 99.0
+    said = page_in_words(items, votes)
+    for right in (
+        "30 items, 1 feature, method mle",
+        "1 item has a feature beyond all compared items",
+        "its score is extrapolated",
+        "1 item was never compared and is",
+    ):
+        assert right in said, right
+    assert not re.search(r"(?<![\d.,])1 (items|features|comparisons|deserve) ", said)
+    facts = report_facts(RankRegression().fit(*drawn(60, 900)), *drawn(60, 900))
+    for number, look in ((1, "1 deserves a look: "), (2, "2 deserve a look: ")):
+        doubted = [replace(check, fine=place >= number) for place, check in enumerate(facts.checks)]
+        assert f"checks below, {look}" in report_html(replace(facts, checks=doubted))
+
+
+def test_a_chance_is_never_a_hundred_of_a_hundred_and_a_sure_rank_no_interval():
+    items, votes = drawn(60, 4000, d=1)
+    items["feature 0"][0] = 40.0  # far ahead of all others
+    rows = [(int(a.split()[1]), int(b.split()[1])) for a, b in zip(votes["left"], votes["right"], strict=True)]
+    votes["winner"] = np.where([0 in pair and pair[1] == 0 for pair in rows], "right", np.where([pair[0] == 0 for pair in rows], "left", votes["winner"]))
+    said = page_in_words(items, votes)
+    assert "item 0 comes first of 60 items and would win more than 99 of 100 comparisons with the average one. Its rank is 1 (95 % confidence)." in said
+    assert "100 of 100" not in said
+    assert "between 1 and 1" not in said
+    assert "1 to 1 " not in said
+
+
+def test_items_that_tie_share_the_first_place_or_nobody_has_it():
+    items, votes = drawn(30, 200, d=1)
+    votes["winner"] = np.full(200, "tie")
+    assert "All 30 items have the same score, so none comes first." in page_in_words(items, votes)
+    items, votes = drawn(30, 900, d=1)
+    items["feature 0"][:2] = items["feature 0"].max()
+    best = int(np.argmax(items["feature 0"][2:])) + 2
+    items["feature 0"][best] -= 0.01
+    assert "item 0, item 1 share the first place of 30 items and would win" in page_in_words(items, votes)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_odds_multiply_under_logit_only_and_score_differences_determine_chances(link):
+    said = page_in_words(*drawn(60, 600), link=link)
+    assert ("it is the odds that multiply" in said) == (link == "logit")
+    assert "the difference of two scores determines how likely one item beats the other" in said
 
 
 def test_a_feature_that_only_one_item_has_may_be_constant_in_a_fold():

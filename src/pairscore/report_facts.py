@@ -91,6 +91,7 @@ class ReportFacts:
     agreement: float
     noise: float
     method: str
+    link: str
     calibration: list[Bin]
     held_out_calibration: list[Bin]
     exposures: list[Bar]
@@ -124,7 +125,7 @@ def report_facts(model: RankRegression, items: Any, votes: Any) -> ReportFacts:
     return ReportFacts(
         items=ranked,
         coefficients=coefficients(model),
-        meaning=model.summary().meaning(),
+        meaning=model.summary().meaning().replace(" in 100 of 100 ", " in more than 99 of 100 "),
         summary=model.summary().facts(),
         average_score=average,
         has_intervals=model.covariance_ is not None,
@@ -132,6 +133,7 @@ def report_facts(model: RankRegression, items: Any, votes: Any) -> ReportFacts:
         agreement=next(trial.in_sample for trial in trials if trial.method == model.method),
         noise=model.noise_,
         method=model.method,
+        link=model.link_.name,
         calibration=calibration(probability, data),
         held_out_calibration=calibration(held_out_probability[tested], data[tested]),
         exposures=exposure_bars(np.array([item.comparisons for item in ranked])),

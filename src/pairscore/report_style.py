@@ -119,7 +119,7 @@ function show() {
     row.hidden = !names[place].includes(wanted);
     shown += !row.hidden;
   });
-  found.textContent = wanted ? shown + " of " + rows.length + " items" : rows.length + " items";
+  found.textContent = wanted ? shown + " of " + rows.length + " items" : rows.length + (rows.length === 1 ? " item" : " items");
 }
 
 function value(row, column) {

@@ -8,7 +8,7 @@ import numpy as np
 
 from pairscore.report_facts import Bar, Bin, RankedItem
 from pairscore.report_trials import Trial
-from pairscore.report_words import short_names, width_of
+from pairscore.report_words import from_to, number_of, short_names, width_of
 
 WIDTH = 440  # of the drawing; the page scales it to its card
 LARGEST_TEXT, ROW = 14.5, 21  # the font size on a telephone, where texts are largest beside their drawing
@@ -194,9 +194,8 @@ def bar_chart(bars: Sequence[Bar]) -> str:
     parts += [words(x(tick), bottom + 16, number(tick)) for tick in x.ticks() if tick == int(tick) and tick >= 0]
     for bar in bars:
         left, right = x(bar.low - 0.5) + 0.5, x(bar.high + 0.5) - 0.5
-        times = f"{bar.low}" if bar.low == bar.high else f"{bar.low} to {bar.high}"
         box = f'x="{left:.1f}" y="{y(bar.items):.1f}" width="{right - left:.1f}" height="{bottom - y(bar.items):.1f}"'
-        parts.append(f'<rect class="bar" {box}><title>{bar.items:,} items compared {times} times</title></rect>')
+        parts.append(f'<rect class="bar" {box}><title>{number_of(bar.items, "item")} compared {from_to(bar.low, bar.high)} times</title></rect>')
     return drawing(bottom + 42, "Number of items by number of comparisons", [*parts, line(44, bottom, WIDTH - 10, bottom, "zero")])
 
 

@@ -8,7 +8,7 @@ from pairscore.report_facts import ReportFacts
 from pairscore.report_pieces import card, paragraph, percent, table
 from pairscore.report_svg import accuracy_chart, bar_chart, calibration_chart, residual_chart
 from pairscore.report_trials import Trial
-from pairscore.report_words import short
+from pairscore.report_words import number_of, short
 
 LARGEST = 8
 LONGEST = 26.0  # of a name in a small table, in font sizes
@@ -85,6 +85,8 @@ def _exposure_card(facts: ReportFacts) -> str:
     number = np.array([item.comparisons for item in facts.items])
     compared = number[number > 0]
     never = len(number) - len(compared)
-    about = f"A compared item was compared {np.median(compared):.6g} times (median), from {compared.min():.6g} to {compared.max():.6g} times."
-    extra = f" {never:,} items were never compared and are scored by their features alone." if never else ""
+    about = f"A compared item was compared {number_of(np.median(compared), 'time')} (median)"
+    about += f", from {compared.min():.6g} to {compared.max():.6g} times." if np.ptp(compared) > 0 else "; so was every other."
+    never_compared = f"{number_of(never, 'item')} {'was never compared and is' if never == 1 else 'were never compared and are'}"
+    extra = f" {never_compared} scored by {'its' if never == 1 else 'their'} features alone." if never else ""
     return card("Comparisons per item", bar_chart(facts.exposures), escape(about + extra))

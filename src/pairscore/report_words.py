@@ -1,4 +1,4 @@
-"""How a report says things: options of the command in place of Python's, names that fit beside a chart."""
+"""How a report says things: one or many, hardly ever certain, options of the command in place of Python's, names that fit beside a chart."""
 
 import re
 from collections import defaultdict
@@ -10,6 +10,29 @@ NAMED = re.compile(r", name some with covariance_items=")
 BARE = re.compile(r"\b([Ss])et l2\b")
 N_ITEMS = re.compile(r"\bn_items is (\d+)")
 PASSES = 4  # of telling names apart by where they differ
+
+
+def number_of(number: float, noun: str) -> str:
+    """So many of something.
+
+    >>> number_of(1.0, "item"), number_of(1200, "item")
+    ('1 item', '1,200 items')
+    """
+    return f"{number:,.10g} {noun}{'' if number == 1 else 's'}"
+
+
+def from_to(low: float, high: float) -> str:
+    """``3 to 5``; where both are the same, ``3``."""
+    return f"{low:,.6g}" if low == high else f"{low:,.6g} to {high:,.6g}"
+
+
+def wins(of_100: float, more: str = "more than ", fewer: str = "fewer than ") -> str:
+    """Wins of 100 comparisons, never all and never none.
+
+    >>> wins(62.4), wins(99.7), wins(0.2)
+    ('62', 'more than 99', 'fewer than 1')
+    """
+    return f"{more}99" if of_100 > 99 else f"{fewer}1" if of_100 < 1 else f"{of_100:.0f}"
 
 
 def option_words(text: str) -> str:
