@@ -686,6 +686,13 @@ def test_odds_multiply_under_logit_only_and_score_differences_determine_chances(
     assert "the difference of two scores determines how likely one item beats the other" in said
 
 
+def test_intervals_that_hold_together_are_named_for_the_command_and_for_python():
+    said = page_in_words(*drawn(60, 600))
+    assert "--simultaneous" in CliRunner().invoke(main, ["rank", "--help"]).output
+    assert "rank with --simultaneous (in Python, simultaneous=True)" in said
+    assert "hold together" not in page_in_words(*drawn(60, 600), inference=None)
+
+
 def test_a_feature_that_only_one_item_has_may_be_constant_in_a_fold():
     items, votes = drawn(60, 900)
     items = {"id": items["id"], "x": (np.arange(60) == 7).astype(float)}

@@ -5,7 +5,6 @@ from html import escape
 import numpy as np
 
 from pairscore.errors import first_few
-from pairscore.ranking import MULTIPLICITY
 from pairscore.report_facts import Coefficient, RankedItem, ReportFacts
 from pairscore.report_pieces import card, paragraph, percent, shown, table
 from pairscore.report_svg import Mark, interval_chart, order_chart
@@ -15,6 +14,10 @@ ENDS = 12  # items at each end of the caterpillar
 MOST_COEFFICIENTS = 30
 CLAMPED = 24  # letters of a name from which on the table may cut it
 MOST_ROWS = 5000  # of the table: a browser's search stays quick
+TOGETHER = (
+    "Each interval holds for its own item 19 times of 20; among many items some will miss. Rank intervals count the items that differ "
+    "from this one at the same level. For intervals that all hold together 19 times of 20, rank with --simultaneous (in Python, simultaneous=True)."
+)
 TOOLS = (
     '<div class="tools" id="tools" hidden><input id="search" type="search" placeholder="find an item" aria-label="find an item">'
     '<span class="soft" id="found" aria-live="polite"></span><span class="soft">A click on a heading sorts.</span></div>'
@@ -74,7 +77,7 @@ def ranking(facts: ReportFacts) -> str:
     bars = "Bars are 95 % intervals" if facts.has_intervals else "The model was fitted without intervals"
     about = escape(f"{bars}; the line is the average compared item ({shown(facts.average_score)}).")
     where = "All items" if len(items) <= 2 * ENDS else f"The {ENDS} best and the {ENDS} worst"
-    caution = paragraph(MULTIPLICITY, "soft") if facts.has_intervals else ""
+    caution = paragraph(TOGETHER, "soft") if facts.has_intervals else ""
     cards = card(where, caterpillar, about) + card(f"All {len(items):,} items in order", order_chart(items, facts.average_score), about)
     return f'<section><h2>The ranking</h2><div class="cards">{cards}</div>{_ranking_table(facts)}{caution}</section>'
 
