@@ -23,7 +23,8 @@ ORDER = (
     "metrics", "splitters", "on_items", "item_errors", "prediction_measures", "model_comparison", "comparer",
     "draws", "population", "bound_terms", "bound", "decomposition", "label_law", "direction_error", "error_nodes", "theory",
     "pilot", "plan_question", "planner", "plan_text", "simulate", "charts",
-    "report_words", "report_trials", "report_checks", "report_facts", "report_svg", "report_pieces", "report_trust", "report_parts", "report_style", "report",
+    "report_words", "report_trials", "report_checks", "report_extras", "report_facts", "report_svg", "report_pieces", "report_trust",
+    "report_beside", "report_parts", "report_style", "report",
     "demo", "cli_options", "cli_words", "cli_fit", "cli_update", "cli_report", "cli_plan", "cli", "__main__",
 )  # fmt: skip
 PAPER_ORDER = (

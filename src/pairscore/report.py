@@ -8,13 +8,14 @@ from typing import Any
 
 from pairscore.errors import PairscoreError
 from pairscore.regression import RankRegression
+from pairscore.report_beside import beside
 from pairscore.report_facts import ReportFacts, report_facts
 from pairscore.report_parts import answer, checks_part, coefficient_part, more_comparisons, origin, ranking, reading
 from pairscore.report_style import SCRIPT, STYLE
 from pairscore.report_trust import trust
 from pairscore.whole_file import atomic_write
 
-PARTS = (answer, ranking, coefficient_part, trust, checks_part, more_comparisons, reading, origin)
+PARTS = (answer, ranking, coefficient_part, beside, trust, checks_part, more_comparisons, reading, origin)
 
 
 def write_report(model: RankRegression, items: Any, votes: Any, path: Any) -> None:

@@ -1,6 +1,7 @@
 """The part of a report on what a model knows beside the items: context, sides, judges, ties and the chosen ridge."""
 
 from html import escape
+from itertools import pairwise
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from pairscore.ridge import RidgeCurve
 from pairscore.study import Effects
 
 MOST_JUDGES = 30
+LEFT, RIGHT, BOTTOM = 52, WIDTH - 12, 190  # of a drawing
 
 
 def beside(facts: ReportFacts) -> str:
@@ -20,8 +22,8 @@ def beside(facts: ReportFacts) -> str:
     own = facts.beside
     if own.is_empty:
         return ""
-    cards = [part for part in (_effects(own.effects), _judges(own.judges), _ties(own.ties), _ridge(own.ridge)) if part]
-    return f'<section><h2>Beside the items</h2><div class="cards">{"".join(cards)}</div>{_judge_table(own.judges)}</section>'
+    cards = _effects(own.effects) + _judges(own.judges) + _judge_table(own.judges) + _ties(own.ties) + _ridge(own.ridge)
+    return f'<section><h2>Beside the items</h2><div class="cards">{cards}</div></section>'
 
 
 def _effects(effects: Effects | None) -> str:
@@ -67,39 +69,38 @@ def _judge_table(judges: Judges | None) -> str:
             *(columns[name] for name in ("name", "n_comparisons", "slope", "std_error", "noise", "remark")), strict=True
         )
     ]
-    return table(["judge", "comparisons", "slope", "95 % interval", "votes against the score", ""], rows)
+    return card("Every judge", "", table(["judge", "votes", "slope", "95 % interval", "against the score", ""], rows))
 
 
 def _ties(ties: list[TieRate]) -> str:
     if not ties:
         return ""
-    x, y = axis_over([(rate.low + rate.high) / 2 for rate in ties] + [0.0], 52, WIDTH - 12), axis_over(
-        [value for rate in ties for value in (rate.expected, rate.observed)] + [0.0], 190, 10
-    )
-    parts = left_axis(y, 52, WIDTH - 12, percent=True) + bottom_axis(x, 190, 10, "score difference, without sign")
     middles = [(rate.low + rate.high) / 2 for rate in ties]
-    for (one, first), (two, second) in zip(zip(middles, ties, strict=True), list(zip(middles, ties, strict=True))[1:], strict=False):
-        parts.append(line(x(one), y(first.expected), x(two), y(second.expected), "reach"))
+    x, y = axis_over([*middles, 0.0], LEFT, RIGHT), axis_over([share for rate in ties for share in (rate.expected, rate.observed, 0.0)], BOTTOM, 10)
+    parts = left_axis(y, LEFT, RIGHT, percent=True) + bottom_axis(x, BOTTOM, 10, "score difference, without sign")
+    parts += _curve([x(middle) for middle in middles], [y(rate.expected) for rate in ties])
     for middle, rate in zip(middles, ties, strict=True):
         tip = f"differences of {rate.low:.2f} to {rate.high:.2f}: {percent(rate.observed)} of {rate.number:.6g} tied, {percent(rate.expected)} expected"
         parts.append(dot(x(middle), y(rate.observed), "own", tip=tip))
-    return card("Ties", drawing(232, "Share of ties by score difference", parts), "Dots: comparisons that tied. Line: what the model expects.")
+    return card("Ties", drawing(BOTTOM + 42, "Share of ties by score difference", parts), "Dots: comparisons that tied. Line: what the model expects.")
 
 
 def _ridge(ridge: RidgeCurve | None) -> str:
     if ridge is None:
         return ""
+    about = escape(f"The ridge was {ridge.in_words}.")
     if not len(ridge.l2):
-        return card("The ridge", "", escape(f"The ridge was {ridge.in_words}."))
-    places = np.log10(ridge.l2)
-    seen = ridge.loss <= np.quantile(ridge.loss, 0.9) + 1e-12  # a weak ridge can lose so much that the rest looks flat
-    x, y = axis_over(places, 52, WIDTH - 12), axis_over(ridge.loss[seen], 190, 10)
-    parts = left_axis(y, 52, WIDTH - 12) + bottom_axis(x, 190, 10, "logarithm of the ridge")
-    shown_places = np.flatnonzero(seen)
-    for one, two in zip(shown_places[:-1], shown_places[1:], strict=True):
-        parts.append(line(x(places[one]), y(ridge.loss[one]), x(places[two]), y(ridge.loss[two]), "reach"))
+        return card("The ridge", "", about)
     best = int(np.argmin(ridge.loss))
-    parts.append(dot(x(places[best]), y(ridge.loss[best]), "own", tip=f"l2 = {ridge.chosen:.4g}: log-loss {ridge.loss[best]:.4f}"))
-    return card("The ridge", drawing(232, "Held-out log-loss by ridge", parts), escape(f"Log-loss on comparisons of new items; the ridge was {ridge.in_words}."))
+    seen = ridge.loss <= np.quantile(ridge.loss, 0.9)  # a weak ridge can lose so much that the rest looks flat
+    x, y = axis_over(np.log10(ridge.l2), LEFT, RIGHT), axis_over(ridge.loss[seen], BOTTOM, 10)
+    parts = left_axis(y, LEFT, RIGHT) + bottom_axis(x, BOTTOM, 10, "ridge, as a power of ten")
+    parts += _curve([x(place) for place in np.log10(ridge.l2[seen])], [y(loss) for loss in ridge.loss[seen]])
+    parts.append(dot(x(float(np.log10(ridge.chosen))), y(ridge.loss[best]), "own", tip=f"l2 = {ridge.chosen:.4g}: log-loss {ridge.loss[best]:.4f}"))
+    return card("The ridge", drawing(BOTTOM + 42, "Held-out log-loss by ridge", parts), "Log-loss on comparisons of new items.", about)
 
 
+def _curve(x: list[float], y: list[float]) -> list[str]:
+    """Points joined by lines."""
+    points = list(zip(x, y, strict=True))
+    return [line(*one, *two, "reach") for one, two in pairwise(points)]

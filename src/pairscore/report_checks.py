@@ -11,7 +11,7 @@ from pairscore.errors import first_few
 from pairscore.links import Link
 from pairscore.pairing import SIGNIFICANCE, TOLERATED, check_pairing
 from pairscore.regression import RankRegression
-from pairscore.report_words import option_words
+from pairscore.report_words import number_of, option_words, wins
 from pairscore.study import Study, separation_note
 
 TILT = 5.0  # degrees: 5/180 of the pairs of items change their order
@@ -166,9 +166,9 @@ def _side(model: RankRegression, data: Comparisons) -> Check:
     if model.side_effect_ is not None:
         error = model.side_effect_std_error_
         sure = error is not None and np.isfinite(error) and abs(model.side_effect_) > SIDE_Z * error
-        wins = 100 * float(model.link_.cdf(model.side_effect_))
+        of_100 = wins(100 * float(model.link_.cdf(model.side_effect_)))
         known = "" if error is None or not np.isfinite(error) else f", standard error {error:.2g}"
-        answer = f"The model allows for it: between equal items left wins {wins:.0f} of 100 comparisons (side effect {model.side_effect_:+.3g}{known})."
+        answer = f"The model allows for it: between equal items left wins {of_100} of 100 comparisons (side effect {model.side_effect_:+.3g}{known})."
         return Check(question, True, answer + (" The effect is clear." if sure else " The effect is not clear."), rule)
     z = side_z(data, model.predict_proba(data)[:, 1])
     seen = abs(z) > SIDE_Z
@@ -199,11 +199,13 @@ def _far(z: np.ndarray, outside: np.ndarray, data: Comparisons, names: list[str]
     parts = []
     if len(far):
         parts.append(
-            f"{len(far):,} of {len(z):,} compared items lie far from all others ({first_few(names[row] for row in far)}); a few such items can move the fit."
+            f"{len(far):,} of {len(z):,} compared items {'lies' if len(far) == 1 else 'lie'} far from all others "
+            f"({first_few(names[row] for row in far)}); a few such items can move the fit."
         )
     if len(beyond):
         parts.append(
-            f"{len(beyond):,} items have a feature beyond all compared items ({first_few(names[row] for row in beyond)}); their scores are extrapolated."
+            f"{number_of(len(beyond), 'item')} {'has' if len(beyond) == 1 else 'have'} a feature beyond all compared items "
+            f"({first_few(names[row] for row in beyond)}); {'its score is' if len(beyond) == 1 else 'their scores are'} extrapolated."
         )
     rule = f"Far: further than any of {len(z):,} normal items would be in {100 * (1 - FAR):.1f} % of studies. Beyond: outside their range."
     return [Check("Are items far outside?", not parts, " ".join(parts) or "No item lies far from the others or beyond the compared ones.", rule)]

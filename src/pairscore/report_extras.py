@@ -49,6 +49,7 @@ def tie_rates(model: RankRegression, data: Comparisons) -> list[TieRate]:
     rates = []
     for rows in np.array_split(np.argsort(gap, kind="stable"), min(TIE_BINS, len(gap))):
         amount = data.amount[rows]
-        shares = [float(np.average(values, weights=amount)) for values in (expected[rows], data.outcome[rows] == 0)]
-        rates.append(TieRate(float(gap[rows].min()), float(gap[rows].max()), *shares, float(amount.sum())))
+        tied = float(np.average(data.outcome[rows] == 0, weights=amount))
+        foreseen = float(np.average(expected[rows], weights=amount))
+        rates.append(TieRate(float(gap[rows].min()), float(gap[rows].max()), foreseen, tied, float(amount.sum())))
     return rates

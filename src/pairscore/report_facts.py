@@ -13,11 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from pairscore.columns import Columns
 from pairscore.comparisons import Comparisons
 from pairscore.errors import PairscoreError
+from pairscore.item_gaps import items_by_recipe
 from pairscore.items import ID_COLUMN, Items, read_items, refuse_other_features
 from pairscore.moments import net
+from pairscore.recipe import recipe_of
 from pairscore.record import fingerprint
 from pairscore.regression import RankRegression
 from pairscore.report_checks import Check, checks, importance
+from pairscore.report_extras import Beside, beside_facts
 from pairscore.report_trials import HeldOut, Prospect, Trial, misordered_by_intervals, prospects, try_methods
 
 N_BINS = 10
@@ -91,6 +94,7 @@ class ReportFacts:
     agreement: float
     noise: float
     method: str
+    link: str
     calibration: list[Bin]
     held_out_calibration: list[Bin]
     exposures: list[Bar]
@@ -104,6 +108,7 @@ class ReportFacts:
     checks: list[Check]
     record: dict[str, Any]
     command: str
+    beside: Beside
 
     @property
     def own_trial(self) -> Trial:
@@ -124,7 +129,7 @@ def report_facts(model: RankRegression, items: Any, votes: Any) -> ReportFacts:
     return ReportFacts(
         items=ranked,
         coefficients=coefficients(model),
-        meaning=model.summary().meaning(),
+        meaning=model.summary().meaning().replace(" in 100 of 100 ", " in more than 99 of 100 "),
         summary=model.summary().facts(),
         average_score=average,
         has_intervals=model.covariance_ is not None,
@@ -132,6 +137,7 @@ def report_facts(model: RankRegression, items: Any, votes: Any) -> ReportFacts:
         agreement=next(trial.in_sample for trial in trials if trial.method == model.method),
         noise=model.noise_,
         method=model.method,
+        link=model.link_.name,
         calibration=calibration(probability, data),
         held_out_calibration=calibration(held_out_probability[tested], data[tested]),
         exposures=exposure_bars(np.array([item.comparisons for item in ranked])),
@@ -143,6 +149,7 @@ def report_facts(model: RankRegression, items: Any, votes: Any) -> ReportFacts:
         prospects=more,
         no_prospects=no_more,
         checks=checks(model, data, residual, outside, same, [str(name) for name in data.items.names]),
+        beside=beside_facts(model, data),
         record=model.record_,
         command=join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv and sys.argv[0] else "",
     )
@@ -156,9 +163,10 @@ def read_study(model: RankRegression, items: Any, votes: Any) -> Comparisons:
     names = tuple(map(str, model.feature_names_in_))
     if isinstance(items, Columns) and set(names) <= set(items.columns):
         items = Columns({name: items.get_column(name) for name in (ID_COLUMN, *names) if name in items.columns}, items.as_written)
-    table = read_items(items)
+    by_recipe = model.recipe_ is not None and not isinstance(items, Items)
+    table = items_by_recipe(recipe_of(model), items) if by_recipe else read_items(items)
     refuse_other_features(table, names)
-    data = Comparisons.from_frames(table, votes, seed=model.record_.get("seed") or 0)[0]
+    data = Comparisons.from_frames(table, votes, seed=model.record_.get("seed") or 0, context=model.context or ())[0]
     if not np.ptp(table.values[data.compared], axis=0).any():
         raise PairscoreError(
             "no feature varies among the compared items, so that all have the same score and a report has nothing to show; give features that differ."

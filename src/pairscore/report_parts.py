@@ -4,14 +4,20 @@ from html import escape
 
 import numpy as np
 
-from pairscore.ranking import MULTIPLICITY
+from pairscore.errors import first_few
 from pairscore.report_facts import Coefficient, RankedItem, ReportFacts
 from pairscore.report_pieces import card, paragraph, percent, shown, table
 from pairscore.report_svg import Mark, interval_chart, order_chart
+from pairscore.report_words import from_to, number_of, wins
 
 ENDS = 12  # items at each end of the caterpillar
 MOST_COEFFICIENTS = 30
+CLAMPED = 24  # letters of a name from which on the table may cut it
 MOST_ROWS = 5000  # of the table: a browser's search stays quick
+TOGETHER = (
+    "Each interval holds for its own item 19 times of 20; among many items some will miss. Rank intervals count the items that differ "
+    "from this one at the same level. For intervals that all hold together 19 times of 20, rank with --simultaneous (in Python, simultaneous=True)."
+)
 TOOLS = (
     '<div class="tools" id="tools" hidden><input id="search" type="search" placeholder="find an item" aria-label="find an item">'
     '<span class="soft" id="found" aria-live="polite"></span><span class="soft">A click on a heading sorts.</span></div>'
@@ -23,10 +29,8 @@ TOOLS = (
 
 def answer(facts: ReportFacts) -> str:
     """The answer first, in words."""
-    first, own = facts.items[0], facts.own_trial
-    sentences = [f"{first.name} comes first of {len(facts.items):,} items and would win {first.wins_of_100:.0f} of 100 comparisons with the average one."]
+    own, sentences = facts.own_trial, [_first(facts)]
     if facts.has_intervals:
-        sentences[0] += f" Its rank lies between {first.rank_low:,} and {first.rank_high:,} (95 % confidence)."
         sentences.append(f"Of all pairs of items, {percent(facts.told_apart, 0)} are told apart surely (95 % each); the others are too close to call.")
     seen = f"on the comparisons it was fitted to, {percent(own.in_sample)}; a coin, 50 %"
     if np.isfinite(own.held_out):
@@ -36,10 +40,29 @@ def answer(facts: ReportFacts) -> str:
         sentences.append(f"{called}; how it does on items that it has not seen cannot be tested here.")
     sentences.append(facts.meaning)
     doubts = [check.question for check in facts.checks if not check.fine]
-    calm = "All checks below came out well." if not doubts else f"Of the {len(facts.checks)} checks below, {len(doubts)} deserve a look: {' '.join(doubts)}"
-    made = f"{facts.n_comparisons:,.10g} comparisons of {facts.n_compared:,} items, {len(facts.coefficients):,} features, method {facts.method}"
+    look = f"{len(doubts)} {'deserves' if len(doubts) == 1 else 'deserve'} a look: {' '.join(doubts)}"
+    calm = "All checks below came out well." if not doubts else f"Of the {len(facts.checks)} checks below, {look}"
+    size = f"{number_of(facts.n_comparisons, 'comparison')} of {number_of(facts.n_compared, 'item')}, {number_of(len(facts.coefficients), 'feature')}"
+    made = f"{size}, method {facts.method}"
     words = "".join(paragraph(sentence) for sentence in [*sentences, calm])
     return f'<header><h1>Which is better, and how sure is that?</h1>{paragraph(made, "soft")}<div class="answer">{words}</div></header>'
+
+
+def _first(facts: ReportFacts) -> str:
+    """Who comes first and how surely; nobody does if all scores are the same."""
+    first, of = [item for item in facts.items if item.rank == 1], number_of(len(facts.items), "item")
+    best = first[0]
+    if len(first) == len(facts.items):
+        return f"All {of} have the same score, so none comes first."
+    if len(first) > 1:
+        return (
+            f"{first_few([item.name for item in first], 3)} share the first place of {of} and would win {wins(best.wins_of_100)} of 100 with the average one."
+        )
+    sentence = f"{best.name} comes first of {of} and would win {wins(best.wins_of_100)} of 100 comparisons with the average one."
+    if not facts.has_intervals:
+        return sentence
+    surely = best.rank_low == best.rank_high
+    return f"{sentence} Its rank {'is' if surely else 'lies between'} {best.rank_low:,}{'' if surely else f' and {best.rank_high:,}'} (95 % confidence)."
 
 
 # -- the ranking -----------------------------------------------------------------------------------
@@ -54,23 +77,23 @@ def ranking(facts: ReportFacts) -> str:
     bars = "Bars are 95 % intervals" if facts.has_intervals else "The model was fitted without intervals"
     about = escape(f"{bars}; the line is the average compared item ({shown(facts.average_score)}).")
     where = "All items" if len(items) <= 2 * ENDS else f"The {ENDS} best and the {ENDS} worst"
-    caution = paragraph(MULTIPLICITY, "soft") if facts.has_intervals else ""
+    caution = paragraph(TOGETHER, "soft") if facts.has_intervals else ""
     cards = card(where, caterpillar, about) + card(f"All {len(items):,} items in order", order_chart(items, facts.average_score), about)
     return f'<section><h2>The ranking</h2><div class="cards">{cards}</div>{_ranking_table(facts)}{caution}</section>'
 
 
 def _item_tip(item: RankedItem) -> str:
-    return f"{item.name}: score {shown(item.score)} ({shown(item.low)} to {shown(item.high)}), rank {item.rank} ({item.rank_low} to {item.rank_high})"
+    return f"{item.name}: score {shown(item.score)} ({shown(item.low)} to {shown(item.high)}), rank {item.rank} ({from_to(item.rank_low, item.rank_high)})"
 
 
 def _ranking_table(facts: ReportFacts) -> str:
     items = facts.items if len(facts.items) <= MOST_ROWS else [*facts.items[: MOST_ROWS // 2], *facts.items[-MOST_ROWS // 2 :]]
     left_out = len(facts.items) - len(items)
-    cut = paragraph(f"{left_out:,} items in the middle are left out here; pairscore rank writes them all.", "soft") if left_out else ""
+    cut = paragraph(f"Left out here: {number_of(left_out, 'item')} in the middle; pairscore rank writes them all.", "soft") if left_out else ""
     ends = [value for item in items for value in (item.score, item.low, item.high) if np.isfinite(value)]
     low, width = min(ends), (max(ends) - min(ends)) or 1.0
-    kinds = [("rank", ""), ("item", "text"), ("score", ""), ("95 % interval", "maybe"), ("", "maybe"), ("ranks", ""), ("wins of 100", "maybe")]
-    kinds += [("comparisons", "maybe"), ("net wins", "maybe"), ("residual", "maybe"), ("", "maybe")]
+    kinds = [("rank", ""), ("item", "text"), ("score", ""), ("95 % interval", "span"), ("", "maybe"), ("ranks", "span"), ("wins of 100", "maybe")]
+    kinds += [("comparisons", "maybe"), ("net wins", "maybe"), ("residual", "maybe")]
     head = "".join(f'<th class="{kind}">' + (f'<button type="button">{name}</button>' if name else "") + "</th>" for name, kind in kinds)
     body = "\n".join(_ranking_row(item, low, width) for item in items)
     note = '<p class="only-print soft">The first 50 rows are printed.</p>'
@@ -80,18 +103,19 @@ def _ranking_table(facts: ReportFacts) -> str:
 def _ranking_row(item: RankedItem, low: float, width: float) -> str:
     place = [100 * (value - low) / width for value in (item.score, item.low, item.high)]
     reach = f'<i style="left:{place[1]:.1f}%;width:{place[2] - place[1]:.1f}%"></i>' if np.isfinite(place[1]) else ""
+    title = f' title="{escape(item.name)}"' if len(item.name) > CLAMPED else ""
+    mark = ' <span class="mark">outside</span>' if item.outside else ""
     cells = [
         f"<td>{item.rank}</td>",
-        f'<td class="text"><bdi>{escape(item.name)}</bdi></td>',
+        f'<td class="text"{title}><bdi>{escape(item.name)}</bdi>{mark}</td>',
         f'<td data-value="{item.score!r}">{item.score:.4g}</td>',
-        f'<td class="maybe">{f"{item.low:.4g} to {item.high:.4g}" if np.isfinite(item.low) else "unknown"}</td>',
-        f'<td class="maybe"><div class="span">&#8203;{reach}<b style="left:{place[0]:.1f}%"></b></div></td>',
-        f"<td>{item.rank_low} to {item.rank_high}</td>",
-        f'<td class="maybe">{item.wins_of_100:.0f}</td>',
+        f'<td class="span">{f"{item.low:.4g} to {item.high:.4g}" if np.isfinite(item.low) else "unknown"}</td>',
+        f'<td class="maybe"><div class="bars">&#8203;{reach}<b style="left:{place[0]:.1f}%"></b></div></td>',
+        f'<td class="span">{from_to(item.rank_low, item.rank_high)}</td>',
+        f'<td class="maybe" data-value="{item.wins_of_100:.4g}">{wins(item.wins_of_100, "&gt;", "&lt;")}</td>',
         f'<td class="maybe">{item.comparisons:.6g}</td>',
         f'<td class="maybe">{f"{item.net_wins:+.4g}" if item.comparisons else ""}</td>',
         f'<td class="maybe">{f"{item.residual:+.2f}" if np.isfinite(item.residual) else ""}</td>',
-        f'<td class="text maybe">{"outside" if item.outside else ""}</td>',
     ]
     return f"<tr>{''.join(cells)}</tr>"
 
@@ -112,13 +136,14 @@ def coefficient_part(facts: ReportFacts) -> str:
             shown(one.coef, ".3g"),
             f"{one.low:.3g} to {one.high:.3g}" if np.isfinite(one.low) else "unknown",
             shown(one.sd, ".3g"),
-            f"{one.wins_of_100:.0f}",
+            wins(one.wins_of_100, ">", "<"),
         ]
         for one in facts.coefficients
     ]
     numbers = table(["feature", "coefficient", "95 % interval", "one s.d.", "wins of 100"], rows)
     meaning = (
-        "A coefficient is what one unit more of the feature adds to the score, all else equal; a difference of scores is how likely one item beats the other. "
+        "A coefficient is what one unit more of the feature adds to the score, all else equal; "
+        "the difference of two scores determines how likely one item beats the other. "
         "The last column is the share of comparisons won by one standard deviation more against a twin alike in all else: 50 means no influence."
     )
     beside = f'<div class="card"><h3>In the units of the features</h3>{numbers}</div>'
@@ -127,7 +152,7 @@ def coefficient_part(facts: ReportFacts) -> str:
 
 
 def _coefficient_tip(one: Coefficient) -> str:
-    return f"{one.feature}: {shown(one.coef)} ({shown(one.low)} to {shown(one.high)}) per unit; one standard deviation more wins {one.wins_of_100:.0f} of 100"
+    return f"{one.feature}: {shown(one.coef)} ({shown(one.low)} to {shown(one.high)}) per unit; one standard deviation more wins {wins(one.wins_of_100)} of 100"
 
 
 # -- what to think of it --------------------------------------------------------------------------
@@ -156,10 +181,10 @@ def more_comparisons(facts: ReportFacts) -> str:
     marks = [Mark(names[one.factor], one.misordered, one.low, one.high, span) for one, span in zip(facts.prospects, spans, strict=True)]
     now, *later = facts.prospects
     buys = " and ".join(f"{percent(one.misordered)} with {one.n_comparisons:,.10g}" for one in later)
-    text = f"Of pairs of new items, about {percent(now.misordered)} stand in the wrong order with these {now.n_comparisons:,.10g} comparisons; "
+    text = f"Of pairs of new items, about {percent(now.misordered)} stand in the wrong order with the {number_of(now.n_comparisons, 'comparison')} here; "
     if whole:
         text = "With one feature, all pairs of new items stand in the right order or all in the wrong one. The chance of the wrong one is about "
-        text += f"{percent(now.misordered)} with these {now.n_comparisons:,.10g} comparisons; "
+        text += f"{percent(now.misordered)} with the {number_of(now.n_comparisons, 'comparison')} here; "
     text += f"it would be {buys} of the same items."
     basis = (
         f"Predicted for {percent(facts.noise)} noise and the correlations of these features, as if features explained the items, "
@@ -188,7 +213,7 @@ def reading(facts: ReportFacts) -> str:
     dont = (
         "A coefficient is no cause: it says what goes along with winning among these items, with the other features held fixed.",
         "An interval is about this kind of items, judges and questions; it does not cover a change of any of them.",
-        "A gap of 2 in score is not twice as good as a gap of 1; it is the odds that multiply.",
+        f"A gap of 2 in score is not twice as good as a gap of 1{'; it is the odds that multiply' if facts.link == 'logit' else ''}.",
         "Items marked outside lie beyond what was compared; their scores are extrapolated, whatever their intervals say.",
     )
     lists = [

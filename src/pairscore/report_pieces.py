@@ -1,6 +1,6 @@
 """Small pieces of a report's page, with every text escaped."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from html import escape
 
 import numpy as np
@@ -17,13 +17,11 @@ def card(title: str, chart: str, *texts: str) -> str:
     return f'<figure class="card"><h3>{escape(title)}</h3>{chart}<figcaption>{" ".join(texts)}</figcaption></figure>'
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A small table whose first column is text; cells are escaped here."""
-    cells = "".join(f'<th class="text">{escape(name)}</th>' if place == 0 else f"<th>{escape(name)}</th>" for place, name in enumerate(head))
-    body = "".join(
-        "<tr>" + "".join(f'<td class="text">{escape(cell)}</td>' if place == 0 else f"<td>{escape(cell)}</td>" for place, cell in enumerate(row)) + "</tr>"
-        for row in rows
-    )
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], maybe: Container[int] = ()) -> str:
+    """A small table whose first column is text; columns of ``maybe`` are left out on a telephone. Cells are escaped here."""
+    kinds = [' class="text"', *(' class="maybe"' if place in maybe else "" for place in range(1, len(head)))]
+    cells = "".join(f"<th{kind}>{escape(name)}</th>" for name, kind in zip(head, kinds, strict=True))
+    body = "".join("<tr>" + "".join(f"<td{kind}>{escape(cell)}</td>" for cell, kind in zip(row, kinds, strict=True)) + "</tr>" for row in rows)
     return f'<div class="box low"><table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table></div>'
 
 

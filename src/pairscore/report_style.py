@@ -45,14 +45,18 @@ th { color: var(--soft); font-weight: 600; white-space: normal; vertical-align: 
 .box:not(.low) thead th { position: sticky; top: 0; background: var(--card); z-index: 1; }
 .text { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 9em; }
 .low th, .low td { padding: 3px 6px; }
+th.text { overflow-wrap: normal; }
 .low .text { min-width: 8.5em; }
+#ranking .text { width: 30%; }
+#ranking bdi { display: -webkit-inline-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; vertical-align: bottom; }
+.mark { color: var(--other); font-size: .85em; white-space: nowrap; }
 th button { all: unset; cursor: pointer; }
 th button:focus-visible { outline: 2px solid var(--own); }
 th[aria-sort=ascending] button::after { content: " ▲"; }
 th[aria-sort=descending] button::after { content: " ▼"; }
-.span { position: relative; width: 170px; min-width: 110px; }
-.span i { position: absolute; top: 50%; height: 3px; margin-top: -1px; background: var(--own); opacity: .5; border-radius: 2px; }
-.span b { position: absolute; top: 50%; width: 7px; height: 7px; margin: -3.5px; border-radius: 50%; background: var(--own); }
+.bars { position: relative; width: 130px; min-width: 90px; }
+.bars i { position: absolute; top: 50%; height: 3px; margin-top: -1px; background: var(--own); opacity: .5; border-radius: 2px; }
+.bars b { position: absolute; top: 50%; width: 7px; height: 7px; margin: -3.5px; border-radius: 50%; background: var(--own); }
 .tools { display: flex; flex-wrap: wrap; gap: 10px; align-items: center; margin: 10px 0; }
 input { font: inherit; padding: 5px 10px; border: 1px solid var(--line); border-radius: 6px; background: var(--card);
   color: var(--ink); width: min(100%, 320px); }
@@ -71,9 +75,14 @@ dt { color: var(--soft); }
 dd { margin: 0; }
 @media (max-width: 640px) {
   .maybe { display: none; }
-  th, td { padding: 4px 6px; }
+  th, td { padding: 4px; }
   .text { min-width: 5em; }
-  .low .text { min-width: 6.5em; }
+  .span { white-space: normal; }
+  #ranking { font-size: .85rem; }
+  #ranking bdi { -webkit-line-clamp: 3; }
+  .low table { font-size: .8rem; }
+  .low th, .low td { padding: 3px 2px; white-space: normal; }
+  .low .text { min-width: 4em; }
   svg text { font-size: 14.5px; }
   svg .small { font-size: 12px; }
   dl { grid-template-columns: 1fr; }
@@ -87,7 +96,7 @@ dd { margin: 0; }
   #ranking tbody tr:nth-child(n+51) { display: none; }
   table { font-size: 8pt; }
   th, td { padding: 1px 4px; }
-  .span { width: 80px; min-width: 60px; }
+  .bars { width: 80px; min-width: 60px; }
   .low table { font-size: 7pt; }
   .low .text { min-width: 6em; }
   .low td { white-space: normal; }
@@ -110,7 +119,7 @@ function show() {
     row.hidden = !names[place].includes(wanted);
     shown += !row.hidden;
   });
-  found.textContent = wanted ? shown + " of " + rows.length + " items" : rows.length + " items";
+  found.textContent = wanted ? shown + " of " + rows.length + " items" : rows.length + (rows.length === 1 ? " item" : " items");
 }
 
 function value(row, column) {

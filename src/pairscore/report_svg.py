@@ -8,10 +8,11 @@ import numpy as np
 
 from pairscore.report_facts import Bar, Bin, RankedItem
 from pairscore.report_trials import Trial
+from pairscore.report_words import from_to, number_of, short_names, width_of
 
 WIDTH = 440  # of the drawing; the page scales it to its card
-NAME_WIDTH, ROW = 136, 21
-LONGEST_NAME = 16
+LARGEST_TEXT, ROW = 14.5, 21  # the font size on a telephone, where texts are largest beside their drawing
+NAME_ROOM, TAG_ROOM = 15.0, 12.0  # of a name before a row and beside a dot, in font sizes
 MOST_MARKS = 1000  # dots with a tooltip
 NAMED = 5
 
@@ -77,11 +78,6 @@ def words(x: float, y: float, text: str, anchor: str = "middle", kind: str = "")
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{look}>{escape(text)}</text>'
 
 
-def short(name: str) -> str:
-    """A name that fits beside a chart."""
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
-
-
 def number(value: float, percent: bool = False) -> str:
     """A tick in few digits."""
     return f"{100 * value:.4g} %" if percent else f"{value:,.10g}" if abs(value) >= 1e4 else f"{round(value, 12):.4g}"
@@ -90,7 +86,8 @@ def number(value: float, percent: bool = False) -> str:
 def bottom_axis(x: Axis, y: float, top: float, title: str, percent: bool = False, ticks: int = 5) -> list[str]:
     """Grid lines with their values below, and what they are."""
     parts = [line(x(tick), top, x(tick), y, "grid") + words(x(tick), y + 16, number(tick, percent)) for tick in x.ticks(ticks)]
-    return [*parts, words((x.start + x.end) / 2, y + 34, title, kind="name")]
+    middle = min((x.start + x.end) / 2, WIDTH - LARGEST_TEXT * width_of(title) / 2)
+    return [*parts, words(middle, y + 34, title, kind="name")]
 
 
 def left_axis(y: Axis, x: float, right: float, percent: bool = False, ticks: int = 5) -> list[str]:
@@ -102,16 +99,18 @@ def interval_chart(marks: Sequence[Mark | None], label: str, title: str, referen
     """Values with intervals, one below the other; None leaves a gap. A forest, or a caterpillar."""
     bottom = 8 + ROW * len(marks)
     known = [value for mark in marks if mark for value in (mark.value, mark.low, mark.high)]
-    x = axis_over(known if reference is None else [*known, reference], NAME_WIDTH + 8, WIDTH - 12)
+    names = iter(short_names([mark.name for mark in marks if mark], NAME_ROOM))
+    name_end = LARGEST_TEXT * min(max(width_of(mark.name) for mark in marks if mark), NAME_ROOM) + 2
+    x = axis_over(known if reference is None else [*known, reference], name_end + 8, WIDTH - 12)
     parts = bottom_axis(x, bottom, 4, title, percent, 4)
     if reference is not None:
         parts.append(line(x(reference), 4, x(reference), bottom, "zero"))
     for row, mark in enumerate(marks):
         y = 8 + ROW * (row + 0.5)
         if mark is None:
-            parts.append(words(NAME_WIDTH, y + 4, "⋮", "end"))
+            parts.append(words(name_end, y + 4, "⋮", "end"))
             continue
-        parts.append(words(NAME_WIDTH, y + 4, short(mark.name), "end"))
+        parts.append(words(name_end, y + 4, next(names), "end"))
         interval = line(x(mark.low), y, x(mark.high), y, "reach") if np.isfinite(mark.low) and np.isfinite(mark.high) else ""
         parts.append(f"<g><title>{escape(mark.tip)}</title>{interval}{dot(x(mark.value), y, 'own')}</g>")
     return drawing(bottom + 42, label, parts)
@@ -169,11 +168,11 @@ def residual_chart(items: Sequence[RankedItem]) -> str:
     for item in known:
         tip = f"{item.name}: {item.net_wins:+.4g} net wins, {item.expected:+.1f} expected, residual {item.residual:+.2f}"
         parts.append(dot(x(item.score), y(item.residual), "own faint", 3, tip))
-    for item, height in zip(
-        named := sorted(known[:NAMED], key=lambda item: -item.residual), apart([y(item.residual) for item in named], bottom - 8), strict=True
-    ):
+    named = sorted(known[:NAMED], key=lambda item: -item.residual)
+    heights, names = apart([y(item.residual) for item in named], bottom - 8), short_names([item.name for item in named], TAG_ROOM)
+    for item, height, name in zip(named, heights, names, strict=True):
         right = x(item.score) > WIDTH / 2
-        parts.append(words(x(item.score) + (-7 if right else 7), height + 4, short(item.name), "end" if right else "start", "tag"))
+        parts.append(words(x(item.score) + (-7 if right else 7), height + 4, name, "end" if right else "start", "tag"))
     return drawing(bottom + 42, "Residual of every compared item", parts)
 
 
@@ -195,9 +194,8 @@ def bar_chart(bars: Sequence[Bar]) -> str:
     parts += [words(x(tick), bottom + 16, number(tick)) for tick in x.ticks() if tick == int(tick) and tick >= 0]
     for bar in bars:
         left, right = x(bar.low - 0.5) + 0.5, x(bar.high + 0.5) - 0.5
-        times = f"{bar.low}" if bar.low == bar.high else f"{bar.low} to {bar.high}"
         box = f'x="{left:.1f}" y="{y(bar.items):.1f}" width="{right - left:.1f}" height="{bottom - y(bar.items):.1f}"'
-        parts.append(f'<rect class="bar" {box}><title>{bar.items:,} items compared {times} times</title></rect>')
+        parts.append(f'<rect class="bar" {box}><title>{number_of(bar.items, "item")} compared {from_to(bar.low, bar.high)} times</title></rect>')
     return drawing(bottom + 42, "Number of items by number of comparisons", [*parts, line(44, bottom, WIDTH - 10, bottom, "zero")])
 
 

@@ -68,7 +68,10 @@ class Prospect:
 def like(model: RankRegression, method: str) -> RankRegression:
     """An unfitted model with the settings of this one and another method, without intervals."""
     shrinkage = None if method == "mle" else model.shrinkage
-    return RankRegression(**model.get_params() | {"method": method, "link": model.link_, "shrinkage": shrinkage, "inference": None})
+    params = model.get_params() | {"method": method, "link": model.link_, "shrinkage": shrinkage, "inference": None}
+    if method != "mle":  # closed forms know neither judges nor context, and take a tie for half a win
+        params |= {"judge_slopes": False, "context": None, "ties": "half", "side_effect": bool(model.side_effect)}
+    return RankRegression(**params)
 
 
 def folds_for(data: Comparisons) -> tuple[list[tuple[np.ndarray, np.ndarray]], str]:

@@ -8,8 +8,10 @@ from pairscore.report_facts import ReportFacts
 from pairscore.report_pieces import card, paragraph, percent, table
 from pairscore.report_svg import accuracy_chart, bar_chart, calibration_chart, residual_chart
 from pairscore.report_trials import Trial
+from pairscore.report_words import number_of, short
 
 LARGEST = 8
+LONGEST = 26.0  # of a name in a small table, in font sizes
 
 
 def trust(facts: ReportFacts) -> str:
@@ -31,22 +33,25 @@ def _accuracy_card(facts: ReportFacts) -> str:
     meaning = "Degrees: how far two methods' scores are turned from each other; x° puts about x/180 of the pairs in another order."
     missing = "".join(paragraph(f"{trial.method} is not shown: {trial.reason}") for trial in facts.trials if trial.reason)
     chart = accuracy_chart(tried, facts.method) if tested or called else ""
-    texts = (key if chart else "", paragraph(f"{how} {promise}"), _methods_table(tried, tested), paragraph(meaning), missing)
+    texts = (key if chart else "", paragraph(f"{how} {promise}"), _methods_table(tried, tested, facts.method), paragraph(meaning), missing)
     return card("Called rightly, by every method", chart, *texts)
 
 
-def _methods_table(tried: list[Trial], tested: bool) -> str:
+def _methods_table(tried: list[Trial], tested: bool, own: str) -> str:
     """Shares called rightly and angles between the scores; no column of what was held out where nothing was."""
     rows = [
         [
             trial.method,
-            percent(trial.in_sample),
-            *([percent(trial.held_out)] if tested else []),
+            *(percent(share).replace(" ", "\u00a0") for share in ((trial.in_sample, trial.held_out) if tested else (trial.in_sample,))),
             *(f"{value:.1f}°" if np.isfinite(value) else "" for value in trial.degrees),
         ]
         for trial in tried
     ]
-    return table(["method", "in sample", *(["held out"] if tested else []), *(f"to {trial.method}" for trial in tried)], rows)
+    return table(
+        ["method", "in sample", *(["held out"] if tested else []), *(f"to {trial.method}" for trial in tried)],
+        rows,
+        [2 + tested + place for place, trial in enumerate(tried) if trial.method != own],
+    )
 
 
 def _calibration_card(facts: ReportFacts) -> str:
@@ -57,7 +62,7 @@ def _calibration_card(facts: ReportFacts) -> str:
         for what, bins in (("in sample", facts.calibration), ("held out", facts.held_out_calibration))
         for one in bins
     ]
-    numbers = f"<details><summary>The numbers</summary>{table(['promised between', 'promised', 'observed', 'comparisons'], rows)}</details>"
+    numbers = f"<details><summary>The numbers</summary>{table(['promised between', 'promised', 'observed', 'number'], rows)}</details>"
     caution = "Bars and figures: comparisons in each bin. Intervals are 95 %, as if comparisons were independent."
     return card("Promised and observed", calibration_chart(facts.calibration, facts.held_out_calibration), key, escape(f"{about} {caution}"), numbers)
 
@@ -65,8 +70,10 @@ def _calibration_card(facts: ReportFacts) -> str:
 def _residual_card(facts: ReportFacts) -> str:
     known = [item for item in facts.items if np.isfinite(item.residual)]
     largest = sorted(known, key=lambda item: -abs(item.residual))[:LARGEST]
-    rows = [[item.name, f"{item.comparisons:.6g}", f"{item.net_wins:+.4g}", f"{item.expected:+.1f}", f"{item.residual:+.2f}"] for item in largest]
-    numbers = table(["largest", "comparisons", "net wins", "expected", "residual"], rows)
+    rows = [
+        [short(item.name, LONGEST), f"{item.comparisons:.6g}", f"{item.net_wins:+.4g}", f"{item.expected:+.1f}", f"{item.residual:+.2f}"] for item in largest
+    ]
+    numbers = table(["largest", "times compared", "net wins", "expected", "residual"], rows, [3])
     about = (
         "Net wins less what the model expects, over its standard deviation. If features explain the items, 19 of 20 lie between the dashed lines; "
         "those that do not have something that the features leave out."
@@ -78,6 +85,8 @@ def _exposure_card(facts: ReportFacts) -> str:
     number = np.array([item.comparisons for item in facts.items])
     compared = number[number > 0]
     never = len(number) - len(compared)
-    about = f"A compared item was compared {np.median(compared):.6g} times (median), from {compared.min():.6g} to {compared.max():.6g} times."
-    extra = f" {never:,} items were never compared and are scored by their features alone." if never else ""
+    about = f"A compared item was compared {number_of(np.median(compared), 'time')} (median)"
+    about += f", from {compared.min():.6g} to {compared.max():.6g} times." if np.ptp(compared) > 0 else "; so was every other."
+    never_compared = f"{number_of(never, 'item')} {'was never compared and is' if never == 1 else 'were never compared and are'}"
+    extra = f" {never_compared} scored by {'its' if never == 1 else 'their'} features alone." if never else ""
     return card("Comparisons per item", bar_chart(facts.exposures), escape(about + extra))
