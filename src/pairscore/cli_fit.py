@@ -179,7 +179,7 @@ def _ranked(model_file: Path, items: Path, id: str | None, intervals: dict[str, 
 
         watched.rows = 0  # type: ignore[attr-defined]
         try:
-            columns = rank_pieces(model, watched, **intervals)
+            columns = rank_pieces(model, watched, ids=lambda: pieces.ids if recipe.id else None, **intervals)
         except BadEntriesError as error:
             raise items_refused(pieces.faults(), items, recipe, file) from error
     rows = columns.pop("row")

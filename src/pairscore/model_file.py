@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from pairscore.errors import PairscoreError
+from pairscore.known_items import ItemEffects
 from pairscore.links import get_link, link_name
 from pairscore.pairing import Pairing
 from pairscore.ridge import RidgeCurve
 from pairscore.whole_file import atomic_write
 
 FORMAT = 1
+EFFECTS = "item_effects_"  # what the names of their arrays begin with
 ARRAYS = ("coef_", "undetermined_", "open_directions_", "feature_mean_", "feature_sd_", "feature_min_", "feature_max_")
 OPTIONAL_ARRAYS = ("closed_form_coef_", "covariance_", "std_errors_")
 PLAIN = (
@@ -27,6 +29,7 @@ def save(model: Any, path: Any) -> None:
     """Write ``model`` to ``path``; a crash or a full disk leaves the old file as it was."""
     path = _checked_path(path)
     arrays = {name: array for name in ARRAYS + OPTIONAL_ARRAYS if (array := getattr(model, name)) is not None}
+    arrays |= {} if model.item_effects_ is None else {EFFECTS + name: array for name, array in model.item_effects_.to_arrays().items()}
     header = np.frombuffer(_header(model, list(arrays), path).encode(), dtype=np.uint8)
     with atomic_write(path, "the model") as temporary, temporary.open("wb") as file:
         np.savez(file, header=header, **arrays)
@@ -46,6 +49,7 @@ def _header(model: Any, arrays: list[str], path: Any) -> str:
         "classes_dtype": model.classes_.dtype.str,
         "pairing": None if model.pairing_ is None else vars(model.pairing_),
         "recipe": getattr(model, "recipe_", None),
+        "item_effects": None if model.item_effects_ is None else model.item_effects_.to_record(),
         "ridge_curve": None if model.ridge_curve_ is None else model.ridge_curve_.to_record(),
     }
     try:
@@ -91,6 +95,8 @@ def _rebuilt(kind: type, header: dict[str, Any], arrays: dict[str, np.ndarray], 
     model.classes_ = np.array(header["classes"], dtype=header["classes_dtype"])
     model.pairing_ = None if header["pairing"] is None else Pairing(**header["pairing"])
     model.recipe_ = header.get("recipe")  # models of before had none
+    of_items = {name.removeprefix(EFFECTS): array for name, array in arrays.items() if name.startswith(EFFECTS)}
+    model.item_effects_ = ItemEffects.from_file(of_items, header["item_effects"]) if header.get("item_effects") else None
     model.ridge_curve_ = None if header["ridge_curve"] is None else RidgeCurve.from_record(header["ridge_curve"])
     return model
 

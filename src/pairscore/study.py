@@ -9,6 +9,7 @@ import numpy as np
 from pairscore.basis import Basis, whitening_basis
 from pairscore.comparisons import Comparisons
 from pairscore.errors import PairscoreError, PairscoreWarning, SeparationWarning, first_few
+from pairscore.known_items import ItemEffects
 from pairscore.links import Link, get_link
 from pairscore.methods import METHODS
 from pairscore.moments import Moments, Spread, Tally, difference_scatter, moments, tally
@@ -34,9 +35,12 @@ class Settings:
     max_iter: int = 100
     tol: float = 1e-9
     choose_l2: bool = False
+    item_effects: bool = False
 
 
-def checked_settings(*, method: Any, link: Any, l2: Any, shrinkage: Any, side_effect: Any, inference: Any, max_iter: Any, tol: Any) -> Settings:
+def checked_settings(
+    *, method: Any, link: Any, l2: Any, shrinkage: Any, side_effect: Any, inference: Any, max_iter: Any, tol: Any, item_effects: Any = False
+) -> Settings:
     """Settings that mean something, or a sentence on the first that does not."""
     shrinkage_is_number = _is_number(shrinkage, 0, 1)
     checks = {
@@ -49,6 +53,7 @@ def checked_settings(*, method: Any, link: Any, l2: Any, shrinkage: Any, side_ef
             "None, a number from 0 to 1, 'ledoit-wolf' or 'oas'",
         ),
         "side_effect": (side_effect, isinstance(side_effect, bool | np.bool_), "True or False"),
+        "item_effects": (item_effects, isinstance(item_effects, bool | np.bool_), "True or False"),
         "max_iter": (max_iter, _is_number(max_iter, 1, 10**9) and int(max_iter) == max_iter, "a whole number from 1"),
         "tol": (tol, _is_number(tol, 0, 1), "a number from 0 to 1"),
     }
@@ -57,9 +62,12 @@ def checked_settings(*, method: Any, link: Any, l2: Any, shrinkage: Any, side_ef
             raise PairscoreError(f"{name} is {value!r}; use {remedy}.")
     if method == "mle" and shrinkage is not None:
         raise PairscoreError("shrinkage acts on the covariance of a closed form, and method='mle' has none; use l2, or another method.")
+    if method != "mle" and item_effects:
+        raise PairscoreError(f"item_effects=True adds effects of items to the likelihood, and method={method!r} has none; use method='mle'.")
     amount = float(shrinkage) if shrinkage_is_number else shrinkage
     choose = isinstance(l2, str)
-    return Settings(method, get_link(link), np.nan if choose else float(l2), amount, bool(side_effect), inference, int(max_iter), float(tol), choose)
+    ridge = np.nan if choose else float(l2)
+    return Settings(method, get_link(link), ridge, amount, bool(side_effect), inference, int(max_iter), float(tol), choose, bool(item_effects))
 
 
 def _is_number(value: Any, low: float, high: float) -> bool:
@@ -163,6 +171,7 @@ class Estimate:
     side_basis: Basis | None = None
     inference: str | None = None
     ridge: RidgeCurve | None = None
+    effects: ItemEffects | None = None
     notes: list[Note] = field(default_factory=list)
 
 
