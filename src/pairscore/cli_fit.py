@@ -40,6 +40,9 @@ MODEL_OPTIONS = (
     click.option("--group", metavar="NAME", help="Column of ITEMS: items of one group (topic, patient) are held out together by --l2 auto."),
     click.option("--shrinkage", help="Of a closed form's covariance: 0 to 1, ledoit-wolf or oas."),
     click.option("--side-effect", is_flag=True, help="Estimate the advantage of the left side (home, shown first, ...)."),
+    click.option(
+        "--item-effects", is_flag=True, help="Give every item an effect beyond its features; new items have none and wider intervals."
+    ),
     click.option("--side-by-judge", is_flag=True, help="Estimate that advantage for every judge."),
     click.option("--judge-slopes", is_flag=True, help="Give every judge a sharpness of their own; names spammers and inverted judges."),
     click.option("--context", multiple=True, metavar="A,B", help="Numeric columns of COMPARISONS that belong to a comparison: of left minus of right."),
@@ -129,7 +132,7 @@ def _model_settings(given: dict[str, Any]) -> dict[str, Any]:
         l2 = float(l2)
     from pairscore.recipe_options import listed
 
-    return {name: given[name] for name in ("method", "link", "judge_slopes", "ties")} | {
+    return {name: given[name] for name in ("method", "link", "judge_slopes", "ties", "item_effects")} | {
         "l2": l2,
         "side_effect": "judges" if given["side_by_judge"] else given["side_effect"],
         "context": listed(given["context"]) or None,
@@ -197,7 +200,8 @@ def _ranked(model_file: Path, items: Path, id: str | None, intervals: dict[str, 
         recipe = for_table(recipe, table.cells, id_is_optional)
         pieces = ItemPieces(table, recipe)
         try:
-            columns = rank_pieces(model, _watched(pieces, show, passes=1 if model.covariance_ is None else 3), **intervals)
+            watched = _watched(pieces, show, passes=1 if model.covariance_ is None else 3)
+            columns = rank_pieces(model, watched, ids=lambda: pieces.ids if recipe.id else None, **intervals)
         except BadEntriesError as error:
             raise refused(pieces.faults(), table, {"id": recipe.id or "id"}) from error
     rows = columns.pop("row")

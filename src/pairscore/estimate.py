@@ -7,6 +7,7 @@ import numpy as np
 from pairscore.closed_form_fit import fit_closed_form
 from pairscore.comparisons import Comparisons
 from pairscore.contest_fit import fit_contest
+from pairscore.effects_fit import with_item_effects
 from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, PairscoreError, first_few, plural
 from pairscore.folds import dealt
 from pairscore.likelihood_fit import fit_likelihood
@@ -24,10 +25,12 @@ def estimate(
     item_groups: np.ndarray | None = None,
     start: np.ndarray | None = None,
 ) -> Estimate:
-    """Fit ``data`` as ``settings`` say; ``rng`` deals the folds where the ridge is chosen, ``item_groups`` together.
+    """Fit ``data`` as ``settings`` say; ``rng`` deals the folds where the ridge is chosen, ``item_groups`` together, and draws item effects.
 
     ``start`` has coefficients near those to be found, if some are known.
     """
+    if settings.item_effects and not has_items:
+        raise PairscoreError("item_effects=True needs to know who was compared, and a matrix of differences does not say; fit items and votes instead.")
     study = Study(data, settings.side_effect, has_items, start)
     refuse_too_many_features(study, settings)
     kind, notes = choose_inference(study, settings)
@@ -35,6 +38,7 @@ def estimate(
     settings = replace(settings, inference=kind, l2=settings.l2 if ridge is None else ridge.chosen)
     fit = fit_closed_form if settings.method != "mle" else fit_contest if settings.by_comparison else fit_likelihood
     result = fit(study, settings)
+    result = with_item_effects(study, settings, result, rng) if settings.item_effects else result
     notes += result.notes + _open_features(study, result.basis.undetermined[: study.X.shape[1]]) + _open_side(study, result)
     return replace(result, notes=notes, inference=kind, ridge=ridge)
 

@@ -11,6 +11,7 @@ import numpy as np
 from pairscore.errors import PairscoreError
 from pairscore.judges import Judges
 from pairscore.kept_data import from_arrays, to_arrays
+from pairscore.known_items import ItemEffects
 from pairscore.links import get_link, link_name
 from pairscore.pairing import Pairing
 from pairscore.ridge import RidgeCurve
@@ -18,6 +19,7 @@ from pairscore.study import Effects
 from pairscore.whole_file import atomic_write
 
 FORMAT = 1
+EFFECTS = "item_effects_"  # what the names of their arrays begin with
 ARRAYS = ("coef_", "undetermined_", "open_directions_", "feature_mean_", "feature_sd_", "feature_min_", "feature_max_")
 OPTIONAL_ARRAYS = ("closed_form_coef_", "covariance_", "std_errors_")
 PLAIN = (
@@ -31,6 +33,7 @@ def save(model: Any, path: Any, data: bool = False) -> None:
     path = _checked_path(path)
     arrays = {name: array for name in ARRAYS + OPTIONAL_ARRAYS if (array := getattr(model, name)) is not None}
     arrays |= to_arrays(model.comparisons_) if data else {}
+    arrays |= {} if model.item_effects_ is None else {EFFECTS + name: array for name, array in model.item_effects_.to_arrays().items()}
     header = np.frombuffer(_header(model, list(arrays), path).encode(), dtype=np.uint8)
     with atomic_write(path, "the model") as temporary, temporary.open("wb") as file:
         np.savez(file, header=header, **arrays)
@@ -50,6 +53,7 @@ def _header(model: Any, arrays: list[str], path: Any) -> str:
         "classes_dtype": model.classes_.dtype.str,
         "pairing": None if model.pairing_ is None else vars(model.pairing_),
         "recipe": getattr(model, "recipe_", None),
+        "item_effects": None if model.item_effects_ is None else model.item_effects_.to_record(),
         "ridge_curve": None if model.ridge_curve_ is None else model.ridge_curve_.to_record(),
         "effects": None if model.effects_ is None else _listed(model.effects_),
         "judges": None if model.judges_ is None else _listed(model.judges_),
@@ -111,6 +115,8 @@ def _rebuilt(kind: type, header: dict[str, Any], arrays: dict[str, np.ndarray], 
     model.comparisons_ = from_arrays(arrays, tuple(header["feature_names"]))
     model.pairing_ = None if header["pairing"] is None else Pairing(**header["pairing"])
     model.recipe_ = header.get("recipe")  # models of before had none
+    of_items = {name.removeprefix(EFFECTS): array for name, array in arrays.items() if name.startswith(EFFECTS)}
+    model.item_effects_ = ItemEffects.from_file(of_items, header["item_effects"]) if header.get("item_effects") else None
     model.ridge_curve_ = None if header["ridge_curve"] is None else RidgeCurve.from_record(header["ridge_curve"])
     model.effects_, model.judges_ = _from_lists(Effects, header["effects"]), _from_lists(Judges, header["judges"])
     return model

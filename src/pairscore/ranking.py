@@ -1,6 +1,6 @@
 """Scores with intervals, ranks with intervals, and the difference of two items."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from scipy.stats import chi2, norm
 from pairscore.columns import Columns
 from pairscore.errors import PairscoreError
 from pairscore.items import Items
+from pairscore.known_items import Known, feature_keys
 
 if TYPE_CHECKING:
     from pairscore.regression import RankRegression
@@ -71,14 +72,23 @@ def rank_intervals(scores: np.ndarray, centred: np.ndarray, covariance: np.ndarr
 
 
 def rank_intervals_by_pieces(
-    scores: np.ndarray, order: np.ndarray, centred_pieces: Callable[[], Iterable[np.ndarray]], covariance: np.ndarray, width: float
+    scores: np.ndarray,
+    order: np.ndarray,
+    centred_pieces: Callable[[], Iterable[np.ndarray]],
+    covariance: np.ndarray,
+    width: float,
+    extra_variance: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """As ``rank_intervals``, in the order of ``order``, of items whose features come in pieces and in any order."""
+    """As ``rank_intervals``, in the order of ``order``, of items whose features come in pieces and in any order.
+
+    ``extra_variance`` of each score is its own; an item differs from itself by nothing, so how wide that interval is does not matter.
+    """
     n = len(scores)
     reference = order[np.unique(np.linspace(0, n - 1, min(n, REFERENCE_ITEMS)).round().astype(int))]
     others = _picked(centred_pieces(), reference)
     twice_projected = -2 * covariance @ others.T
     own_others = np.einsum("ij,ij->i", others @ covariance, others)
+    own_others = own_others if extra_variance is None else own_others + extra_variance[reference]
     better, worse = np.zeros(n), np.zeros(n)
     first = 0
     for piece in centred_pieces():
@@ -87,6 +97,8 @@ def rank_intervals_by_pieces(
             reach = block @ twice_projected  # the variance of each difference, then how far its interval reaches
             reach += own_others
             reach += np.einsum("ij,ij->i", block @ covariance, block)[:, None]
+            if extra_variance is not None:
+                reach += extra_variance[rows, None]
             np.sqrt(np.maximum(reach, 0.0, out=reach), out=reach)
             reach *= width
             reach += 1e-12 * np.abs(scores[rows, None])
@@ -111,34 +123,55 @@ def _picked(pieces: Iterable[np.ndarray], rows: np.ndarray) -> np.ndarray:
 
 
 def rank_pieces(
-    model: "RankRegression", pieces: Callable[[], Iterable[np.ndarray]], *, level: float = 0.95, simultaneous: bool = False
+    model: "RankRegression",
+    pieces: Callable[[], Iterable[np.ndarray]],
+    *,
+    ids: Callable[[], np.ndarray | None] = lambda: None,
+    level: float = 0.95,
+    simultaneous: bool = False,
 ) -> dict[str, np.ndarray]:
     """Rank items whose features come in pieces, so that never more than one piece is in memory.
 
     ``pieces()`` gives feature matrices, the same ones each time it is called (three times with
     intervals, once without). Columns as in ``RankRegression.rank``, with the number of the row for the id.
+    ``ids()``, asked after the first pass, names the items for a model that knows some of them.
     """
-    kept: list[tuple[np.ndarray, ...]] = [(np.empty(0), np.empty(0), np.empty(0, bool), np.empty(0, bool))]
+    kept: list[tuple[np.ndarray, ...]] = [(np.empty(0), np.empty(0), np.empty(0, bool), np.empty(0, bool), np.empty(0, np.uint64))]
     covariance = model.covariance_
     for values in pieces():
         centred = values - model.feature_mean_
         errors = np.full(len(values), np.nan) if covariance is None else score_errors(centred, covariance)
         unknown = model.undetermined_contrasts(centred)
         outside = unknown | ((values < model.feature_min_) | (values > model.feature_max_)).any(axis=1)
-        kept.append((item_scores(values, model.coef_), np.where(unknown, np.nan, errors), unknown, outside))
-    scores, errors, unknown, outside = (np.concatenate(column) for column in zip(*kept, strict=True))
+        keys = np.zeros(len(values), np.uint64) if model.item_effects_ is None else feature_keys(values, model.feature_mean_, model.feature_sd_)
+        kept.append((item_scores(values, model.coef_), np.where(unknown, np.nan, errors), unknown, outside, keys))
+    scores, errors, unknown, outside, keys = (np.concatenate(column) for column in zip(*kept, strict=True))
     if len(scores) == 0:
         raise PairscoreError("there are no items to rank; give one row for each item.")
+    known = None if model.item_effects_ is None else model.item_effects_.known(ids(), keys)
+    if known is not None:
+        scores, errors = scores + known.effect, np.sqrt((known.share * errors) ** 2 + known.variance)
     n, order = len(scores), np.argsort(-scores, kind="stable")
     low_rank, high_rank = np.ones(n, dtype=int), np.full(n, n)
     width = interval_width(level, model.n_features_in_, simultaneous)
+    if simultaneous and known is not None:
+        width = interval_width(1 - 2 * (1 - level) / (n * (n + 1)), 1, False)  # every item has an error of its own: n scores and n (n - 1) / 2 differences
     if covariance is not None:
-        low_rank, high_rank = rank_intervals_by_pieces(scores, order, lambda: (values - model.feature_mean_ for values in pieces()), covariance, width)
+        extra = None if known is None else known.variance
+        low_rank, high_rank = rank_intervals_by_pieces(scores, order, lambda: _centred(model, pieces(), known), covariance, width, extra)
     scores, reach, unknown = scores[order], width * errors[order], unknown[order]
     return {
         "row": order, "score": scores, "low": scores - reach, "high": scores + reach, "rank": shared_ranks(scores),
         "rank_low": np.where(unknown, 1, low_rank), "rank_high": np.where(unknown, n, high_rank), "outside": outside[order],
     }  # fmt: skip
+
+
+def _centred(model: "RankRegression", pieces: Iterable[np.ndarray], known: Known | None) -> Iterator[np.ndarray]:
+    """Features as far as their coefficients' error is left in the scores."""
+    first = 0
+    for values in pieces:
+        rows = slice(first, first := first + len(values))
+        yield values - model.feature_mean_ if known is None else known.share[rows, None] * (values - model.feature_mean_)
 
 
 def as_callers_kind(columns: dict[str, Any], items: Items) -> Any:

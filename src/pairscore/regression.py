@@ -16,8 +16,10 @@ from pairscore.errors import PairscoreError
 from pairscore.estimate import estimate
 from pairscore.folds import numbered_groups
 from pairscore.item_gaps import FILLED, items_by_recipe
+from pairscore.item_variance import averaged
 from pairscore.items import Items, as_frame, read_items, refuse_other_features, to_array
 from pairscore.kept_data import joined
+from pairscore.known_items import Known, feature_keys
 from pairscore.moments import feature_range
 from pairscore.ranking import Difference, as_callers_kind, interval_width, item_scores, rank_pieces, score_errors
 from pairscore.recipe import recipe_of
@@ -66,6 +68,9 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     max_iter, tol : int, float
         When ``mle`` stops: after so many Newton steps, or one step after the log-likelihood gap per
         comparison is below ``tol`` (that step squares the gap).
+    item_effects : bool
+        Give every item an effect of its own beside its features, with a variance estimated from the data
+        (``mle`` only). Old items use their effect, new ones have zero and a wider interval.
 
     Attributes
     ----------
@@ -86,6 +91,9 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         How ``pairscore fit`` made features of the columns of a file (see ``pairscore.recipe``).
     l2_, ridge_curve_ : float, RidgeCurve or None
         The ridge of the fit, and the held-out log-loss of every ridge that ``l2="auto"`` tried.
+    item_effects_ : ItemEffects or None
+        With ``item_effects=True``: the effects with their errors, their variance and its interval.
+        ``coef_`` then says how two items with given effects compare; it is longer than without.
     feature_names_in_, n_features_in_, classes_
         As in scikit-learn; ``classes_`` is [-1, 1].
 
@@ -113,6 +121,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         missing: str = "refuse",
         max_iter: int = 100,
         tol: float = 1e-9,
+        item_effects: bool = False,
     ):
         self.method = method
         self.link = link
@@ -126,6 +135,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         self.missing = missing
         self.max_iter = max_iter
         self.tol = tol
+        self.item_effects = item_effects
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -266,6 +276,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         self.n_comparisons_ = float(data.amount.sum())
         self.inference_, self.guard_, self.pairing_, self.n_iter_ = result.inference, result.guard, result.pairing, result.n_iterations
         self.l2_, self.ridge_curve_ = (settings.l2 if result.ridge is None else result.ridge.chosen), result.ridge
+        self.item_effects_ = result.item_effects
         self.notes_ = [text for _, text in result.notes]
         self.ties_ = settings.ties
         self.agreement_, self.noise_, self.tie_share_ = agreement_and_noise(result.difference, data, link)
@@ -277,10 +288,19 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     # -- scores and probabilities ------------------------------------------------------------------
 
     def _differences(self, data: Comparisons) -> np.ndarray:
-        scores = item_scores(data.items.values, self.coef_)
+        scores = self._scores(data.items)
         if self.effects_ is not None:
             return comparison_scores(scores, data, self.effects_, self.judges_)
         return scores[data.left] - scores[data.right] + (self.side_effect_ or 0.0)
+
+    def _scores(self, items: Items) -> np.ndarray:
+        known = self._known(items)
+        scores = item_scores(items.values, self.coef_)
+        return scores if known is None else scores + known.effect
+
+    def _known(self, items: Items) -> Known | None:
+        """What a model with item effects knows of these items."""
+        return None if self.item_effects_ is None else self.item_effects_.known(items.ids, feature_keys(items.values, self.feature_mean_, self.feature_sd_))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores of items; of ``Comparisons``, score differences (left minus right, with the side effect)."""
@@ -288,7 +308,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         if isinstance(X, Comparisons):
             refuse_other_features(X.items, self._names)
             return self._differences(X)
-        return self._plain(X) if self.n_items_ is None else item_scores(self._items(X).values, self.coef_)
+        return self._plain(X) if self.n_items_ is None else self._scores(self._items(X))
 
     def _plain(self, X: Any) -> np.ndarray:
         """A model fitted to differences takes differences."""
@@ -306,9 +326,16 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         return self.classes_[left.astype(int)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities that right wins and that left wins, of comparisons that do not end in a tie."""
-        loss, _, win = self._outcomes(X)
-        left = win / (win + loss)
+        """Probabilities that right wins and that left wins, of comparisons that do not end in a tie.
+
+        With item effects they are averaged over what is not known of the two.
+        """
+        known = self._known(X.items) if isinstance(X, Comparisons) else None
+        if known is not None:
+            left = averaged(self.link_, self._comparison_scores(X), known.variance[X.left] + known.variance[X.right])
+        else:
+            loss, _, win = self._outcomes(X)
+            left = win / (win + loss)
         return np.column_stack([1 - left, left])
 
     def predict_ties(self, X: Any) -> np.ndarray:
@@ -361,7 +388,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         table = self._items(items)
-        columns = rank_pieces(self, lambda: [table.values], level=level, simultaneous=simultaneous)
+        columns = rank_pieces(self, lambda: [table.values], ids=lambda: table.ids, level=level, simultaneous=simultaneous)
         rows = columns.pop("row")
         return as_callers_kind({"id": rows if table.ids is None else table.ids[rows], **columns}, table)
 
@@ -376,22 +403,30 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         Each is one item: a table of one row, or its features in a row.
         """
         check_is_fitted(self)
-        gap = self._one_item(a) - self._one_item(b)
-        value = float(gap @ self.coef_)
-        error = np.nan if self.covariance_ is None else float(score_errors(gap[None], self.covariance_)[0])
+        two = [self._one_item(a), self._one_item(b)]
+        gap = two[0].values[0] - two[1].values[0]
+        value, left_over, variance = float(gap @ self.coef_), gap, 0.0
+        one, other = self._known(two[0]), self._known(two[1])
+        if one is not None and other is not None:
+            value += float(one.effect[0] - other.effect[0])
+            left_over = one.share[0] * (two[0].values[0] - self.feature_mean_) - other.share[0] * (two[1].values[0] - self.feature_mean_)
+            variance = 0.0 if one.row[0] == other.row[0] >= 0 else float(one.variance[0] + other.variance[0])
+        error = np.nan if self.covariance_ is None else float(np.hypot(score_errors(left_over[None], self.covariance_)[0], np.sqrt(variance)))
         error = np.nan if self.undetermined_contrasts(gap[None])[0] else error
         reach = interval_width(level, 1, False) * error
         ends = np.array([value, value - reach, value + reach])
-        return Difference(*ends.tolist(), *self.link_.cdf(ends).tolist())
+        probability = self.link_.cdf(ends)
+        probability[0] = averaged(self.link_, ends[:1], np.array(variance))[0] if variance else probability[0]
+        return Difference(*ends.tolist(), *probability.tolist())
 
-    def _one_item(self, item: Any) -> np.ndarray:
+    def _one_item(self, item: Any) -> Items:
         if hasattr(item, "to_frame") and hasattr(item, "index"):  # a pandas Series is one row with names
             item = item.to_frame().T.infer_objects()
         whole_table = isinstance(item, Items) or as_frame(item) is not None
         table = self._items(item if whole_table else np.atleast_2d(to_array(item, "an item is")))
         if len(table) != 1:
             raise PairscoreError(f"difference compares two single items, but one of them has {len(table)} rows; give one row each.")
-        return table.values[0]
+        return table
 
     # -- tables --------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from pairscore.judges import REACH, Judges
-from pairscore.report_extras import TieRate
+from pairscore.report_extras import Beside, ItemEffect, TieRate
 from pairscore.report_facts import ReportFacts
 from pairscore.report_pieces import card, percent, shown, table
 from pairscore.report_svg import WIDTH, Mark, axis_over, bottom_axis, dot, drawing, interval_chart, left_axis, line
@@ -14,6 +14,7 @@ from pairscore.ridge import RidgeCurve
 from pairscore.study import Effects
 
 MOST_JUDGES = 30
+ENDS = 8  # items with the largest effects, either way
 LEFT, RIGHT, BOTTOM = 52, WIDTH - 12, 190  # of a drawing
 
 
@@ -22,8 +23,18 @@ def beside(facts: ReportFacts) -> str:
     own = facts.beside
     if own.is_empty:
         return ""
-    cards = _effects(own.effects) + _judges(own.judges) + _judge_table(own.judges) + _ties(own.ties) + _ridge(own.ridge)
+    cards = _item_effects(own) + _effects(own.effects) + _judges(own.judges) + _judge_table(own.judges) + _ties(own.ties) + _ridge(own.ridge)
     return f'<section><h2>Beside the items</h2><div class="cards">{cards}</div></section>'
+
+
+def _item_effects(own: Beside) -> str:
+    if not own.item_effects_in_words:
+        return ""
+    effects = own.item_effects
+    ends: list[ItemEffect | None] = list(effects) if len(effects) <= 2 * ENDS else [*effects[:ENDS], None, *effects[-ENDS:]]
+    marks = [None if one is None else Mark(one.name, one.effect, one.low, one.high, f"{one.name}: {one.effect:+.3g}") for one in ends]
+    chart = interval_chart(marks, "What items have beyond their features, with intervals", "added to the score", 0.0) if marks else ""
+    return card("What items have beyond their features", chart, escape(f"Effects of items: {own.item_effects_in_words}."))
 
 
 def _effects(effects: Effects | None) -> str:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairscore.comparisons import Comparisons
-from pairscore.judges import Judges
+from pairscore.judges import REACH, Judges
+from pairscore.known_items import feature_keys
 from pairscore.regression import RankRegression
 from pairscore.ridge import RidgeCurve
 from pairscore.study import Effects
@@ -25,6 +26,16 @@ class TieRate:
 
 
 @dataclass(frozen=True)
+class ItemEffect:
+    """What an item has beyond its features, with an interval."""
+
+    name: str
+    effect: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Beside:
     """What a model was fitted with beside features; None or empty where it was not."""
 
@@ -32,15 +43,30 @@ class Beside:
     judges: Judges | None
     ridge: RidgeCurve | None
     ties: list[TieRate]
+    item_effects: list[ItemEffect]
+    item_effects_in_words: str
 
     @property
     def is_empty(self) -> bool:
-        return self.effects is None and self.judges is None and self.ridge is None
+        return self.effects is None and self.judges is None and self.ridge is None and not self.item_effects_in_words
 
 
 def beside_facts(model: RankRegression, data: Comparisons) -> Beside:
     """Collect them; ties are counted in five groups of equal size by the score difference."""
-    return Beside(model.effects_, model.judges_, model.ridge_curve_, [] if model.ties_ == "half" else tie_rates(model, data))
+    ties = [] if model.ties_ == "half" else tie_rates(model, data)
+    words = "" if model.item_effects_ is None else model.item_effects_.in_words
+    return Beside(model.effects_, model.judges_, model.ridge_curve_, ties, effects_of_items(model, data), words)
+
+
+def effects_of_items(model: RankRegression, data: Comparisons) -> list[ItemEffect]:
+    """Those of the compared items, the largest first."""
+    if model.item_effects_ is None or model.item_effects_.sigma2 == 0:
+        return []
+    known = model.item_effects_.known(data.items.ids, feature_keys(data.items.values, model.feature_mean_, model.feature_sd_))
+    rows = np.flatnonzero((known.row >= 0) & data.compared)
+    reach, names = REACH * np.sqrt(known.variance), data.items.names
+    found = [ItemEffect(str(names[row]), *(float(known.effect[row] + sign * reach[row]) for sign in (0, -1, 1))) for row in rows]
+    return sorted(found, key=lambda one: -one.effect)
 
 
 def tie_rates(model: RankRegression, data: Comparisons) -> list[TieRate]:

@@ -16,6 +16,7 @@ from pairscore.errors import PairscoreError
 from pairscore.item_gaps import items_by_recipe
 from pairscore.items import ID_COLUMN, Items, read_items, refuse_other_features
 from pairscore.moments import net
+from pairscore.ranking import rank_pieces
 from pairscore.recipe import recipe_of
 from pairscore.record import fingerprint
 from pairscore.regression import RankRegression
@@ -177,11 +178,11 @@ def read_study(model: RankRegression, items: Any, votes: Any) -> Comparisons:
 def ranked_items(model: RankRegression, data: Comparisons, probability: np.ndarray) -> tuple[list[RankedItem], np.ndarray]:
     """The items best first, and a mask of those outside in the order of the table."""
     n = len(data.items)
-    ranking = model.rank(Items(data.items.values, data.items.feature_names, np.arange(n)))
+    ranking = rank_pieces(model, lambda: [data.items.values], ids=lambda: data.items.ids)
     net_wins, expected, residual = item_residuals(data, probability)
     wins = 100 * model.link_.cdf(ranking["score"] - model.feature_mean_ @ model.coef_)
     number = comparisons_per_item(data)
-    names, row = data.items.names, ranking["id"]
+    names, row = data.items.names, ranking["row"]
     columns = [ranking[name] for name in ("rank", "rank_low", "rank_high", "score", "low", "high")]
     columns += [wins, number[row], net_wins[row], expected[row], residual[row], ranking["outside"]]
     outside = np.zeros(n, dtype=bool)

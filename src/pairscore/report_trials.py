@@ -69,8 +69,8 @@ def like(model: RankRegression, method: str) -> RankRegression:
     """An unfitted model with the settings of this one and another method, without intervals."""
     shrinkage = None if method == "mle" else model.shrinkage
     params = model.get_params() | {"method": method, "link": model.link_, "shrinkage": shrinkage, "inference": None}
-    if method != "mle":  # closed forms know neither judges nor context, and take a tie for half a win
-        params |= {"judge_slopes": False, "context": None, "ties": "half", "side_effect": bool(model.side_effect)}
+    if method != "mle":  # closed forms know neither judges, context nor item effects, and take a tie for half a win
+        params |= {"judge_slopes": False, "context": None, "ties": "half", "side_effect": bool(model.side_effect), "item_effects": False}
     return RankRegression(**params)
 
 

@@ -10,6 +10,7 @@ from pairscore.basis import Basis, whitening_basis
 from pairscore.comparisons import Comparisons
 from pairscore.errors import PairscoreError, PairscoreWarning, SeparationWarning, first_few
 from pairscore.judges import Judges
+from pairscore.known_items import ItemEffects
 from pairscore.links import Link, Logit, get_link
 from pairscore.methods import METHODS, TIE_RULES
 from pairscore.moments import Moments, Spread, Tally, difference_scatter, moments, tally
@@ -40,6 +41,7 @@ class Settings:
     judge_slopes: bool = False
     context: tuple[str, ...] = ()
     ties: str = "half"
+    item_effects: bool = False
 
     @property
     def needs_judges(self) -> bool:
@@ -52,7 +54,19 @@ class Settings:
 
 
 def checked_settings(
-    *, method: Any, link: Any, l2: Any, shrinkage: Any, side_effect: Any, inference: Any, max_iter: Any, tol: Any, judge_slopes: Any, context: Any, ties: Any
+    *,
+    method: Any,
+    link: Any,
+    l2: Any,
+    shrinkage: Any,
+    side_effect: Any,
+    inference: Any,
+    max_iter: Any,
+    tol: Any,
+    judge_slopes: Any,
+    context: Any,
+    ties: Any,
+    item_effects: Any,
 ) -> Settings:
     """Settings that mean something, or a sentence on the first that does not."""
     shrinkage_is_number = _is_number(shrinkage, 0, 1)
@@ -69,6 +83,7 @@ def checked_settings(
             "None, a number from 0 to 1, 'ledoit-wolf' or 'oas'",
         ),
         "side_effect": (side_effect, isinstance(side_effect, bool | np.bool_) or side_effect == "judges", "True, False or 'judges'"),
+        "item_effects": (item_effects, isinstance(item_effects, bool | np.bool_), "True or False"),
         "max_iter": (max_iter, _is_number(max_iter, 1, 10**9) and int(max_iter) == max_iter, "a whole number from 1"),
         "tol": (tol, _is_number(tol, 0, 1), "a number from 0 to 1"),
     }
@@ -77,14 +92,18 @@ def checked_settings(
             raise PairscoreError(f"{name} is {value!r}; use {remedy}.")
     if method == "mle" and shrinkage is not None:
         raise PairscoreError("shrinkage acts on the covariance of a closed form, and method='mle' has none; use l2, or another method.")
+    if method != "mle" and item_effects:
+        raise PairscoreError(f"item_effects=True adds effects of items to the likelihood, and method={method!r} has none; use method='mle'.")
     amount = float(shrinkage) if shrinkage_is_number else shrinkage
     choose = isinstance(l2, str)
     settings = Settings(
         method, get_link(link), np.nan if choose else float(l2), amount, bool(side_effect), inference, int(max_iter), float(tol), choose,
-        isinstance(side_effect, str), bool(judge_slopes), tuple(context or ()), ties,
+        isinstance(side_effect, str), bool(judge_slopes), tuple(context or ()), ties, bool(item_effects),
     )  # fmt: skip
     if settings.by_comparison and method != "mle":
         raise PairscoreError(f"judges, context and ties as a parameter are fitted by maximum likelihood, and the method is {method!r}; use method='mle'.")
+    if settings.by_comparison and settings.item_effects:
+        raise PairscoreError("item_effects=True does not go together with judges, context or ties as a parameter yet; leave one of them out.")
     if ties == "davidson" and not isinstance(settings.link, Logit):
         raise PairscoreError("ties='davidson' belongs to the logit link; use ties='rao-kupper', which takes any.")
     return settings
@@ -216,6 +235,7 @@ class Estimate:
     ridge: RidgeCurve | None = None
     effects: Effects | None = None
     judges: Judges | None = None
+    item_effects: ItemEffects | None = None
     notes: list[Note] = field(default_factory=list)
 
 

@@ -81,6 +81,8 @@ class Summary:
         facts += self._effects()
         if m.judges_ is not None:
             facts.append(("judges", m.judges_.in_words))
+        if m.item_effects_ is not None:
+            facts.append(("item effects", m.item_effects_.in_words))
         if m.ridge_curve_ is not None:
             facts.append(("ridge", m.ridge_curve_.in_words))
         if m.pairing_ is not None:
@@ -111,6 +113,7 @@ class Summary:
             "method": m.method, "link": m.link_.name, "l2": m.l2_, "intervals": m.inference_, "n_items": m.n_items_, "n_comparisons": m.n_comparisons_,
             "agreement": m.agreement_, "noise": m.noise_, "tie_share": m.tie_share_, "side_effect": side,
             "coefficients": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
+            "item_effects": None if m.item_effects_ is None else m.item_effects_.to_record(),
             "pairs": None if m.pairing_ is None else m.pairing_.in_words,
             "missing_values": m.recipe_["note"] if m.recipe_ else "",
             "effects": _rows({} if m.effects_ is None else m.effects_.to_columns()),

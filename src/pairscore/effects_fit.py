@@ -1,0 +1,53 @@
+"""From a fit of features alone to one with item effects."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from pairscore.errors import FewItemsWarning
+from pairscore.item_effects import item_effects
+from pairscore.item_variance import Seen, item_variance
+from pairscore.known_items import ItemEffects, feature_keys
+from pairscore.likelihood import predictor
+from pairscore.study import Estimate, Settings, Study
+
+
+def with_item_effects(study: Study, settings: Settings, plain: Estimate, rng: np.random.Generator) -> Estimate:
+    """The same fit with sigma^2 estimated, coefficients and side effect on the scale of one comparison of two given items, and their effects."""
+    pairs, d = study.pairs, len(plain.coef)
+    seen = Seen(pairs, settings.link, predictor(study.X, pairs, plain.coef, plain.side_effect or 0.0))
+    centred = study.X - plain.center.mean
+    found = item_variance(seen, centred @ plain.basis.transform[:d], rng)
+    coef, side_effect = found.kappa * plain.coef, None if plain.side_effect is None else found.kappa * plain.side_effect
+    covariance = None
+    if plain.covariance is not None:
+        length = np.append(coef, [] if side_effect is None else [side_effect])
+        covariance = found.kappa**2 * plain.covariance + found.length_variance * np.outer(length, length)
+    root = np.zeros((d, 0)) if covariance is None else _root(covariance[:d, :d])
+    effects = item_effects(pairs, settings.link, found.kappa * seen.difference, found.sigma2, centred, root)
+    explained = _explained(study, coef, root, found.sigma2)
+    names = study.data.items.ids
+    keys = feature_keys(study.X, plain.center.mean, plain.center.sd)
+    kept = ItemEffects(
+        names, keys, effects.effect, np.sqrt(effects.variance), effects.share, found.sigma2, (found.low, found.high), explained, found.kappa, found.n_shared
+    )
+    scores = study.X @ coef + effects.effect
+    difference = scores[study.data.left] - scores[study.data.right] + (side_effect or 0.0)
+    notes = plain.notes + ([] if np.isfinite(found.high) else [(FewItemsWarning, f"item effects are {kept.in_words}.")])
+    return replace(plain, coef=coef, side_effect=side_effect, covariance=covariance, difference=difference, item_effects=kept, notes=notes)
+
+
+def _root(covariance: np.ndarray) -> np.ndarray:
+    """R with R R' the covariance; in units in which its diagonal is one, because features may differ in scale."""
+    unit = np.sqrt(np.where(np.diag(covariance) > 0, np.diag(covariance), 1.0))
+    values, vectors = np.linalg.eigh(covariance / np.outer(unit, unit))
+    return unit[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
+
+
+def _explained(study: Study, coef: np.ndarray, root: np.ndarray, sigma2: float) -> float:
+    """Share of the variance of compared items' scores that features explain, less what the error of the coefficients adds."""
+    compared = study.X[study.tally.exposures > 0]
+    covariance = np.cov(compared.T, ddof=0).reshape(len(coef), len(coef))
+    of_features = max(float(coef @ covariance @ coef - np.sum(root * (covariance @ root))), 0.0)
+    total = of_features + sigma2
+    return of_features / total if total > 0 else 0.0

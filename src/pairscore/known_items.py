@@ -1,0 +1,126 @@
+"""Which items a model knows, by id or by their features, and what it knows of each."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pairscore.errors import PairscoreError
+from pairscore.items import Items
+
+RECORDED = ("sigma2", "explained", "factor", "n_shared")
+DECIMALS = 6  # of standardised features: the same item may come with other rounding errors
+
+
+@dataclass(frozen=True)
+class Known:
+    """Of the rows of some table: the item's effect, the variance that its score has beside that of its features, the share of the latter
+    that is left, and the row of the fit (-1 for a new item)."""
+
+    effect: np.ndarray
+    variance: np.ndarray
+    share: np.ndarray
+    row: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class ItemEffects:
+    """What the items of a fit have beyond their features: score = beta'x + effect, effect ~ N(0, sigma2).
+
+    ``ids`` (or None) and ``keys``, a hash of each item's features, tell who is who. ``std_error`` is that of the effect; an
+    item that was never compared has effect zero and the error of a new one. ``interval`` is that of sigma2, 95 %.
+    ``explained`` is the share of the compared items' variance in score that the features explain, ``factor`` how many times
+    longer the coefficients are than those of features alone.
+    """
+
+    ids: np.ndarray | None
+    keys: np.ndarray
+    effect: np.ndarray
+    std_error: np.ndarray
+    share: np.ndarray
+    sigma2: float
+    interval: tuple[float, float]
+    explained: float
+    factor: float
+    n_shared: int
+
+    def __repr__(self) -> str:
+        return f"ItemEffects({self.in_words})"
+
+    @property
+    def in_words(self) -> str:
+        """One sentence for the summary."""
+        low, high = np.sqrt(self.interval)
+        if not np.isfinite(high):
+            return f"taken as none: only {self.n_shared} of the items met two opponents, too few to tell effects of items from chance"
+        if self.sigma2 == 0:
+            return f"none seen (standard deviation at most {high:.3g} at 95 %)"
+        return (
+            f"standard deviation {np.sqrt(self.sigma2):.3g} (95 %: {low:.3g} to {high:.3g}); the features explain {self.explained:.0%} of the score's variance"
+        )
+
+    def to_record(self) -> dict[str, Any]:
+        """What is said of all items together, as plain values."""
+        return {name: getattr(self, name) for name in RECORDED} | {"interval": list(self.interval)}
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """What is said of each item, as arrays without objects."""
+        arrays = {name: getattr(self, name) for name in ("keys", "effect", "std_error", "share")}
+        if self.ids is None:
+            return arrays
+        ids = np.array(self.ids.tolist())
+        if ids.dtype.kind not in "iufUM" or ids.tolist() != self.ids.tolist():
+            raise PairscoreError(
+                "the ids of the items are neither all text nor all numbers, and a file holds only such; make them text, or fit without item_effects."
+            )
+        return arrays | {"ids": ids}
+
+    @classmethod
+    def from_file(cls, arrays: dict[str, np.ndarray], record: dict[str, Any]) -> "ItemEffects":
+        low, high = record["interval"]
+        return cls(**{"ids": None} | arrays | {name: record[name] for name in RECORDED}, interval=(low, high))
+
+    def known(self, ids: np.ndarray | None, keys: np.ndarray) -> Known:
+        """What is known of the items of a table: by id if both tables have them, else by features."""
+        row = rows_of_same_features(self.keys, keys) if ids is None or self.ids is None else _named(self.ids).rows_written(ids)
+        old = row >= 0
+        return Known(
+            np.where(old, self.effect[row], 0.0),
+            np.where(old, self.std_error[row] ** 2, self.sigma2),
+            np.where(old, self.share[row], 1.0),
+            np.where(old, row, -1),
+        )
+
+
+def _named(ids: np.ndarray) -> Items:
+    return Items(np.empty((len(ids), 0)), (), ids)
+
+
+def feature_keys(values: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> np.ndarray:
+    """A number of 64 bits for the features of each row, the same for equal rows."""
+    keys = np.zeros(len(values), dtype=np.uint64)
+    for column, middle, unit in zip(values.T, mean, np.where(sd > 0, sd, 1.0), strict=True):
+        keys ^= (np.round((column - middle) / unit, DECIMALS) + 0.0).view(np.uint64)  # + 0.0: minus zero is zero
+        keys *= np.uint64(0x9E3779B97F4A7C15)
+        keys ^= keys >> np.uint64(29)
+        keys *= np.uint64(0xBF58476D1CE4E5B9)
+        keys ^= keys >> np.uint64(32)
+    return keys
+
+
+def rows_of_same_features(known: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """For each key the row among the known ones that has it, or -1.
+
+    Items with equal features are told apart by their order if both tables have equally many of them; of one known item there
+    may be any number of copies; otherwise nobody can say who is who, and they are new.
+    """
+    _, group = np.unique(np.concatenate([known, keys]), return_inverse=True)
+    old, new = group[: len(known)], group[len(known) :]
+    n_old, n_new = np.bincount(old, minlength=group.max() + 1), np.bincount(new, minlength=group.max() + 1)
+    first, by_group = np.cumsum(n_old) - n_old, np.argsort(old, kind="stable")
+    order = np.argsort(new, kind="stable")
+    turn = np.empty(len(new), dtype=np.intp)
+    turn[order] = np.arange(len(new)) - (np.cumsum(n_new) - n_new)[new[order]]
+    clear = (n_old == 1) | (n_old == n_new)
+    place = first[new] + np.where(n_old[new] == 1, 0, turn)
+    return np.where(clear[new] & (n_old[new] > 0), by_group[np.minimum(place, len(known) - 1)], -1)
