@@ -14,8 +14,8 @@ import pairscore
 SOURCE = Path(pairscore.__file__).parent
 ORDER = (
     "errors", "methods", "checks", "links", "columns", "items", "votes", "comparisons", "pairs", "moments", "basis", "closed_form", "scale", "integrals",
-    "likelihood", "inference", "pairing", "folds", "ridge", "item_variance", "item_effects", "known_items", "study", "closed_form_fit", "likelihood_fit",
-    "effects_fit", "estimate",
+    "likelihood", "inference", "pairing", "folds", "ridge", "shared_items", "item_variance", "item_effects", "known_items",
+    "study", "closed_form_fit", "likelihood_fit", "effects_fit", "estimate",
     "ranking", "summary", "record", "whole_file", "csv_file", "typed_file", "files", "model_file", "regression",
     "recipe", "intake", "metrics", "splitters", "on_items",
     "draws", "population", "bound_terms", "bound", "decomposition", "label_law", "direction_error", "error_nodes", "theory",
@@ -40,6 +40,7 @@ MATHS = (
     "likelihood",
     "inference",
     "pairing",
+    "shared_items",
     "item_variance",
     "item_effects",
     "known_items",

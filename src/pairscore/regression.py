@@ -13,12 +13,12 @@ from pairscore import model_file
 from pairscore.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.errors import PairscoreError, plural
 from pairscore.estimate import estimate
-from pairscore.item_variance import averaged
 from pairscore.items import Items, as_frame, read_items, refuse_other_features, to_array
 from pairscore.known_items import Known, feature_keys
 from pairscore.moments import feature_range
 from pairscore.ranking import Difference, as_callers_kind, interval_width, item_scores, rank_pieces, score_errors
 from pairscore.record import make_record
+from pairscore.shared_items import averaged
 from pairscore.study import Estimate, Settings, checked_settings
 from pairscore.summary import Summary, agreement_and_noise
 from pairscore.votes import Votes
