@@ -40,9 +40,7 @@ MODEL_OPTIONS = (
     click.option("--group", metavar="NAME", help="Column of ITEMS: items of one group (topic, patient) are held out together by --l2 auto."),
     click.option("--shrinkage", help="Of a closed form's covariance: 0 to 1, ledoit-wolf or oas."),
     click.option("--side-effect", is_flag=True, help="Estimate the advantage of the left side (home, shown first, ...)."),
-    click.option(
-        "--item-effects", is_flag=True, help="Give every item an effect beyond its features; new items have none and wider intervals."
-    ),
+    click.option("--item-effects", is_flag=True, help="Give every item an effect beyond its features; new items have none and wider intervals."),
     click.option("--side-by-judge", is_flag=True, help="Estimate that advantage for every judge."),
     click.option("--judge-slopes", is_flag=True, help="Give every judge a sharpness of their own; names spammers and inverted judges."),
     click.option("--context", multiple=True, metavar="A,B", help="Numeric columns of COMPARISONS that belong to a comparison: of left minus of right."),

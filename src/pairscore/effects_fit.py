@@ -6,9 +6,10 @@ import numpy as np
 
 from pairscore.errors import FewItemsWarning
 from pairscore.item_effects import item_effects
-from pairscore.item_variance import Seen, item_variance
+from pairscore.item_variance import item_variance
 from pairscore.known_items import ItemEffects, feature_keys
 from pairscore.likelihood import predictor
+from pairscore.shared_items import Seen
 from pairscore.study import Estimate, Settings, Study
 
 

@@ -1,220 +1,17 @@
-"""How much do items differ beyond their features? The variance of item effects, without bias.
-
-The score of item i is beta'x_i + u_i, u_i ~ N(0, sigma^2). Of one comparison at score difference d only
-the average over u is seen, g(d) = E f(d + sqrt(v) z) with v = 2 sigma^2 and z standard normal, which is
-flatter: a fit of features alone finds beta / kappa (:meth:`Seen.kappa`).
-
-Two comparisons that share item i share u_i. Their effects have correlation 1/2, so by Mehler's formula
-their outcomes have covariance sum_n 2^-n c_n(d) c_n(d'), c_n(d) = E[f(d + sqrt(v) z) He_n(z)] / sqrt(n!).
-With r_p the residual of pair p (wins minus expected ones) and m_p its comparisons, both as seen from i,
-
-    T_i = (sum_p r_p)^2 - sum_p r_p^2   has mean   E_i = sum_n 2^-n [(sum_p m_p c_n(d_p))^2 - sum_p (m_p c_n(d_p))^2],
-
-exactly, however few comparisons an item has. sigma^2 solves sum_i w_i (T_i - E_i) = 0. The mode of the joint
-likelihood (Laplace, PQL) has no such property and is far too small where comparisons per item are few.
-"""
+"""How much do items differ beyond their features? sigma^2 with its interval, from the equation of ``shared_items``."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from pairscore.links import Link
-from pairscore.pairs import Pairs, over_sides
+from pairscore.shared_items import Equation, Seen, equation
 
-Z = np.linspace(-8, 8, 161)  # a grid on which averages over a standard normal are exact for any link not far steeper than its step
-NORMAL = np.exp(-0.5 * Z**2) / np.exp(-0.5 * Z**2).sum()
-N_TERMS = 16  # of Mehler's series: what is left out is below 2^-16 of an outcome's variance
-SMALLEST_TERM = 1e-6  # relative to the first
-GRID = 256  # differences at which the functions of a difference are tabled
+Curve = Callable[[float], float]
 LARGEST_SD = 2.5  # of item effects, times the link's slope at zero: 10 under logit
-LARGEST_LEVERAGE = 0.8  # as for intervals: of an item alone in its category nothing is left
 FEWEST_ITEMS = 10  # with two different opponents, below which nothing is said of item effects
-DRAWS, NUMBERS_DRAWN = (40, 400), 2e7  # of the equation under the fitted model, and pairs in all of them
-
-
-def _weighted_hermite() -> np.ndarray:
-    """Normal weights times He_n(z) / sqrt(n!), one column for each n from 0."""
-    rows = [np.ones_like(Z), Z]
-    for n in range(1, N_TERMS):
-        rows.append((Z * rows[n] - np.sqrt(n) * rows[n - 1]) / np.sqrt(n + 1))
-    return (np.array(rows) * NORMAL).T
-
-
-WEIGHTED_HERMITE = _weighted_hermite()
-
-
-def hermite_coefficients(link: Link, difference: np.ndarray, v: float) -> np.ndarray:
-    """c_n(d) for n = 0 ... N_TERMS (rows) at every difference (columns); c_0 is the average g(d)."""
-    return (link.cdf(difference[:, None] + np.sqrt(v) * Z) @ WEIGHTED_HERMITE).T
-
-
-def averaged(link: Link, difference: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    """E f(d + sqrt(variance) z) for each difference with its own variance."""
-    sd, total, every = np.sqrt(variance), np.zeros(np.shape(difference)), slice(10, -10, 2)  # to 7 deviations, enough for a probability
-    for z, weight in zip(Z[every], NORMAL[every] / NORMAL[every].sum(), strict=True):
-        total += weight * link.cdf(difference + sd * z)
-    return total
-
-
-@dataclass(frozen=True)
-class Seen:
-    """The comparisons as a fit of features alone sees them: pairs, link, and fitted differences (sides x pairs)."""
-
-    pairs: Pairs
-    link: Link
-    difference: np.ndarray
-
-    @cached_property
-    def number(self) -> np.ndarray:
-        """Comparisons of each side and pair."""
-        return self.pairs.win + self.pairs.lose
-
-    @cached_property
-    def variance(self) -> np.ndarray:
-        """sum m f (1 - f) of each pair."""
-        f = self.link.cdf(self.difference)
-        return over_sides(self.number * f * (1 - f))
-
-    @cached_property
-    def slope(self) -> np.ndarray:
-        """sum m f' of each pair."""
-        return over_sides(self.number * self.link.pdf(self.difference))
-
-    def at_items(self, values: np.ndarray) -> np.ndarray:
-        """For every item, the sum over its pairs."""
-        return self.pairs.sum_at_low(values) + self.pairs.sum_at_high(values)
-
-    @cached_property
-    def grid(self) -> np.ndarray:
-        """Sizes of differences from zero to the largest; what is needed below zero follows by symmetry."""
-        return np.linspace(0.0, max(float(np.abs(self.difference).max(initial=0.0)), 1e-3), GRID)
-
-    @cached_property
-    def _place(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where each difference lies on the grid: the cell, and the share of the way through it."""
-        at = np.abs(self.difference) / self.grid[1]
-        cell = np.minimum(at.astype(np.intp), GRID - 2)
-        return cell, at - cell
-
-    def looked_up(self, table: np.ndarray) -> np.ndarray:
-        """A function of the size of a difference, tabled on the grid, for every side and pair."""
-        cell, share = self._place
-        return table[cell] + share * np.diff(table)[cell]
-
-    @cached_property
-    def _length_weight(self) -> np.ndarray:
-        """Weight of every place of the grid in the score of the coefficients' length, sum m d f' / (f (1 - f))."""
-        (cell, share), size = self._place, np.abs(self.difference)
-        weight = self.number * size * self.link.ratio(size) * self.link.ratio(-size) / self.link.pdf(size)
-        return np.bincount(cell.ravel(), ((1 - share) * weight).ravel(), GRID) + np.bincount(cell.ravel() + 1, (share * weight).ravel(), GRID)
-
-    def kappa(self, v: float) -> float:
-        """How many times longer the coefficients are than those of features alone.
-
-        The likelihood of features alone makes outcomes minus f(d) orthogonal to d, with weights; their averages
-        g(kappa d) in the place of the outcomes do the same. Under probit this is sqrt(1 + v), exactly.
-        """
-        plain = self.link.cdf(self.grid)
-
-        def gap(log_kappa: float) -> float:
-            average = self.link.cdf(np.exp(log_kappa) * self.grid[:, None] + np.sqrt(v) * Z) @ NORMAL
-            return float(self._length_weight @ (average - plain))
-
-        longest = np.log(10 + 10 * v)
-        return float(np.exp(brentq(gap, 0.0, longest, xtol=1e-8))) if v > 0 and gap(0.0) < 0 < gap(longest) else 1.0
-
-
-@dataclass(frozen=True)
-class Equation:
-    """sum_i w_i (T_i - E_i) = 0, item by item, for residuals of fitted coefficients.
-
-    A fit explains some of every item away. ``inflation`` of the squared sums makes up for it, and ``length`` is
-    what the fitted differences have to be multiplied by to have the size of the true ones.
-    """
-
-    seen: Seen
-    inflation: np.ndarray
-    length: float
-
-    def excess(self, sigma2: float) -> np.ndarray:
-        """T_i - E_i of every item."""
-        seen, pairs, v = self.seen, self.seen.pairs, 2 * sigma2
-        fitted = seen.kappa(v) * seen.grid
-        sign = np.sign(seen.difference)
-        expected = 0.5 + sign * (seen.looked_up(hermite_coefficients(seen.link, fitted, v)[0]) - 0.5)
-        residual = over_sides(pairs.win - seen.number * expected)
-        tables = hermite_coefficients(seen.link, self.length * fitted, v)
-        size = 0.5 ** np.arange(N_TERMS + 1) * (tables**2).max(axis=1)
-        total, of_pairs = self.inflation * pairs.net(residual) ** 2, -(residual**2)
-        for n in range(1, N_TERMS + 1):
-            if sigma2 > 0 and size[n] > SMALLEST_TERM * size[1]:
-                odd = n % 2 == 1  # f is odd about a half, so c_n is even for odd n and odd for even n
-                value = over_sides(seen.number * seen.looked_up(tables[n]) * (1.0 if odd else sign))
-                sums = pairs.sum_at_low(value) + pairs.sum_at_high(value) if odd else pairs.net(value)
-                total -= 0.5**n * sums**2
-                of_pairs += 0.5**n * value**2
-        return total + seen.at_items(of_pairs)
-
-    def weights(self, sigma2: float) -> np.ndarray:
-        """How fast E_i grows with sigma^2 over the variance of T_i, both to first order in the effects."""
-        seen, slope = self.seen, self.seen.slope / self.seen.kappa(2 * sigma2)
-        total = seen.at_items(slope)
-        growth, noise = total**2 - seen.at_items(slope**2), seen.at_items(seen.variance)
-        variance = 2 * (sigma2 * growth) ** 2 + 4 * sigma2 * noise * growth + 2 * (noise**2 - seen.at_items(seen.variance**2))
-        return np.divide(growth, variance, out=np.zeros_like(growth), where=(growth > 1e-9 * total**2) & (variance > 0))
-
-    def spread(self, sigma2: float, weight: np.ndarray, rng: np.random.Generator) -> tuple[float, float]:
-        """Standard deviation of sum_i w_i (T_i - E_i) under the model, and its covariance with the logarithm of the coefficients' length.
-
-        Without effects, pairs are independent: 2 sum_i w_i^2 sum_{p != q} V_p V_q. With them, neighbours depend on each other in ways
-        that have no short formula; so effects are drawn. Noise may be drawn normal: no residual is in T more than squared. The
-        length is estimated from the same residuals, and E moves with it.
-        """
-        seen, pairs = self.seen, self.seen.pairs
-        if sigma2 == 0:
-            return float(np.sqrt(2 * weight**2 @ (seen.at_items(seen.variance) ** 2 - seen.at_items(seen.variance**2)))), 0.0
-        kappa = seen.kappa(2 * sigma2) * self.length
-        mean = averaged(seen.link, kappa * seen.difference, np.array(2 * sigma2))
-        along = seen.difference.mean(axis=0) * seen.slope / np.maximum(seen.variance, np.finfo(float).tiny)
-        along /= max(float(along @ (seen.slope * seen.difference.mean(axis=0))), np.finfo(float).tiny)
-        longer = replace(self, length=1.01 * self.length)
-        by_length = float(weight @ (longer.excess(sigma2) - self.excess(sigma2))) / 0.01
-        draws = []
-        for _ in range(int(np.clip(NUMBERS_DRAWN / len(pairs.high), *DRAWS))):
-            effect = np.sqrt(sigma2) * rng.standard_normal(pairs.n_items)
-            f = seen.link.cdf(kappa * seen.difference + pairs.differences(effect))
-            residual = over_sides(seen.number * (f - mean)) + np.sqrt(over_sides(seen.number * f * (1 - f))) * rng.standard_normal(len(pairs.high))
-            length = float(along @ residual)
-            draws.append((weight @ (pairs.net(residual) ** 2 - seen.at_items(residual**2)) + by_length * length, length))
-        covariance = np.cov(np.array(draws).T)
-        return float(np.sqrt(covariance[0, 0])), float(covariance[0, 1])
-
-
-def equation(seen: Seen, whitened: np.ndarray) -> Equation:
-    """The equation for residuals of a fit whose coefficients have the identity as classical covariance in ``whitened`` features.
-
-    To first order the fit takes b_p y_p' (sum b_q y_q r_q / V_q) off the residual r_p, V its variance, b = m f' and y the whitened
-    difference. So (sum_p r_p)^2 of an item is too small by its leverage h = |sum_p b_p y_p|^2 / sum_p V_p, sum_p r_p^2 by
-    sum_p b_p^2 |y_p|^2, both times the variance of sums over that without item effects; and squared differences are too large
-    by that times |y_p|^2.
-    """
-    pairs, squared, on_items = seen.pairs, np.zeros(len(seen.pairs.high)), np.zeros(seen.pairs.n_items)
-    for column in whitened.T:
-        y = pairs.differences(column)
-        squared += y**2
-        on_items += pairs.net(seen.slope * y) ** 2
-    noise = np.maximum(seen.at_items(seen.variance), np.finfo(float).tiny)
-    leverage = np.minimum(on_items / noise, LARGEST_LEVERAGE)
-    net = np.minimum((on_items - seen.at_items(seen.slope**2 * squared)) / noise, LARGEST_LEVERAGE)
-    residual = over_sides(pairs.win - seen.number * seen.link.cdf(seen.difference))
-    ratio = float(np.sum(pairs.net(residual) ** 2 / (1 - leverage)) / noise.sum())
-    size = float(np.sum(seen.number * seen.difference**2))
-    share = ratio * float(pairs.number @ squared) / size if size > 0 else 0.0
-    return Equation(seen, 1 + net / (1 - leverage), float(np.sqrt(max(1 - share, 0.0))))
 
 
 @dataclass(frozen=True)
@@ -235,45 +32,64 @@ class ItemVariance:
 
 
 def item_variance(seen: Seen, whitened: np.ndarray, rng: np.random.Generator) -> ItemVariance:
-    """Estimate sigma^2; zero where too few items meet two opponents."""
-    equation_ = equation(seen, whitened)
-    largest = (LARGEST_SD / float(seen.link.pdf(0.0))) ** 2
-    weight = equation_.weights(0.0)
+    """Estimate sigma^2 beside a fit with the identity as covariance in ``whitened`` features; zero where too few items meet two opponents."""
+    to_solve = equation(seen, whitened)
+    weight = to_solve.weights(0.0)
     n_shared = int(np.count_nonzero(weight))
     if n_shared < FEWEST_ITEMS:
         return ItemVariance(0.0, np.nan, 0.0, np.inf, n_shared, 1.0, 0.0)
-    first = _crossing(lambda s: float(weight @ equation_.excess(s)), 0.0, largest, 0.05)
-    weight = equation_.weights(first)
+    largest = (LARGEST_SD / float(seen.link.pdf(0.0))) ** 2
+    first = crossing(lambda s: float(weight @ to_solve.excess(s)), (0.0, 0.02 * largest), largest, 0.05)
+    return _solved(to_solve, to_solve.weights(first), first, largest, n_shared, rng)
+
+
+def _solved(to_solve: Equation, weight: np.ndarray, first: float, largest: float, n_shared: int, rng: np.random.Generator) -> ItemVariance:
+    """With weights that are right for ``first``, near the solution."""
 
     def balance(sigma2: float) -> float:
-        return float(weight @ equation_.excess(sigma2))
+        return float(weight @ to_solve.excess(sigma2))
 
-    sigma2 = _crossing(balance, 0.0, largest, 1e-4)
-    step = 0.05 * sigma2 + 0.01 * largest / 100
-    growth = (balance(sigma2) - balance(sigma2 + step)) / step
-    quiet = equation_.spread(0.0, weight, rng)[0]
-    far = sigma2 if sigma2 > 0 else 2 * quiet / growth
-    loud, with_length = equation_.spread(far, weight, rng)
+    sigma2 = crossing(balance, (0.9 * first, 1.1 * first + 1e-4 * largest), largest, 1e-4)
+    step = 0.05 * sigma2 + 1e-4 * largest
+    here, further, furthest = (balance(sigma2 + steps * step) for steps in range(3))
+    growth, bend = max((here - further) / step, np.finfo(float).tiny), (here - 2 * further + furthest) / step**2
+    quiet = to_solve.spread(0.0, weight, rng)[0]
+    far = sigma2 if sigma2 > 0 else min(2 * quiet / growth, largest)
+    loud, with_length = to_solve.spread(far, weight, rng)
 
     def spread(at: float) -> float:
         return max(quiet + (loud - quiet) * at / far, min(quiet, loud))
 
-    reach = norm.ppf(0.975 if sigma2 > 0 else 0.95)  # where the estimate is zero only the upper end is open
-    low = _crossing(lambda s: balance(s) - reach * spread(s), 0.0, sigma2, 1e-3)
-    high = _crossing(lambda s: balance(s) + reach * spread(s), sigma2, largest, 1e-3)
-    kappa, std_error = seen.kappa(2 * sigma2), spread(sigma2) / growth
-    relative = (seen.kappa(2 * (sigma2 + step)) / kappa - 1) / step
-    length_variance = (relative * std_error) ** 2 + 2 * relative * (with_length / growth if sigma2 > 0 else 0.0)
-    return ItemVariance(sigma2, std_error, low, high, n_shared, kappa, max(length_variance, 0.0))
+    low, high = _interval(balance, spread, sigma2, growth, largest)
+    error = spread(sigma2) / growth
+    # the equation is unbiased and bends, so to second order its solution is too large by half the bend times its variance
+    best = max(sigma2 - 0.5 * bend / growth * error**2, low, 0.5 * sigma2)
+    kappa = to_solve.seen.kappa(2 * best)
+    relative = (to_solve.seen.kappa(2 * (best + step)) / kappa - 1) / step
+    length_variance = (relative * error) ** 2 + 2 * relative * with_length / growth if best > 0 else 0.0
+    return ItemVariance(best, error, low, high, n_shared, kappa, max(length_variance, 0.0))
 
 
-def _crossing(function: Callable[[float], float], low: float, high: float, precision: float) -> float:
-    """Where a falling function meets zero, or the end nearest to it."""
-    if function(low) <= 0:
-        return low
-    reach = min(low + 0.05 * high + 2 * low, high)
-    while function(reach) > 0:
-        if reach >= high:
-            return high
-        reach = min(4 * reach, high)
-    return float(brentq(function, low, reach, rtol=precision, xtol=1e-3 * precision * high))
+def _interval(balance: Curve, spread: Curve, sigma2: float, growth: float, largest: float) -> tuple[float, float]:
+    """All sigma^2 at which the equation is within 1.96 of its standard deviations there of zero.
+
+    The deviation is taken for a straight line between no effects and the estimate, and beyond.
+    """
+    reach = float(norm.ppf(0.975))
+    guess = reach * spread(sigma2) / growth
+    low = crossing(lambda s: balance(s) - reach * spread(s), (sigma2 - guess, sigma2), largest, 1e-3)
+    return low, crossing(lambda s: balance(s) + reach * spread(s), (sigma2 + 0.9 * guess, sigma2 + 1.4 * guess), largest, 1e-3)
+
+
+def crossing(function: Curve, near: tuple[float, float], largest: float, precision: float) -> float:
+    """Where a falling function meets zero between zero and the largest, or the end nearest to it; sought ``near`` first."""
+    low, high = min(max(near[0], 0.0), 0.9 * largest), min(near[1], largest)
+    while function(low) <= 0:
+        if low == 0:
+            return 0.0
+        low, high = max(low - 2 * (high - low), 0.0), low
+    while function(high) > 0:
+        if high == largest:
+            return largest
+        low, high = high, min(high + 3 * (high - low), largest)
+    return float(brentq(function, low, high, rtol=precision, xtol=1e-3 * precision * largest))

@@ -16,7 +16,6 @@ from pairscore.errors import PairscoreError
 from pairscore.estimate import estimate
 from pairscore.folds import numbered_groups
 from pairscore.item_gaps import FILLED, items_by_recipe
-from pairscore.item_variance import averaged
 from pairscore.items import Items, as_frame, read_items, refuse_other_features, to_array
 from pairscore.kept_data import joined
 from pairscore.known_items import Known, feature_keys
@@ -24,6 +23,7 @@ from pairscore.moments import feature_range
 from pairscore.ranking import Difference, as_callers_kind, interval_width, item_scores, rank_pieces, score_errors
 from pairscore.recipe import recipe_of
 from pairscore.record import make_record
+from pairscore.shared_items import averaged
 from pairscore.study import Estimate, Settings, checked_settings
 from pairscore.summary import Summary, agreement_and_noise
 from pairscore.ties import TieRule

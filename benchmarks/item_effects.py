@@ -1,0 +1,185 @@
+"""Item effects against a known truth: is sigma^2 unbiased, do intervals cover, and is the score ever worse than its parents?
+
+`python -m benchmarks.item_effects` prints the tables; `--write` also puts them into docs/item_effects.md; `--fits 2000` sets how many
+studies are simulated in each row; names of tables (truth, loss, speed) make those only.
+"""
+
+import argparse
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.special import expit, ndtr
+
+from pairscore import Comparisons, RankRegression
+from pairscore.errors import PairscoreWarning
+from pairscore.item_effects import posterior_mode
+from pairscore.pairs import pair_up
+
+PAGE = Path(__file__).parents[1] / "docs" / "item_effects.md"
+CDF = {"logit": expit, "probit": ndtr}
+PER_ITEM = (1, 3, 10, 30, 100)
+RIDGES = np.geomspace(0.03, 30, 10)  # variances of the identities' effects that the rival may choose from
+
+
+@dataclass(frozen=True)
+class Study:
+    """Normal items with normal effects, random pairs."""
+
+    n_items: int
+    per_item: float
+    n_features: int = 5
+    sd: float = 1.0
+    length: float = 1.0
+    link: str = "logit"
+    uneven: bool = False
+
+    @property
+    def beta(self):
+        return np.full(self.n_features, self.length / np.sqrt(self.n_features))
+
+    def draw(self, rng):
+        """Features, true scores, and comparisons of the first n items; as many more items are never compared."""
+        X = rng.normal(size=(2 * self.n_items, self.n_features))
+        score = X @ self.beta + self.sd * rng.normal(size=len(X))
+        n_comparisons = round(self.n_items * self.per_item / 2)
+        share = rng.gamma(0.5, size=self.n_items) + 0.02 if self.uneven else np.ones(self.n_items)
+        left, right = (rng.choice(self.n_items, n_comparisons, p=share / share.sum()) for _ in range(2))
+        apart = left != right
+        left, right = left[apart], right[apart]
+        won = rng.random(len(left)) < CDF[self.link](score[left] - score[right])
+        return X, score, Comparisons(X, left, right, np.where(won, 1, -1))
+
+
+def fitted(data, **settings):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PairscoreWarning)
+        return RankRegression(**settings).fit(data)
+
+
+TRUTHS = [
+    Study(400, 3),
+    Study(400, 10),
+    Study(400, 30),
+    Study(400, 10, sd=0.0),
+    Study(400, 10, sd=0.3),
+    Study(400, 10, sd=2.0),
+    Study(100, 20, n_features=8, sd=0.7),
+    Study(400, 10, sd=0.5, link="probit"),
+    Study(400, 10, uneven=True),
+]
+
+
+def truth_row(study, n_fits, seed=0):
+    """Mean of sigma^2 with its error, coverage of its interval, of a coefficient, of scores of old and new items."""
+    rng, rows = np.random.default_rng([seed, TRUTHS.index(study)]), []
+    for _ in range(n_fits):
+        X, score, data = study.draw(rng)
+        model = fitted(data, link=study.link, item_effects=True)
+        low, high = model.item_effects_.interval
+        z = (model.coef_[0] - study.beta[0]) / model.std_errors_[0]
+        ranking = np.sort(model.rank(X), order="id")
+        inside = (ranking["low"] <= score) & (score <= ranking["high"])
+        covered = [low <= study.sd**2 <= high, abs(z) < 1.96, inside[data.compared].mean(), inside[study.n_items :].mean()]
+        rows.append([model.item_effects_.sigma2, model.coef_.mean() / study.beta[0], *covered])
+    return np.mean(rows, axis=0), np.std(rows, axis=0) / np.sqrt(n_fits)
+
+
+def truth_table(n_fits):
+    lines = [
+        f"{n_fits} studies in each row, with standard errors of the means.",
+        "",
+        "| items, comparisons of each | σ² | mean estimate | coefficients / truth | covered: σ² | a coefficient | scores of old items | of new items |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for study in TRUTHS:
+        mean, error = truth_row(study, n_fits)
+        kind = f"{study.n_items}, {study.per_item:g}{', uneven' if study.uneven else ''}, {study.link}, d = {study.n_features}"
+        estimates = [f"{value:.3f} ± {noise:.3f}" for value, noise in zip(mean[:2], error[:2], strict=True)]
+        lines.append("| " + " | ".join([kind, f"{study.sd**2:.2f}", *estimates, *(f"{share:.1%}" for share in mean[2:])]) + " |")
+        print(lines[-1], flush=True)
+    return lines
+
+
+def log_loss(truth, probability):
+    """Expected log-loss of a probability where the true one is known."""
+    return -float(np.mean(truth * np.log(probability) + (1 - truth) * np.log1p(-probability)))
+
+
+def losses(study, rng):
+    """Expected log-loss with item effects and with features alone, on old items and on new ones; then of identities alone, for every ridge."""
+    X, score, data = study.draw(rng)
+    both, features = fitted(data, item_effects=True, l2="auto"), fitted(data, inference=None, l2="auto")
+    answers = []
+    for first in (0, study.n_items):
+        left, right = first + rng.integers(0, study.n_items, (2, 5000))
+        truth, asked = expit(score[left] - score[right]), Comparisons(data.items, left, right, np.ones(5000, dtype=np.int8))
+        answers += [log_loss(truth, model.predict_proba(asked)[:, 1]) for model in (both, features)]
+        if first == 0:
+            pairs = pair_up(data.left, data.right, data.outcome, data.amount, len(X))
+            effects = [posterior_mode(pairs, both.link_, np.zeros_like(pairs.win), ridge)[0] for ridge in RIDGES]
+            alone = [log_loss(truth, expit(effect[left] - effect[right])) for effect in effects]
+    return answers + alone
+
+
+def loss_table(n_fits):
+    lines = [
+        f"300 items, five features, l2='auto'; mean over {n_fits} studies of the log-loss on new comparisons, and of its difference from each parent",
+        "(negative: item effects are better).",
+        "",
+        "| features explain | comparisons of an item | item effects | minus features alone | minus identities, best ridge | new items: minus features alone |",
+        "|---|---|---|---|---|---|",
+    ]
+    for length, sd in ((1.0, 1.0), (0.3, 1.0), (1.0, 0.3)):
+        for per_item in PER_ITEM:
+            rng = np.random.default_rng([1, per_item])
+            rows = np.array([losses(Study(300, per_item, length=length, sd=sd), rng) for _ in range(n_fits)])
+            best = 4 + np.argmin(rows[:, 4:].mean(axis=0))
+            gaps = np.column_stack([rows[:, 0] - rows[:, 1], rows[:, 0] - rows[:, best], rows[:, 2] - rows[:, 3]])
+            shown = " | ".join(f"{mean:+.4f} ± {error:.4f}" for mean, error in zip(gaps.mean(axis=0), gaps.std(axis=0) / np.sqrt(n_fits), strict=True))
+            lines.append(f"| {length**2 / (length**2 + sd**2):.0%} | {per_item} | {rows[:, 0].mean():.4f} | {shown} |")
+            print(lines[-1], flush=True)
+    return lines
+
+
+def speed_table(_):
+    lines = ["| items | comparisons | features | plain fit, s | with item effects, s | ratio |", "|---|---|---|---|---|---|"]
+    for n_items, per_item, n_features in ((1000, 20, 10), (100_000, 20, 10)):
+        _, _, data = Study(n_items, per_item, n_features).draw(np.random.default_rng(0))
+        seconds = []
+        for settings in ({}, {"item_effects": True}):
+            start = time.perf_counter()
+            fitted(data, **settings)
+            seconds.append(time.perf_counter() - start)
+        lines.append(f"| {n_items:,} | {len(data):,} | {n_features} | {seconds[0]:.3g} | {seconds[1]:.3g} | {seconds[1] / seconds[0]:.1f} |")
+        print(lines[-1], flush=True)
+    return lines
+
+
+TABLES = {"truth": truth_table, "loss": loss_table, "speed": speed_table}
+
+
+def write(name, lines):
+    """Put a table between its two marks on the page."""
+    page = PAGE.read_text()
+    start, end = (f"<!-- {name}{mark} -->" for mark in ("", " ends"))
+    before, after = page[: page.index(start) + len(start)], page[page.index(end) :]
+    PAGE.write_text("\n".join([before, "", *lines, "", after]))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tables", nargs="*", help=f"of {', '.join(TABLES)}")
+    parser.add_argument("--fits", type=int, default=500)
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    for name in given.tables or TABLES:
+        lines = TABLES[name](given.fits)
+        if given.write:
+            write(name, lines)
+
+
+if __name__ == "__main__":
+    main()
