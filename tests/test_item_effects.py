@@ -5,6 +5,7 @@ from itertools import permutations
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from scipy.optimize import minimize
 from scipy.special import expit, ndtr
 from scipy.stats import binom, norm
@@ -13,6 +14,7 @@ from sklearn.model_selection import KFold, cross_val_score
 
 from laws import limit_factor
 from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, load
+from pairscore.cli import main
 from pairscore.errors import FewItemsWarning
 from pairscore.estimate import estimate
 from pairscore.item_effects import item_effects, posterior_mode, precision_matrix, tree_variances
@@ -349,6 +351,14 @@ def test_a_saved_model_knows_its_items(items, tmp_path):
     assert str(again.summary()) == str(model.summary())
     assert again.item_effects_.interval == model.item_effects_.interval
     assert again.get_params() == model.get_params()
+
+
+def test_the_command_ranks_with_the_effects(tmp_path):
+    MODEL.save(tmp_path / "model.npz")
+    FRAME.to_csv(tmp_path / "items.csv", index=False)
+    done = CliRunner().invoke(main, ["rank", str(tmp_path / "model.npz"), str(tmp_path / "items.csv"), "-o", str(tmp_path / "ranking.csv")])
+    assert done.exit_code == 0, done.output
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "ranking.csv"), MODEL.rank(FRAME), check_dtype=False)
 
 
 def test_ids_that_no_array_holds_are_refused_by_save(tmp_path):
