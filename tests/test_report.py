@@ -250,6 +250,7 @@ def test_where_no_items_can_be_held_out_the_fit_itself_is_still_shown(tmp_path):
     assert "(0 in all)" not in text
     assert "<th>held out</th>" not in text
     assert "All checks below came out well" not in text
+    assert "-0.00<" not in text  # as many features as items less one: nothing is left of any
 
 
 @pytest.mark.parametrize("failing", ["paired", "mle"])

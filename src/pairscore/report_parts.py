@@ -1,5 +1,6 @@
 """The parts of a report's page: facts in, HTML out, with every text escaped."""
 
+from collections.abc import Iterator
 from html import escape
 
 import numpy as np
@@ -8,7 +9,7 @@ from pairscore.errors import first_few
 from pairscore.report_facts import Coefficient, RankedItem, ReportFacts
 from pairscore.report_pieces import card, paragraph, percent, shown, table
 from pairscore.report_svg import Mark, interval_chart, order_chart
-from pairscore.report_words import from_to, number_of, wins
+from pairscore.report_words import from_to, number_of, signed, wins
 
 ENDS = 12  # items at each end of the caterpillar
 MOST_COEFFICIENTS = 30
@@ -115,7 +116,7 @@ def _ranking_row(item: RankedItem, low: float, width: float) -> str:
         f'<td class="maybe" data-value="{item.wins_of_100:.4g}">{wins(item.wins_of_100, "&gt;", "&lt;")}</td>',
         f'<td class="maybe">{item.comparisons:.6g}</td>',
         f'<td class="maybe">{f"{item.net_wins:+.4g}" if item.comparisons else ""}</td>',
-        f'<td class="maybe">{f"{item.residual:+.2f}" if np.isfinite(item.residual) else ""}</td>',
+        f'<td class="maybe">{signed(item.residual, 2) if np.isfinite(item.residual) else ""}</td>',
     ]
     return f"<tr>{''.join(cells)}</tr>"
 
@@ -173,34 +174,36 @@ def more_comparisons(facts: ReportFacts) -> str:
     title = "<h2>What would more comparisons buy?</h2>"
     if not facts.prospects:
         return f"<section>{title}{paragraph(f'The planner has no answer here: {facts.no_prospects}')}</section>"
-    names = {1: "now", 2: "twice", 4: "four times"}
     whole = not np.isfinite(facts.prospects[0].low)  # one feature: all pairs or none
-    spans = [
-        f"{one.n_comparisons:,.10g}: {percent(one.misordered)}" + ("" if whole else f" ({percent(one.low)} to {percent(one.high)})") for one in facts.prospects
-    ]
-    marks = [Mark(names[one.factor], one.misordered, one.low, one.high, span) for one, span in zip(facts.prospects, spans, strict=True)]
+    marks = []
+    for one, name in zip(facts.prospects, ("now", "twice", "four times"), strict=True):
+        span = f"{one.n_comparisons:,.10g}: {percent(one.misordered)}" + ("" if whole else f" ({percent(one.low)} to {percent(one.high)})")
+        marks.append(Mark(name, one.misordered, one.low, one.high, span))
+    what = "chance of the wrong order" if whole else "share of new pairs in the wrong order"
+    chart = interval_chart(marks, "Predicted share of misordered pairs", what, 0.0, percent=True)
+    beside = card("The wrong way round" if whole else "Pairs in the wrong order", chart, "" if whole else "Bars: nine of ten studies.")
+    words = "".join(paragraph(sentence) for sentence in _prospects(facts, whole))
+    return f'<section>{title}<div class="cards"><div>{words}</div>{beside}</div></section>'
+
+
+def _prospects(facts: ReportFacts, whole: bool) -> Iterator[str]:
+    """The predicted shares, what they rest on, and the share that the fit's own intervals imply."""
     now, *later = facts.prospects
     buys = " and ".join(f"{percent(one.misordered)} with {one.n_comparisons:,.10g}" for one in later)
-    text = f"Of pairs of new items, about {percent(now.misordered)} stand in the wrong order with the {number_of(now.n_comparisons, 'comparison')} here; "
-    if whole:
-        text = "With one feature, all pairs of new items stand in the right order or all in the wrong one. The chance of the wrong one is about "
-        text += f"{percent(now.misordered)} with the {number_of(now.n_comparisons, 'comparison')} here; "
-    text += f"it would be {buys} of the same items."
-    basis = (
+    here = f"with the {number_of(now.n_comparisons, 'comparison')} here; it would be {buys} of the same items."
+    either = "With one feature, all pairs of new items stand in the right order or all in the wrong one. The chance of the wrong one is about"
+    share = percent(now.misordered)
+    yield f"{either} {share} {here}" if whole else f"Of pairs of new items, about {share} stand in the wrong order {here}"
+    yield (
         f"Predicted for {percent(facts.noise)} noise and the correlations of these features, as if features explained the items, "
         "pairs were random and features normal. Wrong means against the best score that these features allow."
     )
-    own = ""
     if np.isfinite(facts.misordered):
         own = f"The fit's own intervals, which need none of that, say {percent(facts.misordered)} now."
         if facts.misordered > 1.3 * now.misordered:
             own += " Trust this one more: the prediction takes the coefficients as they are, which chance makes too large, and the features for all there is. "
             own += "What they leave out goes away with more items or better features rather than with more comparisons of these."
-    what = "chance of the wrong order" if whole else "share of new pairs in the wrong order"
-    chart = interval_chart(marks, "Predicted share of misordered pairs", what, 0.0, percent=True)
-    beside = card("The wrong way round" if whole else "Pairs in the wrong order", chart, "" if whole else "Bars: nine of ten studies.")
-    words = "".join(paragraph(sentence) for sentence in (text, basis, own) if sentence)
-    return f'<section>{title}<div class="cards"><div>{words}</div>{beside}</div></section>'
+        yield own
 
 
 def reading(facts: ReportFacts) -> str:

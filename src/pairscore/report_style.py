@@ -82,7 +82,7 @@ dd { margin: 0; }
   #ranking bdi { -webkit-line-clamp: 3; }
   .low table { font-size: .8rem; }
   .low th, .low td { padding: 3px 2px; white-space: normal; }
-  .low .text { min-width: 4em; }
+  .low .text { min-width: 5.2em; }
   svg text { font-size: 14.5px; }
   svg .small { font-size: 12px; }
   dl { grid-template-columns: 1fr; }

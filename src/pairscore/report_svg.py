@@ -8,7 +8,7 @@ import numpy as np
 
 from pairscore.report_facts import Bar, Bin, RankedItem
 from pairscore.report_trials import Trial
-from pairscore.report_words import from_to, number_of, short_names, width_of
+from pairscore.report_words import from_to, number_of, short_names, signed, width_of
 
 WIDTH = 440  # of the drawing; the page scales it to its card
 LARGEST_TEXT, ROW = 14.5, 21  # the font size on a telephone, where texts are largest beside their drawing
@@ -166,7 +166,7 @@ def residual_chart(items: Sequence[RankedItem]) -> str:
     parts = [*bottom_axis(x, bottom, 8, "score"), *left_axis(y, 44, WIDTH - 10), line(44, y(0), WIDTH - 10, y(0), "zero")]
     parts += [line(44, y(level), WIDTH - 10, y(level), "limit") for level in (-2, 2)]
     for item in known:
-        tip = f"{item.name}: {item.net_wins:+.4g} net wins, {item.expected:+.1f} expected, residual {item.residual:+.2f}"
+        tip = f"{item.name}: {item.net_wins:+.4g} net wins, {signed(item.expected, 1)} expected, residual {signed(item.residual, 2)}"
         parts.append(dot(x(item.score), y(item.residual), "own faint", 3, tip))
     named = sorted(known[:NAMED], key=lambda item: -item.residual)
     heights, names = apart([y(item.residual) for item in named], bottom - 8), short_names([item.name for item in named], TAG_ROOM)

@@ -8,7 +8,7 @@ from pairscore.report_facts import ReportFacts
 from pairscore.report_pieces import card, paragraph, percent, table
 from pairscore.report_svg import accuracy_chart, bar_chart, calibration_chart, residual_chart
 from pairscore.report_trials import Trial
-from pairscore.report_words import number_of, short
+from pairscore.report_words import number_of, short, signed
 
 LARGEST = 8
 LONGEST = 26.0  # of a name in a small table, in font sizes
@@ -71,7 +71,7 @@ def _residual_card(facts: ReportFacts) -> str:
     known = [item for item in facts.items if np.isfinite(item.residual)]
     largest = sorted(known, key=lambda item: -abs(item.residual))[:LARGEST]
     rows = [
-        [short(item.name, LONGEST), f"{item.comparisons:.6g}", f"{item.net_wins:+.4g}", f"{item.expected:+.1f}", f"{item.residual:+.2f}"] for item in largest
+        [short(item.name, LONGEST), f"{item.comparisons:.6g}", f"{item.net_wins:+.4g}", signed(item.expected, 1), signed(item.residual, 2)] for item in largest
     ]
     numbers = table(["largest", "times compared", "net wins", "expected", "residual"], rows, [3])
     about = (

@@ -26,6 +26,11 @@ def from_to(low: float, high: float) -> str:
     return f"{low:,.6g}" if low == high else f"{low:,.6g} to {high:,.6g}"
 
 
+def signed(value: float, digits: int) -> str:
+    """A number with its sign; zero is never negative."""
+    return f"{round(value, digits) + 0.0:+.{digits}f}"
+
+
 def wins(of_100: float, more: str = "more than ", fewer: str = "fewer than ") -> str:
     """Wins of 100 comparisons, never all and never none.
 
