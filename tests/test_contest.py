@@ -312,3 +312,14 @@ def test_missing_context_and_missing_judges_are_named():
         model.predict_proba(Comparisons.from_frames(X, votes)[0])
     with pytest.raises(PairscoreError, match="gives ties no probability"):
         model.predict_ties(Comparisons.from_frames(X, votes, context=["rest"])[0])
+
+
+def test_a_judge_who_always_says_left_has_a_finite_side():
+    X, votes = make_votes(np.random.default_rng(13), m=600)
+    votes["winner"] = np.where(votes["number"] == 2, "left", votes["winner"])
+    model = RankRegression(side_effect="judges").fit(X, votes)
+    side = model.effects_.of_kind("side")
+    assert 3 < side["left, judge 2"] < 10
+    assert np.isfinite(model.effects_.std_errors).all()
+    with pytest.raises(PairscoreError, match="for up to 300 judges, and there are 600"):
+        RankRegression(side_effect="judges").fit(X, votes | {"judge": np.arange(600)})

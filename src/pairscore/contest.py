@@ -69,7 +69,7 @@ class Look:
 class Contest:
     """Comparisons sorted by unordered pair. ``context`` and ``sides`` have one column per effect; ``judge`` is a code per row.
 
-    ``slope_spread`` is None where all judges are taken to be alike; then there are no slopes.
+    ``ridge`` has a number for each of (coef, effects, t). ``slope_spread`` is None where all judges are taken to be alike; then there are no slopes.
     """
 
     X: np.ndarray
@@ -115,6 +115,10 @@ class Contest:
         slopes = np.ones(self.n_judges if self.slope_spread is not None else 0)
         return Params(coef, np.zeros(self.context.shape[1] + self.sides.shape[1]), self.rule.start(tied) if self.rule.has_parameter else 0.0, slopes)
 
+    def flat(self, params: Params) -> np.ndarray:
+        """(coef, effects, t) in a row."""
+        return np.concatenate([params.coef, params.effects, [params.t] * self.rule.has_parameter])
+
     def sharpness(self, params: Params) -> np.ndarray:
         """The slope of every comparison's judge."""
         return params.slopes[self.judge] if len(params.slopes) else np.ones(len(self.left))
@@ -140,15 +144,15 @@ class Contest:
         s, a, columns = self.slopes_of(params), self.sharpness(params), self.effect_columns(params)
         pairs, place = self.pairs
         weight = np.bincount(place, s.eta_eta * a * a)
-        scatter = difference_scatter(self.X, self.mean, pairs, weight) + np.diag(self.ridge)
+        scatter = difference_scatter(self.X, self.mean, pairs, weight)
         extra = np.column_stack([s.eta_eta[:, None] * columns, s.eta_t] if self.rule.has_parameter else [s.eta_eta[:, None] * columns])
         border = np.array([net(self.left, self.right, a * column, len(self.X)) @ self.X for column in extra.T]).reshape(extra.shape[1], len(self.mean))
         corner = columns.T @ extra
         corner = np.vstack([corner, np.append(s.eta_t @ columns, s.t_t.sum())]) if self.rule.has_parameter else corner
-        information = np.block([[scatter, border.T], [border, corner]])
+        information = np.block([[scatter, border.T], [border, corner]]) + np.diag(self.ridge)
         tail = np.append(-columns.T @ s.eta, [-s.t.sum()] * self.rule.has_parameter)
-        gradient = np.concatenate([-net(self.left, self.right, a * s.eta, len(self.X)) @ self.X + self.ridge * params.coef, tail])
-        loss = -float(s.value.sum()) + 0.5 * float(self.ridge @ params.coef**2)
+        gradient = np.concatenate([-net(self.left, self.right, a * s.eta, len(self.X)) @ self.X, tail]) + self.ridge * self.flat(params)
+        loss = -float(s.value.sum()) + 0.5 * float(self.ridge @ self.flat(params) ** 2)
         look = Look(loss, gradient, np.empty(0), information, np.empty((len(gradient), 0)), np.empty(0))
         return look if self.slope_spread is None else self._with_slopes(look, params, s, extra)
 
@@ -182,7 +186,7 @@ class Contest:
         s, a, columns, delta = self.slopes_of(params), self.sharpness(params), self.effect_columns(params), self.delta(params)
         tail = np.column_stack([s.eta[:, None] * columns, s.t] if self.rule.has_parameter else [s.eta[:, None] * columns])
         through = look.through.T if len(params.slopes) else None
-        average = np.concatenate([self.ridge * params.coef, np.zeros(tail.shape[1])]) / self.n_comparisons
+        average = self.ridge * self.flat(params) / self.n_comparisons
 
         def blocks(chosen: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
             for rows in self._whole_pairs(chosen, BLOCK_NUMBERS // len(look.gradient)):

@@ -1,6 +1,6 @@
 """Context, judges and ties: from the study to coefficients and effects with their covariance."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -17,9 +17,10 @@ from pairscore.scale import SEPARATION_L2
 from pairscore.study import Effects, Estimate, Note, Settings, Study, ridge_is_weak
 from pairscore.ties import TieRule
 
+Blocks = Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]]
 FIRST_SPREAD = 0.5
 SPREAD_ROUNDS = 6
-MANY_SIDES = 20_000_000  # numbers in the table of every judge's sides
+MOST_SIDES = 300  # judges with a side of their own
 
 
 def fit_contest(study: Study, settings: Settings) -> Estimate:
@@ -78,6 +79,9 @@ def make_contest(study: Study, settings: Settings, names: np.ndarray, judge: np.
     sides, side_names = _sides(settings, names, judge[order])
     rule = TieRule(settings.ties, settings.link)
     effect_names = (*settings.context, *side_names, *(["tie"] * rule.has_parameter))
+    # a judge who always says left has no finite side; these are held by the prior that separation gets
+    side_ridge = SEPARATION_L2 * study.weight_unit if settings.side_by_judge else 0.0
+    ridge = np.concatenate([ridge, np.zeros(len(settings.context)), np.full(len(side_names), side_ridge), np.zeros(int(rule.has_parameter))])
     kinds = ("context",) * len(settings.context) + ("side",) * len(side_names) + ("tie",) * rule.has_parameter
     contest = Contest(
         study.X, study.item_moments.mean, data.left[order], data.right[order], data.outcome[order].astype(float), study.amount[order], context, sides,
@@ -92,8 +96,8 @@ def _sides(settings: Settings, names: np.ndarray, judge: np.ndarray) -> tuple[np
         return np.empty((len(judge), 0)), []
     if not settings.side_by_judge:
         return np.ones((len(judge), 1)), ["left"]
-    if len(judge) * len(names) > MANY_SIDES:
-        raise PairscoreError(f"side_effect='judges' is for fewer judges than {len(names)} with {len(judge)} comparisons; use side_effect=True.")
+    if len(names) > MOST_SIDES:
+        raise PairscoreError(f"side_effect='judges' is for up to {MOST_SIDES} judges, and there are {len(names)}; use side_effect=True.")
     return (judge[:, None] == np.arange(len(names))).astype(float), [f"left, {name}" for name in names.tolist()]
 
 
@@ -117,8 +121,7 @@ def fit_with_spread(contest: Contest, params: Params, settings: Settings) -> tup
 
 def contest_covariance(study: Study, settings: Settings, contest: Contest, params: Params, look: Look, basis: Basis) -> np.ndarray:
     """Of (coef, effects, tie): classical, item-robust, or robust to items and judges."""
-    ridge = np.append(contest.ridge, np.zeros(len(look.gradient) - len(contest.ridge)))
-    expected = look.apart - np.diag(ridge)
+    expected = look.apart - np.diag(contest.ridge)
     if settings.inference == "model":
         return inf.combine(basis.inverse, expected, None)
     meat = item_robust_meat(study, contest, params, look)
@@ -131,8 +134,8 @@ def item_robust_meat(study: Study, contest: Contest, params: Params, look: Look)
     """sum_i t_i t_i' / (1 - h_i)^2 - sum_p u_p u_p', as for the pairs alone."""
     exposures, centred = study.tally.exposures, study.X - study.item_moments.mean
     leverage = exposures * (1 / exposures.sum() + np.sum((centred @ study.whitener) ** 2, axis=1))
-    blocks = contest.contributions(params, look)
-    return _dyadic(contest, blocks(np.arange(len(contest.left))), len(look.gradient), 1 / (1 - np.minimum(leverage, inf.LARGEST_LEVERAGE)))
+    inflation = 1 / (1 - np.minimum(leverage, inf.LARGEST_LEVERAGE))
+    return _dyadic(contest, np.arange(len(contest.left)), contest.contributions(params, look), len(look.gradient), inflation)
 
 
 def judge_robust_meat(contest: Contest, params: Params, look: Look) -> np.ndarray:
@@ -144,21 +147,23 @@ def judge_robust_meat(contest: Contest, params: Params, look: Look) -> np.ndarra
     for number in range(contest.n_judges):
         rows = by_judge[ends[number] : ends[number + 1]]
         per_judge[number] = sum((u.sum(axis=0) for _, u in blocks(rows)), np.zeros(size))
-        shared += _dyadic(contest, blocks(rows), size)
+        shared += _dyadic(contest, rows, blocks, size, np.ones(len(contest.X)))
     few = contest.n_judges / max(contest.n_judges - 1, 1)
     return few * per_judge.T @ per_judge - shared
 
 
-def _dyadic(contest: Contest, blocks: Iterator[tuple[np.ndarray, np.ndarray]], size: int, inflation: np.ndarray | None = None) -> np.ndarray:
+def _dyadic(contest: Contest, rows: np.ndarray, blocks: Blocks, size: int, inflation: np.ndarray) -> np.ndarray:
     """sum_i t_i t_i' - sum_p u_p u_p' over some comparisons, each t_i inflated."""
-    at_items, at_pairs = np.zeros((len(contest.X), size)), np.zeros((size, size))
-    for rows, u in blocks:
-        n = len(rows)
-        touched = (np.concatenate([contest.left[rows], contest.right[rows]]), np.tile(np.arange(n), 2))
-        at_items += sparse.csr_array((np.ones(2 * n), touched), shape=(len(contest.X), n)) @ u
-        per_pair = np.add.reduceat(u, np.flatnonzero(np.diff(contest.pairs[1][rows], prepend=-1)), axis=0)
+    items, code = np.unique(np.concatenate([contest.left[rows], contest.right[rows]]), return_inverse=True)
+    left, right = code[: len(rows)], code[len(rows) :]
+    at_items, at_pairs, first = np.zeros((len(items), size)), np.zeros((size, size)), 0
+    for part, u in blocks(rows):
+        n, here = len(part), slice(first, first := first + len(part))
+        touched = (np.concatenate([left[here], right[here]]), np.tile(np.arange(n), 2))
+        at_items += sparse.csr_array((np.ones(2 * n), touched), shape=(len(items), n)) @ u
+        per_pair = np.add.reduceat(u, np.flatnonzero(np.diff(contest.pairs[1][part], prepend=-1)), axis=0)
         at_pairs += per_pair.T @ per_pair
-    at_items *= 1.0 if inflation is None else inflation[:, None]
+    at_items *= inflation[items, None]
     return at_items.T @ at_items - at_pairs
 
 
