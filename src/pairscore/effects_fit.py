@@ -6,7 +6,7 @@ import numpy as np
 
 from pairscore.errors import FewItemsWarning
 from pairscore.item_effects import item_effects
-from pairscore.item_variance import item_variance
+from pairscore.item_variance import FEWEST_ITEMS, item_variance
 from pairscore.known_items import ItemEffects, feature_keys
 from pairscore.likelihood import predictor
 from pairscore.shared_items import Seen
@@ -34,7 +34,7 @@ def with_item_effects(study: Study, settings: Settings, plain: Estimate, rng: np
     )
     scores = study.X @ coef + effects.effect
     difference = scores[study.data.left] - scores[study.data.right] + (side_effect or 0.0)
-    notes = plain.notes + ([] if np.isfinite(found.high) else [(FewItemsWarning, f"item effects are {kept.in_words}.")])
+    notes = plain.notes + ([] if found.n_shared >= FEWEST_ITEMS else [(FewItemsWarning, f"item effects are {kept.in_words}.")])
     return replace(plain, coef=coef, side_effect=side_effect, covariance=covariance, difference=difference, item_effects=kept, notes=notes)
 
 

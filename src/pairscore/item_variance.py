@@ -56,12 +56,8 @@ def _solved(to_solve: Equation, weight: np.ndarray, first: float, largest: float
     quiet = to_solve.spread(0.0, weight, rng)[0]
     far = sigma2 if sigma2 > 0 else min(2 * quiet / growth, largest)
     loud, with_length = to_solve.spread(far, weight, rng)
-
-    def spread(at: float) -> float:
-        return max(quiet + (loud - quiet) * at / far, min(quiet, loud))
-
-    low, high = _interval(balance, spread, sigma2, growth, largest)
-    error = spread(sigma2) / growth
+    low, high = _interval(balance, sigma2, (quiet, loud), far, growth, largest)
+    error = (loud if sigma2 > 0 else quiet) / growth
     # the equation is unbiased and bends, so to second order its solution is too large by half the bend times its variance
     best = max(sigma2 - 0.5 * bend / growth * error**2, low, 0.5 * sigma2)
     kappa = to_solve.seen.kappa(2 * best)
@@ -70,15 +66,24 @@ def _solved(to_solve: Equation, weight: np.ndarray, first: float, largest: float
     return ItemVariance(best, error, low, high, n_shared, kappa, max(length_variance, 0.0))
 
 
-def _interval(balance: Curve, spread: Curve, sigma2: float, growth: float, largest: float) -> tuple[float, float]:
-    """All sigma^2 at which the equation is within 1.96 of its standard deviations there of zero.
+def _interval(balance: Curve, sigma2: float, spreads: tuple[float, float], far: float, growth: float, largest: float) -> tuple[float, float]:
+    """All sigma^2 at which the equation is within 1.96 of its standard deviations there of zero; inf where no largest one can be told.
 
-    The deviation is taken for a straight line between no effects and the estimate, and beyond.
+    The deviation is known without effects and at ``far``, and taken for a straight line in the mean of sum_i w_i T_i, which
+    levels off for large sigma^2 as the deviation does. An estimate of zero is no surer for being pushed there: the equation is
+    then taken for balanced at zero.
     """
-    reach = float(norm.ppf(0.975))
-    guess = reach * spread(sigma2) / growth
-    low = crossing(lambda s: balance(s) - reach * spread(s), (sigma2 - guess, sigma2), largest, 1e-3)
-    return low, crossing(lambda s: balance(s) + reach * spread(s), (sigma2 + 0.9 * guess, sigma2 + 1.4 * guess), largest, 1e-3)
+    reach, none = float(norm.ppf(0.975)), balance(0.0)
+    shift = none if sigma2 == 0 else 0.0
+    slope = (spreads[1] - spreads[0]) / max(none - balance(far), np.finfo(float).tiny)
+    at_zero = spreads[0] + slope * (none - shift)
+    guess = reach * at_zero / growth
+    low, bound = at_zero * reach / (1 + reach * slope), 1 - reach * slope
+    lowest = crossing(lambda s: balance(s) - low, (sigma2 - guess, sigma2), largest, 1e-3) if sigma2 > 0 else 0.0
+    high = (
+        crossing(lambda s: balance(s) - shift + reach * at_zero / bound, (sigma2 + 0.9 * guess, sigma2 + 1.4 * guess), largest, 1e-3) if bound > 0 else largest
+    )
+    return lowest, high if high < largest else np.inf
 
 
 def crossing(function: Curve, near: tuple[float, float], largest: float, precision: float) -> float:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.errors import PairscoreError
+from pairscore.item_variance import FEWEST_ITEMS
 from pairscore.items import Items
 
 RECORDED = ("sigma2", "explained", "factor", "n_shared")
@@ -51,13 +52,12 @@ class ItemEffects:
     def in_words(self) -> str:
         """One sentence for the summary."""
         low, high = np.sqrt(self.interval)
-        if not np.isfinite(high):
+        if self.n_shared < FEWEST_ITEMS:
             return f"taken as none: only {self.n_shared} of the items met two opponents, too few to tell effects of items from chance"
         if self.sigma2 == 0:
-            return f"none seen (standard deviation at most {high:.3g} at 95 %)"
-        return (
-            f"standard deviation {np.sqrt(self.sigma2):.3g} (95 %: {low:.3g} to {high:.3g}); the features explain {self.explained:.0%} of the score's variance"
-        )
+            return "none seen" + (f" (standard deviation at most {high:.3g} at 95 %)" if np.isfinite(high) else "")
+        ends = f"{low:.3g} to {high:.3g}" if np.isfinite(high) else f"{low:.3g} or more"
+        return f"standard deviation {np.sqrt(self.sigma2):.3g} (95 %: {ends}); the features explain {self.explained:.0%} of the score's variance"
 
     def to_record(self) -> dict[str, Any]:
         """What is said of all items together, as plain values."""

@@ -27,7 +27,7 @@ Z = np.linspace(-8, 8, 161)  # a grid on which averages over a standard normal a
 NORMAL = np.exp(-0.5 * Z**2) / np.exp(-0.5 * Z**2).sum()
 N_TERMS = 16  # of Mehler's series: what is left out is below 2^-16 of an outcome's variance
 SMALLEST_TERM = 1e-5  # relative to the first
-GRID = 256  # differences at which the functions of a difference are tabled
+GRID, COARSE = 257, 65  # differences at which the functions of a difference are tabled, and those at which kappa is looked for
 LARGEST_LEVERAGE = 0.8  # as for intervals: of an item alone in its category nothing is left
 DRAWS, NUMBERS_DRAWN = (40, 200), 2e7  # of the equation under the fitted model, and pairs in all of them
 
@@ -89,12 +89,14 @@ class Seen:
         """Sizes of differences from zero to the largest; what is needed below zero follows by symmetry."""
         return np.linspace(0.0, max(float(np.abs(self.difference).max(initial=0.0)), 1e-3), GRID)
 
+    @property
+    def _coarse(self) -> np.ndarray:
+        return self.grid[:: (GRID - 1) // (COARSE - 1)]
+
     @cached_property
     def _place(self) -> tuple[np.ndarray, np.ndarray]:
         """Where each difference lies on the grid: the cell, and the share of the way through it."""
-        at = np.abs(self.difference) / self.grid[1]
-        cell = np.minimum(at.astype(np.intp), GRID - 2)
-        return cell, at - cell
+        return _cells(np.abs(self.difference) / self.grid[1], GRID)
 
     def looked_up(self, table: np.ndarray) -> np.ndarray:
         """A function of the size of a difference, tabled on the grid, for every side and pair."""
@@ -108,10 +110,11 @@ class Seen:
 
     @cached_property
     def _length_weight(self) -> np.ndarray:
-        """Weight of every place of the grid in the score of the coefficients' length, sum m d f' / (f (1 - f))."""
-        (cell, share), size = self._place, np.abs(self.difference)
-        weight = self.number * size * self.link.ratio(size) * self.link.ratio(-size) / self.link.pdf(size)
-        return np.bincount(cell.ravel(), ((1 - share) * weight).ravel(), GRID) + np.bincount(cell.ravel() + 1, (share * weight).ravel(), GRID)
+        """Weight of every place of the coarse grid in the score of the coefficients' length, sum m d f' / (f (1 - f))."""
+        size = np.abs(self.difference).ravel()
+        weight = self.number.ravel() * size * self.link.ratio(size) * self.link.ratio(-size) / np.maximum(self.link.pdf(size), np.finfo(float).tiny)
+        cell, share = _cells(size / self._coarse[1], COARSE)
+        return np.bincount(cell, (1 - share) * weight, COARSE) + np.bincount(cell + 1, share * weight, COARSE)
 
     def kappa(self, v: float) -> float:
         """How many times longer the coefficients are than those of features alone.
@@ -119,14 +122,20 @@ class Seen:
         The likelihood of features alone makes outcomes minus f(d) orthogonal to d, with weights; their averages
         g(kappa d) in the place of the outcomes do the same. Under probit this is sqrt(1 + v), exactly.
         """
-        plain = self.link.cdf(self.grid)
+        plain = self.link.cdf(self._coarse)
 
         def gap(log_kappa: float) -> float:
-            average = self.link.cdf(np.exp(log_kappa) * self.grid[:, None] + np.sqrt(v) * Z) @ NORMAL
+            average = self.link.cdf(np.exp(log_kappa) * self._coarse[:, None] + np.sqrt(v) * Z) @ NORMAL
             return float(self._length_weight @ (average - plain))
 
         longest = np.log(10 + 10 * v)
         return float(np.exp(brentq(gap, 0.0, longest, xtol=1e-8))) if v > 0 and gap(0.0) < 0 < gap(longest) else 1.0
+
+
+def _cells(at: np.ndarray, n_places: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cell of each place on a grid of whole numbers, and the share of the way through it."""
+    cell = np.minimum(at.astype(np.intp), n_places - 2)
+    return cell, at - cell
 
 
 @dataclass(frozen=True)
