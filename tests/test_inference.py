@@ -100,7 +100,7 @@ def test_the_closed_forms_influence_is_its_numerical_derivative(method, side):
     inf.combine = lambda jacobian, *rest: captured.update(jacobian=jacobian) or original(jacobian, *rest)
     try:
         data, _ = Comparisons.from_frames(X, frame, covariance_items=np.arange(4000, 8000))
-        fitted = est.estimate(data, Settings(method, get_link("logit"), side_effect=side))
+        fitted = est.estimate(data, Settings(method, get_link("logit"), side_effect=side), np.random.default_rng(0))
     finally:
         inf.combine = original
     base = np.ones(len(frame))
