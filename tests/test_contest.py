@@ -6,8 +6,9 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import binom, norm
 
-from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, load
-from pairscore.contest_fit import fit_with_spread, item_robust_meat, judge_robust_meat, judges_of, make_contest
+from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, compare, load
+from pairscore.contest_fit import fit_with_spread, item_robust_meat, judge_robust_meat, judges_of, make_contest, with_slopes
+from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, SeparationWarning
 from pairscore.files import read_table
 from pairscore.judges import spread_of_slopes
 from pairscore.links import get_link
@@ -109,6 +110,7 @@ def fitted_contest(X, votes, **given):
     study = Study(Comparisons.from_frames(X, votes, context=settings.context)[0], keep_sides=False)
     names, judge = judges_of(study, settings)
     contest, _, _ = make_contest(study, settings, names, judge, settings.l2 * study.item_moments.sd**2)
+    contest = with_slopes(contest, BETA, 1.0) if settings.judge_slopes else contest
     contest, params, look, _, _, converged = fit_with_spread(contest, contest.start(np.zeros(X.shape[1])), settings)
     assert converged
     return study, contest, params, look
@@ -323,3 +325,96 @@ def test_a_judge_who_always_says_left_has_a_finite_side():
     assert np.isfinite(model.effects_.std_errors).all()
     with pytest.raises(PairscoreError, match="for up to 300 judges, and there are 600"):
         RankRegression(side_effect="judges").fit(X, votes | {"judge": np.arange(600)})
+
+
+# -- judges of whom little is known ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("votes_each", [1, 2, 3, 5])
+def test_judges_with_few_votes_are_average_ones(votes_each):
+    X, votes = make_votes(np.random.default_rng(14), m=1200)
+    votes["judge"] = np.arange(1200) // votes_each
+    plain = RankRegression(side_effect=True).fit(X, votes)
+    with pytest.warns(FewItemsWarning, match="all are taken for average ones"):
+        model = RankRegression(side_effect=True, judge_slopes=True).fit(X, votes)
+    np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-6)
+    assert np.all(model.judges_.slope == 1)
+    assert not model.judges_.spammers.any()
+
+
+def test_a_newcomer_and_a_judge_without_weight_change_nothing():
+    X, votes = make_votes(np.random.default_rng(15), m=3000, slopes=np.array([1.2, 1.0, 0.8, 1.0, 0.0, -1.0]))
+    model = RankRegression(judge_slopes=True).fit(X, votes)
+    renamed = votes["judge"].copy()
+    renamed[3] = "newcomer"
+    again = RankRegression(judge_slopes=True).fit(X, votes | {"judge": renamed})
+    np.testing.assert_allclose(again.coef_, model.coef_, rtol=0.02)
+    np.testing.assert_allclose(again.std_errors_, model.std_errors_, rtol=0.05)
+    assert again.judges_.name[again.judges_.inverted].tolist() == ["judge 5"]
+    weight = (votes["number"] != 3).astype(float)
+    without = {name: column[weight > 0] for name, column in votes.items()}
+    one, other = RankRegression(judge_slopes=True).fit(X, votes | {"weight": weight}), RankRegression(judge_slopes=True).fit(X, without)
+    np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-6)
+    np.testing.assert_allclose(one.std_errors_, other.std_errors_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("n_judges", [1, 2, 3, 12])
+@pytest.mark.filterwarnings("ignore::pairscore.errors.FewItemsWarning")
+def test_sharing_judges_too_never_narrows(n_judges):
+    X, votes = make_votes(np.random.default_rng(16), m=2000)
+    votes["judge"] = np.random.default_rng(17).integers(0, n_judges, 2000)
+    items, both = (RankRegression(inference=kind).fit(X, votes) for kind in ("items", "items+judges"))
+    assert np.all(np.linalg.eigvalsh(both.covariance_ - items.covariance_) > -1e-12)
+
+
+def test_few_judges_are_told():
+    X, votes = make_votes(np.random.default_rng(18))
+    with pytest.warns(FewItemsWarning, match="with 6 judges intervals that allow for shared judges are rough"):
+        RankRegression(inference="items+judges").fit(X, votes)
+
+
+def test_weights_of_any_unit_and_numbers_of_any_type():
+    X, votes = make_votes(np.random.default_rng(19), m=3000, slopes=np.array([1.5, 1.0, 0.2]))
+    model = RankRegression(judge_slopes=True).fit(X, votes | {"judge": votes["number"]})
+    light = RankRegression(judge_slopes=True).fit(X, votes | {"judge": votes["number"], "weight": np.full(3000, 1.0)})
+    np.testing.assert_allclose(light.judges_.slope, model.judges_.slope, rtol=1e-6)
+    whole, _ = Comparisons.from_frames(X, votes | {"judge": votes["number"]})
+    floats, _ = Comparisons.from_frames(X, votes | {"judge": votes["number"].astype(float)})
+    np.testing.assert_array_equal(model.decision_function(whole), model.decision_function(floats))
+    closest = np.abs((X[votes["left"]] - X[votes["right"]]) @ BETA) < 0.5
+    counted = votes | {"count": np.where(closest, 20, 1)}
+    expanded = {name: np.repeat(column, counted["count"]) for name, column in votes.items()}
+    one, other = (RankRegression(judge_slopes=True).fit(X, table).judges_ for table in (counted, expanded))
+    np.testing.assert_allclose(one.noise, other.noise, atol=0.02)  # each by some of the comparisons
+
+
+@pytest.mark.parametrize("rule", ["davidson", "rao-kupper"])
+def test_the_parameter_of_ties_needs_ties_and_winners(rule):
+    X, votes = make_votes(np.random.default_rng(20))
+    with pytest.raises(PairscoreError, match="no comparison is a tie; use ties='half'"):
+        RankRegression(ties=rule).fit(X, votes)
+    with pytest.raises(PairscoreError, match="every comparison is a tie"):
+        RankRegression(ties=rule).fit(X, votes | {"winner": np.full(len(votes["left"]), "tie")})
+
+
+def test_effects_that_are_open_or_endless_are_named():
+    X, votes = make_votes(np.random.default_rng(21), m=400)
+    with pytest.warns(CollinearFeaturesWarning, match="1 effect not determined by the comparisons.*'zero'"):
+        RankRegression(context=["zero"]).fit(X, votes | {"zero": np.zeros(400)})
+    sure = np.where(votes["winner"] == "left", 1.0, -1.0)
+    with pytest.warns(SeparationWarning, match="have no finite size: 'sure'"):
+        RankRegression(context=["sure"], max_iter=30).fit(X, votes | {"sure": sure})
+
+
+def test_context_must_be_in_the_comparisons():
+    X, votes = make_votes(np.random.default_rng(22))
+    with pytest.raises(PairscoreError, match="lack the context 'rest'"):
+        RankRegression(context=["rest"]).fit(Comparisons.from_frames(X, votes)[0])
+
+
+def test_models_with_ties_are_compared_by_what_they_say_of_all_comparisons():
+    X, votes = make_votes(np.random.default_rng(23), m=2500, tie=0.6, rule="davidson", side=0.0)
+    found = compare({"half": RankRegression(context=["rest"]), "davidson": RankRegression(context=["rest"], ties="davidson")}, X, votes)
+    scores = found.to_record()["scores"]
+    losses = {row["model"]: row["value"] for row in scores if (row["kind"], row["measure"]) == ("train-train", "log_loss")}
+    assert abs(losses["davidson"] - losses["half"]) < 0.005

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
+from pairscore.errors import SeparationWarning
 from test_contest import make_votes
 
 FEATURES = ["a", "b", "c"]
@@ -111,3 +112,51 @@ def test_odd_ids_are_not_kept_in_a_file(tmp_path):
     with pytest.raises(PairscoreError, match="neither all text nor all numbers"):
         model.save(tmp_path / "m.npz", data=True)
     assert not (tmp_path / "m.npz").exists()
+
+
+def test_groups_are_remembered(tmp_path):
+    items, votes = tables(m=1500)
+    groups = [row // 8 for row in range(80)]
+    whole = RankRegression(l2="auto").fit(items, votes, item_groups=groups)
+    model = RankRegression(l2="auto").fit(items, votes[:900], item_groups=groups)
+    model.save(tmp_path / "m.npz", data=True)
+    for one in (model, load(tmp_path / "m.npz")):
+        assert one.update(votes[900:]).l2_ == pytest.approx(whole.l2_, rel=1e-9)
+    assert RankRegression(l2="auto").fit(items, votes).l2_ != pytest.approx(whole.l2_, rel=1e-9)
+    more = items[:1].assign(id="another")
+    with pytest.raises(PairscoreError, match="give item_groups for all items"):
+        model.update(votes[:1].assign(left="another", right="item 1"), more)
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.FewItemsWarning")
+def test_separation_is_seen_in_an_update_too():
+    items, votes = tables(m=1500)
+    beaten = items.assign(worst=(items["id"] == "item 3").astype(float))
+    loses = (votes["left"] == "item 3") | (votes["right"] == "item 3")
+    votes.loc[loses, "winner"] = np.where(votes.loc[loses, "left"] == "item 3", "right", "left")
+    with pytest.warns(SeparationWarning):
+        whole = RankRegression().fit(beaten, votes)
+    with pytest.warns(SeparationWarning):
+        model = RankRegression().fit(beaten, votes[:700])
+    with pytest.warns(SeparationWarning):
+        model.update(votes[700:])
+    same(model, whole, atol=1e-2)  # the ridge that stands in for the maximum is flat there
+
+
+def test_an_update_refuses_what_a_fit_refuses():
+    items, votes = tables(n=60, m=300)
+    model = RankRegression(side_effect=True).fit(items, votes.drop(columns="judge"))
+    with pytest.raises(PairscoreError, match="these only say winner and loser"):
+        model.update(pd.DataFrame({"winner": ["item 1"], "loser": ["item 2"]}))
+    assert model.n_comparisons_ == 300
+
+
+def test_item_effects_are_updated_too():
+    items, votes = tables(m=1500)
+    whole = RankRegression(item_effects=True).fit(items, votes)
+    model = RankRegression(item_effects=True).fit(items, votes[:900]).update(votes[900:])
+    assert model.item_effects_.sigma2 == pytest.approx(whole.item_effects_.sigma2, abs=1e-5)
+    np.testing.assert_allclose(model.item_effects_.effect, whole.item_effects_.effect, atol=1e-4)
+    weighed = RankRegression(item_effects=True).fit(items, votes.assign(weight=1e-3))
+    np.testing.assert_allclose(weighed.std_errors_, whole.std_errors_, rtol=0.05)
+    assert weighed.item_effects_.sigma2 == pytest.approx(whole.item_effects_.sigma2, abs=1e-3)

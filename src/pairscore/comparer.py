@@ -43,7 +43,7 @@ def compare(models: Any, X: Any, y: Any = None, cv: Any = None) -> ModelComparis
     'plain'
     """
     named, cv = _named(models), _item_folds(cv)
-    data = with_second_half(_read(X, y))
+    data = with_second_half(_read(X, y, named))
     said, group = _predictions(named, data, cv), cv.group_of_item(data)
     counts, results = {}, []
     for n_new, kind in enumerate(KINDS):
@@ -89,12 +89,16 @@ def _item_folds(cv: Any) -> ItemKFold:
     return cv
 
 
-def _read(X: Any, y: Any) -> Comparisons:
-    """The comparisons that count for something."""
+def _read(X: Any, y: Any, named: dict[str, Any]) -> Comparisons:
+    """The comparisons that count for something, with the context that some model needs."""
     if not isinstance(X, Comparisons):
         if y is None:
             raise PairscoreError("y is missing: give votes beside the items, or Comparisons.")
-        X, y = Comparisons.from_frames(X, y)
+        context = sorted({name for model in named.values() for name in getattr(model, "context", None) or ()})
+        fills = {filled for model in named.values() if (filled := getattr(model, "missing", "refuse")) != "refuse"}
+        if len(fills) > 1:
+            raise PairscoreError("the models fill missing values in different ways, and are compared on the same items; give all the same missing=.")
+        X, y = Comparisons.from_frames(X, y, context=context, missing=fills.pop() if fills else "refuse")
     data = X if y is None else X.with_outcome(y)
     data = data if np.all(data.amount > 0) else data[data.amount > 0]
     if len(data) == 0:
@@ -179,7 +183,11 @@ def _predicted(model: Any, train: Comparisons, test: Comparisons) -> np.ndarray:
         raise PairscoreError(f"its classes are {classes.tolist()}; give a model whose classes are -1 (right won) and 1 (left won).")
     if said.shape != (len(test), len(classes)) or not np.all((said >= 0) & (said <= 1)):
         raise PairscoreError(f"it predicted something else than {len(classes)} probabilities from 0 to 1 for each comparison.")
-    return said @ ((1 + classes) / 2)  # a tie, where a model predicts one, is half a win
+    left = said @ ((1 + classes) / 2)  # a tie, where a model predicts one, is half a win
+    if getattr(fitted, "ties_", "half") == "half":
+        return left
+    tie = fitted.predict_ties(test)  # beside the probabilities of comparisons that do not end in one
+    return (1 - tie) * left + 0.5 * tie
 
 
 def _in_words(notes: list[tuple[str, str, Any]], n_folds: int) -> tuple[str, ...]:

@@ -5,7 +5,8 @@
 
 A slope is a judge's sharpness: slope ~ N(1, spread^2), and the slopes of the judges at hand average to exactly 1 (the prior
 alone would let all slopes shrink together while the scores grow). Since a comparison has one judge, the slopes' part of the
-Hessian is diagonal, and they are eliminated before the rest is solved for.
+Hessian is diagonal, and they are eliminated before the rest is solved for. Judges of whom the votes say too little have no
+slope: fitted together with the scores, many such slopes would explain noise.
 """
 
 from collections.abc import Callable, Iterator
@@ -69,7 +70,7 @@ class Look:
 class Contest:
     """Comparisons sorted by unordered pair. ``context`` and ``sides`` have one column per effect; ``judge`` is a code per row.
 
-    ``ridge`` has a number for each of (coef, effects, t). ``slope_spread`` is None where all judges are taken to be alike; then there are no slopes.
+    ``ridge`` has a number for each of (coef, effects, t). ``sloped`` and ``slope_spread`` are empty and None where all judges are taken to be alike.
     """
 
     X: np.ndarray
@@ -84,6 +85,7 @@ class Contest:
     n_judges: int
     rule: TieRule
     ridge: np.ndarray
+    sloped: np.ndarray  # the judges with a slope of their own
     slope_spread: float | None = None
 
     @cached_property
@@ -95,6 +97,13 @@ class Contest:
         start = np.searchsorted(keys // n, np.arange(n + 1)).astype(np.int32)
         number = np.bincount(place, self.amount)
         return Pairs(start, (keys % n).astype(np.int32), number[None], np.zeros((1, len(keys))), np.zeros(1)), place
+
+    @cached_property
+    def slope_code(self) -> np.ndarray:
+        """The place of each comparison's judge among those with a slope; one beyond them for an average judge."""
+        place = np.full(self.n_judges, len(self.sloped))
+        place[self.sloped] = np.arange(len(self.sloped))
+        return place[self.judge]
 
     @cached_property
     def n_comparisons(self) -> float:
@@ -112,7 +121,7 @@ class Contest:
 
     def start(self, coef: np.ndarray) -> Params:
         tied = float(self.amount @ (self.outcome == 0)) / self.n_comparisons
-        slopes = np.ones(self.n_judges if self.slope_spread is not None else 0)
+        slopes = np.ones(len(self.sloped))
         return Params(coef, np.zeros(self.context.shape[1] + self.sides.shape[1]), self.rule.start(tied) if self.rule.has_parameter else 0.0, slopes)
 
     def flat(self, params: Params) -> np.ndarray:
@@ -121,7 +130,7 @@ class Contest:
 
     def sharpness(self, params: Params) -> np.ndarray:
         """The slope of every comparison's judge."""
-        return params.slopes[self.judge] if len(params.slopes) else np.ones(len(self.left))
+        return np.append(params.slopes, 1.0)[self.slope_code]
 
     def delta(self, params: Params) -> np.ndarray:
         scores = self.X @ params.coef
@@ -154,17 +163,17 @@ class Contest:
         gradient = np.concatenate([-net(self.left, self.right, a * s.eta, len(self.X)) @ self.X, tail]) + self.ridge * self.flat(params)
         loss = -float(s.value.sum()) + 0.5 * float(self.ridge @ self.flat(params) ** 2)
         look = Look(loss, gradient, np.empty(0), information, np.empty((len(gradient), 0)), np.empty(0))
-        return look if self.slope_spread is None else self._with_slopes(look, params, s, extra)
+        return self._with_slopes(look, params, s, extra) if len(self.sloped) else look
 
     def _with_slopes(self, look: Look, params: Params, s: Slopes, extra: np.ndarray) -> Look:
         """The same with the judges' slopes, held to their prior."""
         delta, precision = self.delta(params), 1 / self.slope_spread**2  # type: ignore[operator]
 
         def per_judge(values: np.ndarray) -> np.ndarray:
-            return np.bincount(self.judge, values, self.n_judges)
+            return np.bincount(self.slope_code, values, len(self.sloped) + 1)[:-1]
 
         on_coef = self.judge_by_item(s.eta_eta * self.sharpness(params) * delta) @ self.X
-        on_extra = np.array([per_judge(column * delta) for column in extra.T]).reshape(extra.shape[1], self.n_judges)
+        on_extra = np.array([per_judge(column * delta) for column in extra.T]).reshape(extra.shape[1], len(self.sloped))
         return replace(
             look,
             loss=look.loss + 0.5 * precision * float(np.sum((params.slopes - 1) ** 2)),
@@ -174,9 +183,9 @@ class Contest:
         )
 
     def judge_by_item(self, values: np.ndarray) -> sparse.csr_array:
-        """Net values of every judge (rows) on every item."""
-        entries = (np.concatenate([values, -values]), (np.tile(self.judge, 2), np.concatenate([self.left, self.right])))
-        return sparse.csr_array(entries, shape=(self.n_judges, len(self.X)))
+        """Net values of every judge with a slope (rows) on every item."""
+        entries = (np.concatenate([values, -values]), (np.tile(self.slope_code, 2), np.concatenate([self.left, self.right])))
+        return sparse.csr_array(entries, shape=(len(self.sloped) + 1, len(self.X)))[:-1]
 
     def contributions(self, params: Params, look: Look) -> Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]]:
         """A function that takes comparisons sorted by pair and gives them back in blocks of whole pairs.
@@ -185,14 +194,14 @@ class Contest:
         """
         s, a, columns, delta = self.slopes_of(params), self.sharpness(params), self.effect_columns(params), self.delta(params)
         tail = np.column_stack([s.eta[:, None] * columns, s.t] if self.rule.has_parameter else [s.eta[:, None] * columns])
-        through = look.through.T if len(params.slopes) else None
+        through = np.vstack([look.through.T, np.zeros(len(look.gradient))]) if len(params.slopes) else None
         average = self.ridge * self.flat(params) / self.n_comparisons
 
         def blocks(chosen: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
             for rows in self._whole_pairs(chosen, BLOCK_NUMBERS // len(look.gradient)):
                 on_coef = (self.X[self.left[rows]] - self.X[self.right[rows]]) * (a[rows] * s.eta[rows])[:, None]
                 u = np.hstack([on_coef, tail[rows]]) - self.amount[rows, None] * average
-                yield rows, u if through is None else u - (delta[rows] * s.eta[rows])[:, None] * through[self.judge[rows]]
+                yield rows, u if through is None else u - (delta[rows] * s.eta[rows])[:, None] * through[self.slope_code[rows]]
 
         return blocks
 

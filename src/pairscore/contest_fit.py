@@ -10,7 +10,7 @@ from pairscore import inference as inf
 from pairscore.basis import Basis
 from pairscore.comparisons import Comparisons
 from pairscore.contest import Contest, Look, Params, climb
-from pairscore.errors import NotConvergedWarning, PairscoreError, first_few, plural
+from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, NotConvergedWarning, PairscoreError, SeparationWarning, first_few, plural
 from pairscore.judges import Judges, judge_table, spread_of_slopes
 from pairscore.likelihood_fit import fit_likelihood
 from pairscore.scale import SEPARATION_L2
@@ -20,6 +20,9 @@ from pairscore.ties import TieRule
 Blocks = Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]]
 FIRST_SPREAD = 0.5
 SPREAD_ROUNDS = 6
+ENOUGH_INFORMATION = 4.0  # of a slope: a standard error of a half
+FEW_JUDGES = 10
+ENDLESS = 30.0  # standard error of an effect times its unit, on the link's scale
 MOST_SIDES = 300  # judges with a side of their own
 
 
@@ -30,8 +33,9 @@ def fit_contest(study: Study, settings: Settings) -> Estimate:
     separated = any("ridge of" in text for _, text in plain.notes) and ridge_is_weak(study, settings)
     ridge = (SEPARATION_L2 if separated else settings.l2) * study.item_moments.sd**2
     contest, effect_names, kinds = make_contest(study, settings, names, judge, ridge)
+    contest = with_slopes(contest, plain.coef, study.weight_unit) if settings.judge_slopes else contest
     contest, params, look, basis, steps, converged = fit_with_spread(contest, contest.start(plain.coef), settings)
-    notes: list[Note] = list(plain.notes)
+    notes = [*plain.notes, *_judge_notes(settings, contest)]
     if not converged:
         text = f"the likelihood was not maximised within {plural(settings.max_iter, 'iteration')}; raise max_iter, add a ridge (l2), or drop an effect."
         notes.append((NotConvergedWarning, text))
@@ -40,7 +44,8 @@ def fit_contest(study: Study, settings: Settings) -> Estimate:
     values, undetermined = np.append(params.effects, [params.t] * contest.rule.has_parameter), basis.undetermined[d:]
     errors = np.full(len(values), np.nan) if covariance is None else np.where(undetermined, np.nan, np.sqrt(np.diag(covariance)[d:]))
     effects = Effects(effect_names, kinds, values, errors)
-    judges = _judges(contest, params, look, basis, names) if len(params.slopes) else None
+    judges = _judges(contest, params, look, basis, names) if settings.judge_slopes else None
+    notes += _effect_notes(effects, undetermined, contest.units[d:])
     return replace(
         plain,
         coef=params.coef,
@@ -65,8 +70,13 @@ def judges_of(study: Study, settings: Settings) -> tuple[np.ndarray, np.ndarray]
     missing = np.flatnonzero([value is None or value != value for value in judge.tolist()])
     if len(missing) and settings.needs_judges:
         raise PairscoreError(f"the judge is missing in {plural(len(missing), 'row')} ({first_few(f'row {row}' for row in missing)}); name every judge.")
-    names, codes = np.unique(judge.astype(str) if judge.dtype == object else judge, return_inverse=True)
+    names, codes = np.unique(np.array(judge_names(judge)) if judge.dtype.kind in "fO" else judge, return_inverse=True)
     return names, codes
+
+
+def judge_names(judge: np.ndarray) -> list[str]:
+    """What judges are called, as text: 1.0 is judge 1, as it was before some value was missing."""
+    return [str(int(value)) if isinstance(value, float) and value.is_integer() else str(value) for value in judge.tolist()]
 
 
 def make_contest(study: Study, settings: Settings, names: np.ndarray, judge: np.ndarray, ridge: np.ndarray) -> tuple[Contest, tuple[str, ...], tuple[str, ...]]:
@@ -75,7 +85,7 @@ def make_contest(study: Study, settings: Settings, names: np.ndarray, judge: np.
     low, high = np.minimum(data.left, data.right).astype(np.int64), np.maximum(data.left, data.right)
     order = np.argsort(low * n + high, kind="stable")
     order = order[(data.left != data.right)[order] & (study.amount[order] > 0)]
-    context = np.column_stack([data.context[name][order] for name in settings.context]) if settings.context else np.empty((len(order), 0))
+    context = np.column_stack([context_column(data, name)[order] for name in settings.context]) if settings.context else np.empty((len(order), 0))
     sides, side_names = _sides(settings, names, judge[order])
     rule = TieRule(settings.ties, settings.link)
     effect_names = (*settings.context, *side_names, *(["tie"] * rule.has_parameter))
@@ -85,9 +95,49 @@ def make_contest(study: Study, settings: Settings, names: np.ndarray, judge: np.
     kinds = ("context",) * len(settings.context) + ("side",) * len(side_names) + ("tie",) * rule.has_parameter
     contest = Contest(
         study.X, study.item_moments.mean, data.left[order], data.right[order], data.outcome[order].astype(float), study.amount[order], context, sides,
-        judge[order], max(len(names), 1), rule, ridge, FIRST_SPREAD if settings.judge_slopes else None,
+        judge[order], max(len(names), 1), rule, ridge, np.empty(0, dtype=int),
     )  # fmt: skip
+    _refuse_one_kind_of_outcome(contest)
     return contest, effect_names, kinds
+
+
+def _refuse_one_kind_of_outcome(contest: Contest) -> None:
+    """The parameter of ties needs ties, and other outcomes."""
+    tied = np.count_nonzero(contest.outcome == 0)
+    if contest.rule.has_parameter and tied in (0, len(contest.outcome)):
+        seen = "no comparison is a tie" if tied == 0 else "every comparison is a tie"
+        raise PairscoreError(f"ties={contest.rule.name!r} estimates how often items tie, and {seen}; use ties='half'.")
+
+
+def with_slopes(contest: Contest, coef: np.ndarray, weight_unit: float) -> Contest:
+    """Slopes for the judges whose votes would tell them to half a unit or better; the others are taken for average."""
+    start = contest.start(coef)
+    information = contest.slopes_of(start).eta_eta * contest.delta(start) ** 2 / weight_unit
+    sloped = np.flatnonzero(np.bincount(contest.judge, information, contest.n_judges) >= ENOUGH_INFORMATION)
+    return replace(contest, sloped=sloped, slope_spread=FIRST_SPREAD) if len(sloped) > 1 else contest
+
+
+def _judge_notes(settings: Settings, contest: Contest) -> list[Note]:
+    notes: list[Note] = []
+    if settings.judge_slopes and len(contest.sloped) < 2:
+        notes.append((FewItemsWarning, "fewer than two judges have votes enough for a slope of their own; all are taken for average ones."))
+    if settings.inference == "items+judges" and contest.n_judges < FEW_JUDGES:
+        notes.append((FewItemsWarning, f"with {plural(contest.n_judges, 'judge')} intervals that allow for shared judges are rough; read them with care."))
+    return notes
+
+
+def _effect_notes(effects: Effects, undetermined: np.ndarray, unit: np.ndarray) -> list[Note]:
+    """Effects that the comparisons leave open, and those that they push to infinity."""
+    names = np.array(effects.names, dtype=object)
+    notes: list[Note] = []
+    if undetermined.any():
+        text = f"not determined by the comparisons, because constant or a combination of others: {first_few(map(repr, names[undetermined]))}"
+        notes.append((CollinearFeaturesWarning, f"{plural(int(undetermined.sum()), 'effect')} {text}; intervals are unknown."))
+    endless = np.nan_to_num(effects.std_errors * unit) > ENDLESS
+    if endless.any():
+        shown = first_few(map(repr, names[endless]))
+        notes.append((SeparationWarning, f"some effects explain every comparison that they touch and have no finite size: {shown}; leave them out."))
+    return notes
 
 
 def _sides(settings: Settings, names: np.ndarray, judge: np.ndarray) -> tuple[np.ndarray, list[str]]:
@@ -107,7 +157,7 @@ def fit_with_spread(contest: Contest, params: Params, settings: Settings) -> tup
     for _ in range(SPREAD_ROUNDS):
         params, look, basis, steps, converged = climb(contest, params, settings.max_iter, settings.tol)
         total += steps
-        if contest.slope_spread is None:
+        if contest.slope_spread is None or not len(params.slopes):
             break
         precision = 1 / contest.slope_spread**2
         information = np.maximum(look.slope_information - precision, 1e-9)
@@ -125,9 +175,11 @@ def contest_covariance(study: Study, settings: Settings, contest: Contest, param
     if settings.inference == "model":
         return inf.combine(basis.inverse, expected, None)
     meat = item_robust_meat(study, contest, params, look)
-    if settings.inference == "items+judges":
-        meat += judge_robust_meat(contest, params, look)
-    return inf.combine(basis.inverse, expected, meat, study.weight_unit)
+    by_items = inf.combine(basis.inverse, expected, meat, study.weight_unit)
+    if settings.inference == "items":
+        return by_items
+    both = basis.inverse @ (meat + judge_robust_meat(contest, params, look)) @ basis.inverse.T
+    return inf.not_far_below(both, by_items, 1.0)  # sharing judges too only ever adds variance
 
 
 def item_robust_meat(study: Study, contest: Contest, params: Params, look: Look) -> np.ndarray:
@@ -168,12 +220,15 @@ def _dyadic(contest: Contest, rows: np.ndarray, blocks: Blocks, size: int, infla
 
 
 def _judges(contest: Contest, params: Params, look: Look, basis: Basis, names: np.ndarray) -> Judges:
-    """Slopes with the uncertainty of all else, as an average judge's votes go."""
-    reach = look.through.T @ basis.transform
-    own = 1 / look.slope_information
-    error = np.sqrt(np.maximum(own - own**2 / own.sum(), 0.0) + np.sum(reach**2, axis=1))
+    """Slopes with the uncertainty of all else, as an average judge's votes go; a judge without a slope is an average one, as far as judges differ."""
+    spread = float(contest.slope_spread or 0.0)
+    slope, error = np.ones(contest.n_judges), np.full(contest.n_judges, spread if spread else np.nan)
+    if len(params.slopes):
+        own = 1 / look.slope_information
+        slope[contest.sloped] = params.slopes
+        error[contest.sloped] = np.sqrt(np.maximum(own - own**2 / own.sum(), 0.0) + np.sum((look.through.T @ basis.transform) ** 2, axis=1))
     number = np.bincount(contest.judge, contest.amount, contest.n_judges)
-    return judge_table(names, number, params.slopes, error, contest.delta(params), contest.rule.link, float(contest.slope_spread or 0.0))
+    return judge_table(names, number, slope, error, contest.delta(params), contest.amount, contest.rule.link, spread)
 
 
 def comparison_scores(scores: np.ndarray, data: Comparisons, effects: Effects, judges: Judges | None) -> np.ndarray:
@@ -181,9 +236,9 @@ def comparison_scores(scores: np.ndarray, data: Comparisons, effects: Effects, j
     delta = scores[data.left] - scores[data.right]
     for name, value in effects.of_kind("context").items():
         delta = delta + value * context_column(data, name)
-    by_whom = [] if data.judge is None else data.judge.astype(str).tolist()
+    by_whom = [] if data.judge is None else judge_names(data.judge)
     if judges is not None and by_whom:
-        slope_of = dict(zip(judges.name.astype(str).tolist(), judges.slope.tolist(), strict=True))
+        slope_of = dict(zip(judge_names(judges.name), judges.slope.tolist(), strict=True))
         delta = delta * np.array([slope_of.get(name, 1.0) for name in by_whom])
     sides = effects.of_kind("side")
     if not sides:

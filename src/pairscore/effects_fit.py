@@ -15,10 +15,12 @@ from pairscore.study import Estimate, Settings, Study
 
 def with_item_effects(study: Study, settings: Settings, plain: Estimate, rng: np.random.Generator) -> Estimate:
     """The same fit with sigma^2 estimated, coefficients and side effect on the scale of one comparison of two given items, and their effects."""
-    pairs, d = study.pairs, len(plain.coef)
+    pairs, d, unit = study.pairs, len(plain.coef), study.weight_unit
+    if unit != 1.0:  # the variance of effects is seen in comparisons, whatever unit their weights have
+        pairs = replace(pairs, win=pairs.win / unit, lose=pairs.lose / unit)
     seen = Seen(pairs, settings.link, predictor(study.X, pairs, plain.coef, plain.side_effect or 0.0))
     centred = study.X - plain.center.mean
-    found = item_variance(seen, centred @ plain.basis.transform[:d], rng)
+    found = item_variance(seen, np.sqrt(unit) * (centred @ plain.basis.transform[:d]), rng)
     coef, side_effect = found.kappa * plain.coef, None if plain.side_effect is None else found.kappa * plain.side_effect
     covariance = None
     if plain.covariance is not None:

@@ -53,7 +53,7 @@ def chosen_ridge(study: Study, settings: Settings, rng: np.random.Generator, ite
         fold[rows] = dealt(sizes, rng.permutation(len(sizes)), N_FOLDS)[group]
         return fold
 
-    return choose_ridge(study.X, study.item_moments.mean, study.item_moments.sd, study.pairs, settings.link, deal)
+    return choose_ridge(study.X, study.item_moments.mean, study.item_moments.sd, study.pairs, settings.link, deal, study.weight_unit)
 
 
 def refuse_too_many_features(study: Study, settings: Settings) -> None:

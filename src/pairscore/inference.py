@@ -93,12 +93,12 @@ def _item_sums(pairs: Pairs, at_low: np.ndarray, at_high: np.ndarray) -> np.ndar
     return np.array(columns).T.reshape(pairs.n_items, len(columns))
 
 
-def not_far_below(robust: np.ndarray, model: np.ndarray) -> np.ndarray:
-    """The robust covariance, raised where it is less than half the model's.
+def not_far_below(robust: np.ndarray, model: np.ndarray, smallest: float = SMALLEST_RATIO) -> np.ndarray:
+    """The robust covariance, raised where it is less than ``smallest`` (a half) of the model's.
 
     The item-robust estimate need not be positive definite, and with few items it can be far too small
     by chance. Sharing items only ever adds variance, so in coordinates in which the model's covariance
-    is the identity, eigenvalues of the robust one below SMALLEST_RATIO are raised to it.
+    is the identity, eigenvalues of the robust one below that are raised to it.
     """
     unit = np.sqrt(np.where(np.diag(model) > 0, np.diag(model), 1.0))
     values, vectors = np.linalg.eigh(model / np.outer(unit, unit))
@@ -106,7 +106,7 @@ def not_far_below(robust: np.ndarray, model: np.ndarray) -> np.ndarray:
     root, inverse_root = vectors[:, kept] * np.sqrt(values[kept]), vectors[:, kept] / np.sqrt(values[kept])
     ratios, axes = np.linalg.eigh(inverse_root.T @ (robust / np.outer(unit, unit)) @ inverse_root)
     turned = (root @ axes) * unit[:, None]
-    return (turned * np.maximum(ratios, SMALLEST_RATIO)) @ turned.T
+    return (turned * np.maximum(ratios, smallest)) @ turned.T
 
 
 def combine(jacobian: np.ndarray, model_meat: np.ndarray, robust_meat: np.ndarray | None, weight_unit: float = 1.0) -> np.ndarray:

@@ -66,11 +66,21 @@ def spread_of_slopes(slope: np.ndarray, variance: np.ndarray) -> float:
     return float(np.exp(minimize_scalar(loss, bounds=ends, method="bounded").x))
 
 
-def judge_table(names: np.ndarray, number: np.ndarray, slope: np.ndarray, std_error: np.ndarray, delta: np.ndarray, link: Link, spread: float) -> Judges:
+def judge_table(
+    names: np.ndarray,
+    number: np.ndarray,
+    slope: np.ndarray,
+    std_error: np.ndarray,
+    delta: np.ndarray,
+    amount: np.ndarray,
+    link: Link,
+    spread: float,
+) -> Judges:
     """The table, with the share of wrong votes that each slope means on the comparisons at hand."""
-    size = np.abs(delta[:: max(len(delta) // SHOWN_PAIRS, 1)])
+    some = slice(None, None, max(len(delta) // SHOWN_PAIRS, 1))
+    size, weight = np.abs(delta[some]), amount[some]
 
     def wrong(slopes: np.ndarray) -> np.ndarray:
-        return np.array([float(np.mean(link.cdf(-one * size))) for one in slopes])
+        return np.array([float(np.average(link.cdf(-one * size), weights=weight)) for one in slopes])
 
     return Judges(names, number, slope, std_error, wrong(slope), wrong(slope + REACH * std_error), wrong(slope - REACH * std_error), spread)

@@ -14,13 +14,15 @@ from pairscore.moments import Moments
 from pairscore.scale import SAMPLE, SEPARATION_L2, fit_scale, starting_factor
 from pairscore.study import Estimate, Note, Settings, Study, bordered_scatter, ridge_is_weak, separation_note
 
+LARGEST_WARM = 3.0  # coefficient of a standardised feature to start from
+
 
 def fit_likelihood(study: Study, settings: Settings) -> Estimate:
     """Maximum likelihood, started from the pooled closed form."""
     center, link = study.item_moments, settings.link
     slope = float(link.pdf(0.0))
     basis = whitening_basis(center.scatter + np.diag(ridge_penalty(settings.l2, center.sd, slope)), center.sd)
-    start = starting_coef(study, settings, closed_form(basis, study.label_sum), center) if study.start is None else study.start
+    start = starting_coef(study, settings, closed_form(basis, study.label_sum), center) if study.start is None else _tame(study.start, center.sd)
     asked, weak = settings.l2 * center.sd**2, ridge_is_weak(study, settings)
     climb = Climb(study.X, study.pairs, link, basis, 0 * asked if weak else asked)
     top = maximise(climb, start, settings.max_iter, settings.tol)
@@ -36,6 +38,12 @@ def fit_likelihood(study: Study, settings: Settings) -> Estimate:
         text = f"the likelihood was not maximised within {plural(settings.max_iter, 'iteration')}; raise max_iter or add a ridge (l2)."
         notes.append((NotConvergedWarning, text))
     return likelihood_estimate(study, settings, climb, top, notes)
+
+
+def _tame(start: np.ndarray, sd: np.ndarray) -> np.ndarray:
+    """Coefficients to start from; what is large may be on its way to infinity, and has to show it again."""
+    unit = np.where(sd > 0, sd, 1.0)
+    return np.clip(start * unit, -LARGEST_WARM, LARGEST_WARM) / unit
 
 
 def starting_coef(study: Study, settings: Settings, b: np.ndarray, center: Moments) -> np.ndarray:

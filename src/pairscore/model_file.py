@@ -19,6 +19,7 @@ from pairscore.study import Effects
 from pairscore.whole_file import atomic_write
 
 FORMAT = 1
+GROUPS = "data_item_groups"
 EFFECTS = "item_effects_"  # what the names of their arrays begin with
 ARRAYS = ("coef_", "undetermined_", "open_directions_", "feature_mean_", "feature_sd_", "feature_min_", "feature_max_")
 OPTIONAL_ARRAYS = ("closed_form_coef_", "covariance_", "std_errors_")
@@ -33,6 +34,7 @@ def save(model: Any, path: Any, data: bool = False) -> None:
     path = _checked_path(path)
     arrays = {name: array for name in ARRAYS + OPTIONAL_ARRAYS if (array := getattr(model, name)) is not None}
     arrays |= to_arrays(model.comparisons_) if data else {}
+    arrays |= {GROUPS: model.item_groups_} if data and model.item_groups_ is not None else {}
     arrays |= {} if model.item_effects_ is None else {EFFECTS + name: array for name, array in model.item_effects_.to_arrays().items()}
     header = np.frombuffer(_header(model, list(arrays), path).encode(), dtype=np.uint8)
     with atomic_write(path, "the model") as temporary, temporary.open("wb") as file:
@@ -112,6 +114,7 @@ def _rebuilt(kind: type, header: dict[str, Any], arrays: dict[str, np.ndarray], 
     if header["feature_names"]:
         model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
     model.classes_ = np.array(header["classes"], dtype=header["classes_dtype"])
+    model.item_groups_ = arrays.get(GROUPS)
     model.comparisons_ = from_arrays(arrays, tuple(header["feature_names"]))
     model.pairing_ = None if header["pairing"] is None else Pairing(**header["pairing"])
     model.recipe_ = header.get("recipe")  # models of before had none

@@ -164,8 +164,6 @@ class RankRegression(ClassifierMixin, BaseEstimator):
                 f"covariance_items names the items behind the covariance of method='split', and the method is {settings.method!r}; "
                 "leave it out, or give it to Comparisons.from_frames, whose comparisons every method takes."
             )
-        if settings.side_effect and has_items and not data.sides_known:
-            raise PairscoreError("side_effect=True needs votes that say who was left and right; these only say winner and loser.")
         if settings.by_comparison and not has_items:
             raise PairscoreError("judges, context and ties as a parameter need items and votes; a matrix of differences has neither judges nor context.")
         return self._fit_to(data, settings, has_items, self._groups(item_groups, data, has_items))
@@ -177,17 +175,21 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         return checked_settings(**params)
 
     def _fit_to(self, data: Comparisons, settings: Settings, has_items: bool, item_groups: Any = None, start: np.ndarray | None = None) -> "RankRegression":
+        if settings.side_effect and has_items and not data.sides_known:
+            raise PairscoreError("side_effect=True needs votes that say who was left and right; these only say winner and loser.")
         result = estimate(data, settings, np.random.default_rng(0), has_items, item_groups, start)
+        self.item_groups_ = item_groups
         self._keep(data, result, settings, has_items)
         for category, text in result.notes:
             warnings.warn(text, category, stacklevel=3)
         return self
 
-    def update(self, votes: Any, items: Any = None, *, self_pairs: str = "error") -> "RankRegression":
+    def update(self, votes: Any, items: Any = None, *, self_pairs: str = "error", item_groups: Any = None) -> "RankRegression":
         """Add votes, and perhaps items, to those of the fit, and fit to all of them from where the model stands.
 
         The result is that of a fit to everything. ``items`` is a table of new items with the same features
         and ids of their own. A model from a file has its comparisons if it was saved with ``data=True``.
+        Where groups of items were held out together, ``item_groups`` has those of all items, new ones last.
         """
         check_is_fitted(self)
         settings = self._settings()
@@ -195,7 +197,11 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             raise PairscoreError("the model has no comparisons to add to; fit it to items and votes, and save it with data=True if it goes through a file.")
         table = self.comparisons_.items if items is None else self.comparisons_.items.extended(self._items(items))
         more, _ = Comparisons.from_frames(table, votes, self_pairs=self_pairs, seed=len(self.comparisons_), context=settings.context)
-        return self._fit_to(joined(self.comparisons_, more), settings, has_items=True, start=self.coef_)
+        data = joined(self.comparisons_, more)
+        if self.item_groups_ is not None and item_groups is None and items is not None:
+            raise PairscoreError("the fit held groups of items out together; give item_groups for all items, the new ones last.")
+        groups = self.item_groups_ if item_groups is None else self._groups(item_groups, data, has_items=True)
+        return self._fit_to(data, settings, has_items=True, item_groups=groups, start=self.coef_)
 
     def _groups(self, item_groups: Any, data: Comparisons, has_items: bool) -> np.ndarray | None:
         """The group of every item, as a number."""
@@ -205,9 +211,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             raise PairscoreError(
                 f"item_groups are held out together where l2='auto' chooses the ridge for items and votes, and l2 is {self.l2!r}; leave them out."
             )
-        groups, rows = np.full(len(data.items), -1), np.flatnonzero(data.compared)
-        groups[rows] = numbered_groups(item_groups, data.items, rows)
-        return groups
+        return np.array(numbered_groups(item_groups, data.items, np.arange(len(data.items))))
 
     def _read(self, X: Any, y: Any, covariance_items: Any, self_pairs: str) -> tuple[Comparisons, bool]:
         refuse_other_self_pairs(self_pairs)

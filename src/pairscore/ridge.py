@@ -74,9 +74,11 @@ class Rows:
         return float((self.win + self.lose).sum())
 
 
-def choose_ridge(X: np.ndarray, mean: np.ndarray, sd: np.ndarray, pairs: Pairs, link: Link, deal: Callable[[], np.ndarray]) -> RidgeCurve:
-    """The ridge of smallest held-out log-loss; ``deal()`` gives each item's fold, again and again until enough comparisons were held out."""
-    if float(pairs.number.sum()) < FEW_PER_FEATURE * X.shape[1] or not sd.any():
+def choose_ridge(
+    X: np.ndarray, mean: np.ndarray, sd: np.ndarray, pairs: Pairs, link: Link, deal: Callable[[], np.ndarray], weight_unit: float = 1.0
+) -> RidgeCurve:
+    """The ridge of smallest held-out log-loss; ``deal()`` gives each item's fold, again and again until enough were held out."""
+    if float(pairs.number.sum()) < FEW_PER_FEATURE * X.shape[1] * weight_unit or not sd.any():
         return fallback(X.shape[1])
     unit = np.where(sd > 0, sd, np.inf)  # a constant feature has no part in any difference
     spread, axes = eigh(difference_scatter(X, mean, pairs, pairs.number) / np.outer(unit, unit))
@@ -91,11 +93,11 @@ def choose_ridge(X: np.ndarray, mean: np.ndarray, sd: np.ndarray, pairs: Pairs, 
             params = path.fit(train, params)  # the last fold's fit is a good start
             loss += path.loss(test, params)
             held_out += test.number
-        if held_out >= ENOUGH_HELD_OUT:
+        if held_out >= ENOUGH_HELD_OUT * weight_unit:
             break
-    if held_out == 0:
+    if held_out == 0:  # no fold of items has a comparison inside
         return fallback(X.shape[1])
-    return RidgeCurve(l2, loss / held_out, float(l2[np.argmin(loss)]), held_out)
+    return RidgeCurve(l2, loss / held_out, float(l2[np.argmin(loss)]), held_out / weight_unit)
 
 
 def fallback(n_features: int) -> RidgeCurve:

@@ -61,7 +61,7 @@ class Summary:
     def facts(self) -> list[tuple[str, str]]:
         """What stands above the table."""
         m = self._model
-        side = "not estimated"
+        side = "one for each judge" if m.side_effect == "judges" else "not estimated"
         if m.side_effect_ is not None:
             side = f"{m.side_effect_:+.4g} for left"
             if m.side_effect_std_error_ is not None:
