@@ -1015,6 +1015,9 @@ def test_documented_commands_run_as_they_stand(study, monkeypatch, document):
     (folder / "examples").symlink_to(ROOT / "examples")
     (folder / "votes.csv").rename(folder / "comparisons.csv")
     (folder / "new_items.csv").write_bytes((folder / "items.csv").read_bytes())
+    (folder / "tuesday.csv").write_bytes((folder / "comparisons.csv").read_bytes())
+    (folder / "wednesdays_items.csv").write_text((folder / "items.csv").read_text().replace("item ", "later "))
+    (folder / "wednesday.csv").write_text("left,right,winner\nlater 1,item 1,left\nlater 2,later 3,right\n")
     commands = documented(document)
     assert len(commands) >= 3
     for command in commands:
