@@ -424,3 +424,54 @@ def test_counts_are_so_many_comparisons():
     expanded = pd.concat([VOTES[:300], VOTES[:300]])
     one, two = (clone(EFFECTS).fit(FRAME, votes) for votes in (counted, expanded))
     np.testing.assert_allclose(one.decision_function(FRAME), two.decision_function(FRAME), rtol=1e-6)
+
+
+# -- with context ------------------------------------------------------------------------------------
+
+
+def contest(seed, n=150, m=1800, sigma=0.8):
+    rng = np.random.default_rng([41, seed])
+    X = rng.normal(size=(n, 3))
+    left, rest = rng.integers(0, n, m), 1.5 * rng.normal(size=m)
+    right = (left + rng.integers(1, n, m)) % n
+    score = X @ [1.0, -0.5, 0.7] + sigma * rng.normal(size=n)
+    won = rng.random(m) < 1 / (1 + np.exp(-(score[left] - score[right] + 0.4 * rest + 0.3)))
+    return X, {"left": left, "right": right, "winner": np.where(won, "left", "right"), "rest": rest}
+
+
+def test_a_constant_context_is_the_side_effect():
+    X, votes = contest(0)
+    votes["one"] = np.ones(len(votes["left"]))
+    side = RankRegression(item_effects=True, side_effect=True).fit(X, votes)
+    context = RankRegression(item_effects=True, context=["one"]).fit(X, votes)
+    assert context.effects_.values[0] == pytest.approx(side.side_effect_, rel=0.02)  # the draws behind the spread of sigma^2 differ
+    assert context.item_effects_.sigma2 == pytest.approx(side.item_effects_.sigma2, rel=0.05)
+    np.testing.assert_allclose(context.coef_, side.coef_, rtol=0.02)
+    np.testing.assert_allclose(context.item_effects_.effect, side.item_effects_.effect, atol=0.05)
+
+
+def test_context_and_effects_of_items_are_recovered_together():
+    found, errors, variance = [], [], []
+    for seed in range(20):
+        X, votes = contest(seed)
+        model = RankRegression(item_effects=True, context=["rest"], side_effect=True).fit(X, votes)
+        found.append([*model.effects_.values, *model.coef_])
+        errors.append([*model.effects_.std_errors, *model.std_errors_])
+        variance.append(model.item_effects_.sigma2)
+    gap = np.array(found) - [0.4, 0.3, 1.0, -0.5, 0.7]
+    assert np.all(np.abs(gap.mean(axis=0)) < 4.3 * gap.std(axis=0, ddof=1) / np.sqrt(20) + 0.01)
+    assert abs(np.mean(variance) - 0.64) < 4.3 * np.std(variance, ddof=1) / np.sqrt(20) + 0.02
+    assert np.mean(np.abs(gap) < 1.96 * np.array(errors)) > 0.85
+    plain = [RankRegression(context=["rest"], side_effect=True).fit(*contest(seed)).effects_.values[0] for seed in range(20)]
+    assert np.mean(plain) < 0.4 - 4.3 * np.std(plain, ddof=1) / np.sqrt(20)  # without effects of items all is flatter
+
+
+def test_repeated_comparisons_of_a_pair_keep_their_context(tmp_path):
+    X, votes = contest(1, n=30, m=1500)
+    model = RankRegression(item_effects=True, context=["rest"]).fit(X, votes)
+    data, _ = Comparisons.from_frames(X, votes, context=["rest"])
+    assert model.item_effects_.sigma2 > 0
+    model.save(tmp_path / "m.npz")
+    np.testing.assert_array_equal(load(tmp_path / "m.npz").predict_proba(data), model.predict_proba(data))
+    with pytest.raises(PairscoreError, match="does not go together with judge_slopes=True or ties"):
+        RankRegression(item_effects=True, ties="davidson").fit(X, votes)

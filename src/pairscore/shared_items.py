@@ -187,8 +187,9 @@ class Equation:
             return float(np.sqrt(2 * weight**2 @ (seen.at_items(seen.variance) ** 2 - seen.at_items(seen.variance**2)))), 0.0
         kappa = seen.kappa(2 * sigma2) * self.length
         mean = seen.expected(kappa, 2 * sigma2)
-        along = seen.difference.mean(axis=0) * seen.slope / np.maximum(seen.variance, np.finfo(float).tiny)
-        along /= max(float(along @ (seen.slope * seen.difference.mean(axis=0))), np.finfo(float).tiny)
+        typical = over_sides(seen.number * seen.difference) / np.maximum(pairs.number, np.finfo(float).tiny)
+        along = typical * seen.slope / np.maximum(seen.variance, np.finfo(float).tiny)
+        along /= max(float(along @ (seen.slope * typical)), np.finfo(float).tiny)
         longer = replace(self, length=1.01 * self.length)
         by_length = float(weight @ (longer.excess(sigma2) - self.excess(sigma2))) / 0.01
         draws = []

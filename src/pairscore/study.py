@@ -102,8 +102,8 @@ def checked_settings(
     )  # fmt: skip
     if settings.by_comparison and method != "mle":
         raise PairscoreError(f"judges, context and ties as a parameter are fitted by maximum likelihood, and the method is {method!r}; use method='mle'.")
-    if settings.by_comparison and settings.item_effects:
-        raise PairscoreError("item_effects=True does not go together with judges, context or ties as a parameter yet; leave one of them out.")
+    if settings.item_effects and (settings.judge_slopes or settings.ties != "half"):
+        raise PairscoreError("item_effects=True does not go together with judge_slopes=True or ties as a parameter yet; leave one of them out.")
     if ties == "davidson" and not isinstance(settings.link, Logit):
         raise PairscoreError("ties='davidson' belongs to the logit link; use ties='rao-kupper', which takes any.")
     return settings
