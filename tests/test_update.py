@@ -25,6 +25,13 @@ def same(one, other, atol=1e-7):
     np.testing.assert_allclose(one.std_errors_, other.std_errors_, atol=atol)
     assert one.n_comparisons_ == other.n_comparisons_
     assert one.record_["fingerprint"] == other.record_["fingerprint"]
+    assert one.l2_ == pytest.approx(other.l2_, rel=1e-9)
+    assert one.side_effect_ == pytest.approx(other.side_effect_, abs=atol)
+    if other.effects_ is not None:
+        np.testing.assert_allclose(one.effects_.values, other.effects_.values, atol=atol)
+        np.testing.assert_allclose(one.effects_.std_errors, other.effects_.std_errors, atol=atol)
+    if other.judges_ is not None:
+        np.testing.assert_allclose(one.judges_.slope, other.judges_.slope, atol=50 * atol)  # the spread is settled to one in a hundred
 
 
 @pytest.mark.parametrize(
