@@ -93,7 +93,7 @@ def test_the_closed_forms_influence_is_its_numerical_derivative(method, side):
     from pairscore import estimate as est
     from pairscore import inference as inf
     from pairscore.links import get_link
-    from pairscore.study import Settings
+    from pairscore.settings import Settings
 
     captured = {}
     original = inf.combine

@@ -22,8 +22,9 @@ from pairscore.known_items import feature_keys, rows_of_same_features
 from pairscore.likelihood import predictor
 from pairscore.links import Logit, Probit, get_link
 from pairscore.pairs import pair_up
+from pairscore.settings import Settings
 from pairscore.shared_items import Equation, Seen, averaged, equation, hermite_coefficients
-from pairscore.study import Settings, Study
+from pairscore.study import Study
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(60)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()

@@ -15,7 +15,8 @@ SOURCE = Path(pairscore.__file__).parent
 ORDER = (
     "errors", "methods", "checks", "links", "columns", "items", "recipe", "recipe_options", "item_gaps", "votes", "comparisons", "kept_data",
     "pairs", "moments", "basis", "closed_form", "scale", "integrals",
-    "likelihood", "inference", "pairing", "folds", "ridge", "judges", "ties", "shared_items", "item_variance", "item_effects", "known_items", "study",
+    "likelihood", "inference", "pairing", "folds", "ridge", "judges", "ties", "shared_items", "item_variance", "item_effects", "known_items",
+    "settings", "study",
     "closed_form_fit", "likelihood_fit", "contest", "contest_fit", "effects_fit", "estimate",
     "ranking", "summary", "record", "whole_file",
     "text_file", "table_source", "csv_faults", "csv_file", "typed_file", "fetched", "files", "model_file", "regression",
@@ -32,6 +33,7 @@ PAPER_ORDER = (
     "panels", "figures", "page", "reproduce",
 )  # fmt: skip
 MATHS = (
+    "settings",
     "contest",
     "contest_fit",
     "judges",

@@ -12,7 +12,8 @@ from pairscore.moments import Spread, difference_scatter, net, spread
 from pairscore.pairing import Pairing, check_pairing
 from pairscore.pairs import count_pairs
 from pairscore.scale import SEPARATION_L2, Scale, fit_scale, is_separated, overfit_guard, starting_factor
-from pairscore.study import Estimate, Note, Settings, Study, bordered_scatter, ridge_is_weak, separation_note
+from pairscore.settings import Settings
+from pairscore.study import Estimate, Note, Study, bordered_scatter, ridge_is_weak, separation_note
 
 
 def scatter_of(study: Study, settings: Settings) -> tuple[np.ndarray, Spread]:

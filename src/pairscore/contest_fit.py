@@ -14,7 +14,8 @@ from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, NotConve
 from pairscore.judges import Judges, judge_table, spread_of_slopes
 from pairscore.likelihood_fit import fit_likelihood
 from pairscore.scale import SEPARATION_L2
-from pairscore.study import Effects, Estimate, Note, Settings, Study, ridge_is_weak
+from pairscore.settings import Settings
+from pairscore.study import Effects, Estimate, Note, Study, ridge_is_weak
 from pairscore.ties import TieRule
 
 Blocks = Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]]

@@ -11,8 +11,9 @@ from pairscore.item_variance import FEWEST_ITEMS, item_variance
 from pairscore.known_items import ItemEffects, feature_keys
 from pairscore.likelihood import predictor
 from pairscore.pairs import Pairs
+from pairscore.settings import Settings
 from pairscore.shared_items import Seen
-from pairscore.study import Effects, Estimate, Settings, Study
+from pairscore.study import Effects, Estimate, Study
 
 MOST_ROWS = 20_000_000  # numbers in the tables of single comparisons
 

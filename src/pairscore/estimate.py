@@ -12,7 +12,8 @@ from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, Pairscor
 from pairscore.folds import dealt
 from pairscore.likelihood_fit import fit_likelihood
 from pairscore.ridge import EVERY_FOLD, N_FOLDS, RidgeCurve, choose_ridge
-from pairscore.study import Estimate, Note, Settings, Study
+from pairscore.settings import Settings
+from pairscore.study import Estimate, Note, Study
 
 FEW_ITEMS = 50
 

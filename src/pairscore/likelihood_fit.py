@@ -12,7 +12,8 @@ from pairscore.likelihood import Climb, Maximum, maximise, predictor
 from pairscore.links import Link, Logit
 from pairscore.moments import Moments
 from pairscore.scale import SAMPLE, SEPARATION_L2, fit_scale, starting_factor
-from pairscore.study import Estimate, Note, Settings, Study, bordered_scatter, ridge_is_weak, separation_note
+from pairscore.settings import Settings
+from pairscore.study import Estimate, Note, Study, bordered_scatter, ridge_is_weak, separation_note
 
 LARGEST_WARM = 3.0  # coefficient of a standardised feature to start from
 

@@ -23,8 +23,9 @@ from pairscore.moments import feature_range
 from pairscore.ranking import Difference, as_callers_kind, interval_width, item_scores, rank_pieces, score_errors
 from pairscore.recipe import recipe_of
 from pairscore.record import make_record
+from pairscore.settings import Settings, checked_settings
 from pairscore.shared_items import averaged
-from pairscore.study import Estimate, Settings, checked_settings
+from pairscore.study import Estimate
 from pairscore.summary import Summary, agreement_and_noise
 from pairscore.ties import TieRule
 from pairscore.votes import Votes

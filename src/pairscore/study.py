@@ -1,4 +1,4 @@
-"""One study: the settings, the data with the sums that every step shares, and what a fit found."""
+"""One study: the data with the sums that every step shares, and what a fit found."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,113 +8,17 @@ import numpy as np
 
 from pairscore.basis import Basis, whitening_basis
 from pairscore.comparisons import Comparisons
-from pairscore.errors import PairscoreError, PairscoreWarning, SeparationWarning, first_few
+from pairscore.errors import PairscoreWarning, SeparationWarning
 from pairscore.judges import Judges
 from pairscore.known_items import ItemEffects
-from pairscore.links import Link, Logit, get_link
-from pairscore.methods import METHODS, TIE_RULES
 from pairscore.moments import Moments, Spread, Tally, difference_scatter, moments, tally
 from pairscore.pairing import Pairing
 from pairscore.pairs import Pairs, over_sides, pair_up
 from pairscore.ridge import RidgeCurve
 from pairscore.scale import SEPARATION_L2, WEAK_L2
+from pairscore.settings import Settings
 
-INFERENCES = ("items", "items+judges", "model")
-SHRINKAGES = ("ledoit-wolf", "oas")
 Note = tuple[type[PairscoreWarning], str]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What the user asked for."""
-
-    method: str
-    link: Link
-    l2: float = 0.0  # not known yet if it is to be chosen
-    shrinkage: float | str | None = None
-    side_effect: bool = False
-    inference: str | None = "items"
-    max_iter: int = 100
-    tol: float = 1e-9
-    choose_l2: bool = False
-    side_by_judge: bool = False
-    judge_slopes: bool = False
-    context: tuple[str, ...] = ()
-    ties: str = "half"
-    item_effects: bool = False
-
-    @property
-    def needs_judges(self) -> bool:
-        return self.judge_slopes or self.side_by_judge or self.inference == "items+judges"
-
-    @property
-    def by_comparison(self) -> bool:
-        """Whether comparisons of a pair differ in more than who won, so that they cannot be summed."""
-        return self.needs_judges or bool(self.context) or self.ties != "half"
-
-
-def checked_settings(
-    *,
-    method: Any,
-    link: Any,
-    l2: Any,
-    shrinkage: Any,
-    side_effect: Any,
-    inference: Any,
-    max_iter: Any,
-    tol: Any,
-    judge_slopes: Any,
-    context: Any,
-    ties: Any,
-    item_effects: Any,
-) -> Settings:
-    """Settings that mean something, or a sentence on the first that does not."""
-    shrinkage_is_number = _is_number(shrinkage, 0, 1)
-    checks = {
-        "method": (method, isinstance(method, str) and method in METHODS, f"one of {first_few(map(repr, METHODS))}"),
-        "inference": (inference, inference is None or (isinstance(inference, str) and inference in INFERENCES), "'items', 'items+judges', 'model' or None"),
-        "judge_slopes": (judge_slopes, isinstance(judge_slopes, bool | np.bool_), "True or False"),
-        "context": (context, context is None or _are_names(context), "a list of column names of the votes, or None"),
-        "ties": (ties, isinstance(ties, str) and ties in TIE_RULES, f"one of {first_few(map(repr, TIE_RULES))}"),
-        "l2": (l2, _is_number(l2, 0, np.finfo(float).max) or (isinstance(l2, str) and l2 == "auto"), "a number that is not negative, or 'auto'"),
-        "shrinkage": (
-            shrinkage,
-            shrinkage_is_number or shrinkage is None or (isinstance(shrinkage, str) and shrinkage in SHRINKAGES),
-            "None, a number from 0 to 1, 'ledoit-wolf' or 'oas'",
-        ),
-        "side_effect": (side_effect, isinstance(side_effect, bool | np.bool_) or side_effect == "judges", "True, False or 'judges'"),
-        "item_effects": (item_effects, isinstance(item_effects, bool | np.bool_), "True or False"),
-        "max_iter": (max_iter, _is_number(max_iter, 1, 10**9) and int(max_iter) == max_iter, "a whole number from 1"),
-        "tol": (tol, _is_number(tol, 0, 1), "a number from 0 to 1"),
-    }
-    for name, (value, right, remedy) in checks.items():
-        if not right:
-            raise PairscoreError(f"{name} is {value!r}; use {remedy}.")
-    if method == "mle" and shrinkage is not None:
-        raise PairscoreError("shrinkage acts on the covariance of a closed form, and method='mle' has none; use l2, or another method.")
-    if method != "mle" and item_effects:
-        raise PairscoreError(f"item_effects=True adds effects of items to the likelihood, and method={method!r} has none; use method='mle'.")
-    amount = float(shrinkage) if shrinkage_is_number else shrinkage
-    choose = isinstance(l2, str)
-    settings = Settings(
-        method, get_link(link), np.nan if choose else float(l2), amount, bool(side_effect), inference, int(max_iter), float(tol), choose,
-        isinstance(side_effect, str), bool(judge_slopes), tuple(context or ()), ties, bool(item_effects),
-    )  # fmt: skip
-    if settings.by_comparison and method != "mle":
-        raise PairscoreError(f"judges, context and ties as a parameter are fitted by maximum likelihood, and the method is {method!r}; use method='mle'.")
-    if settings.item_effects and (settings.judge_slopes or settings.ties != "half"):
-        raise PairscoreError("item_effects=True does not go together with judge_slopes=True or ties as a parameter yet; leave one of them out.")
-    if ties == "davidson" and not isinstance(settings.link, Logit):
-        raise PairscoreError("ties='davidson' belongs to the logit link; use ties='rao-kupper', which takes any.")
-    return settings
-
-
-def _are_names(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(name, str) for name in value) and len(set(value)) == len(value)
-
-
-def _is_number(value: Any, low: float, high: float) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool) and bool(low <= value <= high)
 
 
 @dataclass(frozen=True)
