@@ -18,7 +18,7 @@ ORDER = (
     "likelihood", "inference", "pairing", "folds", "ridge", "judges", "ties", "shared_items", "item_variance", "item_effects", "known_items",
     "settings", "study",
     "closed_form_fit", "likelihood_fit", "contest", "contest_fit", "effects_fit", "estimate",
-    "ranking", "summary", "record", "whole_file",
+    "ranking", "summary", "record", "fitted", "fit_input", "whole_file",
     "text_file", "table_source", "csv_faults", "csv_file", "typed_file", "fetched", "files", "model_file", "regression",
     "file_faults", "item_pieces", "intake",
     "metrics", "splitters", "on_items", "item_errors", "prediction_measures", "model_comparison", "comparer",

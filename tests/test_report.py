@@ -870,6 +870,10 @@ def test_help_has_an_example():
 # -- a real browser --------------------------------------------------------------------------------
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"))), None)
+# make test installs a browser where it may; somebody without root can still test all else, and reads what was not looked at
+needs_browser = pytest.mark.skipif(
+    BROWSER is None, reason="no Chromium or Chrome, and make test could not install one here (it needs root and apt-get): the page was not looked at"
+)
 LOOK = """
 const seen = { width: innerWidth, scroll: document.documentElement.scrollWidth, faults: window.faults };
 seen.charts = Array.from(document.querySelectorAll("svg")).filter(chart => chart.getBoundingClientRect().height > 50).length;
@@ -915,9 +919,7 @@ def looked_at(text, width, folder):
     return json.loads(base64.b64decode(seen[1])), [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 
-@pytest.mark.skipif(
-    BROWSER is None, reason="no Chromium or Chrome, and make test could not install one here (it needs root and apt-get): the page was not looked at"
-)
+@needs_browser
 @pytest.mark.parametrize("width", [1280, 390])
 def test_in_a_browser_everything_is_there_and_fits(width, tmp_path):
     seen, console = looked_at(page_of_many(), width, tmp_path)
@@ -938,9 +940,7 @@ def test_in_a_browser_everything_is_there_and_fits(width, tmp_path):
     assert {"rank", "item", "score", "95 % interval", "ranks"} <= set(seen["heads"])
 
 
-@pytest.mark.skipif(
-    BROWSER is None, reason="no Chromium or Chrome, and make test could not install one here (it needs root and apt-get): the page was not looked at"
-)
+@needs_browser
 @pytest.mark.parametrize("width", [1280, 390])
 def test_in_a_browser_long_names_have_room_and_no_table_or_label_is_cut(width, tmp_path):
     seen, _ = looked_at(page_of_long_names(), width, tmp_path)
@@ -949,9 +949,7 @@ def test_in_a_browser_long_names_have_room_and_no_table_or_label_is_cut(width, t
     assert seen["item"] > (250 if width == 1280 else 75)
 
 
-@pytest.mark.skipif(
-    BROWSER is None, reason="no Chromium or Chrome, and make test could not install one here (it needs root and apt-get): the page was not looked at"
-)
+@needs_browser
 def test_the_browser_check_would_see_a_wide_page_and_a_fault(tmp_path):
     broken = page_of_many().replace("<main>", '<main><div style="width:3000px">wide</div><img src="http://evil.example/x.png">')
     seen, console = looked_at(broken, 390, tmp_path)

@@ -12,6 +12,7 @@ from pairscore.columns import Columns
 from pairscore.errors import PairscoreError
 from pairscore.items import Items
 from pairscore.known_items import Known, feature_keys
+from pairscore.shared_items import averaged
 
 if TYPE_CHECKING:
     from pairscore.regression import RankRegression
@@ -185,3 +186,21 @@ def as_callers_kind(columns: dict[str, Any], items: Items) -> Any:
             table[name] = values
         return table
     return nw.from_dict(columns, backend=items.backend).to_native()
+
+
+def item_difference(model: "RankRegression", a: Items, b: Items, level: float) -> Difference:
+    """Score of the one item in ``a`` minus that of the one in ``b``."""
+    gap = a.values[0] - b.values[0]
+    value, left_over, variance = float(gap @ model.coef_), gap, 0.0
+    one, other = model.known_items(a), model.known_items(b)
+    if one is not None and other is not None:
+        value += float(one.effect[0] - other.effect[0])
+        left_over = one.share[0] * (a.values[0] - model.feature_mean_) - other.share[0] * (b.values[0] - model.feature_mean_)
+        variance = 0.0 if one.row[0] == other.row[0] >= 0 else float(one.variance[0] + other.variance[0])
+    error = np.nan if model.covariance_ is None else float(np.hypot(score_errors(left_over[None], model.covariance_)[0], np.sqrt(variance)))
+    error = np.nan if model.undetermined_contrasts(gap[None])[0] else error
+    reach = interval_width(level, 1, False) * error
+    ends = np.array([value, value - reach, value + reach])
+    probability = model.link_.cdf(ends)
+    probability[0] = averaged(model.link_, ends[:1], np.array(variance))[0] if variance else probability[0]
+    return Difference(*ends.tolist(), *probability.tolist())

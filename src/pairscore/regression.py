@@ -6,29 +6,26 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pairscore import model_file
-from pairscore.comparisons import Comparisons, refuse_other_self_pairs
+from pairscore.comparisons import Comparisons
 from pairscore.contest_fit import comparison_scores
 from pairscore.errors import PairscoreError
 from pairscore.estimate import estimate
+from pairscore.fit_input import comparisons_to_fit
+from pairscore.fitted import keep_fit
 from pairscore.folds import numbered_groups
 from pairscore.item_gaps import FILLED, items_by_recipe
 from pairscore.items import Items, as_frame, read_items, refuse_other_features, to_array
 from pairscore.kept_data import joined
 from pairscore.known_items import Known, feature_keys
-from pairscore.moments import feature_range
-from pairscore.ranking import Difference, as_callers_kind, interval_width, item_scores, rank_pieces, score_errors
+from pairscore.ranking import Difference, as_callers_kind, interval_width, item_difference, item_scores, rank_pieces
 from pairscore.recipe import recipe_of
-from pairscore.record import make_record
 from pairscore.settings import Settings, checked_settings
 from pairscore.shared_items import averaged
-from pairscore.study import Estimate
-from pairscore.summary import Summary, agreement_and_noise
+from pairscore.summary import Summary
 from pairscore.ties import TieRule
-from pairscore.votes import Votes
 
 
 class RankRegression(ClassifierMixin, BaseEstimator):
@@ -159,7 +156,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         label per item of the table (topic, patient), are held out together by ``l2="auto"``.
         """
         settings = self._settings()
-        data, has_items = self._read(X, y, covariance_items, self_pairs)
+        data, has_items = comparisons_to_fit(self, X, y, covariance_items, self_pairs)
         if covariance_items is not None and settings.method != "split":
             raise PairscoreError(
                 f"covariance_items names the items behind the covariance of method='split', and the method is {settings.method!r}; "
@@ -180,7 +177,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             raise PairscoreError("side_effect=True needs votes that say who was left and right; these only say winner and loser.")
         result = estimate(data, settings, np.random.default_rng(0), has_items, item_groups, start)
         self.item_groups_ = item_groups
-        self._keep(data, result, settings, has_items)
+        keep_fit(self, data, result, settings, has_items)
         for category, text in result.notes:
             warnings.warn(text, category, stacklevel=3)
         return self
@@ -214,82 +211,6 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             )
         return np.array(numbered_groups(item_groups, data.items, np.arange(len(data.items))))
 
-    def _read(self, X: Any, y: Any, covariance_items: Any, self_pairs: str) -> tuple[Comparisons, bool]:
-        refuse_other_self_pairs(self_pairs)
-        self.classes_ = np.array([-1, 1])
-        if isinstance(X, Comparisons):
-            data = X if y is None else X.with_outcome(y)
-            return (data if covariance_items is None else data.with_covariance_items(covariance_items)), True
-        if y is None:
-            raise PairscoreError("fit requires y to be passed, but the target y is None: give votes beside the items, or Comparisons.")
-        if isinstance(y, Votes):
-            return Comparisons.from_frames(X, y, covariance_items=covariance_items, self_pairs=self_pairs)[0], True
-        table = as_frame(y)
-        shape = to_array(y, "the votes are").shape if table is None else ()
-        if isinstance(y, str | bytes) or (table is None and shape == ()):
-            raise PairscoreError(f"the votes are a {type(y).__name__}; give a dataframe with columns such as left, right, winner, or an array.")
-        if shape == (0,):
-            raise PairscoreError("there are no comparisons; give at least one row of votes.")
-        if table is not None or (len(shape) == 2 and shape[1] != 1):
-            reading = {"covariance_items": covariance_items, "self_pairs": self_pairs, "context": self.context or (), "missing": self.missing}
-            return Comparisons.from_frames(X, y, **reading)[0], True
-        if covariance_items is not None:
-            raise PairscoreError("covariance_items names items, but a matrix of differences has none; fit items and votes instead.")
-        return self._read_differences(X, y), False
-
-    def _read_differences(self, X: Any, y: Any) -> Comparisons:
-        """A matrix of differences is a set of items, each compared once with an item at the origin."""
-        X, y = validate_data(self, X, column_or_1d(y, warn=True), dtype=np.float64)
-        check_classification_targets(y)
-        labels = np.unique(y)
-        if y.dtype.kind in "iuf" and len(labels) == 3 and np.array_equal(labels, [-1, 0, 1]):
-            outcome = y.astype(np.int8)
-        elif len(labels) == 2:
-            self.classes_ = labels
-            outcome = np.where(y == labels[1], 1, -1).astype(np.int8)
-        elif len(labels) < 2:
-            raise PairscoreError(f"y has only one class ({labels.tolist()[0]!r}); comparisons need outcomes of both kinds.")
-        else:
-            kind = type_of_target(y)
-            raise PairscoreError(f"Only binary classification is supported. The type of the target is {kind}: y has {len(labels)} values; use -1, 0 and 1.")
-        names = getattr(self, "feature_names_in_", [f"x{column}" for column in range(X.shape[1])])
-        items = Items(np.vstack([X, np.zeros(X.shape[1])]), tuple(names))
-        rows = np.arange(len(X))
-        return Comparisons(items, rows, np.full(len(X), len(X)), outcome)
-
-    def _keep(self, data: Comparisons, result: Estimate, settings: Settings, has_items: bool) -> None:
-        d, link = len(result.coef), settings.link
-        self.n_features_in_, self.link_ = d, link
-        if has_items:
-            self.feature_names_in_ = np.array(data.items.feature_names, dtype=object)
-        self.coef_, self.closed_form_coef_, self.side_effect_ = result.coef, result.closed_form_coef, result.side_effect
-        open_bases = [result.basis] if result.side_basis is None else [result.basis, result.side_basis]
-        self.undetermined_ = np.any([basis.undetermined[:d] for basis in open_bases], axis=0)
-        self.open_directions_ = np.hstack([basis.open_directions[:d] for basis in open_bases])
-        self.covariance_ = self.std_errors_ = self.side_effect_std_error_ = None
-        if result.covariance is not None:
-            self.covariance_ = result.covariance[:d, :d]
-            self.std_errors_ = np.where(self.undetermined_, np.nan, np.sqrt(np.diag(self.covariance_)))
-            if result.effects is not None:
-                self.side_effect_std_error_ = dict(zip(result.effects.names, result.effects.std_errors.tolist(), strict=True)).get("left")
-            elif result.side_effect is not None:
-                side_open = result.side_basis is not None and bool(result.side_basis.undetermined[d])
-                self.side_effect_std_error_ = float("nan") if side_open else float(np.sqrt(result.covariance[d, d]))
-        self.feature_mean_, self.feature_sd_ = result.center.mean, result.center.sd
-        self.feature_min_, self.feature_max_ = feature_range(data.items.values, data.compared)
-        self.n_items_ = int(np.count_nonzero(data.compared)) if has_items else None
-        self.n_comparisons_ = float(data.amount.sum())
-        self.inference_, self.guard_, self.pairing_, self.n_iter_ = result.inference, result.guard, result.pairing, result.n_iterations
-        self.l2_, self.ridge_curve_ = (settings.l2 if result.ridge is None else result.ridge.chosen), result.ridge
-        self.item_effects_ = result.item_effects
-        self.notes_ = [text for _, text in result.notes]
-        self.ties_ = settings.ties
-        self.agreement_, self.noise_, self.tie_share_ = agreement_and_noise(result.difference, data, link)
-        self.record_ = make_record(data)
-        self.comparisons_ = data if has_items else None
-        self.recipe_ = data.items.recipe
-        self.effects_, self.judges_ = result.effects, result.judges
-
     # -- scores and probabilities ------------------------------------------------------------------
 
     def _differences(self, data: Comparisons) -> np.ndarray:
@@ -299,11 +220,11 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         return scores[data.left] - scores[data.right] + (self.side_effect_ or 0.0)
 
     def _scores(self, items: Items) -> np.ndarray:
-        known = self._known(items)
+        known = self.known_items(items)
         scores = item_scores(items.values, self.coef_)
         return scores if known is None else scores + known.effect
 
-    def _known(self, items: Items) -> Known | None:
+    def known_items(self, items: Items) -> Known | None:
         """What a model with item effects knows of these items."""
         return None if self.item_effects_ is None else self.item_effects_.known(items.ids, feature_keys(items.values, self.feature_mean_, self.feature_sd_))
 
@@ -335,7 +256,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
 
         With item effects they are averaged over what is not known of the two.
         """
-        known = self._known(X.items) if isinstance(X, Comparisons) else None
+        known = self.known_items(X.items) if isinstance(X, Comparisons) else None
         if known is not None:
             left = averaged(self.link_, self._comparison_scores(X), known.variance[X.left] + known.variance[X.right])
         else:
@@ -408,21 +329,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         Each is one item: a table of one row, or its features in a row.
         """
         check_is_fitted(self)
-        two = [self._one_item(a), self._one_item(b)]
-        gap = two[0].values[0] - two[1].values[0]
-        value, left_over, variance = float(gap @ self.coef_), gap, 0.0
-        one, other = self._known(two[0]), self._known(two[1])
-        if one is not None and other is not None:
-            value += float(one.effect[0] - other.effect[0])
-            left_over = one.share[0] * (two[0].values[0] - self.feature_mean_) - other.share[0] * (two[1].values[0] - self.feature_mean_)
-            variance = 0.0 if one.row[0] == other.row[0] >= 0 else float(one.variance[0] + other.variance[0])
-        error = np.nan if self.covariance_ is None else float(np.hypot(score_errors(left_over[None], self.covariance_)[0], np.sqrt(variance)))
-        error = np.nan if self.undetermined_contrasts(gap[None])[0] else error
-        reach = interval_width(level, 1, False) * error
-        ends = np.array([value, value - reach, value + reach])
-        probability = self.link_.cdf(ends)
-        probability[0] = averaged(self.link_, ends[:1], np.array(variance))[0] if variance else probability[0]
-        return Difference(*ends.tolist(), *probability.tolist())
+        return item_difference(self, self._one_item(a), self._one_item(b), level)
 
     def _one_item(self, item: Any) -> Items:
         if hasattr(item, "to_frame") and hasattr(item, "index"):  # a pandas Series is one row with names

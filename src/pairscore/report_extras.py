@@ -6,7 +6,6 @@ import numpy as np
 
 from pairscore.comparisons import Comparisons
 from pairscore.judges import REACH, Judges
-from pairscore.known_items import feature_keys
 from pairscore.regression import RankRegression
 from pairscore.ridge import RidgeCurve
 from pairscore.study import Effects
@@ -60,9 +59,9 @@ def beside_facts(model: RankRegression, data: Comparisons) -> Beside:
 
 def effects_of_items(model: RankRegression, data: Comparisons) -> list[ItemEffect]:
     """Those of the compared items, the largest first."""
-    if model.item_effects_ is None or model.item_effects_.sigma2 == 0:
+    known = model.known_items(data.items)
+    if known is None or not known.effect.any():
         return []
-    known = model.item_effects_.known(data.items.ids, feature_keys(data.items.values, model.feature_mean_, model.feature_sd_))
     rows = np.flatnonzero((known.row >= 0) & data.compared)
     reach, names = REACH * np.sqrt(known.variance), data.items.names
     found = [ItemEffect(str(names[row]), *(float(known.effect[row] + sign * reach[row]) for sign in (0, -1, 1))) for row in rows]
