@@ -37,7 +37,7 @@ def study(seed, rule, slopes_vary, n=80, m=2400, n_judges=12):
 
 
 def recovery(n_studies):
-    for rule, vary in (("half", 0), ("rao-kupper", 0), ("davidson", 0), ("half", 1), ("rao-kupper", 1)):
+    for rule, vary in (("half", 0), ("rao-kupper", 0), ("davidson", 0), ("half", 1), ("rao-kupper", 1), ("davidson", 1)):
         found = [study(seed, rule, vary) for seed in range(n_studies)]
         print(f"\nties {rule}, judges {'with slopes' if vary else 'alike'}, {n_studies} studies")
         for name in found[0]:
@@ -49,4 +49,4 @@ def recovery(n_studies):
 
 
 if __name__ == "__main__":
-    recovery(int(sys.argv[1]) if len(sys.argv) > 1 else 400)
+    recovery(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)

@@ -17,7 +17,7 @@ ORDER = (
     "pairs", "moments", "basis", "closed_form", "scale", "integrals",
     "likelihood", "inference", "pairing", "folds", "ridge", "judges", "ties", "shared_items", "item_variance", "item_effects", "known_items",
     "settings", "study",
-    "closed_form_fit", "likelihood_fit", "contest", "contest_fit", "effects_fit", "estimate",
+    "closed_form_fit", "likelihood_fit", "contest", "slope_bias", "contest_fit", "effects_fit", "estimate",
     "ranking", "summary", "record", "fitted", "fit_input", "whole_file",
     "text_file", "table_source", "csv_faults", "csv_file", "typed_file", "fetched", "files", "model_file", "regression",
     "file_faults", "item_pieces", "intake",
@@ -35,6 +35,7 @@ PAPER_ORDER = (
 MATHS = (
     "settings",
     "contest",
+    "slope_bias",
     "contest_fit",
     "judges",
     "ties",

@@ -55,6 +55,12 @@ class Look:
         freely, reach = values / self.slope_information, 1 / self.slope_information
         return freely - np.multiply.outer(freely.sum(axis=-1), reach / max(reach.sum(), 1e-300))
 
+    @property
+    def slope_variance(self) -> np.ndarray:
+        """Of each slope, given the rest."""
+        own = 1 / self.slope_information
+        return np.maximum(own - own**2 / own.sum(), 0.0)
+
     @cached_property
     def through(self) -> np.ndarray:
         """How (coef, effects, t) answer to the slopes' equations."""
@@ -219,14 +225,19 @@ def climb(contest: Contest, params: Params, max_iter: int, tol: float) -> tuple[
     look = contest.look(params)
     for iteration in range(1, max_iter + 1):
         basis = whitening_basis(look.apart, contest.units)
-        step = -basis.solve(look.gradient - look.through @ look.slope_gradient)
-        slope_step = -look.solved(look.slope_gradient + look.across.T @ step)
+        step, slope_step = newton_step(look, basis, look.gradient, look.slope_gradient)
         gain = -(look.gradient @ step) - look.slope_gradient @ slope_step
         if gain <= tol * contest.n_comparisons:  # the last step squares the gap
             params, look = _advance(contest, params, look, step, slope_step, gain)
             return params, look, whitening_basis(look.apart, contest.units), iteration, True
         params, look = _advance(contest, params, look, step, slope_step, gain)
     return params, look, basis, max_iter, False
+
+
+def newton_step(look: Look, basis: Basis, gradient: np.ndarray, slope_gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of (coef, effects, t) and of the slopes, which are eliminated first; ``basis`` is that of ``look.apart``."""
+    step = -basis.solve(gradient - look.through @ slope_gradient)
+    return step, -look.solved(slope_gradient + look.across.T @ step)
 
 
 def _advance(contest: Contest, params: Params, look: Look, step: np.ndarray, slope_step: np.ndarray, gain: float) -> tuple[Params, Look]:

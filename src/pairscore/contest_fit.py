@@ -7,14 +7,15 @@ import numpy as np
 from scipy import sparse
 
 from pairscore import inference as inf
-from pairscore.basis import Basis
+from pairscore.basis import Basis, whitening_basis
 from pairscore.comparisons import Comparisons
 from pairscore.contest import Contest, Look, Params, climb
 from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, NotConvergedWarning, PairscoreError, SeparationWarning, first_few, plural
-from pairscore.judges import Judges, judge_table, spread_of_slopes
+from pairscore.judges import LARGEST_SPREAD, Judges, judge_table, spread_of_slopes, variance_over_spreads
 from pairscore.likelihood_fit import fit_likelihood
 from pairscore.scale import SEPARATION_L2
 from pairscore.settings import Settings
+from pairscore.slope_bias import without_slope_bias
 from pairscore.study import Effects, Estimate, Note, Study, ridge_is_weak
 from pairscore.ties import TieRule
 
@@ -24,6 +25,7 @@ SPREAD_ROUNDS = 6
 ENOUGH_INFORMATION = 4.0  # of a slope: a standard error of a half
 FEW_JUDGES = 10
 ENDLESS = 30.0  # standard error of an effect times its unit, on the link's scale
+CONTRADICTING = 0.99 * LARGEST_SPREAD  # of slopes that would rather be endless
 MOST_SIDES = 300  # judges with a side of their own
 
 
@@ -35,11 +37,8 @@ def fit_contest(study: Study, settings: Settings) -> Estimate:
     ridge = (SEPARATION_L2 if separated else settings.l2) * study.item_moments.sd**2
     contest, effect_names, kinds = make_contest(study, settings, names, judge, ridge)
     contest = with_slopes(contest, plain.coef, study.weight_unit) if settings.judge_slopes else contest
-    contest, params, look, basis, steps, converged = fit_with_spread(contest, contest.start(plain.coef), settings)
-    notes = [*plain.notes, *_judge_notes(settings, contest)]
-    if not converged:
-        text = f"the likelihood was not maximised within {plural(settings.max_iter, 'iteration')}; raise max_iter, add a ridge (l2), or drop an effect."
-        notes.append((NotConvergedWarning, text))
+    contest, params, look, basis, steps, converged = fit_without_bias(contest, contest.start(plain.coef), settings)
+    notes = [*plain.notes, *_judge_notes(settings, contest), *([] if converged else [_not_maximised(settings)])]
     covariance = contest_covariance(study, settings, contest, params, look, basis) if settings.inference is not None else None
     d = len(params.coef)
     values, undetermined = np.append(params.effects, [params.t] * contest.rule.has_parameter), basis.undetermined[d:]
@@ -121,10 +120,19 @@ def with_slopes(contest: Contest, coef: np.ndarray, weight_unit: float) -> Conte
 def _judge_notes(settings: Settings, contest: Contest) -> list[Note]:
     notes: list[Note] = []
     if settings.judge_slopes and len(contest.sloped) < 2:
-        notes.append((FewItemsWarning, "fewer than two judges have votes enough for a slope of their own; all are taken for average ones."))
+        why = "too few, or judges who vote against each other leave no common order"
+        notes.append((FewItemsWarning, f"fewer than two judges have votes enough for a slope of their own ({why}); all are taken for average ones."))
+    if len(contest.sloped) and contest.slope_spread > CONTRADICTING:  # type: ignore[operator]
+        text = "about as many votes go against the common order as with it, so slopes that average to 1 have no finite size, and scores are in no unit"
+        notes.append((SeparationWarning, f"{text}; leave out the judges who vote against the others, or turn their votes round."))
     if settings.inference == "items+judges" and contest.n_judges < FEW_JUDGES:
         notes.append((FewItemsWarning, f"with {plural(contest.n_judges, 'judge')} intervals that allow for shared judges are rough; read them with care."))
     return notes
+
+
+def _not_maximised(settings: Settings) -> Note:
+    text = f"the likelihood was not maximised within {plural(settings.max_iter, 'iteration')}; raise max_iter, add a ridge (l2), or drop an effect."
+    return NotConvergedWarning, text
 
 
 def _effect_notes(effects: Effects, undetermined: np.ndarray, unit: np.ndarray) -> list[Note]:
@@ -152,6 +160,15 @@ def _sides(settings: Settings, names: np.ndarray, judge: np.ndarray) -> tuple[np
     return (judge[:, None] == np.arange(len(names))).astype(float), [f"left, {name}" for name in names.tolist()]
 
 
+def fit_without_bias(contest: Contest, params: Params, settings: Settings) -> tuple[Contest, Params, Look, Basis, int, bool]:
+    """The maximum, less what the noise of slopes adds to it."""
+    contest, params, look, basis, steps, converged = fit_with_spread(contest, params, settings)
+    if converged and len(params.slopes):
+        params, look = without_slope_bias(contest, params, look, basis)
+        basis = whitening_basis(look.apart, contest.units)
+    return contest, params, look, basis, steps, converged
+
+
 def fit_with_spread(contest: Contest, params: Params, settings: Settings) -> tuple[Contest, Params, Look, Basis, int, bool]:
     """The maximum; where judges have slopes, with the spread that the slopes themselves show."""
     total = 0
@@ -160,14 +177,18 @@ def fit_with_spread(contest: Contest, params: Params, settings: Settings) -> tup
         total += steps
         if contest.slope_spread is None or not len(params.slopes):
             break
-        precision = 1 / contest.slope_spread**2
-        information = np.maximum(look.slope_information - precision, 1e-9)
-        free = params.slopes + precision * (params.slopes - 1) / information  # without the prior's pull
-        spread = spread_of_slopes(free, 1 / information)
+        spread = spread_of_slopes(*slopes_of_votes(contest, params, look))
         if abs(np.log(spread / contest.slope_spread)) < 0.01:
             break
         contest = replace(contest, slope_spread=spread)
     return contest, params, look, basis, total, converged
+
+
+def slopes_of_votes(contest: Contest, params: Params, look: Look) -> tuple[np.ndarray, np.ndarray]:
+    """Slopes as votes alone would have them, without their prior, and their variances."""
+    precision = 1 / contest.slope_spread**2  # type: ignore[operator]
+    information = np.maximum(look.slope_information - precision, 1e-9)
+    return params.slopes - (look.slope_gradient - precision * (params.slopes - 1)) / information, 1 / information
 
 
 def contest_covariance(study: Study, settings: Settings, contest: Contest, params: Params, look: Look, basis: Basis) -> np.ndarray:
@@ -225,9 +246,9 @@ def _judges(contest: Contest, params: Params, look: Look, basis: Basis, names: n
     spread = float(contest.slope_spread or 0.0)
     slope, error = np.ones(contest.n_judges), np.full(contest.n_judges, spread if spread else np.nan)
     if len(params.slopes):
-        own = 1 / look.slope_information
+        own = variance_over_spreads(*slopes_of_votes(contest, params, look))
         slope[contest.sloped] = params.slopes
-        error[contest.sloped] = np.sqrt(np.maximum(own - own**2 / own.sum(), 0.0) + np.sum((look.through.T @ basis.transform) ** 2, axis=1))
+        error[contest.sloped] = np.sqrt(own + np.sum((look.through.T @ basis.transform) ** 2, axis=1))
     number = np.bincount(contest.judge, contest.amount, contest.n_judges)
     return judge_table(names, number, slope, error, contest.delta(params), contest.amount, contest.rule.link, spread)
 

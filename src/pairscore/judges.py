@@ -11,6 +11,7 @@ from pairscore.links import Link
 
 SMALLEST_SPREAD = 0.02  # judges who differ less than this are alike
 LARGEST_SPREAD = 5.0
+N_SPREADS = 100  # that are averaged over
 SHOWN_PAIRS = 2000  # comparisons that stand for all in the share of wrong votes
 REACH = 1.959963984540054  # of a 95 % interval, in standard errors
 
@@ -57,13 +58,34 @@ class Judges:
 
 def spread_of_slopes(slope: np.ndarray, variance: np.ndarray) -> float:
     """Maximum likelihood of the spread, from slopes without shrinkage and their variances: slope ~ N(1, spread^2 + variance)."""
-
-    def loss(log_spread: float) -> float:
-        total = np.exp(2 * log_spread) + variance
-        return float(np.sum(np.log(total) + (slope - 1) ** 2 / total))
-
     ends = (float(np.log(SMALLEST_SPREAD)), float(np.log(LARGEST_SPREAD)))
-    return float(np.exp(minimize_scalar(loss, bounds=ends, method="bounded").x))
+    return float(np.exp(minimize_scalar(lambda log_spread: spread_loss(np.exp(log_spread), slope, variance), bounds=ends, method="bounded").x))
+
+
+def spread_loss(spread: float, slope: np.ndarray, variance: np.ndarray) -> float:
+    """Minus twice the log-likelihood of a spread, given that the judges' true slopes average to 1.
+
+    The two last terms say so. That takes away a degree of freedom: with variances v that are all equal, they are -log(spread^2 + v).
+    """
+    total, gap = spread**2 + variance, slope - 1
+    left_open = np.sum(variance / total)
+    return float(np.sum(np.log(total) + gap**2 / total) + np.log(left_open) + spread**2 * np.sum(gap / total) ** 2 / left_open)
+
+
+def variance_over_spreads(slope: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    """Variance of each true slope, given all else but the spread, which is averaged over: every spread is as likely beforehand as any other.
+
+    With one spread taken for true, slopes would seem too sure where judges are few or alike, and that one may be near zero.
+    """
+    spreads = np.geomspace(SMALLEST_SPREAD, LARGEST_SPREAD, N_SPREADS)
+    loss = np.array([spread_loss(spread, slope, variance) for spread in spreads])
+    chance = np.exp(-0.5 * (loss - loss.min())) * spreads  # these stand in steps that grow as they do
+    kept = spreads[:, None] ** 2 / (spreads[:, None] ** 2 + variance)
+    own = kept * variance
+    share = own / own.sum(axis=1, keepdims=True)
+    mean = kept * (slope - 1) - share * (kept @ (slope - 1))[:, None]
+    average = np.average(mean, axis=0, weights=chance)
+    return np.average(own * (1 - share) + (mean - average) ** 2, axis=0, weights=chance)
 
 
 def judge_table(
