@@ -65,7 +65,8 @@ def spread_of_slopes(slope: np.ndarray, variance: np.ndarray) -> float:
 def spread_loss(spread: float, slope: np.ndarray, variance: np.ndarray) -> float:
     """Minus twice the log-likelihood of a spread, given that the judges' true slopes average to 1.
 
-    The two last terms say so. That takes away a degree of freedom: with variances v that are all equal, they are -log(spread^2 + v).
+    The two last terms say so. That takes away a degree of freedom: with equal variances v, and slopes that average to 1 themselves, they are
+    -log(spread^2 + v) and a constant.
     """
     total, gap = spread**2 + variance, slope - 1
     left_open = np.sum(variance / total)
