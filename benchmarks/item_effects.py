@@ -17,6 +17,7 @@ from pairscore import Comparisons, RankRegression
 from pairscore.errors import PairscoreWarning
 from pairscore.item_effects import posterior_mode
 from pairscore.pairs import pair_up
+from pairscore.shared_items import Seen
 
 PAGE = Path(__file__).parents[1] / "docs" / "item_effects.md"
 CDF = {"logit": expit, "probit": ndtr}
@@ -119,7 +120,7 @@ def losses(study, rng):
         answers += [log_loss(truth, model.predict_proba(asked)[:, 1]) for model in (both, features)]
         if first == 0:
             pairs = pair_up(data.left, data.right, data.outcome, data.amount, len(X))
-            effects = [posterior_mode(pairs, both.link_, np.zeros_like(pairs.win), ridge)[0] for ridge in RIDGES]
+            effects = [posterior_mode(Seen.of_pairs(pairs, both.link_, np.zeros_like(pairs.win)), ridge)[0] for ridge in RIDGES]
             alone = [log_loss(truth, expit(effect[left] - effect[right])) for effect in effects]
     return answers + alone
 

@@ -21,10 +21,12 @@ from pairscore.item_effects import item_effects, posterior_mode, precision_matri
 from pairscore.known_items import feature_keys, rows_of_same_features
 from pairscore.likelihood import predictor
 from pairscore.links import Logit, Probit, get_link
+from pairscore.outcomes import OutcomeLaw, averaged
 from pairscore.pairs import pair_up
 from pairscore.settings import Settings
-from pairscore.shared_items import Equation, Seen, averaged, equation, hermite_coefficients
+from pairscore.shared_items import Equation, Seen, equation, hermite_coefficients
 from pairscore.study import Study
+from pairscore.ties import TieRule
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(60)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
@@ -61,7 +63,7 @@ def covariance_by_quadrature(link, d, e, sigma2):
 def test_mehlers_series_is_the_covariance_of_two_comparisons_of_one_item(link):
     for sigma2 in (0.1, 1.0, 4.0):
         d = np.array([-2.5, -0.3, 0.0, 1.7])
-        c = hermite_coefficients(link, d, 2 * sigma2)
+        c = hermite_coefficients(OutcomeLaw(TieRule("half", link)), d, np.full(4, np.sqrt(2 * sigma2)))
         series = np.einsum("n,ni,nj->ij", 0.5 ** np.arange(len(c)), c, c) - np.outer(c[0], c[0])
         exact = [[covariance_by_quadrature(link, one, other, sigma2) for other in d] for one in d]
         np.testing.assert_allclose(series, exact, atol=1e-6)
@@ -74,18 +76,19 @@ def test_the_equation_is_a_sum_over_two_different_pairs_of_an_item(keep_sides):
     rng, sigma2, link = np.random.default_rng(0), 0.8, Logit()
     pairs = small_pairs(rng, keep_sides=keep_sides)
     difference = pairs.differences(rng.normal(size=12)) + 0.3 * pairs.side[:, None]
-    seen = Seen(pairs, link, difference)
+    seen = Seen.of_pairs(pairs, link, difference)
     kappa = seen.kappa(2 * sigma2)
     mean = averaged(link, kappa * difference, np.array(2 * sigma2))
-    residual = (pairs.win - seen.number * mean).sum(axis=0)
+    number = pairs.win + pairs.lose
+    residual = (pairs.win - number * mean).sum(axis=0)
     naive = np.zeros(12)
     for item in range(12):
         mine = [(p, 1 if pairs.low[p] == item else -1) for p in range(len(pairs.high)) if item in (pairs.low[p], pairs.high[p])]
         for (p, sign), (q, other) in permutations(mine, 2):
             naive[item] += sign * residual[p] * other * residual[q]
             for side, place in np.ndindex(len(difference), len(difference)):
-                number = seen.number[side, p] * seen.number[place, q]
-                naive[item] -= number * covariance_by_quadrature(link, sign * kappa * difference[side, p], other * kappa * difference[place, q], sigma2)
+                both = number[side, p] * number[place, q]
+                naive[item] -= both * covariance_by_quadrature(link, sign * kappa * difference[side, p], other * kappa * difference[place, q], sigma2)
     np.testing.assert_allclose(Equation(seen, np.ones(12), 1.0).excess(sigma2), naive, atol=2e-3)
 
 
@@ -93,10 +96,10 @@ def test_kappa_is_that_of_probit_and_of_normal_items():
     rng = np.random.default_rng(1)
     pairs = small_pairs(rng, 2000, 40_000)
     for v in (0.2, 2.0, 8.0):
-        assert Seen(pairs, Probit(), pairs.differences(rng.normal(size=2000))[None]).kappa(v) == pytest.approx(np.sqrt(1 + v), rel=1e-4)
+        assert Seen.of_pairs(pairs, Probit(), pairs.differences(rng.normal(size=2000))[None]).kappa(v) == pytest.approx(np.sqrt(1 + v), rel=1e-4)
     for sd in (0.5, 1.5):
         shrunk = limit_factor(1.0, sd)  # of a fit of features alone, by Stein's lemma
-        kappa = Seen(pairs, Logit(), pairs.differences(shrunk * rng.normal(size=2000))[None]).kappa(2 * sd**2)
+        kappa = Seen.of_pairs(pairs, Logit(), pairs.differences(shrunk * rng.normal(size=2000))[None]).kappa(2 * sd**2)
         assert kappa == pytest.approx(1 / shrunk, rel=5e-3)
     assert kappa / np.sqrt(1 + 0.346 * 2 * sd**2) > 1.03  # the usual approximation is 4 % too small here
 
@@ -112,7 +115,7 @@ def test_a_probability_is_averaged_over_what_is_unknown():
 def equation_of(data, link="logit"):
     settings = Settings("mle", get_link(link))
     study, plain = Study(data, False), estimate(data, settings, np.random.default_rng(0))
-    seen = Seen(study.pairs, settings.link, predictor(study.X, study.pairs, plain.coef, 0.0))
+    seen = Seen.of_pairs(study.pairs, settings.link, predictor(study.X, study.pairs, plain.coef, 0.0))
     return equation(seen, (study.X - plain.center.mean) @ plain.basis.transform)
 
 
@@ -143,7 +146,7 @@ def test_effects_are_those_of_a_general_optimiser(link):
         return -np.sum(pairs.win * link.log_cdf(x) + pairs.lose * link.log_cdf(-x)) + effect @ effect / (2 * sigma2)
 
     naive = minimize(loss, np.zeros(12), method="BFGS", options={"gtol": 1e-7}).x
-    effect, _ = posterior_mode(pairs, link, difference, sigma2)
+    effect, _ = posterior_mode(Seen.of_pairs(pairs, link, difference), sigma2)
     np.testing.assert_allclose(effect, naive, atol=1e-5)
     assert effect.sum() == pytest.approx(0, abs=1e-8)
 
@@ -154,8 +157,12 @@ def test_variances_are_exact_on_a_tree_and_close_on_random_comparisons():
     tree = pair_up(parent, np.arange(1, 40), np.ones(39), np.ones(39), 40)
     for pairs, tolerance in ((tree, 1e-5), (small_pairs(rng, 600, 1800), 0.03), (small_pairs(rng, 600, 12_000), 0.03)):
         weight = 0.2 * pairs.number
-        exact = np.diag(np.linalg.inv(precision_matrix(pairs, weight, 1.5).toarray()))
-        np.testing.assert_allclose(tree_variances(pairs, weight, 1.5), exact, rtol=tolerance)
+        inverse = np.linalg.inv(precision_matrix(pairs, weight, 1.5).toarray())
+        exact = np.diag(inverse)
+        np.testing.assert_allclose(tree_variances(pairs, weight, 1.5)[0], exact, rtol=tolerance)
+        of_difference = exact[pairs.low] + exact[pairs.high] - 2 * inverse[pairs.low, pairs.high]
+        own, shared = tree_variances(pairs, weight, 1.5)
+        np.testing.assert_allclose(own[pairs.low] + own[pairs.high] - 2 * shared, of_difference, rtol=tolerance)
         alone = 1 / (1 / 1.5 + pairs.sum_at_low(weight) + pairs.sum_at_high(weight))
         assert np.max(np.abs(alone / exact - 1)) > tolerance  # as if the opponents' scores were known
 
@@ -164,11 +171,13 @@ def test_the_error_of_a_score_is_that_of_the_moved_mode_and_of_the_posterior():
     rng, sigma2, link = np.random.default_rng(5), 0.9, Logit()
     pairs, X = small_pairs(rng), rng.normal(size=(12, 2))
     coef, root = np.array([0.7, -0.4]), np.array([[0.3, 0.0], [0.1, 0.2]])
-    found = item_effects(pairs, link, pairs.differences(X @ coef)[None], sigma2, X, root)
-    _, information = posterior_mode(pairs, link, pairs.differences(X @ coef)[None], sigma2)
+    found = item_effects(Seen.of_pairs(pairs, link, pairs.differences(X @ coef)[None]), sigma2, X, root)
+    _, information = posterior_mode(Seen.of_pairs(pairs, link, pairs.differences(X @ coef)[None]), sigma2)
     moved = np.zeros((12, 2))
     for feature, small in enumerate(1e-4 * np.eye(2)):
-        up, down = (X @ beta + posterior_mode(pairs, link, pairs.differences(X @ beta)[None], sigma2)[0] for beta in (coef + small, coef - small))
+        up, down = (
+            X @ beta + posterior_mode(Seen.of_pairs(pairs, link, pairs.differences(X @ beta)[None]), sigma2)[0] for beta in (coef + small, coef - small)
+        )
         moved[:, feature] = (up - down) / 2e-4
     C = root @ root.T
     naive = np.einsum("ij,jk,ik->i", moved, C, moved) + np.diag(np.linalg.inv(precision_matrix(pairs, information, sigma2).toarray()))
@@ -178,9 +187,9 @@ def test_the_error_of_a_score_is_that_of_the_moved_mode_and_of_the_posterior():
 def test_many_items_go_by_sparse_solves_with_the_same_answer(monkeypatch):
     rng = np.random.default_rng(6)
     pairs, X, root = small_pairs(rng, 300, 2400), rng.normal(size=(300, 2)), 0.1 * np.eye(2)
-    exact = item_effects(pairs, Logit(), np.zeros((1, len(pairs.high))), 1.0, X, root)
+    exact = item_effects(Seen.of_pairs(pairs, Logit(), np.zeros((1, len(pairs.high)))), 1.0, X, root)
     monkeypatch.setattr("pairscore.item_effects.EXACT_ITEMS", 10)
-    sparse = item_effects(pairs, Logit(), np.zeros((1, len(pairs.high))), 1.0, X, root)
+    sparse = item_effects(Seen.of_pairs(pairs, Logit(), np.zeros((1, len(pairs.high)))), 1.0, X, root)
     np.testing.assert_allclose(sparse.variance, exact.variance, rtol=0.03)
     np.testing.assert_allclose(sparse.share, exact.share, atol=0.01)
     np.testing.assert_allclose(sparse.effect, exact.effect, atol=1e-6)
@@ -194,7 +203,7 @@ def laplace_variance(data, beta):
     pairs, sigma2 = pair_up(data.left, data.right, data.outcome, data.amount, len(data.items)), 1.0
     difference = pairs.differences(data.items.values @ beta)[None]
     for _ in range(20):
-        effect, information = posterior_mode(pairs, Logit(), difference, sigma2)
+        effect, information = posterior_mode(Seen.of_pairs(pairs, Logit(), difference), sigma2)
         sigma2 = float(np.mean(effect**2 + np.diag(np.linalg.inv(precision_matrix(pairs, information, sigma2).toarray()))))
     return sigma2
 
@@ -241,7 +250,7 @@ def test_never_worse_than_features_or_identities_alone(per_item):
         left, right = rng.integers(0, 200, (2, 3000))
         truth, asked = expit(score[left] - score[right]), Comparisons(data.items, left, right, np.ones(3000, dtype=np.int8))
         pairs = pair_up(data.left, data.right, data.outcome, data.amount, 200)
-        alone = [posterior_mode(pairs, Logit(), np.zeros_like(pairs.win), ridge)[0] for ridge in np.geomspace(0.1, 10, 5)]
+        alone = [posterior_mode(Seen.of_pairs(pairs, Logit(), np.zeros_like(pairs.win)), ridge)[0] for ridge in np.geomspace(0.1, 10, 5)]
         guesses = [clone(EFFECTS).fit(data).predict_proba(asked)[:, 1], RankRegression(inference=None).fit(data).predict_proba(asked)[:, 1]]
         guesses += [expit(effect[left] - effect[right]) for effect in alone]
         loss = [-np.mean(truth * np.log(guess) + (1 - truth) * np.log(1 - guess)) for guess in guesses]
@@ -474,5 +483,3 @@ def test_repeated_comparisons_of_a_pair_keep_their_context(tmp_path):
     assert model.item_effects_.sigma2 > 0
     model.save(tmp_path / "m.npz")
     np.testing.assert_array_equal(load(tmp_path / "m.npz").predict_proba(data), model.predict_proba(data))
-    with pytest.raises(PairscoreError, match="does not go together with judge_slopes=True or ties"):
-        RankRegression(item_effects=True, ties="davidson").fit(X, votes)

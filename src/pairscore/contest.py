@@ -18,6 +18,7 @@ from scipy import sparse
 
 from pairscore.basis import Basis, whitening_basis
 from pairscore.moments import difference_scatter, net
+from pairscore.outcomes import OutcomeLaw, averaged_slopes
 from pairscore.pairs import Pairs
 from pairscore.ties import Slopes, TieRule
 
@@ -93,6 +94,8 @@ class Contest:
     ridge: np.ndarray
     sloped: np.ndarray  # the judges with a slope of their own
     slope_spread: float | None = None
+    known_slopes: np.ndarray | None = None  # of every judge, instead of those that are sought
+    effect_variance: float = 0.0  # of the difference of two items' effects, which are averaged over
 
     @cached_property
     def pairs(self) -> tuple[Pairs, np.ndarray]:
@@ -136,6 +139,8 @@ class Contest:
 
     def sharpness(self, params: Params) -> np.ndarray:
         """The slope of every comparison's judge."""
+        if self.known_slopes is not None:
+            return self.known_slopes[self.judge]
         return np.append(params.slopes, 1.0)[self.slope_code]
 
     def delta(self, params: Params) -> np.ndarray:
@@ -147,7 +152,11 @@ class Contest:
 
     def slopes_of(self, params: Params) -> Slopes:
         """Derivatives of the log-likelihood, each comparison as often as it counts."""
-        found = self.rule.slopes(self.predictor(params), self.outcome, params.t)
+        if self.effect_variance > 0:
+            reach = np.sqrt(self.effect_variance) * np.abs(self.sharpness(params))
+            found = averaged_slopes(OutcomeLaw(self.rule, params.t), self.predictor(params), reach, self.outcome)
+        else:
+            found = self.rule.slopes(self.predictor(params), self.outcome, params.t)
         return Slopes(**{name: self.amount * part for name, part in vars(found).items()})
 
     def effect_columns(self, params: Params) -> np.ndarray:

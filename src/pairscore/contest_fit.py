@@ -1,7 +1,8 @@
 """Context, judges and ties: from the study to coefficients and effects with their covariance."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -29,31 +30,65 @@ CONTRADICTING = 0.99 * LARGEST_SPREAD  # of slopes that would rather be endless
 MOST_SIDES = 300  # judges with a side of their own
 
 
+class Top(NamedTuple):
+    """Where a climb ended: at the maximum if it ``converged``."""
+
+    contest: Contest
+    params: Params
+    look: Look
+    basis: Basis
+    steps: int
+    converged: bool
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A contest to be fitted: who judged, the names and kinds of its effects, and the fit of the pairs from which it starts."""
+
+    contest: Contest
+    judges: np.ndarray
+    effect_names: tuple[str, ...]
+    effect_kinds: tuple[str, ...]
+    plain: Estimate
+
+
 def fit_contest(study: Study, settings: Settings) -> Estimate:
     """Maximum likelihood of single comparisons, started from that of the pairs."""
+    asked = asked_contest(study, settings)
+    contest = with_slopes(asked.contest, asked.plain.coef, study.weight_unit) if settings.judge_slopes else asked.contest
+    top = fit_without_bias(contest, contest.start(asked.plain.coef), settings)
+    covariance = contest_covariance(study, settings, top) if settings.inference is not None else None
+    judges = _judges(top, asked.judges) if settings.judge_slopes else None
+    return contest_estimate(study, settings, asked, top, covariance, judges)
+
+
+def asked_contest(study: Study, settings: Settings) -> Asked:
+    """The comparisons of a study as a contest, with the columns that the settings ask for."""
     names, judge = judges_of(study, settings)
     plain = fit_likelihood(replace(study, keep_sides=False), replace(settings, inference=None, side_effect=False))
     separated = any("ridge of" in text for _, text in plain.notes) and ridge_is_weak(study, settings)
     ridge = (SEPARATION_L2 if separated else settings.l2) * study.item_moments.sd**2
     contest, effect_names, kinds = make_contest(study, settings, names, judge, ridge)
-    contest = with_slopes(contest, plain.coef, study.weight_unit) if settings.judge_slopes else contest
-    contest, params, look, basis, steps, converged = fit_without_bias(contest, contest.start(plain.coef), settings)
-    notes = [*plain.notes, *_judge_notes(settings, contest), *([] if converged else [_not_maximised(settings)])]
-    covariance = contest_covariance(study, settings, contest, params, look, basis) if settings.inference is not None else None
+    return Asked(contest, names, effect_names, kinds, plain)
+
+
+def contest_estimate(study: Study, settings: Settings, asked: Asked, top: Top, covariance: np.ndarray | None, judges: Judges | None) -> Estimate:
+    """What was found, in the terms of a study."""
+    contest, params, basis = top.contest, top.params, top.basis
+    notes = [*asked.plain.notes, *_judge_notes(settings, contest.n_judges, judges), *([] if top.converged else [_not_maximised(settings)])]
     d = len(params.coef)
     values, undetermined = np.append(params.effects, [params.t] * contest.rule.has_parameter), basis.undetermined[d:]
     errors = np.full(len(values), np.nan) if covariance is None else np.where(undetermined, np.nan, np.sqrt(np.diag(covariance)[d:]))
-    effects = Effects(effect_names, kinds, values, errors)
-    judges = _judges(contest, params, look, basis, names) if settings.judge_slopes else None
+    effects = Effects(asked.effect_names, asked.effect_kinds, values, errors)
     notes += _effect_notes(effects, undetermined, contest.units[d:])
     return replace(
-        plain,
+        asked.plain,
         coef=params.coef,
         side_effect=effects.of_kind("side").get("left"),
         basis=replace(basis, transform=basis.transform[:d], open_directions=basis.open_directions[:d], unit=basis.unit[:d]),
         difference=comparison_scores(study.X @ params.coef, study.data, effects, judges),
         covariance=None if covariance is None else covariance[:d, :d],
-        n_iterations=steps,
+        n_iterations=top.steps,
         notes=notes,
         effects=effects,
         judges=judges,
@@ -117,16 +152,16 @@ def with_slopes(contest: Contest, coef: np.ndarray, weight_unit: float) -> Conte
     return replace(contest, sloped=sloped, slope_spread=FIRST_SPREAD) if len(sloped) > 1 else contest
 
 
-def _judge_notes(settings: Settings, contest: Contest) -> list[Note]:
+def _judge_notes(settings: Settings, n_judges: int, judges: Judges | None) -> list[Note]:
     notes: list[Note] = []
-    if settings.judge_slopes and len(contest.sloped) < 2:
+    if judges is not None and judges.spread == 0:
         why = "too few, or judges who vote against each other leave no common order"
         notes.append((FewItemsWarning, f"fewer than two judges have votes enough for a slope of their own ({why}); all are taken for average ones."))
-    if len(contest.sloped) and contest.slope_spread > CONTRADICTING:  # type: ignore[operator]
+    if judges is not None and judges.spread > CONTRADICTING:
         text = "about as many votes go against the common order as with it, so slopes that average to 1 have no finite size, and scores are in no unit"
         notes.append((SeparationWarning, f"{text}; leave out the judges who vote against the others, or turn their votes round."))
-    if settings.inference == "items+judges" and contest.n_judges < FEW_JUDGES:
-        notes.append((FewItemsWarning, f"with {plural(contest.n_judges, 'judge')} intervals that allow for shared judges are rough; read them with care."))
+    if settings.inference == "items+judges" and n_judges < FEW_JUDGES:
+        notes.append((FewItemsWarning, f"with {plural(n_judges, 'judge')} intervals that allow for shared judges are rough; read them with care."))
     return notes
 
 
@@ -160,16 +195,16 @@ def _sides(settings: Settings, names: np.ndarray, judge: np.ndarray) -> tuple[np
     return (judge[:, None] == np.arange(len(names))).astype(float), [f"left, {name}" for name in names.tolist()]
 
 
-def fit_without_bias(contest: Contest, params: Params, settings: Settings) -> tuple[Contest, Params, Look, Basis, int, bool]:
+def fit_without_bias(contest: Contest, params: Params, settings: Settings) -> Top:
     """The maximum, less what the noise of slopes adds to it."""
-    contest, params, look, basis, steps, converged = fit_with_spread(contest, params, settings)
-    if converged and len(params.slopes):
-        params, look = without_slope_bias(contest, params, look, basis)
-        basis = whitening_basis(look.apart, contest.units)
-    return contest, params, look, basis, steps, converged
+    top = fit_with_spread(contest, params, settings)
+    if not top.converged or not len(top.params.slopes):
+        return top
+    params, look = without_slope_bias(top.contest, top.params, top.look, top.basis)
+    return top._replace(params=params, look=look, basis=whitening_basis(look.apart, top.contest.units))
 
 
-def fit_with_spread(contest: Contest, params: Params, settings: Settings) -> tuple[Contest, Params, Look, Basis, int, bool]:
+def fit_with_spread(contest: Contest, params: Params, settings: Settings) -> Top:
     """The maximum; where judges have slopes, with the spread that the slopes themselves show."""
     total = 0
     for _ in range(SPREAD_ROUNDS):
@@ -181,7 +216,7 @@ def fit_with_spread(contest: Contest, params: Params, settings: Settings) -> tup
         if abs(np.log(spread / contest.slope_spread)) < 0.01:
             break
         contest = replace(contest, slope_spread=spread)
-    return contest, params, look, basis, total, converged
+    return Top(contest, params, look, basis, total, converged)
 
 
 def slopes_of_votes(contest: Contest, params: Params, look: Look) -> tuple[np.ndarray, np.ndarray]:
@@ -191,8 +226,9 @@ def slopes_of_votes(contest: Contest, params: Params, look: Look) -> tuple[np.nd
     return params.slopes - (look.slope_gradient - precision * (params.slopes - 1)) / information, 1 / information
 
 
-def contest_covariance(study: Study, settings: Settings, contest: Contest, params: Params, look: Look, basis: Basis) -> np.ndarray:
+def contest_covariance(study: Study, settings: Settings, top: Top) -> np.ndarray:
     """Of (coef, effects, tie): classical, item-robust, or robust to items and judges."""
+    contest, params, look, basis = top.contest, top.params, top.look, top.basis
     expected = look.apart - np.diag(contest.ridge)
     if settings.inference == "model":
         return inf.combine(basis.inverse, expected, None)
@@ -241,8 +277,9 @@ def _dyadic(contest: Contest, rows: np.ndarray, blocks: Blocks, size: int, infla
     return at_items.T @ at_items - at_pairs
 
 
-def _judges(contest: Contest, params: Params, look: Look, basis: Basis, names: np.ndarray) -> Judges:
+def _judges(top: Top, names: np.ndarray) -> Judges:
     """Slopes with the uncertainty of all else, as an average judge's votes go; a judge without a slope is an average one, as far as judges differ."""
+    contest, params, look, basis = top.contest, top.params, top.look, top.basis
     spread = float(contest.slope_spread or 0.0)
     slope, error = np.ones(contest.n_judges), np.full(contest.n_judges, spread if spread else np.nan)
     if len(params.slopes):
@@ -254,19 +291,23 @@ def _judges(contest: Contest, params: Params, look: Look, basis: Basis, names: n
 
 
 def comparison_scores(scores: np.ndarray, data: Comparisons, effects: Effects, judges: Judges | None) -> np.ndarray:
-    """eta of every comparison from the items' scores: with context, the judge's slope (1 for a judge not met before), and side."""
+    """eta of every comparison from the items' scores: with context, the judge's slope, and side."""
     delta = scores[data.left] - scores[data.right]
     for name, value in effects.of_kind("context").items():
         delta = delta + value * context_column(data, name)
-    by_whom = [] if data.judge is None else judge_names(data.judge)
-    if judges is not None and by_whom:
-        slope_of = dict(zip(judge_names(judges.name), judges.slope.tolist(), strict=True))
-        delta = delta * np.array([slope_of.get(name, 1.0) for name in by_whom])
-    sides = effects.of_kind("side")
+    delta, sides = delta * judges_sharpness(data, judges), effects.of_kind("side")
     if not sides:
         return delta
-    average = float(np.mean(list(sides.values())))
+    average, by_whom = float(np.mean(list(sides.values()))), [] if data.judge is None else judge_names(data.judge)
     return delta + (average if "left" in sides or not by_whom else np.array([sides.get(f"left, {name}", average) for name in by_whom]))
+
+
+def judges_sharpness(data: Comparisons, judges: Judges | None) -> np.ndarray:
+    """The slope of every comparison's judge; 1 for a judge not met before."""
+    if judges is None or data.judge is None:
+        return np.ones(len(data))
+    slope_of = dict(zip(judge_names(judges.name), judges.slope.tolist(), strict=True))
+    return np.array([slope_of.get(name, 1.0) for name in judge_names(data.judge)])
 
 
 def context_column(data: Comparisons, name: str) -> np.ndarray:

@@ -6,6 +6,7 @@ import numpy as np
 
 from pairscore.closed_form_fit import fit_closed_form
 from pairscore.comparisons import Comparisons
+from pairscore.contest_effects import fit_contest_effects
 from pairscore.contest_fit import fit_contest
 from pairscore.effects_fit import with_item_effects
 from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, PairscoreError, first_few, plural
@@ -37,11 +38,19 @@ def estimate(
     kind, notes = choose_inference(study, settings)
     ridge = chosen_ridge(study, settings, rng, item_groups) if settings.choose_l2 else None
     settings = replace(settings, inference=kind, l2=settings.l2 if ridge is None else ridge.chosen)
-    fit = fit_closed_form if settings.method != "mle" else fit_contest if settings.by_comparison else fit_likelihood
-    result = fit(study, settings)
-    result = with_item_effects(study, settings, result, rng) if settings.item_effects else result
+    result = fitted(study, settings, rng)
     notes += result.notes + _open_features(study, result.basis.undetermined[: study.X.shape[1]]) + _open_side(study, result)
     return replace(result, notes=notes, inference=kind, ridge=ridge)
+
+
+def fitted(study: Study, settings: Settings, rng: np.random.Generator) -> Estimate:
+    """The fit of the method, of single comparisons where they cannot be summed, with item effects where they are asked for."""
+    if settings.method != "mle":
+        return fit_closed_form(study, settings)
+    if settings.by_comparison:
+        return fit_contest_effects(study, settings, rng) if settings.item_effects else fit_contest(study, settings)
+    plain = fit_likelihood(study, settings)
+    return with_item_effects(study, settings, plain, rng) if settings.item_effects else plain
 
 
 def chosen_ridge(study: Study, settings: Settings, rng: np.random.Generator, item_groups: np.ndarray | None) -> RidgeCurve:

@@ -12,8 +12,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
-from pairscore.links import Link
-from pairscore.pairs import Pairs, over_sides
+from pairscore.pairs import Pairs
+from pairscore.shared_items import Seen
 
 EXACT_ITEMS = 2000  # up to which H is inverted; beyond, its diagonal is that on trees
 ROUNDS = 30  # of messages between neighbours, each of which reaches one comparison further
@@ -44,13 +44,14 @@ def solved(precision: sparse.csr_array, right: np.ndarray, relative: float) -> n
     return cg(precision, right, rtol=relative, maxiter=1000, M=scale)[0]
 
 
-def posterior_mode(pairs: Pairs, link: Link, difference: np.ndarray, sigma2: float) -> tuple[np.ndarray, np.ndarray]:
-    """Effects at the mode, by Newton's method, and the information of every pair there; ``difference`` is that of the features."""
+def posterior_mode(seen: Seen, sigma2: float) -> tuple[np.ndarray, np.ndarray]:
+    """Effects at the mode, by Newton's method, and the information of every pair there."""
 
     def look(effect: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        score, information, _ = link.newton(difference + pairs.differences(effect), pairs.win, pairs.lose)
-        return effect / sigma2 - pairs.net(over_sides(score)), over_sides(information)
+        score, information = seen.law.newton(seen.eta + seen.moved(effect), seen.win, seen.lose)
+        return effect / sigma2 - pairs.net(seen.total(seen.sharpened(score))), seen.total(seen.sharpened(seen.sharpened(information)))
 
+    pairs = seen.pairs
     effect = np.zeros(pairs.n_items)
     gradient, information = look(effect)
     for _ in range(STEPS):
@@ -67,8 +68,8 @@ def posterior_mode(pairs: Pairs, link: Link, difference: np.ndarray, sigma2: flo
     return effect, information
 
 
-def tree_variances(pairs: Pairs, weight: np.ndarray, sigma2: float) -> np.ndarray:
-    """The diagonal of H^-1, exact where comparisons form no circles, by messages along pairs (Gaussian belief propagation).
+def tree_variances(pairs: Pairs, weight: np.ndarray, sigma2: float) -> tuple[np.ndarray, np.ndarray]:
+    """The diagonal of H^-1 and its entry of each pair, exact where comparisons form no circles, by messages along pairs (Gaussian belief propagation).
 
     What is known of an item without its pair p with a neighbour has precision H_ii - sum over its other pairs of w^2 / (the
     neighbour's precision without that pair). A circle of n items adds a share of about w^n / H^n, which is left out.
@@ -85,22 +86,23 @@ def tree_variances(pairs: Pairs, weight: np.ndarray, sigma2: float) -> np.ndarra
         from_high, from_low = again
         if change < 1e-6:
             break
-    return 1 / (diagonal - pairs.sum_at_low(from_high) - pairs.sum_at_high(from_low))
+    left = diagonal - pairs.sum_at_low(from_high) - pairs.sum_at_high(from_low)
+    return 1 / left, weight / ((left[low] + from_high) * (left[high] + from_low) - weight**2)
 
 
-def item_effects(pairs: Pairs, link: Link, difference: np.ndarray, sigma2: float, X: np.ndarray, root: np.ndarray) -> Effects:
-    """Effects with what intervals need; ``X`` is centred and ``root`` root' is the covariance of the coefficients.
+def item_effects(seen: Seen, sigma2: float, X: np.ndarray, root: np.ndarray) -> Effects:
+    """Effects with what intervals need, beside an eta on the scale of given items; ``X`` is centred and ``root`` root' is the covariance of the coefficients.
 
     The error of X~ D is split, item by item, into share times that of the item's own features, and a rest that is taken
     for independent of other items.
     """
-    n = pairs.n_items
+    pairs, n = seen.pairs, seen.pairs.n_items
     if sigma2 == 0:
         return Effects(np.zeros(n), np.zeros(n), np.ones(n))
-    effect, information = posterior_mode(pairs, link, difference, sigma2)
+    effect, information = posterior_mode(seen, sigma2)
     precision = precision_matrix(pairs, information, sigma2)
     inverse = np.linalg.inv(precision.toarray()) if n <= EXACT_ITEMS else None
-    variance = tree_variances(pairs, information, sigma2) if inverse is None else np.diag(inverse).copy()
+    variance = tree_variances(pairs, information, sigma2)[0] if inverse is None else np.diag(inverse).copy()
     own, along, left = np.zeros(n), np.zeros(n), np.zeros(n)
     for column in root.T:
         error = X @ column

@@ -18,8 +18,8 @@ FEWEST_ITEMS = 10  # with two different opponents, below which nothing is said o
 class ItemVariance:
     """sigma^2, its standard error and 95 % interval, and at how many items it was seen.
 
-    The coefficients are ``kappa`` times those of features alone, and the error of kappa adds ``length_variance`` to the
-    variance of the logarithm of their length.
+    The coefficients are ``kappa`` times those of the fit that was given, and the error of kappa adds ``length_variance`` to the
+    variance of the logarithm of their length. ``with_length`` is the covariance of sigma^2 with that logarithm.
     """
 
     sigma2: float
@@ -29,27 +29,41 @@ class ItemVariance:
     n_shared: int
     kappa: float
     length_variance: float
+    with_length: float
 
 
 def item_variance(seen: Seen, whitened: np.ndarray, rng: np.random.Generator) -> ItemVariance:
     """Estimate sigma^2 beside a fit with the identity as covariance in ``whitened`` features; zero where too few items meet two opponents."""
     to_solve = equation(seen, whitened)
-    weight = to_solve.weights(0.0)
-    n_shared = int(np.count_nonzero(weight))
+    n_shared = int(np.count_nonzero(to_solve.weights(0.0)))
     if n_shared < FEWEST_ITEMS:
-        return ItemVariance(0.0, np.nan, 0.0, np.inf, n_shared, 1.0, 0.0)
-    largest = (LARGEST_SD / float(seen.link.pdf(0.0))) ** 2
-    first = crossing(lambda s: float(weight @ to_solve.excess(s)), (0.0, 0.02 * largest), largest, 0.05)
-    return _solved(to_solve, to_solve.weights(first), first, largest, n_shared, rng)
+        return ItemVariance(0.0, np.nan, 0.0, np.inf, n_shared, 1.0, 0.0, 0.0)
+    sigma2, weight = solution(to_solve)
+    return _with_interval(to_solve, sigma2, weight, n_shared, rng)
 
 
-def _solved(to_solve: Equation, weight: np.ndarray, first: float, largest: float, n_shared: int, rng: np.random.Generator) -> ItemVariance:
-    """With weights that are right for ``first``, near the solution."""
+def solution(to_solve: Equation) -> tuple[float, np.ndarray]:
+    """sigma^2, with weights that are right near it."""
+    weight, largest = to_solve.weights(0.0), _largest(to_solve.seen)
+    if np.count_nonzero(weight) < FEWEST_ITEMS:
+        return 0.0, weight
+    first = to_solve.seen.sigma2  # that of the fit, if it had one, is near
+    first = first if first > 0 else crossing(lambda s: float(weight @ to_solve.excess(s)), (0.0, 0.02 * largest), largest, 0.05)
+    better = to_solve.weights(first)
+    return crossing(lambda s: float(better @ to_solve.excess(s)), (0.9 * first, 1.1 * first + 1e-4 * largest), largest, 1e-4), better
+
+
+def _largest(seen: Seen) -> float:
+    return (LARGEST_SD / float(seen.law.rise(np.zeros(1))[0])) ** 2
+
+
+def _with_interval(to_solve: Equation, sigma2: float, weight: np.ndarray, n_shared: int, rng: np.random.Generator) -> ItemVariance:
+    """The solution without its bias, and its interval."""
 
     def balance(sigma2: float) -> float:
         return float(weight @ to_solve.excess(sigma2))
 
-    sigma2 = crossing(balance, (0.9 * first, 1.1 * first + 1e-4 * largest), largest, 1e-4)
+    largest = _largest(to_solve.seen)
     step = 0.05 * sigma2 + 1e-4 * largest
     here, further, furthest = (balance(sigma2 + steps * step) for steps in range(3))
     growth, bend = max((here - further) / step, np.finfo(float).tiny), (here - 2 * further + furthest) / step**2
@@ -62,8 +76,9 @@ def _solved(to_solve: Equation, weight: np.ndarray, first: float, largest: float
     best = max(sigma2 - 0.5 * bend / growth * error**2, low, 0.5 * sigma2)
     kappa = to_solve.seen.kappa(2 * best)
     relative = (to_solve.seen.kappa(2 * (best + step)) / kappa - 1) / step
-    length_variance = (relative * error) ** 2 + 2 * relative * with_length / growth if best > 0 else 0.0
-    return ItemVariance(best, error, low, high, n_shared, kappa, max(length_variance, 0.0))
+    together = with_length / growth if best > 0 else 0.0
+    length_variance = (relative * error) ** 2 + 2 * relative * together if best > 0 else 0.0
+    return ItemVariance(best, error, low, high, n_shared, kappa, max(length_variance, 0.0), together)
 
 
 def _interval(balance: Curve, sigma2: float, spreads: tuple[float, float], far: float, growth: float, largest: float) -> tuple[float, float]:

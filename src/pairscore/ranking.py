@@ -12,7 +12,7 @@ from pairscore.columns import Columns
 from pairscore.errors import PairscoreError
 from pairscore.items import Items
 from pairscore.known_items import Known, feature_keys
-from pairscore.shared_items import averaged
+from pairscore.outcomes import averaged
 
 if TYPE_CHECKING:
     from pairscore.regression import RankRegression

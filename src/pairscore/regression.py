@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pairscore import model_file
 from pairscore.comparisons import Comparisons
-from pairscore.contest_fit import comparison_scores
+from pairscore.contest_fit import comparison_scores, judges_sharpness
 from pairscore.errors import PairscoreError
 from pairscore.estimate import estimate
 from pairscore.fit_input import comparisons_to_fit
@@ -20,10 +20,10 @@ from pairscore.item_gaps import FILLED, items_by_recipe
 from pairscore.items import Items, as_frame, read_items, refuse_other_features, to_array
 from pairscore.kept_data import joined
 from pairscore.known_items import Known, feature_keys
+from pairscore.outcomes import OutcomeLaw, averaged_probabilities
 from pairscore.ranking import Difference, as_callers_kind, interval_width, item_difference, item_scores, rank_pieces
 from pairscore.recipe import recipe_of
 from pairscore.settings import Settings, checked_settings
-from pairscore.shared_items import averaged
 from pairscore.summary import Summary
 from pairscore.ties import TieRule
 
@@ -256,12 +256,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
 
         With item effects they are averaged over what is not known of the two.
         """
-        known = self.known_items(X.items) if isinstance(X, Comparisons) else None
-        if known is not None:
-            left = averaged(self.link_, self._comparison_scores(X), known.variance[X.left] + known.variance[X.right])
-        else:
-            loss, _, win = self._outcomes(X)
-            left = win / (win + loss)
+        loss, _, win = self._outcomes(X)
+        left = win / (win + loss)
         return np.column_stack([1 - left, left])
 
     def predict_ties(self, X: Any) -> np.ndarray:
@@ -271,9 +267,13 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         return self._outcomes(X)[1]
 
     def _outcomes(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Probabilities of a loss, a tie and a win of left."""
-        scores = self._comparison_scores(X)
-        return TieRule(self.ties_, self.link_).probabilities(scores, 0.0 if self.tie_parameter_ is None else self.tie_parameter_)
+        """Probabilities of a loss, a tie and a win of left, averaged over what is not known of items with effects."""
+        scores, law = self._comparison_scores(X), OutcomeLaw(TieRule(self.ties_, self.link_), self.tie_parameter_ or 0.0)
+        known = self.known_items(X.items) if isinstance(X, Comparisons) else None
+        if known is None:
+            return law.rule.probabilities(scores, law.t)
+        unknown = np.sqrt(known.variance[X.left] + known.variance[X.right])
+        return averaged_probabilities(law, scores, unknown * np.abs(judges_sharpness(X, self.judges_)))
 
     @property
     def tie_parameter_(self) -> float | None:

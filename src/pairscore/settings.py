@@ -111,8 +111,6 @@ def _refuse_what_does_not_go_together(settings: Settings) -> None:
         raise PairscoreError(f"item_effects=True adds effects of items to the likelihood, and method={method!r} has none; use method='mle'.")
     if method != "mle" and settings.by_comparison:
         raise PairscoreError(f"judges, context and ties as a parameter are fitted by maximum likelihood, and the method is {method!r}; use method='mle'.")
-    if settings.item_effects and (settings.judge_slopes or settings.ties != "half"):
-        raise PairscoreError("item_effects=True does not go together with judge_slopes=True or ties as a parameter yet; leave one of them out.")
     if settings.ties == "davidson" and not isinstance(settings.link, Logit):
         raise PairscoreError("ties='davidson' belongs to the logit link; use ties='rao-kupper', which takes any.")
 

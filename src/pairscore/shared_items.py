@@ -14,6 +14,7 @@ exactly, however few comparisons an item has. sigma^2 solves sum_i w_i (T_i - E_
 likelihood (Laplace, PQL) has no such property and is far too small where comparisons per item are few.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -21,115 +22,167 @@ import numpy as np
 from scipy.optimize import brentq
 
 from pairscore.links import Link
-from pairscore.pairs import Pairs, over_sides
+from pairscore.outcomes import OutcomeLaw, normal_grid
+from pairscore.pairs import Pairs
+from pairscore.ties import TieRule
 
-Z = np.linspace(-8, 8, 161)  # a grid on which averages over a standard normal are exact for any link not far steeper than its step
-NORMAL = np.exp(-0.5 * Z**2) / np.exp(-0.5 * Z**2).sum()
 N_TERMS = 16  # of Mehler's series: what is left out is below 2^-16 of an outcome's variance
+HERMITE_STEP = 0.3  # of the grid for them, which bend more than a link
 SMALLEST_TERM = 1e-5  # relative to the first
 GRID, COARSE = 257, 65  # differences at which the functions of a difference are tabled, and those at which kappa is looked for
+MOST_KINDS = 24  # of sharpness, with tables of their own
 LARGEST_LEVERAGE = 0.8  # as for intervals: of an item alone in its category nothing is left
 DRAWS, NUMBERS_DRAWN = (40, 200), 2e7  # of the equation under the fitted model, and pairs in all of them
 
 
-def _weighted_hermite() -> np.ndarray:
-    """Normal weights times He_n(z) / sqrt(n!), one column for each n from 0."""
-    rows = [np.ones_like(Z), Z]
+def hermite_coefficients(law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray) -> np.ndarray:
+    """c_n for n = 0 ... N_TERMS (first axis) at every eta with its deviation; c_0 is the average."""
+    z, weight = normal_grid(float(np.max(sd)), HERMITE_STEP)
+    rows = [np.ones_like(z), z]  # He_n(z) / sqrt(n!)
     for n in range(1, N_TERMS):
-        rows.append((Z * rows[n] - np.sqrt(n) * rows[n - 1]) / np.sqrt(n + 1))
-    return (np.array(rows) * NORMAL).T
-
-
-WEIGHTED_HERMITE = _weighted_hermite()
-
-
-def hermite_coefficients(link: Link, difference: np.ndarray, v: float) -> np.ndarray:
-    """c_n(d) for n = 0 ... N_TERMS (rows) at every difference (columns); c_0 is the average g(d)."""
-    return (link.cdf(difference[:, None] + np.sqrt(v) * Z) @ WEIGHTED_HERMITE).T
-
-
-def averaged(link: Link, difference: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    """E f(d + sqrt(variance) z) for each difference with its own variance."""
-    sd, total, every = np.sqrt(variance), np.zeros(np.shape(difference)), slice(10, -10, 2)  # to 7 deviations, enough for a probability
-    for z, weight in zip(Z[every], NORMAL[every] / NORMAL[every].sum(), strict=True):
-        total += weight * link.cdf(difference + sd * z)
-    return total
+        rows.append((z * rows[n] - np.sqrt(n) * rows[n - 1]) / np.sqrt(n + 1))
+    return np.moveaxis(law.mean(eta[..., None] + sd[..., None] * z) @ (np.array(rows) * weight).T, -1, 0)
 
 
 @dataclass(frozen=True)
 class Seen:
-    """The comparisons as a fit of features alone sees them: pairs, link, and fitted differences (sides x pairs)."""
+    """Comparisons beside a fit of features: rows of one pair at one predictor ``eta``, as the pair's low item sees them.
+
+    ``place`` is the pair of each row. ``eta`` was fitted as if effects of variance ``sigma2`` were averaged over; of features
+    alone that is 0. ``sharpness`` multiplies effects in eta: the judge's slope, or None where it is 1.
+    """
 
     pairs: Pairs
-    link: Link
-    difference: np.ndarray
+    place: np.ndarray
+    law: OutcomeLaw
+    eta: np.ndarray
+    win: np.ndarray
+    lose: np.ndarray
+    sharpness: np.ndarray | None = None
+    sigma2: float = 0.0
 
-    @cached_property
-    def number(self) -> np.ndarray:
-        """Comparisons of each side and pair."""
-        return self.pairs.win + self.pairs.lose
+    @classmethod
+    def of_pairs(cls, pairs: Pairs, link: Link, difference: np.ndarray) -> "Seen":
+        """Rows for the sides of all pairs."""
+        place = np.tile(np.arange(len(pairs.high)), len(difference))
+        return cls(pairs, place, OutcomeLaw(TieRule("half", link)), difference.ravel(), pairs.win.ravel(), pairs.lose.ravel())
 
-    @cached_property
-    def variance(self) -> np.ndarray:
-        """sum m f (1 - f) of each pair."""
-        f = self.link.cdf(self.difference)
-        return over_sides(self.number * f * (1 - f))
+    def total(self, rows: np.ndarray) -> np.ndarray:
+        """For every pair, the sum over its rows, which are sorted by pair or side by side."""
+        n = len(self.pairs.high)
+        return rows if len(rows) == n else np.bincount(self.place, rows, n)
 
-    @cached_property
-    def slope(self) -> np.ndarray:
-        """sum m f' of each pair."""
-        return over_sides(self.number * self.link.pdf(self.difference))
+    def sharpened(self, rows: np.ndarray) -> np.ndarray:
+        return rows if self.sharpness is None else self.sharpness * rows
+
+    def moved(self, effect: np.ndarray) -> np.ndarray:
+        """What effects of items add to eta."""
+        return self.sharpened(self.pairs.differences(effect)[self.place])
 
     def at_items(self, values: np.ndarray) -> np.ndarray:
         """For every item, the sum over its pairs."""
         return self.pairs.sum_at_low(values) + self.pairs.sum_at_high(values)
 
     @cached_property
+    def number(self) -> np.ndarray:
+        """Comparisons of each row."""
+        return self.win + self.lose
+
+    @cached_property
+    def _rise(self) -> np.ndarray:
+        """Derivative of each row's mean outcome in eta."""
+        if self.sigma2 == 0:
+            return self.law.rise(self.eta)
+        return self.looked_up(self._averages(self.law.rise, self.grid, 2 * self.sigma2))
+
+    @cached_property
+    def _variance(self) -> np.ndarray:
+        """Variance of each row's outcome, effects averaged over."""
+        if self.sigma2 == 0:
+            return self.law.variance(self.eta)
+        from_half = self.looked_up(self._averages(self.law.from_half, self.grid, 2 * self.sigma2))
+        return np.maximum(from_half - (self.expected(1.0, 2 * self.sigma2) - 0.5) ** 2, np.finfo(float).tiny)
+
+    @cached_property
+    def variance(self) -> np.ndarray:
+        """Of the sum of each pair's outcomes, as if they were independent."""
+        return self.total(self.number * self._variance)
+
+    @cached_property
+    def rise(self) -> np.ndarray:
+        """Derivative of the sum of each pair's outcomes in eta."""
+        return self.total(self.number * self._rise)
+
+    @cached_property
+    def slope(self) -> np.ndarray:
+        """The same in the items' effects."""
+        return self.total(self.sharpened(self.number * self._rise))
+
+    @cached_property
     def grid(self) -> np.ndarray:
-        """Sizes of differences from zero to the largest; what is needed below zero follows by symmetry."""
-        return np.linspace(0.0, max(float(np.abs(self.difference).max(initial=0.0)), 1e-3), GRID)
+        """Sizes of eta from zero to the largest; what is needed below zero follows by symmetry."""
+        return np.linspace(0.0, max(float(np.abs(self.eta).max(initial=0.0)), 1e-3), GRID)
 
     @property
     def _coarse(self) -> np.ndarray:
         return self.grid[:: (GRID - 1) // (COARSE - 1)]
 
     @cached_property
-    def _place(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where each difference lies on the grid: the cell, and the share of the way through it."""
-        return _cells(np.abs(self.difference) / self.grid[1], GRID)
+    def kinds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Sizes of sharpness that have tables of their own, and the one of each row; judges of about the same sharpness share one."""
+        if self.sharpness is None:
+            return np.ones(1), np.zeros(1, dtype=np.intp)
+        size, code = np.unique(np.abs(self.sharpness), return_inverse=True)
+        if len(size) <= MOST_KINDS:
+            return size, code
+        number = np.bincount(code, self.number)
+        _, kind = np.unique(np.floor(MOST_KINDS * (np.cumsum(number) - number / 2) / number.sum()), return_inverse=True)
+        return np.bincount(kind, number * size) / np.bincount(kind, number), kind[code]
 
-    def looked_up(self, table: np.ndarray) -> np.ndarray:
-        """A function of the size of a difference, tabled on the grid, for every side and pair."""
-        cell, share = self._place
-        return table[cell] + share * np.diff(table)[cell]
+    def _averages(self, function: Callable[[np.ndarray], np.ndarray], eta: np.ndarray, v: float) -> np.ndarray:
+        """E function(eta + sharpness sqrt(v) z) for every kind (rows) and eta."""
+        sd = np.sqrt(v) * self.kinds[0]
+        z, weight = normal_grid(float(sd.max()))
+        return function(eta[:, None] + sd[:, None, None] * z) @ weight
+
+    @cached_property
+    def _place(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where each row lies in the tables of its kind: the cell, and the share of the way through it."""
+        cell, share = _cells(np.abs(self.eta) / self.grid[1], GRID)
+        return GRID * self.kinds[1] + cell, share
+
+    def looked_up(self, tables: np.ndarray) -> np.ndarray:
+        """A function of the size of eta, tabled for every kind, for every row."""
+        (cell, share), flat = self._place, tables.ravel()
+        return flat[cell] + share * np.diff(flat)[cell]
 
     def expected(self, factor: float, v: float) -> np.ndarray:
-        """g(factor d) of every side and pair."""
-        average = self.link.cdf(factor * self.grid[:, None] + np.sqrt(v) * Z) @ NORMAL
-        return 0.5 + np.sign(self.difference) * (self.looked_up(average) - 0.5)
+        """Mean outcome of every row at factor times eta."""
+        return 0.5 + np.sign(self.eta) * (self.looked_up(self._averages(self.law.mean, factor * self.grid, v)) - 0.5)
 
     @cached_property
     def _length_weight(self) -> np.ndarray:
-        """Weight of every place of the coarse grid in the score of the coefficients' length, sum m d f' / (f (1 - f))."""
-        size = np.abs(self.difference).ravel()
-        weight = self.number.ravel() * size * self.link.ratio(size) * self.link.ratio(-size) / np.maximum(self.link.pdf(size), np.finfo(float).tiny)
-        cell, share = _cells(size / self._coarse[1], COARSE)
-        return np.bincount(cell, (1 - share) * weight, COARSE) + np.bincount(cell + 1, share * weight, COARSE)
+        """Weight of every place of the coarse grid, for every kind, in the score of eta's length, sum m eta rise / variance."""
+        nkinds, weight = len(self.kinds[0]), self.number * np.abs(self.eta) * self._rise / np.maximum(self._variance, np.finfo(float).tiny)
+        cell, share = _cells(np.abs(self.eta) / self._coarse[1], COARSE)
+        cell = COARSE * self.kinds[1] + cell
+        size = nkinds * COARSE
+        return (np.bincount(cell, (1 - share) * weight, size) + np.bincount(cell + 1, share * weight, size)).reshape(nkinds, COARSE)
 
     def kappa(self, v: float) -> float:
-        """How many times longer the coefficients are than those of features alone.
+        """How many times longer eta is if effects have variance v / 2 rather than that of the fit.
 
         The likelihood of features alone makes outcomes minus f(d) orthogonal to d, with weights; their averages
         g(kappa d) in the place of the outcomes do the same. Under probit this is sqrt(1 + v), exactly.
         """
-        plain = self.link.cdf(self._coarse)
+        fitted = self._averages(self.law.mean, self._coarse, 2 * self.sigma2)
 
         def gap(log_kappa: float) -> float:
-            average = self.link.cdf(np.exp(log_kappa) * self._coarse[:, None] + np.sqrt(v) * Z) @ NORMAL
-            return float(self._length_weight @ (average - plain))
+            return float(np.sum(self._length_weight * (self._averages(self.law.mean, np.exp(log_kappa) * self._coarse, v) - fitted)))
 
-        longest = np.log(10 + 10 * v)
-        return float(np.exp(brentq(gap, 0.0, longest, xtol=1e-8))) if v > 0 and gap(0.0) < 0 < gap(longest) else 1.0
+        longest = np.log(10 + 10 * max(v, 2 * self.sigma2))
+        ends = (0.0, longest) if v > 2 * self.sigma2 else (-longest, 0.0)
+        return float(np.exp(brentq(gap, *ends, xtol=1e-8))) if gap(ends[0]) < 0 < gap(ends[1]) else 1.0
 
 
 def _cells(at: np.ndarray, n_places: int) -> tuple[np.ndarray, np.ndarray]:
@@ -153,15 +206,16 @@ class Equation:
     def excess(self, sigma2: float) -> np.ndarray:
         """T_i - E_i of every item."""
         seen, pairs, v = self.seen, self.seen.pairs, 2 * sigma2
-        kappa, sign = seen.kappa(v), np.sign(seen.difference)
-        residual = over_sides(pairs.win - seen.number * seen.expected(kappa, v))
-        tables = hermite_coefficients(seen.link, kappa * self.length * seen.grid, v)
-        size = 0.5 ** np.arange(N_TERMS + 1) * (tables**2).max(axis=1)
+        kappa = seen.kappa(v)
+        residual = seen.total(seen.win - seen.number * seen.expected(kappa, v))
+        tables = hermite_coefficients(seen.law, *np.broadcast_arrays(kappa * self.length * seen.grid, (np.sqrt(v) * seen.kinds[0])[:, None]))
+        size = 0.5 ** np.arange(N_TERMS + 1) * (tables**2).max(axis=(1, 2))
+        sign, against = np.sign(seen.eta), 1.0 if seen.sharpness is None else np.sign(seen.sharpness)
         total, of_pairs = self.inflation * pairs.net(residual) ** 2, -(residual**2)
         for n in range(1, N_TERMS + 1):
             if sigma2 > 0 and size[n] > SMALLEST_TERM * size[1]:
-                odd = n % 2 == 1  # f is odd about a half, so c_n is even for odd n and odd for even n
-                value = over_sides(seen.number * seen.looked_up(tables[n]) * (1.0 if odd else sign))
+                odd = n % 2 == 1  # f is odd about a half, so c_n is even in eta for odd n and odd for even n, and as n in sharpness
+                value = seen.total(seen.number * seen.looked_up(tables[n]) * (against if odd else sign))
                 sums = pairs.sum_at_low(value) + pairs.sum_at_high(value) if odd else pairs.net(value)
                 total -= 0.5**n * sums**2
                 of_pairs += 0.5**n * value**2
@@ -187,16 +241,16 @@ class Equation:
             return float(np.sqrt(2 * weight**2 @ (seen.at_items(seen.variance) ** 2 - seen.at_items(seen.variance**2)))), 0.0
         kappa = seen.kappa(2 * sigma2) * self.length
         mean = seen.expected(kappa, 2 * sigma2)
-        typical = over_sides(seen.number * seen.difference) / np.maximum(pairs.number, np.finfo(float).tiny)
-        along = typical * seen.slope / np.maximum(seen.variance, np.finfo(float).tiny)
-        along /= max(float(along @ (seen.slope * typical)), np.finfo(float).tiny)
+        typical = seen.total(seen.number * seen.eta) / np.maximum(pairs.number, np.finfo(float).tiny)
+        along = typical * seen.rise / np.maximum(seen.variance, np.finfo(float).tiny)
+        along /= max(float(along @ (seen.rise * typical)), np.finfo(float).tiny)
         longer = replace(self, length=1.01 * self.length)
         by_length = float(weight @ (longer.excess(sigma2) - self.excess(sigma2))) / 0.01
         draws = []
         for _ in range(int(np.clip(NUMBERS_DRAWN / len(pairs.high), *DRAWS))):
-            effect = np.sqrt(sigma2) * rng.standard_normal(pairs.n_items)
-            f = seen.link.cdf(kappa * seen.difference + pairs.differences(effect))
-            residual = over_sides(seen.number * (f - mean)) + np.sqrt(over_sides(seen.number * f * (1 - f))) * rng.standard_normal(len(pairs.high))
+            eta = kappa * seen.eta + seen.moved(np.sqrt(sigma2) * rng.standard_normal(pairs.n_items))
+            noise = np.sqrt(seen.total(seen.number * seen.law.variance(eta))) * rng.standard_normal(len(pairs.high))
+            residual = seen.total(seen.number * (seen.law.mean(eta) - mean)) + noise
             length = float(along @ residual)
             draws.append((weight @ (pairs.net(residual) ** 2 - seen.at_items(residual**2)) + by_length * length, length))
         covariance = np.cov(np.array(draws).T)
@@ -219,8 +273,8 @@ def equation(seen: Seen, whitened: np.ndarray) -> Equation:
     noise = np.maximum(seen.at_items(seen.variance), np.finfo(float).tiny)
     leverage = np.minimum(on_items / noise, LARGEST_LEVERAGE)
     net = np.minimum((on_items - seen.at_items(seen.slope**2 * squared)) / noise, LARGEST_LEVERAGE)
-    residual = over_sides(pairs.win - seen.number * seen.link.cdf(seen.difference))
-    ratio = float(np.sum(pairs.net(residual) ** 2 / (1 - leverage)) / noise.sum())
-    size = float(np.sum(seen.number * seen.difference**2))
-    share = ratio * float(pairs.number @ squared) / size if size > 0 else 0.0
+    fitted = seen.law.mean(seen.eta) if seen.sigma2 == 0 else seen.expected(1.0, 2 * seen.sigma2)
+    ratio = float(np.sum(pairs.net(seen.total(seen.win - seen.number * fitted)) ** 2 / (1 - leverage)) / noise.sum())
+    size = float(np.sum(seen.number * seen.eta**2))
+    share = ratio * float(seen.total(seen.sharpened(seen.sharpened(seen.number))) @ squared) / size if size > 0 else 0.0
     return Equation(seen, 1 + net / (1 - leverage), float(np.sqrt(max(1 - share, 0.0))))

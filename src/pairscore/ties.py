@@ -10,9 +10,10 @@ All three are log-concave in (eta, t) if the link is.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
 
 from pairscore.links import Link
+
+LARGEST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,11 @@ class TieRule:
         if self.name == "rao-kupper":
             win, loss = self.link.cdf(eta - t), self.link.cdf(-eta - t)
             return loss, np.maximum(1 - win - loss, 0.0), win
-        win, loss = _share(eta / 2, t, -eta / 2), _share(-eta / 2, t, eta / 2)
-        return loss, _share(t, eta / 2, -eta / 2), win
+        size = np.abs(eta)  # all three over the likelier of win and loss, so that none overflows
+        less, tie = np.exp(-size), np.exp(np.minimum(t - size / 2, LARGEST_EXPONENT))
+        total = 1 + less + tie
+        more, less = 1 / total, less / total
+        return np.where(eta > 0, less, more), tie / total, np.where(eta > 0, more, less)
 
     def slopes(self, eta: np.ndarray, outcome: np.ndarray, t: float) -> Slopes:
         """Log-likelihood of outcomes -1, 0, 1 with its derivatives."""
@@ -111,8 +115,3 @@ class TieRule:
         """f' and f''."""
         ratio, f = self.link.ratio(x), self.link.cdf(x)
         return f * ratio, f * (ratio**2 - self.link.curvature(x))
-
-
-def _share(one: np.ndarray | float, second: np.ndarray | float, third: np.ndarray | float) -> np.ndarray:
-    """exp(one) over the sum of the three exponentials."""
-    return expit(np.asarray(one - np.logaddexp(second, third)))

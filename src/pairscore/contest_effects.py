@@ -1,0 +1,133 @@
+"""Item effects beside context, judges and ties: the likelihood of single comparisons, averaged over the effects.
+
+Three things depend on each other: coefficients, context, sides and ties, which maximise the likelihood of each comparison averaged over
+the effects; sigma^2, which solves the equation of ``shared_items`` for their residuals; and the judges' slopes. Each is found
+from the others, in turn, until none moves.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from pairscore.contest import Contest, Params, climb
+from pairscore.contest_fit import Asked, Top, asked_contest, comparison_scores, contest_covariance, contest_estimate
+from pairscore.effects_fit import few_items_note, kept_effects
+from pairscore.errors import NotConvergedWarning
+from pairscore.item_variance import ItemVariance, item_variance, solution
+from pairscore.judge_effects import Judged, Sharpness, sharpened
+from pairscore.judges import Judges, judge_table
+from pairscore.known_items import ItemEffects
+from pairscore.outcomes import OutcomeLaw
+from pairscore.settings import Settings
+from pairscore.shared_items import Seen, equation
+from pairscore.study import Estimate, Note, Study
+
+ROUNDS = 40
+CLOSE = 0.003  # a move of sigma (relative) or of a slope that is none
+NO_EFFECTS = 1e-6  # variance that stands for none where one is divided by it
+
+
+def fit_contest_effects(study: Study, settings: Settings, rng: np.random.Generator) -> Estimate:
+    """The likelihood of single comparisons with item effects, on the scale of given items."""
+    asked = asked_contest(study, settings)
+    first = _top(settings, asked.contest, asked.contest.start(asked.plain.coef))
+    top, sharp, notes = _settled(study, settings, first)
+    found = item_variance(_seen(study, top), _whitened(study, top), rng)
+    top = _top(settings, replace(top.contest, effect_variance=2 * found.sigma2), top.params)
+    found = replace(found, kappa=_length(study, top) / _length(study, first))
+    covariance = None if settings.inference is None else _covariance(study, settings, top, found)
+    fit = contest_estimate(study, settings, asked, top, covariance, None)
+    kept = kept_effects(study, fit, _seen(study, top), found)
+    judges = None if sharp is None else _judges(study, asked, top, sharp, fit, kept)
+    difference = comparison_scores(study.X @ fit.coef + kept.effect, study.data, fit.effects, judges)  # type: ignore[arg-type]
+    return replace(fit, difference=difference, item_effects=kept, judges=judges, notes=fit.notes + notes + few_items_note(kept))
+
+
+def _top(settings: Settings, contest: Contest, params: Params) -> Top:
+    return Top(contest, *climb(contest, params, settings.max_iter, settings.tol))
+
+
+def _settled(study: Study, settings: Settings, top: Top) -> tuple[Top, Sharpness | None, list[Note]]:
+    """Coefficients, sigma^2 and slopes that agree with each other."""
+    sharp: Sharpness | None = None
+    slopes = np.ones(top.contest.n_judges)
+    for _ in range(ROUNDS):
+        sigma2, before = solution(equation(_seen(study, top), _whitened(study, top)))[0], top.contest.effect_variance / 2
+        contest, moved = replace(top.contest, effect_variance=2 * sigma2), abs(np.sqrt(sigma2) - np.sqrt(before)) / (np.sqrt(sigma2) + CLOSE)
+        if settings.judge_slopes:
+            sharp = sharpened(_judged(study, top), max(sigma2, NO_EFFECTS), sharp)
+            moved, slopes = max(moved, float(np.abs(sharp.slope - slopes).max())), sharp.slope
+            contest = replace(contest, known_slopes=slopes)
+        top = _top(settings, contest, top.params)
+        if moved < CLOSE:
+            return top, sharp, []
+    return top, sharp, [(NotConvergedWarning, "item effects and judges' slopes do not settle together; fit with one of the two.")]
+
+
+def _seen(study: Study, top: Top) -> Seen:
+    """The comparisons as the low item of their pair sees them, in comparisons rather than units of weight."""
+    contest, params = top.contest, top.params
+    pairs, place = contest.pairs
+    low_is_left = np.where(contest.left < contest.right, 1.0, -1.0)
+    number = contest.amount / study.weight_unit
+    win = number * (1 + low_is_left * contest.outcome) / 2
+    return Seen(
+        pairs=replace(pairs, win=pairs.win / study.weight_unit),
+        place=place,
+        law=OutcomeLaw(contest.rule, params.t),
+        eta=low_is_left * contest.predictor(params),
+        win=win,
+        lose=number - win,
+        sharpness=None if contest.known_slopes is None else contest.sharpness(params),
+        sigma2=contest.effect_variance / 2,
+    )
+
+
+def _judged(study: Study, top: Top) -> Judged:
+    contest, seen = top.contest, _seen(study, top)
+    low_is_left = np.where(contest.left < contest.right, 1.0, -1.0)
+    delta = low_is_left * contest.delta(top.params)
+    return Judged(seen, delta, seen.eta - low_is_left * contest.sharpness(top.params) * contest.delta(top.params), contest.judge, contest.n_judges)
+
+
+def _whitened(study: Study, top: Top) -> np.ndarray:
+    """Features in which the coefficients have the identity as classical covariance."""
+    return np.sqrt(study.weight_unit) * (study.X - top.contest.mean) @ top.basis.transform[: len(top.params.coef)]
+
+
+def _length(study: Study, top: Top) -> float:
+    """Standard deviation of the scores that features give."""
+    return float(np.sqrt(max(top.params.coef @ study.item_moments.covariance @ top.params.coef, np.finfo(float).tiny)))
+
+
+def _covariance(study: Study, settings: Settings, top: Top, found: ItemVariance) -> np.ndarray:
+    """Of (coef, effects, tie), with what the error of sigma^2 adds.
+
+    The estimates move with sigma^2 by minus the inverse information times the move of their equations. The error of sigma^2
+    goes along with that of their length.
+    """
+    covariance = contest_covariance(study, settings, top)
+    if found.sigma2 == 0:
+        return covariance
+    step = 0.05 * found.sigma2
+    further = replace(top.contest, effect_variance=2 * (found.sigma2 + step)).look(top.params).gradient
+    moves = -top.basis.solve(further - top.look.gradient) / step
+    length = np.concatenate([top.params.coef, top.params.effects, [0.0] * top.contest.rule.has_parameter])
+    together = found.with_length * np.outer(moves, length)
+    added = found.std_error**2 * np.outer(moves, moves) + together + together.T
+    values, vectors = np.linalg.eigh(added)
+    return covariance + (vectors * np.maximum(values, 0.0)) @ vectors.T
+
+
+def _judges(study: Study, asked: Asked, top: Top, sharp: Sharpness, fit: Estimate, kept: ItemEffects) -> Judges:
+    """Slopes with their errors: of the votes, and of the coefficients as far as scores depend on them."""
+    contest = top.contest
+    variance = sharp.variance
+    if fit.covariance is not None:
+        answer = sharp.answer @ (kept.share[:, None] * (study.X - fit.center.mean))
+        variance = variance + np.einsum("ij,jk,ik->i", answer, fit.covariance, answer)
+    error = np.full(contest.n_judges, sharp.spread if sharp.spread else np.nan)
+    error[sharp.own] = np.sqrt(variance[sharp.own])
+    delta = contest.delta(top.params) + kept.effect[contest.left] - kept.effect[contest.right]
+    number = np.bincount(contest.judge, contest.amount, contest.n_judges)
+    return judge_table(asked.judges, number, sharp.slope, error, delta, contest.amount, contest.rule.link, sharp.spread)

@@ -1,0 +1,122 @@
+"""Judges' slopes where items have effects: what an item is known to be by all its comparisons counts, beside its features.
+
+The score of a slope is averaged over the posterior of the effects (Fisher's identity). Its information is that at known
+effects, less the variance of the score over their posterior (Louis's formula): C S C', with C the derivatives of the slopes'
+scores in the effects and S the effects' posterior covariance.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from pairscore.item_effects import EXACT_ITEMS, posterior_mode, precision_matrix, tree_variances
+from pairscore.judges import spread_of_slopes, variance_over_spreads
+from pairscore.outcomes import normal_grid
+from pairscore.shared_items import Seen
+
+ENOUGH_INFORMATION = 4.0  # of a slope: a standard error of a half
+LONGEST_STEP = 0.5
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Rows of comparisons as ``Seen`` has them, with what each is about (``delta``), what its side adds, and who judged."""
+
+    rows: Seen
+    delta: np.ndarray
+    side: np.ndarray
+    judge: np.ndarray
+    n_judges: int
+
+    def at(self, slopes: np.ndarray) -> Seen:
+        sharpness = slopes[self.judge]
+        return replace(self.rows, eta=sharpness * self.delta + self.side, sharpness=sharpness)
+
+    def per_judge(self, rows: np.ndarray) -> np.ndarray:
+        return np.bincount(self.judge, rows, self.n_judges)
+
+
+@dataclass(frozen=True)
+class Sharpness:
+    """Slopes of all judges with their variance, and the spread among them.
+
+    Judges who are not among those with slopes of their ``own`` are taken for average. ``answer`` is how slopes move with effects of items.
+    """
+
+    slope: np.ndarray
+    variance: np.ndarray
+    spread: float
+    own: np.ndarray
+    answer: np.ndarray
+
+
+@dataclass(frozen=True)
+class Equations:
+    """Of every judge: the score of the slope, its information at known effects, what not knowing them takes off, and how the scores answer to them."""
+
+    score: np.ndarray
+    known: np.ndarray
+    missing: np.ndarray
+    on_items: sparse.csr_array
+
+
+def slope_equations(judged: Judged, slopes: np.ndarray, sigma2: float) -> Equations:
+    """The slopes' equations, averaged over the posterior of the effects."""
+    seen, pairs = judged.at(slopes), judged.rows.pairs
+    effect, information = posterior_mode(seen, sigma2)
+    inverse = np.linalg.inv(precision_matrix(pairs, information, sigma2).toarray()) if pairs.n_items <= EXACT_ITEMS else None
+    variance, shared = tree_variances(pairs, information, sigma2) if inverse is None else (np.diag(inverse), inverse[pairs.low, pairs.high])
+    sd = np.sqrt(np.maximum(variance[pairs.low] + variance[pairs.high] - 2 * shared, 0.0))
+    score, known, cross = _averaged_derivatives(judged, seen, pairs.differences(effect)[seen.place], sd[seen.place])
+    at = np.tile(judged.judge, 2), np.concatenate([pairs.low[seen.place], pairs.high[seen.place]])
+    on_items = sparse.csr_array((np.concatenate([cross, -cross]), at), shape=(judged.n_judges, pairs.n_items))
+    missing = np.diag(on_items.power(2) @ variance) if inverse is None else on_items @ (on_items @ inverse).T
+    return Equations(judged.per_judge(score), judged.per_judge(known), missing, on_items)
+
+
+def _averaged_derivatives(judged: Judged, seen: Seen, moved: np.ndarray, sd: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each row's log-likelihood, with delta moved by the effects and by sd z: in the slope, minus twice in the slope, and in slope and effects."""
+    sharpness = seen.sharpened(np.ones(len(moved)))
+    score, known, cross = np.zeros((3, len(moved)))
+    for z, weight in zip(*normal_grid(float(np.max(np.abs(sharpness) * sd, initial=0.0))), strict=True):
+        delta = judged.delta + moved + sd * z
+        of_eta, information = seen.law.newton(sharpness * delta + judged.side, seen.win, seen.lose)
+        score += weight * of_eta * delta
+        known += weight * information * delta**2
+        cross += weight * (of_eta - information * sharpness * delta)
+    return score, known, cross
+
+
+def sharpened(judged: Judged, sigma2: float, before: Sharpness | None) -> Sharpness:
+    """One step of Newton's method towards the maximum of the slopes' likelihood with the prior N(1, spread^2), averaging to one.
+
+    The spread is what the slopes show. Judges of whom the comparisons say too little have no slope of their own.
+    """
+    slopes = np.ones(judged.n_judges) if before is None else before.slope
+    found = slope_equations(judged, slopes, sigma2)
+    information = found.known - np.diag(found.missing)
+    own = np.flatnonzero(found.known >= ENOUGH_INFORMATION) if before is None else before.own
+    if len(own) < 2:
+        return Sharpness(np.ones(judged.n_judges), np.zeros(judged.n_judges), 0.0, own[:0], 0 * found.on_items)
+    alone = 1 / np.maximum(information[own], 1e-9)
+    free = slopes[own] + found.score[own] * alone  # without the prior's pull
+    spread = spread_of_slopes(free, alone)
+    covariance = _covariance(found, own, spread)
+    step = covariance @ (found.score - (slopes - 1) / spread**2)
+    variance = np.zeros(judged.n_judges)
+    variance[own] = variance_over_spreads(free, alone)
+    slopes = slopes + step * min(1.0, LONGEST_STEP / max(np.abs(step).max(), 1e-300))
+    return Sharpness(slopes, variance, spread, own, covariance @ found.on_items)
+
+
+def _covariance(found: Equations, own: np.ndarray, spread: float) -> np.ndarray:
+    """Inverse of the slopes' information with their prior, among slopes that keep their average."""
+    information = np.diag(found.known[own] + 1 / spread**2) - found.missing[np.ix_(own, own)]
+    values, vectors = np.linalg.eigh(information)
+    values = np.maximum(values, 1 / spread**2)  # the votes never take information away
+    inverse = (vectors / values) @ vectors.T
+    reach = inverse.sum(axis=1)
+    whole = np.zeros((len(found.known),) * 2)
+    whole[np.ix_(own, own)] = inverse - np.outer(reach, reach) / reach.sum()
+    return whole
