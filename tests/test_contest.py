@@ -11,7 +11,8 @@ from scipy.stats import t as student
 
 from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, compare, load
 from pairscore.contest import climb
-from pairscore.contest_fit import fit_with_spread, fit_without_bias, item_robust_meat, judge_robust_meat, judges_of, make_contest, with_slopes
+from pairscore.contest_fit import fit_with_spread, fit_without_bias, judges_of, make_contest, with_slopes
+from pairscore.contest_inference import item_robust_meat, judge_robust_meat
 from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, SeparationWarning
 from pairscore.files import read_table
 from pairscore.judges import LARGEST_SPREAD, SMALLEST_SPREAD, spread_of_slopes, variance_over_spreads
@@ -229,7 +230,7 @@ def test_the_estimate_is_nearly_that_of_the_integral_over_slopes(ties):
     X, votes = make_votes(np.random.default_rng(25), n=30, m=240, context=0.0, side=0.0, tie=0.4, slopes=np.array([0.6, 1.0, 1.4]), rule=ties)
     _, contest, params, _ = fitted_contest(X, votes, ties=ties, judge_slopes=True)
     contest = replace(contest, slope_spread=0.5)
-    params, look, basis, _, _ = climb(contest, params, 100, 1e-12)
+    _, params, look, basis, _, _ = climb(contest, params, 100, 1e-12)
     corrected, _ = without_slope_bias(contest, params, look, basis)
     joint = contest.flat(params)
     best = minimize(lambda flat: integrated_loss(contest, flat, 0.5), joint, method="BFGS", options={"gtol": 1e-4}).x

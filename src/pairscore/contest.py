@@ -12,6 +12,7 @@ slope: fitted together with the scores, many such slopes would explain noise.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -229,8 +230,19 @@ class Contest:
             first = last
 
 
-def climb(contest: Contest, params: Params, max_iter: int, tol: float) -> tuple[Params, Look, Basis, int, bool]:
-    """Newton's steps to the maximum: where it is, the look and the inverse there, how many steps, and whether it was reached."""
+class Top(NamedTuple):
+    """Where a climb ended, after how many ``steps``: at the maximum if it ``converged``. ``basis`` has the inverse of ``look.apart``."""
+
+    contest: Contest
+    params: Params
+    look: Look
+    basis: Basis
+    steps: int
+    converged: bool
+
+
+def climb(contest: Contest, params: Params, max_iter: int, tol: float) -> Top:
+    """Newton's steps to the maximum."""
     look = contest.look(params)
     for iteration in range(1, max_iter + 1):
         basis = whitening_basis(look.apart, contest.units)
@@ -238,9 +250,9 @@ def climb(contest: Contest, params: Params, max_iter: int, tol: float) -> tuple[
         gain = -(look.gradient @ step) - look.slope_gradient @ slope_step
         if gain <= tol * contest.n_comparisons:  # the last step squares the gap
             params, look = _advance(contest, params, look, step, slope_step, gain)
-            return params, look, whitening_basis(look.apart, contest.units), iteration, True
+            return Top(contest, params, look, whitening_basis(look.apart, contest.units), iteration, True)
         params, look = _advance(contest, params, look, step, slope_step, gain)
-    return params, look, basis, max_iter, False
+    return Top(contest, params, look, basis, max_iter, False)
 
 
 def newton_step(look: Look, basis: Basis, gradient: np.ndarray, slope_gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -9,8 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from pairscore.contest import Contest, Params, climb
-from pairscore.contest_fit import Asked, Top, asked_contest, comparison_scores, contest_covariance, contest_estimate
+from pairscore.circumstances import comparison_scores
+from pairscore.contest import Contest, Params, Top, climb
+from pairscore.contest_fit import Asked, asked_contest, contest_estimate
+from pairscore.contest_inference import contest_covariance
 from pairscore.effects_fit import few_items_note, kept_effects
 from pairscore.errors import NotConvergedWarning
 from pairscore.item_variance import ItemVariance, item_variance, solution
@@ -44,7 +46,7 @@ def fit_contest_effects(study: Study, settings: Settings, rng: np.random.Generat
 
 
 def _top(settings: Settings, contest: Contest, params: Params) -> Top:
-    return Top(contest, *climb(contest, params, settings.max_iter, settings.tol))
+    return climb(contest, params, settings.max_iter, settings.tol)
 
 
 def _settled(study: Study, settings: Settings, top: Top) -> tuple[Top, Sharpness | None, list[Note]]:

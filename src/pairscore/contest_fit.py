@@ -1,18 +1,15 @@
 """Context, judges and ties: from the study to coefficients and effects with their covariance."""
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from pairscore import inference as inf
-from pairscore.basis import Basis, whitening_basis
-from pairscore.comparisons import Comparisons
-from pairscore.contest import Contest, Look, Params, climb
+from pairscore.basis import whitening_basis
+from pairscore.circumstances import comparison_scores, context_column, judge_names
+from pairscore.contest import Contest, Look, Params, Top, climb
+from pairscore.contest_inference import contest_covariance
 from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, NotConvergedWarning, PairscoreError, SeparationWarning, first_few, plural
-from pairscore.judges import LARGEST_SPREAD, Judges, judge_table, spread_of_slopes, variance_over_spreads
+from pairscore.judges import ENOUGH_INFORMATION, LARGEST_SPREAD, Judges, judge_table, spread_of_slopes, variance_over_spreads
 from pairscore.likelihood_fit import fit_likelihood
 from pairscore.scale import SEPARATION_L2
 from pairscore.settings import Settings
@@ -20,25 +17,12 @@ from pairscore.slope_bias import without_slope_bias
 from pairscore.study import Effects, Estimate, Note, Study, ridge_is_weak
 from pairscore.ties import TieRule
 
-Blocks = Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]]
 FIRST_SPREAD = 0.5
 SPREAD_ROUNDS = 6
-ENOUGH_INFORMATION = 4.0  # of a slope: a standard error of a half
 FEW_JUDGES = 10
 ENDLESS = 30.0  # standard error of an effect times its unit, on the link's scale
 CONTRADICTING = 0.99 * LARGEST_SPREAD  # of slopes that would rather be endless
 MOST_SIDES = 300  # judges with a side of their own
-
-
-class Top(NamedTuple):
-    """Where a climb ended: at the maximum if it ``converged``."""
-
-    contest: Contest
-    params: Params
-    look: Look
-    basis: Basis
-    steps: int
-    converged: bool
 
 
 @dataclass(frozen=True)
@@ -107,11 +91,6 @@ def judges_of(study: Study, settings: Settings) -> tuple[np.ndarray, np.ndarray]
         raise PairscoreError(f"the judge is missing in {plural(len(missing), 'row')} ({first_few(f'row {row}' for row in missing)}); name every judge.")
     names, codes = np.unique(np.array(judge_names(judge)) if judge.dtype.kind in "fO" else judge, return_inverse=True)
     return names, codes
-
-
-def judge_names(judge: np.ndarray) -> list[str]:
-    """What judges are called, as text: 1.0 is judge 1, as it was before some value was missing."""
-    return [str(int(value)) if isinstance(value, float) and value.is_integer() else str(value) for value in judge.tolist()]
 
 
 def make_contest(study: Study, settings: Settings, names: np.ndarray, judge: np.ndarray, ridge: np.ndarray) -> tuple[Contest, tuple[str, ...], tuple[str, ...]]:
@@ -208,15 +187,15 @@ def fit_with_spread(contest: Contest, params: Params, settings: Settings) -> Top
     """The maximum; where judges have slopes, with the spread that the slopes themselves show."""
     total = 0
     for _ in range(SPREAD_ROUNDS):
-        params, look, basis, steps, converged = climb(contest, params, settings.max_iter, settings.tol)
-        total += steps
+        top = climb(contest, params, settings.max_iter, settings.tol)
+        total += top.steps
         if contest.slope_spread is None or not len(params.slopes):
             break
-        spread = spread_of_slopes(*slopes_of_votes(contest, params, look))
+        params, spread = top.params, spread_of_slopes(*slopes_of_votes(contest, top.params, top.look))
         if abs(np.log(spread / contest.slope_spread)) < 0.01:
             break
         contest = replace(contest, slope_spread=spread)
-    return Top(contest, params, look, basis, total, converged)
+    return top._replace(contest=contest, steps=total)
 
 
 def slopes_of_votes(contest: Contest, params: Params, look: Look) -> tuple[np.ndarray, np.ndarray]:
@@ -224,57 +203,6 @@ def slopes_of_votes(contest: Contest, params: Params, look: Look) -> tuple[np.nd
     precision = 1 / contest.slope_spread**2  # type: ignore[operator]
     information = np.maximum(look.slope_information - precision, 1e-9)
     return params.slopes - (look.slope_gradient - precision * (params.slopes - 1)) / information, 1 / information
-
-
-def contest_covariance(study: Study, settings: Settings, top: Top) -> np.ndarray:
-    """Of (coef, effects, tie): classical, item-robust, or robust to items and judges."""
-    contest, params, look, basis = top.contest, top.params, top.look, top.basis
-    expected = look.apart - np.diag(contest.ridge)
-    if settings.inference == "model":
-        return inf.combine(basis.inverse, expected, None)
-    meat = item_robust_meat(study, contest, params, look)
-    by_items = inf.combine(basis.inverse, expected, meat, study.weight_unit)
-    if settings.inference == "items":
-        return by_items
-    both = basis.inverse @ (meat + judge_robust_meat(contest, params, look)) @ basis.inverse.T
-    return inf.not_far_below(both, by_items, 1.0)  # sharing judges too only ever adds variance
-
-
-def item_robust_meat(study: Study, contest: Contest, params: Params, look: Look) -> np.ndarray:
-    """sum_i t_i t_i' / (1 - h_i)^2 - sum_p u_p u_p', as for the pairs alone."""
-    exposures, centred = study.tally.exposures, study.X - study.item_moments.mean
-    leverage = exposures * (1 / exposures.sum() + np.sum((centred @ study.whitener) ** 2, axis=1))
-    inflation = 1 / (1 - np.minimum(leverage, inf.LARGEST_LEVERAGE))
-    return _dyadic(contest, np.arange(len(contest.left)), contest.contributions(params, look), len(look.gradient), inflation)
-
-
-def judge_robust_meat(contest: Contest, params: Params, look: Look) -> np.ndarray:
-    """What comparisons of one judge add to the meat that do not share an item: all of a judge's, less those that do."""
-    size, blocks = len(look.gradient), contest.contributions(params, look)
-    per_judge, shared = np.zeros((contest.n_judges, size)), np.zeros((size, size))
-    by_judge = np.argsort(contest.judge, kind="stable")
-    ends = np.searchsorted(contest.judge[by_judge], np.arange(contest.n_judges + 1))
-    for number in range(contest.n_judges):
-        rows = by_judge[ends[number] : ends[number + 1]]
-        per_judge[number] = sum((u.sum(axis=0) for _, u in blocks(rows)), np.zeros(size))
-        shared += _dyadic(contest, rows, blocks, size, np.ones(len(contest.X)))
-    few = contest.n_judges / max(contest.n_judges - 1, 1)
-    return few * per_judge.T @ per_judge - shared
-
-
-def _dyadic(contest: Contest, rows: np.ndarray, blocks: Blocks, size: int, inflation: np.ndarray) -> np.ndarray:
-    """sum_i t_i t_i' - sum_p u_p u_p' over some comparisons, each t_i inflated."""
-    items, code = np.unique(np.concatenate([contest.left[rows], contest.right[rows]]), return_inverse=True)
-    left, right = code[: len(rows)], code[len(rows) :]
-    at_items, at_pairs, first = np.zeros((len(items), size)), np.zeros((size, size)), 0
-    for part, u in blocks(rows):
-        n, here = len(part), slice(first, first := first + len(part))
-        touched = (np.concatenate([left[here], right[here]]), np.tile(np.arange(n), 2))
-        at_items += sparse.csr_array((np.ones(2 * n), touched), shape=(len(items), n)) @ u
-        per_pair = np.add.reduceat(u, np.flatnonzero(np.diff(contest.pairs[1][part], prepend=-1)), axis=0)
-        at_pairs += per_pair.T @ per_pair
-    at_items *= inflation[items, None]
-    return at_items.T @ at_items - at_pairs
 
 
 def _judges(top: Top, names: np.ndarray) -> Judges:
@@ -288,30 +216,3 @@ def _judges(top: Top, names: np.ndarray) -> Judges:
         error[contest.sloped] = np.sqrt(own + np.sum((look.through.T @ basis.transform) ** 2, axis=1))
     number = np.bincount(contest.judge, contest.amount, contest.n_judges)
     return judge_table(names, number, slope, error, contest.delta(params), contest.amount, contest.rule.link, spread)
-
-
-def comparison_scores(scores: np.ndarray, data: Comparisons, effects: Effects, judges: Judges | None) -> np.ndarray:
-    """eta of every comparison from the items' scores: with context, the judge's slope, and side."""
-    delta = scores[data.left] - scores[data.right]
-    for name, value in effects.of_kind("context").items():
-        delta = delta + value * context_column(data, name)
-    delta, sides = delta * judges_sharpness(data, judges), effects.of_kind("side")
-    if not sides:
-        return delta
-    average, by_whom = float(np.mean(list(sides.values()))), [] if data.judge is None else judge_names(data.judge)
-    return delta + (average if "left" in sides or not by_whom else np.array([sides.get(f"left, {name}", average) for name in by_whom]))
-
-
-def judges_sharpness(data: Comparisons, judges: Judges | None) -> np.ndarray:
-    """The slope of every comparison's judge; 1 for a judge not met before."""
-    if judges is None or data.judge is None:
-        return np.ones(len(data))
-    slope_of = dict(zip(judge_names(judges.name), judges.slope.tolist(), strict=True))
-    return np.array([slope_of.get(name, 1.0) for name in judge_names(data.judge)])
-
-
-def context_column(data: Comparisons, name: str) -> np.ndarray:
-    """A column of the context, which must be there."""
-    if name not in data.context:
-        raise PairscoreError(f"the comparisons lack the context {name!r}; read them with Comparisons.from_frames(items, votes, context=[{name!r}, ...]).")
-    return data.context[name]

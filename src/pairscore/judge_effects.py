@@ -11,11 +11,10 @@ import numpy as np
 from scipy import sparse
 
 from pairscore.item_effects import EXACT_ITEMS, posterior_mode, precision_matrix, tree_variances
-from pairscore.judges import spread_of_slopes, variance_over_spreads
+from pairscore.judges import ENOUGH_INFORMATION, spread_of_slopes, variance_over_spreads
 from pairscore.outcomes import normal_grid
 from pairscore.shared_items import Seen
 
-ENOUGH_INFORMATION = 4.0  # of a slope: a standard error of a half
 LONGEST_STEP = 0.5
 
 

@@ -11,6 +11,7 @@ from pairscore.links import Link
 
 SMALLEST_SPREAD = 0.02  # judges who differ less than this are alike
 LARGEST_SPREAD = 5.0
+ENOUGH_INFORMATION = 4.0  # of a slope: a standard error of a half
 N_SPREADS = 100  # that are averaged over
 SHOWN_PAIRS = 2000  # comparisons that stand for all in the share of wrong votes
 REACH = 1.959963984540054  # of a 95 % interval, in standard errors

@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pairscore import model_file
+from pairscore.circumstances import comparison_scores, judges_sharpness
 from pairscore.comparisons import Comparisons
-from pairscore.contest_fit import comparison_scores, judges_sharpness
 from pairscore.errors import PairscoreError
 from pairscore.estimate import estimate
 from pairscore.fit_input import comparisons_to_fit

@@ -140,7 +140,9 @@ class Summary:
         columns = self.to_columns()
         wide = max(len("feature"), *(len(name) for name in columns["feature"]))
         lines = ["Rank regression", ""]
-        lines += [f"  {label:<16} {text}" for label, text in self.facts()]
+        facts = self.facts()
+        labels = max(16, *(len(label) for label, _ in facts))
+        lines += [f"  {label:<{labels}} {text}" for label, text in facts]
         lines += ["", f"  {'feature':<{wide}}  {'coef':>11} {'std.error':>10} {'z':>8} {'p':>8}   {'95 % interval':^24} {'wins of 100':>12}"]
         for row in zip(*columns.values(), strict=True):
             name, coef, error, z, p, low, high, wins = row
