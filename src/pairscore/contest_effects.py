@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from pairscore.circumstances import comparison_scores
-from pairscore.contest import Contest, Params, Top, climb
-from pairscore.contest_fit import Asked, asked_contest, contest_estimate
+from pairscore.contest import Top, climb
+from pairscore.contest_fit import Asked, asked_contest, contest_estimate, judge_notes
 from pairscore.contest_inference import contest_covariance
 from pairscore.effects_fit import few_items_note, kept_effects
 from pairscore.errors import NotConvergedWarning
@@ -26,27 +26,25 @@ from pairscore.study import Estimate, Note, Study
 
 ROUNDS = 40
 CLOSE = 0.003  # a move of sigma (relative) or of a slope that is none
+ROUGH = 1e-6  # gap to the maximum, per comparison, while the rest still moves
 NO_EFFECTS = 1e-6  # variance that stands for none where one is divided by it
 
 
 def fit_contest_effects(study: Study, settings: Settings, rng: np.random.Generator) -> Estimate:
     """The likelihood of single comparisons with item effects, on the scale of given items."""
     asked = asked_contest(study, settings)
-    first = _top(settings, asked.contest, asked.contest.start(asked.plain.coef))
+    first = climb(asked.contest, asked.contest.start(asked.plain.coef), settings.max_iter, settings.tol)
     top, sharp, notes = _settled(study, settings, first)
     found = item_variance(_seen(study, top), _whitened(study, top), rng)
-    top = _top(settings, replace(top.contest, effect_variance=2 * found.sigma2), top.params)
+    top = climb(replace(top.contest, effect_variance=2 * found.sigma2), top.params, settings.max_iter, settings.tol)
     found = replace(found, kappa=_length(study, top) / _length(study, first))
     covariance = None if settings.inference is None else _covariance(study, settings, top, found)
     fit = contest_estimate(study, settings, asked, top, covariance, None)
     kept = kept_effects(study, fit, _seen(study, top), found)
     judges = None if sharp is None else _judges(study, asked, top, sharp, fit, kept)
     difference = comparison_scores(study.X @ fit.coef + kept.effect, study.data, fit.effects, judges)  # type: ignore[arg-type]
-    return replace(fit, difference=difference, item_effects=kept, judges=judges, notes=fit.notes + notes + few_items_note(kept))
-
-
-def _top(settings: Settings, contest: Contest, params: Params) -> Top:
-    return climb(contest, params, settings.max_iter, settings.tol)
+    notes = [*fit.notes, *notes, *few_items_note(kept), *judge_notes(settings, top.contest.n_judges, judges)]
+    return replace(fit, difference=difference, item_effects=kept, judges=judges, notes=notes)
 
 
 def _settled(study: Study, settings: Settings, top: Top) -> tuple[Top, Sharpness | None, list[Note]]:
@@ -60,7 +58,7 @@ def _settled(study: Study, settings: Settings, top: Top) -> tuple[Top, Sharpness
             sharp = sharpened(_judged(study, top), max(sigma2, NO_EFFECTS), sharp)
             moved, slopes = max(moved, float(np.abs(sharp.slope - slopes).max())), sharp.slope
             contest = replace(contest, known_slopes=slopes)
-        top = _top(settings, contest, top.params)
+        top = climb(contest, top.params, settings.max_iter, max(settings.tol, ROUGH))
         if moved < CLOSE:
             return top, sharp, []
     return top, sharp, [(NotConvergedWarning, "item effects and judges' slopes do not settle together; fit with one of the two.")]

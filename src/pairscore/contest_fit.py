@@ -43,7 +43,8 @@ def fit_contest(study: Study, settings: Settings) -> Estimate:
     top = fit_without_bias(contest, contest.start(asked.plain.coef), settings)
     covariance = contest_covariance(study, settings, top) if settings.inference is not None else None
     judges = _judges(top, asked.judges) if settings.judge_slopes else None
-    return contest_estimate(study, settings, asked, top, covariance, judges)
+    fit = contest_estimate(study, settings, asked, top, covariance, judges)
+    return replace(fit, notes=fit.notes + judge_notes(settings, contest.n_judges, judges))
 
 
 def asked_contest(study: Study, settings: Settings) -> Asked:
@@ -59,7 +60,7 @@ def asked_contest(study: Study, settings: Settings) -> Asked:
 def contest_estimate(study: Study, settings: Settings, asked: Asked, top: Top, covariance: np.ndarray | None, judges: Judges | None) -> Estimate:
     """What was found, in the terms of a study."""
     contest, params, basis = top.contest, top.params, top.basis
-    notes = [*asked.plain.notes, *_judge_notes(settings, contest.n_judges, judges), *([] if top.converged else [_not_maximised(settings)])]
+    notes = [*asked.plain.notes, *([] if top.converged else [_not_maximised(settings)])]
     d = len(params.coef)
     values, undetermined = np.append(params.effects, [params.t] * contest.rule.has_parameter), basis.undetermined[d:]
     errors = np.full(len(values), np.nan) if covariance is None else np.where(undetermined, np.nan, np.sqrt(np.diag(covariance)[d:]))
@@ -131,7 +132,8 @@ def with_slopes(contest: Contest, coef: np.ndarray, weight_unit: float) -> Conte
     return replace(contest, sloped=sloped, slope_spread=FIRST_SPREAD) if len(sloped) > 1 else contest
 
 
-def _judge_notes(settings: Settings, n_judges: int, judges: Judges | None) -> list[Note]:
+def judge_notes(settings: Settings, n_judges: int, judges: Judges | None) -> list[Note]:
+    """Too few judges, or votes, for what was asked of them."""
     notes: list[Note] = []
     if judges is not None and judges.spread == 0:
         why = "too few, or judges who vote against each other leave no common order"

@@ -71,14 +71,28 @@ def averaged_slopes(law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray, outcome: n
     """The logarithm of each outcome's average probability, with its derivatives; half a win each way is half the one logarithm and half the other."""
     if law.rule.has_parameter:
         return _of_one_outcome(law, eta, sd, outcome)
-    found = _of_one_outcome(law, eta, sd, np.where(outcome < 0, -1.0, 1.0))
+    found = _of_a_win(law, eta, sd, np.where(outcome < 0, -1.0, 1.0))
     between = np.abs(outcome) < 1
     if between.any():
         share = 0.5 * (1 + outcome[between])
-        win, loss = (vars(_of_one_outcome(law, eta[between], sd[between], np.full(len(share), end))) for end in (1.0, -1.0))
+        win, loss = (vars(_of_a_win(law, eta[between], sd[between], np.full(len(share), end))) for end in (1.0, -1.0))
         for name, part in vars(found).items():
             part[between] = share * win[name] + (1 - share) * loss[name]
     return found
+
+
+def _of_a_win(law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray, sign: np.ndarray) -> Slopes:
+    """Of a win of left (sign 1) or right (-1), without ties: the averages of f, f' and f''."""
+    mass, first, second = np.zeros((3, len(eta)))
+    for z, weight in zip(*normal_grid(float(np.max(sd, initial=0.0))), strict=True):
+        at = sign * eta + sd * z
+        density, bend = law.rule.density(at)
+        mass += weight * law.rule.link.cdf(at)
+        first += weight * density
+        second += weight * bend
+    mass = np.maximum(mass, np.finfo(float).tiny)
+    ratio = first / mass
+    return Slopes(np.log(mass), sign * ratio, np.zeros_like(eta), ratio**2 - second / mass, np.zeros_like(eta), np.zeros_like(eta))
 
 
 def _of_one_outcome(law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray, outcome: np.ndarray) -> Slopes:

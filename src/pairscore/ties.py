@@ -105,13 +105,13 @@ class TieRule:
         eta_up = -np.abs(eta)
         upper, lower = eta_up + t, eta_up - t
         mass = np.maximum(self.link.cdf(upper) - self.link.cdf(lower), np.finfo(float).tiny)
-        (f_up, df_up), (f_low, df_low) = (self._density(end) for end in (upper, lower))
+        (f_up, df_up), (f_low, df_low) = (self.density(end) for end in (upper, lower))
         in_eta, in_t = (f_up - f_low) / mass, (f_up + f_low) / mass
         bend, twist = (df_up - df_low) / mass, (df_up + df_low) / mass
         sign = np.where(eta > 0, -1.0, 1.0)
         return Slopes(np.log(mass), sign * in_eta, in_t, in_eta**2 - bend, sign * (in_eta * in_t - twist), in_t**2 - bend)
 
-    def _density(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def density(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """f' and f''."""
         ratio, f = self.link.ratio(x), self.link.cdf(x)
         return f * ratio, f * (ratio**2 - self.link.curvature(x))
