@@ -11,6 +11,7 @@ from scipy.stats import binom
 
 from pairscore import Comparisons, RankRegression, load
 from pairscore.contest_fit import asked_contest
+from pairscore.errors import FewItemsWarning, SeparationWarning
 from pairscore.judge_effects import Judged, slope_equations
 from pairscore.links import Logit, get_link
 from pairscore.outcomes import OutcomeLaw, averaged_probabilities
@@ -56,14 +57,15 @@ def test_the_equation_with_judges_and_ties_is_a_sum_over_two_different_pairs_of_
     pairs, place = seen.pairs, seen.place
     assert seen.kappa(2 * sigma2) == pytest.approx(1)
     mean = (averaged_probabilities(law, seen.eta, np.abs(seen.sharpness) * np.sqrt(2 * sigma2)) * np.array([[0], [0.5], [1]])).sum(axis=0)
-    residual = seen.win - mean
+    residual = seen.sharpness * (seen.win - mean)  # a judge counts by the slope
     naive = np.zeros(7)
     for item in range(7):
         mine = [(row, 1 if pairs.low[place[row]] == item else -1) for row in range(len(place)) if item in (pairs.low[place[row]], pairs.high[place[row]])]
         for (p, sign), (q, other) in permutations(mine, 2):
             if place[p] != place[q]:
                 rows = [(turn * seen.eta[row], seen.sharpness[row]) for row, turn in ((p, sign), (q, other))]
-                naive[item] += sign * residual[p] * other * residual[q] - shared_covariance(law, *rows, sigma2)
+                shared = seen.sharpness[p] * seen.sharpness[q] * shared_covariance(law, *rows, sigma2)
+                naive[item] += sign * residual[p] * other * residual[q] - shared
     np.testing.assert_allclose(Equation(seen, np.ones(7), 1.0).excess(sigma2), naive, atol=2e-3)
     alike = replace(seen, sharpness=None)
     assert np.abs(Equation(alike, np.ones(7), 1.0).excess(sigma2) - naive).max() > 0.05  # judges taken for one
@@ -189,6 +191,24 @@ def test_judges_are_told_apart_by_items_that_features_do_not_describe():
     assert not features_only.inverted.any()  # features alone cannot tell
 
 
+@pytest.mark.filterwarnings("ignore::pairscore.PairscoreWarning")
+def test_judges_who_vote_against_the_others_do_not_hide_what_items_are():
+    """The same votes, those of two inverted judges turned round, say the same of sigma^2 and of scores."""
+    ratio, variance = [], []
+    for seed in range(10):
+        X, votes, _ = contest(seed, spread=0.0, n=80, n_judges=6)
+        against = votes["judge"] >= 4
+        turned = votes | {"winner": np.where(against, np.where(votes["winner"] == "left", "right", "left"), votes["winner"])}
+        one, other = (RankRegression(item_effects=True, judge_slopes=True, inference=None).fit(X, these) for these in (votes, turned))
+        unit = one.coef_[0] / other.coef_[0]  # slopes average to one in both, so scores are in another unit
+        ratio.append(other.item_effects_.sigma2 * unit**2 / one.item_effects_.sigma2)
+        variance.append(one.item_effects_.sigma2)
+        assert np.isfinite(other.item_effects_.interval[1])
+        assert np.flatnonzero(other.judges_.slope < 0).tolist() == [4, 5]
+    assert abs(np.mean(ratio) - 1) < 0.1
+    assert abs(np.mean(variance) - 0.64) < 4.3 * np.std(variance, ddof=1) / np.sqrt(10) + 0.02
+
+
 def test_the_model_is_kept_updated_and_asked_with_all_of_it(tmp_path):
     X, votes, _ = contest(1, "rao-kupper", n=80, m=1500)
     settings = {"item_effects": True, "judge_slopes": True, "ties": "rao-kupper", "context": ["rest"], "side_effect": True, "inference": "items+judges"}
@@ -249,3 +269,54 @@ def test_weights_have_no_unit():
     np.testing.assert_allclose(one.coef_, ten.coef_, rtol=1e-4)
     np.testing.assert_allclose(one.judges_.slope, ten.judges_.slope, atol=1e-3)
     assert one.item_effects_.sigma2 == pytest.approx(ten.item_effects_.sigma2, rel=1e-3)
+
+
+@pytest.mark.parametrize("settings", [{"ties": "rao-kupper"}, {"ties": "davidson", "judge_slopes": True}, {"link": "probit", "judge_slopes": True}])
+def test_a_context_that_explains_every_comparison_leaves_items_out(settings):
+    X, votes, _ = contest(7, "davidson", n=60, m=700)
+    votes["all"] = np.where(votes["winner"] == "left", 1.0, np.where(votes["winner"] == "right", -1.0, 0.0))
+    with pytest.warns(SeparationWarning, match="item effects are taken as none"):
+        model = RankRegression(item_effects=True, context=["all"], **settings).fit(X, votes)
+    assert model.item_effects_.sigma2 == 0
+    assert np.all(np.isfinite(model.coef_))
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+@pytest.mark.filterwarnings("ignore::pairscore.PairscoreWarning")
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_few_votes_large_effects_coins_and_hardly_any_decision_end_in_a_model(link):
+    for seed in range(4):
+        rng = np.random.default_rng([60, seed])
+        X, votes, _ = contest(seed, "rao-kupper", n=60, m=400, sigma=2.5)
+        votes["winner"] = np.where((votes["judge"] < 4) & (votes["winner"] != "tie"), rng.choice(["left", "right"], 400), votes["winner"])
+        nearly = votes | {"winner": np.where(np.arange(400) < 5, np.where(rng.random(400) < 0.5, "left", "right"), "tie")}
+        for these, ties in ((votes, "half"), (votes, "rao-kupper"), (nearly, "rao-kupper")):
+            model = RankRegression(item_effects=True, judge_slopes=True, ties=ties, link=link).fit(X, these)
+            assert np.all(np.isfinite(model.coef_))
+            assert np.all(np.isfinite(model.judges_.slope))
+            assert np.isfinite(model.item_effects_.sigma2)
+
+
+def test_errors_do_not_depend_on_the_unit_of_the_context():
+    X, votes, _ = contest(8, n=60, m=900)
+    small = votes | {"rest": 1e-9 * votes["rest"]}
+    one, other = (RankRegression(item_effects=True, judge_slopes=True, context=["rest"]).fit(X, these) for these in (votes, small))
+    np.testing.assert_allclose(other.std_errors_, one.std_errors_, rtol=1e-3)
+    np.testing.assert_allclose(1e-9 * other.effects_.std_errors, one.effects_.std_errors, rtol=1e-3)
+
+
+@pytest.mark.parametrize("judge", [np.zeros(400, dtype=int), np.arange(400)])
+def test_where_judges_say_too_little_that_is_said(judge):
+    X, votes, _ = contest(9, n=60, m=400)
+    with pytest.warns(FewItemsWarning, match="fewer than two judges have votes enough"):
+        model = RankRegression(item_effects=True, judge_slopes=True).fit(X, votes | {"judge": judge})
+    assert np.all(model.judges_.slope == 1)
+
+
+def test_of_very_many_judges_the_diagonal_is_enough(monkeypatch):
+    X, votes, _ = contest(10, n=100, m=6000, n_judges=40)
+    whole = RankRegression(item_effects=True, judge_slopes=True).fit(X, votes)
+    monkeypatch.setattr("pairscore.judge_effects.MOST_JUDGES", 10)
+    diagonal = RankRegression(item_effects=True, judge_slopes=True).fit(X, votes)
+    np.testing.assert_allclose(diagonal.judges_.slope, whole.judges_.slope, atol=0.03)
+    np.testing.assert_allclose(diagonal.judges_.std_error, whole.judges_.std_error, rtol=0.1)

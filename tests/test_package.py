@@ -15,7 +15,7 @@ SOURCE = Path(pairscore.__file__).parent
 ORDER = (
     "errors", "methods", "checks", "links", "columns", "items", "recipe", "recipe_options", "item_gaps", "votes", "comparisons", "kept_data",
     "pairs", "moments", "basis", "closed_form", "scale", "integrals",
-    "likelihood", "inference", "pairing", "folds", "ridge", "judges", "ties", "outcomes", "shared_items", "item_variance", "item_effects", "known_items",
+    "likelihood", "inference", "pairing", "folds", "ridge", "ties", "outcomes", "judges", "shared_items", "item_variance", "item_effects", "known_items",
     "settings", "study",
     "closed_form_fit", "likelihood_fit", "judge_effects", "circumstances",
     "contest", "slope_bias", "contest_inference", "contest_fit", "effects_fit", "contest_effects", "estimate",

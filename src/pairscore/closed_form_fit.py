@@ -13,7 +13,7 @@ from pairscore.pairing import Pairing, check_pairing
 from pairscore.pairs import count_pairs
 from pairscore.scale import SEPARATION_L2, Scale, fit_scale, is_separated, overfit_guard, starting_factor
 from pairscore.settings import Settings
-from pairscore.study import Estimate, Note, Study, bordered_scatter, ridge_is_weak, separation_note
+from pairscore.study import Estimate, Note, Study, bordered_scatter, leverage_whitener, ridge_is_weak, separation_note
 
 
 def scatter_of(study: Study, settings: Settings) -> tuple[np.ndarray, Spread]:
@@ -137,7 +137,7 @@ def closed_form_covariance(study: Study, settings: Settings, form: inf.ScaledClo
             u = inf.pooled_contributions(form, X @ form.coef - mean @ form.coef)
         else:
             u = inf.paired_contributions(form) if settings.method == "paired" else inf.split_contributions(form)
-        robust = inf.item_meat(X, study.item_moments, study.pairs, u, study.whitener)
+        robust = inf.item_meat(X, study.item_moments, study.pairs, u, leverage_whitener(study, settings))
     covariance = inf.combine(jacobian, model_meat, robust, study.weight_unit)
     if settings.method == "split":
         error = inf.covariance_error(study.second_half, study.second_moments, form.coef)

@@ -11,13 +11,13 @@ import numpy as np
 
 from pairscore.circumstances import comparison_scores
 from pairscore.contest import Top, climb
-from pairscore.contest_fit import Asked, asked_contest, contest_estimate, judge_notes
+from pairscore.contest_fit import ENDLESS, Asked, asked_contest, contest_estimate, fit_contest, judge_notes
 from pairscore.contest_inference import contest_covariance
 from pairscore.effects_fit import few_items_note, kept_effects
-from pairscore.errors import NotConvergedWarning
-from pairscore.item_variance import ItemVariance, item_variance, solution
+from pairscore.errors import NotConvergedWarning, SeparationWarning
+from pairscore.item_variance import NO_VARIANCE, ItemVariance, item_variance, solution
 from pairscore.judge_effects import Judged, Sharpness, sharpened
-from pairscore.judges import Judges, judge_table
+from pairscore.judges import Judges, VotesSeen, judge_table
 from pairscore.known_items import ItemEffects
 from pairscore.outcomes import OutcomeLaw
 from pairscore.settings import Settings
@@ -34,65 +34,80 @@ def fit_contest_effects(study: Study, settings: Settings, rng: np.random.Generat
     """The likelihood of single comparisons with item effects, on the scale of given items."""
     asked = asked_contest(study, settings)
     first = climb(asked.contest, asked.contest.start(asked.plain.coef), settings.max_iter, settings.tol)
-    top, sharp, notes = _settled(study, settings, first)
-    found = item_variance(_seen(study, top), _whitened(study, top), rng)
+    if _endless(first):
+        return _without_effects(study, settings, first)
+    top, sharp, notes = _settled(settings, first)
+    found = item_variance(_seen(top), _whitened(top), rng)
     top = climb(replace(top.contest, effect_variance=2 * found.sigma2), top.params, settings.max_iter, settings.tol)
     found = replace(found, kappa=_length(study, top) / _length(study, first))
     covariance = None if settings.inference is None else _covariance(study, settings, top, found)
     fit = contest_estimate(study, settings, asked, top, covariance, None)
-    kept = kept_effects(study, fit, _seen(study, top), found)
+    kept = kept_effects(study, fit, _seen(top), found)
     judges = None if sharp is None else _judges(study, asked, top, sharp, fit, kept)
     difference = comparison_scores(study.X @ fit.coef + kept.effect, study.data, fit.effects, judges)  # type: ignore[arg-type]
     notes = [*fit.notes, *notes, *few_items_note(kept), *judge_notes(settings, top.contest.n_judges, judges)]
     return replace(fit, difference=difference, item_effects=kept, judges=judges, notes=notes)
 
 
-def _settled(study: Study, settings: Settings, top: Top) -> tuple[Top, Sharpness | None, list[Note]]:
+def _endless(top: Top) -> bool:
+    """Whether some effect of comparisons has no finite size, so that nothing can be said of items beside it."""
+    errors = np.sqrt(np.diag(top.basis.inverse))[len(top.params.coef) :]
+    return bool(np.any(errors * top.contest.units[len(top.params.coef) :] > ENDLESS))
+
+
+def _without_effects(study: Study, settings: Settings, top: Top) -> Estimate:
+    fit = fit_contest(study, settings)
+    kept = kept_effects(study, fit, _seen(top), NO_VARIANCE)
+    text = "item effects are taken as none, because some effects of comparisons have no finite size."
+    return replace(fit, item_effects=kept, notes=[*fit.notes, (SeparationWarning, text)])
+
+
+def _settled(settings: Settings, top: Top) -> tuple[Top, Sharpness | None, list[Note]]:
     """Coefficients, sigma^2 and slopes that agree with each other."""
     sharp: Sharpness | None = None
     slopes = np.ones(top.contest.n_judges)
     for _ in range(ROUNDS):
-        sigma2, before = solution(equation(_seen(study, top), _whitened(study, top)))[0], top.contest.effect_variance / 2
+        sigma2, before = solution(equation(_seen(top), _whitened(top)))[0], top.contest.effect_variance / 2
         contest, moved = replace(top.contest, effect_variance=2 * sigma2), abs(np.sqrt(sigma2) - np.sqrt(before)) / (np.sqrt(sigma2) + CLOSE)
         if settings.judge_slopes:
-            sharp = sharpened(_judged(study, top), max(sigma2, NO_EFFECTS), sharp)
+            sharp = sharpened(_judged(top), max(sigma2, NO_EFFECTS), sharp)
             moved, slopes = max(moved, float(np.abs(sharp.slope - slopes).max())), sharp.slope
             contest = replace(contest, known_slopes=slopes)
         top = climb(contest, top.params, settings.max_iter, max(settings.tol, ROUGH))
         if moved < CLOSE:
             return top, sharp, []
-    return top, sharp, [(NotConvergedWarning, "item effects and judges' slopes do not settle together; fit with one of the two.")]
+    what = "judges' slopes" if settings.judge_slopes else "what a comparison has beside its items"
+    return top, sharp, [(NotConvergedWarning, f"item effects and {what} do not settle together; fit with one of the two.")]
 
 
-def _seen(study: Study, top: Top) -> Seen:
-    """The comparisons as the low item of their pair sees them, in comparisons rather than units of weight."""
+def _seen(top: Top) -> Seen:
+    """The comparisons as the low item of their pair sees them."""
     contest, params = top.contest, top.params
     pairs, place = contest.pairs
     low_is_left = np.where(contest.left < contest.right, 1.0, -1.0)
-    number = contest.amount / study.weight_unit
-    win = number * (1 + low_is_left * contest.outcome) / 2
+    win = contest.amount * (1 + low_is_left * contest.outcome) / 2
     return Seen(
-        pairs=replace(pairs, win=pairs.win / study.weight_unit),
+        pairs=pairs,
         place=place,
         law=OutcomeLaw(contest.rule, params.t),
         eta=low_is_left * contest.predictor(params),
         win=win,
-        lose=number - win,
+        lose=contest.amount - win,
         sharpness=None if contest.known_slopes is None else contest.sharpness(params),
         sigma2=contest.effect_variance / 2,
     )
 
 
-def _judged(study: Study, top: Top) -> Judged:
-    contest, seen = top.contest, _seen(study, top)
+def _judged(top: Top) -> Judged:
+    contest, seen = top.contest, _seen(top)
     low_is_left = np.where(contest.left < contest.right, 1.0, -1.0)
     delta = low_is_left * contest.delta(top.params)
     return Judged(seen, delta, seen.eta - low_is_left * contest.sharpness(top.params) * contest.delta(top.params), contest.judge, contest.n_judges)
 
 
-def _whitened(study: Study, top: Top) -> np.ndarray:
+def _whitened(top: Top) -> np.ndarray:
     """Features in which the coefficients have the identity as classical covariance."""
-    return np.sqrt(study.weight_unit) * (study.X - top.contest.mean) @ top.basis.transform[: len(top.params.coef)]
+    return (top.contest.X - top.contest.mean) @ top.basis.transform[: len(top.params.coef)]
 
 
 def _length(study: Study, top: Top) -> float:
@@ -115,8 +130,10 @@ def _covariance(study: Study, settings: Settings, top: Top, found: ItemVariance)
     length = np.concatenate([top.params.coef, top.params.effects, [0.0] * top.contest.rule.has_parameter])
     together = found.with_length * np.outer(moves, length)
     added = found.std_error**2 * np.outer(moves, moves) + together + together.T
-    values, vectors = np.linalg.eigh(added)
-    return covariance + (vectors * np.maximum(values, 0.0)) @ vectors.T
+    unit = np.sqrt(np.where(np.diag(covariance) > 0, np.diag(covariance), 1.0))
+    values, vectors = np.linalg.eigh(added / np.outer(unit, unit))
+    root = unit[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
+    return covariance + root @ root.T
 
 
 def _judges(study: Study, asked: Asked, top: Top, sharp: Sharpness, fit: Estimate, kept: ItemEffects) -> Judges:
@@ -124,10 +141,12 @@ def _judges(study: Study, asked: Asked, top: Top, sharp: Sharpness, fit: Estimat
     contest = top.contest
     variance = sharp.variance
     if fit.covariance is not None:
-        answer = sharp.answer @ (kept.share[:, None] * (study.X - fit.center.mean))
+        answer = sharp.answer(kept.share[:, None] * (study.X - fit.center.mean))
         variance = variance + np.einsum("ij,jk,ik->i", answer, fit.covariance, answer)
     error = np.full(contest.n_judges, sharp.spread if sharp.spread else np.nan)
     error[sharp.own] = np.sqrt(variance[sharp.own])
     delta = contest.delta(top.params) + kept.effect[contest.left] - kept.effect[contest.right]
+    unsure = np.hypot(kept.std_error[contest.left], kept.std_error[contest.right])
     number = np.bincount(contest.judge, contest.amount, contest.n_judges)
-    return judge_table(asked.judges, number, sharp.slope, error, delta, contest.amount, contest.rule.link, sharp.spread)
+    votes = VotesSeen(OutcomeLaw(contest.rule, top.params.t), delta, contest.amount, unsure)
+    return judge_table(asked.judges, number, sharp.slope, error, sharp.spread, votes)

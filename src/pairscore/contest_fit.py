@@ -9,8 +9,9 @@ from pairscore.circumstances import comparison_scores, context_column, judge_nam
 from pairscore.contest import Contest, Look, Params, Top, climb
 from pairscore.contest_inference import contest_covariance
 from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, NotConvergedWarning, PairscoreError, SeparationWarning, first_few, plural
-from pairscore.judges import ENOUGH_INFORMATION, LARGEST_SPREAD, Judges, judge_table, spread_of_slopes, variance_over_spreads
+from pairscore.judges import ENOUGH_INFORMATION, LARGEST_SPREAD, Judges, VotesSeen, judge_table, spread_of_slopes, variance_over_spreads
 from pairscore.likelihood_fit import fit_likelihood
+from pairscore.outcomes import OutcomeLaw
 from pairscore.scale import SEPARATION_L2
 from pairscore.settings import Settings
 from pairscore.slope_bias import without_slope_bias
@@ -39,7 +40,7 @@ class Asked:
 def fit_contest(study: Study, settings: Settings) -> Estimate:
     """Maximum likelihood of single comparisons, started from that of the pairs."""
     asked = asked_contest(study, settings)
-    contest = with_slopes(asked.contest, asked.plain.coef, study.weight_unit) if settings.judge_slopes else asked.contest
+    contest = with_slopes(asked.contest, asked.plain.coef) if settings.judge_slopes else asked.contest
     top = fit_without_bias(contest, contest.start(asked.plain.coef), settings)
     covariance = contest_covariance(study, settings, top) if settings.inference is not None else None
     judges = _judges(top, asked.judges) if settings.judge_slopes else None
@@ -87,7 +88,7 @@ def judges_of(study: Study, settings: Settings) -> tuple[np.ndarray, np.ndarray]
         if settings.needs_judges:
             raise PairscoreError("the votes have no column 'judge', which judge_slopes, side_effect='judges' and inference='items+judges' need; add it.")
         return np.empty(0, dtype=object), np.zeros(len(study.data), dtype=int)
-    missing = np.flatnonzero([value is None or value != value for value in judge.tolist()])
+    missing = np.flatnonzero([value is None or value != value or (isinstance(value, str) and not value.strip()) for value in judge.tolist()])
     if len(missing) and settings.needs_judges:
         raise PairscoreError(f"the judge is missing in {plural(len(missing), 'row')} ({first_few(f'row {row}' for row in missing)}); name every judge.")
     names, codes = np.unique(np.array(judge_names(judge)) if judge.dtype.kind in "fO" else judge, return_inverse=True)
@@ -102,14 +103,17 @@ def make_contest(study: Study, settings: Settings, names: np.ndarray, judge: np.
     order = order[(data.left != data.right)[order] & (study.amount[order] > 0)]
     context = np.column_stack([context_column(data, name)[order] for name in settings.context]) if settings.context else np.empty((len(order), 0))
     sides, side_names = _sides(settings, names, judge[order])
+    amount = study.amount[order] / study.weight_unit  # in comparisons, because slopes have a prior
     rule = TieRule(settings.ties, settings.link)
     effect_names = (*settings.context, *side_names, *(["tie"] * rule.has_parameter))
     # a judge who always says left has no finite side; these are held by the prior that separation gets
-    side_ridge = SEPARATION_L2 * study.weight_unit if settings.side_by_judge else 0.0
-    ridge = np.concatenate([ridge, np.zeros(len(settings.context)), np.full(len(side_names), side_ridge), np.zeros(int(rule.has_parameter))])
+    side_ridge = SEPARATION_L2 if settings.side_by_judge else 0.0
+    ridge = np.concatenate(
+        [ridge / study.weight_unit, np.zeros(len(settings.context)), np.full(len(side_names), side_ridge), np.zeros(int(rule.has_parameter))]
+    )
     kinds = ("context",) * len(settings.context) + ("side",) * len(side_names) + ("tie",) * rule.has_parameter
     contest = Contest(
-        study.X, study.item_moments.mean, data.left[order], data.right[order], data.outcome[order].astype(float), study.amount[order], context, sides,
+        study.X, study.item_moments.mean, data.left[order], data.right[order], data.outcome[order].astype(float), amount, context, sides,
         judge[order], max(len(names), 1), rule, ridge, np.empty(0, dtype=int),
     )  # fmt: skip
     _refuse_one_kind_of_outcome(contest)
@@ -124,10 +128,10 @@ def _refuse_one_kind_of_outcome(contest: Contest) -> None:
         raise PairscoreError(f"ties={contest.rule.name!r} estimates how often items tie, and {seen}; use ties='half'.")
 
 
-def with_slopes(contest: Contest, coef: np.ndarray, weight_unit: float) -> Contest:
+def with_slopes(contest: Contest, coef: np.ndarray) -> Contest:
     """Slopes for the judges whose votes would tell them to half a unit or better; the others are taken for average."""
     start = contest.start(coef)
-    information = contest.slopes_of(start).eta_eta * contest.delta(start) ** 2 / weight_unit
+    information = contest.slopes_of(start).eta_eta * contest.delta(start) ** 2
     sloped = np.flatnonzero(np.bincount(contest.judge, information, contest.n_judges) >= ENOUGH_INFORMATION)
     return replace(contest, sloped=sloped, slope_spread=FIRST_SPREAD) if len(sloped) > 1 else contest
 
@@ -217,4 +221,4 @@ def _judges(top: Top, names: np.ndarray) -> Judges:
         slope[contest.sloped] = params.slopes
         error[contest.sloped] = np.sqrt(own + np.sum((look.through.T @ basis.transform) ** 2, axis=1))
     number = np.bincount(contest.judge, contest.amount, contest.n_judges)
-    return judge_table(names, number, slope, error, contest.delta(params), contest.amount, contest.rule.link, spread)
+    return judge_table(names, number, slope, error, spread, VotesSeen(OutcomeLaw(contest.rule, params.t), contest.delta(params), contest.amount))

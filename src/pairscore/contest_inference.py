@@ -8,7 +8,7 @@ from scipy import sparse
 from pairscore import inference as inf
 from pairscore.contest import Contest, Look, Params, Top
 from pairscore.settings import Settings
-from pairscore.study import Study
+from pairscore.study import Study, leverage_whitener
 
 Blocks = Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]]
 
@@ -19,18 +19,18 @@ def contest_covariance(study: Study, settings: Settings, top: Top) -> np.ndarray
     expected = look.apart - np.diag(contest.ridge)
     if settings.inference == "model":
         return inf.combine(basis.inverse, expected, None)
-    meat = item_robust_meat(study, contest, params, look)
-    by_items = inf.combine(basis.inverse, expected, meat, study.weight_unit)
+    meat = item_robust_meat(study, settings, contest, params, look)
+    by_items = inf.combine(basis.inverse, expected, meat)
     if settings.inference == "items":
         return by_items
     both = basis.inverse @ (meat + judge_robust_meat(contest, params, look)) @ basis.inverse.T
     return inf.not_far_below(both, by_items, 1.0)  # sharing judges too only ever adds variance
 
 
-def item_robust_meat(study: Study, contest: Contest, params: Params, look: Look) -> np.ndarray:
+def item_robust_meat(study: Study, settings: Settings, contest: Contest, params: Params, look: Look) -> np.ndarray:
     """sum_i t_i t_i' / (1 - h_i)^2 - sum_p u_p u_p', as for the pairs alone."""
     exposures, centred = study.tally.exposures, study.X - study.item_moments.mean
-    leverage = exposures * (1 / exposures.sum() + np.sum((centred @ study.whitener) ** 2, axis=1))
+    leverage = exposures * (1 / exposures.sum() + np.sum((centred @ leverage_whitener(study, settings)) ** 2, axis=1))
     inflation = 1 / (1 - np.minimum(leverage, inf.LARGEST_LEVERAGE))
     return _dyadic(contest, np.arange(len(contest.left)), contest.contributions(params, look), len(look.gradient), inflation)
 

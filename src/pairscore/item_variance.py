@@ -1,7 +1,7 @@
 """How much do items differ beyond their features? sigma^2 with its interval, from the equation of ``shared_items``."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import brentq
@@ -32,12 +32,15 @@ class ItemVariance:
     with_length: float
 
 
+NO_VARIANCE = ItemVariance(0.0, np.nan, 0.0, np.inf, FEWEST_ITEMS, 1.0, 0.0, 0.0)
+
+
 def item_variance(seen: Seen, whitened: np.ndarray, rng: np.random.Generator) -> ItemVariance:
     """Estimate sigma^2 beside a fit with the identity as covariance in ``whitened`` features; zero where too few items meet two opponents."""
     to_solve = equation(seen, whitened)
     n_shared = int(np.count_nonzero(to_solve.weights(0.0)))
     if n_shared < FEWEST_ITEMS:
-        return ItemVariance(0.0, np.nan, 0.0, np.inf, n_shared, 1.0, 0.0, 0.0)
+        return replace(NO_VARIANCE, n_shared=n_shared)
     sigma2, weight = solution(to_solve)
     return _with_interval(to_solve, sigma2, weight, n_shared, rng)
 
@@ -54,7 +57,7 @@ def solution(to_solve: Equation) -> tuple[float, np.ndarray]:
 
 
 def _largest(seen: Seen) -> float:
-    return (LARGEST_SD / float(seen.law.rise(np.zeros(1))[0])) ** 2
+    return (LARGEST_SD / float(seen.law.rule.link.pdf(0.0))) ** 2
 
 
 def _with_interval(to_solve: Equation, sigma2: float, weight: np.ndarray, n_shared: int, rng: np.random.Generator) -> ItemVariance:
@@ -66,14 +69,14 @@ def _with_interval(to_solve: Equation, sigma2: float, weight: np.ndarray, n_shar
     largest = _largest(to_solve.seen)
     step = 0.05 * sigma2 + 1e-4 * largest
     here, further, furthest = (balance(sigma2 + steps * step) for steps in range(3))
-    growth, bend = max((here - further) / step, np.finfo(float).tiny), (here - 2 * further + furthest) / step**2
-    quiet = to_solve.spread(0.0, weight, rng)[0]
+    quiet, bend = to_solve.spread(0.0, weight, rng)[0], (here - 2 * further + furthest) / step**2
+    growth = max((here - further) / step, quiet / (10 * largest), np.finfo(float).tiny)  # where it does not grow, nothing is known
     far = sigma2 if sigma2 > 0 else min(2 * quiet / growth, largest)
     loud, with_length = to_solve.spread(far, weight, rng)
     low, high = _interval(balance, sigma2, (quiet, loud), far, growth, largest)
-    error = (loud if sigma2 > 0 else quiet) / growth
+    error = min((loud if sigma2 > 0 else quiet) / growth, largest)
     # the equation is unbiased and bends, so to second order its solution is too large by half the bend times its variance
-    best = max(sigma2 - 0.5 * bend / growth * error**2, low, 0.5 * sigma2)
+    best = min(max(sigma2 - 0.5 * bend / growth * error**2, low, 0.5 * sigma2), 2 * sigma2)
     kappa = to_solve.seen.kappa(2 * best)
     relative = (to_solve.seen.kappa(2 * (best + step)) / kappa - 1) / step
     together = with_length / growth if best > 0 else 0.0

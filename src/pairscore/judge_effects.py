@@ -15,6 +15,7 @@ from pairscore.judges import ENOUGH_INFORMATION, spread_of_slopes, variance_over
 from pairscore.outcomes import normal_grid
 from pairscore.shared_items import Seen
 
+MOST_JUDGES = 500  # whose information is inverted as a whole
 LONGEST_STEP = 0.5
 
 
@@ -40,24 +41,50 @@ class Judged:
 class Sharpness:
     """Slopes of all judges with their variance, and the spread among them.
 
-    Judges who are not among those with slopes of their ``own`` are taken for average. ``answer`` is how slopes move with effects of items.
+    Judges who are not among those with slopes of their ``own`` are taken for average.
     """
 
     slope: np.ndarray
     variance: np.ndarray
     spread: float
     own: np.ndarray
-    answer: np.ndarray
+    equations: "Equations"
+
+    def answer(self, scores: np.ndarray) -> np.ndarray:
+        """How slopes move if the items' scores move (items x directions)."""
+        return self.equations.solved(self.equations.on_items @ scores, self.own, self.spread) if len(self.own) else np.zeros((len(self.slope), scores.shape[1]))
 
 
 @dataclass(frozen=True)
 class Equations:
-    """Of every judge: the score of the slope, its information at known effects, what not knowing them takes off, and how the scores answer to them."""
+    """Of every judge: the score of the slope, its information at known effects, and how the score answers to effects (judges x items).
+
+    ``missing`` is what not knowing the effects takes off the information: a matrix, or of many judges only its diagonal.
+    """
 
     score: np.ndarray
     known: np.ndarray
     missing: np.ndarray
     on_items: sparse.csr_array
+
+    @property
+    def information(self) -> np.ndarray:
+        """Of each slope by itself."""
+        return self.known - (np.diag(self.missing) if self.missing.ndim == 2 else self.missing)
+
+    def solved(self, right: np.ndarray, own: np.ndarray, spread: float) -> np.ndarray:
+        """Inverse of the information, with the prior, of the judges' ``own`` slopes, times ``right``; among slopes that keep their average."""
+        prior = 1 / spread**2  # the votes never take information away
+        if self.missing.ndim == 2:
+            values, vectors = np.linalg.eigh(np.diag(self.known[own] + prior) - self.missing[np.ix_(own, own)])
+            inverse = (vectors / np.maximum(values, prior)) @ vectors.T
+            answer, reach = inverse @ right[own], inverse.sum(axis=1)
+        else:
+            reach = 1 / np.maximum(self.information[own] + prior, prior)
+            answer = (reach * right[own].T).T
+        kept = np.zeros(right.shape)
+        kept[own] = answer - np.multiply.outer(reach / reach.sum(), answer.sum(axis=0))
+        return kept
 
 
 def slope_equations(judged: Judged, slopes: np.ndarray, sigma2: float) -> Equations:
@@ -70,7 +97,8 @@ def slope_equations(judged: Judged, slopes: np.ndarray, sigma2: float) -> Equati
     score, known, cross = _averaged_derivatives(judged, seen, pairs.differences(effect)[seen.place], sd[seen.place])
     at = np.tile(judged.judge, 2), np.concatenate([pairs.low[seen.place], pairs.high[seen.place]])
     on_items = sparse.csr_array((np.concatenate([cross, -cross]), at), shape=(judged.n_judges, pairs.n_items))
-    missing = np.diag(on_items.power(2) @ variance) if inverse is None else on_items @ (on_items @ inverse).T
+    whole = inverse is not None and judged.n_judges <= MOST_JUDGES
+    missing = on_items @ (on_items @ inverse).T if whole else on_items.power(2) @ variance
     return Equations(judged.per_judge(score), judged.per_judge(known), missing, on_items)
 
 
@@ -94,28 +122,13 @@ def sharpened(judged: Judged, sigma2: float, before: Sharpness | None) -> Sharpn
     """
     slopes = np.ones(judged.n_judges) if before is None else before.slope
     found = slope_equations(judged, slopes, sigma2)
-    information = found.known - np.diag(found.missing)
     own = np.flatnonzero(found.known >= ENOUGH_INFORMATION) if before is None else before.own
     if len(own) < 2:
-        return Sharpness(np.ones(judged.n_judges), np.zeros(judged.n_judges), 0.0, own[:0], 0 * found.on_items)
-    alone = 1 / np.maximum(information[own], 1e-9)
+        return Sharpness(np.ones(judged.n_judges), np.zeros(judged.n_judges), 0.0, own[:0], found)
+    alone = 1 / np.maximum(found.information[own], 1e-9)
     free = slopes[own] + found.score[own] * alone  # without the prior's pull
     spread = spread_of_slopes(free, alone)
-    covariance = _covariance(found, own, spread)
-    step = covariance @ (found.score - (slopes - 1) / spread**2)
+    step = found.solved(found.score - (slopes - 1) / spread**2, own, spread)
     variance = np.zeros(judged.n_judges)
     variance[own] = variance_over_spreads(free, alone)
-    slopes = slopes + step * min(1.0, LONGEST_STEP / max(np.abs(step).max(), 1e-300))
-    return Sharpness(slopes, variance, spread, own, covariance @ found.on_items)
-
-
-def _covariance(found: Equations, own: np.ndarray, spread: float) -> np.ndarray:
-    """Inverse of the slopes' information with their prior, among slopes that keep their average."""
-    information = np.diag(found.known[own] + 1 / spread**2) - found.missing[np.ix_(own, own)]
-    values, vectors = np.linalg.eigh(information)
-    values = np.maximum(values, 1 / spread**2)  # the votes never take information away
-    inverse = (vectors / values) @ vectors.T
-    reach = inverse.sum(axis=1)
-    whole = np.zeros((len(found.known),) * 2)
-    whole[np.ix_(own, own)] = inverse - np.outer(reach, reach) / reach.sum()
-    return whole
+    return Sharpness(slopes + step * min(1.0, LONGEST_STEP / max(np.abs(step).max(), 1e-300)), variance, spread, own, found)

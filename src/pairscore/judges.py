@@ -7,13 +7,13 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from pairscore.errors import first_few, plural
-from pairscore.links import Link
+from pairscore.outcomes import OutcomeLaw, normal_grid
 
 SMALLEST_SPREAD = 0.02  # judges who differ less than this are alike
 LARGEST_SPREAD = 5.0
 ENOUGH_INFORMATION = 4.0  # of a slope: a standard error of a half
 N_SPREADS = 100  # that are averaged over
-SHOWN_PAIRS = 2000  # comparisons that stand for all in the share of wrong votes
+SHOWN_PAIRS = 1000  # comparisons that stand for all in the share of wrong votes
 REACH = 1.959963984540054  # of a 95 % interval, in standard errors
 
 
@@ -90,21 +90,27 @@ def variance_over_spreads(slope: np.ndarray, variance: np.ndarray) -> np.ndarray
     return np.average(own * (1 - share) + (mean - average) ** 2, axis=0, weights=chance)
 
 
-def judge_table(
-    names: np.ndarray,
-    number: np.ndarray,
-    slope: np.ndarray,
-    std_error: np.ndarray,
-    delta: np.ndarray,
-    amount: np.ndarray,
-    link: Link,
-    spread: float,
-) -> Judges:
+@dataclass(frozen=True)
+class VotesSeen:
+    """Score differences of the comparisons at hand, how often each counts, and how unsure each is (a standard deviation)."""
+
+    law: OutcomeLaw
+    delta: np.ndarray
+    amount: np.ndarray
+    unsure: np.ndarray | float = 0.0
+
+    def wrong(self, slopes: np.ndarray) -> np.ndarray:
+        """For each slope the share of decided votes that go against the true order."""
+        some = slice(None, None, max(len(self.delta) // SHOWN_PAIRS, 1))
+        sd = np.broadcast_to(self.unsure, self.delta.shape)[some]
+        z, chance = normal_grid(0.0) if np.any(sd > 0) else (np.zeros(1), np.ones(1))
+        size = np.abs(self.delta[some, None] + sd[:, None] * z)
+        weight = self.amount[some, None] * chance
+        outcomes = (self.law.rule.probabilities(one * size, self.law.t) for one in slopes)
+        return np.array([float(np.sum(weight * loss) / np.sum(weight * (loss + win))) for loss, _, win in outcomes])
+
+
+def judge_table(names: np.ndarray, number: np.ndarray, slope: np.ndarray, std_error: np.ndarray, spread: float, votes: VotesSeen) -> Judges:
     """The table, with the share of wrong votes that each slope means on the comparisons at hand."""
-    some = slice(None, None, max(len(delta) // SHOWN_PAIRS, 1))
-    size, weight = np.abs(delta[some]), amount[some]
-
-    def wrong(slopes: np.ndarray) -> np.ndarray:
-        return np.array([float(np.average(link.cdf(-one * size), weights=weight)) for one in slopes])
-
+    wrong = votes.wrong
     return Judges(names, number, slope, std_error, wrong(slope), wrong(slope + REACH * std_error), wrong(slope - REACH * std_error), spread)

@@ -13,7 +13,7 @@ from pairscore.links import Link, Logit
 from pairscore.moments import Moments
 from pairscore.scale import SAMPLE, SEPARATION_L2, fit_scale, starting_factor
 from pairscore.settings import Settings
-from pairscore.study import Estimate, Note, Study, bordered_scatter, ridge_is_weak, separation_note
+from pairscore.study import Estimate, Note, Study, bordered_scatter, leverage_whitener, ridge_is_weak, separation_note
 
 LARGEST_WARM = 3.0  # coefficient of a standardised feature to start from
 
@@ -74,7 +74,8 @@ def likelihood_estimate(study: Study, settings: Settings, climb: Climb, top: Max
     covariance = None
     if settings.inference is not None:
         bread = basis if isinstance(link, Logit) else _bread(study, link, delta, ridge, sd, basis)
-        robust = inf.item_meat(X, center, pairs, inf.likelihood_contributions(score, pairs), study.whitener) if settings.inference == "items" else None
+        u, whitener = inf.likelihood_contributions(score, pairs), leverage_whitener(study, settings)
+        robust = inf.item_meat(X, center, pairs, u, whitener) if settings.inference == "items" else None
         model = inf.combine(basis.inverse, expected, None)
         covariance = model if robust is None else inf.combine(bread.inverse, expected, robust, study.weight_unit)
     scores = X @ coef

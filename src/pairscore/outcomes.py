@@ -8,6 +8,7 @@ from pairscore.links import Link
 from pairscore.ties import Slopes, TieRule
 
 FARTHEST = 6.0  # deviations of a normal variable to which averages go: 2e-9 is beyond
+MOST_PLACES = 200  # on either side: enough for a deviation of 33, at which next to every outcome is sure
 WIDEST_STEP = 0.7  # of its grid; the sum of a normal density on it is wrong by exp(-2 pi^2 / 0.7^2)
 
 
@@ -25,6 +26,11 @@ class OutcomeLaw:
         loss, _, win = self.rule.probabilities(eta, self.t)
         return 0.5 * (1 + win - loss)
 
+    def win_chance(self, eta: np.ndarray) -> np.ndarray:
+        """Probability that left wins, of comparisons that do not end in a tie."""
+        loss, _, win = self.rule.probabilities(eta, self.t)
+        return win / (win + loss)
+
     def rise(self, eta: np.ndarray) -> np.ndarray:
         """Derivative of the mean."""
         link = self.rule.link
@@ -35,7 +41,7 @@ class OutcomeLaw:
     def variance(self, eta: np.ndarray) -> np.ndarray:
         if not self.rule.has_parameter:
             return self.rule.link.cdf(eta) * self.rule.link.cdf(-eta)
-        return self.from_half(eta) - (self.mean(eta) - 0.5) ** 2
+        return np.maximum(self.from_half(eta) - (self.mean(eta) - 0.5) ** 2, 0.0)
 
     def from_half(self, eta: np.ndarray) -> np.ndarray:
         """Mean square of the outcome's distance from 1/2."""
@@ -53,7 +59,7 @@ class OutcomeLaw:
 
 def normal_grid(largest_sd: float, widest_step: float = WIDEST_STEP) -> tuple[np.ndarray, np.ndarray]:
     """Places of a standard normal z with their weights, so close that functions of sd z with the bends of a link are averaged to 1e-6 or better."""
-    n = int(np.ceil(FARTHEST / min(widest_step, 1 / max(largest_sd, 1e-9))))
+    n = int(np.ceil(min(FARTHEST * max(1 / widest_step, largest_sd), MOST_PLACES)))
     z = np.linspace(-FARTHEST, FARTHEST, 2 * n + 1)
     weight = np.exp(-0.5 * z**2)
     return z, weight / weight.sum()

@@ -12,7 +12,7 @@ from pairscore.columns import Columns
 from pairscore.errors import PairscoreError
 from pairscore.items import Items
 from pairscore.known_items import Known, feature_keys
-from pairscore.outcomes import averaged
+from pairscore.outcomes import averaged_probabilities
 
 if TYPE_CHECKING:
     from pairscore.regression import RankRegression
@@ -201,6 +201,5 @@ def item_difference(model: "RankRegression", a: Items, b: Items, level: float) -
     error = np.nan if model.undetermined_contrasts(gap[None])[0] else error
     reach = interval_width(level, 1, False) * error
     ends = np.array([value, value - reach, value + reach])
-    probability = model.link_.cdf(ends)
-    probability[0] = averaged(model.link_, ends[:1], np.array(variance))[0] if variance else probability[0]
-    return Difference(*ends.tolist(), *probability.tolist())
+    loss, _, win = averaged_probabilities(model.outcome_law, ends, np.array([np.sqrt(variance), 0.0, 0.0]))
+    return Difference(*ends.tolist(), *(win / (win + loss)).tolist())

@@ -268,12 +268,17 @@ class RankRegression(ClassifierMixin, BaseEstimator):
 
     def _outcomes(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Probabilities of a loss, a tie and a win of left, averaged over what is not known of items with effects."""
-        scores, law = self._comparison_scores(X), OutcomeLaw(TieRule(self.ties_, self.link_), self.tie_parameter_ or 0.0)
+        scores, law = self._comparison_scores(X), self.outcome_law
         known = self.known_items(X.items) if isinstance(X, Comparisons) else None
         if known is None:
             return law.rule.probabilities(scores, law.t)
         unknown = np.sqrt(known.variance[X.left] + known.variance[X.right])
         return averaged_probabilities(law, scores, unknown * np.abs(judges_sharpness(X, self.judges_)))
+
+    @property
+    def outcome_law(self) -> OutcomeLaw:
+        """How a comparison ends: the link with the rule for ties."""
+        return OutcomeLaw(TieRule(self.ties_, self.link_), self.tie_parameter_ or 0.0)
 
     @property
     def tie_parameter_(self) -> float | None:

@@ -49,7 +49,8 @@ class Seen:
     """Comparisons beside a fit of features: rows of one pair at one predictor ``eta``, as the pair's low item sees them.
 
     ``place`` is the pair of each row. ``eta`` was fitted as if effects of variance ``sigma2`` were averaged over; of features
-    alone that is 0. ``sharpness`` multiplies effects in eta: the judge's slope, or None where it is 1.
+    alone that is 0. ``sharpness`` multiplies effects in eta: the judge's slope, or None where it is 1. It weighs the outcomes, too:
+    a judge who votes against the others is turned round, and a coin counts nothing.
     """
 
     pairs: Pairs
@@ -89,14 +90,14 @@ class Seen:
         return self.win + self.lose
 
     @cached_property
-    def _rise(self) -> np.ndarray:
+    def row_rise(self) -> np.ndarray:
         """Derivative of each row's mean outcome in eta."""
         if self.sigma2 == 0:
             return self.law.rise(self.eta)
         return self.looked_up(self._averages(self.law.rise, self.grid, 2 * self.sigma2))
 
     @cached_property
-    def _variance(self) -> np.ndarray:
+    def row_variance(self) -> np.ndarray:
         """Variance of each row's outcome, effects averaged over."""
         if self.sigma2 == 0:
             return self.law.variance(self.eta)
@@ -105,18 +106,13 @@ class Seen:
 
     @cached_property
     def variance(self) -> np.ndarray:
-        """Of the sum of each pair's outcomes, as if they were independent."""
-        return self.total(self.number * self._variance)
-
-    @cached_property
-    def rise(self) -> np.ndarray:
-        """Derivative of the sum of each pair's outcomes in eta."""
-        return self.total(self.number * self._rise)
+        """Of the weighted sum of each pair's outcomes, as if they were independent."""
+        return self.total(self.sharpened(self.sharpened(self.number * self.row_variance)))
 
     @cached_property
     def slope(self) -> np.ndarray:
-        """The same in the items' effects."""
-        return self.total(self.sharpened(self.number * self._rise))
+        """Derivative of the weighted sum of each pair's outcomes in the items' effects."""
+        return self.total(self.sharpened(self.sharpened(self.number * self.row_rise)))
 
     @cached_property
     def grid(self) -> np.ndarray:
@@ -163,7 +159,7 @@ class Seen:
     @cached_property
     def _length_weight(self) -> np.ndarray:
         """Weight of every place of the coarse grid, for every kind, in the score of eta's length, sum m eta rise / variance."""
-        nkinds, weight = len(self.kinds[0]), self.number * np.abs(self.eta) * self._rise / np.maximum(self._variance, np.finfo(float).tiny)
+        nkinds, weight = len(self.kinds[0]), self.number * np.abs(self.eta) * self.row_rise / np.maximum(self.row_variance, np.finfo(float).tiny)
         cell, share = _cells(np.abs(self.eta) / self._coarse[1], COARSE)
         cell = COARSE * self.kinds[1] + cell
         size = nkinds * COARSE
@@ -207,10 +203,10 @@ class Equation:
         """T_i - E_i of every item."""
         seen, pairs, v = self.seen, self.seen.pairs, 2 * sigma2
         kappa = seen.kappa(v)
-        residual = seen.total(seen.win - seen.number * seen.expected(kappa, v))
+        residual = seen.total(seen.sharpened(seen.win - seen.number * seen.expected(kappa, v)))
         tables = hermite_coefficients(seen.law, *np.broadcast_arrays(kappa * self.length * seen.grid, (np.sqrt(v) * seen.kinds[0])[:, None]))
         size = 0.5 ** np.arange(N_TERMS + 1) * (tables**2).max(axis=(1, 2))
-        sign, against = np.sign(seen.eta), 1.0 if seen.sharpness is None else np.sign(seen.sharpness)
+        against, sign = (1.0, np.sign(seen.eta)) if seen.sharpness is None else (np.abs(seen.sharpness), seen.sharpness * np.sign(seen.eta))
         total, of_pairs = self.inflation * pairs.net(residual) ** 2, -(residual**2)
         for n in range(1, N_TERMS + 1):
             if sigma2 > 0 and size[n] > SMALLEST_TERM * size[1]:
@@ -241,17 +237,17 @@ class Equation:
             return float(np.sqrt(2 * weight**2 @ (seen.at_items(seen.variance) ** 2 - seen.at_items(seen.variance**2)))), 0.0
         kappa = seen.kappa(2 * sigma2) * self.length
         mean = seen.expected(kappa, 2 * sigma2)
-        typical = seen.total(seen.number * seen.eta) / np.maximum(pairs.number, np.finfo(float).tiny)
-        along = typical * seen.rise / np.maximum(seen.variance, np.finfo(float).tiny)
-        along /= max(float(along @ (seen.rise * typical)), np.finfo(float).tiny)
+        along = seen.eta * seen.row_rise / np.maximum(seen.row_variance, np.finfo(float).tiny)
+        along /= max(float(along @ (seen.number * seen.row_rise * seen.eta)), np.finfo(float).tiny)
+        along_noise = seen.total(seen.sharpened(along * seen.number * seen.row_variance)) / np.maximum(seen.variance, np.finfo(float).tiny)
         longer = replace(self, length=1.01 * self.length)
         by_length = float(weight @ (longer.excess(sigma2) - self.excess(sigma2))) / 0.01
         draws = []
         for _ in range(int(np.clip(NUMBERS_DRAWN / len(pairs.high), *DRAWS))):
             eta = kappa * seen.eta + seen.moved(np.sqrt(sigma2) * rng.standard_normal(pairs.n_items))
-            noise = np.sqrt(seen.total(seen.number * seen.law.variance(eta))) * rng.standard_normal(len(pairs.high))
-            residual = seen.total(seen.number * (seen.law.mean(eta) - mean)) + noise
-            length = float(along @ residual)
+            rows, noise = seen.number * (seen.law.mean(eta) - mean), seen.number * seen.law.variance(eta)
+            noise = np.sqrt(seen.total(seen.sharpened(seen.sharpened(noise)))) * rng.standard_normal(len(pairs.high))
+            residual, length = seen.total(seen.sharpened(rows)) + noise, float(along @ rows + along_noise @ noise)
             draws.append((weight @ (pairs.net(residual) ** 2 - seen.at_items(residual**2)) + by_length * length, length))
         covariance = np.cov(np.array(draws).T)
         return float(np.sqrt(covariance[0, 0])), float(covariance[0, 1])
@@ -274,7 +270,8 @@ def equation(seen: Seen, whitened: np.ndarray) -> Equation:
     leverage = np.minimum(on_items / noise, LARGEST_LEVERAGE)
     net = np.minimum((on_items - seen.at_items(seen.slope**2 * squared)) / noise, LARGEST_LEVERAGE)
     fitted = seen.law.mean(seen.eta) if seen.sigma2 == 0 else seen.expected(1.0, 2 * seen.sigma2)
-    ratio = float(np.sum(pairs.net(seen.total(seen.win - seen.number * fitted)) ** 2 / (1 - leverage)) / noise.sum())
+    residual = seen.total(seen.sharpened(seen.win - seen.number * fitted))
+    ratio = float(np.sum(pairs.net(residual) ** 2 / (1 - leverage)) / noise.sum())
     size = float(np.sum(seen.number * seen.eta**2))
     share = ratio * float(seen.total(seen.sharpened(seen.sharpened(seen.number))) @ squared) / size if size > 0 else 0.0
     return Equation(seen, 1 + net / (1 - leverage), float(np.sqrt(max(1 - share, 0.0))))

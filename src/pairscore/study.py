@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.basis import Basis, whitening_basis
+from pairscore.closed_form import ridge_penalty
 from pairscore.comparisons import Comparisons
 from pairscore.errors import PairscoreWarning, SeparationWarning
 from pairscore.judges import Judges
@@ -65,11 +66,6 @@ class Study:
         return moments(self.second_half)
 
     @cached_property
-    def whitener(self) -> np.ndarray:
-        """W with W' (X~'KX~) W = I."""
-        return whitening_basis(self.item_moments.scatter, self.item_moments.sd).transform
-
-    @cached_property
     def pairs(self) -> Pairs:
         data = self.data
         return pair_up(data.left, data.right, data.outcome, self.amount, len(self.X), self.keep_sides)
@@ -86,6 +82,13 @@ class Study:
         rows = np.flatnonzero(~self.data.compared) if rows is None else np.asarray(rows)
         together = len(rows) > 0 and rows[-1] - rows[0] == len(rows) - 1 and bool(np.all(np.diff(rows) == 1))
         return self.X[rows[0] : rows[-1] + 1] if together else self.X[rows]
+
+
+def leverage_whitener(study: Study, settings: Settings) -> np.ndarray:
+    """W with W' (X~'KX~ + ridge) W = I: how far an item can pull the fit towards itself, which a ridge holds back."""
+    center = study.item_moments
+    ridge = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
+    return whitening_basis(center.scatter + np.diag(ridge), center.sd).transform
 
 
 def bordered_scatter(study: Study, weight: np.ndarray) -> np.ndarray:

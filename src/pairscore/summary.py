@@ -38,7 +38,7 @@ class Summary:
         unknown = [float("nan")] * d
         known = m.std_errors_ is not None
         names = getattr(m, "feature_names_in_", [f"x{column}" for column in range(d)])
-        wins = 100 * m.link_.cdf(m.coef_ * m.feature_sd_)
+        wins = 100 * m.outcome_law.win_chance(m.coef_ * m.feature_sd_)
         low, high = m.confidence_intervals().T if known else (unknown, unknown)
         columns: dict[str, Any] = {
             "feature": list(names),
@@ -130,7 +130,8 @@ class Summary:
         sureness = np.abs(np.array(columns["z"]))
         best = int(np.nanargmax(sureness)) if np.isfinite(sureness).any() else int(np.argmax(np.abs(wins - 50)))
         more, share = ("more", wins[best]) if wins[best] >= 50 else ("less", 100 - wins[best])
-        return f"For example, one standard deviation {more} of {columns['feature'][best]} beats its twin, alike in all else, in {share:.0f} of 100 comparisons."
+        often = f"{share:.0f}" if share < 99.5 else "more than 99"
+        return f"For example, one standard deviation {more} of {columns['feature'][best]} beats its twin, alike in all else, in {often} of 100 comparisons."
 
     def __str__(self) -> str:
         return self.text()
