@@ -17,7 +17,7 @@ from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, lo
 from pairscore.cli import main
 from pairscore.errors import FewItemsWarning
 from pairscore.estimate import estimate
-from pairscore.item_effects import item_effects, posterior_mode, precision_matrix, tree_variances
+from pairscore.item_effects import item_effects, posterior_covariance, posterior_mode, precision_matrix, tree_variances
 from pairscore.known_items import feature_keys, rows_of_same_features
 from pairscore.likelihood import predictor
 from pairscore.links import Logit, Probit, get_link
@@ -167,6 +167,12 @@ def test_variances_are_exact_on_a_tree_and_close_on_random_comparisons():
         assert np.max(np.abs(alone / exact - 1)) > tolerance  # as if the opponents' scores were known
 
 
+def test_the_posterior_covariance_is_the_inverse():
+    pairs = small_pairs(np.random.default_rng(14), 60, 300)
+    precision = precision_matrix(pairs, 0.2 * pairs.number, 1.5)
+    np.testing.assert_allclose(posterior_covariance(precision), np.linalg.inv(precision.toarray()), atol=1e-12)
+
+
 def test_the_error_of_a_score_is_that_of_the_moved_mode_and_of_the_posterior():
     rng, sigma2, link = np.random.default_rng(5), 0.9, Logit()
     pairs, X = small_pairs(rng), rng.normal(size=(12, 2))
@@ -299,6 +305,7 @@ def test_tables_without_ids_are_known_by_their_features():
     np.testing.assert_allclose(model.decision_function(ITEMS), MODEL.decision_function(FRAME), atol=1e-6)
     np.testing.assert_allclose(model.decision_function(ITEMS[[5, 5, 3]]), model.decision_function(ITEMS)[[5, 5, 3]])
     np.testing.assert_allclose(MODEL.decision_function(ITEMS), MODEL.decision_function(FRAME))
+    np.testing.assert_allclose(model.decision_function(ITEMS.astype(np.float32)), model.decision_function(ITEMS), rtol=1e-5)
     np.testing.assert_allclose(model.decision_function(ITEMS + 0.001), (ITEMS + 0.001) @ model.coef_)
     np.testing.assert_allclose(model.decision_function(DATA[:7]), (model.decision_function(ITEMS)[DATA.left] - model.decision_function(ITEMS)[DATA.right])[:7])
 
@@ -309,12 +316,12 @@ def test_items_of_equal_features_are_told_apart_by_order_or_not_at_all():
     assert rows_of_same_features(known, np.array([8, 7, 8], dtype=np.uint64)).tolist() == [1, 0, 2]
     assert rows_of_same_features(known, np.array([8], dtype=np.uint64)).tolist() == [-1]
     X = np.random.default_rng(0).normal(size=(500, 3)) * 10 + 1e6
-    keys = feature_keys(X, X.mean(axis=0), X.std(axis=0))
+    keys = feature_keys(X)
     assert len(set(keys.tolist())) == 500
-    assert np.array_equal(
-        feature_keys(X - 1e6, X.mean(axis=0) - 1e6, X.std(axis=0)), feature_keys((X - 1e6) * (1 + 2e-16), X.mean(axis=0) - 1e6, X.std(axis=0))
-    )
-    assert feature_keys(X[:, ::-1], X.mean(axis=0)[::-1], X.std(axis=0)[::-1])[0] != keys[0]
+    assert np.array_equal(feature_keys(X * (1 + 2e-16)), keys)
+    assert np.array_equal(feature_keys(X.astype(np.float32).astype(float)), keys)  # as another program kept them
+    assert feature_keys(X[:, ::-1])[0] != keys[0]
+    assert feature_keys(np.array([[0.0, 1.0]])) == feature_keys(np.array([[-0.0, 1.0]]))
 
 
 def test_rank_intervals_equal_a_double_loop():

@@ -40,7 +40,7 @@ def kept_effects(study: Study, fit: Estimate, seen: Seen, found: ItemVariance) -
     effects = item_effects(seen, found.sigma2, study.X - fit.center.mean, root)
     return ItemEffects(
         ids=study.data.items.ids,
-        keys=feature_keys(study.X, fit.center.mean, fit.center.sd),
+        keys=feature_keys(study.X),
         effect=effects.effect,
         std_error=np.sqrt(effects.variance),
         share=effects.share,

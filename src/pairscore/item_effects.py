@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import lapack
 from scipy.sparse.linalg import LinearOperator, cg
 
 from pairscore.pairs import Pairs
@@ -35,6 +36,14 @@ def precision_matrix(pairs: Pairs, weight: np.ndarray, sigma2: float) -> sparse.
     above = sparse.csr_array((weight, pairs.high, pairs.start), shape=(pairs.n_items, pairs.n_items))
     degree = pairs.sum_at_low(weight) + pairs.sum_at_high(weight)
     return sparse.csr_array(sparse.diags_array(degree + 1 / sigma2) - above - above.T)
+
+
+def posterior_covariance(precision: sparse.csr_array) -> np.ndarray:
+    """H^-1 as a full matrix, by Cholesky's factor."""
+    factor, _ = lapack.dpotrf(precision.toarray(order="F"), lower=1, overwrite_a=1)
+    inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
+    below = np.tril(inverse, -1)
+    return below + below.T + np.diag(np.diag(inverse))
 
 
 def solved(precision: sparse.csr_array, right: np.ndarray, relative: float) -> np.ndarray:
@@ -101,7 +110,7 @@ def item_effects(seen: Seen, sigma2: float, X: np.ndarray, root: np.ndarray) -> 
         return Effects(np.zeros(n), np.zeros(n), np.ones(n))
     effect, information = posterior_mode(seen, sigma2)
     precision = precision_matrix(pairs, information, sigma2)
-    inverse = np.linalg.inv(precision.toarray()) if n <= EXACT_ITEMS else None
+    inverse = posterior_covariance(precision) if n <= EXACT_ITEMS else None
     variance = tree_variances(pairs, information, sigma2)[0] if inverse is None else np.diag(inverse).copy()
     own, along, left = np.zeros(n), np.zeros(n), np.zeros(n)
     for column in root.T:

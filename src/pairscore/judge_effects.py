@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from pairscore.item_effects import EXACT_ITEMS, posterior_mode, precision_matrix, tree_variances
+from pairscore.item_effects import EXACT_ITEMS, posterior_covariance, posterior_mode, precision_matrix, tree_variances
 from pairscore.judges import ENOUGH_INFORMATION, spread_of_slopes, variance_over_spreads
 from pairscore.outcomes import normal_grid
 from pairscore.shared_items import Seen
@@ -91,7 +91,7 @@ def slope_equations(judged: Judged, slopes: np.ndarray, sigma2: float) -> Equati
     """The slopes' equations, averaged over the posterior of the effects."""
     seen, pairs = judged.at(slopes), judged.rows.pairs
     effect, information = posterior_mode(seen, sigma2)
-    inverse = np.linalg.inv(precision_matrix(pairs, information, sigma2).toarray()) if pairs.n_items <= EXACT_ITEMS else None
+    inverse = posterior_covariance(precision_matrix(pairs, information, sigma2)) if pairs.n_items <= EXACT_ITEMS else None
     variance, shared = tree_variances(pairs, information, sigma2) if inverse is None else (np.diag(inverse), inverse[pairs.low, pairs.high])
     sd = np.sqrt(np.maximum(variance[pairs.low] + variance[pairs.high] - 2 * shared, 0.0))
     score, known, cross = _averaged_derivatives(judged, seen, pairs.differences(effect)[seen.place], sd[seen.place])

@@ -10,7 +10,6 @@ from pairscore.item_variance import FEWEST_ITEMS
 from pairscore.items import Items
 
 RECORDED = ("sigma2", "explained", "factor", "n_shared")
-DECIMALS = 6  # of standardised features: the same item may come with other rounding errors
 
 
 @dataclass(frozen=True)
@@ -96,11 +95,13 @@ def _named(ids: np.ndarray) -> Items:
     return Items(np.empty((len(ids), 0)), (), ids)
 
 
-def feature_keys(values: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> np.ndarray:
-    """A number of 64 bits for the features of each row, the same for equal rows."""
+def feature_keys(values: np.ndarray) -> np.ndarray:
+    """A number of 64 bits for the features of each row, the same for rows that are equal in single precision: an item may come with other rounding errors."""
     keys = np.zeros(len(values), dtype=np.uint64)
-    for column, middle, unit in zip(values.T, mean, np.where(sd > 0, sd, 1.0), strict=True):
-        keys ^= (np.round((column - middle) / unit, DECIMALS) + 0.0).view(np.uint64)  # + 0.0: minus zero is zero
+    for column in values.T:
+        with np.errstate(over="ignore"):
+            single = column.astype(np.float32) + np.float32(0.0)  # minus zero is zero
+        keys ^= single.view(np.uint32).astype(np.uint64)
         keys *= np.uint64(0x9E3779B97F4A7C15)
         keys ^= keys >> np.uint64(29)
         keys *= np.uint64(0xBF58476D1CE4E5B9)

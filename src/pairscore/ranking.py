@@ -144,7 +144,7 @@ def rank_pieces(
         errors = np.full(len(values), np.nan) if covariance is None else score_errors(centred, covariance)
         unknown = model.undetermined_contrasts(centred)
         outside = unknown | ((values < model.feature_min_) | (values > model.feature_max_)).any(axis=1)
-        keys = np.zeros(len(values), np.uint64) if model.item_effects_ is None else feature_keys(values, model.feature_mean_, model.feature_sd_)
+        keys = np.zeros(len(values), np.uint64) if model.item_effects_ is None else feature_keys(values)
         kept.append((item_scores(values, model.coef_), np.where(unknown, np.nan, errors), unknown, outside, keys))
     scores, errors, unknown, outside, keys = (np.concatenate(column) for column in zip(*kept, strict=True))
     if len(scores) == 0:

@@ -226,7 +226,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
 
     def known_items(self, items: Items) -> Known | None:
         """What a model with item effects knows of these items."""
-        return None if self.item_effects_ is None else self.item_effects_.known(items.ids, feature_keys(items.values, self.feature_mean_, self.feature_sd_))
+        return None if self.item_effects_ is None else self.item_effects_.known(items.ids, feature_keys(items.values))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores of items; of ``Comparisons``, score differences (left minus right, with the side effect)."""
