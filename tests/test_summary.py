@@ -11,7 +11,9 @@ from scipy.stats import norm
 from pairscore import Comparisons, RankRegression
 from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, PairscoreWarning, PairsNotRandomWarning, SeparationWarning
 from pairscore.links import get_link
+from pairscore.outcomes import OutcomeLaw
 from pairscore.summary import agreement_and_noise
+from pairscore.ties import TieRule
 
 METHODS = ("split", "pooled", "paired", "mle")
 COLUMNS = ["feature", "coef", "std_error", "z", "p", "low", "high", "wins_of_100"]
@@ -65,10 +67,14 @@ def test_agreement_noise_and_ties_equal_a_loop_over_comparisons(link, side_effec
 
 def test_a_score_that_cannot_tell_does_not_agree():
     X, _ = Comparisons.from_frames([[0.0], [1.0]], pd.DataFrame({"left": [0, 0, 0, 0], "right": [1] * 4, "winner": ["left", "right", "right", "tie"]}))
-    agreement, noise, ties = agreement_and_noise(np.array([0.0, -1.0, 2.0, 0.0]), X, get_link("logit"))
+    agreement, noise, ties = agreement_and_noise(np.array([0.0, -1.0, 2.0, 0.0]), X, OutcomeLaw(TieRule("half", get_link("logit"))))
     assert agreement == pytest.approx(1 / 3)
     assert noise == pytest.approx((0.5 + expit(-1) + expit(-2) + 0.5) / 4)
     assert ties == 0.25
+    rule = TieRule("rao-kupper", get_link("logit"))
+    loss, _, win = rule.probabilities(np.array([0.0, 1.0, 2.0, 0.0]), 0.8)
+    _, noise, _ = agreement_and_noise(np.array([0.0, -1.0, 2.0, 0.0]), X, OutcomeLaw(rule, 0.8))
+    assert noise == pytest.approx(loss.sum() / (loss + win).sum())  # of decided comparisons
 
 
 def test_estimated_noise_is_near_the_true_share_of_flips():

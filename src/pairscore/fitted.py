@@ -32,11 +32,11 @@ def keep_fit(model: Any, data: Comparisons, result: Estimate, settings: Settings
     model.item_effects_ = result.item_effects
     model.notes_ = [text for _, text in result.notes]
     model.ties_ = settings.ties
-    model.agreement_, model.noise_, model.tie_share_ = agreement_and_noise(result.difference, data, link)
+    model.effects_, model.judges_ = result.effects, result.judges
+    model.agreement_, model.noise_, model.tie_share_ = agreement_and_noise(result.difference, data, model.outcome_law)
     model.record_ = make_record(data)
     model.comparisons_ = data if has_items else None
     model.recipe_ = data.items.recipe
-    model.effects_, model.judges_ = result.effects, result.judges
 
 
 def _keep_errors(model: Any, result: Estimate, d: int) -> None:

@@ -166,7 +166,7 @@ def _side(model: RankRegression, data: Comparisons) -> Check:
     if model.side_effect_ is not None:
         error = model.side_effect_std_error_
         sure = error is not None and np.isfinite(error) and abs(model.side_effect_) > SIDE_Z * error
-        of_100 = wins(100 * float(model.link_.cdf(model.side_effect_)))
+        of_100 = wins(100 * float(model.outcome_law.win_chance(np.array(model.side_effect_))))
         known = "" if error is None or not np.isfinite(error) else f", standard error {error:.2g}"
         answer = f"The model allows for it: between equal items left wins {of_100} of 100 comparisons (side effect {model.side_effect_:+.3g}{known})."
         return Check(question, True, answer + (" The effect is clear." if sure else " The effect is not clear."), rule)

@@ -130,7 +130,7 @@ def report_facts(model: RankRegression, items: Any, votes: Any) -> ReportFacts:
     return ReportFacts(
         items=ranked,
         coefficients=coefficients(model),
-        meaning=model.summary().meaning().replace(" in 100 of 100 ", " in more than 99 of 100 "),
+        meaning=model.summary().meaning(),
         summary=model.summary().facts(),
         average_score=average,
         has_intervals=model.covariance_ is not None,
@@ -180,7 +180,7 @@ def ranked_items(model: RankRegression, data: Comparisons, probability: np.ndarr
     n = len(data.items)
     ranking = rank_pieces(model, lambda: [data.items.values], ids=lambda: data.items.ids)
     net_wins, expected, residual = item_residuals(data, probability)
-    wins = 100 * model.link_.cdf(ranking["score"] - model.feature_mean_ @ model.coef_)
+    wins = 100 * model.outcome_law.win_chance(ranking["score"] - model.feature_mean_ @ model.coef_)
     number = comparisons_per_item(data)
     names, row = data.items.names, ranking["row"]
     columns = [ranking[name] for name in ("rank", "rank_low", "rank_high", "score", "low", "high")]

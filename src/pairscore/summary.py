@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pairscore.comparisons import Comparisons
-from pairscore.links import Link
+from pairscore.outcomes import OutcomeLaw
 from pairscore.ranking import interval_width
 
 if TYPE_CHECKING:
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 INTERVALS = {"items": "95 %, item-robust", "items+judges": "95 %, robust to items and judges", "model": "95 %, classical", None: "not computed"}
 
 
-def agreement_and_noise(difference: np.ndarray, data: Comparisons, link: Link) -> tuple[float, float, float]:
-    """Share of decided comparisons that the score orders rightly, estimated share of flipped ones, share of ties."""
+def agreement_and_noise(difference: np.ndarray, data: Comparisons, law: OutcomeLaw) -> tuple[float, float, float]:
+    """Share of decided comparisons that the score orders rightly, estimated share of decided ones that are flipped, share of ties."""
     amount = data.amount
     total, right_way = float(amount.sum()), difference * data.outcome > 0
     decided = float(amount @ (data.outcome != 0))
     agreement = float(amount @ right_way) / decided if decided > 0 else float("nan")
-    return agreement, float(amount @ link.cdf(-np.abs(difference))) / total, 1 - decided / total
+    flipped, _, kept = law.rule.probabilities(np.abs(difference), law.t)
+    return agreement, float(amount @ flipped / (amount @ (flipped + kept))), 1 - decided / total
 
 
 class Summary:
@@ -75,7 +76,7 @@ class Summary:
             ("method, link", f"{m.method}, {m.link_.name}" + (f", ridge l2 = {m.l2_:.4g}" if m.l2_ else "")),
             ("side effect", side),
             ("agreement", decided),
-            ("estimated noise", f"{m.noise_:.1%} of comparisons go against the true order (p_e)"),
+            ("estimated noise", f"{m.noise_:.1%} of {'comparisons' if m.ties_ == 'half' else 'decided comparisons'} go against the true order (p_e)"),
             ("intervals", INTERVALS[m.inference_]),
         ]
         facts += self._effects()
@@ -131,7 +132,8 @@ class Summary:
         best = int(np.nanargmax(sureness)) if np.isfinite(sureness).any() else int(np.argmax(np.abs(wins - 50)))
         more, share = ("more", wins[best]) if wins[best] >= 50 else ("less", 100 - wins[best])
         often = f"{share:.0f}" if share < 99.5 else "more than 99"
-        return f"For example, one standard deviation {more} of {columns['feature'][best]} beats its twin, alike in all else, in {often} of 100 comparisons."
+        comparisons = "comparisons" if self._model.ties_ == "half" else "decided comparisons"
+        return f"For example, one standard deviation {more} of {columns['feature'][best]} beats its twin, alike in all else, in {often} of 100 {comparisons}."
 
     def __str__(self) -> str:
         return self.text()
