@@ -16,13 +16,16 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from laws import NODES, WEIGHTS
 from pairscore import Comparisons, ItemKFold, OnItems, PairscoreError, Population, RankRegression, compare
 from pairscore.errors import FewItemsWarning
 from pairscore.item_errors import Meetings, influence_of
+from pairscore.links import get_link
 from pairscore.model_comparison import KINDS, Counts, ModelComparison, Score
 from pairscore.prediction_measures import MEASURES, Outcomes, calibration_error, calibration_slope, log_loss
+from pairscore.ties import TieRule
 
 LEVEL = 1e-6  # chance that a right program fails a statistical test
 QUICK = RankRegression(inference=None)
@@ -794,3 +797,24 @@ def test_what_cannot_be_compared_is_refused_in_a_sentence(call, sentence):
     with pytest.raises(PairscoreError) as caught:
         call(Comparisons.from_frames(*study())[0])
     assert str(caught.value) == sentence
+
+
+def test_ties_count_also_behind_a_pipeline_and_a_search():
+    rng = np.random.default_rng(12)
+    X, left = rng.normal(size=(60, 2)), rng.integers(0, 60, 900)
+    right = (left + rng.integers(1, 60, 900)) % 60
+    loss, _, win = TieRule("davidson", get_link("logit")).probabilities((X[left] - X[right]) @ [1.0, -0.5], 0.5)
+    chance = rng.random(900)
+    votes = {"left": left, "right": right, "winner": np.where(chance < win, "left", np.where(chance > 1 - loss, "right", "tie"))}
+    bare = RankRegression(ties="davidson", inference=None)
+    models = {
+        "bare": bare,
+        "scaled": make_pipeline(OnItems(StandardScaler()), bare),
+        "alone": make_pipeline(bare),
+        "searched": GridSearchCV(bare, {"l2": [1e-9]}, cv=ItemKFold(3)),
+    }
+    scores = compare(models, X, votes, cv=ItemKFold(3)).to_record()["scores"]
+    for kind in ("train-train", "train-new", "new-new"):
+        values = [one["value"] for one in scores if (one["kind"], one["measure"]) == (kind, "log_loss")]
+        assert len(values) == 4
+        np.testing.assert_allclose(values, values[0], rtol=1e-4)

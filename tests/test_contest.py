@@ -619,3 +619,20 @@ def test_errors_beside_a_ridge_allow_for_as_many_features_as_items(context):
         found.append(model.side_effect_)
         errors.append(model.side_effect_std_error_ if not context else model.effects_.std_errors[-1])
     assert 0.75 < np.mean(errors) / np.std(found) < 2  # six times without the ridge in the leverage
+
+
+@pytest.mark.parametrize(
+    ("votes_change", "scale", "message"),
+    [({"weight": np.full(60, 1e200)}, 1.0, "weights go from"), ({"weight": np.full(60, 1e-300)}, 1.0, "weights go from"), ({}, 1e200, "values beyond 1e")],
+)
+@pytest.mark.parametrize("settings", [{}, {"l2": "auto"}, {"judge_slopes": True}, {"item_effects": True}, {"method": "pooled"}])
+def test_numbers_that_cannot_be_squared_are_refused_in_a_sentence(votes_change, scale, message, settings):
+    X, votes = make_votes(np.random.default_rng(35), n=20, m=60)
+    with pytest.raises(PairscoreError, match=message):
+        RankRegression(**settings).fit(X * [scale, 1.0, 1.0], votes | votes_change)
+
+
+def test_a_context_that_cannot_be_squared_is_named():
+    X, votes = make_votes(np.random.default_rng(36), n=20, m=60)
+    with pytest.raises(PairscoreError, match=r"values beyond 1e\+100 cannot be computed with: 'rest'"):
+        RankRegression(context=["rest"]).fit(X, votes | {"rest": 1e200 * votes["rest"]})

@@ -1,5 +1,6 @@
 """Item effects together with judges' slopes, ties and context: formulas against naive twins, the whole against a known truth."""
 
+import warnings
 from dataclasses import replace
 from itertools import permutations, product
 
@@ -10,6 +11,8 @@ from scipy.optimize import minimize
 from scipy.stats import binom
 
 from pairscore import Comparisons, RankRegression, load
+from pairscore.contest import climb
+from pairscore.contest_effects import moves_with_variance
 from pairscore.contest_fit import asked_contest
 from pairscore.errors import FewItemsWarning, SeparationWarning
 from pairscore.judge_effects import Judged, slope_equations
@@ -122,6 +125,26 @@ def test_the_score_of_a_slope_is_the_derivative_of_the_marginal_likelihood(law):
     assert rival_off > 2 * ours_off
 
 
+def test_the_information_of_a_slope_is_the_bend_of_the_marginal_likelihood():
+    """Less what not knowing the effects takes off; without that it would be further off."""
+    ours, rival, exact = [], [], []
+    for seed in range(6):
+        rng = np.random.default_rng([4, seed])
+        judged, slopes = rows_of(LAWS[0], rng, n_items=3, m=60, n_judges=2, slopes=(1.2, 0.8))
+        seen = judged.at(slopes)
+        won = (rng.random(60) < LAWS[0].mean(seen.eta + seen.moved(np.sqrt(0.7) * rng.normal(size=3)))).astype(float)
+        judged = replace(judged, rows=replace(judged.rows, win=won, lose=1 - won))
+        found = slope_equations(judged, slopes, 0.7)
+        for judge in range(2):
+            here, up, down = (marginal_log_likelihood(judged, slopes + step * np.eye(2)[judge], 0.7) for step in (0.0, 0.01, -0.01))
+            exact.append(-(up - 2 * here + down) / 0.01**2)
+        ours += found.information.tolist()
+        rival += found.known.tolist()
+    off, rival_off = (np.abs(np.array(one) - exact).mean() for one in (ours, rival))
+    assert off < 0.5 * rival_off
+    assert off < 0.25 * np.mean(exact)
+
+
 def contest(seed, rule="half", spread=0.4, n=150, m=2400, sigma=0.8, beta=BETA, n_judges=12):
     """Votes with context, side, judges' slopes, ties and item effects."""
     rng = np.random.default_rng([5, seed])
@@ -151,6 +174,15 @@ def test_coefficients_are_those_of_a_general_optimiser_of_the_averaged_likelihoo
     best = minimize(loss, np.zeros(6), method="BFGS", options={"gtol": 1e-6}).x
     assert sigma2 > 0.05
     np.testing.assert_allclose(np.concatenate([model.coef_, model.effects_.values]), best, atol=2e-4)
+
+
+def test_estimates_move_with_the_variance_as_fits_do():
+    X, votes, _ = contest(0, "davidson", spread=0.0, n=60, m=900)
+    data, _ = Comparisons.from_frames(X, votes, context=["rest"])
+    asked = asked_contest(Study(data, True), Settings("mle", Logit(), context=("rest",), side_effect=True, ties="davidson"))
+    tops = [climb(replace(asked.contest, effect_variance=2 * sigma2), asked.contest.start(asked.plain.coef), 100, 1e-14) for sigma2 in (0.5, 0.49, 0.51)]
+    flat = [top.contest.flat(top.params) for top in tops]
+    np.testing.assert_allclose(moves_with_variance(tops[0], 0.5), (flat[2] - flat[1]) / 0.02, rtol=0.05, atol=1e-3)
 
 
 @pytest.mark.filterwarnings("ignore::pairscore.PairscoreWarning")
@@ -320,3 +352,13 @@ def test_of_very_many_judges_the_diagonal_is_enough(monkeypatch):
     diagonal = RankRegression(item_effects=True, judge_slopes=True).fit(X, votes)
     np.testing.assert_allclose(diagonal.judges_.slope, whole.judges_.slope, atol=0.03)
     np.testing.assert_allclose(diagonal.judges_.std_error, whole.judges_.std_error, rtol=0.1)
+
+
+def test_one_outlying_value_of_the_context_does_not_hide_the_items():
+    X, votes, _ = contest(11, n=60, m=900)
+    won = np.flatnonzero(votes["winner"] == "left")[0]
+    votes["rest"][won] = 99_999.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SeparationWarning)
+        model = RankRegression(item_effects=True, context=["rest"]).fit(X, votes)
+    assert model.item_effects_.sigma2 > 0

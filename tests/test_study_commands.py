@@ -123,5 +123,7 @@ def test_models_are_compared(files):
         (("--model", "a:"), "give --model twice"),
         (("--model", "a: judge_slope=yes", "--model", "b:"), "Did you mean 'judge_slopes'?"),
         (("--model", "a: method=best", "--model", "b:"), "method is 'best'"),
+        (("--model", "a: l2=1", "--model", "a: l2=2", "--model", "b:"), "3 models have 2 names"),
+        (("--model", "a: missing=mean-with-flag", "--model", "b:"), "use --missing"),
     ):
         assert message in run("compare", folder / "items.csv", folder / "votes.csv", *arguments, code=2).stderr

@@ -21,7 +21,7 @@ from pairscore.cli_options import (
     stage,
     vote_settings,
 )
-from pairscore.errors import PairscoreError, did_you_mean, first_few
+from pairscore.errors import PairscoreError, did_you_mean, first_few, plural
 
 
 @click.command()
@@ -85,7 +85,10 @@ def compare(items: Path, comparisons: Path, models: tuple[str, ...], folds: int,
     from pairscore.regression import RankRegression
     from pairscore.splitters import ItemKFold
 
-    settings = dict(_named_model(text) for text in models or ("plain:", "ridge: l2=auto"))
+    named = [_named_model(text) for text in models or ("plain:", "ridge: l2=auto")]
+    settings = dict(named)
+    if 1 < len(settings) < len(named):
+        raise PairscoreError(f"{plural(len(named), 'model')} have {plural(len(settings), 'name')}; give each --model a name of its own.")
     if len(settings) < 2:
         raise PairscoreError(f"to compare takes two models of different names, and {len(settings)} was given; give --model twice.")
     _refuse_other_settings(settings, RankRegression().get_params())
@@ -115,18 +118,20 @@ def _named_model(text: str) -> tuple[str, dict[str, Any]]:
 def _refuse_other_settings(settings: dict[str, dict[str, Any]], known: dict[str, Any]) -> None:
     for name, one in settings.items():
         for key in one:
+            if key == "missing":
+                raise PairscoreError(f"the model {name!r} has a setting 'missing'; all models are compared on the same items: use --missing.")
             if key not in known or key == "inference":
-                choices = [setting for setting in known if setting != "inference"]
+                choices = [setting for setting in known if setting not in ("inference", "missing")]
                 raise PairscoreError(f"the model {name!r} has a setting {key!r}; settings are {first_few(map(repr, choices), 20)}.{did_you_mean(key, choices)}")
 
 
 def _value(key: str, value: str) -> Any:
     """A setting from its text; the model says which names and words it knows."""
     words = {"yes": True, "true": True, "no": False, "false": False, "none": None}
-    if key == "context":
-        return value.split("+")
     if value.lower() in words:
         return words[value.lower()]
+    if key == "context":
+        return value.split("+")
     try:
         return float(value)
     except ValueError:

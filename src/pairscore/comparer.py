@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
 from pairscore.comparisons import Comparisons
 from pairscore.errors import PairscoreError, plural
@@ -184,10 +185,17 @@ def _predicted(model: Any, train: Comparisons, test: Comparisons) -> np.ndarray:
     if said.shape != (len(test), len(classes)) or not np.all((said >= 0) & (said <= 1)):
         raise PairscoreError(f"it predicted something else than {len(classes)} probabilities from 0 to 1 for each comparison.")
     left = said @ ((1 + classes) / 2)  # a tie, where a model predicts one, is half a win
-    if getattr(fitted, "ties_", "half") == "half":
-        return left
-    tie = fitted.predict_ties(test)  # beside the probabilities of comparisons that do not end in one
+    tie = _tie_chance(fitted, test)  # beside the probabilities of comparisons that do not end in one
     return (1 - tie) * left + 0.5 * tie
+
+
+def _tie_chance(fitted: Any, test: Comparisons) -> np.ndarray:
+    """Probability of a tie by the model, or by the one at the end of a pipeline or behind a search."""
+    if hasattr(fitted, "best_estimator_"):
+        return _tie_chance(fitted.best_estimator_, test)
+    if isinstance(fitted, Pipeline):
+        return _tie_chance(fitted[-1], fitted[:-1].transform(test) if len(fitted) > 1 else test)
+    return np.zeros(len(test)) if getattr(fitted, "ties_", "half") == "half" else fitted.predict_ties(test)
 
 
 def _in_words(notes: list[tuple[str, str, Any]], n_folds: int) -> tuple[str, ...]:

@@ -129,6 +129,13 @@ class Contest:
         sd_of_columns = np.sqrt(self.amount @ columns**2 / self.n_comparisons)
         return np.concatenate([np.where(sd > 1e-13 * np.abs(self.mean), sd, 0.0), sd_of_columns, [1.0] * self.rule.has_parameter])
 
+    @cached_property
+    def usual_sizes(self) -> np.ndarray:
+        """Of what each effect and the tie parameter multiply, where it is not zero: a median, which one row cannot move."""
+        columns = np.abs(np.hstack([self.context, self.sides]))
+        sizes = [float(np.median(column[column > 0])) if np.any(column > 0) else 0.0 for column in columns.T]
+        return np.array(sizes + [1.0] * self.rule.has_parameter)
+
     def start(self, coef: np.ndarray) -> Params:
         tied = float(self.amount @ (self.outcome == 0)) / self.n_comparisons
         slopes = np.ones(len(self.sloped))

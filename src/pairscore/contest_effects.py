@@ -52,7 +52,7 @@ def fit_contest_effects(study: Study, settings: Settings, rng: np.random.Generat
 def _endless(top: Top) -> bool:
     """Whether some effect of comparisons has no finite size, so that nothing can be said of items beside it."""
     errors = np.sqrt(np.diag(top.basis.inverse))[len(top.params.coef) :]
-    return bool(np.any(errors * top.contest.units[len(top.params.coef) :] > ENDLESS))
+    return bool(np.any(errors * top.contest.usual_sizes > ENDLESS))
 
 
 def _without_effects(study: Study, settings: Settings, top: Top) -> Estimate:
@@ -116,17 +116,11 @@ def _length(study: Study, top: Top) -> float:
 
 
 def _covariance(study: Study, settings: Settings, top: Top, found: ItemVariance) -> np.ndarray:
-    """Of (coef, effects, tie), with what the error of sigma^2 adds.
-
-    The estimates move with sigma^2 by minus the inverse information times the move of their equations. The error of sigma^2
-    goes along with that of their length.
-    """
+    """Of (coef, effects, tie), with what the error of sigma^2 adds, which goes along with that of their length."""
     covariance = contest_covariance(study, settings, top)
     if found.sigma2 == 0:
         return covariance
-    step = 0.05 * found.sigma2
-    further = replace(top.contest, effect_variance=2 * (found.sigma2 + step)).look(top.params).gradient
-    moves = -top.basis.solve(further - top.look.gradient) / step
+    moves = moves_with_variance(top, found.sigma2)
     length = np.concatenate([top.params.coef, top.params.effects, [0.0] * top.contest.rule.has_parameter])
     together = found.with_length * np.outer(moves, length)
     added = found.std_error**2 * np.outer(moves, moves) + together + together.T
@@ -134,6 +128,13 @@ def _covariance(study: Study, settings: Settings, top: Top, found: ItemVariance)
     values, vectors = np.linalg.eigh(added / np.outer(unit, unit))
     root = unit[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
     return covariance + root @ root.T
+
+
+def moves_with_variance(top: Top, sigma2: float) -> np.ndarray:
+    """How (coef, effects, tie) move with sigma^2: minus the inverse information times the move of their equations."""
+    step = 0.05 * sigma2
+    further = replace(top.contest, effect_variance=2 * (sigma2 + step)).look(top.params).gradient
+    return -top.basis.solve(further - top.look.gradient) / step
 
 
 def _judges(study: Study, asked: Asked, top: Top, sharp: Sharpness, fit: Estimate, kept: ItemEffects) -> Judges:

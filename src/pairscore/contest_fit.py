@@ -21,7 +21,7 @@ from pairscore.ties import TieRule
 FIRST_SPREAD = 0.5
 SPREAD_ROUNDS = 6
 FEW_JUDGES = 10
-ENDLESS = 30.0  # standard error of an effect times its unit, on the link's scale
+ENDLESS = 30.0  # standard error of an effect times the usual size of its column, on the link's scale
 CONTRADICTING = 0.99 * LARGEST_SPREAD  # of slopes that would rather be endless
 MOST_SIDES = 300  # judges with a side of their own
 
@@ -66,7 +66,7 @@ def contest_estimate(study: Study, settings: Settings, asked: Asked, top: Top, c
     values, undetermined = np.append(params.effects, [params.t] * contest.rule.has_parameter), basis.undetermined[d:]
     errors = np.full(len(values), np.nan) if covariance is None else np.where(undetermined, np.nan, np.sqrt(np.diag(covariance)[d:]))
     effects = Effects(asked.effect_names, asked.effect_kinds, values, errors)
-    notes += _effect_notes(effects, undetermined, contest.units[d:])
+    notes += _effect_notes(effects, undetermined, contest.usual_sizes)
     return replace(
         asked.plain,
         coef=params.coef,

@@ -17,6 +17,7 @@ from pairscore.settings import Settings
 from pairscore.study import Estimate, Note, Study
 
 FEW_ITEMS = 50
+LARGEST_NUMBER = 1e100
 
 
 def estimate(
@@ -34,6 +35,7 @@ def estimate(
     if settings.item_effects and not has_items:
         raise PairscoreError("item_effects=True needs to know who was compared, and a matrix of differences does not say; fit items and votes instead.")
     study = Study(data, settings.side_effect, has_items, start)
+    refuse_extremes(study)
     refuse_too_many_features(study, settings)
     kind, notes = choose_inference(study, settings)
     ridge = chosen_ridge(study, settings, rng, item_groups) if settings.choose_l2 else None
@@ -64,6 +66,19 @@ def chosen_ridge(study: Study, settings: Settings, rng: np.random.Generator, ite
         return fold
 
     return choose_ridge(study.X, study.item_moments.mean, study.item_moments.sd, study.pairs, settings.link, deal, study.weight_unit)
+
+
+def refuse_extremes(study: Study) -> None:
+    """Numbers whose squares are beyond what a computer holds."""
+    weight, data = study.amount[study.amount > 0], study.data
+    if len(weight) and not (weight.max() < LARGEST_NUMBER and weight.min() > 1 / LARGEST_NUMBER):
+        raise PairscoreError(f"weights go from {weight.min():.3g} to {weight.max():.3g}, beyond what can be computed with; divide them by their mean.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        size = np.abs(study.item_moments.mean) + study.item_moments.sd
+    large = [name for name, one in zip(data.items.feature_names, size.tolist(), strict=True) if not one < LARGEST_NUMBER]
+    large += [name for name, column in data.context.items() if not np.all(np.abs(column) < LARGEST_NUMBER)]
+    if large:
+        raise PairscoreError(f"values beyond {LARGEST_NUMBER:g} cannot be computed with: {first_few(map(repr, large))}; divide the column by a constant.")
 
 
 def refuse_too_many_features(study: Study, settings: Settings) -> None:

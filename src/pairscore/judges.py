@@ -106,8 +106,7 @@ class VotesSeen:
         z, chance = normal_grid(0.0) if np.any(sd > 0) else (np.zeros(1), np.ones(1))
         size = np.abs(self.delta[some, None] + sd[:, None] * z)
         weight = self.amount[some, None] * chance
-        outcomes = (self.law.rule.probabilities(one * size, self.law.t) for one in slopes)
-        return np.array([float(np.sum(weight * loss) / np.sum(weight * (loss + win))) for loss, _, win in outcomes])
+        return np.array([self.law.share_flipped(one * size, weight) for one in slopes])
 
 
 def judge_table(names: np.ndarray, number: np.ndarray, slope: np.ndarray, std_error: np.ndarray, spread: float, votes: VotesSeen) -> Judges:

@@ -74,8 +74,9 @@ def likelihood_estimate(study: Study, settings: Settings, climb: Climb, top: Max
     covariance = None
     if settings.inference is not None:
         bread = basis if isinstance(link, Logit) else _bread(study, link, delta, ridge, sd, basis)
-        u, whitener = inf.likelihood_contributions(score, pairs), leverage_whitener(study, settings)
-        robust = inf.item_meat(X, center, pairs, u, whitener) if settings.inference == "items" else None
+        robust = None
+        if settings.inference == "items":
+            robust = inf.item_meat(X, center, pairs, inf.likelihood_contributions(score, pairs), leverage_whitener(study, settings))
         model = inf.combine(basis.inverse, expected, None)
         covariance = model if robust is None else inf.combine(bread.inverse, expected, robust, study.weight_unit)
     scores = X @ coef

@@ -31,6 +31,13 @@ class OutcomeLaw:
         loss, _, win = self.rule.probabilities(eta, self.t)
         return win / (win + loss)
 
+    def share_flipped(self, size: np.ndarray, weight: np.ndarray) -> float:
+        """Share of decided comparisons, at differences of these sizes, that go the wrong way."""
+        if not self.rule.has_parameter:
+            return float(np.sum(weight * self.rule.link.cdf(-size)) / np.sum(weight))
+        loss, _, win = self.rule.probabilities(size, self.t)
+        return float(np.sum(weight * loss) / np.sum(weight * (loss + win)))
+
     def rise(self, eta: np.ndarray) -> np.ndarray:
         """Derivative of the mean."""
         link = self.rule.link

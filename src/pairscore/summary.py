@@ -22,8 +22,7 @@ def agreement_and_noise(difference: np.ndarray, data: Comparisons, law: OutcomeL
     total, right_way = float(amount.sum()), difference * data.outcome > 0
     decided = float(amount @ (data.outcome != 0))
     agreement = float(amount @ right_way) / decided if decided > 0 else float("nan")
-    flipped, _, kept = law.rule.probabilities(np.abs(difference), law.t)
-    return agreement, float(amount @ flipped / (amount @ (flipped + kept))), 1 - decided / total
+    return agreement, law.share_flipped(np.abs(difference), amount), 1 - decided / total
 
 
 class Summary:
