@@ -372,7 +372,7 @@ def test_lines_are_right_far_into_a_large_file(tmp_path):
     [
         (b"id:x\na:1\n", {"delimiter": ":"}, {"id": ["a"], "x": [1.0]}),
         (b"id\tx\na\t1\n", {"delimiter": "tab"}, {"id": ["a"], "x": [1.0]}),
-        (b'"i~d",x\na,1\n', {"delimiter": "~"}, {"i~d": ["a"], "x": [1.0]}),
+        (b'"i~d",x\na,1\n', {"delimiter": "~"}, "does not name columns"),
         (b"a;b,c\n1;2,3\n", {"delimiter": ";"}, "decimal comma"),
         (b"id,x\na,1\n", {"delimiter": ",,"}, "the delimiter is ',,'; use one sign"),
         ("id,x\nя,1\n".encode("cp1251"), {"encoding": "cp1251"}, {"id": ["я"], "x": [1.0]}),
@@ -520,6 +520,13 @@ def test_what_is_written_is_read(table, kind, tmp_path):
         elif all(isinstance(value, int | float) for value in values) and name not in files_module.IDENTIFIERS and values:
             assert np.array(values, dtype=float).tobytes() == read[name].tobytes() or np.isnan(read[name]).any()
             assert np.array_equal(np.array(values, dtype=float), read[name], equal_nan=True)
+
+
+def test_a_named_delimiter_holds_for_a_single_column_with_another_sign_in_its_name(tmp_path):
+    for table in ({"0,1": [0.0, 2.5]}, {",": []}, {"0;0": ["w,1", "w"]}):
+        write_table(table, tmp_path / "table.tsv")
+        read = read_table(tmp_path / "table.tsv", delimiter="tab")
+        assert {name: read[name].tolist() for name in read.columns} == table
 
 
 VALID = {

@@ -70,15 +70,27 @@ def csv_places(path: Path, delimiter: str | None, cells: Iterable[tuple[int, str
 
 
 def _delimiter(line: str, named: str | None) -> str:
-    """The named one if the header has it, else that of the usual ones which the header has most: one name serves two files."""
-    bare = re.sub('"[^"]*"', "", line)
-    detected = max(DELIMITERS, key=bare.count)
+    """The named one, else that of the usual ones which the header has most."""
+    return max(DELIMITERS, key=_unquoted(line).count) if named is None else _sign(named)
+
+
+def shared_delimiter(path: Path, named: str | None) -> str | None:
+    """The named delimiter if the header of this file has it: one name serves all files of a command."""
     if named is None:
-        return detected
-    named = {"tab": "\t", "\\t": "\t"}.get(named, named)
-    if len(named) != 1 or not named.isascii() or named.isalnum() or named in '"\r\n\0':
-        raise PairscoreError(f"the delimiter is {named!r}; use one sign such as ',', ';', '|' or a tab.")
-    return named if named in bare else detected
+        return None
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return named if _sign(named) in _unquoted(file.readline(MAX_HEADER)) else None
+
+
+def _unquoted(line: str) -> str:
+    return re.sub('"[^"]*"', "", line)
+
+
+def _sign(named: str) -> str:
+    sign = {"tab": "\t", "\\t": "\t"}.get(named, named)
+    if len(sign) != 1 or not sign.isascii() or sign.isalnum() or sign in '"\r\n\0':
+        raise PairscoreError(f"the delimiter is {sign!r}; use one sign such as ',', ';', '|' or a tab.")
+    return sign
 
 
 # -- cells -----------------------------------------------------------------------------------------

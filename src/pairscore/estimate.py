@@ -35,8 +35,8 @@ def estimate(
     if settings.item_effects and not has_items:
         raise PairscoreError("item_effects=True needs to know who was compared, and a matrix of differences does not say; fit items and votes instead.")
     study = Study(data, settings.side_effect, has_items, start)
-    refuse_extremes(study)
     refuse_too_many_features(study, settings)
+    refuse_extremes(study)
     kind, notes = choose_inference(study, settings)
     ridge = chosen_ridge(study, settings, rng, item_groups) if settings.choose_l2 else None
     settings = replace(settings, inference=kind, l2=settings.l2 if ridge is None else ridge.chosen)

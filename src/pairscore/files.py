@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.columns import Column, Columns
-from pairscore.csv_file import csv_places, load_csv
+from pairscore.csv_file import csv_places, load_csv, shared_delimiter
 from pairscore.errors import PairscoreError, first_few
 from pairscore.fetched import WHOLE, cell_array, fetched
 from pairscore.items import as_frame
@@ -39,7 +39,7 @@ def read_table(path: Any, *, delimiter: str | None = None, encoding: str | None 
     ``identifiers`` are never made into other numbers than whole ones. Faulty rows are reported all at
     once by a ``BadRowsError``.
     """
-    with stored_table(path, delimiter=delimiter, encoding=encoding, identifiers=identifiers) as table:
+    with stored_table(path, delimiter=delimiter, encoding=encoding, identifiers=identifiers, for_all_files=False) as table:
         return table.read()
 
 
@@ -99,10 +99,12 @@ def stored_table(
     identifiers: Collection[str] = IDENTIFIERS,
     columns: Choice | None = None,
     memory: str | None = None,
+    for_all_files: bool = True,
 ) -> Iterator[StoredTable]:
     """As ``read_table``, but the table stays in DuckDB, with at most ``memory`` (such as ``"1GB"``) outside the disk.
 
-    ``columns`` says which to read when told all names, and those of lists and records; faults in others do no harm.
+    ``columns`` says which to read when told all names, and those of lists and records; faults in others do no harm. The delimiter is
+    ``for_all_files`` of a command: one whose header has none of it keeps its own.
     """
     import duckdb
 
@@ -114,6 +116,7 @@ def stored_table(
         file = stack.enter_context(_plain_file(path))
         if kind == "csv":
             file = stack.enter_context(as_utf8(file, encoding, shown))
+            delimiter = shared_delimiter(file, delimiter) if for_all_files else delimiter
         source = Source(connection, file, shown, identifiers, columns)
         try:
             cells = load_csv(source, delimiter) if kind == "csv" else (load_parquet if kind == "parquet" else load_jsonl)(source)
