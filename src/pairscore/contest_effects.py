@@ -13,7 +13,7 @@ from pairscore.circumstances import comparison_scores
 from pairscore.contest import Top, climb
 from pairscore.contest_fit import ENDLESS, Asked, asked_contest, contest_estimate, fit_contest, judge_notes
 from pairscore.contest_inference import contest_covariance
-from pairscore.effects_fit import few_items_note, kept_effects
+from pairscore.effects_fit import few_items_note, kept_effects, root
 from pairscore.errors import NotConvergedWarning, SeparationWarning
 from pairscore.item_variance import NO_VARIANCE, ItemVariance, item_variance, solution
 from pairscore.judge_effects import Judged, Sharpness, sharpened
@@ -100,9 +100,8 @@ def _seen(top: Top) -> Seen:
 
 def _judged(top: Top) -> Judged:
     contest, seen = top.contest, _seen(top)
-    low_is_left = np.where(contest.left < contest.right, 1.0, -1.0)
-    delta = low_is_left * contest.delta(top.params)
-    return Judged(seen, delta, seen.eta - low_is_left * contest.sharpness(top.params) * contest.delta(top.params), contest.judge, contest.n_judges)
+    delta = np.where(contest.left < contest.right, 1.0, -1.0) * contest.delta(top.params)
+    return Judged(seen, delta, seen.eta - contest.sharpness(top.params) * delta, contest.judge, contest.n_judges)
 
 
 def _whitened(top: Top) -> np.ndarray:
@@ -124,10 +123,8 @@ def _covariance(study: Study, settings: Settings, top: Top, found: ItemVariance)
     length = np.concatenate([top.params.coef, top.params.effects, [0.0] * top.contest.rule.has_parameter])
     together = found.with_length * np.outer(moves, length)
     added = found.std_error**2 * np.outer(moves, moves) + together + together.T
-    unit = np.sqrt(np.where(np.diag(covariance) > 0, np.diag(covariance), 1.0))
-    values, vectors = np.linalg.eigh(added / np.outer(unit, unit))
-    root = unit[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
-    return covariance + root @ root.T
+    widened = root(added, covariance)
+    return covariance + widened @ widened.T
 
 
 def moves_with_variance(top: Top, sigma2: float) -> np.ndarray:

@@ -36,8 +36,8 @@ def with_item_effects(study: Study, settings: Settings, plain: Estimate, rng: np
 def kept_effects(study: Study, fit: Estimate, seen: Seen, found: ItemVariance) -> ItemEffects:
     """What a model keeps of its items; ``fit`` and ``seen`` are on the scale of given items."""
     d = len(fit.coef)
-    root = np.zeros((d, 0)) if fit.covariance is None else _root(fit.covariance[:d, :d])
-    effects = item_effects(seen, found.sigma2, study.X - fit.center.mean, root)
+    errors = np.zeros((d, 0)) if fit.covariance is None else root(fit.covariance[:d, :d], fit.covariance[:d, :d])
+    effects = item_effects(seen, found.sigma2, study.X - fit.center.mean, errors)
     return ItemEffects(
         ids=study.data.items.ids,
         keys=feature_keys(study.X),
@@ -46,7 +46,7 @@ def kept_effects(study: Study, fit: Estimate, seen: Seen, found: ItemVariance) -
         share=effects.share,
         sigma2=found.sigma2,
         interval=(found.low, found.high),
-        explained=_explained(study, fit.coef, root, found.sigma2),
+        explained=_explained(study, fit.coef, errors, found.sigma2),
         factor=found.kappa,
         n_shared=found.n_shared,
     )
@@ -57,17 +57,17 @@ def few_items_note(kept: ItemEffects) -> list[Note]:
     return [] if kept.n_shared >= FEWEST_ITEMS else [(FewItemsWarning, f"item effects are {kept.in_words}.")]
 
 
-def _root(covariance: np.ndarray) -> np.ndarray:
-    """R with R R' the covariance; in units in which its diagonal is one, because features may differ in scale."""
+def root(matrix: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """R with R R' the matrix, but for what is negative in it; in units in which the covariance has ones, because features may differ in scale."""
     unit = np.sqrt(np.where(np.diag(covariance) > 0, np.diag(covariance), 1.0))
-    values, vectors = np.linalg.eigh(covariance / np.outer(unit, unit))
+    values, vectors = np.linalg.eigh(matrix / np.outer(unit, unit))
     return unit[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
 
 
-def _explained(study: Study, coef: np.ndarray, root: np.ndarray, sigma2: float) -> float:
+def _explained(study: Study, coef: np.ndarray, errors: np.ndarray, sigma2: float) -> float:
     """Share of the variance of compared items' scores that features explain, less what the error of the coefficients adds."""
     compared = study.X[study.tally.exposures > 0]
     covariance = np.cov(compared.T, ddof=0).reshape(len(coef), len(coef))
-    of_features = max(float(coef @ covariance @ coef - np.sum(root * (covariance @ root))), 0.0)
+    of_features = max(float(coef @ covariance @ coef - np.sum(errors * (covariance @ errors))), 0.0)
     total = of_features + sigma2
     return of_features / total if total > 0 else 0.0

@@ -11,13 +11,13 @@ from pairscore.contest_fit import fit_contest
 from pairscore.effects_fit import with_item_effects
 from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, PairscoreError, first_few, plural
 from pairscore.folds import dealt
+from pairscore.items import LARGEST_NUMBER
 from pairscore.likelihood_fit import fit_likelihood
 from pairscore.ridge import EVERY_FOLD, N_FOLDS, RidgeCurve, choose_ridge
 from pairscore.settings import Settings
 from pairscore.study import Estimate, Note, Study
 
 FEW_ITEMS = 50
-LARGEST_NUMBER = 1e100
 
 
 def estimate(
@@ -36,7 +36,7 @@ def estimate(
         raise PairscoreError("item_effects=True needs to know who was compared, and a matrix of differences does not say; fit items and votes instead.")
     study = Study(data, settings.side_effect, has_items, start)
     refuse_too_many_features(study, settings)
-    refuse_extremes(study)
+    refuse_extremes(data)
     kind, notes = choose_inference(study, settings)
     ridge = chosen_ridge(study, settings, rng, item_groups) if settings.choose_l2 else None
     settings = replace(settings, inference=kind, l2=settings.l2 if ridge is None else ridge.chosen)
@@ -68,15 +68,13 @@ def chosen_ridge(study: Study, settings: Settings, rng: np.random.Generator, ite
     return choose_ridge(study.X, study.item_moments.mean, study.item_moments.sd, study.pairs, settings.link, deal, study.weight_unit)
 
 
-def refuse_extremes(study: Study) -> None:
-    """Numbers whose squares are beyond what a computer holds."""
-    weight, data = study.amount[study.amount > 0], study.data
-    if len(weight) and not (weight.max() < LARGEST_NUMBER and weight.min() > 1 / LARGEST_NUMBER):
-        raise PairscoreError(f"weights go from {weight.min():.3g} to {weight.max():.3g}, beyond what can be computed with; divide them by their mean.")
-    with np.errstate(over="ignore", invalid="ignore"):
-        size = np.abs(study.item_moments.mean) + study.item_moments.sd
-    large = [name for name, one in zip(data.items.feature_names, size.tolist(), strict=True) if not one < LARGEST_NUMBER]
-    large += [name for name, column in data.context.items() if not np.all(np.abs(column) < LARGEST_NUMBER)]
+def refuse_extremes(data: Comparisons) -> None:
+    """Weights and context whose squares are beyond what a computer holds; features are looked at where they are read."""
+    if data.weight is not None:
+        low, high = float(np.min(data.weight, where=data.weight > 0, initial=np.inf)), float(np.max(data.weight))
+        if not (high < LARGEST_NUMBER and low > 1 / LARGEST_NUMBER):
+            raise PairscoreError(f"weights go from {low:.3g} to {high:.3g}, beyond what can be computed with; divide them by their mean.")
+    large = [name for name, column in data.context.items() if not np.all(np.abs(column) < LARGEST_NUMBER)]
     if large:
         raise PairscoreError(f"values beyond {LARGEST_NUMBER:g} cannot be computed with: {first_few(map(repr, large))}; divide the column by a constant.")
 

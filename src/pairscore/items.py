@@ -13,6 +13,7 @@ from pairscore.columns import Columns, column_of
 from pairscore.errors import BadEntriesError, PairscoreError, first_few, first_rows, plural
 
 ID_COLUMN = "id"
+LARGEST_NUMBER = 1e150  # whose square a computer holds
 TEXT_AND_DATES = (str, bytes, np.datetime64, np.timedelta64)
 
 
@@ -256,12 +257,12 @@ def is_missing(value: Any) -> bool:
 def refuse_non_finite(values: np.ndarray, names: tuple[str, ...]) -> None:
     """Name the columns with NaN or infinite entries, and how many there are in each."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()):  # one pass without a copy; only a bad table is looked at twice
+        if np.abs(values.sum()) < LARGEST_NUMBER:  # one pass without a copy; only a bad table is looked at twice
             return
     counts = np.count_nonzero(~np.isfinite(values), axis=0)
     bad = np.flatnonzero(counts)
     if len(bad) == 0:
-        raise PairscoreError(f"the features are so large that their sum overflows (largest {np.abs(values).max():.3g}); rescale them.")
+        raise PairscoreError(f"the features are so large that the sum of their squares overflows (largest {np.abs(values).max():.3g}); rescale them.")
     shown = first_few(f"{names[column]!r} ({counts[column]})" for column in bad)
     entries = [(int(row), names[column], float(values[row, column])) for column in bad for row in np.flatnonzero(~np.isfinite(values[:, column]))]
     raise BadEntriesError(
