@@ -34,9 +34,9 @@ class OutcomeLaw:
     def share_flipped(self, size: np.ndarray, weight: np.ndarray) -> float:
         """Share of decided comparisons, at differences of these sizes, that go the wrong way."""
         if not self.rule.has_parameter:
-            return float(np.sum(weight * self.rule.link.cdf(-size)) / np.sum(weight))
+            return float(np.vdot(weight, self.rule.link.cdf(-size)) / np.sum(weight))
         loss, _, win = self.rule.probabilities(size, self.t)
-        return float(np.sum(weight * loss) / np.sum(weight * (loss + win)))
+        return float(np.vdot(weight, loss) / np.vdot(weight, loss + win))
 
     def rise(self, eta: np.ndarray) -> np.ndarray:
         """Derivative of the mean."""
