@@ -10,7 +10,7 @@ def _files_of_the_readme(request, tmp_path, monkeypatch):
         return
     import pandas as pd
 
-    from pairscore.demo import diabetes_patients, simulated_grades
+    from pairscore.cli.demo import diabetes_patients, simulated_grades
 
     monkeypatch.chdir(tmp_path)
     patients, progression = diabetes_patients()

@@ -14,11 +14,11 @@ import numpy as np
 from scipy.special import expit, ndtr
 
 from pairscore import Comparisons, RankRegression
+from pairscore.core.links import Logit
+from pairscore.core.sums import pair_up
+from pairscore.effects.item_posterior import posterior_mode
+from pairscore.effects.shared_items import Seen
 from pairscore.errors import PairscoreWarning
-from pairscore.item_effects import posterior_mode
-from pairscore.links import Logit
-from pairscore.pairs import pair_up
-from pairscore.shared_items import Seen
 
 PAGE = Path(__file__).parents[1] / "docs" / "item_effects.md"
 CDF = {"logit": expit, "probit": ndtr}

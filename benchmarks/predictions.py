@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from pairscore import Population, RankRegression
+from pairscore.core.links import Logit
 from pairscore.errors import PairscoreWarning
-from pairscore.integrals import spread_for_noise
-from pairscore.links import Logit
-from pairscore.theory import ErrorLaw, first_order_variance
+from pairscore.theory.integrals import spread_for_noise
+from pairscore.theory.predict import ErrorLaw, first_order_variance
 
 PAGE = Path(__file__).parents[1] / "docs" / "predictions.md"
 BARS = {"split": 0.05, "pooled": 0.05, "paired": 0.05, "mle": 0.08}

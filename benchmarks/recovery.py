@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairscore import RankRegression
+from pairscore.core.links import get_link
+from pairscore.core.outcomes import TieRule
 from pairscore.errors import PairscoreWarning
-from pairscore.links import get_link
-from pairscore.ties import TieRule
 
 BETA = np.array([1.0, -0.5, 0.7])
 CONTEXT, SIDE, TIE = 0.4, 0.2, 0.5

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.fast_draw import eqs_3_and_4
-from pairscore.paper.cells import figure_cells
-from pairscore.paper.engines import population_of, run_cell
+from pairscore.paper.experiments import figure_cells, population_of, run_cell
 
 
 def written(cell):

@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import chi2, norm
 
 from pairscore import PairscoreError
-from pairscore.bound import best_tradeoffs, bound_at, log_paper_comparisons, paper_tradeoffs, simplified_log_bound, smallest_log_n_items, theorem_bound
-from pairscore.bound_terms import TERMS, Setting, Tradeoffs, side_conditions
+from pairscore.theory.bound import best_tradeoffs, bound_at, log_paper_comparisons, paper_tradeoffs, simplified_log_bound, smallest_log_n_items, theorem_bound
+from pairscore.theory.bound_terms import TERMS, Setting, Tradeoffs, side_conditions
 
 getcontext().prec, getcontext().Emin = 60, MIN_EMIN
 D = Decimal

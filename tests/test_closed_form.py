@@ -6,9 +6,8 @@ from scipy.stats import norm
 
 from laws import GaussianStudy, limit_factor, mean_slope
 from pairscore import RankRegression
-from pairscore.comparisons import Comparisons
-from pairscore.moments import Moments, Tally, difference_scatter, feature_range, moments, tally
-from pairscore.pairs import pair_up
+from pairscore.core.sums import Moments, Tally, difference_scatter, feature_range, moments, pair_up, tally
+from pairscore.data.comparisons import Comparisons
 
 METHODS = ["split", "pooled", "paired", "mle"]
 

@@ -17,16 +17,16 @@ import pytest
 from click.testing import CliRunner
 
 from pairscore import RankRegression, load
-from pairscore.cli import main
-from pairscore.columns import Columns
+from pairscore.cli.commands import main
+from pairscore.data.feature_options import listed, make_recipe
+from pairscore.data.features import Recipe, recipe_of
+from pairscore.data.tables import Columns
 from pairscore.errors import PairscoreError
-from pairscore.files import PIECE_ROWS, StoredTable, read_table, stored_table, write_table
-from pairscore.intake import read_study
-from pairscore.item_pieces import ItemPieces
-from pairscore.ranking import rank_pieces
-from pairscore.recipe import Recipe, recipe_of
-from pairscore.recipe_options import listed, make_recipe
-from pairscore.record import command_line
+from pairscore.files.pieces import ItemPieces
+from pairscore.files.read_study import read_study
+from pairscore.files.tables import PIECE_ROWS, StoredTable, read_table, stored_table, write_table
+from pairscore.model.ranking import rank_pieces
+from pairscore.model.record import command_line
 from test_outside_results import DATA, PUBLISHED
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairscore.errors.FewItemsWarning")
@@ -1080,7 +1080,7 @@ def test_items_of_equal_score_keep_the_order_of_the_file(study):
 @pytest.mark.parametrize("inference", ["items", None])
 @pytest.mark.parametrize("size", [1, 7, 64, 10_000])
 def test_pieces_of_any_size_are_ranked_as_the_whole(monkeypatch, size, inference):
-    monkeypatch.setattr("pairscore.ranking.REFERENCE_ITEMS", 50)  # so that not everybody is compared with everybody
+    monkeypatch.setattr("pairscore.model.ranking.REFERENCE_ITEMS", 50)  # so that not everybody is compared with everybody
     rng = np.random.default_rng(size)
     values = rng.normal(size=(200, 3)).round(1)
     votes = rng.integers(0, 200, (900, 2))

@@ -20,12 +20,11 @@ from sklearn.preprocessing import StandardScaler
 
 from laws import NODES, WEIGHTS
 from pairscore import Comparisons, ItemKFold, OnItems, PairscoreError, Population, RankRegression, compare
+from pairscore.core.links import get_link
+from pairscore.core.outcomes import TieRule
 from pairscore.errors import FewItemsWarning
-from pairscore.item_errors import Meetings, influence_of
-from pairscore.links import get_link
-from pairscore.model_comparison import KINDS, Counts, ModelComparison, Score
-from pairscore.prediction_measures import MEASURES, Outcomes, calibration_error, calibration_slope, log_loss
-from pairscore.ties import TieRule
+from pairscore.evaluation.measures import MEASURES, Meetings, Outcomes, calibration_error, calibration_slope, influence_of, log_loss
+from pairscore.evaluation.table import KINDS, Counts, ModelComparison, Score
 
 LEVEL = 1e-6  # chance that a right program fails a statistical test
 QUICK = RankRegression(inference=None)

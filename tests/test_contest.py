@@ -10,16 +10,15 @@ from scipy.stats import chi2, norm
 from scipy.stats import t as student
 
 from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, compare, load
-from pairscore.contest import climb
-from pairscore.contest_fit import fit_with_spread, fit_without_bias, judges_of, make_contest, with_slopes
-from pairscore.contest_inference import item_robust_meat, judge_robust_meat
+from pairscore.core.links import get_link
+from pairscore.core.outcomes import TieRule
+from pairscore.effects.comparison_fit import fit_with_spread, fit_without_bias, item_robust_meat, judge_robust_meat, judges_of, make_contest, with_slopes
+from pairscore.effects.judges import LARGEST_SPREAD, SMALLEST_SPREAD, spread_of_slopes, variance_over_spreads
+from pairscore.effects.single_comparisons import climb
+from pairscore.effects.slope_bias import laplace_gradient, laplace_term, without_slope_bias
 from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, SeparationWarning
-from pairscore.files import read_table
-from pairscore.judges import LARGEST_SPREAD, SMALLEST_SPREAD, spread_of_slopes, variance_over_spreads
-from pairscore.links import get_link
-from pairscore.slope_bias import laplace_gradient, laplace_term, without_slope_bias
-from pairscore.study import Study
-from pairscore.ties import TieRule
+from pairscore.estimators.fit_data import Study
+from pairscore.files.tables import read_table
 from test_outside_results import DATA
 
 BETA = np.array([1.0, -0.5, 0.7])
@@ -151,7 +150,7 @@ def test_contributions_sum_to_nothing_at_the_maximum_and_come_in_any_blocks(monk
     _, contest, params, look = fitted_contest(X, votes, context=["rest"], ties="rao-kupper", judge_slopes=True, l2=2.0)
     rows = np.arange(len(contest.left))
     whole = np.vstack([u for _, u in contest.contributions(params, look)(rows)])
-    monkeypatch.setattr("pairscore.contest.BLOCK_NUMBERS", 40)
+    monkeypatch.setattr("pairscore.effects.single_comparisons.BLOCK_NUMBERS", 40)
     pieces = list(contest.contributions(params, look)(rows))
     assert len(pieces) > 50
     np.testing.assert_array_equal(np.vstack([u for _, u in pieces]), whole)

@@ -11,18 +11,17 @@ from scipy.optimize import minimize
 from scipy.stats import binom
 
 from pairscore import Comparisons, RankRegression, load
-from pairscore.contest import climb
-from pairscore.contest_effects import moves_with_variance
-from pairscore.contest_fit import asked_contest
+from pairscore.core.links import Logit, get_link
+from pairscore.core.outcomes import OutcomeLaw, TieRule, averaged_probabilities
+from pairscore.core.sums import Pairs
+from pairscore.effects.comparison_fit import asked_contest
+from pairscore.effects.fit import moves_with_variance
+from pairscore.effects.judges import Judged, slope_equations
+from pairscore.effects.shared_items import Equation, Seen
+from pairscore.effects.single_comparisons import climb
 from pairscore.errors import FewItemsWarning, SeparationWarning
-from pairscore.judge_effects import Judged, slope_equations
-from pairscore.links import Logit, get_link
-from pairscore.outcomes import OutcomeLaw, averaged_probabilities
-from pairscore.pairs import Pairs
-from pairscore.settings import Settings
-from pairscore.shared_items import Equation, Seen
-from pairscore.study import Study
-from pairscore.ties import TieRule
+from pairscore.estimators.fit_data import Study
+from pairscore.estimators.settings import Settings
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
@@ -89,7 +88,7 @@ def test_many_judges_share_tables():
     seen = replace(judged.at(slopes), sigma2=0.8)
     grouped = Equation(seen, np.ones(30), 1.0).excess(0.8)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pairscore.shared_items.MOST_KINDS", 100)
+        patch.setattr("pairscore.effects.shared_items.MOST_KINDS", 100)
         exact = Equation(replace(seen), np.ones(30), 1.0).excess(0.8)
     assert len(seen.kinds[0]) <= 24
     np.testing.assert_allclose(grouped, exact, atol=0.01 * np.abs(exact).max())
@@ -118,7 +117,7 @@ def test_the_score_of_a_slope_is_the_derivative_of_the_marginal_likelihood(law):
             exact.append((marginal_log_likelihood(judged, slopes + step, 0.7) - marginal_log_likelihood(judged, slopes - step, 0.7)) / 2e-3)
         ours += found.score.tolist()
         with pytest.MonkeyPatch.context() as patch:  # effects at their mode, as if they were known
-            patch.setattr("pairscore.judge_effects.normal_grid", lambda _: (np.zeros(1), np.ones(1)))
+            patch.setattr("pairscore.effects.judges.normal_grid", lambda _: (np.zeros(1), np.ones(1)))
             rival += slope_equations(judged, slopes, 0.7).score.tolist()
     ours_off, rival_off = (np.abs(np.array(one) - exact).mean() for one in (ours, rival))
     assert ours_off < 0.2 * np.abs(exact).mean()  # the posterior is taken for normal
@@ -267,8 +266,8 @@ def test_the_model_is_kept_updated_and_asked_with_all_of_it(tmp_path):
 def test_many_items_go_by_messages_with_nearly_the_same_slopes(monkeypatch):
     X, votes, _ = contest(2, n=200, m=3000)
     exact = RankRegression(item_effects=True, judge_slopes=True).fit(X, votes)
-    monkeypatch.setattr("pairscore.item_effects.EXACT_ITEMS", 50)
-    monkeypatch.setattr("pairscore.judge_effects.EXACT_ITEMS", 50)
+    monkeypatch.setattr("pairscore.effects.item_posterior.EXACT_ITEMS", 50)
+    monkeypatch.setattr("pairscore.effects.judges.EXACT_ITEMS", 50)
     sparse = RankRegression(item_effects=True, judge_slopes=True).fit(X, votes)
     np.testing.assert_allclose(sparse.judges_.slope, exact.judges_.slope, atol=0.03)
     np.testing.assert_allclose(sparse.judges_.std_error, exact.judges_.std_error, rtol=0.1)
@@ -348,7 +347,7 @@ def test_where_judges_say_too_little_that_is_said(judge):
 def test_of_very_many_judges_the_diagonal_is_enough(monkeypatch):
     X, votes, _ = contest(10, n=100, m=6000, n_judges=40)
     whole = RankRegression(item_effects=True, judge_slopes=True).fit(X, votes)
-    monkeypatch.setattr("pairscore.judge_effects.MOST_JUDGES", 10)
+    monkeypatch.setattr("pairscore.effects.judges.MOST_JUDGES", 10)
     diagonal = RankRegression(item_effects=True, judge_slopes=True).fit(X, votes)
     np.testing.assert_allclose(diagonal.judges_.slope, whole.judges_.slope, atol=0.03)
     np.testing.assert_allclose(diagonal.judges_.std_error, whole.judges_.std_error, rtol=0.1)

@@ -8,9 +8,9 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from pairscore import PairscoreError
-from pairscore.charts import error_sources_chart
-from pairscore.decomposition import Decomposition, decompose, decomposition_rows, population_label, sample_label
-from pairscore.links import Logit, Probit
+from pairscore.core.links import Logit, Probit
+from pairscore.planning.charts import error_sources_chart
+from pairscore.theory.decomposition import Decomposition, decompose, decomposition_rows, population_label, sample_label
 
 
 class Law:
@@ -119,7 +119,7 @@ def test_long_item_tables_go_block_by_block(monkeypatch):
     law, rng = Law(3), np.random.default_rng(2)
     study = law.study(50, 200, rng)
     whole = law.decompose(study)
-    monkeypatch.setattr("pairscore.decomposition.BLOCK", 333)
+    monkeypatch.setattr("pairscore.theory.decomposition.BLOCK", 333)
     assert law.decompose(study).total == pytest.approx(whole.total, rel=1e-12)
     assert law.decompose(study).partners == pytest.approx(whole.partners, rel=1e-10)
 

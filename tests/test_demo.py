@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from pairscore import RankRegression, __version__, kendall_distance
-from pairscore.cli import main
-from pairscore.demo import FEATURES, HELD_OUT, diabetes_patients, run_demo, simulated_grades
+from pairscore.cli.commands import main
+from pairscore.cli.demo import FEATURES, HELD_OUT, diabetes_patients, run_demo, simulated_grades
 
 SEEDS = (1, 2, 3)
 

@@ -18,13 +18,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
-from pairscore import fetched as fetched_module
-from pairscore import files as files_module
-from pairscore.columns import Column, Columns
+from pairscore.data.tables import Column, Columns
 from pairscore.errors import BadRowsError
-from pairscore.files import read_table, write_table
-from pairscore.table_source import MAX_COLUMNS
-from pairscore.whole_file import atomic_write
+from pairscore.files import tables as fetched_module
+from pairscore.files import tables as files_module
+from pairscore.files.source import MAX_COLUMNS
+from pairscore.files.tables import read_table, write_table
+from pairscore.files.write import atomic_write
 
 KINDS = ("csv", "tsv", "parquet", "jsonl")
 NAN, INF = np.nan, np.inf

@@ -3,7 +3,8 @@
 import csv
 
 import pytest
-from golden.record import HERE, OLD_MODELS, differences, run_cases, run_pairscore, write_rich_study, SIMULATE
+
+from golden.record import HERE, OLD_MODELS, SIMULATE, differences, run_cases, run_pairscore, write_rich_study
 
 TOLERANCE = 1e-7  # other machines sum in another order; the move into rooms was held to 1e-12
 

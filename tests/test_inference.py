@@ -9,11 +9,10 @@ from scipy.linalg import eigh
 
 from laws import GaussianStudy
 from pairscore import Comparisons, RankRegression
-from pairscore.basis import whitening_basis
+from pairscore.core.sums import moments, pair_up
+from pairscore.core.whitening import whitening_basis
 from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, PairsNotRandomWarning
-from pairscore.inference import LARGEST_LEVERAGE, Contributions, item_meat, not_far_below, pair_meat
-from pairscore.moments import moments
-from pairscore.pairs import pair_up
+from pairscore.estimators.inference import LARGEST_LEVERAGE, Contributions, item_meat, not_far_below, pair_meat
 
 METHODS = ("split", "pooled", "paired", "mle")
 
@@ -90,10 +89,10 @@ def test_the_closed_forms_influence_is_its_numerical_derivative(method, side):
         model = RankRegression(method, inference=None, side_effect=side).fit(data)
         return np.append(model.coef_, model.side_effect_) if side else model.coef_
 
-    from pairscore import estimate as est
-    from pairscore import inference as inf
-    from pairscore.links import get_link
-    from pairscore.settings import Settings
+    from pairscore.core.links import get_link
+    from pairscore.estimators import inference as inf
+    from pairscore.estimators.settings import Settings
+    from pairscore.model import fit as est
 
     captured = {}
     original = inf.combine
@@ -190,7 +189,7 @@ def test_without_inference_there_are_no_intervals_and_the_same_coefficients():
 def test_single_precision_sums_are_good_to_five_digits_whatever_the_units(monkeypatch):
     X, votes = GaussianStudy(200, 2000, 3, item_sd=1.0, second_half=False).draw(np.random.default_rng(0))
     exact = RankRegression().fit(X, votes)
-    monkeypatch.setattr("pairscore.inference.MANY_NUMBERS", 0)
+    monkeypatch.setattr("pairscore.estimators.inference.MANY_NUMBERS", 0)
     for unit in (1.0, 1e30, 1e-30):
         np.testing.assert_allclose(RankRegression().fit(X * unit, votes).std_errors_ * unit, exact.std_errors_, rtol=2e-5)
 

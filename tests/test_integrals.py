@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from scipy.special import erfcx, expit
 
+from pairscore.core.links import Link, Logit, Probit, get_link
 from pairscore.errors import PairscoreError
-from pairscore.integrals import (
+from pairscore.theory.integrals import (
     agreement_excess,
     closed_form_length,
     eta,
@@ -17,7 +18,6 @@ from pairscore.integrals import (
     spread_for_noise,
     win_excess,
 )
-from pairscore.links import Link, Logit, Probit, get_link
 
 LOGIT, PROBIT = Logit(), Probit()
 CAUCHY = get_link(

@@ -14,19 +14,18 @@ from sklearn.model_selection import KFold, cross_val_score
 
 from laws import limit_factor
 from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, load
-from pairscore.cli import main
+from pairscore.cli.commands import main
+from pairscore.core.links import Logit, Probit, get_link
+from pairscore.core.outcomes import OutcomeLaw, TieRule, averaged
+from pairscore.core.sums import pair_up
+from pairscore.effects.item_posterior import item_effects, posterior_covariance, posterior_mode, precision_matrix, tree_variances
+from pairscore.effects.shared_items import Equation, Seen, equation, hermite_coefficients
 from pairscore.errors import FewItemsWarning
-from pairscore.estimate import estimate
-from pairscore.item_effects import item_effects, posterior_covariance, posterior_mode, precision_matrix, tree_variances
-from pairscore.known_items import feature_keys, rows_of_same_features
-from pairscore.likelihood import predictor
-from pairscore.links import Logit, Probit, get_link
-from pairscore.outcomes import OutcomeLaw, averaged
-from pairscore.pairs import pair_up
-from pairscore.settings import Settings
-from pairscore.shared_items import Equation, Seen, equation, hermite_coefficients
-from pairscore.study import Study
-from pairscore.ties import TieRule
+from pairscore.estimators.fit_data import Study
+from pairscore.estimators.likelihood import predictor
+from pairscore.estimators.results import feature_keys, rows_of_same_features
+from pairscore.estimators.settings import Settings
+from pairscore.model.fit import estimate
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(60)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
@@ -194,7 +193,7 @@ def test_many_items_go_by_sparse_solves_with_the_same_answer(monkeypatch):
     rng = np.random.default_rng(6)
     pairs, X, root = small_pairs(rng, 300, 2400), rng.normal(size=(300, 2)), 0.1 * np.eye(2)
     exact = item_effects(Seen.of_pairs(pairs, Logit(), np.zeros((1, len(pairs.high)))), 1.0, X, root)
-    monkeypatch.setattr("pairscore.item_effects.EXACT_ITEMS", 10)
+    monkeypatch.setattr("pairscore.effects.item_posterior.EXACT_ITEMS", 10)
     sparse = item_effects(Seen.of_pairs(pairs, Logit(), np.zeros((1, len(pairs.high)))), 1.0, X, root)
     np.testing.assert_allclose(sparse.variance, exact.variance, rtol=0.03)
     np.testing.assert_allclose(sparse.share, exact.share, atol=0.01)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from pairscore import PairscoreError, RankRegression
+from pairscore.data.items import Items, read_items
 from pairscore.errors import CollinearFeaturesWarning
-from pairscore.items import Items, read_items
 
 pytestmark = pytest.mark.filterwarnings("error::pairscore.errors.PairscoreWarning")
 

@@ -17,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 
 import pairscore
 from pairscore import Comparisons, PairscoreError, RankRegression, load
-from pairscore.links import get_link
+from pairscore.core.links import get_link
 
 METHODS = ("split", "pooled", "paired", "mle")
 

@@ -6,9 +6,8 @@ from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import norm
 
-from pairscore.links import Logit, Probit
-from pairscore.outcomes import OutcomeLaw, averaged_probabilities, averaged_slopes, normal_grid
-from pairscore.ties import TieRule
+from pairscore.core.links import Logit, Probit
+from pairscore.core.outcomes import OutcomeLaw, TieRule, averaged_probabilities, averaged_slopes, normal_grid
 
 LAWS = [
     OutcomeLaw(TieRule("half", Logit())),

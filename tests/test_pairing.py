@@ -9,10 +9,9 @@ from scipy.stats import kstest
 
 from laws import GaussianStudy
 from pairscore import RankRegression, angle
+from pairscore.core.sums import moments, pair_up
 from pairscore.errors import CollinearFeaturesWarning, PairsNotRandomWarning
-from pairscore.moments import moments
-from pairscore.pairing import check_pairing
-from pairscore.pairs import pair_up
+from pairscore.estimators.pairing import check_pairing
 
 
 @pytest.mark.parametrize("method", ["pooled", "paired"])

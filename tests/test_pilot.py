@@ -5,10 +5,11 @@ import pytest
 from scipy import sparse
 from scipy.stats import ks_2samp, norm
 
-from pairscore import PairscoreError, Population, pilot, plan
-from pairscore.integrals import spread_for_noise
-from pairscore.links import Logit
-from pairscore.pilot import GRID, NoiseEstimate, _fitted, _invert, agreement, estimate_noise, feature_axes
+from pairscore import PairscoreError, Population, plan
+from pairscore.core.links import Logit
+from pairscore.planning import pilot
+from pairscore.planning.pilot import GRID, NoiseEstimate, _fitted, _invert, agreement, estimate_noise, feature_axes
+from pairscore.theory.integrals import spread_for_noise
 
 LEVEL = 1e-6  # chance that a right program fails a test
 LOGIT = Logit()

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from pairscore import Population, plan
-from pairscore.cli import main
-from pairscore.plan_text import plan_curves, plan_record, plan_text
+from pairscore.cli.commands import main
+from pairscore.planning.text import plan_curves, plan_record, plan_text
 
 BASE = ["plan", "--features", "20", "--noise", "0.2"]
 

@@ -8,15 +8,15 @@ import polars as pl
 import pytest
 
 from pairscore import PairscoreError, Population, plan
-from pairscore.direction_error import wrong_sign
+from pairscore.core.links import get_link
+from pairscore.data.items import read_items
 from pairscore.errors import NoAnswerError
-from pairscore.integrals import spread_for_noise
-from pairscore.items import read_items
-from pairscore.links import get_link
-from pairscore.plan_question import Question, correlation_eigenvalues
-from pairscore.plan_text import plan_text
-from pairscore.planner import _smallest, paper_comparisons, solve
-from pairscore.theory import METHODS, ErrorLaw, predict_error
+from pairscore.planning.planner import _smallest, paper_comparisons, solve
+from pairscore.planning.question import Question, correlation_eigenvalues
+from pairscore.planning.text import plan_text
+from pairscore.theory.direction_error import wrong_sign
+from pairscore.theory.integrals import spread_for_noise
+from pairscore.theory.predict import METHODS, ErrorLaw, predict_error
 
 LAW = {"n_features": 12, "noise": 0.2, "min_eigenvalue": 0.2}
 TARGETS = {"angle": 0.3, "misordered": 0.1, "norm_error": 0.5}
@@ -288,7 +288,7 @@ def test_the_number_of_items_is_n_unless_said_otherwise():
 @pytest.fixture
 def only_paired(monkeypatch):
     """Plans without the other methods, whose cheapest studies take seconds to find."""
-    monkeypatch.setattr("pairscore.planner.METHODS", ("paired",))
+    monkeypatch.setattr("pairscore.planning.planner.METHODS", ("paired",))
 
 
 @pytest.mark.usefixtures("only_paired")

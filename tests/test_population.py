@@ -7,12 +7,12 @@ import pytest
 from scipy.stats import ks_2samp, norm, wishart
 
 from pairscore import Comparisons, PairscoreError, Population, RankRegression
-from pairscore.draws import inverse_wishart_times, random_covariance, turned
-from pairscore.integrals import closed_form_length, eta, flip_probability, kappa, spread_for_noise
-from pairscore.links import Logit
+from pairscore.core.links import Logit
+from pairscore.core.sums import moments, tally
+from pairscore.data.votes import Votes
 from pairscore.metrics import angle
-from pairscore.moments import moments, tally
-from pairscore.votes import Votes
+from pairscore.theory.draws import inverse_wishart_times, random_covariance, turned
+from pairscore.theory.integrals import closed_form_length, eta, flip_probability, kappa, spread_for_noise
 
 LEVEL = 1e-6  # chance that a right program fails a test, over all of its comparisons
 METHODS = ["split", "pooled", "paired", "mle"]

@@ -6,7 +6,7 @@ from benchmarks.predictions import BARS, CELLS, Cell, first_order_angle, log_pow
 from scipy.stats import norm
 
 from pairscore import Population, angle, predict_error
-from pairscore.theory import ErrorLaw
+from pairscore.theory.predict import ErrorLaw
 
 LEVEL = 1e-4  # chance that a right program fails a test, over all of its comparisons
 SMALL = {

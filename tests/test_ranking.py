@@ -10,7 +10,7 @@ from scipy.stats import chi2, norm
 
 from laws import GaussianStudy
 from pairscore import Comparisons, PairscoreError, RankRegression
-from pairscore.ranking import item_scores
+from pairscore.model.ranking import item_scores
 
 METHODS = ("split", "pooled", "paired", "mle")
 Z = norm.ppf(0.975)
@@ -121,7 +121,7 @@ def test_equal_rows_have_equal_scores_to_the_last_bit():
 
 def test_ranks_are_shared_as_in_competitions(monkeypatch):
     """Also where rank intervals are scaled up from some of the items, a shared rank stays within its interval."""
-    monkeypatch.setattr("pairscore.ranking.REFERENCE_ITEMS", 7)
+    monkeypatch.setattr("pairscore.model.ranking.REFERENCE_ITEMS", 7)
     model = fitted(n_comparisons=4000)[1]
     ranking = model.rank(np.repeat([[12.0, 0.0, -3.0], [11.0, 0.0, -3.0], [8.0, 0.0, -3.0]], [1, 20, 4], axis=0))
     assert ranking["rank"].tolist() == [1] + [2] * 20 + [22] * 4
@@ -148,7 +148,7 @@ def test_many_items_are_ranked_against_some_and_come_close(monkeypatch):
     n, reference = 1500, 300
     many = new_items(n)
     exact = model.rank(many)
-    monkeypatch.setattr("pairscore.ranking.REFERENCE_ITEMS", reference)
+    monkeypatch.setattr("pairscore.model.ranking.REFERENCE_ITEMS", reference)
     close = model.rank(many)
     quantile = norm.isf(1e-4 / (4 * n))
     for column in ("rank_low", "rank_high"):

@@ -21,24 +21,23 @@ from scipy.stats import binomtest, chi2, norm
 from sklearn.model_selection import cross_val_score
 
 from pairscore import Comparisons, ItemKFold, PairscoreError, Population, RankRegression, load, plan, predict_error
-from pairscore.basis import whitened
-from pairscore.cli import main
-from pairscore.direction_error import wrong_sign
+from pairscore.choices import METHODS
+from pairscore.cli.commands import main
+from pairscore.core.links import get_link
+from pairscore.core.whitening import whitened
+from pairscore.data.items import Items
 from pairscore.errors import PairscoreWarning, SeparationWarning
-from pairscore.files import write_table
-from pairscore.integrals import spread_for_noise
-from pairscore.items import Items
-from pairscore.label_law import LabelLaw
-from pairscore.links import get_link
-from pairscore.methods import METHODS
-from pairscore.ranking import interval_width
-from pairscore.report import report_html, write_report
-from pairscore.report_checks import COINS, REFERENCE, TILT, chance_p, checks, shape_of, side_z
-from pairscore.report_facts import calibration, comparisons_per_item, exposure_bars, item_residuals, report_facts, wilson
-from pairscore.report_style import SCRIPT
-from pairscore.report_svg import Axis, apart
-from pairscore.report_trials import folds_for, misordered_by_intervals, prospects, try_methods
-from pairscore.report_words import short_names, width_of
+from pairscore.files.tables import write_table
+from pairscore.model.ranking import interval_width
+from pairscore.report.charts import Axis, apart
+from pairscore.report.checks import COINS, REFERENCE, TILT, chance_p, checks, shape_of, side_z
+from pairscore.report.facts import calibration, comparisons_per_item, exposure_bars, item_residuals, report_facts, wilson
+from pairscore.report.page import report_html, write_report
+from pairscore.report.style import SCRIPT
+from pairscore.report.trials import folds_for, misordered_by_intervals, prospects, try_methods
+from pairscore.report.words import short_names, width_of
+from pairscore.theory.direction_error import LabelLaw, wrong_sign
+from pairscore.theory.integrals import spread_for_noise
 
 LOGIT = get_link("logit")
 EVIL = "<script>alert('x')</script><img src=http://evil.example/x.png onerror=alert(1)>"

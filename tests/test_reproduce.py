@@ -17,12 +17,11 @@ from click.testing import CliRunner
 from scipy.stats import norm
 
 from pairscore import PairscoreError
-from pairscore.cli import main
-from pairscore.paper import beyond, runner
-from pairscore.paper.cells import NOISES, Cell, figure_cells, paper_comparisons
-from pairscore.paper.engines import run_cell
-from pairscore.paper.needed import Need, solve_need
-from pairscore.paper.runner import Folder, chosen_panels, jobs_of, run_jobs
+from pairscore.cli.commands import main
+from pairscore.paper import beyond
+from pairscore.paper import run as runner
+from pairscore.paper.experiments import NOISES, Cell, Need, figure_cells, paper_comparisons, run_cell, solve_need
+from pairscore.paper.run import Folder, chosen_panels, jobs_of, run_jobs
 
 TIMING = {"seconds"}
 
@@ -183,7 +182,7 @@ def test_scenarios_and_sources_are_reproducible():
 KILLED = """
 import sys
 from pathlib import Path
-from pairscore.paper.runner import Folder, chosen_panels, jobs_of, run_jobs
+from pairscore.paper.run import Folder, chosen_panels, jobs_of, run_jobs
 if __name__ == "__main__":
     jobs = jobs_of(chosen_panels(["2a", "10"]), 2, "fast")
     with Folder(Path(sys.argv[1])).opened() as folder:

@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 
 from pairscore import PairscoreError, plan
-from pairscore.paper.cells import M_GRID, METHODS, N_GRID, figure_cells
-from pairscore.paper.claim import APPROXIMATELY, HOLDS, NOT, Claim
 from pairscore.paper.claims import check_claims
-from pairscore.paper.measures import comparison_share, error_factor, line_fit, typical_deviation
-from pairscore.paper.needed import needs
+from pairscore.paper.experiments import M_GRID, METHODS, N_GRID, figure_cells, needs
 from pairscore.paper.page import claims_table, lead_text, page_html, write_page
 from pairscore.paper.predicted import predicted_errors, predicted_needs, size_for_angle
-from pairscore.paper.runner import FIGURES as RUNNER_FIGURES
-from pairscore.paper.tidy import curves, with_numbers
+from pairscore.paper.rows import comparison_share, curves, error_factor, line_fit, typical_deviation, with_numbers
+from pairscore.paper.run import FIGURES as RUNNER_FIGURES
+from pairscore.paper.verdicts import APPROXIMATELY, HOLDS, NOT, Claim
 
 pytest.importorskip("matplotlib")
 from pairscore.paper.figures import FIGURES, save_figure

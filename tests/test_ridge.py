@@ -5,10 +5,10 @@ import pytest
 from scipy.optimize import minimize
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
-from pairscore.folds import dealt
-from pairscore.links import get_link
-from pairscore.ridge import N_FOLDS, RidgeCurve, choose_ridge
-from pairscore.study import Study
+from pairscore.core.links import get_link
+from pairscore.data.folds import dealt
+from pairscore.estimators.fit_data import Study
+from pairscore.estimators.ridge import N_FOLDS, RidgeCurve, choose_ridge
 
 
 def make_study(seed=0, n=60, d=6, m=400, size=1.0):

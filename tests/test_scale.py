@@ -9,9 +9,9 @@ from scipy.special import expit
 
 from laws import GaussianStudy
 from pairscore import Comparisons, RankRegression
+from pairscore.core.links import Logit, Probit, get_link
 from pairscore.errors import SeparationWarning
-from pairscore.links import Logit, Probit, get_link
-from pairscore.scale import fit_scale, starting_factor
+from pairscore.estimators.scale import fit_scale, starting_factor
 
 METHODS = ["split", "pooled", "paired", "mle"]
 

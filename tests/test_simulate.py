@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from pairscore import Population, RankRegression, angle
-from pairscore.cli import main
-from pairscore.files import read_table
+from pairscore.cli.commands import main
+from pairscore.files.tables import read_table
 
 BASE = ["simulate", "--items", "60", "--features", "3", "--comparisons", "500", "--seed", "4"]
 
@@ -82,7 +82,7 @@ def test_all_three_files_appear_or_none(tmp_path, monkeypatch, old):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pairscore.simulate._truth", full)  # the last of the three
+    monkeypatch.setattr("pairscore.planning.simulate._truth", full)  # the last of the three
     result = run(*BASE, "-o", tmp_path)
     assert result.exit_code == 2
     assert "No space left on device" in result.output

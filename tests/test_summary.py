@@ -9,11 +9,10 @@ from scipy.special import expit, ndtr
 from scipy.stats import norm
 
 from pairscore import Comparisons, RankRegression
+from pairscore.core.links import get_link
+from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, PairscoreWarning, PairsNotRandomWarning, SeparationWarning
-from pairscore.links import get_link
-from pairscore.outcomes import OutcomeLaw
-from pairscore.summary import agreement_and_noise
-from pairscore.ties import TieRule
+from pairscore.model.summary import agreement_and_noise
 
 METHODS = ("split", "pooled", "paired", "mle")
 COLUMNS = ["feature", "coef", "std_error", "z", "p", "low", "high", "wins_of_100"]

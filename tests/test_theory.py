@@ -7,24 +7,28 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import chi2, norm, poisson
 
-from pairscore import PairscoreError, Population, RankRegression, direction_error, predict_error, theory
-from pairscore.direction_error import (
+from pairscore import PairscoreError, Population, RankRegression, predict_error
+from pairscore.core.links import Logit, Probit
+from pairscore.metrics import angle
+from pairscore.theory import direction_error
+from pairscore.theory import predict as theory
+from pairscore.theory.direction_error import (
     WIDEST,
+    LabelConstants,
+    LabelLaw,
     closed_form_length_variance,
     exposures,
+    label_constants,
     likelihood_variance,
     paired_variance,
     pooled_variance,
     root_of_share,
     wrong_sign,
 )
-from pairscore.draws import Judging, judged_pairs, net_wins
-from pairscore.error_nodes import make_nodes
-from pairscore.integrals import fisher_information, length_bias, length_information, spread_for_noise
-from pairscore.label_law import LabelConstants, LabelLaw, label_constants
-from pairscore.links import Logit, Probit
-from pairscore.metrics import angle
-from pairscore.theory import METHODS, ErrorLaw, direction_variance, first_order_variance, length_variance
+from pairscore.theory.draws import Judging, judged_pairs, net_wins
+from pairscore.theory.error_nodes import make_nodes
+from pairscore.theory.integrals import fisher_information, length_bias, length_information, spread_for_noise
+from pairscore.theory.predict import METHODS, ErrorLaw, direction_variance, first_order_variance, length_variance
 
 LEVEL = 1e-6  # chance that a right program fails a test, over all of its comparisons
 LOGIT, PROBIT = Logit(), Probit()

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pairscore.links import get_link
-from pairscore.ties import TieRule
+from pairscore.core.links import get_link
+from pairscore.core.outcomes import TieRule
 
 RULES = [("half", "logit"), ("half", "probit"), ("davidson", "logit"), ("rao-kupper", "logit"), ("rao-kupper", "probit")]
 OUTCOMES = np.tile([-1, 0, 1], 5)

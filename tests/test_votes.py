@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pairscore import Comparisons, PairscoreError, RankRegression
-from pairscore.items import read_items
-from pairscore.votes import read_votes
+from pairscore.data.items import read_items
+from pairscore.data.votes import read_votes
 
 pytestmark = pytest.mark.filterwarnings("error::pairscore.errors.PairscoreWarning")
 

@@ -4,35 +4,35 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pairscore.comparer import compare
-    from pairscore.comparisons import Comparisons
+    from pairscore.data.comparisons import Comparisons
+    from pairscore.data.on_items import OnItems
+    from pairscore.data.splitters import ItemKFold
     from pairscore.errors import PairscoreError, PairscoreWarning
+    from pairscore.evaluation.compare import compare
     from pairscore.metrics import angle, kendall_distance
-    from pairscore.on_items import OnItems
-    from pairscore.planner import plan
-    from pairscore.population import Population
-    from pairscore.regression import RankRegression, load
-    from pairscore.report import write_report
-    from pairscore.splitters import ItemKFold
-    from pairscore.theory import predict_error
+    from pairscore.model.regression import RankRegression, load
+    from pairscore.planning.planner import plan
+    from pairscore.report.page import write_report
+    from pairscore.theory.population import Population
+    from pairscore.theory.predict import predict_error
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "Comparisons": "comparisons",
-    "ItemKFold": "splitters",
-    "OnItems": "on_items",
+    "Comparisons": "data.comparisons",
+    "ItemKFold": "data.splitters",
+    "OnItems": "data.on_items",
     "PairscoreError": "errors",
     "PairscoreWarning": "errors",
-    "Population": "population",
-    "RankRegression": "regression",
+    "Population": "theory.population",
+    "RankRegression": "model.regression",
     "angle": "metrics",
-    "compare": "comparer",
+    "compare": "evaluation.compare",
     "kendall_distance": "metrics",
-    "load": "regression",
-    "plan": "planner",
-    "predict_error": "theory",
-    "write_report": "report",
+    "load": "model.regression",
+    "plan": "planning.planner",
+    "predict_error": "theory.predict",
+    "write_report": "report.page",
 }
 
 __all__ = [

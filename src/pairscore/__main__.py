@@ -1,5 +1,5 @@
 """`python -m pairscore`, for those whose shell does not find `pairscore`."""
 
-from pairscore.cli import main
+from pairscore.cli.commands import main
 
 main()

@@ -1,10 +1,15 @@
 """What pairscore raises and warns with.
 
 Every message is one sentence that says what is wrong, how much of it there is, and what to do.
+
+Single numbers at the door: whole, real, within limits; each refusal is one sentence.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import inf
+from numbers import Integral, Real
+from typing import Any
 
 SHOWN_ROWS = 20  # of the bad rows of a file, in the message
 
@@ -109,3 +114,29 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 def plural(number: int, noun: str, digits: str = "") -> str:
     """``1 item``, ``2 items``; with ``digits=","``, ``2,000 items``."""
     return f"{number:{digits}} {noun}" if number == 1 else f"{number:{digits}} {noun}s"
+
+
+def is_real(value: Any) -> bool:
+    """Whether this is one number; True and False are not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def number_between(value: Any, name: str, low: float, high: float, remedy: str) -> float:
+    """A real number from ``low`` to ``high``; ``remedy`` says in words what to use."""
+    if not is_real(value) or not low <= value <= high:
+        raise PairscoreError(f"{name} is {value!r}; use {remedy}.")
+    return float(value)
+
+
+def positive_number(value: Any, name: str) -> float:
+    """A finite number above zero."""
+    if not is_real(value) or not 0 < value < inf:
+        raise PairscoreError(f"{name} is {value!r}; use a number above 0.")
+    return float(value)
+
+
+def whole_number(value: Any, name: str) -> int:
+    """A whole number from one."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise PairscoreError(f"{name} is {value!r}; use a whole number from 1.")
+    return int(value)

@@ -31,8 +31,7 @@ CASES: dict[str, tuple[str, str | None]] = {
     "fit_effects": (f"fit {STUDY} --item-effects -o effects.npz --json", None),
     "fit_judges": (f"fit {STUDY} --judge-slopes --inference items+judges -o judges.npz --json", None),
     "fit_rich": (
-        f"fit {RICH} --judge-slopes --side-by-judge --context rest --ties davidson --categorical kind --missing mean-with-flag "
-        "--keep-data -o rich.npz --json",
+        f"fit {RICH} --judge-slopes --side-by-judge --context rest --ties davidson --categorical kind --missing mean-with-flag --keep-data -o rich.npz --json",
         None,
     ),
     "update": (f"update rich.npz {RICH.split()[1]} -o updated.npz --json", None),
@@ -61,10 +60,7 @@ def write_rich_study(folder: Path) -> None:
     rich.mkdir()
     with open(folder / "study/items.csv") as file:
         header, *rows = csv.reader(file)
-    rows = [
-        [*(("" if (number % 17 == 5 and column == 2) else cell) for column, cell in enumerate(row)), "abc"[number % 3]]
-        for number, row in enumerate(rows)
-    ]
+    rows = [[*(("" if (number % 17 == 5 and column == 2) else cell) for column, cell in enumerate(row)), "abc"[number % 3]] for number, row in enumerate(rows)]
     with open(rich / "items.csv", "w", newline="") as file:
         csv.writer(file).writerows([[*header, "kind"], *rows])
     with open(folder / "study/comparisons.csv") as file:

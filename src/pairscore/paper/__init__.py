@@ -1,1 +1,6 @@
-"""The paper's experiments: every figure from one command, its claims checked, and what lies beyond."""
+"""The paper's experiments, reproduced, with its claims checked.
+
+Start with ``experiments``: the cells of its figures.
+
+Imports: errors, choices, metrics, data, files, core, model, theory, planning.
+"""

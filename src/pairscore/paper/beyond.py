@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from pairscore import __version__
-from pairscore.comparisons import Comparisons
-from pairscore.decomposition import Decomposition, decompose, decomposition_rows
-from pairscore.integrals import spread_for_noise
-from pairscore.items import read_items
-from pairscore.links import get_link
+from pairscore.core.links import get_link
+from pairscore.data.comparisons import Comparisons
+from pairscore.data.items import read_items
 from pairscore.metrics import angle
-from pairscore.paper.cells import METHODS, paper_comparisons, seed_of
-from pairscore.population import Population
-from pairscore.regression import RankRegression
+from pairscore.model.regression import RankRegression
+from pairscore.paper.experiments import METHODS, paper_comparisons, seed_of
+from pairscore.theory.decomposition import Decomposition, decompose, decomposition_rows
+from pairscore.theory.integrals import spread_for_noise
+from pairscore.theory.population import Population
 
 SOURCES_GRID = [(n, paper_comparisons(n)) for n in (100, 200, 400, 800, 1600, 3200)] + [(500, m) for m in (500, 2000, 8000, 32_000, 128_000)]
 SOURCE_COLUMNS = ("figure", "n_items", "n_comparisons", "term", "mean_square", "std_error", "repeats", "version")

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.paper.claim import Claim
 from pairscore.paper.claims_of_errors import (
     comparisons_help,
     comparisons_stop_helping,
@@ -19,7 +18,8 @@ from pairscore.paper.claims_of_errors import (
     target_reached,
 )
 from pairscore.paper.claims_of_needs import condition_raises_need, inverse_in_eigenvalue, linear_in_features, noise_raises_need
-from pairscore.paper.tidy import Row, of_figure, with_numbers
+from pairscore.paper.rows import Row, of_figure, with_numbers
+from pairscore.paper.verdicts import Claim
 
 FEWEST_GENERATIONS = 3
 

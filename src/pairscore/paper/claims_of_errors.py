@@ -4,10 +4,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from pairscore.paper.claim import FEW_FLIPS, Claim, extremes, increase, one_by_one, steps, verdict, with_minus
-from pairscore.paper.measures import Measured, comparison_share, jackknife, log_level, mean_of, pooled, slope
-from pairscore.paper.needed import TARGET
-from pairscore.paper.tidy import Curve, Row, curves, levels
+from pairscore.paper.experiments import TARGET
+from pairscore.paper.rows import Curve, Measured, Row, comparison_share, curves, jackknife, levels, log_level, mean_of, pooled, slope
+from pairscore.paper.verdicts import FEW_FLIPS, Claim, extremes, increase, one_by_one, steps, verdict, with_minus
 
 INSIGNIFICANT, SMALL = 0.2, 1 / 3  # of the squared error: about a tenth and a fifth of the error
 HALF_RATE = -0.25

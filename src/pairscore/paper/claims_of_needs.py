@@ -4,9 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from pairscore.paper.claim import FEW_FLIPS, HOLDS, Claim, extremes, increase, steps, verdict, with_minus
-from pairscore.paper.measures import Measured, error_factor, line_fit, relative_error, typical_deviation
-from pairscore.paper.tidy import Row, levels
+from pairscore.paper.rows import Measured, Row, error_factor, levels, line_fit, relative_error, typical_deviation
+from pairscore.paper.verdicts import FEW_FLIPS, HOLDS, Claim, extremes, increase, steps, verdict, with_minus
 
 SPECTRUM = (
     "N follows tr(Σ⁻¹), to which λ_d adds one direction of d. With eigenvalues equally spaced in [λ_d, 1] that is about "

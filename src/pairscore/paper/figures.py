@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.charts import empty_figure, error_sources_figure, quiet_frame
+from pairscore.files.write import write_whole
 from pairscore.paper.panels import (
     LOOKS,
     METHOD_LOOK,
@@ -27,8 +27,8 @@ from pairscore.paper.panels import (
     line_style,
     plain_numbers,
 )
-from pairscore.paper.tidy import Row, curves, levels, of_figure, with_numbers
-from pairscore.whole_file import write_whole
+from pairscore.paper.rows import Row, curves, levels, of_figure, with_numbers
+from pairscore.planning.charts import empty_figure, error_sources_figure, quiet_frame
 
 WIDTH = 6.4
 FORMATS = ("svg", "pdf", "png")

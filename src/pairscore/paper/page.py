@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from pairscore.errors import plural
-from pairscore.paper.claim import APPROXIMATELY, HOLDS, NOT, Claim
+from pairscore.files.write import write_whole
 from pairscore.paper.claims import FEWEST_GENERATIONS, check_claims
 from pairscore.paper.figures import FIGURES, FORMATS, save_figure
 from pairscore.paper.predicted import predicted_errors, predicted_needs
-from pairscore.paper.runner import FIGURES as PANELS
-from pairscore.paper.tidy import Row, of_figure
-from pairscore.whole_file import write_whole
+from pairscore.paper.rows import Row, of_figure
+from pairscore.paper.run import FIGURES as PANELS
+from pairscore.paper.verdicts import APPROXIMATELY, HOLDS, NOT, Claim
 
 SIGNS = {HOLDS: ("✓", "yes"), APPROXIMATELY: ("≈", "nearly"), NOT: ("✗", "no")}
 SHADE = "Lines are means over the generations, shades their standard deviation."

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.charts import quiet_frame
-from pairscore.paper.needed import TARGET
-from pairscore.paper.tidy import Row, curves, levels
+from pairscore.paper.experiments import TARGET
+from pairscore.paper.rows import Row, curves, levels
+from pairscore.planning.charts import quiet_frame
 
 # colours of Okabe and Ito; a marker each, for readers and printers without colour
 LOOKS = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"))

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from pairscore.integrals import spread_for_noise
-from pairscore.label_law import LabelConstants
-from pairscore.links import get_link
-from pairscore.paper.cells import figure_cells, paper_comparisons
-from pairscore.paper.needed import TARGET, needs
-from pairscore.theory import ErrorLaw
+from pairscore.core.links import get_link
+from pairscore.paper.experiments import TARGET, figure_cells, needs, paper_comparisons
+from pairscore.theory.direction_error import LabelConstants
+from pairscore.theory.integrals import spread_for_noise
+from pairscore.theory.predict import ErrorLaw
 
 POINTS = 17  # along x; eight in figures 5, 6 and 8, where each point is solved for
 NEEDED_POINTS = 8

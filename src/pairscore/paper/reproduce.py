@@ -11,7 +11,7 @@ import numpy as np
 from pairscore import __version__
 from pairscore.paper.beyond import illustration_rows
 from pairscore.paper.page import write_page
-from pairscore.paper.runner import Folder, checked_generations, chosen_panels, jobs_of, run_jobs
+from pairscore.paper.run import Folder, checked_generations, chosen_panels, jobs_of, run_jobs
 
 CALIBRATION_SIZE = 2_000_000
 

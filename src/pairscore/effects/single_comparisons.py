@@ -1,0 +1,279 @@
+"""The likelihood of single comparisons: with their context, who judged, which side, and ties as they are.
+
+    delta = s_left - s_right + context'g       what the comparison is about
+    eta   = slope_judge * delta + side          what the judge makes of it
+
+A slope is a judge's sharpness: slope ~ N(1, spread^2), and the slopes of the judges at hand average to exactly 1 (the prior
+alone would let all slopes shrink together while the scores grow). Since a comparison has one judge, the slopes' part of the
+Hessian is diagonal, and they are eliminated before the rest is solved for. Judges of whom the votes say too little have no
+slope: fitted together with the scores, many such slopes would explain noise.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from pairscore.core.outcomes import OutcomeLaw, Slopes, TieRule, averaged_slopes
+from pairscore.core.sums import Pairs, difference_scatter, net
+from pairscore.core.whitening import Basis, whitening_basis
+
+BLOCK_NUMBERS = 4_000_000  # contributions of comparisons that are held at a time
+
+
+@dataclass(frozen=True)
+class Params:
+    """``coef`` of features, ``effects`` of context and sides, tie parameter ``t``, and the judges' ``slopes``."""
+
+    coef: np.ndarray
+    effects: np.ndarray
+    t: float
+    slopes: np.ndarray
+
+    def moved(self, step: np.ndarray, slope_step: np.ndarray, length: float) -> "Params":
+        d, e = len(self.coef), len(self.effects)
+        t = self.t + length * float(step[d + e]) if len(step) > d + e else self.t
+        return Params(self.coef + length * step[:d], self.effects + length * step[d : d + e], t, self.slopes + length * slope_step)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one look at the likelihood gives: loss, gradient (downhill is minus), information of (coef, effects, t), of slopes, and across."""
+
+    loss: float
+    gradient: np.ndarray
+    slope_gradient: np.ndarray
+    information: np.ndarray
+    across: np.ndarray
+    slope_information: np.ndarray
+
+    def solved(self, values: np.ndarray) -> np.ndarray:
+        """Inverse of the slopes' information times each row of ``values``, among slopes that keep their average."""
+        freely, reach = values / self.slope_information, 1 / self.slope_information
+        return freely - np.multiply.outer(freely.sum(axis=-1), reach / max(reach.sum(), 1e-300))
+
+    @property
+    def slope_variance(self) -> np.ndarray:
+        """Of each slope, given the rest."""
+        own = 1 / self.slope_information
+        return np.maximum(own - own**2 / own.sum(), 0.0)
+
+    @cached_property
+    def through(self) -> np.ndarray:
+        """How (coef, effects, t) answer to the slopes' equations."""
+        return self.solved(self.across)
+
+    @cached_property
+    def apart(self) -> np.ndarray:
+        """Information of (coef, effects, t) when the slopes are fitted too."""
+        return self.information - self.through @ self.across.T
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Comparisons sorted by unordered pair. ``context`` and ``sides`` have one column per effect; ``judge`` is a code per row.
+
+    ``ridge`` has a number for each of (coef, effects, t). ``sloped`` and ``slope_spread`` are empty and None where all judges are taken to be alike.
+    """
+
+    X: np.ndarray
+    mean: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    outcome: np.ndarray
+    amount: np.ndarray
+    context: np.ndarray
+    sides: np.ndarray
+    judge: np.ndarray
+    n_judges: int
+    rule: TieRule
+    ridge: np.ndarray
+    sloped: np.ndarray  # the judges with a slope of their own
+    slope_spread: float | None = None
+    known_slopes: np.ndarray | None = None  # of every judge, instead of those that are sought
+    effect_variance: float = 0.0  # of the difference of two items' effects, which are averaged over
+
+    @cached_property
+    def pairs(self) -> tuple[Pairs, np.ndarray]:
+        """The unordered pairs, and the place of each comparison's pair among them."""
+        n = len(self.X)
+        low, high = np.minimum(self.left, self.right), np.maximum(self.left, self.right)
+        keys, place = np.unique(low.astype(np.int64) * n + high, return_inverse=True)
+        start = np.searchsorted(keys // n, np.arange(n + 1)).astype(np.int32)
+        number = np.bincount(place, self.amount)
+        return Pairs(start, (keys % n).astype(np.int32), number[None], np.zeros((1, len(keys))), np.zeros(1)), place
+
+    @cached_property
+    def slope_code(self) -> np.ndarray:
+        """The place of each comparison's judge among those with a slope; one beyond them for an average judge."""
+        place = np.full(self.n_judges, len(self.sloped))
+        place[self.sloped] = np.arange(len(self.sloped))
+        return place[self.judge]
+
+    @cached_property
+    def n_comparisons(self) -> float:
+        return float(self.amount.sum())
+
+    @cached_property
+    def units(self) -> np.ndarray:
+        """Standard deviation of what each parameter multiplies; zero for a feature that does not vary."""
+        pairs, _ = self.pairs
+        squares = np.diag(difference_scatter(self.X, self.mean, pairs, pairs.number)) / (2 * self.n_comparisons)
+        sd = np.sqrt(np.maximum(squares, 0.0))
+        columns = np.hstack([self.context, self.sides])
+        sd_of_columns = np.sqrt(self.amount @ columns**2 / self.n_comparisons)
+        return np.concatenate([np.where(sd > 1e-13 * np.abs(self.mean), sd, 0.0), sd_of_columns, [1.0] * self.rule.has_parameter])
+
+    @cached_property
+    def usual_sizes(self) -> np.ndarray:
+        """Of what each effect and the tie parameter multiply, where it is not zero: a median, which one row cannot move."""
+        columns = np.abs(np.hstack([self.context, self.sides]))
+        sizes = [float(np.median(column[column > 0])) if np.any(column > 0) else 0.0 for column in columns.T]
+        return np.array(sizes + [1.0] * self.rule.has_parameter)
+
+    def start(self, coef: np.ndarray) -> Params:
+        tied = float(self.amount @ (self.outcome == 0)) / self.n_comparisons
+        slopes = np.ones(len(self.sloped))
+        return Params(coef, np.zeros(self.context.shape[1] + self.sides.shape[1]), self.rule.start(tied) if self.rule.has_parameter else 0.0, slopes)
+
+    def flat(self, params: Params) -> np.ndarray:
+        """(coef, effects, t) in a row."""
+        return np.concatenate([params.coef, params.effects, [params.t] * self.rule.has_parameter])
+
+    def sharpness(self, params: Params) -> np.ndarray:
+        """The slope of every comparison's judge."""
+        if self.known_slopes is not None:
+            return self.known_slopes[self.judge]
+        return np.append(params.slopes, 1.0)[self.slope_code]
+
+    def delta(self, params: Params) -> np.ndarray:
+        scores = self.X @ params.coef
+        return scores[self.left] - scores[self.right] + self.context @ params.effects[: self.context.shape[1]]
+
+    def predictor(self, params: Params) -> np.ndarray:
+        return self.sharpness(params) * self.delta(params) + self.sides @ params.effects[self.context.shape[1] :]
+
+    def slopes_of(self, params: Params) -> Slopes:
+        """Derivatives of the log-likelihood, each comparison as often as it counts."""
+        if self.effect_variance > 0:
+            reach = np.sqrt(self.effect_variance) * np.abs(self.sharpness(params))
+            found = averaged_slopes(OutcomeLaw(self.rule, params.t), self.predictor(params), reach, self.outcome)
+        else:
+            found = self.rule.slopes(self.predictor(params), self.outcome, params.t)
+        return Slopes(**{name: self.amount * part for name, part in vars(found).items()})
+
+    def effect_columns(self, params: Params) -> np.ndarray:
+        """Derivatives of eta in the effects."""
+        return np.hstack([self.sharpness(params)[:, None] * self.context, self.sides])
+
+    def look(self, params: Params) -> Look:
+        """Loss, gradient and expected information."""
+        s, a, columns = self.slopes_of(params), self.sharpness(params), self.effect_columns(params)
+        pairs, place = self.pairs
+        weight = np.bincount(place, s.eta_eta * a * a)
+        scatter = difference_scatter(self.X, self.mean, pairs, weight)
+        extra = np.column_stack([s.eta_eta[:, None] * columns, s.eta_t] if self.rule.has_parameter else [s.eta_eta[:, None] * columns])
+        border = np.array([net(self.left, self.right, a * column, len(self.X)) @ self.X for column in extra.T]).reshape(extra.shape[1], len(self.mean))
+        corner = columns.T @ extra
+        corner = np.vstack([corner, np.append(s.eta_t @ columns, s.t_t.sum())]) if self.rule.has_parameter else corner
+        information = np.block([[scatter, border.T], [border, corner]]) + np.diag(self.ridge)
+        tail = np.append(-columns.T @ s.eta, [-s.t.sum()] * self.rule.has_parameter)
+        gradient = np.concatenate([-net(self.left, self.right, a * s.eta, len(self.X)) @ self.X, tail]) + self.ridge * self.flat(params)
+        loss = -float(s.value.sum()) + 0.5 * float(self.ridge @ self.flat(params) ** 2)
+        look = Look(loss, gradient, np.empty(0), information, np.empty((len(gradient), 0)), np.empty(0))
+        return self._with_slopes(look, params, s, extra) if len(self.sloped) else look
+
+    def _with_slopes(self, look: Look, params: Params, s: Slopes, extra: np.ndarray) -> Look:
+        """The same with the judges' slopes, held to their prior."""
+        delta, precision = self.delta(params), 1 / self.slope_spread**2  # type: ignore[operator]
+
+        def per_judge(values: np.ndarray) -> np.ndarray:
+            return np.bincount(self.slope_code, values, len(self.sloped) + 1)[:-1]
+
+        on_coef = self.judge_by_item(s.eta_eta * self.sharpness(params) * delta) @ self.X
+        on_extra = np.array([per_judge(column * delta) for column in extra.T]).reshape(extra.shape[1], len(self.sloped))
+        return replace(
+            look,
+            loss=look.loss + 0.5 * precision * float(np.sum((params.slopes - 1) ** 2)),
+            slope_gradient=-per_judge(s.eta * delta) + precision * (params.slopes - 1),
+            across=np.vstack([on_coef.T, on_extra]),
+            slope_information=per_judge(s.eta_eta * delta**2) + precision,
+        )
+
+    def judge_by_item(self, values: np.ndarray) -> sparse.csr_array:
+        """Net values of every judge with a slope (rows) on every item."""
+        entries = (np.concatenate([values, -values]), (np.tile(self.slope_code, 2), np.concatenate([self.left, self.right])))
+        return sparse.csr_array(entries, shape=(len(self.sloped) + 1, len(self.X)))[:-1]
+
+    def contributions(self, params: Params, look: Look) -> Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]]:
+        """A function that takes comparisons sorted by pair and gives them back in blocks of whole pairs.
+
+        Beside each block stands what its comparisons add to the equations of (coef, effects, t), slopes fitted, from their mean.
+        """
+        s, a, columns, delta = self.slopes_of(params), self.sharpness(params), self.effect_columns(params), self.delta(params)
+        tail = np.column_stack([s.eta[:, None] * columns, s.t] if self.rule.has_parameter else [s.eta[:, None] * columns])
+        through = np.vstack([look.through.T, np.zeros(len(look.gradient))]) if len(params.slopes) else None
+        average = self.ridge * self.flat(params) / self.n_comparisons
+
+        def blocks(chosen: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+            for rows in self._whole_pairs(chosen, BLOCK_NUMBERS // len(look.gradient)):
+                on_coef = (self.X[self.left[rows]] - self.X[self.right[rows]]) * (a[rows] * s.eta[rows])[:, None]
+                u = np.hstack([on_coef, tail[rows]]) - self.amount[rows, None] * average
+                yield rows, u if through is None else u - (delta[rows] * s.eta[rows])[:, None] * through[self.slope_code[rows]]
+
+        return blocks
+
+    def _whole_pairs(self, rows: np.ndarray, size: int) -> Iterator[np.ndarray]:
+        """About ``size`` rows at a time, to where a pair ends."""
+        place, first = self.pairs[1][rows], 0
+        while first < len(rows):
+            last = int(np.searchsorted(place, place[min(first + max(size, 1), len(rows)) - 1], side="right"))
+            yield rows[first:last]
+            first = last
+
+
+class Top(NamedTuple):
+    """Where a climb ended, after how many ``steps``: at the maximum if it ``converged``. ``basis`` has the inverse of ``look.apart``."""
+
+    contest: Contest
+    params: Params
+    look: Look
+    basis: Basis
+    steps: int
+    converged: bool
+
+
+def climb(contest: Contest, params: Params, max_iter: int, tol: float) -> Top:
+    """Newton's steps to the maximum."""
+    look = contest.look(params)
+    for iteration in range(1, max_iter + 1):
+        basis = whitening_basis(look.apart, contest.units)
+        step, slope_step = newton_step(look, basis, look.gradient, look.slope_gradient)
+        gain = -(look.gradient @ step) - look.slope_gradient @ slope_step
+        if gain <= tol * contest.n_comparisons:  # the last step squares the gap
+            params, look = _advance(contest, params, look, step, slope_step, gain)
+            return Top(contest, params, look, whitening_basis(look.apart, contest.units), iteration, True)
+        params, look = _advance(contest, params, look, step, slope_step, gain)
+    return Top(contest, params, look, basis, max_iter, False)
+
+
+def newton_step(look: Look, basis: Basis, gradient: np.ndarray, slope_gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of (coef, effects, t) and of the slopes, which are eliminated first; ``basis`` is that of ``look.apart``."""
+    step = -basis.solve(gradient - look.through @ slope_gradient)
+    return step, -look.solved(slope_gradient + look.across.T @ step)
+
+
+def _advance(contest: Contest, params: Params, look: Look, step: np.ndarray, slope_step: np.ndarray, gain: float) -> tuple[Params, Look]:
+    """Go along the step, half as far while the loss does not fall as it should."""
+    length = 1.0
+    for _ in range(40):
+        moved = params.moved(step, slope_step, length)
+        if contest.rule.allowed(moved.t):
+            there = contest.look(moved)
+            if np.isfinite(there.loss) and there.loss <= look.loss - 1e-4 * length * gain + 1e-12 * abs(look.loss):
+                return moved, there
+        length /= 2
+    return params, look

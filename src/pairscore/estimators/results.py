@@ -1,0 +1,225 @@
+"""What a fit found: coefficients with their covariance, effects of comparisons, judges and items."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pairscore.core.sums import Spread
+from pairscore.core.whitening import Basis
+from pairscore.data.items import Items
+from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural
+from pairscore.estimators.pairing import Pairing
+from pairscore.estimators.ridge import RidgeCurve
+
+FEWEST_ITEMS = 10  # with two different opponents, below which nothing is said of item effects
+
+
+RECORDED = ("sigma2", "explained", "factor", "n_shared")
+
+
+@dataclass(frozen=True)
+class Known:
+    """Of the rows of some table: the item's effect, the variance that its score has beside that of its features, the share of the latter
+    that is left, and the row of the fit (-1 for a new item)."""
+
+    effect: np.ndarray
+    variance: np.ndarray
+    share: np.ndarray
+    row: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class ItemEffects:
+    """What the items of a fit have beyond their features: score = beta'x + effect, effect ~ N(0, sigma2).
+
+    ``ids`` (or None) and ``keys``, a hash of each item's features, tell who is who. ``std_error`` is that of the effect; an
+    item that was never compared has effect zero and the error of a new one. ``interval`` is that of sigma2, 95 %.
+    ``explained`` is the share of the compared items' variance in score that the features explain, ``factor`` how many times
+    longer the coefficients are than those of features alone.
+    """
+
+    ids: np.ndarray | None
+    keys: np.ndarray
+    effect: np.ndarray
+    std_error: np.ndarray
+    share: np.ndarray
+    sigma2: float
+    interval: tuple[float, float]
+    explained: float
+    factor: float
+    n_shared: int
+
+    def __repr__(self) -> str:
+        return f"ItemEffects({self.in_words})"
+
+    @property
+    def in_words(self) -> str:
+        """One sentence for the summary."""
+        low, high = np.sqrt(self.interval)
+        if self.n_shared < FEWEST_ITEMS:
+            return f"taken as none: only {self.n_shared} of the items met two opponents, too few to tell effects of items from chance"
+        if self.sigma2 == 0:
+            return "none seen" + (f" (standard deviation at most {high:.3g} at 95 %)" if np.isfinite(high) else "")
+        ends = f"{low:.3g} to {high:.3g}" if np.isfinite(high) else f"{low:.3g} or more"
+        return f"standard deviation {np.sqrt(self.sigma2):.3g} (95 %: {ends}); the features explain {self.explained:.0%} of the score's variance"
+
+    def to_record(self) -> dict[str, Any]:
+        """What is said of all items together, as plain values."""
+        return {name: getattr(self, name) for name in RECORDED} | {"interval": list(self.interval)}
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """What is said of each item, as arrays without objects."""
+        arrays = {name: getattr(self, name) for name in ("keys", "effect", "std_error", "share")}
+        if self.ids is None:
+            return arrays
+        ids = np.array(self.ids.tolist())
+        if ids.dtype.kind not in "iufUM" or ids.tolist() != self.ids.tolist():
+            raise PairscoreError(
+                "the ids of the items are neither all text nor all numbers, and a file holds only such; make them text, or fit without item_effects."
+            )
+        return arrays | {"ids": ids}
+
+    @classmethod
+    def from_file(cls, arrays: dict[str, np.ndarray], record: dict[str, Any]) -> "ItemEffects":
+        low, high = record["interval"]
+        return cls(**{"ids": None} | arrays | {name: record[name] for name in RECORDED}, interval=(low, high))
+
+    def known(self, ids: np.ndarray | None, keys: np.ndarray) -> Known:
+        """What is known of the items of a table: by id if both tables have them, else by features."""
+        row = rows_of_same_features(self.keys, keys) if ids is None or self.ids is None else _named(self.ids).rows_written(ids)
+        old = row >= 0
+        return Known(
+            np.where(old, self.effect[row], 0.0),
+            np.where(old, self.std_error[row] ** 2, self.sigma2),
+            np.where(old, self.share[row], 1.0),
+            np.where(old, row, -1),
+        )
+
+
+def _named(ids: np.ndarray) -> Items:
+    return Items(np.empty((len(ids), 0)), (), ids)
+
+
+def feature_keys(values: np.ndarray) -> np.ndarray:
+    """A number of 64 bits for the features of each row, the same for rows that are equal in single precision: an item may come with other rounding errors."""
+    keys = np.zeros(len(values), dtype=np.uint64)
+    for column in values.T:
+        with np.errstate(over="ignore"):
+            single = column.astype(np.float32) + np.float32(0.0)  # minus zero is zero
+        keys ^= single.view(np.uint32).astype(np.uint64)
+        keys *= np.uint64(0x9E3779B97F4A7C15)
+        keys ^= keys >> np.uint64(29)
+        keys *= np.uint64(0xBF58476D1CE4E5B9)
+        keys ^= keys >> np.uint64(32)
+    return keys
+
+
+def rows_of_same_features(known: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """For each key the row among the known ones that has it, or -1.
+
+    Items with equal features are told apart by their order if both tables have equally many of them; of one known item there
+    may be any number of copies; otherwise nobody can say who is who, and they are new.
+    """
+    _, group = np.unique(np.concatenate([known, keys]), return_inverse=True)
+    old, new = group[: len(known)], group[len(known) :]
+    n_old, n_new = np.bincount(old, minlength=group.max() + 1), np.bincount(new, minlength=group.max() + 1)
+    first, by_group = np.cumsum(n_old) - n_old, np.argsort(old, kind="stable")
+    order = np.argsort(new, kind="stable")
+    turn = np.empty(len(new), dtype=np.intp)
+    turn[order] = np.arange(len(new)) - (np.cumsum(n_new) - n_new)[new[order]]
+    clear = (n_old == 1) | (n_old == n_new)
+    place = first[new] + np.where(n_old[new] == 1, 0, turn)
+    return np.where(clear[new] & (n_old[new] > 0), by_group[np.minimum(place, len(known) - 1)], -1)
+
+
+REACH = 1.959963984540054  # of a 95 % interval, in standard errors
+
+
+@dataclass(frozen=True)
+class Judges:
+    """One entry per judge: name, comparisons judged, slope with its standard error (1 is the average judge), wrong votes as a share with its interval."""
+
+    name: np.ndarray
+    n_comparisons: np.ndarray
+    slope: np.ndarray
+    std_error: np.ndarray
+    noise: np.ndarray
+    noise_low: np.ndarray
+    noise_high: np.ndarray
+    spread: float
+
+    @property
+    def inverted(self) -> np.ndarray:
+        """Judges who surely vote against the others."""
+        return self.slope + REACH * self.std_error < 0
+
+    @property
+    def spammers(self) -> np.ndarray:
+        """Judges whose votes may as well be a coin's, while those of half a normal judge's sharpness are ruled out."""
+        return ~self.inverted & (self.slope - REACH * self.std_error <= 0) & (self.slope + REACH * self.std_error < 0.5)
+
+    @property
+    def in_words(self) -> str:
+        parts = [f"{plural(len(self.name), 'judge')}, slopes from {self.slope.min():.2f} to {self.slope.max():.2f} (spread {self.spread:.2f})"]
+        for what, mask in (("against the others", self.inverted), ("like a coin", self.spammers)):
+            if mask.any():
+                verb = "votes" if mask.sum() == 1 else "vote"
+                parts.append(f"{plural(int(mask.sum()), 'judge')} {verb} {what}: {first_few(map(repr, self.name[mask].tolist()))}")
+        return "; ".join(parts)
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """The table as lists, sharpest judge first."""
+        order = np.argsort(-self.slope, kind="stable")
+        names = ("name", "n_comparisons", "slope", "std_error", "noise", "noise_low", "noise_high")
+        kind = np.where(self.inverted, "inverted", np.where(self.spammers, "coin", ""))
+        return {name: getattr(self, name)[order].tolist() for name in names} | {"remark": kind[order].tolist()}
+
+
+Note = tuple[type[PairscoreWarning], str]
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What a comparison has beside its items: ``names`` and ``kinds`` (context, side or tie) of the parameters, in the order of the covariance."""
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    values: np.ndarray
+    std_errors: np.ndarray
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """The table as lists."""
+        return {"name": list(self.names), "kind": list(self.kinds), "coef": self.values.tolist(), "std_error": self.std_errors.tolist()}
+
+    def of_kind(self, kind: str) -> dict[str, float]:
+        """Values of the effects of one kind, by name."""
+        return {name: float(value) for name, its_kind, value in zip(self.names, self.kinds, self.values, strict=True) if its_kind == kind}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a fit found.
+
+    ``covariance`` is that of the coefficients, then of the side effect if there is one. ``difference``
+    is the score difference of every comparison, side effect included. ``side_basis`` has as open direction
+    the one, if any, along which the side effect may be traded for features.
+    """
+
+    coef: np.ndarray
+    side_effect: float | None
+    basis: Basis
+    center: Spread
+    difference: np.ndarray
+    closed_form_coef: np.ndarray | None = None
+    covariance: np.ndarray | None = None
+    guard: float = 1.0
+    pairing: Pairing | None = None
+    n_iterations: int = 0
+    side_basis: Basis | None = None
+    inference: str | None = None
+    ridge: RidgeCurve | None = None
+    effects: Effects | None = None
+    judges: Judges | None = None
+    item_effects: ItemEffects | None = None
+    notes: list[Note] = field(default_factory=list)

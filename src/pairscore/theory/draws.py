@@ -1,0 +1,123 @@
+"""Random votes of the paper's law, and exact draws of closed forms without any item table.
+
+Coordinates are whitened: items are standard normal, and the score depends on the first coordinate z
+only. Labels then know nothing of the other d - 1 coordinates, and what these contribute to a closed
+form has a law that can be drawn from a handful of normals and chi-squares (docs/population.md).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pairscore.core.links import Link, Logit
+from pairscore.core.sums import net
+
+LARGEST_EXPONENT = 300.0  # exp of it, and ratios of such, are far from overflow
+
+
+def random_covariance(eigenvalues: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A covariance with these eigenvalues and a uniformly random (Haar) basis."""
+    d = len(eigenvalues)
+    basis = np.linalg.qr(rng.normal(size=(d, d)))[0]  # uniform up to the signs of its columns, which U diag U' does not see
+    covariance = (basis * eigenvalues) @ basis.T
+    return (covariance + covariance.T) / 2
+
+
+@dataclass(frozen=True)
+class Judging:
+    """How pairs become labels: the spread of scores on the link's scale, one for each judge, and that of item effects."""
+
+    link: Link
+    spreads: np.ndarray
+    item_effect: float = 0.0
+
+
+@dataclass(frozen=True)
+class JudgedPairs:
+    """Row numbers of uniformly random pairs, whether left won, and the number of the judge (None if there is one judge)."""
+
+    left: np.ndarray
+    right: np.ndarray
+    won: np.ndarray
+    judge: np.ndarray | None
+
+
+def judged_pairs(z: np.ndarray, n_comparisons: int, judging: Judging, rng: np.random.Generator, repeats: int = 1, self_pairs: bool = True) -> JudgedPairs:
+    """Pairs uniform on [N] x [N], or of different items only, each judged ``repeats`` times, labels by the items' scores z."""
+    n, n_judges = len(z), len(judging.spreads)
+    partners = n if self_pairs else n - 1
+    pair = rng.integers(0, n * partners, -(-n_comparisons // repeats))
+    if repeats > 1:
+        pair = np.repeat(pair, repeats)[:n_comparisons]
+    left = pair // partners
+    right = pair - partners * left
+    if not self_pairs:
+        right += right >= left
+    effect = judging.item_effect * rng.normal(size=n) if judging.item_effect > 0 else 0.0
+    judge = rng.integers(0, n_judges, n_comparisons) if n_judges > 1 else None
+    won = np.empty(n_comparisons, dtype=bool)
+    chance = rng.random(n_comparisons)
+    for number, spread in enumerate(judging.spreads):
+        rows = slice(None) if judge is None else judge == number
+        won[rows] = chance[rows] < win_probability(judging.link, spread, z, effect, left[rows], right[rows])
+    return JudgedPairs(left, right, won, judge)
+
+
+def win_probability(link: Link, spread: float, z: np.ndarray, effect: np.ndarray | float, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """f(difference of the scores spread * z + effect); without noise the higher z, and a coin where they are equal."""
+    if np.isinf(spread):
+        return 0.5 + 0.5 * np.sign(z[left] - z[right])
+    score = spread * z + effect
+    if isinstance(link, Logit) and np.abs(score).max() < LARGEST_EXPONENT:
+        strength = np.exp(score)  # Bradley and Terry's own form: one exponential for each item, not for each comparison
+        of_left = strength[left]
+        return of_left / (of_left + strength[right])
+    return link.cdf(score[left] - score[right])
+
+
+def net_wins(pairs: JudgedPairs, n_items: int) -> np.ndarray:
+    """Wins minus losses of every item; one of an item with itself cancels."""
+    return net(pairs.left, pairs.right, 2.0 * pairs.won - 1.0, n_items)
+
+
+def inverse_wishart_times(v: np.ndarray, freedom: int, rng: np.random.Generator) -> np.ndarray:
+    """W^-1 v for W ~ Wishart_d(I, freedom) and a fixed v, from d normals and two chi-squares.
+
+    W^-1 v = (v + |v| t) / chi2(freedom - d + 1), t normal orthogonal to v over the root of chi2(freedom - d + 2).
+    """
+    d, length = len(v), np.sqrt(v @ v)
+    if length == 0:
+        return np.zeros(d)
+    g = rng.normal(size=d)
+    g -= (g @ v) / length**2 * v
+    return (v + length * g / np.sqrt(rng.chisquare(freedom - d + 2))) / rng.chisquare(freedom - d + 1)
+
+
+def split_draw(z: np.ndarray, w: np.ndarray, n_comparisons: int, d: int, rng: np.random.Generator) -> np.ndarray:
+    """Whitened `split` estimate given z and w: S-hat^-1 Z'w / M, S-hat = Wishart_d(N - 1) / (N - d - 2)."""
+    v = np.append(w @ z, np.sqrt(w @ w) * rng.normal(size=d - 1)) / n_comparisons
+    return (len(z) - d - 2) * inverse_wishart_times(v, len(z) - 1, rng)
+
+
+def pooled_draw(z: np.ndarray, w: np.ndarray, n_apart: int, d: int, rng: np.random.Generator) -> np.ndarray:
+    """Whitened unweighted `pooled` estimate given z and w: (N/M') (Z~'Z~)^-1 Z~'w, Z~ centred at the plain mean.
+
+    With w = along z~/|z~| + across u, u orthogonal to 1 and z, the other d - 1 columns have independent normal
+    coordinates y along z~ and y' along u, and a Wishart_{d-1}(N - 3) of the rest.
+    """
+    n, centred = len(z), z - z.mean()
+    size = np.linalg.norm(centred)
+    along = w @ centred / size
+    across = np.linalg.norm(w - along * centred / size)
+    y, y_across = rng.normal(size=(2, d - 1))
+    solved = inverse_wishart_times(y_across, n - 3, rng)
+    others = across * solved / (1 + y_across @ solved)  # (V + y'y'^T)^-1 y', by Sherman and Morrison
+    return n / n_apart * np.append((along - y @ others) / size, others)
+
+
+def turned(y: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """``y`` with its first axis turned onto a unit vector: a Householder reflection, so lengths and angles stay."""
+    sign = 1.0 if direction[0] >= 0 else -1.0
+    u = direction.copy()
+    u[0] += sign  # away from zero: no cancellation
+    return -sign * (y - 2 * (u @ y) / (u @ u) * u)
