@@ -16,11 +16,18 @@ def _files_of_the_readme(request, tmp_path, monkeypatch):
     patients, progression = diabetes_patients()
     table = pd.DataFrame(patients.values, columns=list(patients.feature_names))
     table.insert(0, "id", patients.ids)
-    worse, milder = simulated_grades(progression, np.arange(len(table) - 50), np.random.default_rng(0)).T
+    worse, milder = simulated_grades(
+        progression, np.arange(len(table) - 50), np.random.default_rng(0)
+    ).T
     left_is_worse = np.random.default_rng(1).random(len(worse)) < 0.5
     names = table["id"].to_numpy()
-    left, right = names[np.where(left_is_worse, worse, milder)], names[np.where(left_is_worse, milder, worse)]
-    votes = pd.DataFrame({"left": left, "right": right, "winner": np.where(left_is_worse, "left", "right")})
+    left, right = (
+        names[np.where(left_is_worse, worse, milder)],
+        names[np.where(left_is_worse, milder, worse)],
+    )
+    votes = pd.DataFrame(
+        {"left": left, "right": right, "winner": np.where(left_is_worse, "left", "right")}
+    )
     votes.loc[::20, "winner"] = "tie"
     table[:-50].to_csv("items.csv", index=False)
     table[-50:].to_csv("new_items.csv", index=False)

@@ -1,4 +1,6 @@
-"""`make bench`: every figure is a ratio of medians of interleaved repeats in one run, BLAS on one thread."""
+"""`make bench`: every figure is a ratio of medians of interleaved repeats in one run, BLAS on one
+thread.
+"""
 
 import gc
 import time
@@ -31,7 +33,9 @@ def medians(repeats, **jobs):
 
 def report(what, ratio, bar, better):
     met = ratio <= bar if better == "at most" else ratio >= bar
-    print(f"  {what:<66} {ratio:7.2f}   ({better} {bar:g}: {'met' if met else 'MISSED'})", flush=True)
+    print(
+        f"  {what:<66} {ratio:7.2f}   ({better} {bar:g}: {'met' if met else 'MISSED'})", flush=True
+    )
 
 
 def closed_forms(problem):
@@ -41,27 +45,43 @@ def closed_forms(problem):
     jobs = {
         "dsyrk": lambda: dsyrk(1.0, compared.T),
         "pooled": lambda: RankRegression("pooled", inference=None).fit(compared, votes),
-        "split": lambda: RankRegression("split", inference=None).fit(items, votes, covariance_items=second),
+        "split": (
+            lambda: RankRegression("split", inference=None).fit(
+                items, votes, covariance_items=second
+            )
+        ),
         "paired": lambda: RankRegression("paired", inference=None).fit(compared, votes),
     }
     seconds = medians(9, **jobs)
     print(f"  (one dsyrk took {seconds['dsyrk'] * 1e3:.0f} ms)")
     for method, bar in (("pooled", 1.5), ("split", 1.5), ("paired", 6.0)):
-        report(f"{method}, time over one dsyrk of the item matrix", seconds[method] / seconds["dsyrk"], bar, "at most")
+        report(
+            f"{method}, time over one dsyrk of the item matrix",
+            seconds[method] / seconds["dsyrk"],
+            bar,
+            "at most",
+        )
 
     def form_average_solve():
         differences = compared[votes[:, 0]] - compared[votes[:, 1]]
         return np.linalg.solve(np.cov(compared.T), differences.mean(axis=0))
 
     naive = medians(3, naive=form_average_solve, pooled=jobs["pooled"])
-    report("forming the differences, averaging, solving; time over pooled", naive["naive"] / naive["pooled"], 5.0, "at least")
+    report(
+        "forming the differences, averaging, solving; time over pooled",
+        naive["naive"] / naive["pooled"],
+        5.0,
+        "at least",
+    )
     for method in ("pooled", "split", "paired"):
         table = items if method == "split" else compared
         tracemalloc.start()
         jobs[method]()
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        report(f"{method}, peak extra memory over the item table", peak / table.nbytes, 0.3, "at most")
+        report(
+            f"{method}, peak extra memory over the item table", peak / table.nbytes, 0.3, "at most"
+        )
 
 
 def logistic_loss(X, y, coef):
@@ -82,7 +102,10 @@ def likelihood(problem, bar_sklearn, bar_statsmodels=None):
         gap = logistic_loss(X, y, rival.fit(X, y).coef_[0]) / best - 1
         if gap <= GAP:
             break
-    print(f"  (relative loss gap: pairscore {ours / best - 1:.1e}, scikit-learn {gap:.1e} at tol={tol:g})")
+    print(
+        f"  (relative loss gap: pairscore {ours / best - 1:.1e}, scikit-learn {gap:.1e} at"
+        f" tol={tol:g})"
+    )
     jobs = {
         "ours": fit_ours,
         "no errors": lambda: RankRegression(inference=None).fit(compared, votes),
@@ -94,16 +117,28 @@ def likelihood(problem, bar_sklearn, bar_statsmodels=None):
 
         jobs["statsmodels"] = lambda: sm.Logit(y.astype(float), X).fit(disp=0)
     seconds = medians(3, **jobs)
-    print("  (seconds: " + ", ".join(f"{name} {value:.2f}" for name, value in seconds.items()) + ")")
+    print(
+        "  (seconds: " + ", ".join(f"{name} {value:.2f}" for name, value in seconds.items()) + ")"
+    )
     report(
         "scikit-learn lbfgs (differences and fit) over mle with item-robust errors",
         (seconds["sklearn"] + seconds["forming"]) / seconds["ours"],
         bar_sklearn,
         "at least",
     )
-    report("the same without the time to form the differences", seconds["sklearn"] / seconds["ours"], bar_sklearn, "at least")
+    report(
+        "the same without the time to form the differences",
+        seconds["sklearn"] / seconds["ours"],
+        bar_sklearn,
+        "at least",
+    )
     if bar_statsmodels:
-        report("statsmodels Logit (fit alone) over mle with item-robust errors", seconds["statsmodels"] / seconds["ours"], bar_statsmodels, "at least")
+        report(
+            "statsmodels Logit (fit alone) over mle with item-robust errors",
+            seconds["statsmodels"] / seconds["ours"],
+            bar_statsmodels,
+            "at least",
+        )
 
 
 def main():
@@ -121,7 +156,9 @@ def main():
     fast_draw(medians, report)
     print("\nReproduction, figure 3b, d = 250")
     reproduction(medians, report)
-    print("\nCommand line, CSV files of 5 000 000 comparisons and of 100 000 items with 50 features")
+    print(
+        "\nCommand line, CSV files of 5 000 000 comparisons and of 100 000 items with 50 features"
+    )
     command(medians, report)
 
 

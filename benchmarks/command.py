@@ -1,4 +1,6 @@
-"""`pairscore fit --method pooled` on large CSV files, over the time that DuckDB needs to read them into arrays."""
+"""`pairscore fit --method pooled` on large CSV files, over the time that DuckDB needs to read them
+into arrays.
+"""
 
 import subprocess
 import sys
@@ -18,20 +20,45 @@ numbers = ", ".join(f"'x{column}': 'DOUBLE'" for column in range({N_FEATURES}))
 for name, columns in (("items", "'id': 'VARCHAR', " + numbers), ("votes", "'left': 'VARCHAR', 'right': 'VARCHAR', 'winner': 'VARCHAR'")):
     duckdb.connect().execute(f"SELECT * FROM read_csv('{name}.csv', auto_detect=false, header=true, delim=',', columns={{{columns}}})").fetchnumpy()
 """.replace("{N_FEATURES}", str(N_FEATURES))
-FIT = [sys.executable, "-m", "pairscore", "fit", "items.csv", "votes.csv", "--method", "pooled", "-o", "model.npz"]
+FIT = [
+    sys.executable,
+    "-m",
+    "pairscore",
+    "fit",
+    "items.csv",
+    "votes.csv",
+    "--method",
+    "pooled",
+    "-o",
+    "model.npz",
+]
 
 
 def write_files(directory):
     problem = draw(N_ITEMS, N_FEATURES, N_COMPARISONS)
     left_won = np.random.default_rng(1).random(N_COMPARISONS) < 0.5
-    sides = {"l": np.where(left_won, *problem.votes.T), "r": np.where(left_won, *problem.votes.T[::-1]), "won": left_won}
+    sides = {
+        "l": np.where(left_won, *problem.votes.T),
+        "r": np.where(left_won, *problem.votes.T[::-1]),
+        "won": left_won,
+    }
     connection = duckdb.connect()
     connection.register("sides", sides)
     name = "printf('item%06d', {})"
-    votes = f"SELECT {name.format('l')} AS \"left\", {name.format('r')} AS \"right\", CASE WHEN won THEN 'left' ELSE 'right' END AS winner FROM sides"
+    votes = (
+        f'SELECT {name.format("l")} AS "left", {name.format("r")} AS "right", CASE WHEN won'
+        " THEN 'left' ELSE 'right' END AS winner FROM sides"
+    )
     connection.execute(f"COPY ({votes}) TO '{directory / 'votes.csv'}' (HEADER)")
-    connection.register("items", {"number": np.arange(N_ITEMS)} | {f"x{column}": values for column, values in enumerate(problem.compared.T)})
-    connection.execute(f"COPY (SELECT {name.format('number')} AS id, * EXCLUDE (number) FROM items) TO '{directory / 'items.csv'}' (HEADER)")
+    connection.register(
+        "items",
+        {"number": np.arange(N_ITEMS)}
+        | {f"x{column}": values for column, values in enumerate(problem.compared.T)},
+    )
+    connection.execute(
+        f"COPY (SELECT {name.format('number')} AS id, * EXCLUDE (number) FROM items) TO"
+        f" '{directory / 'items.csv'}' (HEADER)"
+    )
 
 
 def command(medians, report):
@@ -41,7 +68,22 @@ def command(medians, report):
         def run(*words):
             return lambda: subprocess.run(words, cwd=name, check=True, capture_output=True)
 
-        seconds = medians(3, read=run(sys.executable, "-c", READ), fit=run(*FIT), point=run(*FIT, "--inference", "none"))
+        seconds = medians(
+            3,
+            read=run(sys.executable, "-c", READ),
+            fit=run(*FIT),
+            point=run(*FIT, "--inference", "none"),
+        )
     print("  (seconds: " + ", ".join(f"{job} {value:.1f}" for job, value in seconds.items()) + ")")
-    report("fit --method pooled --inference none, over reading both files", seconds["point"] / seconds["read"], BAR, "at most")
-    report("fit --method pooled, with item-robust intervals, over the same", seconds["fit"] / seconds["read"], BAR, "at most")
+    report(
+        "fit --method pooled --inference none, over reading both files",
+        seconds["point"] / seconds["read"],
+        BAR,
+        "at most",
+    )
+    report(
+        "fit --method pooled, with item-robust intervals, over the same",
+        seconds["fit"] / seconds["read"],
+        BAR,
+        "at most",
+    )

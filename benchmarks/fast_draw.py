@@ -25,7 +25,10 @@ def bare_sums(items, votes):
 
 def fast_draw(medians, report, n=3000, d=250):
     m = int(np.ceil(n * np.log(n)))
-    population, rng = Population(d, min_eigenvalue=1 / 200, noise=0.2, rng=0), np.random.default_rng(1)
+    population, rng = (
+        Population(d, min_eigenvalue=1 / 200, noise=0.2, rng=0),
+        np.random.default_rng(1),
+    )
     seconds = medians(
         9,
         fit=lambda: RankRegression("split", inference=None).fit(*population.draw(n, m, rng)),
@@ -35,8 +38,17 @@ def fast_draw(medians, report, n=3000, d=250):
         draw_pooled=lambda: [population.draw_pooled(n, m, rng) for _ in range(BATCH)],
     )
     fast = seconds["draw_split"] / BATCH
-    print(f"  (one draw_split took {fast * 1e3:.2f} ms, one draw_pooled {seconds['draw_pooled'] / BATCH * 1e3:.2f} ms)")
     print(
-        f"  (time over draw_split: with RankRegression('split').fit {seconds['fit'] / fast:.0f}, with bare net wins and moments {seconds['bare'] / fast:.0f})"
+        f"  (one draw_split took {fast * 1e3:.2f} ms, one draw_pooled"
+        f" {seconds['draw_pooled'] / BATCH * 1e3:.2f} ms)"
     )
-    report("drawing items and votes, then eqs. 3 and 4 as written; over draw_split", seconds["written"] / fast, 100.0, "at least")
+    print(
+        f"  (time over draw_split: with RankRegression('split').fit {seconds['fit'] / fast:.0f},"
+        f" with bare net wins and moments {seconds['bare'] / fast:.0f})"
+    )
+    report(
+        "drawing items and votes, then eqs. 3 and 4 as written; over draw_split",
+        seconds["written"] / fast,
+        100.0,
+        "at least",
+    )

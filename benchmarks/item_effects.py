@@ -1,7 +1,10 @@
-"""Item effects against a known truth: is sigma^2 unbiased, do intervals cover, and is the score ever worse than its parents?
+"""Item effects against a known truth.
 
-`python -m benchmarks.item_effects` prints the tables; `--write` also puts them into docs/item_effects.md; `--fits 2000` sets how many
-studies are simulated in each row; names of tables (truth, loss, speed) make those only.
+Is sigma^2 unbiased, do intervals cover, and is the score ever worse than its parents?
+
+`python -m benchmarks.item_effects` prints the tables; `--write` also puts them into
+docs/item_effects.md; `--fits 2000` sets how many studies are simulated in each row; names of tables
+(truth, loss, speed) make those only.
 """
 
 import argparse
@@ -24,7 +27,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "item_effects.md"
 CDF = {"logit": expit, "probit": ndtr}
 PER_ITEM = (1, 3, 10, 30, 100)
 FEWEST_STUDIES = 200  # with one comparison of an item, where differences from a parent are small
-RIDGES = np.geomspace(0.03, 30, 10)  # variances of the identities' effects that the rival may choose from
+# variances of the identities' effects that the rival may choose from
+RIDGES = np.geomspace(0.03, 30, 10)
 
 
 @dataclass(frozen=True)
@@ -44,12 +48,17 @@ class Study:
         return np.full(self.n_features, self.length / np.sqrt(self.n_features))
 
     def draw(self, rng):
-        """Features, true scores, and comparisons of the first n items; as many more items are never compared."""
+        """Features, true scores, and comparisons of the first n items.
+
+        As many more items are never compared.
+        """
         X = rng.normal(size=(2 * self.n_items, self.n_features))
         score = X @ self.beta + self.sd * rng.normal(size=len(X))
         n_comparisons = round(self.n_items * self.per_item / 2)
         share = rng.gamma(0.5, size=self.n_items) + 0.02 if self.uneven else np.ones(self.n_items)
-        left, right = (rng.choice(self.n_items, n_comparisons, p=share / share.sum()) for _ in range(2))
+        left, right = (
+            rng.choice(self.n_items, n_comparisons, p=share / share.sum()) for _ in range(2)
+        )
         apart = left != right
         left, right = left[apart], right[apart]
         won = rng.random(len(left)) < CDF[self.link](score[left] - score[right])
@@ -76,7 +85,9 @@ TRUTHS = [
 
 
 def truth_row(study, n_fits, seed=0):
-    """Mean of sigma^2 with its error, coverage of its interval, of a coefficient, of scores of old and new items."""
+    """Mean of sigma^2 with its error, coverage of its interval, of a coefficient, of scores of old
+    and new items.
+    """
     rng, rows = np.random.default_rng([seed, TRUTHS.index(study)]), []
     for _ in range(n_fits):
         X, score, data = study.draw(rng)
@@ -85,7 +96,12 @@ def truth_row(study, n_fits, seed=0):
         z = (model.coef_[0] - study.beta[0]) / model.std_errors_[0]
         ranking = np.sort(model.rank(X), order="id")
         inside = (ranking["low"] <= score) & (score <= ranking["high"])
-        covered = [low <= study.sd**2 <= high, abs(z) < 1.96, inside[data.compared].mean(), inside[study.n_items :].mean()]
+        covered = [
+            low <= study.sd**2 <= high,
+            abs(z) < 1.96,
+            inside[data.compared].mean(),
+            inside[study.n_items :].mean(),
+        ]
         rows.append([model.item_effects_.sigma2, model.coef_.mean() / study.beta[0], *covered])
     return np.mean(rows, axis=0), np.std(rows, axis=0) / np.sqrt(n_fits)
 
@@ -94,14 +110,28 @@ def truth_table(n_fits):
     lines = [
         f"{n_fits} studies in each row, with standard errors of the means.",
         "",
-        "| items, comparisons of each | σ² | mean estimate | coefficients / truth | covered: σ² | a coefficient | scores of old items | of new items |",
+        (
+            "| items, comparisons of each | σ² | mean estimate | coefficients / truth | covered: σ²"
+            " | a coefficient | scores of old items | of new items |"
+        ),
         "|---|---|---|---|---|---|---|---|",
     ]
     for study in TRUTHS:
         mean, error = truth_row(study, n_fits)
-        kind = f"{study.n_items}, {study.per_item:g}{', uneven' if study.uneven else ''}, {study.link}, d = {study.n_features}"
-        estimates = [f"{value:.3f} ± {noise:.3f}" for value, noise in zip(mean[:2], error[:2], strict=True)]
-        lines.append("| " + " | ".join([kind, f"{study.sd**2:.2f}", *estimates, *(f"{share:.1%}" for share in mean[2:])]) + " |")
+        kind = (
+            f"{study.n_items}, {study.per_item:g}{', uneven' if study.uneven else ''},"
+            f" {study.link}, d = {study.n_features}"
+        )
+        estimates = [
+            f"{value:.3f} ± {noise:.3f}" for value, noise in zip(mean[:2], error[:2], strict=True)
+        ]
+        lines.append(
+            "| "
+            + " | ".join(
+                [kind, f"{study.sd**2:.2f}", *estimates, *(f"{share:.1%}" for share in mean[2:])]
+            )
+            + " |"
+        )
         print(lines[-1], flush=True)
     return lines
 
@@ -113,8 +143,13 @@ def log_loss(truth, probability):
 
 def identities(data, rows):
     """Effects of items without features, for every ridge, from some of the comparisons."""
-    pairs = pair_up(data.left[rows], data.right[rows], data.outcome[rows], data.amount[rows], len(data.items))
-    return [posterior_mode(Seen.of_pairs(pairs, Logit(), np.zeros_like(pairs.win)), ridge)[0] for ridge in RIDGES]
+    pairs = pair_up(
+        data.left[rows], data.right[rows], data.outcome[rows], data.amount[rows], len(data.items)
+    )
+    return [
+        posterior_mode(Seen.of_pairs(pairs, Logit(), np.zeros_like(pairs.win)), ridge)[0]
+        for ridge in RIDGES
+    ]
 
 
 def cross_validated(data, rng):
@@ -123,48 +158,95 @@ def cross_validated(data, rng):
     for number in range(5):
         out = np.flatnonzero(fold == number)
         for place, effect in enumerate(identities(data, np.flatnonzero(fold != number))):
-            loss[place] -= np.sum(np.log(expit(data.outcome[out] * (effect[data.left[out]] - effect[data.right[out]]))))
+            loss[place] -= np.sum(
+                np.log(
+                    expit(data.outcome[out] * (effect[data.left[out]] - effect[data.right[out]]))
+                )
+            )
     return int(np.argmin(loss))
 
 
 def losses(study, rng):
-    """Expected log-loss with item effects and with features alone, on old items and on new ones; of identities alone with the ridge of
+    """Expected log-loss with item effects and with features alone, on old items and on new ones.
+
+    Of identities alone with the ridge of
     cross-validation, and with every ridge."""
     _, score, data = study.draw(rng)
-    both, features = fitted(data, item_effects=True, l2="auto"), fitted(data, inference=None, l2="auto")
+    both, features = (
+        fitted(data, item_effects=True, l2="auto"),
+        fitted(data, inference=None, l2="auto"),
+    )
     answers = []
     for first in (0, study.n_items):
         left, right = first + rng.integers(0, study.n_items, (2, 5000))
-        truth, asked = expit(score[left] - score[right]), Comparisons(data.items, left, right, np.ones(5000, dtype=np.int8))
+        truth, asked = (
+            expit(score[left] - score[right]),
+            Comparisons(data.items, left, right, np.ones(5000, dtype=np.int8)),
+        )
         answers += [log_loss(truth, model.predict_proba(asked)[:, 1]) for model in (both, features)]
         if first == 0:
-            alone = [log_loss(truth, expit(effect[left] - effect[right])) for effect in identities(data, np.arange(len(data)))]
+            alone = [
+                log_loss(truth, expit(effect[left] - effect[right]))
+                for effect in identities(data, np.arange(len(data)))
+            ]
     return [*answers, alone[cross_validated(data, rng)], *alone]
 
 
 def loss_table(n_fits):
     lines = [
-        f'300 items, five features, `l2="auto"`; mean over {n_fits} studies ({max(n_fits, FEWEST_STUDIES)} with one comparison of an item) of the log-loss',
-        "on new comparisons, and of its difference from each parent (negative: item effects are better).",
+        (
+            f'300 items, five features, `l2="auto"`; mean over {n_fits} studies'
+            f" ({max(n_fits, FEWEST_STUDIES)} with one comparison of an item) of the log-loss"
+        ),
+        (
+            "on new comparisons, and of its difference from each parent (negative: item effects are"
+            " better)."
+        ),
         "",
-        "| features explain | comparisons of an item | item effects | minus features alone | minus identities, ridge by cross-validation "
-        "| minus identities, best ridge | new items: minus features alone |",
+        (
+            "| features explain | comparisons of an item | item effects | minus features alone |"
+            " minus identities, ridge by cross-validation | minus identities, best ridge | new"
+            " items: minus features alone |"
+        ),
         "|---|---|---|---|---|---|---|",
     ]
     for length, sd in ((1.0, 1.0), (0.3, 1.0), (1.0, 0.3)):
         for per_item in PER_ITEM:
-            rng, n = np.random.default_rng([1, per_item]), max(n_fits, FEWEST_STUDIES) if per_item == 1 else n_fits
-            rows = np.array([losses(Study(300, per_item, length=length, sd=sd), rng) for _ in range(n)])
+            rng, n = (
+                np.random.default_rng([1, per_item]),
+                max(n_fits, FEWEST_STUDIES) if per_item == 1 else n_fits,
+            )
+            rows = np.array(
+                [losses(Study(300, per_item, length=length, sd=sd), rng) for _ in range(n)]
+            )
             best = 5 + np.argmin(rows[:, 5:].mean(axis=0))
-            gaps = np.column_stack([rows[:, 0] - rows[:, 1], rows[:, 0] - rows[:, 4], rows[:, 0] - rows[:, best], rows[:, 2] - rows[:, 3]])
-            shown = " | ".join(f"{mean:+.4f} ± {error:.4f}" for mean, error in zip(gaps.mean(axis=0), gaps.std(axis=0) / np.sqrt(n), strict=True))
-            lines.append(f"| {length**2 / (length**2 + sd**2):.0%} | {per_item} | {rows[:, 0].mean():.4f} | {shown} |")
+            gaps = np.column_stack(
+                [
+                    rows[:, 0] - rows[:, 1],
+                    rows[:, 0] - rows[:, 4],
+                    rows[:, 0] - rows[:, best],
+                    rows[:, 2] - rows[:, 3],
+                ]
+            )
+            shown = " | ".join(
+                f"{mean:+.4f} ± {error:.4f}"
+                for mean, error in zip(
+                    gaps.mean(axis=0), gaps.std(axis=0) / np.sqrt(n), strict=True
+                )
+            )
+            lines.append(
+                f"| {length**2 / (length**2 + sd**2):.0%} | {per_item} | {rows[:, 0].mean():.4f} |"
+                f" {shown} |"
+            )
             print(lines[-1], flush=True)
     return lines
 
 
 def speed_table(_):
-    lines = ["| items | comparisons | features | plain fit, s | with item effects, s | ratio |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| items | comparisons | features | plain fit, s | with item effects, s | ratio |",
+        "|---|---|---|---|---|---|",
+    ]
     for n_items, per_item, n_features in ((1000, 20, 10), (100_000, 20, 10)):
         _, _, data = Study(n_items, per_item, n_features).draw(np.random.default_rng(0))
         seconds = []
@@ -172,7 +254,10 @@ def speed_table(_):
             start = time.perf_counter()
             fitted(data, **settings)
             seconds.append(time.perf_counter() - start)
-        lines.append(f"| {n_items:,} | {len(data):,} | {n_features} | {seconds[0]:.3g} | {seconds[1]:.3g} | {seconds[1] / seconds[0]:.1f} |")
+        lines.append(
+            f"| {n_items:,} | {len(data):,} | {n_features} | {seconds[0]:.3g} | {seconds[1]:.3g} |"
+            f" {seconds[1] / seconds[0]:.1f} |"
+        )
         print(lines[-1], flush=True)
     return lines
 

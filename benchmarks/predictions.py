@@ -1,6 +1,7 @@
 """`make predictions`: mean angles predicted before any data, against simulated ones, cell by cell.
 
-`python -m benchmarks.predictions` prints the tables; `--write` also puts them into docs/predictions.md; names of cells run those only.
+`python -m benchmarks.predictions` prints the tables; `--write` also puts them into
+docs/predictions.md; names of cells run those only.
 """
 
 import sys
@@ -27,7 +28,9 @@ FRESH_PAIRS = 2000  # of new items, for each simulated estimate
 
 @dataclass(frozen=True)
 class Cell:
-    """A kind of study: its population's size, noise and smallest eigenvalue, its items and comparisons."""
+    """A kind of study: its population's size, noise and smallest eigenvalue, its items and
+    comparisons.
+    """
 
     name: str
     n_features: int
@@ -38,7 +41,11 @@ class Cell:
 
     @property
     def law(self):
-        return ErrorLaw(np.linspace(1.0, self.min_eigenvalue, self.n_features), Logit(), spread_for_noise(Logit(), self.noise))
+        return ErrorLaw(
+            np.linspace(1.0, self.min_eigenvalue, self.n_features),
+            Logit(),
+            spread_for_noise(Logit(), self.noise),
+        )
 
     @property
     def methods(self):
@@ -88,19 +95,27 @@ CELLS = [
     Cell("d250-many-items", 250, 0.4, 0.1, 30_000, log_power(30_000, 1)),
     Cell("d250-largest", 250, 0.2, 1 / 200, 30_000, log_power(30_000, 2)),
 ]
-FRESH = ["d10-smallest", "d10-few-items", "d90-few-comparisons", "d90-middle", "d250-middle"]  # where fresh pairs are counted too
+# where fresh pairs are counted too
+FRESH = ["d10-smallest", "d10-few-items", "d90-few-comparisons", "d90-middle", "d250-middle"]
 
 
 # -- simulation -----------------------------------------------------------------------------------------
 
 
 def whitened_estimates(cell, method, rng):
-    """One estimate after another, in coordinates where items are standard normal and the truth is the first axis.
+    """One estimate after another, in coordinates where items are standard normal and the truth is
+    the first axis.
 
-    Every population looks like this after whitening (its covariance and beta decide only what the axes are called),
-    so that no N x d items have to be turned.
+    Every population looks like this after whitening (its covariance and beta decide only what the
+    axes are called), so that no N x d items have to be turned.
     """
-    population = Population(beta=np.eye(cell.n_features)[0], mean=np.zeros(cell.n_features), noise=cell.noise, rng=0, covariance=np.eye(cell.n_features))
+    population = Population(
+        beta=np.eye(cell.n_features)[0],
+        mean=np.zeros(cell.n_features),
+        noise=cell.noise,
+        rng=0,
+        covariance=np.eye(cell.n_features),
+    )
     size = cell.n_items, cell.n_comparisons
     while True:
         if method == "split":
@@ -108,17 +123,21 @@ def whitened_estimates(cell, method, rng):
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PairscoreWarning)
-            model = RankRegression(method, inference=None).fit(*population.draw(*size, rng, second_half=False))
+            model = RankRegression(method, inference=None).fit(
+                *population.draw(*size, rng, second_half=False)
+            )
         yield model.coef_ if method == "mle" else model.closed_form_coef_
 
 
 def angles(estimate, eigenvalues, rng, n_places=PLACES):
-    """Euclidean angles between estimate and truth in random populations, given the estimate in whitened coordinates.
+    """Euclidean angles between estimate and truth in random populations, given the estimate in
+    whitened coordinates.
 
-    The labels know nothing of the coordinates across the truth, so turning these changes no law: the error across
-    has a uniform direction, independent of its length and of the part along. Hence one estimate may be put into many
-    populations (beta of any direction in the eigenvectors' coordinates, the error across in any direction u orthogonal
-    to the truth e there), which takes out that part of the Monte-Carlo error without touching the mean.
+    The labels know nothing of the coordinates across the truth, so turning these changes no law:
+    the error across has a uniform direction, independent of its length and of the part along. Hence
+    one estimate may be put into many populations (beta of any direction in the eigenvectors'
+    coordinates, the error across in any direction u orthogonal to the truth e there), which takes
+    out that part of the Monte-Carlo error without touching the mean.
     """
     d = len(eigenvalues)
     beta, g = rng.normal(size=(2, n_places, d))
@@ -127,7 +146,11 @@ def angles(estimate, eigenvalues, rng, n_places=PLACES):
     u = g - np.sum(g * e, axis=1, keepdims=True) * e
     u /= np.linalg.norm(u, axis=1, keepdims=True)
     placed = (estimate[0] * e + np.linalg.norm(estimate[1:]) * u) / np.sqrt(eigenvalues)
-    cosine = np.sum(placed * beta, axis=1) / np.linalg.norm(placed, axis=1) / np.linalg.norm(beta, axis=1)
+    cosine = (
+        np.sum(placed * beta, axis=1)
+        / np.linalg.norm(placed, axis=1)
+        / np.linalg.norm(beta, axis=1)
+    )
     return np.arccos(np.clip(cosine, -1, 1))
 
 
@@ -145,36 +168,53 @@ class Mean:
 
 
 def mean_of(values):
-    return Mean(float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(len(values))), len(values))
+    return Mean(
+        float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(len(values))), len(values)
+    )
 
 
 def simulate(cell, method, relative_error, largest=LARGEST_NUMBER, count=False):
-    """Mean angle, and share of fresh pairs misordered if ``count``, both to this relative standard error or with ``largest`` estimates."""
-    rng = np.random.default_rng(zlib.crc32(f"{cell} {method}".encode()))  # from the cell itself: its place in the list is no matter
+    """Mean angle, and share of fresh pairs misordered if ``count``, both to this relative standard
+    error or with ``largest`` estimates.
+    """
+    # from the cell itself: its place in the list is no matter
+    rng = np.random.default_rng(zlib.crc32(f"{cell} {method}".encode()))
     eigenvalues = np.linspace(1.0, cell.min_eigenvalue, cell.n_features)
     rows = []
     for estimate in whitened_estimates(cell, method, rng):
-        rows.append((angles(estimate, eigenvalues, rng).mean(), misordered(estimate, rng) if count else 1.0))
+        rows.append(
+            (angles(estimate, eigenvalues, rng).mean(), misordered(estimate, rng) if count else 1.0)
+        )
         if len(rows) % BATCH == 0:
             means = [mean_of(column) for column in zip(*rows, strict=True)]
             sharp = all(mean.error <= relative_error * mean.value for mean in means)
-            if (sharp and len(rows) >= 3 * BATCH) or len(rows) >= largest:  # fewer would not tell their own standard error
+            # fewer would not tell their own standard error
+            if (sharp and len(rows) >= 3 * BATCH) or len(rows) >= largest:
                 return means
 
 
 def first_order_angle(cell, method):
-    """The prediction with the first-order variance in place of ours, the average over directions and lengths being the same."""
+    """The prediction with the first-order variance in place of ours, the average over directions
+    and lengths being the same.
+    """
     law = cell.law
     sd = np.sqrt(first_order_variance(law, cell.n_items, cell.n_comparisons, method))
-    return float(law.nodes.errors(1 + sd * law.nodes.normal, sd * law.nodes.length, 1.0)["angle"].mean())
+    return float(
+        law.nodes.errors(1 + sd * law.nodes.normal, sd * law.nodes.length, 1.0)["angle"].mean()
+    )
 
 
 # -- the page -------------------------------------------------------------------------------------------
 
 
 def table(cells):
-    """The rows of the page: text for each cell and method, the worst gaps, and those of fresh pairs."""
-    lines = ["| cell | d | p_e | λ_d | N | M | method | estimates | simulated | predicted | gap | first order | bar |"]
+    """The rows of the page: text for each cell and method, the worst gaps, and those of fresh
+    pairs.
+    """
+    lines = [
+        "| cell | d | p_e | λ_d | N | M | method | estimates | simulated | predicted | gap | first"
+        " order | bar |"
+    ]
     lines += ["|---|" + "--:|" * 5 + "---|" + "--:|" * 5 + "---|"]
     fresh = ["| cell | method | counted | predicted | gap |", "|---|---|--:|--:|--:|"]
     gaps = {method: [] for method in BARS}
@@ -182,29 +222,44 @@ def table(cells):
         for method in cell.methods:
             angle, share = simulate(cell, method, BARS[method] / 5, count=cell.name in FRESH)
             prediction = cell.law.predict(cell.n_items, cell.n_comparisons, method)
-            gap, first = prediction.angle / angle.value - 1, first_order_angle(cell, method) / angle.value - 1
+            gap, first = (
+                prediction.angle / angle.value - 1,
+                first_order_angle(cell, method) / angle.value - 1,
+            )
             gaps[method].append((abs(gap), cell.name, gap, abs(first)))
             met = "met" if abs(gap) <= BARS[method] else "**MISSED**"
             lines.append(
-                f"| {cell.name} | {cell.n_features} | {cell.noise:g} | {cell.min_eigenvalue:g} | {cell.n_items} | {cell.n_comparisons} | {method} "
-                f"| {angle.number} | {angle.value:.4f} ± {angle.error:.4f} | {prediction.angle:.4f} | {gap:+.1%} | {first:+.1%} | {met} |"
+                f"| {cell.name} | {cell.n_features} | {cell.noise:g} | {cell.min_eigenvalue:g} |"
+                f" {cell.n_items} | {cell.n_comparisons} | {method} | {angle.number} |"
+                f" {angle.value:.4f} ± {angle.error:.4f} | {prediction.angle:.4f} | {gap:+.1%} |"
+                f" {first:+.1%} | {met} |"
             )
             print(lines[-1], flush=True)
             if cell.name in FRESH:
                 gap = prediction.misordered / share.value - 1
-                fresh.append(f"| {cell.name} | {method} | {share.value:.4f} ± {share.error:.4f} | {prediction.misordered:.4f} | {gap:+.1%} |")
+                fresh.append(
+                    f"| {cell.name} | {method} | {share.value:.4f} ± {share.error:.4f} |"
+                    f" {prediction.misordered:.4f} | {gap:+.1%} |"
+                )
     return lines, summary(gaps), fresh
 
 
 def summary(gaps):
-    lines = ["| method | cells | bar | met | typical gap | worst gap | in cell | first order: typical | worst |", "|---|" + "--:|" * 5 + "---|--:|--:|"]
+    lines = [
+        (
+            "| method | cells | bar | met | typical gap | worst gap | in cell | first order:"
+            " typical | worst |"
+        ),
+        "|---|" + "--:|" * 5 + "---|--:|--:|",
+    ]
     for method, rows in gaps.items():
         if rows:
             _, name, worst, _ = max(rows)
             sizes, first = np.array([row[0] for row in rows]), np.array([row[3] for row in rows])
             lines.append(
-                f"| {method} | {len(rows)} | {BARS[method]:.0%} | {np.sum(sizes <= BARS[method])} | {np.median(sizes):.1%} | {worst:+.1%} | {name} "
-                f"| {np.median(first):.1%} | {first.max():.1%} |"
+                f"| {method} | {len(rows)} | {BARS[method]:.0%} | {np.sum(sizes <= BARS[method])} |"
+                f" {np.median(sizes):.1%} | {worst:+.1%} | {name} | {np.median(first):.1%} |"
+                f" {first.max():.1%} |"
             )
     return lines
 

@@ -1,6 +1,9 @@
-"""Where the error of `split` comes from, against N and against M: python examples/error_sources.py docs/figures/error_sources.svg
+"""Where the error of `split` comes from, against N and against M.
 
-Makes docs/figures/error_sources.svg, of the population with 20 features that docs/theory.md speaks of.
+Python examples/error_sources.py docs/figures/error_sources.svg
+
+Makes docs/figures/error_sources.svg, of the population with 20 features that docs/theory.md speaks
+of.
 """
 
 import sys
@@ -20,9 +23,23 @@ def main(path):
 
     def draw(n_items, n_comparisons, rng):
         items, votes = population.draw(n_items, n_comparisons, rng)
-        law = {"beta": population.beta, "mean": population.mean, "covariance": population.covariance}
+        law = {
+            "beta": population.beta,
+            "mean": population.mean,
+            "covariance": population.covariance,
+        }
         first, second = items[:n_items], items[n_items:]
-        return decompose(first, votes.left, votes.right, votes.outcome, second, **law, link=population.link, slope=population.slope, c1=population.c1)
+        return decompose(
+            first,
+            votes.left,
+            votes.right,
+            votes.outcome,
+            second,
+            **law,
+            link=population.link,
+            slope=population.slope,
+            c1=population.c1,
+        )
 
     rows = decomposition_rows(draw, GROWING + MORE_COMPARISONS, 40, np.random.default_rng(2))
     error_sources_chart(rows, path)

@@ -52,18 +52,28 @@ def main(folder):
     with open(folder / "rows.csv", newline="") as file:
         generations = len({row["generation"] for row in csv.DictReader(file)})
     verdicts = Counter(claim["verdict"] for claim in claims)
-    counts = f"Of {len(claims)} claims {verdicts['holds']} hold, {verdicts['holds approximately']} hold approximately and {verdicts['does not hold']} do not"
+    counts = (
+        f"Of {len(claims)} claims {verdicts['holds']} hold, {verdicts['holds approximately']} hold"
+        f" approximately and {verdicts['does not hold']} do not"
+    )
     lines = [INTRODUCTION.format(generations=generations, counts=counts).rstrip("\n")]
     for claim in claims:
         measured = claim["measured"] + (f" *{claim['why']}*" if claim["why"] else "")
-        lines.append(f"| {cell(claim['sentence'])} | {claim['where']} | {cell(measured)} | **{claim['verdict']}** | {cell(claim['rule'])} |")
+        lines.append(
+            f"| {cell(claim['sentence'])} | {claim['where']} | {cell(measured)} |"
+            f" **{claim['verdict']}** | {cell(claim['rule'])} |"
+        )
     lines.append("\n## The figures\n")
     (DOCS / "figures").mkdir(exist_ok=True)
     for name, (title, caption) in CAPTIONS.items():
         picture = folder / "figures" / f"figure{name}.svg"
         if picture.exists():
             shutil.copy(picture, DOCS / "figures" / picture.name)
-            lines += [f"### Figure {name}: {title}\n", f"![Figure {name}: {title}](figures/{picture.name})\n", caption + "\n"]
+            lines += [
+                f"### Figure {name}: {title}\n",
+                f"![Figure {name}: {title}](figures/{picture.name})\n",
+                caption + "\n",
+            ]
     (DOCS / "reproduction.md").write_text("\n".join(lines).rstrip("\n") + "\n", encoding="utf-8")
 
 

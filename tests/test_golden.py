@@ -1,10 +1,21 @@
-"""What the commands print on fixed seeds is what they printed before; models written before load and rank the same."""
+"""What the commands print on fixed seeds is what they printed before.
+
+Models written before load and rank the same.
+"""
 
 import csv
 
 import pytest
 
-from golden.record import HERE, OLD_MODELS, SIMULATE, differences, run_cases, run_pairscore, write_rich_study
+from tests.golden.record import (
+    HERE,
+    OLD_MODELS,
+    SIMULATE,
+    differences,
+    run_cases,
+    run_pairscore,
+    write_rich_study,
+)
 
 TOLERANCE = 1e-7  # other machines sum in another order; the move into rooms was held to 1e-12
 
@@ -15,7 +26,11 @@ def outputs(tmp_path_factory):
 
 
 def test_commands_print_what_they_printed(outputs):
-    changed = {name: found for name, text in outputs.items() if (found := differences((HERE / f"{name}.txt").read_text(), text, TOLERANCE))}
+    changed = {
+        name: found
+        for name, text in outputs.items()
+        if (found := differences((HERE / f"{name}.txt").read_text(), text, TOLERANCE))
+    }
     assert not changed
 
 
@@ -29,7 +44,9 @@ def test_a_model_written_before_ranks_the_same(model, tmp_path):
         rows = list(csv.DictReader(file))
     assert [int(row["rank"]) for row in rows] == sorted(int(row["rank"]) for row in rows)
     if model == "plain.npz":
-        assert not differences((HERE / "rank.txt").read_text(), (tmp_path / "ranking.csv").read_text(), TOLERANCE)
+        assert not differences(
+            (HERE / "rank.txt").read_text(), (tmp_path / "ranking.csv").read_text(), TOLERANCE
+        )
 
 
 def test_a_difference_is_seen():

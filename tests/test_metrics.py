@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from pairscore import PairscoreError, angle, kendall_distance
 
 few_levels = st.lists(st.tuples(st.integers(-2, 2), st.integers(-2, 2)), min_size=2, max_size=25)
-any_floats = st.lists(st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * 2), min_size=2, max_size=12)
+any_floats = st.lists(
+    st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * 2), min_size=2, max_size=12
+)
 
 
 def naive_distance(a, b):
@@ -20,7 +22,9 @@ def naive_distance(a, b):
 
 @pytest.mark.parametrize("theta", [1e-12, 1e-9, 1e-5, 0.3, np.pi / 2, 3.0, np.pi - 1e-9])
 def test_an_angle_is_exact_however_small(theta):
-    assert angle([1.0, 0.0], [np.cos(theta), np.sin(theta)]) == pytest.approx(theta, rel=1e-6 if theta < 1 else 1e-14)
+    assert angle([1.0, 0.0], [np.cos(theta), np.sin(theta)]) == pytest.approx(
+        theta, rel=1e-6 if theta < 1 else 1e-14
+    )
 
 
 def test_the_arc_cosine_loses_an_angle_that_ours_keeps():
@@ -78,15 +82,42 @@ def test_kendall_distance_is_exact_for_many_items():
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: angle([0.0, 0.0], [1.0, 0.0]), "the angle to a vector of zeros is not defined; give two vectors that are not zero."),
-        (lambda: angle([1.0], [1.0, 0.0]), "the two vectors have 1 and 2 entries; give two of one length."),
-        (lambda: kendall_distance([1, 2], [1, 2, 3]), "the two vectors have 2 and 3 entries; give two of one length."),
-        (lambda: angle([np.nan, 1.0], [1.0, 0.0]), "the two vectors have 1 number that is NaN or infinite; give finite ones."),
-        (lambda: kendall_distance([np.inf, 1.0], [np.nan, 0.0]), "the two vectors have 2 numbers that are NaN or infinite; give finite ones."),
-        (lambda: angle(["a"], [1.0]), "the two vectors hold something that is no number; give one number for each entry."),
-        (lambda: angle([[1], [1, 2]], [1.0]), "the two vectors hold something that is no number; give one number for each entry."),
-        (lambda: kendall_distance([1.0], [2.0]), "an order needs at least two items, but the scores are of 1 item; give more."),
-        (lambda: kendall_distance([], []), "an order needs at least two items, but the scores are of 0 items; give more."),
+        (
+            lambda: angle([0.0, 0.0], [1.0, 0.0]),
+            "the angle to a vector of zeros is not defined; give two vectors that are not zero.",
+        ),
+        (
+            lambda: angle([1.0], [1.0, 0.0]),
+            "the two vectors have 1 and 2 entries; give two of one length.",
+        ),
+        (
+            lambda: kendall_distance([1, 2], [1, 2, 3]),
+            "the two vectors have 2 and 3 entries; give two of one length.",
+        ),
+        (
+            lambda: angle([np.nan, 1.0], [1.0, 0.0]),
+            "the two vectors have 1 number that is NaN or infinite; give finite ones.",
+        ),
+        (
+            lambda: kendall_distance([np.inf, 1.0], [np.nan, 0.0]),
+            "the two vectors have 2 numbers that are NaN or infinite; give finite ones.",
+        ),
+        (
+            lambda: angle(["a"], [1.0]),
+            "the two vectors hold something that is no number; give one number for each entry.",
+        ),
+        (
+            lambda: angle([[1], [1, 2]], [1.0]),
+            "the two vectors hold something that is no number; give one number for each entry.",
+        ),
+        (
+            lambda: kendall_distance([1.0], [2.0]),
+            "an order needs at least two items, but the scores are of 1 item; give more.",
+        ),
+        (
+            lambda: kendall_distance([], []),
+            "an order needs at least two items, but the scores are of 0 items; give more.",
+        ),
     ],
 )
 def test_what_cannot_be_measured_is_refused_in_a_sentence(call, sentence):

@@ -15,7 +15,13 @@ HEAVY = ("numpy", "scipy", "sklearn", "narwhals", "duckdb")
 def heavy_modules_after(code):
     """Which heavy packages a fresh interpreter has loaded after running ``code``."""
     report = f"\nimport sys\nprint('loaded:', [name for name in {HEAVY!r} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code + report], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code + report],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
     return done.stdout.splitlines()[-1]
 
 
@@ -23,7 +29,10 @@ def heavy_modules_after(code):
 
 
 def test_importing_the_package_loads_nothing_heavy():
-    assert heavy_modules_after("import pairscore; dir(pairscore); pairscore.__version__") == "loaded: []"
+    assert (
+        heavy_modules_after("import pairscore; dir(pairscore); pairscore.__version__")
+        == "loaded: []"
+    )
 
 
 def test_the_error_class_is_light_and_a_heavy_module_would_be_seen():

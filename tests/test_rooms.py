@@ -1,4 +1,7 @@
-"""The rooms: each says in its docstring which others it imports, and that is the truth; no circles; pure mathematics."""
+"""The rooms: each says in its docstring which others it imports, and that is the truth.
+
+No circles; pure mathematics.
+"""
 
 import ast
 import re
@@ -13,7 +16,21 @@ import pairscore
 SOURCE = Path(pairscore.__file__).parent
 ROOMS = sorted(path.parent.name for path in SOURCE.glob("*/__init__.py"))
 MATHS = ("core", "estimators", "effects", "theory")
-OUTSIDE_WORLD = {"os", "sys", "io", "time", "pathlib", "datetime", "random", "click", "tempfile", "logging", "subprocess", "secrets", "uuid"}
+OUTSIDE_WORLD = {
+    "os",
+    "sys",
+    "io",
+    "time",
+    "pathlib",
+    "datetime",
+    "random",
+    "click",
+    "tempfile",
+    "logging",
+    "subprocess",
+    "secrets",
+    "uuid",
+}
 FORBIDDEN_CALLS = ("print", "open", "input")
 MOST_ENTRIES = 20
 MOST_MODULES = 9
@@ -21,7 +38,10 @@ MOST_MODULES = 9
 
 def modules():
     """Path of every module of the package by its dotted name."""
-    names = {".".join(path.relative_to(SOURCE.parent).with_suffix("").parts): path for path in SOURCE.rglob("*.py")}
+    names = {
+        ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts): path
+        for path in SOURCE.rglob("*.py")
+    }
     return {name.removesuffix(".__init__"): path for name, path in names.items()}
 
 
@@ -61,13 +81,21 @@ def graph():
 def calls(code):
     """What some code calls; a generator made from a seed that was given is no global randomness."""
     found = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
-    return {ast.unparse(node.func) for node in found if not (node.args and ast.unparse(node.func) == "np.random.default_rng")}
+    return {
+        ast.unparse(node.func)
+        for node in found
+        if not (node.args and ast.unparse(node.func) == "np.random.default_rng")
+    }
 
 
 def impurities(code):
     """Modules of the outside world that some code imports, and calls that mathematics may not make."""
     names = {name.split(".")[0] for name in imported_names(code)} & OUTSIDE_WORLD
-    return names | {name for name in calls(code) if name in FORBIDDEN_CALLS or name.startswith(("np.random.", "random."))}
+    return names | {
+        name
+        for name in calls(code)
+        if name in FORBIDDEN_CALLS or name.startswith(("np.random.", "random."))
+    }
 
 
 def test_the_house_is_small():
@@ -89,7 +117,12 @@ def test_no_room_hides_a_public_name():
 def test_a_room_says_what_it_imports(room):
     doc = ast.get_docstring(ast.parse((SOURCE / room / "__init__.py").read_text()))
     said = re.fullmatch(r"Imports: ([\w, ]+)\.", doc.splitlines()[-1]).group(1).split(", ")
-    found = {room_of(name) for module, names in graph().items() if room_of(module) == room for name in names} - {room, ""}
+    found = {
+        room_of(name)
+        for module, names in graph().items()
+        if room_of(module) == room
+        for name in names
+    } - {room, ""}
     assert set(said) == found
     assert len(said) == len(set(said))
 
@@ -100,7 +133,9 @@ def test_imports_go_one_way_between_rooms_and_between_modules():
         if module != "pairscore":  # its public names are imported when they are asked for
             rooms[room_of(module)] |= {room_of(name) for name in names} - {room_of(module), ""}
     TopologicalSorter(rooms).prepare()  # CycleError names the circle
-    TopologicalSorter({module: names for module, names in graph().items() if module != "pairscore"}).prepare()
+    TopologicalSorter(
+        {module: names for module, names in graph().items() if module != "pairscore"}
+    ).prepare()
 
 
 def test_imports_are_absolute():
@@ -112,13 +147,25 @@ def test_imports_are_absolute():
 def test_mathematics_touches_no_files_clocks_printing_or_global_randomness(room):
     for path in (SOURCE / room).glob("*.py"):
         assert not impurities(path.read_text()), path.name
-    assert not {"files", "cli"} & {room_of(name) for module, names in graph().items() if room_of(module) == room for name in names}
+    assert not {"files", "cli"} & {
+        room_of(name)
+        for module, names in graph().items()
+        if room_of(module) == room
+        for name in names
+    }
 
 
 def test_the_eye_on_imports_sees_what_it_should():
-    code = "import os.path\nfrom pairscore.cli import main\nif TYPE_CHECKING:\n    import time\ndef f():\n    from pairscore.data.votes import Votes"
+    code = (
+        "import os.path\nfrom pairscore.cli import main\nif TYPE_CHECKING:\n    import time\ndef"
+        " f():\n    from pairscore.data.votes import Votes"
+    )
     assert own_imports(code, {"pairscore.data.votes"}) == {"pairscore.cli", "pairscore.data.votes"}
-    assert set(imported_names(code)) == {"os.path", "pairscore.cli.main", "pairscore.data.votes.Votes"}
+    assert set(imported_names(code)) == {
+        "os.path",
+        "pairscore.cli.main",
+        "pairscore.data.votes.Votes",
+    }
     assert impurities("import time\nprint(1)\nnp.random.seed(1)\nrng = np.random.default_rng()\nrng.random()") == {
         "time", "print", "np.random.seed", "np.random.default_rng",
     }  # fmt: skip

@@ -19,12 +19,17 @@ class PairscoreError(ValueError):
 
 
 class NoAnswerError(PairscoreError):
-    """The question is a good one, but nothing meets it: a target that no number of comparisons reaches."""
+    """The question is a good one, but nothing meets it.
+
+    A target that no number of comparisons reaches.
+    """
 
 
 @dataclass(frozen=True)
 class BadRow:
-    """One fault in a file: physical line (from 1), column if it lies in one, the text there, and what is wrong."""
+    """One fault in a file: physical line (from 1), column if it lies in one, the text there, and
+    what is wrong.
+    """
 
     line: int
     column: str | None
@@ -32,11 +37,17 @@ class BadRow:
     reason: str
 
     def __str__(self) -> str:
-        return f"line {self.line}{'' if self.column is None else f', column {self.column!r}'}: {self.reason}: {self.text!r}"
+        return (
+            f"line {self.line}{'' if self.column is None else f', column {self.column!r}'}:"
+            f" {self.reason}: {self.text!r}"
+        )
 
 
 class BadRowsError(PairscoreError):
-    """A file has rows that cannot be read; ``rows`` holds them all, the message the first twenty."""
+    """A file has rows that cannot be read.
+
+    ``rows`` holds them all, the message the first twenty.
+    """
 
     def __init__(self, file: str, rows: Sequence[BadRow], hint: str = "correct or remove them"):
         self.file, self.rows, self.hint = file, tuple(rows), hint
@@ -50,11 +61,28 @@ class BadRowsError(PairscoreError):
 
 
 class BadEntriesError(PairscoreError):
-    """Entries of the ``table`` (items or votes) cannot be used; ``entries`` has all of them as (row from 0, column, value), the message the first few."""
+    """Entries of the ``table`` (items or votes) cannot be used.
 
-    def __init__(self, what: str, remedy: str, table: str, entries: Sequence[tuple[int, str, object]], reason: str):
-        self.what, self.remedy, self.table, self.entries, self.reason = what, remedy, table, tuple(entries), reason
-        super().__init__(what, remedy, table, self.entries, reason)  # what pickle hands to the constructor
+    ``entries`` has all of them as (row from 0, column, value), the message the first few.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        remedy: str,
+        table: str,
+        entries: Sequence[tuple[int, str, object]],
+        reason: str,
+    ):
+        self.what, self.remedy, self.table, self.entries, self.reason = (
+            what,
+            remedy,
+            table,
+            tuple(entries),
+            reason,
+        )
+        # what pickle hands to the constructor
+        super().__init__(what, remedy, table, self.entries, reason)
 
     def __str__(self) -> str:
         return f"{self.what}; {self.remedy}."
@@ -65,7 +93,10 @@ class PairscoreWarning(UserWarning):
 
 
 class CollinearFeaturesWarning(PairscoreWarning):
-    """Some features are constant or repeat others (or the side): their coefficients are not determined."""
+    """Some features are constant or repeat others (or the side).
+
+    Their coefficients are not determined.
+    """
 
 
 class SeparationWarning(PairscoreWarning):
@@ -93,11 +124,16 @@ def first_few(things: Iterable[object], limit: int = 5) -> str:
 
 def first_rows(rows: Iterable[int], values: Iterable[object], limit: int = 5) -> str:
     """Row numbers with their values in words: ``row 3 ('x'), row 8 ('y') and 2 more``."""
-    return first_few([f"row {row} ({value!r})" for row, value in zip(rows, values, strict=True)], limit)
+    return first_few(
+        [f"row {row} ({value!r})" for row, value in zip(rows, values, strict=True)], limit
+    )
 
 
 def closest(name: str, names: Iterable[str]) -> str | None:
-    """The one of ``names`` that is most like ``name``, upper or lower case aside; None where none is."""
+    """The one of ``names`` that is most like ``name``, upper or lower case aside.
+
+    None where none is.
+    """
     from difflib import get_close_matches
 
     by_case = {known.casefold(): known for known in names}

@@ -16,14 +16,18 @@ def angle(beta_hat: Any, beta: Any) -> float:
     """
     a, b = _pair(beta_hat, beta)
     if not (a.any() and b.any()):
-        raise PairscoreError("the angle to a vector of zeros is not defined; give two vectors that are not zero.")
+        raise PairscoreError(
+            "the angle to a vector of zeros is not defined; give two vectors that are not zero."
+        )
     a, b = (v / np.abs(v).max() for v in (a, b))  # so that no square under- or overflows
     a, b = a / np.linalg.norm(a), b / np.linalg.norm(b)
     return float(2 * np.arctan2(np.linalg.norm(a - b), np.linalg.norm(a + b)))
 
 
 def kendall_distance(scores: Any, other: Any) -> float:
-    """Share of pairs that two scores put in a different order; a tie in one of them only counts half.
+    """Share of pairs that two scores put in a different order.
+
+    A tie in one of them only counts half.
 
     >>> kendall_distance([1, 2, 3], [1, 3, 2])
     0.3333333333333333
@@ -31,11 +35,17 @@ def kendall_distance(scores: Any, other: Any) -> float:
     a, b = _pair(scores, other)
     pairs = len(a) * (len(a) - 1) // 2
     if pairs == 0:
-        raise PairscoreError(f"an order needs at least two items, but the scores are of {plural(len(a), 'item')}; give more.")
+        raise PairscoreError(
+            f"an order needs at least two items, but the scores are of {plural(len(a), 'item')};"
+            " give more."
+        )
     untied_a, untied_b = pairs - _tied_pairs(a), pairs - _tied_pairs(b)
-    surplus = 0.0  # concordant minus discordant pairs, which Kendall's tau divides by the root of the untied ones
+    # concordant minus discordant pairs, which Kendall's tau divides by the root of the untied ones
+    surplus = 0.0
     if untied_a and untied_b:
-        surplus = np.round(kendalltau(a, b, variant="b").statistic * np.sqrt(untied_a) * np.sqrt(untied_b))
+        surplus = np.round(
+            kendalltau(a, b, variant="b").statistic * np.sqrt(untied_a) * np.sqrt(untied_b)
+        )
     return float((pairs - _tied_pairs(np.column_stack([a, b])) - surplus) / (2 * pairs))
 
 
@@ -48,10 +58,17 @@ def _pair(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
     try:
         a, b = np.asarray(a, dtype=float).ravel(), np.asarray(b, dtype=float).ravel()
     except (TypeError, ValueError):
-        raise PairscoreError("the two vectors hold something that is no number; give one number for each entry.") from None
+        raise PairscoreError(
+            "the two vectors hold something that is no number; give one number for each entry."
+        ) from None
     if a.shape != b.shape:
-        raise PairscoreError(f"the two vectors have {len(a)} and {len(b)} entries; give two of one length.")
+        raise PairscoreError(
+            f"the two vectors have {len(a)} and {len(b)} entries; give two of one length."
+        )
     bad = int(np.count_nonzero(~np.isfinite(a)) + np.count_nonzero(~np.isfinite(b)))
     if bad:
-        raise PairscoreError(f"the two vectors have {plural(bad, 'number')} that {'is' if bad == 1 else 'are'} NaN or infinite; give finite ones.")
+        raise PairscoreError(
+            f"the two vectors have {plural(bad, 'number')} that {'is' if bad == 1 else 'are'} NaN"
+            " or infinite; give finite ones."
+        )
     return a, b

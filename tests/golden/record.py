@@ -1,9 +1,11 @@
-"""Run the commands of pairscore on fixed seeds and keep what they print: ``python tests/golden/record.py``.
+"""Run the commands of pairscore on fixed seeds and keep what they print.
+
+``python tests/golden/record.py``.
 
 With a tolerance (``record.py 1e-12``) it compares instead of writing.
 
-Every case is one command line in a folder of simulated files. Outputs are kept without what differs from
-run to run (versions, dates, times). ``test_golden.py`` runs the same cases and compares.
+Every case is one command line in a folder of simulated files. Outputs are kept without what differs
+from run to run (versions, dates, times). ``test_golden.py`` runs the same cases and compares.
 """
 
 import csv
@@ -15,7 +17,10 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SIMULATE = "simulate --items 90 --features 5 --comparisons 900 --judge-noise 0.1,0.2,0.4 --item-effect 0.6 --seed 3 -o study"
+SIMULATE = (
+    "simulate --items 90 --features 5 --comparisons 900 --judge-noise 0.1,0.2,0.4 --item-effect 0.6"
+    " --seed 3 -o study"
+)
 STUDY = "study/items.csv study/comparisons.csv"
 RICH = "rich/items.csv rich/comparisons.csv"
 
@@ -25,13 +30,25 @@ CASES: dict[str, tuple[str, str | None]] = {
     "fit_text": (f"fit {STUDY} -o plain.npz", None),
     "fit_split": (f"fit {STUDY} --method split -o split.npz --json", None),
     "fit_pooled": (f"fit {STUDY} --method pooled --shrinkage oas -o pooled.npz --json", None),
-    "fit_paired": (f"fit {STUDY} --method paired --link probit --side-effect -o paired.npz --json", None),
-    "fit_side": (f"fit {STUDY} --side-effect --square x1 --interact x1:x2 -o side.npz --json", None),
+    "fit_paired": (
+        f"fit {STUDY} --method paired --link probit --side-effect -o paired.npz --json",
+        None,
+    ),
+    "fit_side": (
+        f"fit {STUDY} --side-effect --square x1 --interact x1:x2 -o side.npz --json",
+        None,
+    ),
     "fit_ridge": (f"fit {STUDY} --l2 auto -o ridge.npz --json", None),
     "fit_effects": (f"fit {STUDY} --item-effects -o effects.npz --json", None),
-    "fit_judges": (f"fit {STUDY} --judge-slopes --inference items+judges -o judges.npz --json", None),
+    "fit_judges": (
+        f"fit {STUDY} --judge-slopes --inference items+judges -o judges.npz --json",
+        None,
+    ),
     "fit_rich": (
-        f"fit {RICH} --judge-slopes --side-by-judge --context rest --ties davidson --categorical kind --missing mean-with-flag --keep-data -o rich.npz --json",
+        (
+            f"fit {RICH} --judge-slopes --side-by-judge --context rest --ties davidson"
+            " --categorical kind --missing mean-with-flag --keep-data -o rich.npz --json"
+        ),
         None,
     ),
     "update": (f"update rich.npz {RICH.split()[1]} -o updated.npz --json", None),
@@ -39,8 +56,17 @@ CASES: dict[str, tuple[str, str | None]] = {
     "rank_text": ("rank effects.npz study/items.csv", None),
     "rank_rich": ("rank rich.npz rich/items.csv --simultaneous --json", None),
     "plan": ("plan --features 20 --noise 0.2 --misordered 0.05 --json", None),
-    "plan_text": ("plan --items-file study/items.csv --pilot study/comparisons.csv --misordered 0.1", None),
-    "plan_cost": ("plan --features 20 --noise 0.2 --angle 0.3 --item-cost 2 --comparison-cost 1 --method split --json", None),
+    "plan_text": (
+        "plan --items-file study/items.csv --pilot study/comparisons.csv --misordered 0.1",
+        None,
+    ),
+    "plan_cost": (
+        (
+            "plan --features 20 --noise 0.2 --angle 0.3 --item-cost 2 --comparison-cost 1 --method"
+            " split --json"
+        ),
+        None,
+    ),
     "report": (f"report plain.npz {STUDY} -o report.html --json", None),
     "report_page": (f"report plain.npz {STUDY} -o report.html", "report.html"),
     "report_rich_page": (f"report rich.npz {RICH} -o rich.html", "rich.html"),
@@ -51,7 +77,8 @@ CASES: dict[str, tuple[str, str | None]] = {
     "demo_json": ("demo --seed 1 --json", None),
     "reproduce": ("reproduce 2a --seeds 1 --json -o paper", "paper/rows.csv"),
 }
-OLD_MODELS = ("plain.npz", "rich.npz", "effects.npz")  # kept as files, for the test that old models load
+# kept as files, for the test that old models load
+OLD_MODELS = ("plain.npz", "rich.npz", "effects.npz")
 
 
 def write_rich_study(folder: Path) -> None:
@@ -60,7 +87,16 @@ def write_rich_study(folder: Path) -> None:
     rich.mkdir()
     with open(folder / "study/items.csv") as file:
         header, *rows = csv.reader(file)
-    rows = [[*(("" if (number % 17 == 5 and column == 2) else cell) for column, cell in enumerate(row)), "abc"[number % 3]] for number, row in enumerate(rows)]
+    rows = [
+        [
+            *(
+                ("" if (number % 17 == 5 and column == 2) else cell)
+                for column, cell in enumerate(row)
+            ),
+            "abc"[number % 3],
+        ]
+        for number, row in enumerate(rows)
+    ]
     with open(rich / "items.csv", "w", newline="") as file:
         csv.writer(file).writerows([[*header, "kind"], *rows])
     with open(folder / "study/comparisons.csv") as file:
@@ -76,8 +112,13 @@ def write_rich_study(folder: Path) -> None:
 
 def run_pairscore(arguments: str, folder: Path) -> str:
     """What ``pairscore`` prints; other output and exit codes are shown and end the run."""
-    words = [word[1:-1] if word.startswith("'") else word for word in re.findall(r"'[^']*'|\S+", arguments)]
-    done = subprocess.run([sys.executable, "-m", "pairscore", *words], cwd=folder, capture_output=True, text=True)
+    words = [
+        word[1:-1] if word.startswith("'") else word
+        for word in re.findall(r"'[^']*'|\S+", arguments)
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "pairscore", *words], cwd=folder, capture_output=True, text=True
+    )
     if done.returncode:
         raise RuntimeError(f"pairscore {arguments}: exit {done.returncode}\n{done.stderr}")
     return done.stdout
@@ -95,19 +136,42 @@ def stable_text(name: str, text: str) -> str:
     if name == "reproduce":
         header, *rows = csv.reader(text.splitlines())
         keep = [column for column, title in enumerate(header) if title != "seconds"]
-        return "\n".join(",".join(row[column] for column in keep) for row in [header, *sorted(rows)])
+        return "\n".join(
+            ",".join(row[column] for column in keep) for row in [header, *sorted(rows)]
+        )
     text = page_text(text) if "<html" in text else text
-    text = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?( UTC)?", "TIME", text)
+    text = re.sub(
+        r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?( UTC)?", "TIME", text
+    )
     return re.sub(r"(python|pairscore|numpy|scipy|scikit-learn) \d+\.\d+\S*", r"\1 VERSION", text)
 
 
 def differences(kept: str, new: str, tolerance: float) -> list[str]:
-    """What differs between two outputs: words exactly, numbers by more than ``tolerance`` of themselves."""
-    kept_words, new_words = (re.findall(r"-?\d+\.?\d*(?:e[+-]?\d+)?|[^\s\d]+", text) for text in (kept, new))
+    """What differs between two outputs.
+
+    Words exactly, numbers by more than ``tolerance`` of themselves.
+    """
+    kept_words, new_words = (
+        re.findall(r"-?\d+\.?\d*(?:e[+-]?\d+)?|[^\s\d]+", text) for text in (kept, new)
+    )
     if len(kept_words) != len(new_words):
-        first = next((k for k, (a, b) in enumerate(zip(kept_words, new_words, strict=False)) if a != b and not _near(a, b, tolerance)), -1)
-        return [f"{len(kept_words)} words before, {len(new_words)} now, from {' '.join(new_words[max(first - 5, 0) : first + 10])!r} on"]
-    return [f"{a!r} before, {b!r} now" for a, b in zip(kept_words, new_words, strict=True) if not _near(a, b, tolerance)]
+        first = next(
+            (
+                k
+                for k, (a, b) in enumerate(zip(kept_words, new_words, strict=False))
+                if a != b and not _near(a, b, tolerance)
+            ),
+            -1,
+        )
+        return [
+            f"{len(kept_words)} words before, {len(new_words)} now, from"
+            f" {' '.join(new_words[max(first - 5, 0) : first + 10])!r} on"
+        ]
+    return [
+        f"{a!r} before, {b!r} now"
+        for a, b in zip(kept_words, new_words, strict=True)
+        if not _near(a, b, tolerance)
+    ]
 
 
 def _near(a: str, b: str, tolerance: float) -> bool:
@@ -136,10 +200,17 @@ def main(tolerance: float | None) -> int:
         folder = Path(name)
         outputs = run_cases(folder)
         if tolerance is not None:
-            changed = {case: found for case, text in outputs.items() if (found := differences((HERE / f"{case}.txt").read_text(), text, tolerance))}
+            changed = {
+                case: found
+                for case, text in outputs.items()
+                if (found := differences((HERE / f"{case}.txt").read_text(), text, tolerance))
+            }
             for case, found in changed.items():
                 print(case, *found[:5], sep="\n    ")
-            print(f"{len(outputs) - len(changed)} of {len(outputs)} outputs are the same to {tolerance:g}")
+            print(
+                f"{len(outputs) - len(changed)} of {len(outputs)} outputs are the same to"
+                f" {tolerance:g}"
+            )
             return int(bool(changed))
         for case, text in outputs.items():
             (HERE / f"{case}.txt").write_text(text)

@@ -32,25 +32,79 @@ from pairscore.errors import BadEntriesError, PairscoreError, PairscoreWarning, 
 
 MEMORY = "1GB"  # of a table to rank; what is beyond goes to disk
 MODEL_OPTIONS = (
-    click.option("--method", type=click.Choice(METHODS), default="mle", show_default=True, help="Maximum likelihood, or one of three closed forms."),
-    click.option("--link", type=click.Choice(LINKS), default="logit", show_default=True, help="How a score difference becomes a probability."),
     click.option(
-        "--l2", default="0", show_default=True, help="Ridge on standardised coefficients, against the sum of log-losses; auto: best on held-out items."
+        "--method",
+        type=click.Choice(METHODS),
+        default="mle",
+        show_default=True,
+        help="Maximum likelihood, or one of three closed forms.",
     ),
-    click.option("--group", metavar="NAME", help="Column of ITEMS: items of one group (topic, patient) are held out together by --l2 auto."),
+    click.option(
+        "--link",
+        type=click.Choice(LINKS),
+        default="logit",
+        show_default=True,
+        help="How a score difference becomes a probability.",
+    ),
+    click.option(
+        "--l2",
+        default="0",
+        show_default=True,
+        help=(
+            "Ridge on standardised coefficients, against the sum of log-losses; auto: best on"
+            " held-out items."
+        ),
+    ),
+    click.option(
+        "--group",
+        metavar="NAME",
+        help=(
+            "Column of ITEMS: items of one group (topic, patient) are held out together by --l2"
+            " auto."
+        ),
+    ),
     click.option("--shrinkage", help="Of a closed form's covariance: 0 to 1, ledoit-wolf or oas."),
-    click.option("--side-effect", is_flag=True, help="Estimate the advantage of the left side (home, shown first, ...)."),
-    click.option("--item-effects", is_flag=True, help="Give every item an effect beyond its features; new items have none and wider intervals."),
+    click.option(
+        "--side-effect",
+        is_flag=True,
+        help="Estimate the advantage of the left side (home, shown first, ...).",
+    ),
+    click.option(
+        "--item-effects",
+        is_flag=True,
+        help=(
+            "Give every item an effect beyond its features; new items have none and wider"
+            " intervals."
+        ),
+    ),
     click.option("--side-by-judge", is_flag=True, help="Estimate that advantage for every judge."),
-    click.option("--judge-slopes", is_flag=True, help="Give every judge a sharpness of their own; names spammers and inverted judges."),
-    click.option("--context", multiple=True, metavar="A,B", help="Numeric columns of COMPARISONS that belong to a comparison: of left minus of right."),
-    click.option("--ties", type=click.Choice(TIE_RULES), default="half", show_default=True, help="A tie is half a win each way, or has a parameter."),
+    click.option(
+        "--judge-slopes",
+        is_flag=True,
+        help="Give every judge a sharpness of their own; names spammers and inverted judges.",
+    ),
+    click.option(
+        "--context",
+        multiple=True,
+        metavar="A,B",
+        help="Numeric columns of COMPARISONS that belong to a comparison: of left minus of right.",
+    ),
+    click.option(
+        "--ties",
+        type=click.Choice(TIE_RULES),
+        default="half",
+        show_default=True,
+        help="A tie is half a win each way, or has a parameter.",
+    ),
     click.option(
         "--inference",
         type=click.Choice(("items", "items+judges", "model", "none")),
         default="items",
         show_default=True,
-        help="Intervals that allow for comparisons sharing an item, or an item or a judge; classical ones; or none.",
+        help=(
+            "Intervals that allow for comparisons sharing an item, or an item or a judge; classical"
+            " ones; or none."
+        ),
     ),
     click.option("--self-pairs", is_flag=True, help="Keep comparisons of an item with itself."),
 )
@@ -60,21 +114,43 @@ MODEL_OPTIONS = (
 @click.argument("items", type=FILE)
 @click.argument("comparisons", type=FILE)
 @options(MODEL_OPTIONS, ITEM_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS)
-@click.option("-o", "--output", type=FILE, required=True, help="Model file to write, such as model.npz (-: standard output).")
-@click.option("--keep-data", is_flag=True, help="Keep the comparisons in the model file, for pairscore update.")
-@click.option("--json", "as_json", is_flag=True, help="Print coefficients, errors and the like as JSON.")
-def fit(items: Path, comparisons: Path, output: Path, as_json: bool, self_pairs: bool, keep_data: bool, group: str | None, **given: Any) -> None:
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    required=True,
+    help="Model file to write, such as model.npz (-: standard output).",
+)
+@click.option(
+    "--keep-data",
+    is_flag=True,
+    help="Keep the comparisons in the model file, for pairscore update.",
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print coefficients, errors and the like as JSON."
+)
+def fit(
+    items: Path,
+    comparisons: Path,
+    output: Path,
+    as_json: bool,
+    self_pairs: bool,
+    keep_data: bool,
+    group: str | None,
+    **given: Any,
+) -> None:
     """Learn a score from ITEMS and COMPARISONS and write the model.
 
-    Both are CSV, Parquet or JSONL files, by their suffix; - is CSV from standard input. Numeric columns of ITEMS are features.
-    COMPARISONS has columns left, right, winner (left, right, tie or an id), or model_a, model_b, winner, or winner, loser;
-    and, if you like, judge, weight, count.
+    Both are CSV, Parquet or JSONL files, by their suffix; - is CSV from standard input. Numeric
+    columns of ITEMS are features. COMPARISONS has columns left, right, winner (left, right, tie or
+    an id), or model_a, model_b, winner, or winner, loser; and, if you like, judge, weight, count.
 
     \b
     Examples: pairscore fit items.csv votes.csv -o model.npz
-              pairscore fit wines.csv tastings.csv --id wine --categorical grape --square alcohol -o wines.npz
-              pairscore fit teams.csv games.csv --left home --right away --side-effect --context rest_days -o teams.npz
-              pairscore fit answers.csv votes.csv --l2 auto --group topic --judge-slopes --ties davidson -o answers.npz
+              pairscore fit wines.csv tastings.csv --id wine --categorical grape --square alcohol -o
+              wines.npz pairscore fit teams.csv games.csv --left home --right away --side-effect
+              --context rest_days -o teams.npz pairscore fit answers.csv votes.csv --l2 auto --group
+              topic --judge-slopes --ties davidson -o answers.npz
     """
     checked_output(output, items, comparisons)
     settings = _model_settings(given)
@@ -118,7 +194,14 @@ def finish(model: Any, output: Path, as_json: bool, keep_data: bool) -> None:
     with output_path(output, "model.npz") as path:
         model.save(path, data=keep_data)
     to_stderr = str(output) == "-"  # standard output is the model's then
-    click.echo(json.dumps(summary.to_record(), indent=2, allow_nan=False) if as_json else summary.text(notes=False), err=to_stderr)
+    click.echo(
+        (
+            json.dumps(summary.to_record(), indent=2, allow_nan=False)
+            if as_json
+            else summary.text(notes=False)
+        ),
+        err=to_stderr,
+    )
 
 
 def _model_settings(given: dict[str, Any]) -> dict[str, Any]:
@@ -130,7 +213,9 @@ def _model_settings(given: dict[str, Any]) -> dict[str, Any]:
         l2 = float(l2)
     from pairscore.data.feature_options import listed
 
-    return {name: given[name] for name in ("method", "link", "judge_slopes", "ties", "item_effects")} | {
+    return {
+        name: given[name] for name in ("method", "link", "judge_slopes", "ties", "item_effects")
+    } | {
         "l2": l2,
         "side_effect": "judges" if given["side_by_judge"] else given["side_effect"],
         "context": listed(given["context"]) or None,
@@ -142,18 +227,39 @@ def _model_settings(given: dict[str, Any]) -> dict[str, Any]:
 @click.command()
 @click.argument("model", type=FILE)
 @click.argument("items", type=FILE)
-@click.option("--id", "id", metavar="NAME", help="Column with the items' ids.  [default: as in the fit]")
+@click.option(
+    "--id", "id", metavar="NAME", help="Column with the items' ids.  [default: as in the fit]"
+)
 @click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
-@click.option("--simultaneous", is_flag=True, help="Intervals that hold for all items together, which are wider.")
+@click.option(
+    "--simultaneous",
+    is_flag=True,
+    help="Intervals that hold for all items together, which are wider.",
+)
 @options(FILE_OPTIONS)
-@click.option("-o", "--output", type=FILE, help="Write the ranking to this .csv, .parquet or .jsonl file (-: CSV to standard output).")
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    help="Write the ranking to this .csv, .parquet or .jsonl file (-: CSV to standard output).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the ranking as JSON.")
-def rank(model: Path, items: Path, id: str | None, level: float, simultaneous: bool, output: Path | None, as_json: bool, **file: Any) -> None:
+def rank(
+    model: Path,
+    items: Path,
+    id: str | None,
+    level: float,
+    simultaneous: bool,
+    output: Path | None,
+    as_json: bool,
+    **file: Any,
+) -> None:
     """Rank ITEMS, old or new, best first, by the score in MODEL.
 
-    ITEMS needs the columns that the fit used, under the same names; others do no harm. Features are made as in the fit.
-    Columns of the ranking: id, score, low, high (an interval), rank, rank_low, rank_high, and outside: 1 if some feature lies
-    beyond all items of the fit. Without -o, the first 20 are shown.
+    ITEMS needs the columns that the fit used, under the same names; others do no harm. Features are
+    made as in the fit. Columns of the ranking: id, score, low, high (an interval), rank, rank_low,
+    rank_high, and outside: 1 if some feature lies beyond all items of the fit. Without -o, the
+    first 20 are shown.
 
     \b
     Examples: pairscore rank model.npz new_items.csv
@@ -163,20 +269,35 @@ def rank(model: Path, items: Path, id: str | None, level: float, simultaneous: b
     from pairscore.files.tables import write_table
 
     if str(model) == str(items) == "-":
-        raise PairscoreError("standard input can be the model or the items, not both; name a file for one of them.")
+        raise PairscoreError(
+            "standard input can be the model or the items, not both; name a file for one of them."
+        )
     with bad_rows_beside(output):
-        columns, dropped = _ranked(model, items, id, {"level": level, "simultaneous": simultaneous}, file)
+        columns, dropped = _ranked(
+            model, items, id, {"level": level, "simultaneous": simultaneous}, file
+        )
     if dropped:
-        click.echo(f"Note: {plural(dropped, 'item')} with missing values left out, as in the fit.", err=True)
+        click.echo(
+            f"Note: {plural(dropped, 'item')} with missing values left out, as in the fit.",
+            err=True,
+        )
     if output is not None:
         write_table(columns, output)
     if as_json and str(output) != "-":
-        click.echo(json.dumps({"n_items": len(columns["id"]), "dropped": dropped, "ranking": _records(columns)}, indent=2, allow_nan=False))
+        click.echo(
+            json.dumps(
+                {"n_items": len(columns["id"]), "dropped": dropped, "ranking": _records(columns)},
+                indent=2,
+                allow_nan=False,
+            )
+        )
     elif output is None:
         click.echo(_screen(columns))
 
 
-def _ranked(model_file: Path, items: Path, id: str | None, intervals: dict[str, Any], file: dict[str, Any]) -> tuple[dict[str, Any], int]:
+def _ranked(
+    model_file: Path, items: Path, id: str | None, intervals: dict[str, Any], file: dict[str, Any]
+) -> tuple[dict[str, Any], int]:
     """The ranking as columns, and how many items were left out for missing values."""
     from dataclasses import replace
 
@@ -193,20 +314,28 @@ def _ranked(model_file: Path, items: Path, id: str | None, intervals: dict[str, 
     recipe = recipe_of(model)
     recipe = recipe if id is None else replace(recipe, id=id)
     id_is_optional = id is None and model.recipe_ is None  # fitted in Python, where ids are
-    reading: dict[str, Any] = {"identifiers": item_identifiers(recipe), "columns": recipe_choice(recipe, id_is_optional), "memory": MEMORY}
+    reading: dict[str, Any] = {
+        "identifiers": item_identifiers(recipe),
+        "columns": recipe_choice(recipe, id_is_optional),
+        "memory": MEMORY,
+    }
     with stage("Reading") as show, stored_table(items, **reading, **file) as table:
         recipe = for_table(recipe, table.cells, id_is_optional)
         pieces = ItemPieces(table, recipe)
         try:
             watched = _watched(pieces, show, passes=1 if model.covariance_ is None else 3)
-            columns = rank_pieces(model, watched, ids=lambda: pieces.ids if recipe.id else None, **intervals)
+            columns = rank_pieces(
+                model, watched, ids=lambda: pieces.ids if recipe.id else None, **intervals
+            )
         except BadEntriesError as error:
             raise refused(pieces.faults(), table, {"id": recipe.id or "id"}) from error
     rows = columns.pop("row")
     return {"id": rows if pieces.ids is None else pieces.ids[rows], **columns}, pieces.dropped
 
 
-def _watched(pieces: Any, show: Callable[[float], None], passes: int) -> Callable[[], Iterator[Any]]:
+def _watched(
+    pieces: Any, show: Callable[[float], None], passes: int
+) -> Callable[[], Iterator[Any]]:
     """The pieces, with a word on how far it is after each."""
     seen = 0
 
@@ -222,7 +351,10 @@ def _watched(pieces: Any, show: Callable[[float], None], passes: int) -> Callabl
 
 def _records(columns: dict[str, Any]) -> list[dict[str, Any]]:
     """One dict per item, with None for numbers that are not known."""
-    lists = {name: [None if value != value else value for value in values.tolist()] for name, values in columns.items()}
+    lists = {
+        name: [None if value != value else value for value in values.tolist()]
+        for name, values in columns.items()
+    }
     return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
 
 
@@ -234,11 +366,25 @@ def _screen(columns: dict[str, Any]) -> str:
     for row in shown:
         interval = "unknown" if row["low"] is None else f"[{row['low']:.4g}, {row['high']:.4g}]"
         outside = "outside the fitted items" if row["outside"] else ""
-        cells.append([str(row["rank"]), str(row["id"]), f"{row['score']:.4g}", interval, f"{row['rank_low']}-{row['rank_high']}", outside])
+        cells.append(
+            [
+                str(row["rank"]),
+                str(row["id"]),
+                f"{row['score']:.4g}",
+                interval,
+                f"{row['rank_low']}-{row['rank_high']}",
+                outside,
+            ]
+        )
     wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [
-        "  ".join(cell.ljust(size) if place in (1, 5) else cell.rjust(size) for place, (cell, size) in enumerate(zip(row, wide, strict=True))).rstrip()
+        "  ".join(
+            cell.ljust(size) if place in (1, 5) else cell.rjust(size)
+            for place, (cell, size) in enumerate(zip(row, wide, strict=True))
+        ).rstrip()
         for row in cells
     ]
-    more = [f"and {n - SHOWN_ROWS:,} more; -o ranking.csv writes them all."] if n > SHOWN_ROWS else []
+    more = (
+        [f"and {n - SHOWN_ROWS:,} more; -o ranking.csv writes them all."] if n > SHOWN_ROWS else []
+    )
     return "\n".join(lines + more)

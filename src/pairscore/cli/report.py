@@ -8,7 +8,18 @@ from typing import Any
 
 import click
 
-from pairscore.cli.options import FILE, FILE_OPTIONS, VOTE_OPTIONS, bad_rows_beside, checked_output, input_path, options, output_path, stage, vote_settings
+from pairscore.cli.options import (
+    FILE,
+    FILE_OPTIONS,
+    VOTE_OPTIONS,
+    bad_rows_beside,
+    checked_output,
+    input_path,
+    options,
+    output_path,
+    stage,
+    vote_settings,
+)
 from pairscore.errors import PairscoreError
 
 
@@ -16,24 +27,50 @@ from pairscore.errors import PairscoreError
 @click.argument("model", type=FILE)
 @click.argument("items", type=FILE)
 @click.argument("comparisons", type=FILE)
-@click.option("--self-pairs", is_flag=True, help="Keep comparisons of an item with itself, as in such a fit.")
+@click.option(
+    "--self-pairs", is_flag=True, help="Keep comparisons of an item with itself, as in such a fit."
+)
 @options(VOTE_OPTIONS, FILE_OPTIONS)
-@click.option("-o", "--output", type=FILE, default=Path("report.html"), show_default=True, help="HTML file to write (-: standard output).")
-@click.option("--json", "as_json", is_flag=True, help="Print where the page is and what it says first as JSON.")
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    default=Path("report.html"),
+    show_default=True,
+    help="HTML file to write (-: standard output).",
+)
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print where the page is and what it says first as JSON.",
+)
 def report(
-    model: Path, items: Path, comparisons: Path, self_pairs: bool, delimiter: str | None, encoding: str | None, output: Path, as_json: bool, **given: Any
+    model: Path,
+    items: Path,
+    comparisons: Path,
+    self_pairs: bool,
+    delimiter: str | None,
+    encoding: str | None,
+    output: Path,
+    as_json: bool,
+    **given: Any,
 ) -> None:
     """Show a model, its items and comparisons on one HTML page that needs nothing else.
 
-    The ranking with intervals, what counts, how well it fits and does on unseen items, checks in words, and what more comparisons
-    would buy. Of ITEMS, the columns that the model was fitted with are taken, and made into features as in the fit. Columns of
-    COMPARISONS with other names are named again, as in the fit.
+    The ranking with intervals, what counts, how well it fits and does on unseen items, checks in
+    words, and what more comparisons would buy. Of ITEMS, the columns that the model was fitted with
+    are taken, and made into features as in the fit. Columns of COMPARISONS with other names are
+    named again, as in the fit.
 
     Example: pairscore report model.npz items.csv comparisons.csv -o report.html
     """
     checked_output(output, model, items, comparisons)
     if [str(path) for path in (model, items, comparisons)].count("-") > 1:
-        raise PairscoreError("standard input can be the model, the items or the comparisons, one of them; name files for the others.")
+        raise PairscoreError(
+            "standard input can be the model, the items or the comparisons, one of them; name files"
+            " for the others."
+        )
     from pairscore.data.features import recipe_of
     from pairscore.files.read_study import read_study
     from pairscore.model.regression import load
@@ -54,18 +91,29 @@ def report(
             delimiter=delimiter,
             encoding=encoding,
         )
-    with stage("Ranking the items, and trying every method on items that it has not seen"), output_path(output, "report.html") as path:
+    with (
+        stage("Ranking the items, and trying every method on items that it has not seen"),
+        output_path(output, "report.html") as path,
+    ):
         write_report(fitted, study.items, study.votes, path)
         record = _record(output, path, study) if as_json else None
     if record is not None or str(output) != "-":  # standard output is the page's then
-        click.echo(str(output) if record is None else json.dumps(record, indent=2), err=str(output) == "-")
+        click.echo(
+            str(output) if record is None else json.dumps(record, indent=2), err=str(output) == "-"
+        )
 
 
 def _record(output: Path, page: Path, study: Any) -> dict[str, Any]:
     """Where the page is, of how much, and the sentences that it begins with."""
     from pairscore.files.write import is_device
 
-    begin = "" if is_device(page) else page.read_text(encoding="utf-8").partition('<div class="answer">')[2].partition("</div>")[0]
+    begin = (
+        ""
+        if is_device(page)
+        else page.read_text(encoding="utf-8")
+        .partition('<div class="answer">')[2]
+        .partition("</div>")[0]
+    )
     count = len(study.votes) if study.votes.count is None else float(study.votes.count.sum())
     return {
         "path": None if str(output) == "-" else str(output),

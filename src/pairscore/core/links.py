@@ -60,8 +60,12 @@ class Link:
         step = 1e-5 * (1 + np.abs(x))
         return (self.ratio(x - step) - self.ratio(x + step)) / (2 * step)
 
-    def score(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Derivative of the log-likelihood in ``x``, and its expected information n f'^2 / (f (1 - f))."""
+    def score(
+        self, x: np.ndarray, win: np.ndarray, lose: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Derivative of the log-likelihood in ``x``, and its expected information n f'^2 / (f (1 -
+        f)).
+        """
         up, down = self.ratio(x), self.ratio(-x)
         return win * up - lose * down, (win + lose) * up * down
 
@@ -69,8 +73,13 @@ class Link:
         """Minus the second derivative of the log-likelihood in ``x``."""
         return win * self.curvature(x) + lose * self.curvature(-x)
 
-    def newton(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Score and weights of a Newton step, and whether it is one: of a link that is not log-concave, only Fisher's."""
+    def newton(
+        self, x: np.ndarray, win: np.ndarray, lose: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Score and weights of a Newton step, and whether it is one.
+
+        Of a link that is not log-concave, only Fisher's.
+        """
         score, expected = self.score(x, win, lose)
         observed = self.observed_information(x, win, lose)
         exact = bool(np.all((observed > 0) | (win + lose <= 0)))
@@ -101,7 +110,9 @@ class Logit(Link):
     def curvature(self, x: Any) -> np.ndarray:
         return self.pdf(x)
 
-    def score(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def score(
+        self, x: np.ndarray, win: np.ndarray, lose: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         probability, number = expit(x), win + lose
         expected = number * probability
         return win - expected, expected - expected * probability
@@ -109,7 +120,9 @@ class Logit(Link):
     def observed_information(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> np.ndarray:
         return self.score(x, win, lose)[1]
 
-    def newton(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+    def newton(
+        self, x: np.ndarray, win: np.ndarray, lose: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, bool]:
         return *self.score(x, win, lose), True
 
 
@@ -142,7 +155,10 @@ def get_link(link: Any) -> Link:
         return LINKS[link]()  # type: ignore[call-arg]
     if isinstance(link, tuple) and len(link) == 2 and all(callable(part) for part in link):
         return _checked(Link(*link))
-    raise PairscoreError(f"link is {link!r}; use 'logit', 'probit', or a pair (f, derivative of f) of functions of an array.")
+    raise PairscoreError(
+        f"link is {link!r}; use 'logit', 'probit', or a pair (f, derivative of f) of functions of"
+        " an array."
+    )
 
 
 def link_name(link: Link) -> str:
@@ -155,8 +171,19 @@ def _checked(link: Link) -> Link:
     x = np.linspace(-3, 3, 61)
     f, step = link.cdf(x), 1e-5
     slope = (link.cdf(x + step) - link.cdf(x - step)) / (2 * step)
-    if f.shape != x.shape or not np.allclose(f + f[::-1], 1, atol=1e-6) or np.any(np.diff(f) < 0) or not f[-1] > f[0]:
-        raise PairscoreError("the link function must rise from 0 to 1 with f(-x) = 1 - f(x) for every x; the one given does not.")
+    if (
+        f.shape != x.shape
+        or not np.allclose(f + f[::-1], 1, atol=1e-6)
+        or np.any(np.diff(f) < 0)
+        or not f[-1] > f[0]
+    ):
+        raise PairscoreError(
+            "the link function must rise from 0 to 1 with f(-x) = 1 - f(x) for every x; the one"
+            " given does not."
+        )
     if not np.allclose(link.pdf(x), slope, rtol=1e-3, atol=1e-6):
-        raise PairscoreError("the second function of the link is not the derivative of the first; give (f, f') in this order.")
+        raise PairscoreError(
+            "the second function of the link is not the derivative of the first; give (f, f') in"
+            " this order."
+        )
     return link

@@ -6,7 +6,8 @@
 
 All three are log-concave in (eta, t) if the link is.
 
-The outcome of a comparison as a number, 1 for a win, 1/2 for a tie, 0 for a loss: its mean and variance, and averages over item effects.
+The outcome of a comparison as a number, 1 for a win, 1/2 for a tie, 0 for a loss: its mean and
+variance, and averages over item effects.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,10 @@ LARGEST_EXPONENT = 700.0
 
 @dataclass(frozen=True)
 class Slopes:
-    """Of each comparison's log-likelihood: value, derivatives in eta and t, and minus the second derivatives."""
+    """Of each comparison's log-likelihood.
+
+    Value, derivatives in eta and t, and minus the second derivatives.
+    """
 
     value: np.ndarray
     eta: np.ndarray
@@ -49,7 +53,9 @@ class TieRule:
         low, high = 0.0, 20.0
         for _ in range(60):  # f(t) - f(-t) rises with t
             middle = (low + high) / 2
-            low, high = (middle, high) if 2 * float(self.link.cdf(middle)) - 1 < share else (low, middle)
+            low, high = (
+                (middle, high) if 2 * float(self.link.cdf(middle)) - 1 < share else (low, middle)
+            )
         return middle
 
     def allowed(self, t: float) -> bool:
@@ -57,7 +63,10 @@ class TieRule:
         return self.name != "rao-kupper" or t > 0
 
     def probabilities(self, eta: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of a loss, a tie and a win of left; half the ties of the rule without a parameter are wins, so none are left."""
+        """Of a loss, a tie and a win of left.
+
+        Half the ties of the rule without a parameter are wins, so none are left.
+        """
         if self.name == "half":
             return self.link.cdf(-eta), np.zeros_like(eta), self.link.cdf(eta)
         if self.name == "rao-kupper":
@@ -71,7 +80,9 @@ class TieRule:
 
     def slopes(self, eta: np.ndarray, outcome: np.ndarray, t: float) -> Slopes:
         """Log-likelihood of outcomes -1, 0, 1 with its derivatives."""
-        return {"half": self._half, "davidson": self._davidson, "rao-kupper": self._rao_kupper}[self.name](eta, outcome, t)
+        return {"half": self._half, "davidson": self._davidson, "rao-kupper": self._rao_kupper}[
+            self.name
+        ](eta, outcome, t)
 
     def _half(self, eta: np.ndarray, outcome: np.ndarray, t: float) -> Slopes:
         win = 0.5 * (1 + outcome)
@@ -85,13 +96,22 @@ class TieRule:
         expected, tied = win - loss, outcome == 0
         chosen = np.where(tied, tie, np.where(outcome > 0, win, loss))
         variance = win + loss - expected**2
-        return Slopes(np.log(chosen), 0.5 * (outcome - expected), tied - tie, 0.25 * variance, -0.5 * expected * tie, tie * (1 - tie))
+        return Slopes(
+            np.log(chosen),
+            0.5 * (outcome - expected),
+            tied - tie,
+            0.25 * variance,
+            -0.5 * expected * tie,
+            tie * (1 - tie),
+        )
 
     def _rao_kupper(self, eta: np.ndarray, outcome: np.ndarray, t: float) -> Slopes:
         sign = np.where(outcome < 0, -1.0, 1.0)
         lower = sign * eta - t  # of the winner; of a tie, the end below
         ratio, curvature = self.link.ratio(lower), self.link.curvature(lower)
-        won = Slopes(self.link.log_cdf(lower), sign * ratio, -ratio, curvature, -sign * curvature, curvature)
+        won = Slopes(
+            self.link.log_cdf(lower), sign * ratio, -ratio, curvature, -sign * curvature, curvature
+        )
         tied = outcome == 0
         if not tied.any():
             return won
@@ -111,7 +131,14 @@ class TieRule:
         in_eta, in_t = (f_up - f_low) / mass, (f_up + f_low) / mass
         bend, twist = (df_up - df_low) / mass, (df_up + df_low) / mass
         sign = np.where(eta > 0, -1.0, 1.0)
-        return Slopes(np.log(mass), sign * in_eta, in_t, in_eta**2 - bend, sign * (in_eta * in_t - twist), in_t**2 - bend)
+        return Slopes(
+            np.log(mass),
+            sign * in_eta,
+            in_t,
+            in_eta**2 - bend,
+            sign * (in_eta * in_t - twist),
+            in_t**2 - bend,
+        )
 
     def density(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """f' and f''."""
@@ -120,7 +147,8 @@ class TieRule:
 
 
 FARTHEST = 6.0  # deviations of a normal variable to which averages go: 2e-9 is beyond
-MOST_PLACES = 200  # on either side: enough for a deviation of 33, at which next to every outcome is sure
+# on either side: enough for a deviation of 33, at which next to every outcome is sure
+MOST_PLACES = 200
 WIDEST_STEP = 0.7  # of its grid; the sum of a normal density on it is wrong by exp(-2 pi^2 / 0.7^2)
 
 
@@ -132,7 +160,10 @@ class OutcomeLaw:
     t: float = 0.0
 
     def mean(self, eta: np.ndarray) -> np.ndarray:
-        """Rises from 0 to 1 and is 1/2 at zero, like a link: without a parameter of ties it is the link."""
+        """Rises from 0 to 1 and is 1/2 at zero, like a link.
+
+        Without a parameter of ties it is the link.
+        """
         if not self.rule.has_parameter:
             return self.rule.link.cdf(eta)
         loss, _, win = self.rule.probabilities(eta, self.t)
@@ -155,7 +186,11 @@ class OutcomeLaw:
         link = self.rule.link
         if self.rule.name == "davidson":
             return self.variance(eta)
-        return 0.5 * (link.pdf(eta - self.t) + link.pdf(eta + self.t)) if self.rule.has_parameter else link.pdf(eta)
+        return (
+            0.5 * (link.pdf(eta - self.t) + link.pdf(eta + self.t))
+            if self.rule.has_parameter
+            else link.pdf(eta)
+        )
 
     def variance(self, eta: np.ndarray) -> np.ndarray:
         if not self.rule.has_parameter:
@@ -166,8 +201,13 @@ class OutcomeLaw:
         """Mean square of the outcome's distance from 1/2."""
         return 0.25 * (1 - self.rule.probabilities(eta, self.t)[1])
 
-    def newton(self, eta: np.ndarray, win: np.ndarray, lose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Derivative of the log-likelihood in eta, and its information; a row with ties of their own is one outcome, so often."""
+    def newton(
+        self, eta: np.ndarray, win: np.ndarray, lose: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Derivative of the log-likelihood in eta, and its information.
+
+        A row with ties of their own is one outcome, so often.
+        """
         if not self.rule.has_parameter:
             score, information, _ = self.rule.link.newton(eta, win, lose)
             return score, information
@@ -176,15 +216,21 @@ class OutcomeLaw:
         return number * found.eta, number * found.eta_eta
 
 
-def normal_grid(largest_sd: float, widest_step: float = WIDEST_STEP) -> tuple[np.ndarray, np.ndarray]:
-    """Places of a standard normal z with their weights, so close that functions of sd z with the bends of a link are averaged to 1e-6 or better."""
+def normal_grid(
+    largest_sd: float, widest_step: float = WIDEST_STEP
+) -> tuple[np.ndarray, np.ndarray]:
+    """Places of a standard normal z with their weights, so close that functions of sd z with the
+    bends of a link are averaged to 1e-6 or better.
+    """
     n = int(np.ceil(min(FARTHEST * max(1 / widest_step, largest_sd), MOST_PLACES)))
     z = np.linspace(-FARTHEST, FARTHEST, 2 * n + 1)
     weight = np.exp(-0.5 * z**2)
     return z, weight / weight.sum()
 
 
-def averaged_probabilities(law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def averaged_probabilities(
+    law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of a loss, a tie and a win, each comparison averaged over eta + sd z."""
     total = np.zeros((3, *np.shape(eta)))
     for z, weight in zip(*normal_grid(float(np.max(sd, initial=0.0))), strict=True):
@@ -192,15 +238,23 @@ def averaged_probabilities(law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray) -> 
     return total[0], total[1], total[2]
 
 
-def averaged_slopes(law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray, outcome: np.ndarray) -> Slopes:
-    """The logarithm of each outcome's average probability, with its derivatives; half a win each way is half the one logarithm and half the other."""
+def averaged_slopes(
+    law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray, outcome: np.ndarray
+) -> Slopes:
+    """The logarithm of each outcome's average probability, with its derivatives.
+
+    Half a win each way is half the one logarithm and half the other.
+    """
     if law.rule.has_parameter:
         return _of_one_outcome(law, eta, sd, outcome)
     found = _of_a_win(law, eta, sd, np.where(outcome < 0, -1.0, 1.0))
     between = np.abs(outcome) < 1
     if between.any():
         share = 0.5 * (1 + outcome[between])
-        win, loss = (vars(_of_a_win(law, eta[between], sd[between], np.full(len(share), end))) for end in (1.0, -1.0))
+        win, loss = (
+            vars(_of_a_win(law, eta[between], sd[between], np.full(len(share), end)))
+            for end in (1.0, -1.0)
+        )
         for name, part in vars(found).items():
             part[between] = share * win[name] + (1 - share) * loss[name]
     return found
@@ -217,11 +271,23 @@ def _of_a_win(law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray, sign: np.ndarray
         second += weight * bend
     mass = np.maximum(mass, np.finfo(float).tiny)
     ratio = first / mass
-    return Slopes(np.log(mass), sign * ratio, np.zeros_like(eta), ratio**2 - second / mass, np.zeros_like(eta), np.zeros_like(eta))
+    return Slopes(
+        np.log(mass),
+        sign * ratio,
+        np.zeros_like(eta),
+        ratio**2 - second / mass,
+        np.zeros_like(eta),
+        np.zeros_like(eta),
+    )
 
 
-def _of_one_outcome(law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray, outcome: np.ndarray) -> Slopes:
-    """With p the probability at one place: p'/p of the average is the average of p'/p with weights p, and so on."""
+def _of_one_outcome(
+    law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray, outcome: np.ndarray
+) -> Slopes:
+    """With p the probability at one place.
+
+    p'/p of the average is the average of p'/p with weights p, and so on.
+    """
     mass, of_eta, of_t, eta_eta, eta_t, t_t = np.zeros((6, len(eta)))
     for z, weight in zip(*normal_grid(float(np.max(sd, initial=0.0))), strict=True):
         here = law.rule.slopes(eta + sd * z, outcome, law.t)
@@ -234,9 +300,20 @@ def _of_one_outcome(law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray, outcome: n
         t_t += p * (here.t_t - here.t**2)
     mass = np.maximum(mass, np.finfo(float).tiny)
     of_eta, of_t = of_eta / mass, of_t / mass
-    return Slopes(np.log(mass), of_eta, of_t, eta_eta / mass + of_eta**2, eta_t / mass + of_eta * of_t, t_t / mass + of_t**2)
+    return Slopes(
+        np.log(mass),
+        of_eta,
+        of_t,
+        eta_eta / mass + of_eta**2,
+        eta_t / mass + of_eta * of_t,
+        t_t / mass + of_t**2,
+    )
 
 
 def averaged(link: Link, difference: np.ndarray, variance: np.ndarray) -> np.ndarray:
     """E f(d + sqrt(variance) z) for each difference with its own variance."""
-    return averaged_probabilities(OutcomeLaw(TieRule("half", link)), np.asarray(difference), np.sqrt(np.broadcast_to(variance, np.shape(difference))))[2]
+    return averaged_probabilities(
+        OutcomeLaw(TieRule("half", link)),
+        np.asarray(difference),
+        np.sqrt(np.broadcast_to(variance, np.shape(difference))),
+    )[2]

@@ -66,14 +66,19 @@ class Pairs:
 
     @cached_property
     def by_high(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The same pairs sorted by their high item: where each item's begin, their low items, their numbers."""
+        """The same pairs sorted by their high item.
+
+        Where each item's begin, their low items, their numbers.
+        """
         flipped = _filled(self._pattern[1], np.arange(len(self.high))).tocsr()
         return flipped.indptr, flipped.indices, flipped.data
 
     @cached_property
     def _pattern(self) -> tuple[sparse.csr_array, sparse.csc_array]:
         """The items-by-items matrix with an entry at every (low, high), and its transpose."""
-        matrix = sparse.csr_array((self.win[0], self.high, self.start), shape=(self.n_items, self.n_items))
+        matrix = sparse.csr_array(
+            (self.win[0], self.high, self.start), shape=(self.n_items, self.n_items)
+        )
         return matrix, matrix.T
 
 
@@ -83,14 +88,27 @@ def over_sides(values: np.ndarray) -> np.ndarray:
 
 
 def _filled(pattern: sparse.sparray, values: np.ndarray) -> sparse.sparray:
-    """A sparse matrix with new entries; a copy of the shell, because building one costs more than a small product."""
+    """A sparse matrix with new entries.
+
+    A copy of the shell, because building one costs more than a small product.
+    """
     filled = copy(pattern)
     filled.data = values
     return filled
 
 
-def pair_up(left: np.ndarray, right: np.ndarray, outcome: np.ndarray, amount: np.ndarray, n_items: int, keep_sides: bool = False) -> Pairs:
-    """Sum comparisons per unordered pair. An item against itself tells nothing about scores and is left out."""
+def pair_up(
+    left: np.ndarray,
+    right: np.ndarray,
+    outcome: np.ndarray,
+    amount: np.ndarray,
+    n_items: int,
+    keep_sides: bool = False,
+) -> Pairs:
+    """Sum comparisons per unordered pair.
+
+    An item against itself tells nothing about scores and is left out.
+    """
     apart = left != right
     if not apart.all():
         left, right, outcome, amount = left[apart], right[apart], outcome[apart], amount[apart]
@@ -111,20 +129,37 @@ def pair_up(left: np.ndarray, right: np.ndarray, outcome: np.ndarray, amount: np
 
 
 def count_pairs(left: np.ndarray, right: np.ndarray, amount: np.ndarray, n_items: int) -> Pairs:
-    """The pairs without who won, every comparison as a win of low: all that their scatter needs, in less memory."""
+    """The pairs without who won, every comparison as a win of low.
+
+    All that their scatter needs, in less memory.
+    """
     apart = left != right
     if not apart.all():
         left, right, amount = left[apart], right[apart], amount[apart]
     table = _sum_per_pair(left, right, amount, n_items)
-    return Pairs(table.indptr, table.indices, table.data[None], np.broadcast_to(0.0, (1, table.nnz)), np.zeros(1))
+    return Pairs(
+        table.indptr,
+        table.indices,
+        table.data[None],
+        np.broadcast_to(0.0, (1, table.nnz)),
+        np.zeros(1),
+    )
 
 
-def _sum_per_pair(left: np.ndarray, right: np.ndarray, values: np.ndarray, n_items: int) -> sparse.csr_array:
+def _sum_per_pair(
+    left: np.ndarray, right: np.ndarray, values: np.ndarray, n_items: int
+) -> sparse.csr_array:
     """Values of comparisons summed at (low, high), a sparse upper triangle."""
     index = np.int32 if n_items < 2**31 else np.int64
-    low, high = np.minimum(left, right, dtype=index, casting="same_kind"), np.maximum(left, right, dtype=index, casting="same_kind")
+    low, high = (
+        np.minimum(left, right, dtype=index, casting="same_kind"),
+        np.maximum(left, right, dtype=index, casting="same_kind"),
+    )
     table = sparse.coo_array((values, (low, high)), shape=(n_items, n_items)).tocsr()
-    table.indptr, table.indices = table.indptr.astype(index, copy=False), table.indices.astype(index, copy=False)
+    table.indptr, table.indices = (
+        table.indptr.astype(index, copy=False),
+        table.indices.astype(index, copy=False),
+    )
     return table
 
 
@@ -133,25 +168,37 @@ BLOCK = 512  # rows at a time: a block of a few hundred features stays in the pr
 
 @dataclass(frozen=True)
 class Tally:
-    """Net wins (wins minus losses) and exposures (comparisons) of each item, and the number of comparisons."""
+    """Net wins (wins minus losses) and exposures (comparisons) of each item, and the number of
+    comparisons.
+    """
 
     net_wins: np.ndarray
     exposures: np.ndarray
     n_comparisons: float
 
     def __add__(self, other: "Tally") -> "Tally":
-        return Tally(self.net_wins + other.net_wins, self.exposures + other.exposures, self.n_comparisons + other.n_comparisons)
+        return Tally(
+            self.net_wins + other.net_wins,
+            self.exposures + other.exposures,
+            self.n_comparisons + other.n_comparisons,
+        )
 
     @classmethod
     def zero(cls, n_items: int) -> "Tally":
         return cls(np.zeros(n_items), np.zeros(n_items), 0.0)
 
 
-def tally(left: np.ndarray, right: np.ndarray, outcome: np.ndarray, amount: np.ndarray, n_items: int) -> Tally:
+def tally(
+    left: np.ndarray, right: np.ndarray, outcome: np.ndarray, amount: np.ndarray, n_items: int
+) -> Tally:
     """Sum the comparisons per item; those of an item with itself count in their number only."""
     signed, apart = amount * outcome, left != right
     exposed = amount if apart.all() else amount * apart
-    return Tally(net(left, right, signed, n_items), np.bincount(left, exposed, n_items) + np.bincount(right, exposed, n_items), float(amount.sum()))
+    return Tally(
+        net(left, right, signed, n_items),
+        np.bincount(left, exposed, n_items) + np.bincount(right, exposed, n_items),
+        float(amount.sum()),
+    )
 
 
 def net(left: np.ndarray, right: np.ndarray, values: np.ndarray, n_items: int) -> np.ndarray:
@@ -161,7 +208,9 @@ def net(left: np.ndarray, right: np.ndarray, values: np.ndarray, n_items: int) -
 
 @dataclass(frozen=True)
 class Moments:
-    """Total weight, mean, and scatter sum_i k_i (x_i - mean)(x_i - mean)' of a set of weighted items."""
+    """Total weight, mean, and scatter sum_i k_i (x_i - mean)(x_i - mean)' of a set of weighted
+    items.
+    """
 
     total: float
     mean: np.ndarray
@@ -247,7 +296,10 @@ def feature_range(X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarr
     for first in range(0, len(X), BLOCK):
         rows = slice(first, first + BLOCK)
         seen = X[rows] if mask[rows].all() else X[rows][mask[rows]]
-        low, high = np.minimum(low, seen.min(axis=0, initial=np.inf)), np.maximum(high, seen.max(axis=0, initial=-np.inf))
+        low, high = (
+            np.minimum(low, seen.min(axis=0, initial=np.inf)),
+            np.maximum(high, seen.max(axis=0, initial=-np.inf)),
+        )
     return low, high
 
 
@@ -259,13 +311,17 @@ def centred_blocks(X: np.ndarray, mean: np.ndarray) -> Iterator[tuple[slice, np.
         yield rows, np.subtract(X[rows], mean, out=buffer[: rows.stop - rows.start])
 
 
-def difference_scatter(X: np.ndarray, mean: np.ndarray, pairs: Pairs, weight: np.ndarray) -> np.ndarray:
+def difference_scatter(
+    X: np.ndarray, mean: np.ndarray, pairs: Pairs, weight: np.ndarray
+) -> np.ndarray:
     """X' L X = sum over pairs of weight (x_low - x_high)(x_low - x_high)', L the graph's Laplacian."""
     degree = pairs.sum_at_low(weight) + pairs.sum_at_high(weight)
     return pair_scatter(X, mean, pairs, degree, -weight)
 
 
-def pair_scatter(X: np.ndarray, mean: np.ndarray, pairs: Pairs, own: np.ndarray, cross: np.ndarray) -> np.ndarray:
+def pair_scatter(
+    X: np.ndarray, mean: np.ndarray, pairs: Pairs, own: np.ndarray, cross: np.ndarray
+) -> np.ndarray:
     """sum_i own_i z_i z_i' + sum_p cross_p (z_low z_high' + z_high z_low'), with z = x - mean.
 
     One multiplication per block of items: half of own_i z_i and all cross_p x_high are collected
@@ -282,9 +338,14 @@ def pair_scatter(X: np.ndarray, mean: np.ndarray, pairs: Pairs, own: np.ndarray,
     return half + half.T
 
 
-def neighbour_sums(X: np.ndarray, start: np.ndarray, neighbour: np.ndarray, values: np.ndarray, rows: slice) -> np.ndarray:
+def neighbour_sums(
+    X: np.ndarray, start: np.ndarray, neighbour: np.ndarray, values: np.ndarray, rows: slice
+) -> np.ndarray:
     """For each item of a block, the sum of its neighbours' features times ``values``."""
     first, last = start[rows.start], start[rows.stop]
     entries = values[first:last].astype(X.dtype, copy=False)
-    block = sparse.csr_array((entries, neighbour[first:last], start[rows.start : rows.stop + 1] - first), shape=(rows.stop - rows.start, len(X)))
+    block = sparse.csr_array(
+        (entries, neighbour[first:last], start[rows.start : rows.stop + 1] - first),
+        shape=(rows.stop - rows.start, len(X)),
+    )
     return block @ X

@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import eigh, lapack
 
-TOLERANCE = 1e-12  # smallest eigenvalue, relative to the largest in standardised features, that counts as a direction
-SMALLEST_SHARE = 1e-6  # of a parameter in an open direction of length one, below which the parameter has no part in it
+# smallest eigenvalue, relative to the largest in standardised features, that counts as a direction
+TOLERANCE = 1e-12
+# of a parameter in an open direction of length one, below which the parameter has no part in it
+SMALLEST_SHARE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -47,17 +49,26 @@ def whitening_basis(scatter: np.ndarray, sd: np.ndarray) -> Basis:
             return Basis(np.triu(inverse_factor) / unit[:, None], np.empty((len(sd), 0)), unit)
     values, vectors = eigh(np.where(np.outer(live, live), standard, 0.0))
     kept = values > TOLERANCE * values[-1]
-    return Basis(vectors[:, kept] / np.sqrt(values[kept]) / unit[:, None], vectors[:, ~kept] / unit[:, None], unit)
+    return Basis(
+        vectors[:, kept] / np.sqrt(values[kept]) / unit[:, None],
+        vectors[:, ~kept] / unit[:, None],
+        unit,
+    )
 
 
 def apart_from_side(basis: Basis) -> tuple[Basis, Basis]:
-    """The open directions of (features, side effect), turned into those of features alone and the one, if any, that trades the side effect for features."""
+    """The open directions of (features, side effect), turned into those of features alone and the
+    one, if any, that trades the side effect for features.
+    """
     standard = basis.open_directions * basis.unit[:, None]  # orthonormal columns
     on_side = standard[-1:]
     if np.linalg.norm(on_side) <= SMALLEST_SHARE:
         return basis, replace(basis, open_directions=basis.open_directions[:, :0])
-    turned = standard @ np.linalg.svd(on_side)[2].T / basis.unit[:, None]  # all of the side is in the first column
-    return replace(basis, open_directions=turned[:, 1:]), replace(basis, open_directions=turned[:, :1])
+    # all of the side is in the first column
+    turned = standard @ np.linalg.svd(on_side)[2].T / basis.unit[:, None]
+    return replace(basis, open_directions=turned[:, 1:]), replace(
+        basis, open_directions=turned[:, :1]
+    )
 
 
 def whitened(X: np.ndarray) -> np.ndarray:

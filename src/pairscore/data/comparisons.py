@@ -34,7 +34,8 @@ class Comparisons:
     covariance_items
         Rows whose covariance ``method="split"`` takes; None means the items of no comparison.
     context
-        Numbers that belong to a comparison and not to an item (home, rest days): of left minus of right, by name.
+        Numbers that belong to a comparison and not to an item (home, rest days): of left minus of
+        right, by name.
     """
 
     items: Items
@@ -50,17 +51,28 @@ class Comparisons:
     context: dict[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        columns = {name: to_array(column, f"{name} is") for name in PER_ROW if (column := getattr(self, name)) is not None}
+        columns = {
+            name: to_array(column, f"{name} is")
+            for name in PER_ROW
+            if (column := getattr(self, name)) is not None
+        }
         shapes = {column.shape for column in (*columns.values(), *self.context.values())}
         if len(shapes) > 1 or len(shapes.pop()) != 1:
             shown = ", ".join(f"{name} {column.shape}" for name, column in columns.items())
-            raise PairscoreError(f"the columns of comparisons differ in shape ({shown}); give one entry for each comparison.")
+            raise PairscoreError(
+                f"the columns of comparisons differ in shape ({shown}); give one entry for each"
+                " comparison."
+            )
         if not isinstance(self.items, Items):  # straight from a user: nothing has been looked at
             columns["items"] = read_items(self.items)
             for side in ("left", "right"):
                 _refuse_other_rows(columns[side], side, len(columns["items"]))
             columns["outcome"] = _checked_outcome(columns["outcome"])
-            columns |= {name: checked_amounts(columns[name], name) for name in ("weight", "count") if name in columns}
+            columns |= {
+                name: checked_amounts(columns[name], name)
+                for name in ("weight", "count")
+                if name in columns
+            }
         for name, column in columns.items():
             object.__setattr__(self, name, column)
 
@@ -76,9 +88,12 @@ class Comparisons:
         context: Collection[str] = (),
         missing: str = "refuse",
     ) -> tuple["Comparisons", np.ndarray]:
-        """Read an item table and votes; return ``X, y`` for scikit-learn. ``context`` names numeric columns of the votes to keep.
+        """Read an item table and votes; return ``X, y`` for scikit-learn.
 
-        ``missing`` is what happens to items with missing values: ``"refuse"``, ``"mean-with-flag"`` or ``"item-effect"``.
+        ``context`` names numeric columns of the votes to keep.
+
+        ``missing`` is what happens to items with missing values: ``"refuse"``, ``"mean-with-flag"``
+        or ``"item-effect"``.
 
         >>> X, y = Comparisons.from_frames([[0.0], [1.0], [3.0]], np.array([[1, 0], [2, 1]]))
         >>> X.shape
@@ -87,7 +102,11 @@ class Comparisons:
         refuse_other_self_pairs(self_pairs)
         table = read_items(items) if missing == "refuse" else items_with_gaps(items, missing)
         read: Votes = read_votes(votes, table, self_pairs, seed, context)
-        columns = {column.name: getattr(read, column.name) for column in fields(Votes) if column.name != "self_pairs"}
+        columns = {
+            column.name: getattr(read, column.name)
+            for column in fields(Votes)
+            if column.name != "self_pairs"
+        }
         if covariance_items is not None:
             columns["covariance_items"] = _item_rows(covariance_items, table)
         comparisons = cls(table, **columns)
@@ -107,19 +126,30 @@ class Comparisons:
         return 2
 
     def __repr__(self) -> str:
-        return f"Comparisons({plural(len(self), 'row')} of {plural(len(self.items), 'item')}, {plural(self.shape[1], 'feature')})"
+        return (
+            f"Comparisons({plural(len(self), 'row')} of {plural(len(self.items), 'item')},"
+            f" {plural(self.shape[1], 'feature')})"
+        )
 
     def __getitem__(self, rows: Any) -> "Comparisons":
-        """The comparisons of some rows (slice, mask, row numbers or one of them), with the same item table."""
+        """The comparisons of some rows (slice, mask, row numbers or one of them), with the same
+        item table.
+        """
         if isinstance(rows, int | np.integer):
-            rows = [range(len(self))[rows]]  # IndexError beyond the last row, which also ends a loop over the rows
-        sliced = {name: column[rows] for name in PER_ROW if (column := getattr(self, name)) is not None}
-        return replace(self, **sliced, context={name: column[rows] for name, column in self.context.items()})
+            # IndexError beyond the last row, which also ends a loop over the rows
+            rows = [range(len(self))[rows]]
+        sliced = {
+            name: column[rows] for name in PER_ROW if (column := getattr(self, name)) is not None
+        }
+        return replace(
+            self, **sliced, context={name: column[rows] for name, column in self.context.items()}
+        )
 
     @property
     def amount(self) -> np.ndarray:
         """How much each row counts: weight times count."""
-        amount = np.broadcast_to(np.ones(1), len(self))  # takes no memory where every row counts once
+        # takes no memory where every row counts once
+        amount = np.broadcast_to(np.ones(1), len(self))
         for column in (self.weight, self.count):
             if column is not None:
                 amount = amount * column
@@ -127,7 +157,10 @@ class Comparisons:
 
     @property
     def pair(self) -> np.ndarray:
-        """A number per unordered pair: ``GroupKFold`` with ``groups=X.pair`` keeps repeats together."""
+        """A number per unordered pair.
+
+        ``GroupKFold`` with ``groups=X.pair`` keeps repeats together.
+        """
         low, high = np.minimum(self.left, self.right), np.maximum(self.left, self.right)
         return low * len(self.items) + high
 
@@ -142,12 +175,19 @@ class Comparisons:
         """The same comparisons with other outcomes (scikit-learn hands y over apart from X)."""
         y = to_array(y, "y is")
         if y.shape != (len(self),):
-            raise PairscoreError(f"y has shape {y.shape} but there are {plural(len(self), 'comparison')}; give one outcome for each.")
+            raise PairscoreError(
+                f"y has shape {y.shape} but there are {plural(len(self), 'comparison')}; give one"
+                " outcome for each."
+            )
         y = _checked_outcome(y)
         if np.any(y == 0) and not np.any(y == -1) and np.any(self.outcome == -1):
-            y = np.where(y == 0, -1, y)  # cross_val_predict numbers the classes anew before it calls fit
+            # cross_val_predict numbers the classes anew before it calls fit
+            y = np.where(y == 0, -1, y)
             if not np.array_equal(y, self.outcome):
-                raise PairscoreError("y has zeros and no -1, but zero is a tie here, and right has won comparisons; write -1 where right won.")
+                raise PairscoreError(
+                    "y has zeros and no -1, but zero is a tie here, and right has won comparisons;"
+                    " write -1 where right won."
+                )
         return replace(self, outcome=y)
 
     def with_items(self, items: Items) -> "Comparisons":
@@ -155,7 +195,10 @@ class Comparisons:
         return replace(self, items=items)
 
     def with_covariance_items(self, which: Any) -> "Comparisons":
-        """The same comparisons with other items behind the covariance of ``split``: ids, row numbers or a mask."""
+        """The same comparisons with other items behind the covariance of ``split``.
+
+        Ids, row numbers or a mask.
+        """
         return replace(self, covariance_items=_item_rows(which, self.items))
 
 
@@ -167,29 +210,43 @@ def refuse_other_self_pairs(self_pairs: Any) -> None:
 
 def _checked_outcome(y: np.ndarray) -> np.ndarray:
     """Outcomes -1, 0 and 1 as small integers."""
-    right = [_is_outcome(value) for value in y.tolist()] if y.dtype == object else np.isin(y, (-1, 0, 1)) & (y.dtype != bool)  # False would become a tie
+    # False would become a tie
+    right = (
+        [_is_outcome(value) for value in y.tolist()]
+        if y.dtype == object
+        else np.isin(y, (-1, 0, 1)) & (y.dtype != bool)
+    )
     bad = np.flatnonzero(~np.asarray(right, dtype=bool))
     if len(bad):
         raise PairscoreError(
-            f"{plural(len(bad), 'outcome')} {'is' if len(bad) == 1 else 'are'} none of -1, 0, 1: {first_rows(bad, y[bad].tolist())}; "
-            "write 1 where left won, -1 where right won, 0 for a tie."
+            f"{plural(len(bad), 'outcome')} {'is' if len(bad) == 1 else 'are'} none of -1, 0, 1:"
+            f" {first_rows(bad, y[bad].tolist())}; write 1 where left won, -1 where right won, 0"
+            " for a tie."
         )
     return y.astype(np.int8)
 
 
 def _is_outcome(value: Any) -> bool:
     """Of an object that may be anything, and need not even be comparable."""
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool) and value in (-1, 0, 1)
+    return (
+        isinstance(value, int | float | np.integer | np.floating)
+        and not isinstance(value, bool)
+        and value in (-1, 0, 1)
+    )
 
 
 def _refuse_other_rows(rows: np.ndarray, side: str, n_items: int) -> None:
     if rows.dtype.kind not in "iu":
-        raise PairscoreError(f"{side} has entries of type {rows.dtype}; give row numbers of the items, or read votes with Comparisons.from_frames.")
+        raise PairscoreError(
+            f"{side} has entries of type {rows.dtype}; give row numbers of the items, or read votes"
+            " with Comparisons.from_frames."
+        )
     bad = np.flatnonzero((rows < 0) | (rows >= n_items))
     if len(bad):
         raise PairscoreError(
-            f"{plural(len(bad), 'comparison')} {'points' if len(bad) == 1 else 'point'} outside the {n_items} items on the {side}: "
-            f"{first_rows(bad, rows[bad].tolist())}; row numbers go from 0 to {n_items - 1}."
+            f"{plural(len(bad), 'comparison')} {'points' if len(bad) == 1 else 'point'} outside the"
+            f" {n_items} items on the {side}: {first_rows(bad, rows[bad].tolist())}; row numbers go"
+            f" from 0 to {n_items - 1}."
         )
 
 
@@ -201,7 +258,8 @@ def _item_rows(which: Any, items: Items) -> np.ndarray | None:
     if which.dtype == bool:
         if which.shape != (len(items),):
             raise PairscoreError(
-                f"covariance_items is a mask of shape {which.shape} for {plural(len(items), 'item')}; give one entry for each, or ids of items."
+                f"covariance_items is a mask of shape {which.shape} for"
+                f" {plural(len(items), 'item')}; give one entry for each, or ids of items."
             )
         return np.flatnonzero(which)
     which = which.ravel()
@@ -214,5 +272,8 @@ def _item_rows(which: Any, items: Items) -> np.ndarray | None:
         )
     if np.bincount(rows, minlength=1).max() > 1:
         again = np.setdiff1d(np.arange(len(rows)), np.unique(rows, return_index=True)[1])
-        raise PairscoreError(f"covariance_items repeats {plural(len(again), 'item')}: {first_rows(again, which[again].tolist())}; name every item once.")
+        raise PairscoreError(
+            f"covariance_items repeats {plural(len(again), 'item')}:"
+            f" {first_rows(again, which[again].tolist())}; name every item once."
+        )
     return rows

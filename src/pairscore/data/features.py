@@ -25,10 +25,11 @@ NO_LEVEL, UNKNOWN_LEVEL = -1, -2
 class Recipe:
     """Which columns of an item table are features, and how.
 
-    ``categorical`` has the levels of each category, ``means`` what fills the gaps of a column that had
-    some in the fit (one number per 0/1 column of a category), ``note`` what was done about them there.
-    ``own`` names the items that have an effect of their own instead of features, because some of theirs were
-    missing; they stand at the means of all columns.
+    ``categorical`` has the levels of each category, ``means`` what fills the gaps of a column that
+    had some in the fit (one number per 0/1 column of a category), ``note`` what was done about them
+    there.
+    ``own`` names the items that have an effect of their own instead of features, because some of
+    theirs were missing; they stand at the means of all columns.
     """
 
     features: tuple[str, ...] = ()
@@ -46,18 +47,42 @@ class Recipe:
         """A recipe from what :meth:`to_record` gave, after a journey through JSON."""
         try:
             features, squares = (tuple(map(str, record[name])) for name in ("features", "squares"))
-            categorical = {str(name): tuple(map(str, levels)) for name, levels in record["categorical"].items()}
-            interactions = tuple((str(first), str(second)) for first, second in record["interactions"])
-            means = {str(name): tuple(map(float, values)) for name, values in record["means"].items()}
+            categorical = {
+                str(name): tuple(map(str, levels)) for name, levels in record["categorical"].items()
+            }
+            interactions = tuple(
+                (str(first), str(second)) for first, second in record["interactions"]
+            )
+            means = {
+                str(name): tuple(map(float, values)) for name, values in record["means"].items()
+            }
             identifier = None if record["id"] is None else str(record["id"])
             own = tuple(map(str, record.get("own", ())))  # recipes of before had none
-            recipe = cls(features, categorical, squares, interactions, str(record["missing"]), means, identifier, str(record["note"]), own)
-            known = {*recipe.names, *recipe.means, *recipe.squares}  # names are made of columns that the recipe has, or this fails
-            if not recipe.sources or not known <= {*recipe.names, *recipe.sources} or recipe.missing not in MISSING:
+            recipe = cls(
+                features,
+                categorical,
+                squares,
+                interactions,
+                str(record["missing"]),
+                means,
+                identifier,
+                str(record["note"]),
+                own,
+            )
+            # names are made of columns that the recipe has, or this fails
+            known = {*recipe.names, *recipe.means, *recipe.squares}
+            if (
+                not recipe.sources
+                or not known <= {*recipe.names, *recipe.sources}
+                or recipe.missing not in MISSING
+            ):
                 raise ValueError("no recipe")
             return recipe
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise PairscoreError("the model's recipe for features cannot be read; the file is damaged or from a newer version: fit again.") from error
+            raise PairscoreError(
+                "the model's recipe for features cannot be read; the file is damaged or from a"
+                " newer version: fit again."
+            ) from error
 
     def to_record(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -73,23 +98,51 @@ class Recipe:
         """Where the columns made of each source stand, before flags, squares and products."""
         widths = [len(self.categorical.get(name, "1")) for name in self.sources]
         ends = np.cumsum(widths, dtype=int).tolist()
-        return {name: slice(end - width, end) for name, width, end in zip(self.sources, widths, ends, strict=True)}
+        return {
+            name: slice(end - width, end)
+            for name, width, end in zip(self.sources, widths, ends, strict=True)
+        }
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What the features are called: mass, style=oil, mass missing, item 7, mass^2, mass:style=oil."""
-        made = {name: [f"{name}={level}" for level in self.categorical[name]] if name in self.categorical else [name] for name in self.sources}
+        """What the features are called.
+
+        Mass, style=oil, mass missing, item 7, mass^2, mass:style=oil.
+        """
+        made = {
+            name: (
+                [f"{name}={level}" for level in self.categorical[name]]
+                if name in self.categorical
+                else [name]
+            )
+            for name in self.sources
+        }
         base = [column for columns in made.values() for column in columns]
-        products = [f"{one}:{two}" for first, second in self.interactions for one in made[first] for two in made[second]]
-        gaps = [f"item {name}" for name in self.own] if self.missing == "item-effect" else [f"{name} missing" for name in self.means]
+        products = [
+            f"{one}:{two}"
+            for first, second in self.interactions
+            for one in made[first]
+            for two in made[second]
+        ]
+        gaps = (
+            [f"item {name}" for name in self.own]
+            if self.missing == "item-effect"
+            else [f"{name} missing" for name in self.means]
+        )
         return (*base, *gaps, *(f"{name}^2" for name in self.squares), *products)
 
     def matrix(self, table: Columns) -> np.ndarray:
         """Feature values (N x d); NaN where a value is missing and the recipe does not fill it."""
         values = np.empty((len(table), len(self.names)))
         for name, block in self.blocks.items():
-            values[:, block] = _indicators(table, name, self.categorical[name]) if name in self.categorical else numbers(table, name)[:, None]
-        rest = iter(range(sum(block.stop - block.start for block in self.blocks.values()), values.shape[1]))
+            values[:, block] = (
+                _indicators(table, name, self.categorical[name])
+                if name in self.categorical
+                else numbers(table, name)[:, None]
+            )
+        rest = iter(
+            range(sum(block.stop - block.start for block in self.blocks.values()), values.shape[1])
+        )
         if self.missing == "item-effect":
             self._fill_own(table, values, rest)
         else:
@@ -107,7 +160,9 @@ class Recipe:
         return values
 
     def _fill_own(self, table: Columns, values: np.ndarray, rest: Iterator[int]) -> None:
-        """Items with an effect of their own stand at the means, beside a column that is 1 for them alone."""
+        """Items with an effect of their own stand at the means, beside a column that is 1 for them
+        alone.
+        """
         names = as_levels(table[self.id]) if self.own and self.id is not None else []
         number_of: dict[Any, int] = {name: number for number, name in enumerate(self.own)}
         places = looked_up(number_of, names, -1)
@@ -133,11 +188,17 @@ class Recipe:
             refuse_bad_ids(ids)
         values = self.matrix(table)
         kept = self.complete(values, names)
-        refuse_non_finite(values if kept.all() else np.where(kept[:, None], values, 0.0), self.names)
+        refuse_non_finite(
+            values if kept.all() else np.where(kept[:, None], values, 0.0), self.names
+        )
         if not kept.all():
             values, ids = values[kept], np.flatnonzero(kept) if ids is None else ids[kept]
         if len(values) == 0:
-            raise PairscoreError("the item table has no rows" + (" without missing values" if len(table) else "") + "; give one row for each item.")
+            raise PairscoreError(
+                "the item table has no rows"
+                + (" without missing values" if len(table) else "")
+                + "; give one row for each item."
+            )
         return Items(values, self.names, ids, Columns)
 
     def ids(self, table: Columns) -> np.ndarray | None:
@@ -149,22 +210,33 @@ class Recipe:
         """Every column that the recipe reads must be there; others do no harm."""
         if self.id is not None and self.id not in columns:
             close = did_you_mean(self.id, columns)
-            raise PairscoreError(f"the item table has no column {self.id!r} for the ids; name the column that has them: --id NAME.{close}")
+            raise PairscoreError(
+                f"the item table has no column {self.id!r} for the ids; name the column that has"
+                f" them: --id NAME.{close}"
+            )
         absent = [name for name in self.sources if name not in columns]
         if absent:
             raise PairscoreError(
-                f"the item table lacks {plural(len(absent), 'column')} that the score is made of: {first_few(map(repr, absent))}; add them."
-                f"{did_you_mean(absent[0], columns)}"
+                f"the item table lacks {plural(len(absent), 'column')} that the score is made of:"
+                f" {first_few(map(repr, absent))}; add them.{did_you_mean(absent[0], columns)}"
             )
 
 
 def recipe_of(model: Any) -> Recipe:
-    """The recipe that a model was saved with; without one, its features are numeric columns of their names."""
+    """The recipe that a model was saved with.
+
+    Without one, its features are numeric columns of their names.
+    """
     record = getattr(model, "recipe_", None)
-    names = getattr(model, "feature_names_in_", [f"x{column}" for column in range(model.n_features_in_)])
+    names = getattr(
+        model, "feature_names_in_", [f"x{column}" for column in range(model.n_features_in_)]
+    )
     recipe = Recipe(tuple(map(str, names))) if record is None else Recipe.from_record(record)
     if recipe.names != tuple(map(str, names)):
-        raise PairscoreError("the model's recipe makes other features than it was fitted with; the file is damaged: fit again.")
+        raise PairscoreError(
+            "the model's recipe makes other features than it was fitted with; the file is damaged:"
+            " fit again."
+        )
     return recipe
 
 
@@ -180,21 +252,31 @@ def numbers(table: Columns, name: str) -> np.ndarray:
     """A numeric column."""
     if not is_numeric(table, name):
         example = next((value for value in table[name] if value is not None), None)
-        raise PairscoreError(f"the column {name!r} of the item table is text (such as {example!r}); make it numbers, or use --categorical {name!r} in the fit.")
+        raise PairscoreError(
+            f"the column {name!r} of the item table is text (such as {example!r}); make it numbers,"
+            f" or use --categorical {name!r} in the fit."
+        )
     return table[name]
 
 
 def _indicators(table: Columns, name: str, levels: tuple[str, ...]) -> np.ndarray:
     """0/1 columns, one per level; NaN in all of them where there is no level."""
-    number_of: dict[Any, int] = {None: NO_LEVEL, **{level: number for number, level in enumerate(levels)}}
-    codes = table.get_column(name).each(lambda values: looked_up(number_of, as_levels(values), UNKNOWN_LEVEL))
+    number_of: dict[Any, int] = {
+        None: NO_LEVEL,
+        **{level: number for number, level in enumerate(levels)},
+    }
+    codes = table.get_column(name).each(
+        lambda values: looked_up(number_of, as_levels(values), UNKNOWN_LEVEL)
+    )
     unknown = np.flatnonzero(codes == UNKNOWN_LEVEL)
     if len(unknown):
         found = as_levels(table.get_column(name).take(unknown).to_numpy())
         raise BadEntriesError(
-            f"{plural(len(unknown), 'item')} {'has a level' if len(unknown) == 1 else 'have levels'} of {name!r} that the fit did not know: "
-            f"{first_few(map(repr, dict.fromkeys(found)))}",
-            f"it knew {first_few(map(repr, levels), 8)}: leave these items out, or fit with some like them",
+            f"{plural(len(unknown), 'item')}"
+            f" {'has a level' if len(unknown) == 1 else 'have levels'} of {name!r} that the fit did"
+            f" not know: {first_few(map(repr, dict.fromkeys(found)))}",
+            f"it knew {first_few(map(repr, levels), 8)}: leave these items out, or fit with some"
+            " like them",
             "items",
             [(int(row), name, level) for row, level in zip(unknown, found, strict=True)],
             "a level that the fit did not know",
@@ -212,15 +294,31 @@ def _places(block: slice) -> Iterator[int]:
 
 
 def _refuse_gaps(holes: dict[str, np.ndarray], ids: Any, missing: str) -> None:
-    shown = first_few((f"{name!r} ({len(rows)}: {first_few((repr(_plain(ids[row])) for row in rows), 3)})" for name, rows in holes.items()), 20)
+    shown = first_few(
+        (
+            f"{name!r} ({len(rows)}: {first_few((repr(_plain(ids[row])) for row in rows), 3)})"
+            for name, rows in holes.items()
+        ),
+        20,
+    )
     remedies = {
-        "mean-with-flag": "the fit had no gaps there, so it has no flag for them: fill them in, or leave these items out",
-        "item-effect": "the fit has no effect for these items: fill their values in, or leave them out",
+        "mean-with-flag": (
+            "the fit had no gaps there, so it has no flag for them: fill them in, or leave these"
+            " items out"
+        ),
+        "item-effect": (
+            "the fit has no effect for these items: fill their values in, or leave them out"
+        ),
     }
-    remedy = remedies.get(missing, "fill them in, or fit with --missing drop-items, --missing mean-with-flag or --missing item-effect")
+    remedy = remedies.get(
+        missing,
+        "fill them in, or fit with --missing drop-items, --missing mean-with-flag or --missing"
+        " item-effect",
+    )
     entries = [(int(row), name, None) for name, rows in holes.items() for row in rows]
     raise BadEntriesError(
-        f"{plural(len(entries), 'feature value')} {'is' if len(entries) == 1 else 'are'} missing, by column (how many: first ids): {shown}",
+        f"{plural(len(entries), 'feature value')} {'is' if len(entries) == 1 else 'are'} missing,"
+        f" by column (how many: first ids): {shown}",
         remedy,
         "items",
         entries,

@@ -22,8 +22,8 @@ class Items:
     """Feature values (N x d, by reference where possible), with names for rows and columns.
 
     ``ids`` is None when items are known by their row number. ``backend`` remembers the caller's
-    kind of table (None for a NumPy array), so that answers come back in the same kind. ``recipe`` says how
-    the features were made of columns with gaps (see ``pairscore.data.features``).
+    kind of table (None for a NumPy array), so that answers come back in the same kind. ``recipe``
+    says how the features were made of columns with gaps (see ``pairscore.data.features``).
     """
 
     values: np.ndarray
@@ -58,19 +58,34 @@ class Items:
         return looked_up(self.row_of, names.tolist(), -1)
 
     def rows_written(self, names: np.ndarray) -> np.ndarray:
-        """As ``rows_called``, for files: a column there is text as soon as one cell is, so 7 and "7" are the same name."""
+        """As ``rows_called``, for files.
+
+        A column there is text as soon as one cell is, so 7 and "7" are the same name.
+        """
         rows = self.rows_called(names)
         missing = np.flatnonzero(rows < 0)
-        if len(missing) and (names.dtype.kind in "iu" or self.ids is None or self.ids.dtype.kind in "iu"):
+        if len(missing) and (
+            names.dtype.kind in "iu" or self.ids is None or self.ids.dtype.kind in "iu"
+        ):
             row_of_text = {str(identifier): row for identifier, row in self.row_of.items()}
-            rows[missing] = [row_of_text.get(str(name), -1) if isinstance(name, int | str) else -1 for name in names[missing].tolist()]
+            rows[missing] = [
+                row_of_text.get(str(name), -1) if isinstance(name, int | str) else -1
+                for name in names[missing].tolist()
+            ]
         return rows
 
     def extended(self, more: "Items") -> "Items":
         """These items and new ones, whose ids must be new."""
         if self.ids is None or more.ids is None:
-            raise PairscoreError("items can be added where all have ids; give both tables an 'id' column, or fit to all items at once.")
-        ids = np.concatenate([self.ids, more.ids]) if self.ids.dtype.kind == more.ids.dtype.kind else np.array([*self.names, *more.names], dtype=object)
+            raise PairscoreError(
+                "items can be added where all have ids; give both tables an 'id' column, or fit to"
+                " all items at once."
+            )
+        ids = (
+            np.concatenate([self.ids, more.ids])
+            if self.ids.dtype.kind == more.ids.dtype.kind
+            else np.array([*self.names, *more.names], dtype=object)
+        )
         refuse_bad_ids(ids)
         return Items(np.vstack([self.values, more.values]), self.feature_names, ids, self.backend)
 
@@ -83,9 +98,9 @@ class Items:
 def read_items(items: Any) -> Items:
     """Check a table of items once, at the door.
 
-    Takes a two-dimensional array, any dataframe that narwhals knows (pandas, polars, Arrow, ...) with
-    an ``id`` column or a pandas index, or a dict of columns; every column but the id is a feature and
-    must be numeric.
+    Takes a two-dimensional array, any dataframe that narwhals knows (pandas, polars, Arrow, ...)
+    with an ``id`` column or a pandas index, or a dict of columns; every column but the id is a
+    feature and must be numeric.
     """
     if isinstance(items, Items):
         return items
@@ -94,17 +109,26 @@ def read_items(items: Any) -> Items:
     if len(table) == 0:
         raise PairscoreError("the item table has no rows; give one row for each item.")
     if not table.feature_names:
-        raise PairscoreError("the item table has no feature columns; add at least one numeric column beside the id.")
+        raise PairscoreError(
+            "the item table has no feature columns; add at least one numeric column beside the id."
+        )
     refuse_non_finite(table.values, table.feature_names)
     return table
 
 
 def looked_up(number_of: dict[Any, int], names: list[Any], absent: int) -> np.ndarray:
-    """Numbers by name; ``absent`` for a name that the dictionary does not have or, like a list, cannot have."""
+    """Numbers by name; ``absent`` for a name that the dictionary does not have or, like a list,
+    cannot have.
+    """
     try:
-        return np.fromiter((number_of.get(name, absent) for name in names), dtype=np.intp, count=len(names))
+        return np.fromiter(
+            (number_of.get(name, absent) for name in names), dtype=np.intp, count=len(names)
+        )
     except TypeError:
-        return np.array([number_of.get(name, absent) if is_hashable(name) else absent for name in names], dtype=np.intp)
+        return np.array(
+            [number_of.get(name, absent) if is_hashable(name) else absent for name in names],
+            dtype=np.intp,
+        )
 
 
 def is_hashable(value: Any) -> bool:
@@ -121,18 +145,26 @@ def to_array(values: Any, what: str) -> np.ndarray:
     try:
         return np.asarray(values)
     except ValueError:
-        raise PairscoreError(f"{what} neither a dataframe nor a numeric array (the rows differ in length); give rows of equally many numbers.") from None
+        raise PairscoreError(
+            f"{what} neither a dataframe nor a numeric array (the rows differ in length); give rows"
+            " of equally many numbers."
+        ) from None
 
 
 def as_frame(table: Any) -> nw.DataFrame | Columns | None:
-    """``table`` as a narwhals frame, or as ``Columns`` if it is a dict, or None if it is no dataframe."""
+    """``table`` as a narwhals frame, or as ``Columns`` if it is a dict, or None if it is no
+    dataframe.
+    """
     if isinstance(table, dict | Columns):
         return table if isinstance(table, Columns) else Columns(table)
     try:
         frame = nw.from_native(table, pass_through=True, allow_series=False)
     except DuplicateError as error:
         repeated = re.findall("(?m)^- (.*)$", str(error))
-        raise PairscoreError(f"a table has columns of the same name: {first_few(repeated)}; give every column its own name.") from None
+        raise PairscoreError(
+            f"a table has columns of the same name: {first_few(repeated)}; give every column its"
+            " own name."
+        ) from None
     if isinstance(frame, nw.LazyFrame):
         return frame.collect()
     if not isinstance(frame, nw.DataFrame):
@@ -140,25 +172,37 @@ def as_frame(table: Any) -> nw.DataFrame | Columns | None:
     layered = [name for name in frame.columns if isinstance(name, tuple)]
     if layered:
         raise PairscoreError(
-            f"{plural(len(layered), 'column')} of a table {'has' if len(layered) == 1 else 'have'} a name of several levels: "
-            f"{first_few(map(repr, layered))}; give every column one name, such as '{'_'.join(map(str, layered[0]))}'."
+            f"{plural(len(layered), 'column')} of a table {'has' if len(layered) == 1 else 'have'}"
+            f" a name of several levels: {first_few(map(repr, layered))}; give every column one"
+            f" name, such as '{'_'.join(map(str, layered[0]))}'."
         )
     return frame
 
 
 def _from_array(items: Any) -> Items:
     if np.ma.is_masked(items):
-        raise PairscoreError(f"{plural(int(np.ma.count_masked(items)), 'feature value')} masked; fill them in or drop these items or columns.")
+        raise PairscoreError(
+            f"{plural(int(np.ma.count_masked(items)), 'feature value')} masked; fill them in or"
+            " drop these items or columns."
+        )
     table = to_array(items, "the items are")
     try:
         # NumPy would turn text and dates into numbers
-        if table.dtype.kind not in "biufO" or (table.dtype == object and any(isinstance(value, TEXT_AND_DATES) for value in table.flat)):
+        if table.dtype.kind not in "biufO" or (
+            table.dtype == object and any(isinstance(value, TEXT_AND_DATES) for value in table.flat)
+        ):
             raise TypeError(f"its type is {table.dtype}")
         values = np.ascontiguousarray(table, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise PairscoreError(f"the items are neither a dataframe nor a numeric array ({error}); give one row of numbers per item.") from None
+        raise PairscoreError(
+            f"the items are neither a dataframe nor a numeric array ({error}); give one row of"
+            " numbers per item."
+        ) from None
     if table.ndim != 2:
-        raise PairscoreError(f"the items are an array of {plural(table.ndim, 'dimension')}; give two: one row per item, one column per feature.")
+        raise PairscoreError(
+            f"the items are an array of {plural(table.ndim, 'dimension')}; give two: one row per"
+            " item, one column per feature."
+        )
     return Items(values, tuple(f"x{column}" for column in range(values.shape[1])))
 
 
@@ -171,8 +215,15 @@ def _from_frame(frame: nw.DataFrame | Columns) -> Items:
     if isinstance(frame, Columns):
         return Items(frame.matrix(names), names, ids, Columns if frame.as_written else dict)
     # pandas has a missing boolean that is no number until it is cast
-    columns = [nw.col(name).cast(nw.Float64) if frame.schema[name] == nw.Boolean else nw.col(name) for name in names]
-    values = np.ascontiguousarray(frame.select(columns).to_numpy(), dtype=np.float64) if names else np.empty((len(frame), 0))
+    columns = [
+        nw.col(name).cast(nw.Float64) if frame.schema[name] == nw.Boolean else nw.col(name)
+        for name in names
+    ]
+    values = (
+        np.ascontiguousarray(frame.select(columns).to_numpy(), dtype=np.float64)
+        if names
+        else np.empty((len(frame), 0))
+    )
     return Items(values, tuple(map(str, names)), ids, frame.implementation)
 
 
@@ -191,14 +242,24 @@ def refuse_other_features(items: Items, fitted: tuple[str, ...]) -> None:
     if names == fitted or (items.backend is None and len(names) == len(fitted)):
         return
     if len(names) != len(fitted) and items.backend is None:
-        raise PairscoreError(f"the items have {plural(len(names), 'feature')} but the model was fitted with {len(fitted)}; give the same features.")
-    missing, unknown = [name for name in fitted if name not in names], [name for name in names if name not in fitted]
+        raise PairscoreError(
+            f"the items have {plural(len(names), 'feature')} but the model was fitted with"
+            f" {len(fitted)}; give the same features."
+        )
+    missing, unknown = (
+        [name for name in fitted if name not in names],
+        [name for name in names if name not in fitted],
+    )
     if not missing and not unknown:
-        raise PairscoreError(f"the features come in another order than in fit; reorder the columns to {first_few(map(repr, fitted), 8)}.")
+        raise PairscoreError(
+            "the features come in another order than in fit; reorder the columns to"
+            f" {first_few(map(repr, fitted), 8)}."
+        )
     raise PairscoreError(
-        f"the items have {plural(len(names), 'feature')} but the model was fitted with {len(fitted)}: {plural(len(missing), 'feature')} missing "
-        f"({first_few(map(repr, missing)) or 'none'}) and {len(unknown)} unknown ({first_few(map(repr, unknown)) or 'none'}); "
-        "give the columns of the fit in its order."
+        f"the items have {plural(len(names), 'feature')} but the model was fitted with"
+        f" {len(fitted)}: {plural(len(missing), 'feature')} missing"
+        f" ({first_few(map(repr, missing)) or 'none'}) and {len(unknown)} unknown"
+        f" ({first_few(map(repr, unknown)) or 'none'}); give the columns of the fit in its order."
     )
 
 
@@ -207,10 +268,14 @@ def refuse_non_numeric(frame: nw.DataFrame | Columns, names: tuple[str, ...]) ->
     schema = frame.schema
     bad = [name for name in names if not (schema[name].is_numeric() or schema[name] == nw.Boolean)]
     if bad:
-        shown = first_few(f"{name!r} ({schema[name]}, e.g. {frame.get_column(name)[0] if len(frame) else None!r})" for name in bad)
+        shown = first_few(
+            f"{name!r} ({schema[name]}, e.g. {frame.get_column(name)[0] if len(frame) else None!r})"
+            for name in bad
+        )
         raise PairscoreError(
-            f"{plural(len(bad), 'column')} of the item table {'is' if len(bad) == 1 else 'are'} not numeric: {shown}; "
-            f"make them numbers (0/1 columns for categories), drop them, or call the identifier column {ID_COLUMN!r}."
+            f"{plural(len(bad), 'column')} of the item table {'is' if len(bad) == 1 else 'are'} not"
+            f" numeric: {shown}; make them numbers (0/1 columns for categories), drop them, or call"
+            f" the identifier column {ID_COLUMN!r}."
         )
 
 
@@ -218,27 +283,37 @@ def refuse_bad_ids(ids: np.ndarray) -> None:
     """Every item has exactly one row and a name."""
     if ids.dtype.kind in "iu" and ids.ndim == 1 and len(np.unique(ids)) == len(ids):
         return
-    lists = [row for row, identifier in enumerate(ids.tolist()) if not is_hashable(identifier)] if ids.dtype == object or ids.ndim > 1 else []
+    lists = (
+        [row for row, identifier in enumerate(ids.tolist()) if not is_hashable(identifier)]
+        if ids.dtype == object or ids.ndim > 1
+        else []
+    )
     if lists:
         raise PairscoreError(
-            f"the id is a list or the like in {plural(len(lists), 'row')} of the item table: {first_rows(lists, ids[lists].tolist())}; "
-            "use text or numbers as ids."
+            f"the id is a list or the like in {plural(len(lists), 'row')} of the item table:"
+            f" {first_rows(lists, ids[lists].tolist())}; use text or numbers as ids."
         )
     missing = np.flatnonzero([is_missing(identifier) for identifier in ids.tolist()])
     if len(missing):
         raise BadEntriesError(
-            f"the id is missing in {plural(len(missing), 'row')} of the item table ({first_few(f'row {r}' for r in missing)})",
+            f"the id is missing in {plural(len(missing), 'row')} of the item table"
+            f" ({first_few(f'row {r}' for r in missing)})",
             "name every item",
             "items",
             [(int(row), ID_COLUMN, None) for row in missing],
             "missing",
         )
     seen: set[Any] = set()
-    repeated = [row for row, identifier in enumerate(ids.tolist()) if identifier in seen or seen.add(identifier)]  # type: ignore[func-returns-value]
+    repeated = []
+    for row, identifier in enumerate(ids.tolist()):
+        if identifier in seen:
+            repeated.append(row)
+        seen.add(identifier)
     if repeated:
         raise BadEntriesError(
-            f"{plural(len(repeated), 'row')} of the item table {'repeats' if len(repeated) == 1 else 'repeat'} an id already seen: "
-            f"{first_rows(repeated, ids[repeated].tolist())}",
+            f"{plural(len(repeated), 'row')} of the item table"
+            f" {'repeats' if len(repeated) == 1 else 'repeat'} an id already seen:"
+            f" {first_rows(repeated, ids[repeated].tolist())}",
             "keep one row per item",
             "items",
             [(row, ID_COLUMN, ids[row]) for row in repeated],
@@ -257,16 +332,25 @@ def is_missing(value: Any) -> bool:
 def refuse_non_finite(values: np.ndarray, names: tuple[str, ...]) -> None:
     """Name the columns with NaN or infinite entries, and how many there are in each."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.abs(values.sum()) < LARGEST_NUMBER:  # one pass without a copy; only a bad table is looked at twice
+        # one pass without a copy; only a bad table is looked at twice
+        if np.abs(values.sum()) < LARGEST_NUMBER:
             return
     counts = np.count_nonzero(~np.isfinite(values), axis=0)
     bad = np.flatnonzero(counts)
     if len(bad) == 0:
-        raise PairscoreError(f"the features are so large that the sum of their squares overflows (largest {np.abs(values).max():.3g}); rescale them.")
+        raise PairscoreError(
+            "the features are so large that the sum of their squares overflows (largest"
+            f" {np.abs(values).max():.3g}); rescale them."
+        )
     shown = first_few(f"{names[column]!r} ({counts[column]})" for column in bad)
-    entries = [(int(row), names[column], float(values[row, column])) for column in bad for row in np.flatnonzero(~np.isfinite(values[:, column]))]
+    entries = [
+        (int(row), names[column], float(values[row, column]))
+        for column in bad
+        for row in np.flatnonzero(~np.isfinite(values[:, column]))
+    ]
     raise BadEntriesError(
-        f"{plural(int(counts.sum()), 'feature value')} {'is' if counts.sum() == 1 else 'are'} NaN or infinite, in {plural(len(bad), 'column')}: {shown}",
+        f"{plural(int(counts.sum()), 'feature value')} {'is' if counts.sum() == 1 else 'are'} NaN"
+        f" or infinite, in {plural(len(bad), 'column')}: {shown}",
         "fill them in or drop these items or columns",
         "items",
         entries,

@@ -15,7 +15,9 @@ KINDS = {"b": nw.Boolean(), "i": nw.Int64(), "u": nw.Int64(), "f": nw.Float64(),
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One column. Long text is kept as its distinct values and one code per row, so that each value is looked at once."""
+    """One column. Long text is kept as its distinct values and one code per row, so that each value
+    is looked at once.
+    """
 
     values: np.ndarray
     codes: np.ndarray | None = None
@@ -37,11 +39,17 @@ class Column:
 
     def take(self, rows: np.ndarray) -> "Column":
         """The entries of some rows."""
-        return Column(self.values[rows]) if self.codes is None else Column(self.values, self.codes[rows])
+        return (
+            Column(self.values[rows])
+            if self.codes is None
+            else Column(self.values, self.codes[rows])
+        )
 
 
 class Columns:
-    """Named one-dimensional arrays of equal length; ``columns["mass"]`` is one of them, ``dict(columns)`` all.
+    """Named one-dimensional arrays of equal length.
+
+    ``columns["mass"]`` is one of them, ``dict(columns)`` all.
 
     >>> table = Columns({"id": ["a", "b"], "mass": [1.5, 2]})
     >>> len(table), table.columns, table["mass"].tolist()
@@ -50,13 +58,22 @@ class Columns:
 
     def __init__(self, columns: Any, as_written: bool = False):
         self.as_written = as_written  # read from a file, where a name and its text are the same
-        self._columns = {str(name): values if isinstance(values, Column) else Column(_array(values, name)) for name, values in dict(columns).items()}
+        self._columns = {
+            str(name): values if isinstance(values, Column) else Column(_array(values, name))
+            for name, values in dict(columns).items()
+        }
         lengths = {name: len(column) for name, column in self._columns.items()}
         if len(lengths) < len(dict(columns)):
-            raise PairscoreError(f"a table has columns of the same name: {first_few(map(repr, lengths))}; give every column its own name.")
+            raise PairscoreError(
+                f"a table has columns of the same name: {first_few(map(repr, lengths))}; give every"
+                " column its own name."
+            )
         if len(set(lengths.values())) > 1:
             shown = first_few(f"{name!r} ({length})" for name, length in lengths.items())
-            raise PairscoreError(f"the columns of a table have unequal lengths: {shown}; give every column one entry per row.")
+            raise PairscoreError(
+                f"the columns of a table have unequal lengths: {shown}; give every column one entry"
+                " per row."
+            )
 
     @property
     def columns(self) -> list[str]:
@@ -89,7 +106,9 @@ class Columns:
 
     def take(self, rows: np.ndarray) -> "Columns":
         """Some rows, in that order."""
-        return Columns({name: column.take(rows) for name, column in self._columns.items()}, self.as_written)
+        return Columns(
+            {name: column.take(rows) for name, column in self._columns.items()}, self.as_written
+        )
 
     def get_column(self, name: str) -> Column:
         """One column as it is kept."""
@@ -113,15 +132,25 @@ def _array(values: Any, name: Any) -> np.ndarray:
     if np.ma.isMaskedArray(values):
         values, mask = np.ma.getdata(values).astype(object), np.ma.getmaskarray(values)
         values[mask] = None
-    array = values if isinstance(values, np.ndarray) else np.asarray(values) if hasattr(values, "__array__") else _from_sequence(values)
+    array = (
+        values
+        if isinstance(values, np.ndarray)
+        else np.asarray(values)
+        if hasattr(values, "__array__")
+        else _from_sequence(values)
+    )
     if array.ndim != 1:
-        raise PairscoreError(f"the column {name!r} has {array.ndim} dimensions; give one entry per row.")
+        raise PairscoreError(
+            f"the column {name!r} has {array.ndim} dimensions; give one entry per row."
+        )
     if array.dtype != object or len(array) == 0:
         return array
     entries = array.tolist()
     if all(isinstance(value, bool | np.bool_) for value in entries):
         return array.astype(bool)
-    if all(value is None or _is_number(value) for value in entries) and any(value is not None for value in entries):
+    if all(value is None or _is_number(value) for value in entries) and any(
+        value is not None for value in entries
+    ):
         return array.astype(float) if None in entries else np.array(entries)
     return array
 

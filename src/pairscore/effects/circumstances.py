@@ -1,4 +1,7 @@
-"""What a comparison has beside its two items: context, a judge, a side; from the items' scores to its own."""
+"""What a comparison has beside its two items: context, a judge, a side.
+
+From the items' scores to its own.
+"""
 
 import numpy as np
 
@@ -7,7 +10,9 @@ from pairscore.errors import PairscoreError
 from pairscore.estimators.results import Effects, Judges
 
 
-def comparison_scores(scores: np.ndarray, data: Comparisons, effects: Effects, judges: Judges | None) -> np.ndarray:
+def comparison_scores(
+    scores: np.ndarray, data: Comparisons, effects: Effects, judges: Judges | None
+) -> np.ndarray:
     """eta of every comparison from the items' scores: with context, the judge's slope, and side."""
     delta = scores[data.left] - scores[data.right]
     for name, value in effects.of_kind("context").items():
@@ -15,8 +20,15 @@ def comparison_scores(scores: np.ndarray, data: Comparisons, effects: Effects, j
     delta, sides = delta * judges_sharpness(data, judges), effects.of_kind("side")
     if not sides:
         return delta
-    average, by_whom = float(np.mean(list(sides.values()))), [] if data.judge is None else judge_names(data.judge)
-    return delta + (average if "left" in sides or not by_whom else np.array([sides.get(f"left, {name}", average) for name in by_whom]))
+    average, by_whom = (
+        float(np.mean(list(sides.values()))),
+        [] if data.judge is None else judge_names(data.judge),
+    )
+    return delta + (
+        average
+        if "left" in sides or not by_whom
+        else np.array([sides.get(f"left, {name}", average) for name in by_whom])
+    )
 
 
 def judges_sharpness(data: Comparisons, judges: Judges | None) -> np.ndarray:
@@ -30,10 +42,16 @@ def judges_sharpness(data: Comparisons, judges: Judges | None) -> np.ndarray:
 def context_column(data: Comparisons, name: str) -> np.ndarray:
     """A column of the context, which must be there."""
     if name not in data.context:
-        raise PairscoreError(f"the comparisons lack the context {name!r}; read them with Comparisons.from_frames(items, votes, context=[{name!r}, ...]).")
+        raise PairscoreError(
+            f"the comparisons lack the context {name!r}; read them with"
+            f" Comparisons.from_frames(items, votes, context=[{name!r}, ...])."
+        )
     return data.context[name]
 
 
 def judge_names(judge: np.ndarray) -> list[str]:
     """What judges are called, as text: 1.0 is judge 1, as it was before some value was missing."""
-    return [str(int(value)) if isinstance(value, float) and value.is_integer() else str(value) for value in judge.tolist()]
+    return [
+        str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+        for value in judge.tolist()
+    ]

@@ -1,4 +1,8 @@
-"""Errors of context, judges and ties: comparisons that share an item, or a judge, depend on each other. Context, judges and ties: from the study to coefficients and effects with their covariance."""
+"""Errors of context, judges and ties.
+
+Comparisons that share an item, or a judge, depend on each other. Context, judges and ties: from the
+study to coefficients and effects with their covariance.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -9,10 +13,25 @@ from scipy import sparse
 from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.whitening import whitening_basis
 from pairscore.effects.circumstances import comparison_scores, context_column, judge_names
-from pairscore.effects.judges import ENOUGH_INFORMATION, LARGEST_SPREAD, VotesSeen, judge_table, spread_of_slopes, variance_over_spreads
+from pairscore.effects.judges import (
+    ENOUGH_INFORMATION,
+    LARGEST_SPREAD,
+    VotesSeen,
+    judge_table,
+    spread_of_slopes,
+    variance_over_spreads,
+)
 from pairscore.effects.single_comparisons import Contest, Look, Params, Top, climb
 from pairscore.effects.slope_bias import without_slope_bias
-from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, NotConvergedWarning, PairscoreError, SeparationWarning, first_few, plural
+from pairscore.errors import (
+    CollinearFeaturesWarning,
+    FewItemsWarning,
+    NotConvergedWarning,
+    PairscoreError,
+    SeparationWarning,
+    first_few,
+    plural,
+)
 from pairscore.estimators import inference as inf
 from pairscore.estimators.fit_data import Study, leverage_whitener, ridge_is_weak
 from pairscore.estimators.likelihood import fit_likelihood
@@ -37,16 +56,29 @@ def contest_covariance(study: Study, settings: Settings, top: Top) -> np.ndarray
     return inf.not_far_below(both, by_items, 1.0)  # sharing judges too only ever adds variance
 
 
-def item_robust_meat(study: Study, settings: Settings, contest: Contest, params: Params, look: Look) -> np.ndarray:
+def item_robust_meat(
+    study: Study, settings: Settings, contest: Contest, params: Params, look: Look
+) -> np.ndarray:
     """sum_i t_i t_i' / (1 - h_i)^2 - sum_p u_p u_p', as for the pairs alone."""
     exposures, centred = study.tally.exposures, study.X - study.item_moments.mean
-    leverage = exposures * (1 / exposures.sum() + np.sum((centred @ leverage_whitener(study, settings)) ** 2, axis=1))
+    leverage = exposures * (
+        1 / exposures.sum() + np.sum((centred @ leverage_whitener(study, settings)) ** 2, axis=1)
+    )
     inflation = 1 / (1 - np.minimum(leverage, inf.LARGEST_LEVERAGE))
-    return _dyadic(contest, np.arange(len(contest.left)), contest.contributions(params, look), len(look.gradient), inflation)
+    return _dyadic(
+        contest,
+        np.arange(len(contest.left)),
+        contest.contributions(params, look),
+        len(look.gradient),
+        inflation,
+    )
 
 
 def judge_robust_meat(contest: Contest, params: Params, look: Look) -> np.ndarray:
-    """What comparisons of one judge add to the meat that do not share an item: all of a judge's, less those that do."""
+    """What comparisons of one judge add to the meat that do not share an item.
+
+    All of a judge's, less those that do.
+    """
     size, blocks = len(look.gradient), contest.contributions(params, look)
     per_judge, shared = np.zeros((contest.n_judges, size)), np.zeros((size, size))
     by_judge = np.argsort(contest.judge, kind="stable")
@@ -59,16 +91,22 @@ def judge_robust_meat(contest: Contest, params: Params, look: Look) -> np.ndarra
     return few * per_judge.T @ per_judge - shared
 
 
-def _dyadic(contest: Contest, rows: np.ndarray, blocks: Blocks, size: int, inflation: np.ndarray) -> np.ndarray:
+def _dyadic(
+    contest: Contest, rows: np.ndarray, blocks: Blocks, size: int, inflation: np.ndarray
+) -> np.ndarray:
     """sum_i t_i t_i' - sum_p u_p u_p' over some comparisons, each t_i inflated."""
-    items, code = np.unique(np.concatenate([contest.left[rows], contest.right[rows]]), return_inverse=True)
+    items, code = np.unique(
+        np.concatenate([contest.left[rows], contest.right[rows]]), return_inverse=True
+    )
     left, right = code[: len(rows)], code[len(rows) :]
     at_items, at_pairs, first = np.zeros((len(items), size)), np.zeros((size, size)), 0
     for part, u in blocks(rows):
         n, here = len(part), slice(first, first := first + len(part))
         touched = (np.concatenate([left[here], right[here]]), np.tile(np.arange(n), 2))
         at_items += sparse.csr_array((np.ones(2 * n), touched), shape=(len(items), n)) @ u
-        per_pair = np.add.reduceat(u, np.flatnonzero(np.diff(contest.pairs[1][part], prepend=-1)), axis=0)
+        per_pair = np.add.reduceat(
+            u, np.flatnonzero(np.diff(contest.pairs[1][part], prepend=-1)), axis=0
+        )
         at_pairs += per_pair.T @ per_pair
     at_items *= inflation[items, None]
     return at_items.T @ at_items - at_pairs
@@ -77,14 +115,18 @@ def _dyadic(contest: Contest, rows: np.ndarray, blocks: Blocks, size: int, infla
 FIRST_SPREAD = 0.5
 SPREAD_ROUNDS = 6
 FEW_JUDGES = 10
-ENDLESS = 30.0  # standard error of an effect times the usual size of its column, on the link's scale
+# standard error of an effect times the usual size of its column, on the link's scale
+ENDLESS = 30.0
 CONTRADICTING = 0.99 * LARGEST_SPREAD  # of slopes that would rather be endless
 MOST_SIDES = 300  # judges with a side of their own
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A contest to be fitted: who judged, the names and kinds of its effects, and the fit of the pairs from which it starts."""
+    """A contest to be fitted.
+
+    Who judged, the names and kinds of its effects, and the fit of the pairs from which it starts.
+    """
 
     contest: Contest
     judges: np.ndarray
@@ -96,9 +138,13 @@ class Asked:
 def fit_contest(study: Study, settings: Settings) -> Estimate:
     """Maximum likelihood of single comparisons, started from that of the pairs."""
     asked = asked_contest(study, settings)
-    contest = with_slopes(asked.contest, asked.plain.coef) if settings.judge_slopes else asked.contest
+    contest = (
+        with_slopes(asked.contest, asked.plain.coef) if settings.judge_slopes else asked.contest
+    )
     top = fit_without_bias(contest, contest.start(asked.plain.coef), settings)
-    covariance = contest_covariance(study, settings, top) if settings.inference is not None else None
+    covariance = (
+        contest_covariance(study, settings, top) if settings.inference is not None else None
+    )
     judges = _judges(top, asked.judges) if settings.judge_slopes else None
     fit = contest_estimate(study, settings, asked, top, covariance, judges)
     return replace(fit, notes=fit.notes + judge_notes(settings, contest.n_judges, judges))
@@ -107,27 +153,50 @@ def fit_contest(study: Study, settings: Settings) -> Estimate:
 def asked_contest(study: Study, settings: Settings) -> Asked:
     """The comparisons of a study as a contest, with the columns that the settings ask for."""
     names, judge = judges_of(study, settings)
-    plain = fit_likelihood(replace(study, keep_sides=False), replace(settings, inference=None, side_effect=False))
-    separated = any("ridge of" in text for _, text in plain.notes) and ridge_is_weak(study, settings)
+    plain = fit_likelihood(
+        replace(study, keep_sides=False), replace(settings, inference=None, side_effect=False)
+    )
+    separated = any("ridge of" in text for _, text in plain.notes) and ridge_is_weak(
+        study, settings
+    )
     ridge = (SEPARATION_L2 if separated else settings.l2) * study.item_moments.sd**2
     contest, effect_names, kinds = make_contest(study, settings, names, judge, ridge)
     return Asked(contest, names, effect_names, kinds, plain)
 
 
-def contest_estimate(study: Study, settings: Settings, asked: Asked, top: Top, covariance: np.ndarray | None, judges: Judges | None) -> Estimate:
+def contest_estimate(
+    study: Study,
+    settings: Settings,
+    asked: Asked,
+    top: Top,
+    covariance: np.ndarray | None,
+    judges: Judges | None,
+) -> Estimate:
     """What was found, in the terms of a study."""
     contest, params, basis = top.contest, top.params, top.basis
     notes = [*asked.plain.notes, *([] if top.converged else [_not_maximised(settings)])]
     d = len(params.coef)
-    values, undetermined = np.append(params.effects, [params.t] * contest.rule.has_parameter), basis.undetermined[d:]
-    errors = np.full(len(values), np.nan) if covariance is None else np.where(undetermined, np.nan, np.sqrt(np.diag(covariance)[d:]))
+    values, undetermined = (
+        np.append(params.effects, [params.t] * contest.rule.has_parameter),
+        basis.undetermined[d:],
+    )
+    errors = (
+        np.full(len(values), np.nan)
+        if covariance is None
+        else np.where(undetermined, np.nan, np.sqrt(np.diag(covariance)[d:]))
+    )
     effects = Effects(asked.effect_names, asked.effect_kinds, values, errors)
     notes += _effect_notes(effects, undetermined, contest.usual_sizes)
     return replace(
         asked.plain,
         coef=params.coef,
         side_effect=effects.of_kind("side").get("left"),
-        basis=replace(basis, transform=basis.transform[:d], open_directions=basis.open_directions[:d], unit=basis.unit[:d]),
+        basis=replace(
+            basis,
+            transform=basis.transform[:d],
+            open_directions=basis.open_directions[:d],
+            unit=basis.unit[:d],
+        ),
         difference=comparison_scores(study.X @ params.coef, study.data, effects, judges),
         covariance=None if covariance is None else covariance[:d, :d],
         n_iterations=top.steps,
@@ -142,32 +211,66 @@ def judges_of(study: Study, settings: Settings) -> tuple[np.ndarray, np.ndarray]
     judge = study.data.judge
     if judge is None:
         if settings.needs_judges:
-            raise PairscoreError("the votes have no column 'judge', which judge_slopes, side_effect='judges' and inference='items+judges' need; add it.")
+            raise PairscoreError(
+                "the votes have no column 'judge', which judge_slopes, side_effect='judges' and"
+                " inference='items+judges' need; add it."
+            )
         return np.empty(0, dtype=object), np.zeros(len(study.data), dtype=int)
-    missing = np.flatnonzero([value is None or value != value or (isinstance(value, str) and not value.strip()) for value in judge.tolist()])
+    missing = np.flatnonzero(
+        [
+            value is None or value != value or (isinstance(value, str) and not value.strip())
+            for value in judge.tolist()
+        ]
+    )
     if len(missing) and settings.needs_judges:
-        raise PairscoreError(f"the judge is missing in {plural(len(missing), 'row')} ({first_few(f'row {row}' for row in missing)}); name every judge.")
-    names, codes = np.unique(np.array(judge_names(judge)) if judge.dtype.kind in "fO" else judge, return_inverse=True)
+        raise PairscoreError(
+            f"the judge is missing in {plural(len(missing), 'row')}"
+            f" ({first_few(f'row {row}' for row in missing)}); name every judge."
+        )
+    names, codes = np.unique(
+        np.array(judge_names(judge)) if judge.dtype.kind in "fO" else judge, return_inverse=True
+    )
     return names, codes
 
 
-def make_contest(study: Study, settings: Settings, names: np.ndarray, judge: np.ndarray, ridge: np.ndarray) -> tuple[Contest, tuple[str, ...], tuple[str, ...]]:
-    """Comparisons sorted by pair, without those of an item with itself, with the columns of their effects."""
+def make_contest(
+    study: Study, settings: Settings, names: np.ndarray, judge: np.ndarray, ridge: np.ndarray
+) -> tuple[Contest, tuple[str, ...], tuple[str, ...]]:
+    """Comparisons sorted by pair, without those of an item with itself, with the columns of their
+    effects.
+    """
     data, n = study.data, len(study.X)
-    low, high = np.minimum(data.left, data.right).astype(np.int64), np.maximum(data.left, data.right)
+    low, high = (
+        np.minimum(data.left, data.right).astype(np.int64),
+        np.maximum(data.left, data.right),
+    )
     order = np.argsort(low * n + high, kind="stable")
     order = order[(data.left != data.right)[order] & (study.amount[order] > 0)]
-    context = np.column_stack([context_column(data, name)[order] for name in settings.context]) if settings.context else np.empty((len(order), 0))
+    context = (
+        np.column_stack([context_column(data, name)[order] for name in settings.context])
+        if settings.context
+        else np.empty((len(order), 0))
+    )
     sides, side_names = _sides(settings, names, judge[order])
     amount = study.amount[order] / study.weight_unit  # in comparisons, because slopes have a prior
     rule = TieRule(settings.ties, settings.link)
     effect_names = (*settings.context, *side_names, *(["tie"] * rule.has_parameter))
-    # a judge who always says left has no finite side; these are held by the prior that separation gets
+    # a judge who always says left has no finite side; these are held by the prior that separation
+    # gets
     side_ridge = SEPARATION_L2 if settings.side_by_judge else 0.0
     ridge = np.concatenate(
-        [ridge / study.weight_unit, np.zeros(len(settings.context)), np.full(len(side_names), side_ridge), np.zeros(int(rule.has_parameter))]
+        [
+            ridge / study.weight_unit,
+            np.zeros(len(settings.context)),
+            np.full(len(side_names), side_ridge),
+            np.zeros(int(rule.has_parameter)),
+        ]
     )
-    kinds = ("context",) * len(settings.context) + ("side",) * len(side_names) + ("tie",) * rule.has_parameter
+    kinds = (
+        ("context",) * len(settings.context)
+        + ("side",) * len(side_names)
+        + ("tie",) * rule.has_parameter
+    )
     contest = Contest(
         study.X, study.item_moments.mean, data.left[order], data.right[order], data.outcome[order].astype(float), amount, context, sides,
         judge[order], max(len(names), 1), rule, ridge, np.empty(0, dtype=int),
@@ -181,15 +284,25 @@ def _refuse_one_kind_of_outcome(contest: Contest) -> None:
     tied = np.count_nonzero(contest.outcome == 0)
     if contest.rule.has_parameter and tied in (0, len(contest.outcome)):
         seen = "no comparison is a tie" if tied == 0 else "every comparison is a tie"
-        raise PairscoreError(f"ties={contest.rule.name!r} estimates how often items tie, and {seen}; use ties='half'.")
+        raise PairscoreError(
+            f"ties={contest.rule.name!r} estimates how often items tie, and {seen}; use"
+            " ties='half'."
+        )
 
 
 def with_slopes(contest: Contest, coef: np.ndarray) -> Contest:
-    """Slopes for the judges whose votes would tell them to half a unit or better; the others are taken for average."""
+    """Slopes for the judges whose votes would tell them to half a unit or better.
+
+    The others are taken for average.
+    """
     start = contest.start(coef)
     information = contest.slopes_of(start).eta_eta * contest.delta(start) ** 2
-    sloped = np.flatnonzero(np.bincount(contest.judge, information, contest.n_judges) >= ENOUGH_INFORMATION)
-    return replace(contest, sloped=sloped, slope_spread=FIRST_SPREAD) if len(sloped) > 1 else contest
+    sloped = np.flatnonzero(
+        np.bincount(contest.judge, information, contest.n_judges) >= ENOUGH_INFORMATION
+    )
+    return (
+        replace(contest, sloped=sloped, slope_spread=FIRST_SPREAD) if len(sloped) > 1 else contest
+    )
 
 
 def judge_notes(settings: Settings, n_judges: int, judges: Judges | None) -> list[Note]:
@@ -197,17 +310,47 @@ def judge_notes(settings: Settings, n_judges: int, judges: Judges | None) -> lis
     notes: list[Note] = []
     if judges is not None and judges.spread == 0:
         why = "too few, or judges who vote against each other leave no common order"
-        notes.append((FewItemsWarning, f"fewer than two judges have votes enough for a slope of their own ({why}); all are taken for average ones."))
+        notes.append(
+            (
+                FewItemsWarning,
+                (
+                    f"fewer than two judges have votes enough for a slope of their own ({why}); all"
+                    " are taken for average ones."
+                ),
+            )
+        )
     if judges is not None and judges.spread > CONTRADICTING:
-        text = "about as many votes go against the common order as with it, so slopes that average to 1 have no finite size, and scores are in no unit"
-        notes.append((SeparationWarning, f"{text}; leave out the judges who vote against the others, or turn their votes round."))
+        text = (
+            "about as many votes go against the common order as with it, so slopes that average to"
+            " 1 have no finite size, and scores are in no unit"
+        )
+        notes.append(
+            (
+                SeparationWarning,
+                (
+                    f"{text}; leave out the judges who vote against the others, or turn their votes"
+                    " round."
+                ),
+            )
+        )
     if settings.inference == "items+judges" and n_judges < FEW_JUDGES:
-        notes.append((FewItemsWarning, f"with {plural(n_judges, 'judge')} intervals that allow for shared judges are rough; read them with care."))
+        notes.append(
+            (
+                FewItemsWarning,
+                (
+                    f"with {plural(n_judges, 'judge')} intervals that allow for shared judges are"
+                    " rough; read them with care."
+                ),
+            )
+        )
     return notes
 
 
 def _not_maximised(settings: Settings) -> Note:
-    text = f"the likelihood was not maximised within {plural(settings.max_iter, 'iteration')}; raise max_iter, add a ridge (l2), or drop an effect."
+    text = (
+        f"the likelihood was not maximised within {plural(settings.max_iter, 'iteration')}; raise"
+        " max_iter, add a ridge (l2), or drop an effect."
+    )
     return NotConvergedWarning, text
 
 
@@ -216,24 +359,47 @@ def _effect_notes(effects: Effects, undetermined: np.ndarray, unit: np.ndarray) 
     names = np.array(effects.names, dtype=object)
     notes: list[Note] = []
     if undetermined.any():
-        text = f"not determined by the comparisons, because constant or a combination of others: {first_few(map(repr, names[undetermined]))}"
-        notes.append((CollinearFeaturesWarning, f"{plural(int(undetermined.sum()), 'effect')} {text}; intervals are unknown."))
+        text = (
+            "not determined by the comparisons, because constant or a combination of others:"
+            f" {first_few(map(repr, names[undetermined]))}"
+        )
+        notes.append(
+            (
+                CollinearFeaturesWarning,
+                f"{plural(int(undetermined.sum()), 'effect')} {text}; intervals are unknown.",
+            )
+        )
     endless = np.nan_to_num(effects.std_errors * unit) > ENDLESS
     if endless.any():
         shown = first_few(map(repr, names[endless]))
-        notes.append((SeparationWarning, f"some effects explain every comparison that they touch and have no finite size: {shown}; leave them out."))
+        notes.append(
+            (
+                SeparationWarning,
+                (
+                    "some effects explain every comparison that they touch and have no finite"
+                    f" size: {shown}; leave them out."
+                ),
+            )
+        )
     return notes
 
 
-def _sides(settings: Settings, names: np.ndarray, judge: np.ndarray) -> tuple[np.ndarray, list[str]]:
+def _sides(
+    settings: Settings, names: np.ndarray, judge: np.ndarray
+) -> tuple[np.ndarray, list[str]]:
     """One column for the advantage of the left side, or one for each judge."""
     if not settings.side_effect:
         return np.empty((len(judge), 0)), []
     if not settings.side_by_judge:
         return np.ones((len(judge), 1)), ["left"]
     if len(names) > MOST_SIDES:
-        raise PairscoreError(f"side_effect='judges' is for up to {MOST_SIDES} judges, and there are {len(names)}; use side_effect=True.")
-    return (judge[:, None] == np.arange(len(names))).astype(float), [f"left, {name}" for name in names.tolist()]
+        raise PairscoreError(
+            f"side_effect='judges' is for up to {MOST_SIDES} judges, and there are {len(names)};"
+            " use side_effect=True."
+        )
+    return (judge[:, None] == np.arange(len(names))).astype(float), [
+        f"left, {name}" for name in names.tolist()
+    ]
 
 
 def fit_without_bias(contest: Contest, params: Params, settings: Settings) -> Top:
@@ -242,7 +408,9 @@ def fit_without_bias(contest: Contest, params: Params, settings: Settings) -> To
     if not top.converged or not len(top.params.slopes):
         return top
     params, look = without_slope_bias(top.contest, top.params, top.look, top.basis)
-    return top._replace(params=params, look=look, basis=whitening_basis(look.apart, top.contest.units))
+    return top._replace(
+        params=params, look=look, basis=whitening_basis(look.apart, top.contest.units)
+    )
 
 
 def fit_with_spread(contest: Contest, params: Params, settings: Settings) -> Top:
@@ -253,7 +421,10 @@ def fit_with_spread(contest: Contest, params: Params, settings: Settings) -> Top
         total += top.steps
         if contest.slope_spread is None or not len(params.slopes):
             break
-        params, spread = top.params, spread_of_slopes(*slopes_of_votes(contest, top.params, top.look))
+        params, spread = (
+            top.params,
+            spread_of_slopes(*slopes_of_votes(contest, top.params, top.look)),
+        )
         if abs(np.log(spread / contest.slope_spread)) < 0.01:
             break
         contest = replace(contest, slope_spread=spread)
@@ -264,17 +435,35 @@ def slopes_of_votes(contest: Contest, params: Params, look: Look) -> tuple[np.nd
     """Slopes as votes alone would have them, without their prior, and their variances."""
     precision = 1 / contest.slope_spread**2  # type: ignore[operator]
     information = np.maximum(look.slope_information - precision, 1e-9)
-    return params.slopes - (look.slope_gradient - precision * (params.slopes - 1)) / information, 1 / information
+    return (
+        params.slopes - (look.slope_gradient - precision * (params.slopes - 1)) / information,
+        1 / information,
+    )
 
 
 def _judges(top: Top, names: np.ndarray) -> Judges:
-    """Slopes with the uncertainty of all else, as an average judge's votes go; a judge without a slope is an average one, as far as judges differ."""
+    """Slopes with the uncertainty of all else, as an average judge's votes go.
+
+    A judge without a slope is an average one, as far as judges differ.
+    """
     contest, params, look, basis = top.contest, top.params, top.look, top.basis
     spread = float(contest.slope_spread or 0.0)
-    slope, error = np.ones(contest.n_judges), np.full(contest.n_judges, spread if spread else np.nan)
+    slope, error = (
+        np.ones(contest.n_judges),
+        np.full(contest.n_judges, spread if spread else np.nan),
+    )
     if len(params.slopes):
         own = variance_over_spreads(*slopes_of_votes(contest, params, look))
         slope[contest.sloped] = params.slopes
-        error[contest.sloped] = np.sqrt(own + np.sum((look.through.T @ basis.transform) ** 2, axis=1))
+        error[contest.sloped] = np.sqrt(
+            own + np.sum((look.through.T @ basis.transform) ** 2, axis=1)
+        )
     number = np.bincount(contest.judge, contest.amount, contest.n_judges)
-    return judge_table(names, number, slope, error, spread, VotesSeen(OutcomeLaw(contest.rule, params.t), contest.delta(params), contest.amount))
+    return judge_table(
+        names,
+        number,
+        slope,
+        error,
+        spread,
+        VotesSeen(OutcomeLaw(contest.rule, params.t), contest.delta(params), contest.amount),
+    )

@@ -1,9 +1,12 @@
-"""What each item has beyond its features: the mode of its effect given all comparisons, and how sure that is.
+"""What each item has beyond its features.
 
-Given coefficients and sigma^2, the effects u maximise the log-likelihood minus |u|^2 / (2 sigma^2). The Hessian there
-is H = L + I / sigma^2, L the Laplacian of the comparison graph with the information of each pair as weight, and H^-1 is
-the posterior covariance. If the coefficients move by D, the mode moves by -H^-1 L X D, so scores move by X~ D with
-X~ = H^-1 X / sigma^2: the surer an item is by its own comparisons, the less it depends on the coefficients.
+The mode of its effect given all comparisons, and how sure that is.
+
+Given coefficients and sigma^2, the effects u maximise the log-likelihood minus |u|^2 / (2 sigma^2).
+The Hessian there is H = L + I / sigma^2, L the Laplacian of the comparison graph with the
+information of each pair as weight, and H^-1 is the posterior covariance. If the coefficients move
+by D, the mode moves by -H^-1 L X D, so scores move by X~ D with X~ = H^-1 X / sigma^2: the surer an
+item is by its own comparisons, the less it depends on the coefficients.
 """
 
 from dataclasses import dataclass
@@ -23,7 +26,8 @@ STEPS = 100  # of Newton's method at most; a handful is usual
 
 @dataclass(frozen=True)
 class Effects:
-    """Of every item: the effect, its posterior variance (with what coefficients add that is not along its features), and what share
+    """Of every item: the effect, its posterior variance (with what coefficients add that is not
+    along its features), and what share
     of its features' error is left in its score."""
 
     effect: np.ndarray
@@ -33,7 +37,9 @@ class Effects:
 
 def precision_matrix(pairs: Pairs, weight: np.ndarray, sigma2: float) -> sparse.csr_array:
     """H = L + I / sigma^2."""
-    above = sparse.csr_array((weight, pairs.high, pairs.start), shape=(pairs.n_items, pairs.n_items))
+    above = sparse.csr_array(
+        (weight, pairs.high, pairs.start), shape=(pairs.n_items, pairs.n_items)
+    )
     degree = pairs.sum_at_low(weight) + pairs.sum_at_high(weight)
     return sparse.csr_array(sparse.diags_array(degree + 1 / sigma2) - above - above.T)
 
@@ -58,7 +64,9 @@ def posterior_mode(seen: Seen, sigma2: float) -> tuple[np.ndarray, np.ndarray]:
 
     def look(effect: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         score, information = seen.law.newton(seen.eta + seen.moved(effect), seen.win, seen.lose)
-        return effect / sigma2 - pairs.net(seen.total(seen.sharpened(score))), seen.total(seen.sharpened(seen.sharpened(information)))
+        return effect / sigma2 - pairs.net(seen.total(seen.sharpened(score))), seen.total(
+            seen.sharpened(seen.sharpened(information))
+        )
 
     pairs = seen.pairs
     effect = np.zeros(pairs.n_items)
@@ -68,7 +76,8 @@ def posterior_mode(seen: Seen, sigma2: float) -> tuple[np.ndarray, np.ndarray]:
         downhill = gradient @ step
         length = 1.0
         gradient, information = look(effect - step)
-        while gradient @ step < -0.5 * downhill and length > 1e-9:  # the function is convex: its slope tells that the step went too far
+        # the function is convex: its slope tells that the step went too far
+        while gradient @ step < -0.5 * downhill and length > 1e-9:
             length /= 2
             gradient, information = look(effect - length * step)
         effect = effect - length * step
@@ -77,20 +86,26 @@ def posterior_mode(seen: Seen, sigma2: float) -> tuple[np.ndarray, np.ndarray]:
     return effect, information
 
 
-def tree_variances(pairs: Pairs, weight: np.ndarray, sigma2: float) -> tuple[np.ndarray, np.ndarray]:
-    """The diagonal of H^-1 and its entry of each pair, exact where comparisons form no circles, by messages along pairs (Gaussian belief propagation).
+def tree_variances(
+    pairs: Pairs, weight: np.ndarray, sigma2: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The diagonal of H^-1 and its entry of each pair, exact where comparisons form no circles, by
+    messages along pairs (Gaussian belief propagation).
 
-    What is known of an item without its pair p with a neighbour has precision H_ii - sum over its other pairs of w^2 / (the
-    neighbour's precision without that pair). A circle of n items adds a share of about w^n / H^n, which is left out.
+    What is known of an item without its pair p with a neighbour has precision H_ii - sum over its
+    other pairs of w^2 / (the neighbour's precision without that pair). A circle of n items adds a
+    share of about w^n / H^n, which is left out.
     """
     diagonal = pairs.sum_at_low(weight) + pairs.sum_at_high(weight) + 1 / sigma2
     low, high = pairs.low, pairs.high
-    from_high, from_low = weight**2 / diagonal[high], weight**2 / diagonal[low]  # taken off the precision of low, and of high
+    # taken off the precision of low, and of high
+    from_high, from_low = weight**2 / diagonal[high], weight**2 / diagonal[low]
     for _ in range(ROUNDS):
         left = diagonal - pairs.sum_at_low(from_high) - pairs.sum_at_high(from_low)
         again = weight**2 / (left[high] + from_low), weight**2 / (left[low] + from_high)
         change = max(
-            float(np.max(np.abs(again[0] - from_high) / diagonal[low], initial=0.0)), float(np.max(np.abs(again[1] - from_low) / diagonal[high], initial=0.0))
+            float(np.max(np.abs(again[0] - from_high) / diagonal[low], initial=0.0)),
+            float(np.max(np.abs(again[1] - from_low) / diagonal[high], initial=0.0)),
         )
         from_high, from_low = again
         if change < 1e-6:
@@ -100,10 +115,12 @@ def tree_variances(pairs: Pairs, weight: np.ndarray, sigma2: float) -> tuple[np.
 
 
 def item_effects(seen: Seen, sigma2: float, X: np.ndarray, root: np.ndarray) -> Effects:
-    """Effects with what intervals need, beside an eta on the scale of given items; ``X`` is centred and ``root`` root' is the covariance of the coefficients.
+    """Effects with what intervals need, beside an eta on the scale of given items.
 
-    The error of X~ D is split, item by item, into share times that of the item's own features, and a rest that is taken
-    for independent of other items.
+    ``X`` is centred and ``root`` root' is the covariance of the coefficients.
+
+    The error of X~ D is split, item by item, into share times that of the item's own features, and
+    a rest that is taken for independent of other items.
     """
     pairs, n = seen.pairs, seen.pairs.n_items
     if sigma2 == 0:
@@ -111,7 +128,11 @@ def item_effects(seen: Seen, sigma2: float, X: np.ndarray, root: np.ndarray) -> 
     effect, information = posterior_mode(seen, sigma2)
     precision = precision_matrix(pairs, information, sigma2)
     inverse = posterior_covariance(precision) if n <= EXACT_ITEMS else None
-    variance = tree_variances(pairs, information, sigma2)[0] if inverse is None else np.diag(inverse).copy()
+    variance = (
+        tree_variances(pairs, information, sigma2)[0]
+        if inverse is None
+        else np.diag(inverse).copy()
+    )
     own, along, left = np.zeros(n), np.zeros(n), np.zeros(n)
     for column in root.T:
         error = X @ column

@@ -1,17 +1,22 @@
-"""What comparisons that share an item say of item effects: an equation for their variance, without bias.
+"""What comparisons that share an item say of item effects.
 
-The score of item i is beta'x_i + u_i, u_i ~ N(0, sigma^2). Of one comparison at score difference d only
-the average over u is seen, g(d) = E f(d + sqrt(v) z) with v = 2 sigma^2 and z standard normal, which is
-flatter: a fit of features alone finds beta / kappa (:meth:`Seen.kappa`).
+An equation for their variance, without bias.
 
-Two comparisons that share item i share u_i. Their effects have correlation 1/2, so by Mehler's formula
-their outcomes have covariance sum_n 2^-n c_n(d) c_n(d'), c_n(d) = E[f(d + sqrt(v) z) He_n(z)] / sqrt(n!).
-With r_p the residual of pair p (wins minus expected ones) and m_p its comparisons, both as seen from i,
+The score of item i is beta'x_i + u_i, u_i ~ N(0, sigma^2). Of one comparison at score difference d
+only the average over u is seen, g(d) = E f(d + sqrt(v) z) with v = 2 sigma^2 and z standard normal,
+which is flatter: a fit of features alone finds beta / kappa (:meth:`Seen.kappa`).
 
-    T_i = (sum_p r_p)^2 - sum_p r_p^2   has mean   E_i = sum_n 2^-n [(sum_p m_p c_n(d_p))^2 - sum_p (m_p c_n(d_p))^2],
+Two comparisons that share item i share u_i. Their effects have correlation 1/2, so by Mehler's
+formula their outcomes have covariance sum_n 2^-n c_n(d) c_n(d'), c_n(d) = E[f(d + sqrt(v) z)
+He_n(z)] / sqrt(n!). With r_p the residual of pair p (wins minus expected ones) and m_p its
+comparisons, both as seen from i,
 
-exactly, however few comparisons an item has. sigma^2 solves sum_i w_i (T_i - E_i) = 0. The mode of the joint
-likelihood (Laplace, PQL) has no such property and is far too small where comparisons per item are few.
+    T_i = (sum_p r_p)^2 - sum_p r_p^2   has mean   E_i = sum_n 2^-n [(sum_p m_p c_n(d_p))^2 - sum_p
+    (m_p c_n(d_p))^2],
+
+exactly, however few comparisons an item has. sigma^2 solves sum_i w_i (T_i - E_i) = 0. The mode of
+the joint likelihood (Laplace, PQL) has no such property and is far too small where comparisons per
+item are few.
 """
 
 from collections.abc import Callable
@@ -28,28 +33,39 @@ from pairscore.core.sums import Pairs
 N_TERMS = 16  # of Mehler's series: what is left out is below 2^-16 of an outcome's variance
 HERMITE_STEP = 0.3  # of the grid for them, which bend more than a link
 SMALLEST_TERM = 1e-5  # relative to the first
-GRID, COARSE = 257, 65  # differences at which the functions of a difference are tabled, and those at which kappa is looked for
+# differences at which the functions of a difference are tabled, and those at which kappa is looked
+# for
+GRID, COARSE = 257, 65
 MOST_KINDS = 24  # of sharpness, with tables of their own
 LARGEST_LEVERAGE = 0.8  # as for intervals: of an item alone in its category nothing is left
-DRAWS, NUMBERS_DRAWN = (40, 200), 2e7  # of the equation under the fitted model, and pairs in all of them
+# of the equation under the fitted model, and pairs in all of them
+DRAWS, NUMBERS_DRAWN = (40, 200), 2e7
 
 
 def hermite_coefficients(law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray) -> np.ndarray:
-    """c_n for n = 0 ... N_TERMS (first axis) at every eta with its deviation; c_0 is the average."""
+    """c_n for n = 0 ... N_TERMS (first axis) at every eta with its deviation.
+
+    c_0 is the average.
+    """
     z, weight = normal_grid(float(np.max(sd)), HERMITE_STEP)
     rows = [np.ones_like(z), z]  # He_n(z) / sqrt(n!)
     for n in range(1, N_TERMS):
         rows.append((z * rows[n] - np.sqrt(n) * rows[n - 1]) / np.sqrt(n + 1))
-    return np.moveaxis(law.mean(eta[..., None] + sd[..., None] * z) @ (np.array(rows) * weight).T, -1, 0)
+    return np.moveaxis(
+        law.mean(eta[..., None] + sd[..., None] * z) @ (np.array(rows) * weight).T, -1, 0
+    )
 
 
 @dataclass(frozen=True)
 class Seen:
-    """Comparisons beside a fit of features: rows of one pair at one predictor ``eta``, as the pair's low item sees them.
+    """Comparisons beside a fit of features.
 
-    ``place`` is the pair of each row. ``eta`` was fitted as if effects of variance ``sigma2`` were averaged over; of features
-    alone that is 0. ``sharpness`` multiplies effects in eta: the judge's slope, or None where it is 1. It weighs the outcomes, too:
-    a judge who votes against the others is turned round, and a coin counts nothing.
+    Rows of one pair at one predictor ``eta``, as the pair's low item sees them.
+
+    ``place`` is the pair of each row. ``eta`` was fitted as if effects of variance ``sigma2`` were
+    averaged over; of features alone that is 0. ``sharpness`` multiplies effects in eta: the judge's
+    slope, or None where it is 1. It weighs the outcomes, too: a judge who votes against the others
+    is turned round, and a coin counts nothing.
     """
 
     pairs: Pairs
@@ -65,7 +81,14 @@ class Seen:
     def of_pairs(cls, pairs: Pairs, link: Link, difference: np.ndarray) -> "Seen":
         """Rows for the sides of all pairs."""
         place = np.tile(np.arange(len(pairs.high)), len(difference))
-        return cls(pairs, place, OutcomeLaw(TieRule("half", link)), difference.ravel(), pairs.win.ravel(), pairs.lose.ravel())
+        return cls(
+            pairs,
+            place,
+            OutcomeLaw(TieRule("half", link)),
+            difference.ravel(),
+            pairs.win.ravel(),
+            pairs.lose.ravel(),
+        )
 
     def total(self, rows: np.ndarray) -> np.ndarray:
         """For every pair, the sum over its rows, which are sorted by pair or side by side."""
@@ -101,7 +124,9 @@ class Seen:
         if self.sigma2 == 0:
             return self.law.variance(self.eta)
         from_half = self.looked_up(self._averages(self.law.from_half, self.grid, 2 * self.sigma2))
-        return np.maximum(from_half - (self.expected(1.0, 2 * self.sigma2) - 0.5) ** 2, np.finfo(float).tiny)
+        return np.maximum(
+            from_half - (self.expected(1.0, 2 * self.sigma2) - 0.5) ** 2, np.finfo(float).tiny
+        )
 
     @cached_property
     def variance(self) -> np.ndarray:
@@ -124,17 +149,25 @@ class Seen:
 
     @cached_property
     def kinds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Sizes of sharpness that have tables of their own, and the one of each row; judges of about the same sharpness share one."""
+        """Sizes of sharpness that have tables of their own, and the one of each row.
+
+        Judges of about the same sharpness share one.
+        """
         if self.sharpness is None:
             return np.ones(1), np.zeros(1, dtype=np.intp)
         size, code = np.unique(np.abs(self.sharpness), return_inverse=True)
         if len(size) <= MOST_KINDS:
             return size, code
         number = np.bincount(code, self.number)
-        _, kind = np.unique(np.floor(MOST_KINDS * (np.cumsum(number) - number / 2) / number.sum()), return_inverse=True)
+        _, kind = np.unique(
+            np.floor(MOST_KINDS * (np.cumsum(number) - number / 2) / number.sum()),
+            return_inverse=True,
+        )
         return np.bincount(kind, number * size) / np.bincount(kind, number), kind[code]
 
-    def _averages(self, function: Callable[[np.ndarray], np.ndarray], eta: np.ndarray, v: float) -> np.ndarray:
+    def _averages(
+        self, function: Callable[[np.ndarray], np.ndarray], eta: np.ndarray, v: float
+    ) -> np.ndarray:
         """E function(eta + sharpness sqrt(v) z) for every kind (rows) and eta."""
         sd = np.sqrt(v) * self.kinds[0]
         z, weight = normal_grid(float(sd.max()))
@@ -142,7 +175,10 @@ class Seen:
 
     @cached_property
     def _place(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where each row lies in the tables of its kind: the cell, and the share of the way through it."""
+        """Where each row lies in the tables of its kind.
+
+        The cell, and the share of the way through it.
+        """
         cell, share = _cells(np.abs(self.eta) / self.grid[1], GRID)
         return GRID * self.kinds[1] + cell, share
 
@@ -153,31 +189,52 @@ class Seen:
 
     def expected(self, factor: float, v: float) -> np.ndarray:
         """Mean outcome of every row at factor times eta."""
-        return 0.5 + np.sign(self.eta) * (self.looked_up(self._averages(self.law.mean, factor * self.grid, v)) - 0.5)
+        return 0.5 + np.sign(self.eta) * (
+            self.looked_up(self._averages(self.law.mean, factor * self.grid, v)) - 0.5
+        )
 
     @cached_property
     def _length_weight(self) -> np.ndarray:
-        """Weight of every place of the coarse grid, for every kind, in the score of eta's length, sum m eta rise / variance."""
-        nkinds, weight = len(self.kinds[0]), self.number * np.abs(self.eta) * self.row_rise / np.maximum(self.row_variance, np.finfo(float).tiny)
+        """Weight of every place of the coarse grid, for every kind, in the score of eta's length,
+        sum m eta rise / variance.
+        """
+        nkinds, weight = (
+            len(self.kinds[0]),
+            self.number
+            * np.abs(self.eta)
+            * self.row_rise
+            / np.maximum(self.row_variance, np.finfo(float).tiny),
+        )
         cell, share = _cells(np.abs(self.eta) / self._coarse[1], COARSE)
         cell = COARSE * self.kinds[1] + cell
         size = nkinds * COARSE
-        return (np.bincount(cell, (1 - share) * weight, size) + np.bincount(cell + 1, share * weight, size)).reshape(nkinds, COARSE)
+        return (
+            np.bincount(cell, (1 - share) * weight, size)
+            + np.bincount(cell + 1, share * weight, size)
+        ).reshape(nkinds, COARSE)
 
     def kappa(self, v: float) -> float:
         """How many times longer eta is if effects have variance v / 2 rather than that of the fit.
 
-        The likelihood of features alone makes outcomes minus f(d) orthogonal to d, with weights; their averages
-        g(kappa d) in the place of the outcomes do the same. Under probit this is sqrt(1 + v), exactly.
+        The likelihood of features alone makes outcomes minus f(d) orthogonal to d, with weights;
+        their averages g(kappa d) in the place of the outcomes do the same. Under probit this is
+        sqrt(1 + v), exactly.
         """
         fitted = self._averages(self.law.mean, self._coarse, 2 * self.sigma2)
 
         def gap(log_kappa: float) -> float:
-            return float(np.sum(self._length_weight * (self._averages(self.law.mean, np.exp(log_kappa) * self._coarse, v) - fitted)))
+            return float(
+                np.sum(
+                    self._length_weight
+                    * (self._averages(self.law.mean, np.exp(log_kappa) * self._coarse, v) - fitted)
+                )
+            )
 
         longest = np.log(10 + 10 * max(v, 2 * self.sigma2))
         ends = (0.0, longest) if v > 2 * self.sigma2 else (-longest, 0.0)
-        return float(np.exp(brentq(gap, *ends, xtol=1e-8))) if gap(ends[0]) < 0 < gap(ends[1]) else 1.0
+        return (
+            float(np.exp(brentq(gap, *ends, xtol=1e-8))) if gap(ends[0]) < 0 < gap(ends[1]) else 1.0
+        )
 
 
 def _cells(at: np.ndarray, n_places: int) -> tuple[np.ndarray, np.ndarray]:
@@ -190,8 +247,9 @@ def _cells(at: np.ndarray, n_places: int) -> tuple[np.ndarray, np.ndarray]:
 class Equation:
     """sum_i w_i (T_i - E_i) = 0, item by item, for residuals of fitted coefficients.
 
-    A fit explains some of every item away. ``inflation`` of the squared sums makes up for it, and ``length`` is
-    what the fitted differences have to be multiplied by to have the size of the true ones.
+    A fit explains some of every item away. ``inflation`` of the squared sums makes up for it, and
+    ``length`` is what the fitted differences have to be multiplied by to have the size of the true
+    ones.
     """
 
     seen: Seen
@@ -203,64 +261,127 @@ class Equation:
         seen, pairs, v = self.seen, self.seen.pairs, 2 * sigma2
         kappa = seen.kappa(v)
         residual = seen.total(seen.sharpened(seen.win - seen.number * seen.expected(kappa, v)))
-        tables = hermite_coefficients(seen.law, *np.broadcast_arrays(kappa * self.length * seen.grid, (np.sqrt(v) * seen.kinds[0])[:, None]))
+        tables = hermite_coefficients(
+            seen.law,
+            *np.broadcast_arrays(
+                kappa * self.length * seen.grid, (np.sqrt(v) * seen.kinds[0])[:, None]
+            ),
+        )
         size = 0.5 ** np.arange(N_TERMS + 1) * (tables**2).max(axis=(1, 2))
-        against, sign = (1.0, np.sign(seen.eta)) if seen.sharpness is None else (np.abs(seen.sharpness), seen.sharpness * np.sign(seen.eta))
+        against, sign = (
+            (1.0, np.sign(seen.eta))
+            if seen.sharpness is None
+            else (np.abs(seen.sharpness), seen.sharpness * np.sign(seen.eta))
+        )
         total, of_pairs = self.inflation * pairs.net(residual) ** 2, -(residual**2)
         for n in range(1, N_TERMS + 1):
             if sigma2 > 0 and size[n] > SMALLEST_TERM * size[1]:
-                odd = n % 2 == 1  # f is odd about a half, so c_n is even in eta for odd n and odd for even n, and as n in sharpness
-                value = seen.total(seen.number * seen.looked_up(tables[n]) * (against if odd else sign))
-                sums = pairs.sum_at_low(value) + pairs.sum_at_high(value) if odd else pairs.net(value)
+                # f is odd about a half, so c_n is even in eta for odd n and odd for even n, and as
+                # n in sharpness
+                odd = n % 2 == 1
+                value = seen.total(
+                    seen.number * seen.looked_up(tables[n]) * (against if odd else sign)
+                )
+                sums = (
+                    pairs.sum_at_low(value) + pairs.sum_at_high(value) if odd else pairs.net(value)
+                )
                 total -= 0.5**n * sums**2
                 of_pairs += 0.5**n * value**2
         return total + seen.at_items(of_pairs)
 
     def weights(self, sigma2: float) -> np.ndarray:
-        """How fast E_i grows with sigma^2 over the variance of T_i, both to first order in the effects."""
+        """How fast E_i grows with sigma^2 over the variance of T_i, both to first order in the
+        effects.
+        """
         seen, slope = self.seen, self.seen.slope / self.seen.kappa(2 * sigma2)
         total = seen.at_items(slope)
         growth, noise = total**2 - seen.at_items(slope**2), seen.at_items(seen.variance)
-        variance = 2 * (sigma2 * growth) ** 2 + 4 * sigma2 * noise * growth + 2 * (noise**2 - seen.at_items(seen.variance**2))
-        return np.divide(growth, variance, out=np.zeros_like(growth), where=(growth > 1e-9 * total**2) & (variance > 0))
+        variance = (
+            2 * (sigma2 * growth) ** 2
+            + 4 * sigma2 * noise * growth
+            + 2 * (noise**2 - seen.at_items(seen.variance**2))
+        )
+        return np.divide(
+            growth,
+            variance,
+            out=np.zeros_like(growth),
+            where=(growth > 1e-9 * total**2) & (variance > 0),
+        )
 
-    def spread(self, sigma2: float, weight: np.ndarray, rng: np.random.Generator) -> tuple[float, float]:
-        """Standard deviation of sum_i w_i (T_i - E_i) under the model, and its covariance with the logarithm of the coefficients' length.
+    def spread(
+        self, sigma2: float, weight: np.ndarray, rng: np.random.Generator
+    ) -> tuple[float, float]:
+        """Standard deviation of sum_i w_i (T_i - E_i) under the model, and its covariance with the
+        logarithm of the coefficients' length.
 
-        Without effects, pairs are independent: 2 sum_i w_i^2 sum_{p != q} V_p V_q. With them, neighbours depend on each other in ways
-        that have no short formula; so effects are drawn. Noise may be drawn normal: no residual is in T more than squared. The
-        length is estimated from the same residuals, and E moves with it.
+        Without effects, pairs are independent: 2 sum_i w_i^2 sum_{p != q} V_p V_q. With them,
+        neighbours depend on each other in ways that have no short formula; so effects are drawn.
+        Noise may be drawn normal: no residual is in T more than squared. The length is estimated
+        from the same residuals, and E moves with it.
         """
         seen, pairs = self.seen, self.seen.pairs
         if sigma2 == 0:
-            return float(np.sqrt(2 * weight**2 @ (seen.at_items(seen.variance) ** 2 - seen.at_items(seen.variance**2)))), 0.0
+            return (
+                float(
+                    np.sqrt(
+                        2
+                        * weight**2
+                        @ (seen.at_items(seen.variance) ** 2 - seen.at_items(seen.variance**2))
+                    )
+                ),
+                0.0,
+            )
         kappa = seen.kappa(2 * sigma2) * self.length
         mean = seen.expected(kappa, 2 * sigma2)
         along = seen.eta * seen.row_rise / np.maximum(seen.row_variance, np.finfo(float).tiny)
         along /= max(float(along @ (seen.number * seen.row_rise * seen.eta)), np.finfo(float).tiny)
-        along_noise = seen.total(seen.sharpened(along * seen.number * seen.row_variance)) / np.maximum(seen.variance, np.finfo(float).tiny)
+        along_noise = seen.total(
+            seen.sharpened(along * seen.number * seen.row_variance)
+        ) / np.maximum(seen.variance, np.finfo(float).tiny)
         longer = replace(self, length=1.01 * self.length)
         by_length = float(weight @ (longer.excess(sigma2) - self.excess(sigma2))) / 0.01
         draws = []
         for _ in range(int(np.clip(NUMBERS_DRAWN / len(pairs.high), *DRAWS))):
-            eta = kappa * seen.eta + seen.moved(np.sqrt(sigma2) * rng.standard_normal(pairs.n_items))
-            rows, noise = seen.number * (seen.law.mean(eta) - mean), seen.number * seen.law.variance(eta)
-            noise = np.sqrt(seen.total(seen.sharpened(seen.sharpened(noise)))) * rng.standard_normal(len(pairs.high))
-            residual, length = seen.total(seen.sharpened(rows)) + noise, float(along @ rows + along_noise @ noise)
-            draws.append((weight @ (pairs.net(residual) ** 2 - seen.at_items(residual**2)) + by_length * length, length))
+            eta = kappa * seen.eta + seen.moved(
+                np.sqrt(sigma2) * rng.standard_normal(pairs.n_items)
+            )
+            rows, noise = (
+                seen.number * (seen.law.mean(eta) - mean),
+                seen.number * seen.law.variance(eta),
+            )
+            noise = np.sqrt(
+                seen.total(seen.sharpened(seen.sharpened(noise)))
+            ) * rng.standard_normal(len(pairs.high))
+            residual, length = (
+                seen.total(seen.sharpened(rows)) + noise,
+                float(along @ rows + along_noise @ noise),
+            )
+            draws.append(
+                (
+                    weight @ (pairs.net(residual) ** 2 - seen.at_items(residual**2))
+                    + by_length * length,
+                    length,
+                )
+            )
         covariance = np.cov(np.array(draws).T)
         return float(np.sqrt(covariance[0, 0])), float(covariance[0, 1])
 
 
 def equation(seen: Seen, whitened: np.ndarray) -> Equation:
-    """The equation for residuals of a fit whose coefficients have the identity as classical covariance in ``whitened`` features.
+    """The equation for residuals of a fit whose coefficients have the identity as classical
+    covariance in ``whitened`` features.
 
-    To first order the fit takes b_p y_p' (sum b_q y_q r_q / V_q) off the residual r_p, V its variance, b = m f' and y the whitened
-    difference. So (sum_p r_p)^2 of an item is too small by its leverage h = |sum_p b_p y_p|^2 / sum_p V_p, sum_p r_p^2 by
-    sum_p b_p^2 |y_p|^2, both times the variance of sums over that without item effects; and squared differences are too large
-    by that times |y_p|^2.
+    To first order the fit takes b_p y_p' (sum b_q y_q r_q / V_q) off the residual r_p, V its
+    variance, b = m f' and y the whitened difference. So (sum_p r_p)^2 of an item is too small by
+    its leverage h = |sum_p b_p y_p|^2 / sum_p V_p, sum_p r_p^2 by sum_p b_p^2 |y_p|^2, both times
+    the variance of sums over that without item effects; and squared differences are too large by
+    that times |y_p|^2.
     """
-    pairs, squared, on_items = seen.pairs, np.zeros(len(seen.pairs.high)), np.zeros(seen.pairs.n_items)
+    pairs, squared, on_items = (
+        seen.pairs,
+        np.zeros(len(seen.pairs.high)),
+        np.zeros(seen.pairs.n_items),
+    )
     for column in whitened.T:
         y = pairs.differences(column)
         squared += y**2
@@ -272,5 +393,9 @@ def equation(seen: Seen, whitened: np.ndarray) -> Equation:
     residual = seen.total(seen.sharpened(seen.win - seen.number * fitted))
     ratio = float(np.sum(pairs.net(residual) ** 2 / (1 - leverage)) / noise.sum())
     size = float(np.sum(seen.number * seen.eta**2))
-    share = ratio * float(seen.total(seen.sharpened(seen.sharpened(seen.number))) @ squared) / size if size > 0 else 0.0
+    share = (
+        ratio * float(seen.total(seen.sharpened(seen.sharpened(seen.number))) @ squared) / size
+        if size > 0
+        else 0.0
+    )
     return Equation(seen, 1 + net / (1 - leverage), float(np.sqrt(max(1 - share, 0.0))))

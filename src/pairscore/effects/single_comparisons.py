@@ -1,12 +1,15 @@
-"""The likelihood of single comparisons: with their context, who judged, which side, and ties as they are.
+"""The likelihood of single comparisons.
+
+With their context, who judged, which side, and ties as they are.
 
     delta = s_left - s_right + context'g       what the comparison is about
     eta   = slope_judge * delta + side          what the judge makes of it
 
-A slope is a judge's sharpness: slope ~ N(1, spread^2), and the slopes of the judges at hand average to exactly 1 (the prior
-alone would let all slopes shrink together while the scores grow). Since a comparison has one judge, the slopes' part of the
-Hessian is diagonal, and they are eliminated before the rest is solved for. Judges of whom the votes say too little have no
-slope: fitted together with the scores, many such slopes would explain noise.
+A slope is a judge's sharpness: slope ~ N(1, spread^2), and the slopes of the judges at hand average
+to exactly 1 (the prior alone would let all slopes shrink together while the scores grow). Since a
+comparison has one judge, the slopes' part of the Hessian is diagonal, and they are eliminated
+before the rest is solved for. Judges of whom the votes say too little have no slope: fitted
+together with the scores, many such slopes would explain noise.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,7 +29,9 @@ BLOCK_NUMBERS = 4_000_000  # contributions of comparisons that are held at a tim
 
 @dataclass(frozen=True)
 class Params:
-    """``coef`` of features, ``effects`` of context and sides, tie parameter ``t``, and the judges' ``slopes``."""
+    """``coef`` of features, ``effects`` of context and sides, tie parameter ``t``, and the judges'
+    ``slopes``.
+    """
 
     coef: np.ndarray
     effects: np.ndarray
@@ -36,12 +41,20 @@ class Params:
     def moved(self, step: np.ndarray, slope_step: np.ndarray, length: float) -> "Params":
         d, e = len(self.coef), len(self.effects)
         t = self.t + length * float(step[d + e]) if len(step) > d + e else self.t
-        return Params(self.coef + length * step[:d], self.effects + length * step[d : d + e], t, self.slopes + length * slope_step)
+        return Params(
+            self.coef + length * step[:d],
+            self.effects + length * step[d : d + e],
+            t,
+            self.slopes + length * slope_step,
+        )
 
 
 @dataclass(frozen=True)
 class Look:
-    """What one look at the likelihood gives: loss, gradient (downhill is minus), information of (coef, effects, t), of slopes, and across."""
+    """What one look at the likelihood gives.
+
+    Loss, gradient (downhill is minus), information of (coef, effects, t), of slopes, and across.
+    """
 
     loss: float
     gradient: np.ndarray
@@ -51,7 +64,9 @@ class Look:
     slope_information: np.ndarray
 
     def solved(self, values: np.ndarray) -> np.ndarray:
-        """Inverse of the slopes' information times each row of ``values``, among slopes that keep their average."""
+        """Inverse of the slopes' information times each row of ``values``, among slopes that keep
+        their average.
+        """
         freely, reach = values / self.slope_information, 1 / self.slope_information
         return freely - np.multiply.outer(freely.sum(axis=-1), reach / max(reach.sum(), 1e-300))
 
@@ -74,9 +89,12 @@ class Look:
 
 @dataclass(frozen=True)
 class Contest:
-    """Comparisons sorted by unordered pair. ``context`` and ``sides`` have one column per effect; ``judge`` is a code per row.
+    """Comparisons sorted by unordered pair.
 
-    ``ridge`` has a number for each of (coef, effects, t). ``sloped`` and ``slope_spread`` are empty and None where all judges are taken to be alike.
+    ``context`` and ``sides`` have one column per effect; ``judge`` is a code per row.
+
+    ``ridge`` has a number for each of (coef, effects, t). ``sloped`` and ``slope_spread`` are empty
+    and None where all judges are taken to be alike.
     """
 
     X: np.ndarray
@@ -104,11 +122,23 @@ class Contest:
         keys, place = np.unique(low.astype(np.int64) * n + high, return_inverse=True)
         start = np.searchsorted(keys // n, np.arange(n + 1)).astype(np.int32)
         number = np.bincount(place, self.amount)
-        return Pairs(start, (keys % n).astype(np.int32), number[None], np.zeros((1, len(keys))), np.zeros(1)), place
+        return (
+            Pairs(
+                start,
+                (keys % n).astype(np.int32),
+                number[None],
+                np.zeros((1, len(keys))),
+                np.zeros(1),
+            ),
+            place,
+        )
 
     @cached_property
     def slope_code(self) -> np.ndarray:
-        """The place of each comparison's judge among those with a slope; one beyond them for an average judge."""
+        """The place of each comparison's judge among those with a slope.
+
+        One beyond them for an average judge.
+        """
         place = np.full(self.n_judges, len(self.sloped))
         place[self.sloped] = np.arange(len(self.sloped))
         return place[self.judge]
@@ -119,25 +149,47 @@ class Contest:
 
     @cached_property
     def units(self) -> np.ndarray:
-        """Standard deviation of what each parameter multiplies; zero for a feature that does not vary."""
+        """Standard deviation of what each parameter multiplies.
+
+        Zero for a feature that does not vary.
+        """
         pairs, _ = self.pairs
-        squares = np.diag(difference_scatter(self.X, self.mean, pairs, pairs.number)) / (2 * self.n_comparisons)
+        squares = np.diag(difference_scatter(self.X, self.mean, pairs, pairs.number)) / (
+            2 * self.n_comparisons
+        )
         sd = np.sqrt(np.maximum(squares, 0.0))
         columns = np.hstack([self.context, self.sides])
         sd_of_columns = np.sqrt(self.amount @ columns**2 / self.n_comparisons)
-        return np.concatenate([np.where(sd > 1e-13 * np.abs(self.mean), sd, 0.0), sd_of_columns, [1.0] * self.rule.has_parameter])
+        return np.concatenate(
+            [
+                np.where(sd > 1e-13 * np.abs(self.mean), sd, 0.0),
+                sd_of_columns,
+                [1.0] * self.rule.has_parameter,
+            ]
+        )
 
     @cached_property
     def usual_sizes(self) -> np.ndarray:
-        """Of what each effect and the tie parameter multiply, where it is not zero: a median, which one row cannot move."""
+        """Of what each effect and the tie parameter multiply, where it is not zero.
+
+        A median, which one row cannot move.
+        """
         columns = np.abs(np.hstack([self.context, self.sides]))
-        sizes = [float(np.median(column[column > 0])) if np.any(column > 0) else 0.0 for column in columns.T]
+        sizes = [
+            float(np.median(column[column > 0])) if np.any(column > 0) else 0.0
+            for column in columns.T
+        ]
         return np.array(sizes + [1.0] * self.rule.has_parameter)
 
     def start(self, coef: np.ndarray) -> Params:
         tied = float(self.amount @ (self.outcome == 0)) / self.n_comparisons
         slopes = np.ones(len(self.sloped))
-        return Params(coef, np.zeros(self.context.shape[1] + self.sides.shape[1]), self.rule.start(tied) if self.rule.has_parameter else 0.0, slopes)
+        return Params(
+            coef,
+            np.zeros(self.context.shape[1] + self.sides.shape[1]),
+            self.rule.start(tied) if self.rule.has_parameter else 0.0,
+            slopes,
+        )
 
     def flat(self, params: Params) -> np.ndarray:
         """(coef, effects, t) in a row."""
@@ -151,16 +203,25 @@ class Contest:
 
     def delta(self, params: Params) -> np.ndarray:
         scores = self.X @ params.coef
-        return scores[self.left] - scores[self.right] + self.context @ params.effects[: self.context.shape[1]]
+        return (
+            scores[self.left]
+            - scores[self.right]
+            + self.context @ params.effects[: self.context.shape[1]]
+        )
 
     def predictor(self, params: Params) -> np.ndarray:
-        return self.sharpness(params) * self.delta(params) + self.sides @ params.effects[self.context.shape[1] :]
+        return (
+            self.sharpness(params) * self.delta(params)
+            + self.sides @ params.effects[self.context.shape[1] :]
+        )
 
     def slopes_of(self, params: Params) -> Slopes:
         """Derivatives of the log-likelihood, each comparison as often as it counts."""
         if self.effect_variance > 0:
             reach = np.sqrt(self.effect_variance) * np.abs(self.sharpness(params))
-            found = averaged_slopes(OutcomeLaw(self.rule, params.t), self.predictor(params), reach, self.outcome)
+            found = averaged_slopes(
+                OutcomeLaw(self.rule, params.t), self.predictor(params), reach, self.outcome
+            )
         else:
             found = self.rule.slopes(self.predictor(params), self.outcome, params.t)
         return Slopes(**{name: self.amount * part for name, part in vars(found).items()})
@@ -175,15 +236,29 @@ class Contest:
         pairs, place = self.pairs
         weight = np.bincount(place, s.eta_eta * a * a)
         scatter = difference_scatter(self.X, self.mean, pairs, weight)
-        extra = np.column_stack([s.eta_eta[:, None] * columns, s.eta_t] if self.rule.has_parameter else [s.eta_eta[:, None] * columns])
-        border = np.array([net(self.left, self.right, a * column, len(self.X)) @ self.X for column in extra.T]).reshape(extra.shape[1], len(self.mean))
+        extra = np.column_stack(
+            [s.eta_eta[:, None] * columns, s.eta_t]
+            if self.rule.has_parameter
+            else [s.eta_eta[:, None] * columns]
+        )
+        border = np.array(
+            [net(self.left, self.right, a * column, len(self.X)) @ self.X for column in extra.T]
+        ).reshape(extra.shape[1], len(self.mean))
         corner = columns.T @ extra
-        corner = np.vstack([corner, np.append(s.eta_t @ columns, s.t_t.sum())]) if self.rule.has_parameter else corner
+        corner = (
+            np.vstack([corner, np.append(s.eta_t @ columns, s.t_t.sum())])
+            if self.rule.has_parameter
+            else corner
+        )
         information = np.block([[scatter, border.T], [border, corner]]) + np.diag(self.ridge)
         tail = np.append(-columns.T @ s.eta, [-s.t.sum()] * self.rule.has_parameter)
-        gradient = np.concatenate([-net(self.left, self.right, a * s.eta, len(self.X)) @ self.X, tail]) + self.ridge * self.flat(params)
+        gradient = np.concatenate(
+            [-net(self.left, self.right, a * s.eta, len(self.X)) @ self.X, tail]
+        ) + self.ridge * self.flat(params)
         loss = -float(s.value.sum()) + 0.5 * float(self.ridge @ self.flat(params) ** 2)
-        look = Look(loss, gradient, np.empty(0), information, np.empty((len(gradient), 0)), np.empty(0))
+        look = Look(
+            loss, gradient, np.empty(0), information, np.empty((len(gradient), 0)), np.empty(0)
+        )
         return self._with_slopes(look, params, s, extra) if len(self.sloped) else look
 
     def _with_slopes(self, look: Look, params: Params, s: Slopes, extra: np.ndarray) -> Look:
@@ -194,7 +269,9 @@ class Contest:
             return np.bincount(self.slope_code, values, len(self.sloped) + 1)[:-1]
 
         on_coef = self.judge_by_item(s.eta_eta * self.sharpness(params) * delta) @ self.X
-        on_extra = np.array([per_judge(column * delta) for column in extra.T]).reshape(extra.shape[1], len(self.sloped))
+        on_extra = np.array([per_judge(column * delta) for column in extra.T]).reshape(
+            extra.shape[1], len(self.sloped)
+        )
         return replace(
             look,
             loss=look.loss + 0.5 * precision * float(np.sum((params.slopes - 1) ** 2)),
@@ -205,24 +282,54 @@ class Contest:
 
     def judge_by_item(self, values: np.ndarray) -> sparse.csr_array:
         """Net values of every judge with a slope (rows) on every item."""
-        entries = (np.concatenate([values, -values]), (np.tile(self.slope_code, 2), np.concatenate([self.left, self.right])))
+        entries = (
+            np.concatenate([values, -values]),
+            (np.tile(self.slope_code, 2), np.concatenate([self.left, self.right])),
+        )
         return sparse.csr_array(entries, shape=(len(self.sloped) + 1, len(self.X)))[:-1]
 
-    def contributions(self, params: Params, look: Look) -> Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]]:
-        """A function that takes comparisons sorted by pair and gives them back in blocks of whole pairs.
+    def contributions(
+        self, params: Params, look: Look
+    ) -> Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]]:
+        """A function that takes comparisons sorted by pair and gives them back in blocks of whole
+        pairs.
 
-        Beside each block stands what its comparisons add to the equations of (coef, effects, t), slopes fitted, from their mean.
+        Beside each block stands what its comparisons add to the equations of (coef, effects, t),
+        slopes fitted, from their mean.
         """
-        s, a, columns, delta = self.slopes_of(params), self.sharpness(params), self.effect_columns(params), self.delta(params)
-        tail = np.column_stack([s.eta[:, None] * columns, s.t] if self.rule.has_parameter else [s.eta[:, None] * columns])
-        through = np.vstack([look.through.T, np.zeros(len(look.gradient))]) if len(params.slopes) else None
+        s, a, columns, delta = (
+            self.slopes_of(params),
+            self.sharpness(params),
+            self.effect_columns(params),
+            self.delta(params),
+        )
+        tail = np.column_stack(
+            [s.eta[:, None] * columns, s.t]
+            if self.rule.has_parameter
+            else [s.eta[:, None] * columns]
+        )
+        through = (
+            np.vstack([look.through.T, np.zeros(len(look.gradient))])
+            if len(params.slopes)
+            else None
+        )
         average = self.ridge * self.flat(params) / self.n_comparisons
 
         def blocks(chosen: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
             for rows in self._whole_pairs(chosen, BLOCK_NUMBERS // len(look.gradient)):
-                on_coef = (self.X[self.left[rows]] - self.X[self.right[rows]]) * (a[rows] * s.eta[rows])[:, None]
+                on_coef = (self.X[self.left[rows]] - self.X[self.right[rows]]) * (
+                    a[rows] * s.eta[rows]
+                )[:, None]
                 u = np.hstack([on_coef, tail[rows]]) - self.amount[rows, None] * average
-                yield rows, u if through is None else u - (delta[rows] * s.eta[rows])[:, None] * through[self.slope_code[rows]]
+                yield (
+                    rows,
+                    (
+                        u
+                        if through is None
+                        else u
+                        - (delta[rows] * s.eta[rows])[:, None] * through[self.slope_code[rows]]
+                    ),
+                )
 
         return blocks
 
@@ -230,13 +337,20 @@ class Contest:
         """About ``size`` rows at a time, to where a pair ends."""
         place, first = self.pairs[1][rows], 0
         while first < len(rows):
-            last = int(np.searchsorted(place, place[min(first + max(size, 1), len(rows)) - 1], side="right"))
+            last = int(
+                np.searchsorted(
+                    place, place[min(first + max(size, 1), len(rows)) - 1], side="right"
+                )
+            )
             yield rows[first:last]
             first = last
 
 
 class Top(NamedTuple):
-    """Where a climb ended, after how many ``steps``: at the maximum if it ``converged``. ``basis`` has the inverse of ``look.apart``."""
+    """Where a climb ended, after how many ``steps``: at the maximum if it ``converged``.
+
+    ``basis`` has the inverse of ``look.apart``.
+    """
 
     contest: Contest
     params: Params
@@ -255,25 +369,41 @@ def climb(contest: Contest, params: Params, max_iter: int, tol: float) -> Top:
         gain = -(look.gradient @ step) - look.slope_gradient @ slope_step
         if gain <= tol * contest.n_comparisons:  # the last step squares the gap
             params, look = _advance(contest, params, look, step, slope_step, gain)
-            return Top(contest, params, look, whitening_basis(look.apart, contest.units), iteration, True)
+            return Top(
+                contest, params, look, whitening_basis(look.apart, contest.units), iteration, True
+            )
         params, look = _advance(contest, params, look, step, slope_step, gain)
     return Top(contest, params, look, basis, max_iter, False)
 
 
-def newton_step(look: Look, basis: Basis, gradient: np.ndarray, slope_gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of (coef, effects, t) and of the slopes, which are eliminated first; ``basis`` is that of ``look.apart``."""
+def newton_step(
+    look: Look, basis: Basis, gradient: np.ndarray, slope_gradient: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of (coef, effects, t) and of the slopes, which are eliminated first.
+
+    ``basis`` is that of ``look.apart``.
+    """
     step = -basis.solve(gradient - look.through @ slope_gradient)
     return step, -look.solved(slope_gradient + look.across.T @ step)
 
 
-def _advance(contest: Contest, params: Params, look: Look, step: np.ndarray, slope_step: np.ndarray, gain: float) -> tuple[Params, Look]:
+def _advance(
+    contest: Contest,
+    params: Params,
+    look: Look,
+    step: np.ndarray,
+    slope_step: np.ndarray,
+    gain: float,
+) -> tuple[Params, Look]:
     """Go along the step, half as far while the loss does not fall as it should."""
     length = 1.0
     for _ in range(40):
         moved = params.moved(step, slope_step, length)
         if contest.rule.allowed(moved.t):
             there = contest.look(moved)
-            if np.isfinite(there.loss) and there.loss <= look.loss - 1e-4 * length * gain + 1e-12 * abs(look.loss):
+            if np.isfinite(
+                there.loss
+            ) and there.loss <= look.loss - 1e-4 * length * gain + 1e-12 * abs(look.loss):
                 return moved, there
         length /= 2
     return params, look

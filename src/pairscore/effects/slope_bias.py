@@ -1,18 +1,21 @@
 """What the noise of judges' slopes adds to scores, effects and the tie parameter, taken off.
 
-Fitted together with scores, slopes have their single best values. The likelihood of the rest is an integral over all values that
-they may have; by Laplace's method minus its logarithm is, at those best values,
+Fitted together with scores, slopes have their single best values. The likelihood of the rest is an
+integral over all values that they may have; by Laplace's method minus its logarithm is, at those
+best values,
 
     loss + term,    term = 1/2 log det (information of the slopes that keep their average)
-                         = 1/2 (sum_j log I_j + log sum_j 1/I_j) + const,    I_j = sum_i w_i delta_i^2 + 1/spread^2,
+                         = 1/2 (sum_j log I_j + log sum_j 1/I_j) + const,    I_j = sum_i w_i
+                         delta_i^2 + 1/spread^2,
 
-with w_i the curvature of a comparison's log-likelihood in eta. Longer scores tell slopes better, so the term prefers shorter ones.
-With v_j the variance of a slope given the rest,
+with w_i the curvature of a comparison's log-likelihood in eta. Longer scores tell slopes better, so
+the term prefers shorter ones. With v_j the variance of a slope given the rest,
 
     d term = 1/2 sum_i v_judge(i) d(w_i delta_i^2).
 
-One Newton step from the maximum takes the term into account. It brings the slopes from their mode to their mean, too. What it leaves
-out is of the order of the square of what it takes off. (Tierney and Kadane 1986; Cox and Reid 1987.)
+One Newton step from the maximum takes the term into account. It brings the slopes from their mode
+to their mean, too. What it leaves out is of the order of the square of what it takes off. (Tierney
+and Kadane 1986; Cox and Reid 1987.)
 """
 
 import numpy as np
@@ -24,8 +27,12 @@ from pairscore.effects.single_comparisons import Contest, Look, Params, newton_s
 STEP = 1e-4  # in eta, for the change of a curvature
 
 
-def without_slope_bias(contest: Contest, params: Params, look: Look, basis: Basis) -> tuple[Params, Look]:
-    """One step from the maximum towards that of the integral, half as far while loss and term do not fall."""
+def without_slope_bias(
+    contest: Contest, params: Params, look: Look, basis: Basis
+) -> tuple[Params, Look]:
+    """One step from the maximum towards that of the integral, half as far while loss and term do
+    not fall.
+    """
     step, slope_step = newton_step(look, basis, *laplace_gradient(contest, params, look))
     for length in 0.5 ** np.arange(8):
         moved = params.moved(step, slope_step, float(length))
@@ -38,7 +45,9 @@ def without_slope_bias(contest: Contest, params: Params, look: Look, basis: Basi
 
 def laplace_term(look: Look) -> float:
     """1/2 (sum_j log I_j + log sum_j 1/I_j)."""
-    return 0.5 * float(np.sum(np.log(look.slope_information)) + np.log(np.sum(1 / look.slope_information)))
+    return 0.5 * float(
+        np.sum(np.log(look.slope_information)) + np.log(np.sum(1 / look.slope_information))
+    )
 
 
 def laplace_gradient(contest: Contest, params: Params, look: Look) -> tuple[np.ndarray, np.ndarray]:
@@ -48,7 +57,10 @@ def laplace_gradient(contest: Contest, params: Params, look: Look) -> tuple[np.n
     in_eta, in_t = curvature_change(contest, params)
     through_eta = 0.5 * variance * delta**2 * in_eta
     through_delta = variance * delta * contest.slopes_of(params).eta_eta
-    on_coef = net(contest.left, contest.right, sharpness * through_eta + through_delta, len(contest.X)) @ contest.X
+    on_coef = (
+        net(contest.left, contest.right, sharpness * through_eta + through_delta, len(contest.X))
+        @ contest.X
+    )
     on_effects = contest.effect_columns(params).T @ through_eta
     on_effects[: contest.context.shape[1]] += contest.context.T @ through_delta
     on_t = [0.5 * (variance * delta**2) @ in_t] * contest.rule.has_parameter
@@ -57,8 +69,13 @@ def laplace_gradient(contest: Contest, params: Params, look: Look) -> tuple[np.n
 
 
 def curvature_change(contest: Contest, params: Params) -> tuple[np.ndarray, np.ndarray]:
-    """How eta_eta changes with eta and with t; the latter is how eta_t changes with eta, as third derivatives may be taken in any order."""
+    """How eta_eta changes with eta and with t.
+
+    The latter is how eta_t changes with eta, as third derivatives may be taken in any order.
+    """
     eta = contest.predictor(params)
-    up, down = (contest.rule.slopes(eta + step, contest.outcome, params.t) for step in (STEP, -STEP))
+    up, down = (
+        contest.rule.slopes(eta + step, contest.outcome, params.t) for step in (STEP, -STEP)
+    )
     scale = contest.amount / (2 * STEP)
     return scale * (up.eta_eta - down.eta_eta), scale * (up.eta_t - down.eta_t)

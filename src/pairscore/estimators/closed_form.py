@@ -3,9 +3,9 @@
 X'w = sum_m Y_m (x_I - x_J) collects the outcomes; w_i is wins minus losses of item i. The three
 differ in the scatter matrix G that takes the covariance of the features out again:
 
-    split    G = 2 M Sigma-hat      covariance of items that were never compared (the paper's eqs. 3-4)
-    pooled   G = X~' K X~           scatter of the compared items, each as often as it was compared
-    paired   G = X' L X             scatter of the observed differences
+    split    G = 2 M Sigma-hat      covariance of items that were never compared (the paper's eqs.
+    3-4) pooled   G = X~' K X~           scatter of the compared items, each as often as it was
+    compared paired   G = X' L X             scatter of the observed differences
 
 `split` and `pooled` need pairs drawn at random, because only then do differences have the
 covariance of items. `paired` takes the pairs as they are.

@@ -5,7 +5,16 @@ from functools import cached_property
 
 import numpy as np
 
-from pairscore.core.sums import Moments, Pairs, Tally, difference_scatter, moments, over_sides, pair_up, tally
+from pairscore.core.sums import (
+    Moments,
+    Pairs,
+    Tally,
+    difference_scatter,
+    moments,
+    over_sides,
+    pair_up,
+    tally,
+)
 from pairscore.core.whitening import whitening_basis
 from pairscore.data.comparisons import Comparisons
 from pairscore.errors import SeparationWarning
@@ -34,7 +43,10 @@ class Study:
 
     @cached_property
     def weight_unit(self) -> float:
-        """Average weight of a comparison: what a weight of one means to the classical covariance."""
+        """Average weight of a comparison.
+
+        What a weight of one means to the classical covariance.
+        """
         if self.data.weight is None:
             return 1.0
         return float(self.amount @ self.data.weight / self.amount.sum())
@@ -61,7 +73,9 @@ class Study:
     @cached_property
     def pairs(self) -> Pairs:
         data = self.data
-        return pair_up(data.left, data.right, data.outcome, self.amount, len(self.X), self.keep_sides)
+        return pair_up(
+            data.left, data.right, data.outcome, self.amount, len(self.X), self.keep_sides
+        )
 
     @cached_property
     def n_items(self) -> int:
@@ -73,19 +87,28 @@ class Study:
         """The items behind the covariance of `split`: those named, else those of no comparison."""
         rows = self.data.covariance_items
         rows = np.flatnonzero(~self.data.compared) if rows is None else np.asarray(rows)
-        together = len(rows) > 0 and rows[-1] - rows[0] == len(rows) - 1 and bool(np.all(np.diff(rows) == 1))
+        together = (
+            len(rows) > 0
+            and rows[-1] - rows[0] == len(rows) - 1
+            and bool(np.all(np.diff(rows) == 1))
+        )
         return self.X[rows[0] : rows[-1] + 1] if together else self.X[rows]
 
 
 def leverage_whitener(study: Study, settings: Settings) -> np.ndarray:
-    """W with W' (X~'KX~ + ridge) W = I: how far an item can pull the fit towards itself, which a ridge holds back."""
+    """W with W' (X~'KX~ + ridge) W = I.
+
+    How far an item can pull the fit towards itself, which a ridge holds back.
+    """
     center = study.item_moments
     ridge = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
     return whitening_basis(center.scatter + np.diag(ridge), center.sd).transform
 
 
 def bordered_scatter(study: Study, weight: np.ndarray) -> np.ndarray:
-    """X' L X with the weight of each pair on each side, bordered by the side effect's row if there is one."""
+    """X' L X with the weight of each pair on each side, bordered by the side effect's row if there
+    is one.
+    """
     scatter = difference_scatter(study.X, study.item_moments.mean, study.pairs, over_sides(weight))
     if not study.keep_sides:
         return scatter
@@ -101,8 +124,9 @@ def ridge_is_weak(study: Study, settings: Settings) -> bool:
 def separation_note() -> Note:
     """What is said, and done, when the likelihood has no maximum."""
     text = (
-        "some direction in the features (or the side) explains every comparison that it touches, so the likelihood grows without end; "
-        "the fit is the one with a ridge of "
-        f"l2={SEPARATION_L2:g} (a normal prior with standard deviation 2.5 on standardised coefficients). Set l2 above {WEAK_L2:g} to choose your own."
+        "some direction in the features (or the side) explains every comparison that it touches,"
+        " so the likelihood grows without end; the fit is the one with a ridge of"
+        f" l2={SEPARATION_L2:g} (a normal prior with standard deviation 2.5 on standardised"
+        f" coefficients). Set l2 above {WEAK_L2:g} to choose your own."
     )
     return SeparationWarning, text

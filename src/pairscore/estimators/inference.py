@@ -1,8 +1,8 @@
 """How sure is the score? Covariances that allow for comparisons sharing an item.
 
-Two comparisons of the same item are dependent: features never explain an item fully. The item-robust
-(dyadic) estimate of the variance of a sum of pair contributions u_p lets any two pairs that share an
-item be dependent,
+Two comparisons of the same item are dependent: features never explain an item fully. The
+item-robust (dyadic) estimate of the variance of a sum of pair contributions u_p lets any two pairs
+that share an item be dependent,
 
     meat = sum_i t_i t_i' - sum_p u_p u_p',    t_i = sum of u_p over the pairs p of item i,
 
@@ -16,17 +16,28 @@ from functools import cached_property
 import numpy as np
 
 from pairscore.core.links import Link
-from pairscore.core.sums import BLOCK, Moments, Pairs, centred_blocks, neighbour_sums, over_sides, pair_scatter
+from pairscore.core.sums import (
+    BLOCK,
+    Moments,
+    Pairs,
+    centred_blocks,
+    neighbour_sums,
+    over_sides,
+    pair_scatter,
+)
 from pairscore.core.whitening import whitening_basis
 
 LARGEST_LEVERAGE = 0.8  # an item alone in its category has 1, and nothing is left of its deviation
-MANY_NUMBERS = 500_000  # in a larger item table the meat is summed in single precision, good to five digits
+# in a larger item table the meat is summed in single precision, good to five digits
+MANY_NUMBERS = 500_000
 SMALLEST_RATIO = 0.5  # of item-robust over classical variance in any direction
 
 
 @dataclass(frozen=True)
 class Contributions:
-    """u_p = (low_p z_low + high_p z_high, extra_p): what each pair adds to the estimating equations.
+    """u_p = (low_p z_low + high_p z_high, extra_p).
+
+    What each pair adds to the estimating equations.
 
     z = x - mean. ``extra`` (P x e) holds the equations that are no sums of features: those of the
     side effect and of a closed form's scale.
@@ -37,20 +48,25 @@ class Contributions:
     extra: np.ndarray
 
 
-def item_meat(X: np.ndarray, center: Moments, pairs: Pairs, u: Contributions, whitener: np.ndarray) -> np.ndarray:
+def item_meat(
+    X: np.ndarray, center: Moments, pairs: Pairs, u: Contributions, whitener: np.ndarray
+) -> np.ndarray:
     """sum_i t_i t_i' / (1 - h_i)^2 - sum_p u_p u_p', without forming any u_p.
 
-    An item pulls the fit towards itself by its leverage h_i = k_i (1/sum k + z_i' (Z'KZ)^-1 z_i), so what
-    is left of its own deviation is too small by 1 - h_i; dividing by that is, to first order, the
-    jackknife that leaves out one item at a time. ``whitener`` W has W'(Z'KZ)W = I. Contributions that do
-    not sum to zero (those of `split`, or of any method with a ridge) are taken from their mean.
+    An item pulls the fit towards itself by its leverage h_i = k_i (1/sum k + z_i' (Z'KZ)^-1 z_i),
+    so what is left of its own deviation is too small by 1 - h_i; dividing by that is, to first
+    order, the jackknife that leaves out one item at a time. ``whitener`` W has W'(Z'KZ)W = I.
+    Contributions that do not sum to zero (those of `split`, or of any method with a ridge) are
+    taken from their mean.
     """
     unit = np.where(center.sd > 0, center.sd, 1.0)
     Z = np.empty(X.shape, dtype=np.float32 if X.size > MANY_NUMBERS else np.float64)
     for rows, centred in centred_blocks(X, center.mean):
         Z[rows] = centred / unit
     u = Contributions(u.low, u.high, np.column_stack([u.extra, pairs.number]))
-    meat = _jackknifed(Z, pairs, u, (unit[:, None] * whitener).astype(Z.dtype)) - pair_meat(Z, np.zeros(len(unit), dtype=Z.dtype), pairs, u)
+    meat = _jackknifed(Z, pairs, u, (unit[:, None] * whitener).astype(Z.dtype)) - pair_meat(
+        Z, np.zeros(len(unit), dtype=Z.dtype), pairs, u
+    )
     own = pairs.sum_at_low(u.low) + pairs.sum_at_high(u.high)
     total = np.concatenate([own.astype(Z.dtype) @ Z, u.extra[:, :-1].sum(axis=0)])
     take_off_mean = np.column_stack([np.eye(len(total)), -total / pairs.number.sum()])
@@ -71,8 +87,13 @@ def _jackknifed(Z: np.ndarray, pairs: Pairs, u: Contributions, whitener: np.ndar
         t = own[rows, None] * Z[rows]
         t += neighbour_sums(Z, pairs.start, pairs.high, u.high, rows)
         t += neighbour_sums(Z, below_start, below, low_of_below, rows)
-        leverage = exposures[rows] * (1 / exposures.sum() + np.sum((Z[rows] @ whitener) ** 2, axis=1))
-        t = np.hstack([t, extra[rows]]) / (1 - np.minimum(leverage, LARGEST_LEVERAGE)).astype(Z.dtype)[:, None]
+        leverage = exposures[rows] * (
+            1 / exposures.sum() + np.sum((Z[rows] @ whitener) ** 2, axis=1)
+        )
+        t = (
+            np.hstack([t, extra[rows]])
+            / (1 - np.minimum(leverage, LARGEST_LEVERAGE)).astype(Z.dtype)[:, None]
+        )
         meat += t.T @ t
     return meat
 
@@ -88,34 +109,51 @@ def pair_meat(X: np.ndarray, mean: np.ndarray, pairs: Pairs, u: Contributions) -
 
 def _item_sums(pairs: Pairs, at_low: np.ndarray, at_high: np.ndarray) -> np.ndarray:
     """Per item (rows) and column, the sum over its pairs of the values at the place it has in them."""
-    columns = [pairs.sum_at_low(low) + pairs.sum_at_high(high) for low, high in zip(at_low.T, at_high.T, strict=True)]
+    columns = [
+        pairs.sum_at_low(low) + pairs.sum_at_high(high)
+        for low, high in zip(at_low.T, at_high.T, strict=True)
+    ]
     return np.array(columns).T.reshape(pairs.n_items, len(columns))
 
 
-def not_far_below(robust: np.ndarray, model: np.ndarray, smallest: float = SMALLEST_RATIO) -> np.ndarray:
+def not_far_below(
+    robust: np.ndarray, model: np.ndarray, smallest: float = SMALLEST_RATIO
+) -> np.ndarray:
     """The robust covariance, raised where it is less than ``smallest`` (a half) of the model's.
 
-    The item-robust estimate need not be positive definite, and with few items it can be far too small
-    by chance. Sharing items only ever adds variance, so in coordinates in which the model's covariance
-    is the identity, eigenvalues of the robust one below that are raised to it.
+    The item-robust estimate need not be positive definite, and with few items it can be far too
+    small by chance. Sharing items only ever adds variance, so in coordinates in which the model's
+    covariance is the identity, eigenvalues of the robust one below that are raised to it.
     """
     unit = np.sqrt(np.where(np.diag(model) > 0, np.diag(model), 1.0))
     values, vectors = np.linalg.eigh(model / np.outer(unit, unit))
     kept = values > 1e-13 * values[-1]
-    root, inverse_root = vectors[:, kept] * np.sqrt(values[kept]), vectors[:, kept] / np.sqrt(values[kept])
+    root, inverse_root = (
+        vectors[:, kept] * np.sqrt(values[kept]),
+        vectors[:, kept] / np.sqrt(values[kept]),
+    )
     ratios, axes = np.linalg.eigh(inverse_root.T @ (robust / np.outer(unit, unit)) @ inverse_root)
     turned = (root @ axes) * unit[:, None]
     return (turned * np.maximum(ratios, smallest)) @ turned.T
 
 
-def combine(jacobian: np.ndarray, model_meat: np.ndarray, robust_meat: np.ndarray | None, weight_unit: float = 1.0) -> np.ndarray:
+def combine(
+    jacobian: np.ndarray,
+    model_meat: np.ndarray,
+    robust_meat: np.ndarray | None,
+    weight_unit: float = 1.0,
+) -> np.ndarray:
     """Covariance of the estimates, classical or item-robust.
 
     The classical one takes weights for counts; as a floor for the other, which does not depend on
     their unit, it is brought to comparisons of average weight.
     """
     model = jacobian @ model_meat @ jacobian.T
-    return model if robust_meat is None else not_far_below(jacobian @ robust_meat @ jacobian.T, weight_unit * model)
+    return (
+        model
+        if robust_meat is None
+        else not_far_below(jacobian @ robust_meat @ jacobian.T, weight_unit * model)
+    )
 
 
 def likelihood_contributions(score: np.ndarray, pairs: Pairs) -> Contributions:
@@ -167,14 +205,21 @@ class ScaledClosedForm:
     def jacobian(self, X: np.ndarray, random_pairs: np.ndarray | None = None) -> np.ndarray:
         """Derivative of (coef, side effect) in the summed contributions (X'w part, scale part).
 
-        d(factor, side) = C^-1 (scores + R' db), with C the curvature of the scale equations and R their
-        derivative in b; coef = factor b, so d coef = factor db + b d factor. With ``random_pairs``, the
-        scatter G of random pairs, only the part of R along b is kept (in the metric of G): across it
-        the scale is stationary at the true direction, and a noisy b is far from there.
+        d(factor, side) = C^-1 (scores + R' db), with C the curvature of the scale equations and R
+        their derivative in b; coef = factor b, so d coef = factor db + b d factor. With
+        ``random_pairs``, the scatter G of random pairs, only the part of R along b is kept (in the
+        metric of G): across it the scale is stationary at the true direction, and a noisy b is far
+        from there.
         """
         z, b = self.scale_design, self.coef
-        score, curvature = self.score_and_information[0], self.link.observed_information(self.predictor, self.pairs.win, self.pairs.lose)
-        inverse_c = np.linalg.pinv(np.einsum("esp,fsp,sp->ef", z, z, curvature) + np.diag(self.ridge[: len(z)]), hermitian=True)
+        score, curvature = (
+            self.score_and_information[0],
+            self.link.observed_information(self.predictor, self.pairs.win, self.pairs.lose),
+        )
+        inverse_c = np.linalg.pinv(
+            np.einsum("esp,fsp,sp->ef", z, z, curvature) + np.diag(self.ridge[: len(z)]),
+            hermitian=True,
+        )
         along_b = -self.factor * np.einsum("esp,sp->ep", z, curvature)
         along_b[0] += over_sides(score)
         response = np.array([self.pairs.net(row) @ X for row in along_b])  # R', e x d
@@ -184,7 +229,12 @@ class ScaledClosedForm:
             along = random_pairs @ b
             response = np.outer(response @ b, along) / (b @ along)
         scale_by_b, scale_by_score = inverse_c @ response @ self.inverse, inverse_c
-        on_coef = np.hstack([self.factor * self.inverse + np.outer(b, scale_by_b[0]), np.outer(b, scale_by_score[0])])
+        on_coef = np.hstack(
+            [
+                self.factor * self.inverse + np.outer(b, scale_by_b[0]),
+                np.outer(b, scale_by_score[0]),
+            ]
+        )
         rows = [on_coef]
         if len(z) > 1:
             rows.append(np.concatenate([scale_by_b[1], scale_by_score[1]])[None])
@@ -193,17 +243,21 @@ class ScaledClosedForm:
     def model_meat(self, X: np.ndarray, mean: np.ndarray) -> np.ndarray:
         """Covariance of the contributions if comparisons were independent and the link model right.
 
-        Of an outcome Y in {-1, 1} the variance is 4 f (1 - f), the covariance with its score e is 2 f',
-        and the variance of e is the expected information.
+        Of an outcome Y in {-1, 1} the variance is 4 f (1 - f), the covariance with its score e is 2
+        f', and the variance of e is the expected information.
         """
         number, f = self.pairs.win + self.pairs.lose, self.link.cdf(self.predictor)
         information = self.score_and_information[1]
         variance = over_sides(number * 4 * f * (1 - f))
         degree = self.pairs.sum_at_low(variance) + self.pairs.sum_at_high(variance)
-        with_score = np.einsum("esp,sp->ep", self.scale_design, 2 * number * self.link.pdf(self.predictor))
+        with_score = np.einsum(
+            "esp,sp->ep", self.scale_design, 2 * number * self.link.pdf(self.predictor)
+        )
         mixed = np.array([self.pairs.net(row) @ X for row in with_score])
         scale = np.einsum("esp,fsp,sp->ef", self.scale_design, self.scale_design, information)
-        return np.block([[pair_scatter(X, mean, self.pairs, degree, -variance), mixed.T], [mixed, scale]])
+        return np.block(
+            [[pair_scatter(X, mean, self.pairs, degree, -variance), mixed.T], [mixed, scale]]
+        )
 
 
 def paired_contributions(form: ScaledClosedForm) -> Contributions:
@@ -214,7 +268,10 @@ def paired_contributions(form: ScaledClosedForm) -> Contributions:
 
 
 def pooled_contributions(form: ScaledClosedForm, centred_score: np.ndarray) -> Contributions:
-    """u = (Y - b'z_I/2) z_I + (-Y - b'z_J/2) z_J: each item's residual from its own expected net win."""
+    """u = (Y - b'z_I/2) z_I + (-Y - b'z_J/2) z_J.
+
+    Each item's residual from its own expected net win.
+    """
     outcome = over_sides(form.pairs.win - form.pairs.lose)
     expected = 0.5 * centred_score
     low = outcome - form.pairs.number * expected[form.pairs.low]
@@ -229,7 +286,9 @@ def split_contributions(form: ScaledClosedForm) -> Contributions:
 
 
 def covariance_error(second_half: np.ndarray, center: Moments, coef: np.ndarray) -> np.ndarray:
-    """Covariance of Sigma-hat b, from the items behind Sigma-hat: the part of `split`'s error that no comparison cures.
+    """Covariance of Sigma-hat b, from the items behind Sigma-hat.
+
+    The part of `split`'s error that no comparison cures.
 
     Again by leaving out one item at a time, with the leverage of an item on its own covariance.
     """

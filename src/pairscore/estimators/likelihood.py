@@ -20,7 +20,13 @@ from pairscore.core.whitening import Basis, apart_from_side, whitening_basis
 from pairscore.errors import NotConvergedWarning, plural
 from pairscore.estimators import inference as inf
 from pairscore.estimators.closed_form import closed_form, ridge_penalty
-from pairscore.estimators.fit_data import Study, bordered_scatter, leverage_whitener, ridge_is_weak, separation_note
+from pairscore.estimators.fit_data import (
+    Study,
+    bordered_scatter,
+    leverage_whitener,
+    ridge_is_weak,
+    separation_note,
+)
 from pairscore.estimators.results import Estimate, Note
 from pairscore.estimators.scale import SAMPLE, SEPARATION_L2, fit_scale, starting_factor
 from pairscore.estimators.settings import Settings
@@ -31,7 +37,10 @@ SMALLEST_GAIN = 0.1  # of some comparison's score difference, in a step that cli
 
 @dataclass(frozen=True)
 class Maximum:
-    """Where the climb ended. ``separated``: some direction explains every comparison, there is no maximum."""
+    """Where the climb ended.
+
+    ``separated``: some direction explains every comparison, there is no maximum.
+    """
 
     coef: np.ndarray
     side_effect: float
@@ -92,15 +101,21 @@ class Climb:
 
     def slope(self, params: np.ndarray) -> "Slope":
         """Gradient of the loss, and the information that each pair carries here."""
-        score, information, exact = self.link.newton(self.predictor(params), self.pairs.win, self.pairs.lose)
+        score, information, exact = self.link.newton(
+            self.predictor(params), self.pairs.win, self.pairs.lose
+        )
         return Slope(self.pull_back(-score, params), information, exact)
 
     def newton_step(self, slope: "Slope", precision: float) -> np.ndarray:
         """Solve Hessian * step = gradient to a relative precision."""
-        damping = 1e-9 * float(slope.information.sum()) / self.n_comparisons  # for directions of which no pair speaks
+        # for directions of which no pair speaks
+        damping = 1e-9 * float(slope.information.sum()) / self.n_comparisons
 
         def times(vector: np.ndarray) -> np.ndarray:
-            return self.pull_back(slope.information * self.predictor(vector), vector) + damping * vector
+            return (
+                self.pull_back(slope.information * self.predictor(vector), vector)
+                + damping * vector
+            )
 
         size = len(slope.gradient)
         hessian = LinearOperator((size, size), matvec=times, dtype=float)
@@ -120,14 +135,16 @@ class Climb:
 def predictor(X: np.ndarray, pairs: Pairs, coef: np.ndarray, side_effect: float) -> np.ndarray:
     """Score difference of every pair (columns) seen from each side (rows)."""
     difference = pairs.differences(X @ coef)
-    return difference[None] if len(pairs.side) == 1 else difference + side_effect * pairs.side[:, None]
+    return (
+        difference[None] if len(pairs.side) == 1 else difference + side_effect * pairs.side[:, None]
+    )
 
 
 def maximise(climb: Climb, start: np.ndarray, max_iter: int = 100, tol: float = 1e-9) -> Maximum:
     """Climb the likelihood from coefficients ``start``.
 
-    When the gap to the maximum is below ``tol`` per comparison, one more Newton step is the last: it
-    squares the gap.
+    When the gap to the maximum is below ``tol`` per comparison, one more Newton step is the last:
+    it squares the gap.
     """
     W = climb.basis.transform
     params = np.linalg.lstsq(W, start, rcond=None)[0] if W.size else np.zeros(0)
@@ -135,22 +152,39 @@ def maximise(climb: Climb, start: np.ndarray, max_iter: int = 100, tol: float = 
     here = climb.slope(params)
     unbounded = not np.any(climb.ridge) or (climb.has_side and climb.side_ridge == 0)
     for iteration in range(1, max_iter + 1):
-        # half the squared Newton decrement is the gap; per comparison the Hessian is about this multiple of I
+        # half the squared Newton decrement is the gap; per comparison the Hessian is about this
+        # multiple of I
         curvature = float(here.information.sum()) / climb.n_comparisons
         enough = tol if here.exact else tol * 1e-7
         near = here.gradient @ here.gradient <= 2 * enough * climb.n_comparisons * curvature
         step = climb.newton_step(here, precision=1e-4 if iteration > 1 or near else 1e-2)
         stuck = near or iteration >= FIRST_SEPARATION_CHECK
         if unbounded and stuck and (climb.separates(-step) or climb.separates(params)):
-            return Maximum(climb.coef(params), climb.side_effect(params), iteration, converged=False, separated=True)
+            return Maximum(
+                climb.coef(params),
+                climb.side_effect(params),
+                iteration,
+                converged=False,
+                separated=True,
+            )
         if near:
             params = params - step
-            return Maximum(climb.coef(params), climb.side_effect(params), iteration, converged=True, separated=False)
+            return Maximum(
+                climb.coef(params),
+                climb.side_effect(params),
+                iteration,
+                converged=True,
+                separated=False,
+            )
         params, here = _advance(climb, params, here, step)
-    return Maximum(climb.coef(params), climb.side_effect(params), max_iter, converged=False, separated=False)
+    return Maximum(
+        climb.coef(params), climb.side_effect(params), max_iter, converged=False, separated=False
+    )
 
 
-def _advance(climb: Climb, params: np.ndarray, here: Slope, step: np.ndarray) -> tuple[np.ndarray, Slope]:
+def _advance(
+    climb: Climb, params: np.ndarray, here: Slope, step: np.ndarray
+) -> tuple[np.ndarray, Slope]:
     """Go along the Newton step, back a little while the slope there says it went too far.
 
     The loss is convex, so its slope along the step tells all; its value is never needed.
@@ -174,27 +208,41 @@ def fit_likelihood(study: Study, settings: Settings) -> Estimate:
     """Maximum likelihood, started from the pooled closed form."""
     center, link = study.item_moments, settings.link
     slope = float(link.pdf(0.0))
-    basis = whitening_basis(center.scatter + np.diag(ridge_penalty(settings.l2, center.sd, slope)), center.sd)
-    start = starting_coef(study, settings, closed_form(basis, study.label_sum), center) if study.start is None else _tame(study.start, center.sd)
+    basis = whitening_basis(
+        center.scatter + np.diag(ridge_penalty(settings.l2, center.sd, slope)), center.sd
+    )
+    start = (
+        starting_coef(study, settings, closed_form(basis, study.label_sum), center)
+        if study.start is None
+        else _tame(study.start, center.sd)
+    )
     asked, weak = settings.l2 * center.sd**2, ridge_is_weak(study, settings)
     climb = Climb(study.X, study.pairs, link, basis, 0 * asked if weak else asked)
     top = maximise(climb, start, settings.max_iter, settings.tol)
     notes: list[Note] = []
     if top.separated:
         notes.append(separation_note())
-        climb = replace(climb, ridge=SEPARATION_L2 * center.sd**2 if weak else asked, side_ridge=SEPARATION_L2)
+        climb = replace(
+            climb, ridge=SEPARATION_L2 * center.sd**2 if weak else asked, side_ridge=SEPARATION_L2
+        )
         top = maximise(climb, start, settings.max_iter, settings.tol)
     elif weak and settings.l2 > 0:  # there is a maximum, and the weak ridge moves it a little
         climb = replace(climb, ridge=asked)
         top = maximise(climb, top.coef, settings.max_iter, settings.tol)
     if not top.converged:
-        text = f"the likelihood was not maximised within {plural(settings.max_iter, 'iteration')}; raise max_iter or add a ridge (l2)."
+        text = (
+            f"the likelihood was not maximised within {plural(settings.max_iter, 'iteration')};"
+            " raise max_iter or add a ridge (l2)."
+        )
         notes.append((NotConvergedWarning, text))
     return likelihood_estimate(study, settings, climb, top, notes)
 
 
 def _tame(start: np.ndarray, sd: np.ndarray) -> np.ndarray:
-    """Coefficients to start from; what is large may be on its way to infinity, and has to show it again."""
+    """Coefficients to start from.
+
+    What is large may be on its way to infinity, and has to show it again.
+    """
     unit = np.where(sd > 0, sd, 1.0)
     return np.clip(start * unit, -LARGEST_WARM, LARGEST_WARM) / unit
 
@@ -203,13 +251,19 @@ def starting_coef(study: Study, settings: Settings, b: np.ndarray, center: Momen
     """A closed form on the link's scale, by a glance at some of the comparisons."""
     data, scores = study.data, study.X @ b
     few = slice(None, None, 1 + len(data) // SAMPLE)
-    start = starting_factor(float(np.sqrt(b @ center.covariance @ b)), float(settings.link.pdf(0.0)))
+    start = starting_factor(
+        float(np.sqrt(b @ center.covariance @ b)), float(settings.link.pdf(0.0))
+    )
     along = scores[data.left[few]] - scores[data.right[few]]
-    scale = fit_scale(along, data.outcome[few], study.amount[few], settings.link, start, side=False, max_iter=5)
+    scale = fit_scale(
+        along, data.outcome[few], study.amount[few], settings.link, start, side=False, max_iter=5
+    )
     return min(scale.factor, 2 * start) * b
 
 
-def likelihood_estimate(study: Study, settings: Settings, climb: Climb, top: Maximum, notes: list[Note]) -> Estimate:
+def likelihood_estimate(
+    study: Study, settings: Settings, climb: Climb, top: Maximum, notes: list[Note]
+) -> Estimate:
     """The Hessian at the maximum says what is determined, and how well."""
     X, pairs, center, link = study.X, study.pairs, study.item_moments, settings.link
     delta = predictor(X, pairs, top.coef, top.side_effect)
@@ -228,9 +282,19 @@ def likelihood_estimate(study: Study, settings: Settings, climb: Climb, top: Max
         bread = basis if isinstance(link, Logit) else _bread(study, link, delta, ridge, sd, basis)
         robust = None
         if settings.inference == "items":
-            robust = inf.item_meat(X, center, pairs, inf.likelihood_contributions(score, pairs), leverage_whitener(study, settings))
+            robust = inf.item_meat(
+                X,
+                center,
+                pairs,
+                inf.likelihood_contributions(score, pairs),
+                leverage_whitener(study, settings),
+            )
         model = inf.combine(basis.inverse, expected, None)
-        covariance = model if robust is None else inf.combine(bread.inverse, expected, robust, study.weight_unit)
+        covariance = (
+            model
+            if robust is None
+            else inf.combine(bread.inverse, expected, robust, study.weight_unit)
+        )
     scores = X @ coef
     features_basis, side_basis = apart_from_side(basis) if settings.side_effect else (basis, None)
     return Estimate(
@@ -246,8 +310,16 @@ def likelihood_estimate(study: Study, settings: Settings, climb: Climb, top: Max
     )
 
 
-def _bread(study: Study, link: Link, delta: np.ndarray, ridge: np.ndarray, sd: np.ndarray, fallback: Basis) -> Basis:
+def _bread(
+    study: Study, link: Link, delta: np.ndarray, ridge: np.ndarray, sd: np.ndarray, fallback: Basis
+) -> Basis:
     """Whiten the observed information; a link that is not log-concave may leave it indefinite."""
-    observed = bordered_scatter(study, link.observed_information(delta, study.pairs.win, study.pairs.lose)) + np.diag(ridge)
+    observed = bordered_scatter(
+        study, link.observed_information(delta, study.pairs.win, study.pairs.lose)
+    ) + np.diag(ridge)
     W = fallback.transform
-    return whitening_basis(observed, sd) if np.all(np.linalg.eigvalsh(W.T @ observed @ W) > 0) else fallback
+    return (
+        whitening_basis(observed, sd)
+        if np.all(np.linalg.eigvalsh(W.T @ observed @ W) > 0)
+        else fallback
+    )

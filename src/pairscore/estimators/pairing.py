@@ -38,7 +38,9 @@ class Pairing:
 
     @property
     def reference_fits(self) -> bool:
-        return self.reference_p_value > SIGNIFICANCE or (self.reference_narrowest > 1 / 1.5 and self.reference_widest < 1.5)
+        return self.reference_p_value > SIGNIFICANCE or (
+            self.reference_narrowest > 1 / 1.5 and self.reference_widest < 1.5
+        )
 
     @property
     def looks_random(self) -> bool:
@@ -50,22 +52,27 @@ class Pairing:
             alike = 1 - self.narrowest > self.widest - 1
             kind, ratio = ("alike", self.narrowest) if alike else ("unlike each other", self.widest)
             return (
-                f"The pairs do not look random: items that meet are {kind} (in one direction, differences have {ratio:.2f} times the variance of random pairs)."
+                f"The pairs do not look random: items that meet are {kind} (in one direction,"
+                f" differences have {ratio:.2f} times the variance of random pairs)."
             )
         if not self.reference_fits:
             return (
-                "The compared items, each as often as it was compared, are not spread like the items behind the covariance "
-                f"(variance ratios from {self.reference_narrowest:.2f} to {self.reference_widest:.2f})."
+                "The compared items, each as often as it was compared, are not spread like the"
+                f" items behind the covariance (variance ratios from {self.reference_narrowest:.2f}"
+                f" to {self.reference_widest:.2f})."
             )
-        return f"The pairs look random. The busiest item was compared {self.busiest:.1f} times as often as the average one."
+        return (
+            f"The pairs look random. The busiest item was compared {self.busiest:.1f} times as"
+            " often as the average one."
+        )
 
 
 def check_pairing(X: np.ndarray, pairs: Pairs, compared: Moments, reference: Moments) -> Pairing:
     """Compare the difference covariance with the item covariance, and both with the method's.
 
     In whitened coordinates let S = sum_p n_p (z_low z_high' + z_high z_low')/2. If partners are
-    drawn independently, E S = 0 and |S|^2 over the squared number of comparisons of each draw has mean
-    d(d+1)/2 and is about chi-squared; pairs that met again by chance were draws of their own.
+    drawn independently, E S = 0 and |S|^2 over the squared number of comparisons of each draw has
+    mean d(d+1)/2 and is about chi-squared; pairs that met again by chance were draws of their own.
     The variance of differences over that of random pairs has the eigenvalues of I - S/M.
     """
     number = pairs.number
@@ -78,19 +85,31 @@ def check_pairing(X: np.ndarray, pairs: Pairs, compared: Moments, reference: Mom
     m = float(number.sum())
     by_chance = 2 * np.sum((exposures / exposures.sum()) ** 2) ** 2 * m**2
     squares = float(np.sum(number**2))
-    cross = whitener.T @ pair_scatter(X, compared.mean, pairs, np.zeros(len(X)), number) @ whitener / (2 * m)
+    cross = (
+        whitener.T
+        @ pair_scatter(X, compared.mean, pairs, np.zeros(len(X)), number)
+        @ whitener
+        / (2 * m)
+    )
     ratios = np.linalg.eigvalsh(np.eye(len(cross)) - cross)
     other = whitener.T @ reference.covariance @ whitener
     other_ratios = np.linalg.eigvalsh(other)
-    # two sample covariances of n and n' items: the squared logarithms of their ratios sum to about (1/n + 1/n') (E|z|^4 - d), d(d+1) if normal
-    fourth = _fourth_moment(X, compared.mean, whitener, exposures) if reference is not compared else 0.0
+    # two sample covariances of n and n' items: the squared logarithms of their ratios sum to about
+    # (1/n + 1/n') (E|z|^4 - d), d(d+1) if normal
+    fourth = (
+        _fourth_moment(X, compared.mean, whitener, exposures) if reference is not compared else 0.0
+    )
     tails = max((fourth - whitener.shape[1]) / (2 * freedom), 1.0)
     noise = tails * (np.sum(exposures**2) / np.sum(exposures) ** 2 + 1 / reference.total)
     other_statistic = 0.5 * float(np.sum(np.log(np.maximum(other_ratios, 1e-300)) ** 2)) / noise
     return Pairing(
         narrowest=float(ratios[0]),
         widest=float(ratios[-1]),
-        p_value=float(chi2.sf(float(np.sum(cross**2)) * m**2 / max(squares - by_chance, 0.1 * squares), freedom)),
+        p_value=float(
+            chi2.sf(
+                float(np.sum(cross**2)) * m**2 / max(squares - by_chance, 0.1 * squares), freedom
+            )
+        ),
         reference_narrowest=float(other_ratios[0]),
         reference_widest=float(other_ratios[-1]),
         reference_p_value=float(chi2.sf(other_statistic, freedom)),
@@ -98,7 +117,12 @@ def check_pairing(X: np.ndarray, pairs: Pairs, compared: Moments, reference: Mom
     )
 
 
-def _fourth_moment(X: np.ndarray, mean: np.ndarray, whitener: np.ndarray, weight: np.ndarray) -> float:
+def _fourth_moment(
+    X: np.ndarray, mean: np.ndarray, whitener: np.ndarray, weight: np.ndarray
+) -> float:
     """E |z|^4 of the whitened items, which says how noisy their sample covariance is."""
-    total = sum(float(weight[rows] @ np.sum((z @ whitener) ** 2, axis=1) ** 2) for rows, z in centred_blocks(X, mean))
+    total = sum(
+        float(weight[rows] @ np.sum((z @ whitener) ** 2, axis=1) ** 2)
+        for rows, z in centred_blocks(X, mean)
+    )
     return total / float(weight.sum())

@@ -20,7 +20,10 @@ RECORDED = ("sigma2", "explained", "factor", "n_shared")
 
 @dataclass(frozen=True)
 class Known:
-    """Of the rows of some table: the item's effect, the variance that its score has beside that of its features, the share of the latter
+    """Of the rows of some table.
+
+    The item's effect, the variance that its score has beside that of its features, the share of the
+    latter
     that is left, and the row of the fit (-1 for a new item)."""
 
     effect: np.ndarray
@@ -31,12 +34,15 @@ class Known:
 
 @dataclass(frozen=True, eq=False)
 class ItemEffects:
-    """What the items of a fit have beyond their features: score = beta'x + effect, effect ~ N(0, sigma2).
+    """What the items of a fit have beyond their features.
 
-    ``ids`` (or None) and ``keys``, a hash of each item's features, tell who is who. ``std_error`` is that of the effect; an
-    item that was never compared has effect zero and the error of a new one. ``interval`` is that of sigma2, 95 %.
-    ``explained`` is the share of the compared items' variance in score that the features explain, ``factor`` how many times
-    longer the coefficients are than those of features alone.
+    Score = beta'x + effect, effect ~ N(0, sigma2).
+
+    ``ids`` (or None) and ``keys``, a hash of each item's features, tell who is who. ``std_error``
+    is that of the effect; an item that was never compared has effect zero and the error of a new
+    one. ``interval`` is that of sigma2, 95 %.
+    ``explained`` is the share of the compared items' variance in score that the features explain,
+    ``factor`` how many times longer the coefficients are than those of features alone.
     """
 
     ids: np.ndarray | None
@@ -58,11 +64,19 @@ class ItemEffects:
         """One sentence for the summary."""
         low, high = np.sqrt(self.interval)
         if self.n_shared < FEWEST_ITEMS:
-            return f"taken as none: only {self.n_shared} of the items met two opponents, too few to tell effects of items from chance"
+            return (
+                f"taken as none: only {self.n_shared} of the items met two opponents, too few to"
+                " tell effects of items from chance"
+            )
         if self.sigma2 == 0:
-            return "none seen" + (f" (standard deviation at most {high:.3g} at 95 %)" if np.isfinite(high) else "")
+            return "none seen" + (
+                f" (standard deviation at most {high:.3g} at 95 %)" if np.isfinite(high) else ""
+            )
         ends = f"{low:.3g} to {high:.3g}" if np.isfinite(high) else f"{low:.3g} or more"
-        return f"standard deviation {np.sqrt(self.sigma2):.3g} (95 %: {ends}); the features explain {self.explained:.0%} of the score's variance"
+        return (
+            f"standard deviation {np.sqrt(self.sigma2):.3g} (95 %: {ends}); the features explain"
+            f" {self.explained:.0%} of the score's variance"
+        )
 
     def to_record(self) -> dict[str, Any]:
         """What is said of all items together, as plain values."""
@@ -76,18 +90,29 @@ class ItemEffects:
         ids = np.array(self.ids.tolist())
         if ids.dtype.kind not in "iufUM" or ids.tolist() != self.ids.tolist():
             raise PairscoreError(
-                "the ids of the items are neither all text nor all numbers, and a file holds only such; make them text, or fit without item_effects."
+                "the ids of the items are neither all text nor all numbers, and a file holds only"
+                " such; make them text, or fit without item_effects."
             )
         return arrays | {"ids": ids}
 
     @classmethod
     def from_file(cls, arrays: dict[str, np.ndarray], record: dict[str, Any]) -> "ItemEffects":
         low, high = record["interval"]
-        return cls(**{"ids": None} | arrays | {name: record[name] for name in RECORDED}, interval=(low, high))
+        return cls(
+            **{"ids": None} | arrays | {name: record[name] for name in RECORDED},
+            interval=(low, high),
+        )
 
     def known(self, ids: np.ndarray | None, keys: np.ndarray) -> Known:
-        """What is known of the items of a table: by id if both tables have them, else by features."""
-        row = rows_of_same_features(self.keys, keys) if ids is None or self.ids is None else _named(self.ids).rows_written(ids)
+        """What is known of the items of a table.
+
+        By id if both tables have them, else by features.
+        """
+        row = (
+            rows_of_same_features(self.keys, keys)
+            if ids is None or self.ids is None
+            else _named(self.ids).rows_written(ids)
+        )
         old = row >= 0
         return Known(
             np.where(old, self.effect[row], 0.0),
@@ -102,7 +127,9 @@ def _named(ids: np.ndarray) -> Items:
 
 
 def feature_keys(values: np.ndarray) -> np.ndarray:
-    """A number of 64 bits for the features of each row, the same for rows that are equal in single precision: an item may come with other rounding errors."""
+    """A number of 64 bits for the features of each row, the same for rows that are equal in single
+    precision: an item may come with other rounding errors.
+    """
     keys = np.zeros(len(values), dtype=np.uint64)
     for column in values.T:
         with np.errstate(over="ignore"):
@@ -118,12 +145,16 @@ def feature_keys(values: np.ndarray) -> np.ndarray:
 def rows_of_same_features(known: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """For each key the row among the known ones that has it, or -1.
 
-    Items with equal features are told apart by their order if both tables have equally many of them; of one known item there
-    may be any number of copies; otherwise nobody can say who is who, and they are new.
+    Items with equal features are told apart by their order if both tables have equally many of
+    them; of one known item there may be any number of copies; otherwise nobody can say who is who,
+    and they are new.
     """
     _, group = np.unique(np.concatenate([known, keys]), return_inverse=True)
     old, new = group[: len(known)], group[len(known) :]
-    n_old, n_new = np.bincount(old, minlength=group.max() + 1), np.bincount(new, minlength=group.max() + 1)
+    n_old, n_new = (
+        np.bincount(old, minlength=group.max() + 1),
+        np.bincount(new, minlength=group.max() + 1),
+    )
     first, by_group = np.cumsum(n_old) - n_old, np.argsort(old, kind="stable")
     order = np.argsort(new, kind="stable")
     turn = np.empty(len(new), dtype=np.intp)
@@ -138,7 +169,9 @@ REACH = 1.959963984540054  # of a 95 % interval, in standard errors
 
 @dataclass(frozen=True)
 class Judges:
-    """One entry per judge: name, comparisons judged, slope with its standard error (1 is the average judge), wrong votes as a share with its interval."""
+    """One entry per judge: name, comparisons judged, slope with its standard error (1 is the
+    average judge), wrong votes as a share with its interval.
+    """
 
     name: np.ndarray
     n_comparisons: np.ndarray
@@ -156,16 +189,28 @@ class Judges:
 
     @property
     def spammers(self) -> np.ndarray:
-        """Judges whose votes may as well be a coin's, while those of half a normal judge's sharpness are ruled out."""
-        return ~self.inverted & (self.slope - REACH * self.std_error <= 0) & (self.slope + REACH * self.std_error < 0.5)
+        """Judges whose votes may as well be a coin's, while those of half a normal judge's
+        sharpness are ruled out.
+        """
+        return (
+            ~self.inverted
+            & (self.slope - REACH * self.std_error <= 0)
+            & (self.slope + REACH * self.std_error < 0.5)
+        )
 
     @property
     def in_words(self) -> str:
-        parts = [f"{plural(len(self.name), 'judge')}, slopes from {self.slope.min():.2f} to {self.slope.max():.2f} (spread {self.spread:.2f})"]
+        parts = [
+            f"{plural(len(self.name), 'judge')}, slopes from {self.slope.min():.2f} to"
+            f" {self.slope.max():.2f} (spread {self.spread:.2f})"
+        ]
         for what, mask in (("against the others", self.inverted), ("like a coin", self.spammers)):
             if mask.any():
                 verb = "votes" if mask.sum() == 1 else "vote"
-                parts.append(f"{plural(int(mask.sum()), 'judge')} {verb} {what}: {first_few(map(repr, self.name[mask].tolist()))}")
+                parts.append(
+                    f"{plural(int(mask.sum()), 'judge')} {verb} {what}:"
+                    f" {first_few(map(repr, self.name[mask].tolist()))}"
+                )
         return "; ".join(parts)
 
     def to_columns(self) -> dict[str, list[Any]]:
@@ -173,7 +218,9 @@ class Judges:
         order = np.argsort(-self.slope, kind="stable")
         names = ("name", "n_comparisons", "slope", "std_error", "noise", "noise_low", "noise_high")
         kind = np.where(self.inverted, "inverted", np.where(self.spammers, "coin", ""))
-        return {name: getattr(self, name)[order].tolist() for name in names} | {"remark": kind[order].tolist()}
+        return {name: getattr(self, name)[order].tolist() for name in names} | {
+            "remark": kind[order].tolist()
+        }
 
 
 Note = tuple[type[PairscoreWarning], str]
@@ -181,7 +228,11 @@ Note = tuple[type[PairscoreWarning], str]
 
 @dataclass(frozen=True)
 class Effects:
-    """What a comparison has beside its items: ``names`` and ``kinds`` (context, side or tie) of the parameters, in the order of the covariance."""
+    """What a comparison has beside its items.
+
+    ``names`` and ``kinds`` (context, side or tie) of the parameters, in the order of the
+    covariance.
+    """
 
     names: tuple[str, ...]
     kinds: tuple[str, ...]
@@ -190,20 +241,29 @@ class Effects:
 
     def to_columns(self) -> dict[str, list[Any]]:
         """The table as lists."""
-        return {"name": list(self.names), "kind": list(self.kinds), "coef": self.values.tolist(), "std_error": self.std_errors.tolist()}
+        return {
+            "name": list(self.names),
+            "kind": list(self.kinds),
+            "coef": self.values.tolist(),
+            "std_error": self.std_errors.tolist(),
+        }
 
     def of_kind(self, kind: str) -> dict[str, float]:
         """Values of the effects of one kind, by name."""
-        return {name: float(value) for name, its_kind, value in zip(self.names, self.kinds, self.values, strict=True) if its_kind == kind}
+        return {
+            name: float(value)
+            for name, its_kind, value in zip(self.names, self.kinds, self.values, strict=True)
+            if its_kind == kind
+        }
 
 
 @dataclass(frozen=True)
 class Estimate:
     """What a fit found.
 
-    ``covariance`` is that of the coefficients, then of the side effect if there is one. ``difference``
-    is the score difference of every comparison, side effect included. ``side_basis`` has as open direction
-    the one, if any, along which the side effect may be traded for features.
+    ``covariance`` is that of the coefficients, then of the side effect if there is one.
+    ``difference`` is the score difference of every comparison, side effect included. ``side_basis``
+    has as open direction the one, if any, along which the side effect may be traded for features.
     """
 
     coef: np.ndarray

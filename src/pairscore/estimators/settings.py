@@ -87,18 +87,33 @@ def _allowed(
     """Of every setting: whether it may be so, and what it may be. A link says so itself."""
     return {
         "method": (_is_word(method, METHODS), f"one of {first_few(map(repr, METHODS))}"),
-        "inference": (inference is None or _is_word(inference, INFERENCES), "'items', 'items+judges', 'model' or None"),
+        "inference": (
+            inference is None or _is_word(inference, INFERENCES),
+            "'items', 'items+judges', 'model' or None",
+        ),
         "judge_slopes": (_is_flag(judge_slopes), "True or False"),
-        "context": (context is None or _are_names(context), "a list of column names of the votes, or None"),
+        "context": (
+            context is None or _are_names(context),
+            "a list of column names of the votes, or None",
+        ),
         "ties": (_is_word(ties, TIE_RULES), f"one of {first_few(map(repr, TIE_RULES))}"),
-        "l2": (_is_number(l2, 0, np.finfo(float).max) or _is_word(l2, ("auto",)), "a number that is not negative, or 'auto'"),
+        "l2": (
+            _is_number(l2, 0, np.finfo(float).max) or _is_word(l2, ("auto",)),
+            "a number that is not negative, or 'auto'",
+        ),
         "shrinkage": (
             shrinkage is None or _is_number(shrinkage, 0, 1) or _is_word(shrinkage, SHRINKAGES),
             "None, a number from 0 to 1, 'ledoit-wolf' or 'oas'",
         ),
-        "side_effect": (_is_flag(side_effect) or _is_word(side_effect, ("judges",)), "True, False or 'judges'"),
+        "side_effect": (
+            _is_flag(side_effect) or _is_word(side_effect, ("judges",)),
+            "True, False or 'judges'",
+        ),
         "item_effects": (_is_flag(item_effects), "True or False"),
-        "max_iter": (_is_number(max_iter, 1, 10**9) and int(max_iter) == max_iter, "a whole number from 1"),
+        "max_iter": (
+            _is_number(max_iter, 1, 10**9) and int(max_iter) == max_iter,
+            "a whole number from 1",
+        ),
         "tol": (_is_number(tol, 0, 1), "a number from 0 to 1"),
     }
 
@@ -106,13 +121,24 @@ def _allowed(
 def _refuse_what_does_not_go_together(settings: Settings) -> None:
     method = settings.method
     if method == "mle" and settings.shrinkage is not None:
-        raise PairscoreError("shrinkage acts on the covariance of a closed form, and method='mle' has none; use l2, or another method.")
+        raise PairscoreError(
+            "shrinkage acts on the covariance of a closed form, and method='mle' has none; use l2,"
+            " or another method."
+        )
     if method != "mle" and settings.item_effects:
-        raise PairscoreError(f"item_effects=True adds effects of items to the likelihood, and method={method!r} has none; use method='mle'.")
+        raise PairscoreError(
+            f"item_effects=True adds effects of items to the likelihood, and method={method!r} has"
+            " none; use method='mle'."
+        )
     if method != "mle" and settings.by_comparison:
-        raise PairscoreError(f"judges, context and ties as a parameter are fitted by maximum likelihood, and the method is {method!r}; use method='mle'.")
+        raise PairscoreError(
+            "judges, context and ties as a parameter are fitted by maximum likelihood, and the"
+            f" method is {method!r}; use method='mle'."
+        )
     if settings.ties == "davidson" and not isinstance(settings.link, Logit):
-        raise PairscoreError("ties='davidson' belongs to the logit link; use ties='rao-kupper', which takes any.")
+        raise PairscoreError(
+            "ties='davidson' belongs to the logit link; use ties='rao-kupper', which takes any."
+        )
 
 
 def _is_word(value: Any, words: tuple[str, ...]) -> bool:
@@ -124,8 +150,16 @@ def _is_flag(value: Any) -> bool:
 
 
 def _are_names(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(name, str) for name in value) and len(set(value)) == len(value)
+    return (
+        isinstance(value, list | tuple)
+        and all(isinstance(name, str) for name in value)
+        and len(set(value)) == len(value)
+    )
 
 
 def _is_number(value: Any, low: float, high: float) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool) and bool(low <= value <= high)
+    return (
+        isinstance(value, int | float | np.integer | np.floating)
+        and not isinstance(value, bool)
+        and bool(low <= value <= high)
+    )

@@ -1,4 +1,7 @@
-"""What comes out of comparing models: values, errors and differences, as a table, as records and in words."""
+"""What comes out of comparing models.
+
+Values, errors and differences, as a table, as records and in words.
+"""
 
 from dataclasses import asdict, dataclass
 from itertools import takewhile
@@ -15,7 +18,13 @@ KINDS = {  # by how many of the two items are new
     "train-new": "pairs of a known and a new item",
     "new-new": "pairs of new items",
 }
-HEADS = {"accuracy": "accuracy", "log_loss": "log-loss", "calibration_slope": "slope", "calibration_error": "calib. error", "misordered": "misordered"}
+HEADS = {
+    "accuracy": "accuracy",
+    "log_loss": "log-loss",
+    "calibration_slope": "slope",
+    "calibration_error": "calib. error",
+    "misordered": "misordered",
+}
 BEST = {
     "accuracy": "highest accuracy",
     "log_loss": "lowest log-loss",
@@ -36,13 +45,23 @@ class Score:
 
     def __str__(self) -> str:
         # three digits, or as many as show two of the error, unless that is mere rounding
-        digits = int(np.clip(1 - np.floor(np.log10(self.std_error)), 3, 9)) if round(self.std_error, DIGITS) > 0 else 3
-        return " ± ".join("unknown" if np.isnan(number) else f"{number:.{digits}f}" for number in (self.value, self.std_error))
+        digits = (
+            int(np.clip(1 - np.floor(np.log10(self.std_error)), 3, 9))
+            if round(self.std_error, DIGITS) > 0
+            else 3
+        )
+        return " ± ".join(
+            "unknown" if np.isnan(number) else f"{number:.{digits}f}"
+            for number in (self.value, self.std_error)
+        )
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How much of a kind was tested: comparisons (twice if by two folds), pairs, items, and the rows of each fold."""
+    """How much of a kind was tested.
+
+    Comparisons (twice if by two folds), pairs, items, and the rows of each fold.
+    """
 
     n_comparisons: float
     n_pairs: int
@@ -52,10 +71,14 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class ModelComparison:
-    """Models beside each other on comparisons that they were not fitted to; ``print`` shows the table.
+    """Models beside each other on comparisons that they were not fitted to.
 
-    ``values`` and ``std_errors`` go by kind, measure and model, ``difference_errors`` by kind, measure and two models.
-    ``counts`` says how much of each kind was tested, ``shared`` what dependent comparisons share (items or groups),
+    ``print`` shows the table.
+
+    ``values`` and ``std_errors`` go by kind, measure and model, ``difference_errors`` by kind,
+    measure and two models.
+    ``counts`` says how much of each kind was tested, ``shared`` what dependent comparisons share
+    (items or groups),
     ``notes`` what the fits warned of.
     """
 
@@ -67,25 +90,35 @@ class ModelComparison:
     shared: str
     notes: tuple[str, ...]
 
-    # -- one number ----------------------------------------------------------------------------------
+    # -- one number
+    # ----------------------------------------------------------------------------------
 
     def score(self, model: str, kind: str = "new-new", measure: str = "log_loss") -> Score:
         """One measure of one model on one kind of comparisons."""
         place = (*_place(kind, measure), self._number(model))
         return Score(float(self.values[place]), float(self.std_errors[place]))
 
-    def difference(self, model: str, other: str, kind: str = "new-new", measure: str = "log_loss") -> Score:
+    def difference(
+        self, model: str, other: str, kind: str = "new-new", measure: str = "log_loss"
+    ) -> Score:
         """A measure of one model minus that of another on the same comparisons."""
         place, a, b = _place(kind, measure), self._number(model), self._number(other)
         with np.errstate(invalid="ignore"):  # slopes may both be infinite
-            return Score(float(self.values[place][a] - self.values[place][b]), float(self.difference_errors[place][a, b]))
+            return Score(
+                float(self.values[place][a] - self.values[place][b]),
+                float(self.difference_errors[place][a, b]),
+            )
 
     def _number(self, model: str) -> int:
         if model not in self.models:
-            raise PairscoreError(f"no model is called {model!r}; the models are {first_few(map(repr, self.models), 20)}.")
+            raise PairscoreError(
+                f"no model is called {model!r}; the models are"
+                f" {first_few(map(repr, self.models), 20)}."
+            )
         return self.models.index(model)
 
-    # -- words ---------------------------------------------------------------------------------------
+    # -- words
+    # ---------------------------------------------------------------------------------------
 
     def best(self, kind: str = "new-new", measure: str = "log_loss") -> str:
         """Name of the model that does best; of equals, the first by name."""
@@ -96,29 +129,51 @@ class ModelComparison:
         value = self.values[_place(kind, measure)]
         if np.isnan(value).all():
             raise PairscoreError(
-                f"no model has a known {HEADS[measure]} on {KINDS[kind]}, of which {plural(int(self.counts[kind].n_comparisons), 'comparison')} "
-                "could be tested; use fewer folds, more comparisons, or another kind or measure."
+                f"no model has a known {HEADS[measure]} on {KINDS[kind]}, of which"
+                f" {plural(int(self.counts[kind].n_comparisons), 'comparison')} could be tested;"
+                " use fewer folds, more comparisons, or another kind or measure."
             )
         badness = {"accuracy": -value, "calibration_slope": np.abs(value - 1)}.get(measure, value)
-        order = sorted((round(bad, DIGITS), name) for bad, name in zip(badness.tolist(), self.models, strict=True) if not np.isnan(bad))
+        order = sorted(
+            (round(bad, DIGITS), name)
+            for bad, name in zip(badness.tolist(), self.models, strict=True)
+            if not np.isnan(bad)
+        )
         return [name for _, name in order]
 
     def sentence(self, kind: str = "new-new", measure: str = "log_loss") -> str:
         """Which model is best at this, and how far from the next."""
         name, *others = self._ranked(kind, measure)
         if not others:
-            return f"{name!r} has the {HEADS[measure]} {self.score(name, kind, measure)} on {KINDS[kind]}."
-        lead = f"{name!r} has the {BEST[measure]} on {KINDS[kind]} ({self.score(name, kind, measure)})"
+            return (
+                f"{name!r} has the {HEADS[measure]} {self.score(name, kind, measure)} on"
+                f" {KINDS[kind]}."
+            )
+        lead = (
+            f"{name!r} has the {BEST[measure]} on {KINDS[kind]} ({self.score(name, kind, measure)})"
+        )
         gap = self.difference(name, others[0], kind, measure)
         if round(gap.value, DIGITS) == 0:
             return f"{lead}, the same as {others[0]!r}."
-        side, chance = "below" if gap.value < 0 else "above", "" if self._is_sure(name, others[0], kind, measure) else ", which may be chance"
+        side, chance = (
+            "below" if gap.value < 0 else "above",
+            "" if self._is_sure(name, others[0], kind, measure) else ", which may be chance",
+        )
         return f"{lead}, {Score(abs(gap.value), gap.std_error)} {side} {others[0]!r}{chance}."
 
     def _is_sure(self, best: str, other: str, kind: str, measure: str) -> bool:
-        """Whether the lead is beyond its error; for slopes, also whether it is sure that 1 is on the best one's side of their middle."""
-        a, b, gap = self.score(best, kind, measure), self.score(other, kind, measure), self.difference(best, other, kind, measure)
-        aside = measure != "calibration_slope" or abs((a.value + b.value) / 2 - 1) > SURE * max(a.std_error, b.std_error)
+        """Whether the lead is beyond its error.
+
+        For slopes, also whether it is sure that 1 is on the best one's side of their middle.
+        """
+        a, b, gap = (
+            self.score(best, kind, measure),
+            self.score(other, kind, measure),
+            self.difference(best, other, kind, measure),
+        )
+        aside = measure != "calibration_slope" or abs((a.value + b.value) / 2 - 1) > SURE * max(
+            a.std_error, b.std_error
+        )
         return abs(gap.value) > SURE * gap.std_error and aside
 
     @property
@@ -130,9 +185,16 @@ class ModelComparison:
         return " ".join(told + [self.sentence(kind) for kind in newest_first[len(untested) :][:1]])
 
     def __str__(self) -> str:
-        lines = [f"{plural(len(self.models), 'model')} on comparisons not fitted to; ± one standard error that allows for shared {self.shared}"]
+        lines = [
+            f"{plural(len(self.models), 'model')} on comparisons not fitted to; ± one standard"
+            f" error that allows for shared {self.shared}"
+        ]
         for kind in KINDS:
-            lines += ["", *self._heading(kind), *(self._table(kind) if self.counts[kind].n_comparisons else [])]
+            lines += [
+                "",
+                *self._heading(kind),
+                *(self._table(kind) if self.counts[kind].n_comparisons else []),
+            ]
         return "\n".join([*lines, "", self.in_words, *(f"Warning: {note}" for note in self.notes)])
 
     __repr__ = __str__
@@ -141,27 +203,62 @@ class ModelComparison:
         done = self.counts[kind]
         if done.n_comparisons == 0:
             return [f"  {kind}, {KINDS[kind]}: none, so nothing is known"]
-        count = "1 comparison" if done.n_comparisons == 1 else f"{done.n_comparisons:,.10g} comparisons"
-        empty = f", none in {done.rows_of_folds.count(0)} of {plural(len(done.rows_of_folds), 'fold')}" if 0 in done.rows_of_folds else ""
-        return [f"  {kind}, {KINDS[kind]}: {count}, {plural(done.n_pairs, 'pair', ',')}, {plural(done.n_items, 'item', ',')}{empty}"]
+        count = (
+            "1 comparison" if done.n_comparisons == 1 else f"{done.n_comparisons:,.10g} comparisons"
+        )
+        empty = (
+            f", none in {done.rows_of_folds.count(0)} of {plural(len(done.rows_of_folds), 'fold')}"
+            if 0 in done.rows_of_folds
+            else ""
+        )
+        return [
+            f"  {kind}, {KINDS[kind]}: {count}, {plural(done.n_pairs, 'pair', ',')},"
+            f" {plural(done.n_items, 'item', ',')}{empty}"
+        ]
 
     def _table(self, kind: str) -> list[str]:
-        """One line for each model: its measures, and how its log-loss differs from that of the first."""
+        """One line for each model.
+
+        Its measures, and how its log-loss differs from that of the first.
+        """
         first, *others = self.models
-        rows = [["", *HEADS.values()]] + [[name, *(str(self.score(name, kind, measure)) for measure in MEASURES)] for name in self.models]
+        rows = [["", *HEADS.values()]] + [
+            [name, *(str(self.score(name, kind, measure)) for measure in MEASURES)]
+            for name in self.models
+        ]
         if others:
-            gaps = [f"log-loss - {first}", "", *(str(self.difference(name, first, kind)) for name in others)]
+            gaps = [
+                f"log-loss - {first}",
+                "",
+                *(str(self.difference(name, first, kind)) for name in others),
+            ]
             rows = [[*row, gap] for row, gap in zip(rows, gaps, strict=True)]
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        return ["  ".join(["   ", row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
+        return [
+            "  ".join(
+                ["   ", row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]
+            ).rstrip()
+            for row in rows
+        ]
 
-    # -- tables --------------------------------------------------------------------------------------
+    # -- tables
+    # --------------------------------------------------------------------------------------
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """One row for each kind, model and measure as lists; differences are from the first model."""
-        rows = [(kind, model, measure) for kind in KINDS for model in self.models for measure in MEASURES]
+        """One row for each kind, model and measure as lists.
+
+        Differences are from the first model.
+        """
+        rows = [
+            (kind, model, measure)
+            for kind in KINDS
+            for model in self.models
+            for measure in MEASURES
+        ]
         scores = [self.score(model, kind, measure) for kind, model, measure in rows]
-        gaps = [self.difference(model, self.models[0], kind, measure) for kind, model, measure in rows]
+        gaps = [
+            self.difference(model, self.models[0], kind, measure) for kind, model, measure in rows
+        ]
         return {
             "kind": [kind for kind, _, _ in rows],
             "model": [model for _, model, _ in rows],
@@ -184,9 +281,14 @@ class ModelComparison:
         columns = self.to_columns()
         record = {
             "models": list(self.models),
-            "counts": {kind: asdict(done) | {"rows_of_folds": list(done.rows_of_folds)} for kind, done in self.counts.items()},
+            "counts": {
+                kind: asdict(done) | {"rows_of_folds": list(done.rows_of_folds)}
+                for kind, done in self.counts.items()
+            },
             "errors_allow_for_shared": self.shared,
-            "scores": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
+            "scores": [
+                dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
+            ],
             "in_words": self.in_words,
             "warnings": list(self.notes),
         }

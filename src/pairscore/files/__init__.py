@@ -1,6 +1,7 @@
 """Tables on disk: read with every fault at once, written whole.
 
-Start with ``tables``: ``read_table`` and ``write_table``. ``read_study`` reads the items and comparisons of a command.
+Start with ``tables``: ``read_table`` and ``write_table``. ``read_study`` reads the items and
+comparisons of a command.
 
 Imports: errors, data.
 """

@@ -19,15 +19,24 @@ class BadFilesError(PairscoreError):
         super().__init__("\n".join(map(str, errors)))
 
 
-def all_faults(check: Callable[[Columns], Any], table: Columns, first: int = 0) -> list[BadEntriesError]:
-    """Everything that ``check`` has against a table whose rows count from ``first``: it is asked again without the rows that it refused."""
+def all_faults(
+    check: Callable[[Columns], Any], table: Columns, first: int = 0
+) -> list[BadEntriesError]:
+    """Everything that ``check`` has against a table whose rows count from ``first``.
+
+    It is asked again without the rows that it refused.
+    """
     faults, rows = [], np.arange(len(table))
     while True:
         try:
             check(table.take(rows))
         except BadEntriesError as error:
-            entries = [(first + int(rows[row]), column, value) for row, column, value in error.entries]
-            faults.append(BadEntriesError(error.what, error.remedy, error.table, entries, error.reason))
+            entries = [
+                (first + int(rows[row]), column, value) for row, column, value in error.entries
+            ]
+            faults.append(
+                BadEntriesError(error.what, error.remedy, error.table, entries, error.reason)
+            )
             rows = np.delete(rows, [row for row, _, _ in error.entries])
             continue
         except PairscoreError:
@@ -35,25 +44,53 @@ def all_faults(check: Callable[[Columns], Any], table: Columns, first: int = 0) 
         return faults
 
 
-def refused(faults: list[BadEntriesError], stored: StoredTable, named: Mapping[str, str], hint: str = "") -> BadFilesError:
+def refused(
+    faults: list[BadEntriesError], stored: StoredTable, named: Mapping[str, str], hint: str = ""
+) -> BadFilesError:
     """The faults of a stored table, with the names that columns have in the file."""
     return BadFilesError([_located(fault, stored, named, hint) for fault in faults])
 
 
-def _located(error: BadEntriesError, stored: StoredTable, named: Mapping[str, str], hint: str) -> BadRowsError:
+def _located(
+    error: BadEntriesError, stored: StoredTable, named: Mapping[str, str], hint: str
+) -> BadRowsError:
     entries = [(row, named.get(column, column), value) for row, column, value in error.entries]
     rows = [
-        BadRow(line, column, ("" if value is None else str(value))[:200] if text is None else text[:200], error.reason)
-        for (line, text), (_, column, value) in zip(stored.places([entry[:2] for entry in entries]), entries, strict=True)
+        BadRow(
+            line,
+            column,
+            ("" if value is None else str(value))[:200] if text is None else text[:200],
+            error.reason,
+        )
+        for (line, text), (_, column, value) in zip(
+            stored.places([entry[:2] for entry in entries]), entries, strict=True
+        )
     ]
-    return BadRowsError(stored.source.shown, sorted(rows, key=lambda row: row.line), f"{error.remedy}{hint}")
+    return BadRowsError(
+        stored.source.shown, sorted(rows, key=lambda row: row.line), f"{error.remedy}{hint}"
+    )
 
 
 def write_bad_rows(errors: list[BadRowsError], path: Any) -> bool:
-    """Write all bad rows to a CSV file; False where that is impossible (the rows have been told anyway)."""
-    rows = [(error.file, row.line, row.column, row.text, row.reason) for error in errors for row in error.rows]
-    columns = zip(("file", "line", "column", "text", "reason"), zip(*rows, strict=True), strict=True)
+    """Write all bad rows to a CSV file.
+
+    False where that is impossible (the rows have been told anyway).
+    """
+    rows = [
+        (error.file, row.line, row.column, row.text, row.reason)
+        for error in errors
+        for row in error.rows
+    ]
+    columns = zip(
+        ("file", "line", "column", "text", "reason"), zip(*rows, strict=True), strict=True
+    )
     with suppress(PairscoreError):
-        write_table({name: np.array(values, dtype=object if name != "line" else int) for name, values in columns}, path)
+        write_table(
+            {
+                name: np.array(values, dtype=object if name != "line" else int)
+                for name, values in columns
+            },
+            path,
+        )
         return True
     return False

@@ -13,7 +13,9 @@ from pairscore.files.tables import StoredTable
 
 
 class ItemPieces:
-    """The features of the items of a stored table, piece by piece: call it for an iterator of matrices.
+    """The features of the items of a stored table, piece by piece.
+
+    Call it for an iterator of matrices.
 
     The first pass collects the ``ids`` and counts the items ``dropped`` for missing values.
     """
@@ -38,13 +40,17 @@ class ItemPieces:
             self.ids, self.dropped = np.concatenate(names), dropped
             refuse_bad_ids(self.ids)
 
-    def _features(self, piece: Columns, first: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _features(
+        self, piece: Columns, first: int = 0
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Feature values of the items kept, a mask of those, and what all items are called."""
         found = self.recipe.ids(piece)
         ids = np.arange(first, first + len(piece)) if found is None else found
         values = self.recipe.matrix(piece)
         kept = self.recipe.complete(values, ids)
-        refuse_non_finite(values if kept.all() else np.where(kept[:, None], values, 0.0), self.recipe.names)
+        refuse_non_finite(
+            values if kept.all() else np.where(kept[:, None], values, 0.0), self.recipe.names
+        )
         return values if kept.all() else values[kept], kept, ids
 
     def faults(self) -> list[BadEntriesError]:
@@ -54,9 +60,13 @@ class ItemPieces:
             faults += all_faults(self._features, piece, first)
             first += len(piece)
         if self.recipe.id:
-            ids = Columns({"id": np.concatenate([piece[self.recipe.id] for piece in self._pieces()])})
+            ids = Columns(
+                {"id": np.concatenate([piece[self.recipe.id] for piece in self._pieces()])}
+            )
             faults += all_faults(lambda table: refuse_bad_ids(table["id"]), ids)
         return faults
 
     def _pieces(self) -> Iterator[Columns]:
-        return self.table.pieces({*self.recipe.sources, *([self.recipe.id] if self.recipe.id else [])})
+        return self.table.pieces(
+            {*self.recipe.sources, *([self.recipe.id] if self.recipe.id else [])}
+        )

@@ -12,7 +12,14 @@ from itertools import islice
 from pathlib import Path
 
 from pairscore.errors import PairscoreError, first_few
-from pairscore.files.csv_faults import DECIMAL_COMMA, MISSING, Reject, bad_rows, cast_faults, is_missing
+from pairscore.files.csv_faults import (
+    DECIMAL_COMMA,
+    MISSING,
+    Reject,
+    bad_rows,
+    cast_faults,
+    is_missing,
+)
 from pairscore.files.source import MAX_LINE, Source, quoted, refuse_bad_names
 
 DELIMITERS = ",;\t|"
@@ -27,19 +34,27 @@ Dialect = tuple[str, str]  # delimiter and line ending
 # -- header ----------------------------------------------------------------------------------------
 
 
-def read_header(path: Path, delimiter: str | None, shown: str) -> tuple[list[str], Dialect, list[list[str]]]:
+def read_header(
+    path: Path, delimiter: str | None, shown: str
+) -> tuple[list[str], Dialect, list[list[str]]]:
     """Names, dialect, and the first rows as text."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         line = file.readline(MAX_HEADER)
         if not line.strip():
-            raise PairscoreError(f"{shown!r} {'is empty' if not line else 'begins with an empty line'}; its first line must name the columns.")
+            raise PairscoreError(
+                f"{shown!r} {'is empty' if not line else 'begins with an empty line'}; its first"
+                " line must name the columns."
+            )
         delimiter = _delimiter(line, delimiter)
         file.seek(0)
         rows = csv.reader(file, delimiter=delimiter, strict=True)
         try:
             names = [name.strip() for name in next(rows)]
         except csv.Error as error:
-            raise PairscoreError(f"the first line of {shown!r} does not name columns ({error}); write one name per column.") from None
+            raise PairscoreError(
+                f"the first line of {shown!r} does not name columns ({error}); write one name per"
+                " column."
+            ) from None
         refuse_bad_names(names, shown)
         sample = []
         try:
@@ -50,8 +65,13 @@ def read_header(path: Path, delimiter: str | None, shown: str) -> tuple[list[str
     return names, (delimiter, line[len(line.rstrip("\r\n")) :]), sample
 
 
-def csv_places(path: Path, delimiter: str | None, cells: Iterable[tuple[int, str]]) -> list[tuple[int, str | None]]:
-    """For cells by row (from 0) and column: the line (from 1) where the row begins, and the text of the cell; empty lines are no rows."""
+def csv_places(
+    path: Path, delimiter: str | None, cells: Iterable[tuple[int, str]]
+) -> list[tuple[int, str | None]]:
+    """For cells by row (from 0) and column.
+
+    The line (from 1) where the row begins, and the text of the cell; empty lines are no rows.
+    """
     names, (sign, _), _ = read_header(path, delimiter, str(path))
     cells = list(cells)
     wanted, found = {row for row, _ in cells}, {}
@@ -74,7 +94,10 @@ def _delimiter(line: str, named: str | None) -> str:
 
 
 def shared_delimiter(path: Path, named: str | None) -> str | None:
-    """The named delimiter if the header of this file has it: one name serves all files of a command."""
+    """The named delimiter if the header of this file has it.
+
+    One name serves all files of a command.
+    """
     if named is None:
         return None
     with path.open(encoding="utf-8-sig", newline="") as file:
@@ -88,7 +111,9 @@ def _unquoted(line: str) -> str:
 def _sign(named: str) -> str:
     sign = {"tab": "\t", "\\t": "\t"}.get(named, named)
     if len(sign) != 1 or not sign.isascii() or sign.isalnum() or sign in '"\r\n\0':
-        raise PairscoreError(f"the delimiter is {sign!r}; use one sign such as ',', ';', '|' or a tab.")
+        raise PairscoreError(
+            f"the delimiter is {sign!r}; use one sign such as ',', ';', '|' or a tab."
+        )
     return sign
 
 
@@ -96,24 +121,39 @@ def _sign(named: str) -> str:
 
 
 def load_csv(source: Source, delimiter: str | None) -> dict[str, str]:
-    """Read the wanted columns of a UTF-8 file into the table ``cells``; say what they are called there.
+    """Read the wanted columns of a UTF-8 file into the table ``cells``.
 
-    A column of numbers is DOUBLE, every other and every identifier is VARCHAR. The first rows give a
-    guess; where all rows together say otherwise, the file is read again.
+    Say what they are called there.
+
+    A column of numbers is DOUBLE, every other and every identifier is VARCHAR. The first rows give
+    a guess; where all rows together say otherwise, the file is read again.
     """
     import duckdb
 
     names, dialect, sample = read_header(source.path, delimiter, source.shown)
     wanted = {names.index(name): name for name in source.wanted(names)}
-    settled = {place for place, name in enumerate(names) if place not in wanted or name in source.identifiers}
-    kinds = [TEXT if place in settled else _guess([row[place] for row in sample if place < len(row)]) for place in range(len(names))]
+    settled = {
+        place
+        for place, name in enumerate(names)
+        if place not in wanted or name in source.identifiers
+    }
+    kinds = [
+        TEXT if place in settled else _guess([row[place] for row in sample if place < len(row)])
+        for place in range(len(names))
+    ]
     while True:
         try:
             rejects = _load(source, dialect, kinds, list(wanted))
-        except duckdb.ConversionException:  # a column with gaps has other text too: read as numbers, it is rejected with its place
+        except (
+            duckdb.ConversionException
+        ):  # a column with gaps has other text too: read as numbers, it is rejected with its place
             kinds = [NUMBERS if kind == GAPPY else kind for kind in kinds]
             continue
-        other = _not_numeric(source, rejects, settled) or _with_gaps(rejects) or _numeric_after_all(source, kinds, settled)
+        other = (
+            _not_numeric(source, rejects, settled)
+            or _with_gaps(rejects)
+            or _numeric_after_all(source, kinds, settled)
+        )
         if not other:
             break
         kinds = [other.get(place, kind) for place, kind in enumerate(kinds)]
@@ -126,19 +166,28 @@ def load_csv(source: Source, delimiter: str | None) -> dict[str, str]:
 def _guess(cells: list[str]) -> str:
     filled = [cell for cell in cells if cell and not is_missing(cell)]
     gaps = any(cell and is_missing(cell) for cell in cells)
-    if sum(re.fullmatch(f"{NUMBER}|{DECIMAL_COMMA}", cell) is not None for cell in filled) < len(filled) / 2 or (gaps and not filled):
+    if sum(re.fullmatch(f"{NUMBER}|{DECIMAL_COMMA}", cell) is not None for cell in filled) < len(
+        filled
+    ) / 2 or (gaps and not filled):
         return TEXT
     return GAPPY if gaps else NUMBERS
 
 
 def _source(path: Path, dialect: Dialect, types: list[str]) -> str:
     delimiter, line_end = dialect
-    # DuckDB would take a line ending from inside quotes; told of CRLF, it finds no rows, but it sees CRLF by itself
-    ends = "" if len(line_end) != 1 else f"new_line={quoted(line_end.encode('unicode_escape').decode())}, "
+    # DuckDB would take a line ending from inside quotes; told of CRLF, it finds no rows, but it
+    # sees CRLF by itself
+    ends = (
+        ""
+        if len(line_end) != 1
+        else f"new_line={quoted(line_end.encode('unicode_escape').decode())}, "
+    )
     columns = ", ".join(f"'c{place}': '{kind}'" for place, kind in enumerate(types))
     return (
-        f"read_csv({quoted(path)}, auto_detect=false, header=true, delim={quoted(delimiter)}, quote='\"', escape='\"', nullstr='', allow_quoted_nulls=false, "
-        f"{ends}strict_mode=true, hive_partitioning=false, compression='none', max_line_size={MAX_LINE}, store_rejects=true, columns={{{columns}}})"
+        f"read_csv({quoted(path)}, auto_detect=false, header=true, delim={quoted(delimiter)},"
+        f" quote='\"', escape='\"', nullstr='', allow_quoted_nulls=false, {ends}strict_mode=true,"
+        f" hive_partitioning=false, compression='none', max_line_size={MAX_LINE},"
+        f" store_rejects=true, columns={{{columns}}})"
     )
 
 
@@ -146,31 +195,56 @@ def _load(source: Source, dialect: Dialect, kinds: list[str], places: list[int])
     """Fill the table ``cells``; return the faults in the order of the file."""
     for table in ("cells", "reject_errors", "reject_scans"):
         source.connection.execute(f"DROP TABLE IF EXISTS {table}")
-    filled = f"CAST(CASE WHEN regexp_full_match({{0}}, {quoted(MISSING)}) THEN NULL ELSE {{0}} END AS DOUBLE) AS {{0}}"
-    cells = ", ".join(filled.format(f"c{place}") if kinds[place] == GAPPY else f"c{place}" for place in places)
-    file = _source(source.path, dialect, ["DOUBLE" if kind == NUMBERS else "VARCHAR" for kind in kinds])
+    filled = (
+        f"CAST(CASE WHEN regexp_full_match({{0}}, {quoted(MISSING)}) THEN NULL ELSE {{0}} END AS"
+        " DOUBLE) AS {0}"
+    )
+    cells = ", ".join(
+        filled.format(f"c{place}") if kinds[place] == GAPPY else f"c{place}" for place in places
+    )
+    file = _source(
+        source.path, dialect, ["DOUBLE" if kind == NUMBERS else "VARCHAR" for kind in kinds]
+    )
     source.connection.execute(f"CREATE TEMP TABLE cells AS SELECT {cells} FROM {file}")
-    faults = "SELECT line_byte_position, column_idx - 1, error_type, left(csv_line, 200), error_message FROM reject_errors ORDER BY 1, 2"
+    faults = (
+        "SELECT line_byte_position, column_idx - 1, error_type, left(csv_line, 200), error_message"
+        " FROM reject_errors ORDER BY 1, 2"
+    )
     return source.connection.execute(faults).fetchall()
 
 
 def _not_numeric(source: Source, rejects: list[Reject], settled: set[int]) -> dict[int, str]:
-    """Columns read as numbers that have too much other text; a rejected row's other cells count as numbers."""
+    """Columns read as numbers that have too much other text.
+
+    A rejected row's other cells count as numbers.
+    """
     rows = len({reject[0] for reject in rejects})
     wrong = {}
     for place, cells in cast_faults(rejects).items():
         text = [cell for cell in cells.values() if not is_missing(cell)]
-        filled = source.connection.execute(f"SELECT count(c{place}) FROM cells").fetchone()[0] + rows - (len(cells) - len(text))
-        if sum(re.fullmatch(DECIMAL_COMMA, cell) is None for cell in text) > (1 - NUMERIC_SHARE) * filled and place not in settled:
+        filled = (
+            source.connection.execute(f"SELECT count(c{place}) FROM cells").fetchone()[0]
+            + rows
+            - (len(cells) - len(text))
+        )
+        if (
+            sum(re.fullmatch(DECIMAL_COMMA, cell) is None for cell in text)
+            > (1 - NUMERIC_SHARE) * filled
+            and place not in settled
+        ):
             wrong[place] = TEXT
     settled |= set(wrong)
     return wrong
 
 
 def _with_gaps(rejects: list[Reject]) -> dict[int, str]:
-    """Columns read as numbers whose other cells all say that there is none, where nothing else is wrong with the file."""
+    """Columns read as numbers whose other cells all say that there is none, where nothing else is
+    wrong with the file.
+    """
     faults = cast_faults(rejects)
-    if any(reject[2] != "CAST" for reject in rejects) or not all(is_missing(cell) for cells in faults.values() for cell in cells.values()):
+    if any(reject[2] != "CAST" for reject in rejects) or not all(
+        is_missing(cell) for cells in faults.values() for cell in cells.values()
+    ):
         return {}
     return dict.fromkeys(faults, GAPPY)
 
@@ -178,29 +252,45 @@ def _with_gaps(rejects: list[Reject]) -> dict[int, str]:
 def _numeric_after_all(source: Source, kinds: list[str], settled: set[int]) -> dict[int, str]:
     """Columns read as text that are numbers but for the first rows."""
     wrong = {}
-    for place in (place for place, kind in enumerate(kinds) if kind == TEXT and place not in settled):
-        matches = f"count(*) FILTER (c{place} <> ''), count(*) FILTER (regexp_full_match(c{place}, ?)), count(*) FILTER (regexp_full_match(c{place}, ?))"
-        filled, gaps, numbers = source.connection.execute(f"SELECT {matches} FROM cells", [MISSING, f"{NUMBER}|{DECIMAL_COMMA}"]).fetchone()
+    for place in (
+        place for place, kind in enumerate(kinds) if kind == TEXT and place not in settled
+    ):
+        matches = (
+            f"count(*) FILTER (c{place} <> ''), count(*) FILTER (regexp_full_match(c{place}, ?)),"
+            f" count(*) FILTER (regexp_full_match(c{place}, ?))"
+        )
+        filled, gaps, numbers = source.connection.execute(
+            f"SELECT {matches} FROM cells", [MISSING, f"{NUMBER}|{DECIMAL_COMMA}"]
+        ).fetchone()
         settled.add(place)
         if numbers >= NUMERIC_SHARE * (filled - gaps) and (numbers or not gaps):
             wrong[place] = GAPPY if gaps else NUMBERS
     return wrong
 
 
-def _refuse_odd_numbers(source: Source, dialect: Dialect, names: list[str], kinds: list[str]) -> None:
+def _refuse_odd_numbers(
+    source: Source, dialect: Dialect, names: list[str], kinds: list[str]
+) -> None:
     """DuckDB takes 1_000 and +-1 for numbers; we do not."""
     places = [place for place, kind in enumerate(kinds) if kind != TEXT]
     if not places or not _contains(source.path, (b"_", b"++", b"+-")):
         return
     cells = ", ".join(f"c{place}" for place in places)
     file = _source(source.path, dialect, ["VARCHAR"] * len(names))
-    odd = source.connection.execute(f"SELECT {cells} FROM {file} WHERE regexp_matches(concat_ws(' ', {cells}), '_|[+][+-]') LIMIT 5").fetchall()
+    odd = source.connection.execute(
+        f"SELECT {cells} FROM {file} WHERE regexp_matches(concat_ws(' ', {cells}), '_|[+][+-]')"
+        " LIMIT 5"
+    ).fetchall()
     shown_cells = [
-        f"{cell!r} in column {names[place]!r}" for row in odd for place, cell in zip(places, row, strict=True) if cell and re.search("_|[+][+-]", cell)
+        f"{cell!r} in column {names[place]!r}"
+        for row in odd
+        for place, cell in zip(places, row, strict=True)
+        if cell and re.search("_|[+][+-]", cell)
     ]
     if shown_cells:
         raise PairscoreError(
-            f"{source.shown!r} has cells that are no plain numbers, such as {first_few(shown_cells)}; write digits only, or make the column text."
+            f"{source.shown!r} has cells that are no plain numbers, such as"
+            f" {first_few(shown_cells)}; write digits only, or make the column text."
         )
 
 

@@ -17,18 +17,25 @@ from pairscore.errors import PairscoreError
 def atomic_write(path: Any, what: str = "the file") -> Iterator[Path]:
     """Write to the path that this yields; ``path`` then appears whole, or stays as it was.
 
-    A link is followed and a file keeps its permissions. A device or a pipe gets the whole content: it is never replaced.
+    A link is followed and a file keeps its permissions. A device or a pipe gets the whole content:
+    it is never replaced.
     """
     path = Path(path)
     try:
         with (_content_for if is_device(path) else _replacement_of)(path) as temporary:
             yield temporary
     except OSError as error:
-        raise PairscoreError(f"{what} could not be saved as {str(path)!r} ({error.strerror}); choose a place that can be written to.") from error
+        raise PairscoreError(
+            f"{what} could not be saved as {str(path)!r} ({error.strerror}); choose a place that"
+            " can be written to."
+        ) from error
 
 
 def is_device(path: Path) -> bool:
-    """Whether something is there that is neither a file nor a folder: a device, a pipe, a socket."""
+    """Whether something is there that is neither a file nor a folder.
+
+    A device, a pipe, a socket.
+    """
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):  # nothing is there
@@ -68,7 +75,10 @@ def write_whole(path: Any, content: bytes) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise PairscoreError(f"the folder {str(path.parent)!r} cannot be made ({error.strerror}); choose a place that can be written to.") from None
+        raise PairscoreError(
+            f"the folder {str(path.parent)!r} cannot be made ({error.strerror}); choose a place"
+            " that can be written to."
+        ) from None
     with atomic_write(path) as temporary:
         temporary.write_bytes(content)
     return path

@@ -1,6 +1,7 @@
 """RankRegression: fit, rank, summary, save.
 
-Start with ``fit``: from comparisons and settings to a fitted model. ``regression`` is the scikit-learn class over it.
+Start with ``fit``: from comparisons and settings to a fitted model. ``regression`` is the
+scikit-learn class over it.
 
 Imports: errors, data, files, core, estimators, effects.
 """

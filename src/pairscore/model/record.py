@@ -20,7 +20,10 @@ SAMPLED_ITEMS = 256
 def make_record(data: Comparisons) -> dict[str, Any]:
     """Versions, a fingerprint of the data, the seed of the sides, and the command that was run."""
     return {
-        "versions": {"python": platform.python_version(), **{name: package_version(name) for name in PACKAGES}},
+        "versions": {
+            "python": platform.python_version(),
+            **{name: package_version(name) for name in PACKAGES},
+        },
         "fingerprint": fingerprint(data),
         "seed": data.seed,
         "command": command_line(),
@@ -33,7 +36,9 @@ def command_line() -> str:
         return ""
     program = Path(sys.argv[0])
     as_module = program.name == "__main__.py" and program.parent.name == "pairscore"
-    return shlex.join([*(("python", "-m", "pairscore") if as_module else (program.name,)), *sys.argv[1:]])
+    return shlex.join(
+        [*(("python", "-m", "pairscore") if as_module else (program.name,)), *sys.argv[1:]]
+    )
 
 
 @cache
@@ -47,6 +52,12 @@ def fingerprint(data: Comparisons) -> str:
     digest = hashlib.sha256(repr((data.items.values.shape, data.items.feature_names)).encode())
     rows = np.linspace(0, len(data.items) - 1, min(len(data.items), SAMPLED_ITEMS)).astype(int)
     digest.update(data.items.values[rows].tobytes())
-    for column in (data.left.astype(np.int32), data.right.astype(np.int32), data.outcome, data.weight, data.count):
+    for column in (
+        data.left.astype(np.int32),
+        data.right.astype(np.int32),
+        data.outcome,
+        data.weight,
+        data.count,
+    ):
         digest.update(b"-" if column is None else np.ascontiguousarray(column).tobytes())
     return digest.hexdigest()[:32]

@@ -21,15 +21,22 @@ from pairscore.estimators.settings import Settings, checked_settings
 from pairscore.model import file as model_file
 from pairscore.model.file import joined
 from pairscore.model.fit import comparisons_to_fit, estimate, keep_fit
-from pairscore.model.ranking import Difference, as_callers_kind, interval_width, item_difference, item_scores, rank_pieces
+from pairscore.model.ranking import (
+    Difference,
+    as_callers_kind,
+    interval_width,
+    item_difference,
+    item_scores,
+    rank_pieces,
+)
 from pairscore.model.summary import Summary
 
 
 class RankRegression(ClassifierMixin, BaseEstimator):
     """Learn a score from pairwise comparisons and numeric features of the items.
 
-    The left item of a pair wins with probability f(beta'(x_left - x_right)); the score of an item is
-    beta'x, and a higher score is better.
+    The left item of a pair wins with probability f(beta'(x_left - x_right)); the score of an item
+    is beta'x, and a higher score is better.
 
     Parameters
     ----------
@@ -41,31 +48,31 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         How a score difference becomes a probability.
     l2 : float or "auto"
         Ridge: multiplies half the squared coefficients of standardised features, against the sum of
-        log-losses. ``"auto"`` takes the one of thirty with the smallest log-loss on comparisons of held-out
-        items; intervals do not allow for the choice.
+        log-losses. ``"auto"`` takes the one of thirty with the smallest log-loss on comparisons of
+        held-out items; intervals do not allow for the choice.
     shrinkage : None, float in [0, 1], "ledoit-wolf" or "oas"
         Shrinks the correlations of a closed form's covariance towards zero.
     side_effect : bool or "judges"
         Estimate an advantage of the left side (home, shown first, ...) on the link's scale, one for
         all or one for each judge.
     inference : {"items", "items+judges", "model", None}
-        Intervals that allow for comparisons sharing an item, or an item or a judge, classical ones, or
-        none.
+        Intervals that allow for comparisons sharing an item, or an item or a judge, classical ones,
+        or none.
     judge_slopes : bool
         Give every judge a sharpness of their own, 1 on average, shrunk towards 1.
     context : list of names or None
         Numeric columns of the votes that belong to a comparison: of left minus of right.
     missing : {"refuse", "mean-with-flag", "item-effect"}
-        Items with missing values are an error, get the mean and a 0/1 flag for each column with gaps, or
-        an effect of their own instead of features.
+        Items with missing values are an error, get the mean and a 0/1 flag for each column with
+        gaps, or an effect of their own instead of features.
     ties : {"half", "davidson", "rao-kupper"}
         A tie is half a win each way, or an outcome of its own with a parameter.
     max_iter, tol : int, float
         When ``mle`` stops: after so many Newton steps, or one step after the log-likelihood gap per
         comparison is below ``tol`` (that step squares the gap).
     item_effects : bool
-        Give every item an effect of its own beside its features, with a variance estimated from the data
-        (``mle`` only). Old items use their effect, new ones have zero and a wider interval.
+        Give every item an effect of its own beside its features, with a variance estimated from the
+        data (``mle`` only). Old items use their effect, new ones have zero and a wider interval.
 
     Attributes
     ----------
@@ -83,7 +90,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     comparisons_ : Comparisons or None
         What the model was fitted to, by reference, for :meth:`update`.
     recipe_ : dict or None
-        How ``pairscore fit`` made features of the columns of a file (see ``pairscore.data.features``).
+        How ``pairscore fit`` made features of the columns of a file (see
+        ``pairscore.data.features``).
     l2_, ridge_curve_ : float, RidgeCurve or None
         The ridge of the fit, and the held-out log-loss of every ridge that ``l2="auto"`` tried.
     item_effects_ : ItemEffects or None
@@ -139,7 +147,15 @@ class RankRegression(ClassifierMixin, BaseEstimator):
 
     # -- fit ---------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, *, covariance_items: Any = None, self_pairs: str = "error", item_groups: Any = None) -> "RankRegression":
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        covariance_items: Any = None,
+        self_pairs: str = "error",
+        item_groups: Any = None,
+    ) -> "RankRegression":
         """Learn from items and votes, from ``Comparisons``, or from a plain matrix of differences.
 
         ``fit(items, votes)``: a table of items and a table of votes (or an integer array, winner's
@@ -147,31 +163,48 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         of feature differences, left minus right, and y in {-1, 0, 1} or of two classes.
 
         ``covariance_items`` names the items behind the covariance of ``method="split"`` (ids, row
-        numbers or a mask); other methods refuse it here, and leave alone what a Comparisons carries.
+        numbers or a mask); other methods refuse it here, and leave alone what a Comparisons
+        carries.
         ``self_pairs="keep"`` keeps votes on an item with itself, which are an error otherwise; what
-        is in a Comparisons was decided when it was made, and is kept either way. ``item_groups``, one
-        label per item of the table (topic, patient), are held out together by ``l2="auto"``.
+        is in a Comparisons was decided when it was made, and is kept either way. ``item_groups``,
+        one label per item of the table (topic, patient), are held out together by ``l2="auto"``.
         """
         settings = self._settings()
         data, has_items = comparisons_to_fit(self, X, y, covariance_items, self_pairs)
         if covariance_items is not None and settings.method != "split":
             raise PairscoreError(
-                f"covariance_items names the items behind the covariance of method='split', and the method is {settings.method!r}; "
-                "leave it out, or give it to Comparisons.from_frames, whose comparisons every method takes."
+                "covariance_items names the items behind the covariance of method='split', and the"
+                f" method is {settings.method!r}; leave it out, or give it to"
+                " Comparisons.from_frames, whose comparisons every method takes."
             )
         if settings.by_comparison and not has_items:
-            raise PairscoreError("judges, context and ties as a parameter need items and votes; a matrix of differences has neither judges nor context.")
+            raise PairscoreError(
+                "judges, context and ties as a parameter need items and votes; a matrix of"
+                " differences has neither judges nor context."
+            )
         return self._fit_to(data, settings, has_items, self._groups(item_groups, data, has_items))
 
     def _settings(self) -> Settings:
         params = self.get_params(deep=False)
         if params.pop("missing") not in ("refuse", *FILLED):
-            raise PairscoreError(f"missing is {self.missing!r}; use 'refuse', 'mean-with-flag' or 'item-effect'.")
+            raise PairscoreError(
+                f"missing is {self.missing!r}; use 'refuse', 'mean-with-flag' or 'item-effect'."
+            )
         return checked_settings(**params)
 
-    def _fit_to(self, data: Comparisons, settings: Settings, has_items: bool, item_groups: Any = None, start: np.ndarray | None = None) -> "RankRegression":
+    def _fit_to(
+        self,
+        data: Comparisons,
+        settings: Settings,
+        has_items: bool,
+        item_groups: Any = None,
+        start: np.ndarray | None = None,
+    ) -> "RankRegression":
         if settings.side_effect and has_items and not data.sides_known:
-            raise PairscoreError("side_effect=True needs votes that say who was left and right; these only say winner and loser.")
+            raise PairscoreError(
+                "side_effect=True needs votes that say who was left and right; these only say"
+                " winner and loser."
+            )
         result = estimate(data, settings, np.random.default_rng(0), has_items, item_groups, start)
         self.item_groups_ = item_groups
         keep_fit(self, data, result, settings, has_items)
@@ -179,23 +212,47 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             warnings.warn(text, category, stacklevel=3)
         return self
 
-    def update(self, votes: Any, items: Any = None, *, self_pairs: str = "error", item_groups: Any = None) -> "RankRegression":
-        """Add votes, and perhaps items, to those of the fit, and fit to all of them from where the model stands.
+    def update(
+        self, votes: Any, items: Any = None, *, self_pairs: str = "error", item_groups: Any = None
+    ) -> "RankRegression":
+        """Add votes, and perhaps items, to those of the fit, and fit to all of them from where the
+        model stands.
 
-        The result is that of a fit to everything. ``items`` is a table of new items with the same features
-        and ids of their own. A model from a file has its comparisons if it was saved with ``data=True``.
-        Where groups of items were held out together, ``item_groups`` has those of all items, new ones last.
+        The result is that of a fit to everything. ``items`` is a table of new items with the same
+        features and ids of their own. A model from a file has its comparisons if it was saved with
+        ``data=True``. Where groups of items were held out together, ``item_groups`` has those of
+        all items, new ones last.
         """
         check_is_fitted(self)
         settings = self._settings()
         if self.comparisons_ is None:
-            raise PairscoreError("the model has no comparisons to add to; fit it to items and votes, and save it with data=True if it goes through a file.")
-        table = self.comparisons_.items if items is None else self.comparisons_.items.extended(self._items(items))
-        more, _ = Comparisons.from_frames(table, votes, self_pairs=self_pairs, seed=len(self.comparisons_), context=settings.context)
+            raise PairscoreError(
+                "the model has no comparisons to add to; fit it to items and votes, and save it"
+                " with data=True if it goes through a file."
+            )
+        table = (
+            self.comparisons_.items
+            if items is None
+            else self.comparisons_.items.extended(self._items(items))
+        )
+        more, _ = Comparisons.from_frames(
+            table,
+            votes,
+            self_pairs=self_pairs,
+            seed=len(self.comparisons_),
+            context=settings.context,
+        )
         data = joined(self.comparisons_, more)
         if self.item_groups_ is not None and item_groups is None and items is not None:
-            raise PairscoreError("the fit held groups of items out together; give item_groups for all items, the new ones last.")
-        groups = self.item_groups_ if item_groups is None else self._groups(item_groups, data, has_items=True)
+            raise PairscoreError(
+                "the fit held groups of items out together; give item_groups for all items, the new"
+                " ones last."
+            )
+        groups = (
+            self.item_groups_
+            if item_groups is None
+            else self._groups(item_groups, data, has_items=True)
+        )
         return self._fit_to(data, settings, has_items=True, item_groups=groups, start=self.coef_)
 
     def _groups(self, item_groups: Any, data: Comparisons, has_items: bool) -> np.ndarray | None:
@@ -204,7 +261,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             return None
         if self.l2 != "auto" or not has_items:
             raise PairscoreError(
-                f"item_groups are held out together where l2='auto' chooses the ridge for items and votes, and l2 is {self.l2!r}; leave them out."
+                "item_groups are held out together where l2='auto' chooses the ridge for items and"
+                f" votes, and l2 is {self.l2!r}; leave them out."
             )
         return np.array(numbered_groups(item_groups, data.items, np.arange(len(data.items))))
 
@@ -223,10 +281,16 @@ class RankRegression(ClassifierMixin, BaseEstimator):
 
     def known_items(self, items: Items) -> Known | None:
         """What a model with item effects knows of these items."""
-        return None if self.item_effects_ is None else self.item_effects_.known(items.ids, feature_keys(items.values))
+        return (
+            None
+            if self.item_effects_ is None
+            else self.item_effects_.known(items.ids, feature_keys(items.values))
+        )
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Scores of items; of ``Comparisons``, score differences (left minus right, with the side effect)."""
+        """Scores of items; of ``Comparisons``, score differences (left minus right, with the side
+        effect).
+        """
         check_is_fitted(self)
         if isinstance(X, Comparisons):
             refuse_other_features(X.items, self._names)
@@ -235,12 +299,17 @@ class RankRegression(ClassifierMixin, BaseEstimator):
 
     def _plain(self, X: Any) -> np.ndarray:
         """A model fitted to differences takes differences."""
-        return validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_ + (self.side_effect_ or 0.0)
+        return validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_ + (
+            self.side_effect_ or 0.0
+        )
 
     def _comparison_scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         if self.n_items_ is not None and not isinstance(X, Comparisons):
-            raise PairscoreError("only comparisons can be predicted: give Comparisons; for items use rank or decision_function.")
+            raise PairscoreError(
+                "only comparisons can be predicted: give Comparisons; for items use rank or"
+                " decision_function."
+            )
         return self.decision_function(X)
 
     def predict(self, X: Any) -> np.ndarray:
@@ -249,7 +318,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         return self.classes_[left.astype(int)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities that right wins and that left wins, of comparisons that do not end in a tie.
+        """Probabilities that right wins and that left wins, of comparisons that do not end in a
+        tie.
 
         With item effects they are averaged over what is not known of the two.
         """
@@ -258,19 +328,28 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         return np.column_stack([1 - left, left])
 
     def predict_ties(self, X: Any) -> np.ndarray:
-        """Probability of a tie, which the model knows if it was fitted with ``ties`` as a parameter."""
+        """Probability of a tie, which the model knows if it was fitted with ``ties`` as a
+        parameter.
+        """
         if self.ties_ == "half":
-            raise PairscoreError("the model takes a tie for half a win each way and gives ties no probability; fit it with ties='davidson' or 'rao-kupper'.")
+            raise PairscoreError(
+                "the model takes a tie for half a win each way and gives ties no probability; fit"
+                " it with ties='davidson' or 'rao-kupper'."
+            )
         return self._outcomes(X)[1]
 
     def _outcomes(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Probabilities of a loss, a tie and a win of left, averaged over what is not known of items with effects."""
+        """Probabilities of a loss, a tie and a win of left, averaged over what is not known of
+        items with effects.
+        """
         scores, law = self._comparison_scores(X), self.outcome_law
         known = self.known_items(X.items) if isinstance(X, Comparisons) else None
         if known is None:
             return law.rule.probabilities(scores, law.t)
         unknown = np.sqrt(known.variance[X.left] + known.variance[X.right])
-        return averaged_probabilities(law, scores, unknown * np.abs(judges_sharpness(X, self.judges_)))
+        return averaged_probabilities(
+            law, scores, unknown * np.abs(judges_sharpness(X, self.judges_))
+        )
 
     @property
     def outcome_law(self) -> OutcomeLaw:
@@ -283,26 +362,41 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         return None if self.effects_ is None else self.effects_.of_kind("tie").get("tie")
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Share of comparisons predicted rightly; ties count neither way, a row counts as often as it says."""
+        """Share of comparisons predicted rightly.
+
+        Ties count neither way, a row counts as often as it says.
+        """
         if isinstance(X, Comparisons):
             y = X.outcome if y is None else X.with_outcome(y).outcome
             amount = X.amount if sample_weight is None else X.amount * sample_weight
             decided = (y != 0) & (amount > 0)
             if not decided.any():
-                raise PairscoreError("every comparison is a tie, so there is nothing to score; give some with a winner.")
-            return float(np.average(self.predict(X)[decided] == y[decided], weights=amount[decided]))
+                raise PairscoreError(
+                    "every comparison is a tie, so there is nothing to score; give some with a"
+                    " winner."
+                )
+            return float(
+                np.average(self.predict(X)[decided] == y[decided], weights=amount[decided])
+            )
         return float(super().score(X, y, sample_weight))
 
-    # -- items ----------------------------------------------------------------------------------------
+    # -- items
+    # ----------------------------------------------------------------------------------------
 
     def _items(self, items: Any) -> Items:
-        table = read_items(items) if self.recipe_ is None else items_by_recipe(recipe_of(self), items)
+        table = (
+            read_items(items) if self.recipe_ is None else items_by_recipe(recipe_of(self), items)
+        )
         refuse_other_features(table, self._names)
         return table
 
     @property
     def _names(self) -> tuple[str, ...]:
-        return tuple(getattr(self, "feature_names_in_", [f"x{column}" for column in range(self.n_features_in_)]))
+        return tuple(
+            getattr(
+                self, "feature_names_in_", [f"x{column}" for column in range(self.n_features_in_)]
+            )
+        )
 
     def rank(self, items: Any, *, level: float = 0.95, simultaneous: bool = False) -> Any:
         """Rank items, old or new, best first, as a table of the caller's kind.
@@ -311,22 +405,35 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         item), rank, rank_low, rank_high, outside (some feature lies beyond all training items).
         Items of equal score stay in the order of the table and share the best rank: 1, 2, 2, 4.
         Each interval holds for its own item; with ``simultaneous=True`` (Scheffe) they hold for all
-        items together, which is wider. Without inference the intervals are NaN and the rank intervals
-        span all ranks.
+        items together, which is wider. Without inference the intervals are NaN and the rank
+        intervals span all ranks.
         """
         check_is_fitted(self)
         table = self._items(items)
-        columns = rank_pieces(self, lambda: [table.values], ids=lambda: table.ids, level=level, simultaneous=simultaneous)
+        columns = rank_pieces(
+            self,
+            lambda: [table.values],
+            ids=lambda: table.ids,
+            level=level,
+            simultaneous=simultaneous,
+        )
         rows = columns.pop("row")
-        return as_callers_kind({"id": rows if table.ids is None else table.ids[rows], **columns}, table)
+        return as_callers_kind(
+            {"id": rows if table.ids is None else table.ids[rows], **columns}, table
+        )
 
     def undetermined_contrasts(self, contrasts: np.ndarray) -> np.ndarray:
         """Mask of the score differences that the data do not determine."""
-        size = np.linalg.norm(contrasts / np.where(self.feature_sd_ > 0, self.feature_sd_, 1.0), axis=1)
-        return np.any(np.abs(contrasts @ self.open_directions_) > 1e-6 * (1 + size)[:, None], axis=1)
+        size = np.linalg.norm(
+            contrasts / np.where(self.feature_sd_ > 0, self.feature_sd_, 1.0), axis=1
+        )
+        return np.any(
+            np.abs(contrasts @ self.open_directions_) > 1e-6 * (1 + size)[:, None], axis=1
+        )
 
     def difference(self, a: Any, b: Any, *, level: float = 0.95) -> Difference:
-        """Score of item ``a`` minus score of item ``b``, with its interval and the chance that ``a`` wins.
+        """Score of item ``a`` minus score of item ``b``, with its interval and the chance that
+        ``a`` wins.
 
         Each is one item: a table of one row, or its features in a row.
         """
@@ -334,15 +441,20 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         return item_difference(self, self._one_item(a), self._one_item(b), level)
 
     def _one_item(self, item: Any) -> Items:
-        if hasattr(item, "to_frame") and hasattr(item, "index"):  # a pandas Series is one row with names
+        # a pandas Series is one row with names
+        if hasattr(item, "to_frame") and hasattr(item, "index"):
             item = item.to_frame().T.infer_objects()
         whole_table = isinstance(item, Items) or as_frame(item) is not None
         table = self._items(item if whole_table else np.atleast_2d(to_array(item, "an item is")))
         if len(table) != 1:
-            raise PairscoreError(f"difference compares two single items, but one of them has {len(table)} rows; give one row each.")
+            raise PairscoreError(
+                f"difference compares two single items, but one of them has {len(table)} rows; give"
+                " one row each."
+            )
         return table
 
-    # -- tables --------------------------------------------------------------------------------------
+    # -- tables
+    # --------------------------------------------------------------------------------------
 
     @property
     def z_values_(self) -> np.ndarray:
@@ -363,21 +475,34 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     def _errors(self) -> np.ndarray:
         check_is_fitted(self)
         if self.std_errors_ is None:
-            raise PairscoreError("the model was fitted with inference=None; fit it with inference='items' to have intervals.")
+            raise PairscoreError(
+                "the model was fitted with inference=None; fit it with inference='items' to have"
+                " intervals."
+            )
         return self.std_errors_
 
     def summary(self) -> Summary:
-        """One table that everybody can read; ``print`` it, show it in a notebook, or take ``.to_frame()``."""
+        """One table that everybody can read.
+
+        ``print`` it, show it in a notebook, or take ``.to_frame()``.
+        """
         check_is_fitted(self)
         return Summary(self)
 
-    # -- files ---------------------------------------------------------------------------------------
+    # -- files
+    # ---------------------------------------------------------------------------------------
 
     def save(self, path: Any, *, data: bool = False) -> None:
-        """Write the model to an ``.npz`` file, without pickle; with ``data``, the comparisons too, for ``update``."""
+        """Write the model to an ``.npz`` file, without pickle.
+
+        With ``data``, the comparisons too, for ``update``.
+        """
         check_is_fitted(self)
         if data and self.comparisons_ is None:
-            raise PairscoreError("the model has no comparisons to save; fit it to items and votes, or save it without data=True.")
+            raise PairscoreError(
+                "the model has no comparisons to save; fit it to items and votes, or save it"
+                " without data=True."
+            )
         model_file.save(self, path, data)
 
     @staticmethod

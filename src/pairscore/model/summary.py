@@ -13,11 +13,20 @@ from pairscore.model.ranking import interval_width
 if TYPE_CHECKING:
     from pairscore.model.regression import RankRegression
 
-INTERVALS = {"items": "95 %, item-robust", "items+judges": "95 %, robust to items and judges", "model": "95 %, classical", None: "not computed"}
+INTERVALS = {
+    "items": "95 %, item-robust",
+    "items+judges": "95 %, robust to items and judges",
+    "model": "95 %, classical",
+    None: "not computed",
+}
 
 
-def agreement_and_noise(difference: np.ndarray, data: Comparisons, law: OutcomeLaw) -> tuple[float, float, float]:
-    """Share of decided comparisons that the score orders rightly, estimated share of decided ones that are flipped, share of ties."""
+def agreement_and_noise(
+    difference: np.ndarray, data: Comparisons, law: OutcomeLaw
+) -> tuple[float, float, float]:
+    """Share of decided comparisons that the score orders rightly, estimated share of decided ones
+    that are flipped, share of ties.
+    """
     amount = data.amount
     total, right_way = float(amount.sum()), difference * data.outcome > 0
     decided = float(amount @ (data.outcome != 0))
@@ -26,7 +35,10 @@ def agreement_and_noise(difference: np.ndarray, data: Comparisons, law: OutcomeL
 
 
 class Summary:
-    """A fitted model in words and numbers. ``str`` is text, ``to_frame`` a table, HTML in a notebook."""
+    """A fitted model in words and numbers.
+
+    ``str`` is text, ``to_frame`` a table, HTML in a notebook.
+    """
 
     def __init__(self, model: "RankRegression"):
         self._model = copy(model)  # a later fit of the model does not change what was said
@@ -50,7 +62,10 @@ class Summary:
             "high": high,
             "wins_of_100": wins,
         }
-        return {name: [value if isinstance(value, str) else float(value) for value in values] for name, values in columns.items()}
+        return {
+            name: [value if isinstance(value, str) else float(value) for value in values]
+            for name, values in columns.items()
+        }
 
     def to_frame(self, backend: Any = "pandas") -> Any:
         """The coefficient table as a dataframe of some kind: pandas, polars or pyarrow."""
@@ -66,16 +81,37 @@ class Summary:
             side = f"{m.side_effect_:+.4g} for left"
             if m.side_effect_std_error_ is not None:
                 reach = interval_width(0.95, 1, simultaneous=False) * m.side_effect_std_error_
-                interval = f"standard error {m.side_effect_std_error_:.2g}, interval [{m.side_effect_ - reach:.4g}, {m.side_effect_ + reach:.4g}]"
+                interval = (
+                    f"standard error {m.side_effect_std_error_:.2g}, interval"
+                    f" [{m.side_effect_ - reach:.4g}, {m.side_effect_ + reach:.4g}]"
+                )
                 side += " (interval unknown)" if np.isnan(reach) else f" ({interval})"
-        decided = "no comparison was decided" if np.isnan(m.agreement_) else f"{m.agreement_:.1%} of decided comparisons go the way of the score"
+        decided = (
+            "no comparison was decided"
+            if np.isnan(m.agreement_)
+            else f"{m.agreement_:.1%} of decided comparisons go the way of the score"
+        )
         facts = [
             ("items compared", "differences only" if m.n_items_ is None else f"{m.n_items_:,}"),
-            ("comparisons", f"{m.n_comparisons_:,.10g}" + (f" ({m.tie_share_:.1%} ties)" if m.tie_share_ > 0 else "")),
-            ("method, link", f"{m.method}, {m.link_.name}" + (f", ridge l2 = {m.l2_:.4g}" if m.l2_ else "")),
+            (
+                "comparisons",
+                f"{m.n_comparisons_:,.10g}"
+                + (f" ({m.tie_share_:.1%} ties)" if m.tie_share_ > 0 else ""),
+            ),
+            (
+                "method, link",
+                f"{m.method}, {m.link_.name}" + (f", ridge l2 = {m.l2_:.4g}" if m.l2_ else ""),
+            ),
             ("side effect", side),
             ("agreement", decided),
-            ("estimated noise", f"{m.noise_:.1%} of {'comparisons' if m.ties_ == 'half' else 'decided comparisons'} go against the true order (p_e)"),
+            (
+                "estimated noise",
+                (
+                    f"{m.noise_:.1%} of"
+                    f" {'comparisons' if m.ties_ == 'half' else 'decided comparisons'} go against"
+                    " the true order (p_e)"
+                ),
+            ),
             ("intervals", INTERVALS[m.inference_]),
         ]
         facts += self._effects()
@@ -97,10 +133,27 @@ class Summary:
         if effects is None:
             return []
         facts = []
-        for name, kind, value, error in zip(effects.names, effects.kinds, effects.values.tolist(), effects.std_errors.tolist(), strict=True):
+        for name, kind, value, error in zip(
+            effects.names,
+            effects.kinds,
+            effects.values.tolist(),
+            effects.std_errors.tolist(),
+            strict=True,
+        ):
             reach = interval_width(0.95, 1, simultaneous=False) * error
-            interval = "interval unknown" if np.isnan(reach) else f"standard error {error:.2g}, interval [{value - reach:.4g}, {value + reach:.4g}]"
-            label = {"context": f"context {name}", "side": f"side {name}", "tie": f"ties ({self._model.ties_})"}[kind]
+            interval = (
+                "interval unknown"
+                if np.isnan(reach)
+                else (
+                    f"standard error {error:.2g}, interval [{value - reach:.4g},"
+                    f" {value + reach:.4g}]"
+                )
+            )
+            label = {
+                "context": f"context {name}",
+                "side": f"side {name}",
+                "tie": f"ties ({self._model.ties_})",
+            }[kind]
             if (kind, name) != ("side", "left"):
                 facts.append((label, f"{value:+.4g} ({interval})"))
         return facts
@@ -108,7 +161,11 @@ class Summary:
     def to_record(self) -> dict[str, Any]:
         """Everything as plain values for JSON; None for what is not known."""
         m, columns = self._model, self.to_columns()
-        side = None if m.side_effect_ is None else {"coef": m.side_effect_, "std_error": m.side_effect_std_error_}
+        side = (
+            None
+            if m.side_effect_ is None
+            else {"coef": m.side_effect_, "std_error": m.side_effect_std_error_}
+        )
         record = {
             "method": m.method, "link": m.link_.name, "l2": m.l2_, "intervals": m.inference_, "n_items": m.n_items_, "n_comparisons": m.n_comparisons_,
             "agreement": m.agreement_, "noise": m.noise_, "tie_share": m.tie_share_, "side_effect": side,
@@ -128,11 +185,18 @@ class Summary:
         columns = self.to_columns()
         wins = np.array(columns["wins_of_100"])
         sureness = np.abs(np.array(columns["z"]))
-        best = int(np.nanargmax(sureness)) if np.isfinite(sureness).any() else int(np.argmax(np.abs(wins - 50)))
+        best = (
+            int(np.nanargmax(sureness))
+            if np.isfinite(sureness).any()
+            else int(np.argmax(np.abs(wins - 50)))
+        )
         more, share = ("more", wins[best]) if wins[best] >= 50 else ("less", 100 - wins[best])
         often = f"{share:.0f}" if share < 99.5 else "more than 99"
         comparisons = "comparisons" if self._model.ties_ == "half" else "decided comparisons"
-        return f"For example, one standard deviation {more} of {columns['feature'][best]} beats its twin, alike in all else, in {often} of 100 {comparisons}."
+        return (
+            f"For example, one standard deviation {more} of {columns['feature'][best]} beats its"
+            f" twin, alike in all else, in {often} of 100 {comparisons}."
+        )
 
     def __str__(self) -> str:
         return self.text()
@@ -145,11 +209,24 @@ class Summary:
         facts = self.facts()
         labels = max(16, *(len(label) for label, _ in facts))
         lines += [f"  {label:<{labels}} {text}" for label, text in facts]
-        lines += ["", f"  {'feature':<{wide}}  {'coef':>11} {'std.error':>10} {'z':>8} {'p':>8}   {'95 % interval':^24} {'wins of 100':>12}"]
+        lines += [
+            "",
+            (
+                f"  {'feature':<{wide}}  {'coef':>11} {'std.error':>10} {'z':>8} {'p':>8}  "
+                f" {'95 % interval':^24} {'wins of 100':>12}"
+            ),
+        ]
         for row in zip(*columns.values(), strict=True):
             name, coef, error, z, p, low, high, wins = row
             interval = "unknown" if np.isnan(low) else f"[{low: .4g}, {high: .4g}]"
-            numbers = " ".join([_cell(coef, ".4g", 11), _cell(error, ".3g", 10), _cell(z, ".2f", 8), "<0.0001".rjust(8) if p < 1e-4 else _cell(p, ".4f", 8)])
+            numbers = " ".join(
+                [
+                    _cell(coef, ".4g", 11),
+                    _cell(error, ".3g", 10),
+                    _cell(z, ".2f", 8),
+                    "<0.0001".rjust(8) if p < 1e-4 else _cell(p, ".4f", 8),
+                ]
+            )
             lines.append(f"  {name:<{wide}}  {numbers}   {interval:^24} {wins:>12.1f}")
         lines += ["", f"  {self.meaning()}"]
         lines += [f"  Warning: {note}" for note in self._model.notes_ if notes]
@@ -160,15 +237,26 @@ class Summary:
     def _repr_html_(self) -> str:
         columns = self.to_columns()
         left = "style='text-align:left'"
-        facts = "".join(f"<tr><th {left}>{escape(label)}</th><td {left}>{escape(text)}</td></tr>" for label, text in self.facts())
+        facts = "".join(
+            f"<tr><th {left}>{escape(label)}</th><td {left}>{escape(text)}</td></tr>"
+            for label, text in self.facts()
+        )
         head = "".join(f"<th>{escape(name)}</th>" for name in columns)
         rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(value) if isinstance(value, str) else _html_number(value)}</td>" for value in row) + "</tr>"
+            "<tr>"
+            + "".join(
+                f"<td>{escape(value) if isinstance(value, str) else _html_number(value)}</td>"
+                for value in row
+            )
+            + "</tr>"
             for row in zip(*columns.values(), strict=True)
         )
         notes = "".join(f"<p><b>Warning:</b> {escape(note)}</p>" for note in self._model.notes_)
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-        return f"<h4>Rank regression</h4><table>{facts}</table>{table}<p>{escape(self.meaning())}</p>{notes}"
+        return (
+            "<h4>Rank"
+            f" regression</h4><table>{facts}</table>{table}<p>{escape(self.meaning())}</p>{notes}"
+        )
 
 
 def without_nan(value: Any) -> Any:

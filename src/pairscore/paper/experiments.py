@@ -1,16 +1,17 @@
 """The grid of the experiments: one cell is one study, and its seed is its own identity.
 
-Figures 2 to 4 are the paper's (section 8), 7 is ours. Figures 5 and 6 are solved, not read off a grid
-(needed.py); figures 1, 9 and 10 have rows of their own kind.
+Figures 2 to 4 are the paper's (section 8), 7 is ours. Figures 5 and 6 are solved, not read off a
+grid (needed.py); figures 1, 9 and 10 have rows of their own kind.
 
 From a cell to its row: draw the population, make the estimate, measure it.
 
 The smallest N with mean angle at most 0.3 (figures 5, 6 and 8): solved, not read off a coarse grid.
 
-The prediction brackets it, simulation refines it. At a few sizes around the root the mean angle of the
-generations is simulated, with the same populations and the same stream of random numbers at each. A line
-through the logarithms of these means, with the slope that the prediction has there, meets the target at N; if that is
-outside the sizes, they move there and it is done again. Leaving out one generation at a time gives the interval.
+The prediction brackets it, simulation refines it. At a few sizes around the root the mean angle of
+the generations is simulated, with the same populations and the same stream of random numbers at
+each. A line through the logarithms of these means, with the slope that the prediction has there,
+meets the target at N; if that is outside the sizes, they move there and it is done again. Leaving
+out one generation at a time gives the interval.
 """
 
 import hashlib
@@ -45,7 +46,10 @@ METHOD_GRID = (300, 534, 949, 1687, 3000)  # N of figure 7: every method is fitt
 
 @dataclass(frozen=True)
 class Cell:
-    """One study of one figure. ``engine`` is "fast" (the estimate drawn from its exact law) or "direct" (items, votes, fit)."""
+    """One study of one figure.
+
+    ``engine`` is "fast" (the estimate drawn from its exact law) or "direct" (items, votes, fit).
+    """
 
     figure: str
     panel: str
@@ -60,8 +64,19 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """What tells this cell from every other, panels apart: the same study has the same seed wherever it is shown."""
-        parts = (self.n_items, self.n_comparisons, self.n_features, repr(float(self.min_eigenvalue)), repr(float(self.noise)), self.generation, self.method)
+        """What tells this cell from every other, panels apart.
+
+        The same study has the same seed wherever it is shown.
+        """
+        parts = (
+            self.n_items,
+            self.n_comparisons,
+            self.n_features,
+            repr(float(self.min_eigenvalue)),
+            repr(float(self.noise)),
+            self.generation,
+            self.method,
+        )
         return "/".join(map(str, (*parts, self.engine)))
 
     @property
@@ -70,8 +85,13 @@ class Cell:
 
     @property
     def population_seed(self) -> int:
-        """The population of a generation: one for all sizes and methods, so that curves compare like with like."""
-        return seed_of(f"population/{self.n_features}/{float(self.min_eigenvalue)!r}/{self.generation}")
+        """The population of a generation.
+
+        One for all sizes and methods, so that curves compare like with like.
+        """
+        return seed_of(
+            f"population/{self.n_features}/{float(self.min_eigenvalue)!r}/{self.generation}"
+        )
 
 
 def seed_of(identity: str) -> int:
@@ -134,12 +154,21 @@ def population_of(n_features: int, min_eigenvalue: float, noise: float, seed: in
 
 
 def run_cell(cell: Cell, seed: int | None = None) -> dict[str, Any]:
-    """The row of one cell: its parameters, what was measured, and the time it took; ``seed`` instead of the cell's own."""
-    population = population_of(cell.n_features, cell.min_eigenvalue, cell.noise, cell.population_seed)
+    """The row of one cell: its parameters, what was measured, and the time it took.
+
+    ``seed`` instead of the cell's own.
+    """
+    population = population_of(
+        cell.n_features, cell.min_eigenvalue, cell.noise, cell.population_seed
+    )
     start = time.perf_counter()
     estimate = estimate_of(cell, population, cell.seed if seed is None else seed)
     seconds = time.perf_counter() - start
-    limit = population.slope * population.beta if cell.method == "mle" else population.c1 * population.beta
+    limit = (
+        population.slope * population.beta
+        if cell.method == "mle"
+        else population.c1 * population.beta
+    )
     return {
         **{name: getattr(cell, name) for name in CELL_COLUMNS if hasattr(cell, name)},
         "angle": angle(estimate, population.beta),
@@ -155,7 +184,9 @@ def estimate_of(cell: Cell, population: Population, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     if cell.engine == "fast":
         return population.draw_split(cell.n_items, cell.n_comparisons, rng)
-    items, votes = population.draw(cell.n_items, cell.n_comparisons, rng, second_half=cell.method == "split")
+    items, votes = population.draw(
+        cell.n_items, cell.n_comparisons, rng, second_half=cell.method == "split"
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # separation and few items are part of the experiment
         model = RankRegression(cell.method, inference=None).fit(items, votes)
@@ -205,17 +236,37 @@ class Need:
 def needs(figure: str) -> list[Need]:
     """The points of a figure."""
     if figure == "5":
-        return [Need("5", panel, d, eigenvalue, noise) for panel, noise in NOISES.items() for eigenvalue in EIGENVALUES for d in D_GRID]
+        return [
+            Need("5", panel, d, eigenvalue, noise)
+            for panel, noise in NOISES.items()
+            for eigenvalue in EIGENVALUES
+            for d in D_GRID
+        ]
     if figure == "6":
-        return [Need("6", panel, d, eigenvalue, noise) for panel, noise in NOISES.items() for d in DIMENSIONS for eigenvalue in EIGENVALUE_GRID]
+        return [
+            Need("6", panel, d, eigenvalue, noise)
+            for panel, noise in NOISES.items()
+            for d in DIMENSIONS
+            for eigenvalue in EIGENVALUE_GRID
+        ]
     return [Need("8", "a", d, 1 / 200, 0.2, method) for method in METHODS for d in METHOD_D_GRID]
 
 
 def solve_need(need: Need, n_generations: int, engine: str = "fast") -> dict[str, Any]:
     """The row of one point."""
-    predicted = plan(need.n_features, noise=need.noise, min_eigenvalue=need.min_eigenvalue, angle=TARGET, method=need.method).n_items
+    predicted = plan(
+        need.n_features,
+        noise=need.noise,
+        min_eigenvalue=need.min_eigenvalue,
+        angle=TARGET,
+        method=need.method,
+    ).n_items
     link = get_link("logit")
-    law = ErrorLaw(np.linspace(1.0, need.min_eigenvalue, need.n_features), link, spread_for_noise(link, need.noise))
+    law = ErrorLaw(
+        np.linspace(1.0, need.min_eigenvalue, need.n_features),
+        link,
+        spread_for_noise(link, need.noise),
+    )
     center, seconds = float(predicted), 0.0
     for _ in range(MOST_MOVES):
         sizes = sorted({max(round(factor * center), need.n_features + 5) for factor in FACTORS})
@@ -234,12 +285,19 @@ def solve_need(need: Need, n_generations: int, engine: str = "fast") -> dict[str
     }  # fmt: skip
 
 
-def _jackknifed(law: ErrorLaw, need: Need, sizes: list[int], angles: np.ndarray, n_needed: float) -> tuple[float, float]:
+def _jackknifed(
+    law: ErrorLaw, need: Need, sizes: list[int], angles: np.ndarray, n_needed: float
+) -> tuple[float, float]:
     """A 95 % interval for N from leaving out one generation at a time, on the logarithm of N."""
     g = angles.shape[1]
     if g < 2:
         return np.nan, np.nan
-    without = np.log([_size_for(law, need, sizes, np.delete(angles, left_out, axis=1).mean(axis=1)) for left_out in range(g)])
+    without = np.log(
+        [
+            _size_for(law, need, sizes, np.delete(angles, left_out, axis=1).mean(axis=1))
+            for left_out in range(g)
+        ]
+    )
     reach = float(np.sqrt((g - 1) * without.var())) * float(t.ppf(0.5 + LEVEL / 2, g - 1))
     return round(n_needed * float(np.exp(-reach)), 1), round(n_needed * float(np.exp(reach)), 1)
 
@@ -247,15 +305,39 @@ def _jackknifed(law: ErrorLaw, need: Need, sizes: list[int], angles: np.ndarray,
 def _angles(need: Need, n: int, n_generations: int, engine: str) -> dict[str, Any]:
     """Angles of all generations at one size."""
     chosen = engine if need.method == "split" else "direct"
-    cell = Cell(need.figure, need.panel, n, paper_comparisons(n), need.n_features, need.min_eigenvalue, need.noise, 0, need.method, chosen)
-    rows = [run_cell(replace(cell, generation=generation), seed=seed_of(f"{need.key}/{generation}")) for generation in range(n_generations)]
-    return {"angles": [row["angle"] for row in rows], "seconds": sum(row["seconds"] for row in rows)}
+    cell = Cell(
+        need.figure,
+        need.panel,
+        n,
+        paper_comparisons(n),
+        need.n_features,
+        need.min_eigenvalue,
+        need.noise,
+        0,
+        need.method,
+        chosen,
+    )
+    rows = [
+        run_cell(replace(cell, generation=generation), seed=seed_of(f"{need.key}/{generation}"))
+        for generation in range(n_generations)
+    ]
+    return {
+        "angles": [row["angle"] for row in rows],
+        "seconds": sum(row["seconds"] for row in rows),
+    }
 
 
 def _size_for(law: ErrorLaw, need: Need, sizes: list[int], means: np.ndarray) -> float:
-    """Where the mean angle is the target: the prediction, shifted to fit the means, read backwards near these sizes."""
-    expected = np.array([law.errors(n, paper_comparisons(n), need.method)["angle"].mean() for n in sizes])
+    """Where the mean angle is the target.
+
+    The prediction, shifted to fit the means, read backwards near these sizes.
+    """
+    expected = np.array(
+        [law.errors(n, paper_comparisons(n), need.method)["angle"].mean() for n in sizes]
+    )
     shift = float(np.mean(np.log(means / expected)))
     slope = float(np.polyfit(np.log(sizes), np.log(expected), 1)[0])
     middle = float(np.mean(np.log(sizes)))
-    return round(float(np.exp(middle + (np.log(TARGET) - shift - np.mean(np.log(expected))) / slope)), 1)
+    return round(
+        float(np.exp(middle + (np.log(TARGET) - shift - np.mean(np.log(expected))) / slope)), 1
+    )

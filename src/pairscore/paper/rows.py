@@ -1,4 +1,8 @@
-"""Rows as they come from a file, made ready to draw and to judge: numbers out of text, curves out of rows. What the claims are judged by: slopes, fits and ratios with their standard errors, from curves."""
+"""Rows as they come from a file, made ready to draw and to judge.
+
+Numbers out of text, curves out of rows. What the claims are judged by: slopes, fits and ratios with
+their standard errors, from curves.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -9,11 +13,24 @@ from scipy.stats import chi2, t
 from pairscore.paper.experiments import LEVEL
 
 Row = Mapping[str, Any]
-WORDS = {"job", "figure", "panel", "method", "engine", "version", "scenario", "term", "kind", "label"}
+WORDS = {
+    "job",
+    "figure",
+    "panel",
+    "method",
+    "engine",
+    "version",
+    "scenario",
+    "term",
+    "kind",
+    "label",
+}
 
 
 class Curve(NamedTuple):
-    """One quantity along x: its mean over the generations, their standard deviation, and the values themselves (one list for each x)."""
+    """One quantity along x: its mean over the generations, their standard deviation, and the values
+    themselves (one list for each x).
+    """
 
     x: np.ndarray
     mean: np.ndarray
@@ -27,7 +44,13 @@ class Curve(NamedTuple):
 
 def with_numbers(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """The same rows with numbers where a file has only text; what is missing is nan."""
-    return [{name: value if name in WORDS or not isinstance(value, str) else float(value or "nan") for name, value in row.items()} for row in rows]
+    return [
+        {
+            name: value if name in WORDS or not isinstance(value, str) else float(value or "nan")
+            for name, value in row.items()
+        }
+        for row in rows
+    ]
 
 
 def of_figure(rows: Iterable[Row], figure: str, panel: str | None = None) -> list[Row]:
@@ -42,14 +65,20 @@ def levels(rows: Iterable[Row], name: str) -> list[Any]:
 
 
 def curves(rows: Sequence[Row], by: str, x: str, y: str) -> dict[Any, Curve]:
-    """For each value of ``by``, the mean of ``y`` along ``x`` with its standard deviation (nan for a single generation)."""
+    """For each value of ``by``, the mean of ``y`` along ``x`` with its standard deviation (nan for
+    a single generation).
+    """
     found = {}
     for level in levels(rows, by):
         mine = [row for row in rows if row[by] == level]
         places = levels(mine, x)
-        values = [np.array([row[y] for row in _in_order(mine) if row[x] == place]) for place in places]
+        values = [
+            np.array([row[y] for row in _in_order(mine) if row[x] == place]) for place in places
+        ]
         sd = np.array([group.std(ddof=1) if len(group) > 1 else np.nan for group in values])
-        found[level] = Curve(np.array(places, dtype=float), np.array([group.mean() for group in values]), sd, values)
+        found[level] = Curve(
+            np.array(places, dtype=float), np.array([group.mean() for group in values]), sd, values
+        )
     return found
 
 
@@ -73,7 +102,7 @@ class Measured(NamedTuple):
         return self.value + 2 * self.error
 
     def __str__(self) -> str:
-        return f"{round(self.value, 3) + 0.0:.3f} ± {self.error:.3f}".replace("-", "−")  # noqa: RUF001
+        return f"{round(self.value, 3) + 0.0:.3f} ± {self.error:.3f}".replace("-", "−")
 
 
 def mean_of(values: np.ndarray) -> Measured:
@@ -94,16 +123,21 @@ def log_level(curve: Curve) -> np.ndarray:
 
 
 def jackknife(values: np.ndarray, statistic: Callable[[np.ndarray], float]) -> Measured:
-    """``statistic`` of an array whose columns are generations; its error by leaving each out once."""
+    """``statistic`` of an array whose columns are generations.
+
+    Its error by leaving each out once.
+    """
     n = values.shape[1]
     left_out = np.array([statistic(np.delete(values, place, axis=1)) for place in range(n)])
     return Measured(statistic(values), float(np.sqrt((n - 1) * left_out.var())))
 
 
 def comparison_share(m: np.ndarray, square: np.ndarray, reference: float) -> float:
-    """The share of a squared error that unlimited comparisons would remove from a study with ``reference`` of them.
+    """The share of a squared error that unlimited comparisons would remove from a study with
+    ``reference`` of them.
 
-    The squared error is A + B/M; the share is (B/M) / (A + B/M) at the reference. Least squares of relative errors.
+    The squared error is A + B/M; the share is (B/M) / (A + B/M) at the reference. Least squares of
+    relative errors.
     """
     parts = np.column_stack([np.ones_like(m), reference / m])
     a, b = np.linalg.lstsq(parts / square[:, None], np.ones_like(m), rcond=None)[0]
@@ -113,12 +147,16 @@ def comparison_share(m: np.ndarray, square: np.ndarray, reference: float) -> flo
 def pooled(parts: Sequence[Measured]) -> Measured:
     """Several measurements of about the same thing as one, each weighted by its precision."""
     weight = np.array([max(part.error, 1e-9) ** -2 for part in parts])
-    return Measured(float(weight @ [part.value for part in parts] / weight.sum()), float(weight.sum() ** -0.5))
+    return Measured(
+        float(weight @ [part.value for part in parts] / weight.sum()), float(weight.sum() ** -0.5)
+    )
 
 
 def relative_error(row: Row) -> float:
     """Standard error of log n_needed, from its interval."""
-    return float(np.log(row["high"] / row["low"]) / 2 / t.ppf(0.5 + LEVEL / 2, row["n_generations"] - 1))
+    return float(
+        np.log(row["high"] / row["low"]) / 2 / t.ppf(0.5 + LEVEL / 2, row["n_generations"] - 1)
+    )
 
 
 class Line(NamedTuple):
@@ -136,18 +174,29 @@ def line_fit(x: np.ndarray, y: np.ndarray, error: np.ndarray) -> Line:
     a, b = np.linalg.lstsq(parts / error[:, None], y / error, rcond=None)[0]
     residual = y - a - b * x
     plain = y - parts @ np.linalg.lstsq(parts, y, rcond=None)[0]
-    r_squared = 1 - plain.var() / y.var() if y.var() > 0 else 0.0  # a constant is explained by nothing
-    return Line(float(a), float(b), float(r_squared), float(chi2.sf(np.sum((residual / error) ** 2), len(x) - 2)))
+    # a constant is explained by nothing
+    r_squared = 1 - plain.var() / y.var() if y.var() > 0 else 0.0
+    return Line(
+        float(a),
+        float(b),
+        float(r_squared),
+        float(chi2.sf(np.sum((residual / error) ** 2), len(x) - 2)),
+    )
 
 
 def typical_deviation(y: np.ndarray, parts: np.ndarray) -> float:
-    """Fit y by ``parts`` (columns) with least squares of relative errors, and say how far off it typically is: 0.1 is ten percent."""
+    """Fit y by ``parts`` (columns) with least squares of relative errors, and say how far off it
+    typically is: 0.1 is ten percent.
+    """
     design = parts / y[:, None]
     fitted = design @ np.linalg.lstsq(design, np.ones_like(y), rcond=None)[0]
     return float(np.sqrt(np.mean((fitted - 1) ** 2)))
 
 
 def error_factor(n_features: float, min_eigenvalue: float) -> float:
-    """What the squared angle is proportional to in these populations: tr(covariance^-1), less one direction, times the mean eigenvalue."""
+    """What the squared angle is proportional to in these populations.
+
+    Tr(covariance^-1), less one direction, times the mean eigenvalue.
+    """
     eigenvalues = np.linspace(1.0, min_eigenvalue, int(n_features))
     return float((1 / eigenvalues).sum() * (1 - 1 / n_features) * eigenvalues.mean())

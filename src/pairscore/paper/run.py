@@ -1,7 +1,9 @@
-"""A run that can be stopped at any moment: rows are added as they are made, and a second run makes only what is missing.
+"""A run that can be stopped at any moment.
 
-A folder holds plain CSV tables. Every row names its job; a line cut short by a kill is dropped; at the end
-the tables are rewritten in the order of the grid, whole or not at all.
+Rows are added as they are made, and a second run makes only what is missing.
+
+A folder holds plain CSV tables. Every row names its job; a line cut short by a kill is dropped; at
+the end the tables are rewritten in the order of the grid, whole or not at all.
 """
 
 import csv
@@ -24,7 +26,18 @@ from pairscore.paper import beyond, experiments
 from pairscore.paper.experiments import METHODS, Cell, Need, figure_cells, needs, solve_need
 from pairscore.paper.rows import WORDS
 
-FIGURES = {"1": "abcd", "2": "ab", "3": "abc", "4": "abc", "5": "abc", "6": "abc", "7": "a", "8": "a", "9": "a", "10": "a"}
+FIGURES = {
+    "1": "abcd",
+    "2": "ab",
+    "3": "abc",
+    "4": "abc",
+    "5": "abc",
+    "6": "abc",
+    "7": "a",
+    "8": "a",
+    "9": "a",
+    "10": "a",
+}
 TABLES = {
     "rows.csv": experiments.CELL_COLUMNS,
     "needed.csv": experiments.NEED_COLUMNS,
@@ -50,7 +63,11 @@ class Job:
         if isinstance(self.work[0], Need):
             return [solve_need(*self.work)]
         kind, *arguments = self.work
-        return beyond.source_rows(*arguments) if kind == "sources" else beyond.scenario_rows(*arguments)
+        return (
+            beyond.source_rows(*arguments)
+            if kind == "sources"
+            else beyond.scenario_rows(*arguments)
+        )
 
 
 def chosen_panels(asked: Sequence[str]) -> dict[str, str]:
@@ -61,8 +78,13 @@ def chosen_panels(asked: Sequence[str]) -> dict[str, str]:
     for word in asked:
         figure, panel = word.rstrip("abcd"), word[len(word.rstrip("abcd")) :]
         if figure not in FIGURES or len(panel) > 1 or (panel and panel not in FIGURES[figure]):
-            known = ", ".join(f"{name}{panels if len(panels) > 1 else ''}" for name, panels in FIGURES.items())
-            raise PairscoreError(f"there is no figure {word!r}; the figures with their panels are {known}: ask for 3 or 2a, for example.")
+            known = ", ".join(
+                f"{name}{panels if len(panels) > 1 else ''}" for name, panels in FIGURES.items()
+            )
+            raise PairscoreError(
+                f"there is no figure {word!r}; the figures with their panels are {known}: ask for 3"
+                " or 2a, for example."
+            )
         chosen[figure] = "".join(sorted(set(chosen.get(figure, "") + (panel or FIGURES[figure]))))
     return chosen
 
@@ -72,20 +94,41 @@ def jobs_of(panels: dict[str, str], n_generations: int, engine: str) -> list[Job
     jobs = []
     for figure, wanted in panels.items():
         if figure in ("2", "3", "4", "7"):
-            cells = [cell for cell in figure_cells(figure, n_generations, engine) if cell.panel in wanted]
-            jobs += [Job("rows.csv", f"{cell.figure}{cell.panel}/{cell.key}", cell) for cell in cells]
+            cells = [
+                cell for cell in figure_cells(figure, n_generations, engine) if cell.panel in wanted
+            ]
+            jobs += [
+                Job("rows.csv", f"{cell.figure}{cell.panel}/{cell.key}", cell) for cell in cells
+            ]
         elif figure in ("5", "6", "8"):
             jobs += [
-                Job("needed.csv", f"{need.key}/{n_generations}/{_engine(need, engine)}", (need, n_generations, engine))
+                Job(
+                    "needed.csv",
+                    f"{need.key}/{n_generations}/{_engine(need, engine)}",
+                    (need, n_generations, engine),
+                )
                 for need in needs(figure)
                 if need.panel in wanted
             ]
         elif figure == "9":
             repeats = max(SOURCE_REPEATS * n_generations, 2)
-            jobs += [Job("sources.csv", f"9/{n}/{m}/{repeats}", ("sources", n, m, repeats), beyond.N_PARTS) for n, m in beyond.SOURCES_GRID]
+            jobs += [
+                Job(
+                    "sources.csv",
+                    f"9/{n}/{m}/{repeats}",
+                    ("sources", n, m, repeats),
+                    beyond.N_PARTS,
+                )
+                for n, m in beyond.SOURCES_GRID
+            ]
         elif figure == "10":
             jobs += [
-                Job("scenarios.csv", f"10/{name}/{generation}", ("scenario", name, generation), len(METHODS))
+                Job(
+                    "scenarios.csv",
+                    f"10/{name}/{generation}",
+                    ("scenario", name, generation),
+                    len(METHODS),
+                )
                 for generation in range(n_generations)
                 for name in beyond.SCENARIOS
             ]
@@ -115,12 +158,18 @@ class Folder:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = open(self.path / ".lock", "w")  # noqa: SIM115
         except OSError as error:
-            raise PairscoreError(f"{str(self.path)!r} cannot be written to ({error.strerror}); name another directory with -o.") from None
+            raise PairscoreError(
+                f"{str(self.path)!r} cannot be written to ({error.strerror}); name another"
+                " directory with -o."
+            ) from None
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise PairscoreError(f"another run is writing to {str(self.path)!r}; wait for it, or name another directory with -o.") from None
+                raise PairscoreError(
+                    f"another run is writing to {str(self.path)!r}; wait for it, or name another"
+                    " directory with -o."
+                ) from None
             for name in TABLES:
                 self._read(name)
             yield self
@@ -136,12 +185,16 @@ class Folder:
         whole = content[: content.rfind(b"\n") + 1]  # a line cut short by a kill was not finished
         lines = list(csv.reader(whole.decode(errors="replace").splitlines()))
         if not lines or tuple(lines[0]) != columns:
-            raise PairscoreError(f"{str(path)!r} is no table of this version (its columns differ); move it away, or name another directory with -o.")
+            raise PairscoreError(
+                f"{str(path)!r} is no table of this version (its columns differ); move it away, or"
+                " name another directory with -o."
+            )
         for line in lines[1:]:
             row = dict(zip(columns, line, strict=False))
             if row.get("version") != __version__ or len(line) != len(columns):
                 raise PairscoreError(
-                    f"{str(path)!r} has rows of version {row.get('version')!r}, and this is {__version__}; move it away, or name another directory with -o."
+                    f"{str(path)!r} has rows of version {row.get('version')!r}, and this is"
+                    f" {__version__}; move it away, or name another directory with -o."
                 )
             self.finished[name].setdefault(row["job"], []).append(row)
         if whole != content:
@@ -159,14 +212,20 @@ class Folder:
             writer.writerows(text)
             file.flush()
             os.fsync(file.fileno())
-        self.finished[job.table][job.key] = [{name: str(value) for name, value in row.items()} for row in text]
+        self.finished[job.table][job.key] = [
+            {name: str(value) for name, value in row.items()} for row in text
+        ]
 
     def is_finished(self, job: Job) -> bool:
         return job.key in self.finished[job.table]
 
     def forget_cut_short(self, jobs: Sequence[Job]) -> None:
         """Drop jobs of which a kill left some rows only."""
-        short = [job for job in jobs if self.is_finished(job) and len(self.finished[job.table][job.key]) != job.n_rows]
+        short = [
+            job
+            for job in jobs
+            if self.is_finished(job) and len(self.finished[job.table][job.key]) != job.n_rows
+        ]
         for job in short:
             del self.finished[job.table][job.key]
         if short:
@@ -174,16 +233,27 @@ class Folder:
 
     def rows(self, table: str, jobs: Sequence[Job]) -> list[dict[str, Any]]:
         """The rows of some jobs, in their order, numbers as numbers."""
-        return [{name: _value(name, text) for name, text in row.items()} for job in jobs if job.table == table for row in self.finished[table][job.key]]
+        return [
+            {name: _value(name, text) for name, text in row.items()}
+            for job in jobs
+            if job.table == table
+            for row in self.finished[table][job.key]
+        ]
 
     def sort(self, jobs: Sequence[Job]) -> None:
-        """Rewrite the tables in the order of the grid, rows of earlier runs last; whole or not at all."""
+        """Rewrite the tables in the order of the grid, rows of earlier runs last.
+
+        Whole or not at all.
+        """
         for name, columns in TABLES.items():
             order = {job.key: place for place, job in enumerate(jobs) if job.table == name}
             keys = sorted(self.finished[name], key=lambda key: (order.get(key, len(order)), key))
             if not keys:
                 continue
-            with atomic_write(self.path / name, "the table") as scratch, open(scratch, "w", newline="") as file:
+            with (
+                atomic_write(self.path / name, "the table") as scratch,
+                open(scratch, "w", newline="") as file,
+            ):
                 writer = csv.DictWriter(file, ("job", *columns), lineterminator="\n")
                 writer.writeheader()
                 for key in keys:
@@ -200,17 +270,30 @@ def _value(name: str, text: str) -> Any:
 # -- the run -----------------------------------------------------------------------------------------
 
 
-def run_jobs(folder: Folder, jobs: Sequence[Job], n_workers: int, progress: Callable[[int, int], None]) -> int:
-    """Do what is not finished, on several processes with one BLAS thread each; say how many jobs that were."""
+def run_jobs(
+    folder: Folder, jobs: Sequence[Job], n_workers: int, progress: Callable[[int, int], None]
+) -> int:
+    """Do what is not finished, on several processes with one BLAS thread each.
+
+    Say how many jobs that were.
+    """
     folder.forget_cut_short(jobs)
     missing = [job for job in jobs if not folder.is_finished(job)]
     done = 0
     progress(0, len(missing))
     if not missing:
         return 0
-    with ProcessPoolExecutor(n_workers, mp_context=get_context("forkserver"), initializer=_start_worker, initargs=(os.getpid(),)) as pool:
+    with ProcessPoolExecutor(
+        n_workers,
+        mp_context=get_context("forkserver"),
+        initializer=_start_worker,
+        initargs=(os.getpid(),),
+    ) as pool:
         # the long ones first, so that no worker is left alone with one at the end
-        batches = sorted(_batches(missing), key=lambda batch: batch[0].table == "rows.csv" and batch[0].work.engine == "fast")
+        batches = sorted(
+            _batches(missing),
+            key=lambda batch: batch[0].table == "rows.csv" and batch[0].work.engine == "fast",
+        )
         futures = {pool.submit(_run_batch, batch): batch for batch in batches}
         try:
             for future in as_completed(futures):
@@ -242,7 +325,8 @@ def _start_worker(parent: int) -> None:
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the parent alone answers it
+    # Ctrl-C goes to the whole group; the parent alone answers it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
         while True:
@@ -258,5 +342,8 @@ def _start_worker(parent: int) -> None:
 def checked_generations(n_generations: Any) -> int:
     """At least one generation."""
     if not isinstance(n_generations, int) or n_generations < 1:
-        raise PairscoreError(f"{plural(n_generations, 'seed')} make no figure; ask for at least 1 (the paper has 10).")
+        raise PairscoreError(
+            f"{plural(n_generations, 'seed')} make no figure; ask for at least 1 (the paper has"
+            " 10)."
+        )
     return n_generations

@@ -8,12 +8,18 @@ from typing import Any
 from pairscore.paper.rows import Measured
 
 HOLDS, APPROXIMATELY, NOT = "holds", "holds approximately", "does not hold"
-FEW_FLIPS = ": most of the error of this estimator is that of its covariance and of the draw of items, which flipped labels hardly touch until they are many"
+FEW_FLIPS = (
+    ": most of the error of this estimator is that of its covariance and of the draw of items,"
+    " which flipped labels hardly touch until they are many"
+)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper, what we measured, and whether it holds by the rule; ``why`` it does not, or what to know; ``details`` curve by curve."""
+    """A sentence of the paper, what we measured, and whether it holds by the rule.
+
+    ``why`` it does not, or what to know; ``details`` curve by curve.
+    """
 
     sentence: str
     where: str
@@ -29,7 +35,9 @@ def verdict(holds: bool, approximately: bool) -> str:
     return HOLDS if holds else APPROXIMATELY if approximately else NOT
 
 
-def increase(sentence: str, where: str, what: str, found: dict[str, Measured], cause: str = "") -> Claim:
+def increase(
+    sentence: str, where: str, what: str, found: dict[str, Measured], cause: str = ""
+) -> Claim:
     """A claim that something grows from each step to the next."""
     uncertain = [key for key, part in found.items() if part.low <= 0]
     total = sum(part.value for part in found.values())
@@ -37,9 +45,14 @@ def increase(sentence: str, where: str, what: str, found: dict[str, Measured], c
         sentence,
         where,
         what + (listed(found) if len(found) < 4 else extremes(found)),
-        "Holds if every log ratio is above 0 by two standard errors; approximately if none is below 0 by two standard errors and their sum is above 0.",
+        "Holds if every log ratio is above 0 by two standard errors; approximately if none is below"
+        " 0 by two standard errors and their sum is above 0.",
         verdict(not uncertain, total > 0 and all(part.high >= 0 for part in found.values())),
-        f"No increase to be told from chance at {'; '.join(uncertain)}{cause}." if uncertain else "",
+        (
+            f"No increase to be told from chance at {'; '.join(uncertain)}{cause}."
+            if uncertain
+            else ""
+        ),
         one_by_one(found),
     )
 
@@ -67,4 +80,4 @@ def steps(values: Iterable[Any]) -> list[tuple[Any, Any]]:
 
 def with_minus(value: float, form: str = "g") -> str:
     """A number with a proper minus sign."""
-    return format(value, form).replace("-", "−")  # noqa: RUF001
+    return format(value, form).replace("-", "−")

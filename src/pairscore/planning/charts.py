@@ -1,4 +1,7 @@
-"""Charts: rows in, a picture file out. Nothing is computed here, and matplotlib is loaded only when a chart is drawn."""
+"""Charts: rows in, a picture file out.
+
+Nothing is computed here, and matplotlib is loaded only when a chart is drawn.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +28,8 @@ LOOK = {
 
 
 def error_sources_chart(rows: Iterable[Row], path: str | Path) -> None:
-    """Draw where the error of `split` comes from, against the numbers of items and of comparisons, from `decomposition_rows`.
+    """Draw where the error of `split` comes from, against the numbers of items and of comparisons,
+    from `decomposition_rows`.
 
     Sizes that share their number of items make the panel against M, all others that against N.
     """
@@ -39,36 +43,88 @@ def error_sources_figure(rows: Iterable[Row], size: tuple[float, float] | None =
     for index, (axis, (variable, fixed, lines)) in enumerate(zip(figure.axes, panels, strict=True)):
         for term, (x, y, error) in lines.items():
             colour, marker, _ = LOOK[term]
-            axis.plot(x, y, color=colour, marker=marker, markersize=5, linewidth=2.2 if term == "total" else 1.5)
-            axis.fill_between(x, np.maximum(y - 2 * error, 0.2 * y), y + 2 * error, color=colour, alpha=0.15, linewidth=0)
-        axis.set(xscale="log", yscale="log", title=fixed, xlabel=f"number of {variable} (log scale)")
+            axis.plot(
+                x,
+                y,
+                color=colour,
+                marker=marker,
+                markersize=5,
+                linewidth=2.2 if term == "total" else 1.5,
+            )
+            axis.fill_between(
+                x,
+                np.maximum(y - 2 * error, 0.2 * y),
+                y + 2 * error,
+                color=colour,
+                alpha=0.15,
+                linewidth=0,
+            )
+        axis.set(
+            xscale="log", yscale="log", title=fixed, xlabel=f"number of {variable} (log scale)"
+        )
         if index == 0:
-            axis.set_ylabel("mean squared length of each part\nof β̂ − c₁β (log scale)")  # noqa: RUF001
+            axis.set_ylabel("mean squared length of each part\nof β̂ − c₁β (log scale)")
         quiet_frame(axis)
     height = figure.get_size_inches()[1]
-    for axis, (_, _, lines) in zip(figure.axes, panels, strict=True):  # only now are the shared limits final
-        _name_lines(axis, {term: (x[-1], y[-1]) for term, (x, y, _) in lines.items()}, gap=0.055 * 4.8 / height)
+    # only now are the shared limits final
+    for axis, (_, _, lines) in zip(figure.axes, panels, strict=True):
+        _name_lines(
+            axis,
+            {term: (x[-1], y[-1]) for term, (x, y, _) in lines.items()},
+            gap=0.055 * 4.8 / height,
+        )
     return figure
 
 
-def plan_chart(rows: Sequence[Row], chosen: Row, path: str | Path, *, target: float | None = None) -> None:
+def plan_chart(
+    rows: Sequence[Row], chosen: Row, path: str | Path, *, target: float | None = None
+) -> None:
     """Draw the expected error against M for several N, from `plan_curves`, with the chosen study."""
     if Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
         raise PairscoreError(f"the chart's file is {str(path)!r}; name a .png, .svg or .pdf file.")
     figure = empty_figure(1)
     axis = figure.axes[0]
     sizes = sorted({row["n_items"] for row in rows})
-    for n, (colour, style) in zip(sizes, (("#E69F00", "--"), ("#0072B2", "-"), ("#009E73", "-.")), strict=False):
-        x, y = np.array([(row["n_comparisons"], row["error"]) for row in rows if row["n_items"] == n], dtype=float).T
+    for n, (colour, style) in zip(
+        sizes, (("#E69F00", "--"), ("#0072B2", "-"), ("#009E73", "-.")), strict=False
+    ):
+        x, y = np.array(
+            [(row["n_comparisons"], row["error"]) for row in rows if row["n_items"] == n],
+            dtype=float,
+        ).T
         axis.plot(x, y, style, color=colour, linewidth=2, label=f"{n:,} items")
     if target is not None:
         axis.axhline(target, color="#555555", linewidth=1, linestyle=":")
-        axis.annotate(f"target {target:g}", (0.99, target), xycoords=("axes fraction", "data"), ha="right", va="bottom", color="#555555")
-    axis.plot([chosen["n_comparisons"]], [chosen["error"]], "o", color="#D55E00", markersize=9, zorder=5)
+        axis.annotate(
+            f"target {target:g}",
+            (0.99, target),
+            xycoords=("axes fraction", "data"),
+            ha="right",
+            va="bottom",
+            color="#555555",
+        )
+    axis.plot(
+        [chosen["n_comparisons"]], [chosen["error"]], "o", color="#D55E00", markersize=9, zorder=5
+    )
     where = f"{chosen['n_items']:,} items,\n{chosen['n_comparisons']:,} comparisons"
-    axis.annotate(where, (chosen["n_comparisons"], chosen["error"]), xytext=(12, 14), textcoords="offset points", color="#D55E00")
-    names = {"misordered": "misordered share of new pairs", "angle": "mean angle (radians)", "norm_error": "mean norm error"}
-    axis.set(xscale="log", yscale="log", xlabel="number of comparisons M (log scale)", ylabel=f"{names[chosen['measure']]} (log scale)")
+    axis.annotate(
+        where,
+        (chosen["n_comparisons"], chosen["error"]),
+        xytext=(12, 14),
+        textcoords="offset points",
+        color="#D55E00",
+    )
+    names = {
+        "misordered": "misordered share of new pairs",
+        "angle": "mean angle (radians)",
+        "norm_error": "mean norm error",
+    }
+    axis.set(
+        xscale="log",
+        yscale="log",
+        xlabel="number of comparisons M (log scale)",
+        ylabel=f"{names[chosen['measure']]} (log scale)",
+    )
     axis.set_title(f"method {chosen['method']}: expected error before any data")
     quiet_frame(axis)
     axis.legend(frameon=False)
@@ -91,12 +147,16 @@ def _save(figure: Any, path: str | Path) -> None:
         figure.savefig(scratch, dpi=150, format=Path(path).suffix[1:].lower())
 
 
-def empty_figure(n_panels: int, size: tuple[float, float] | None = None, *, shared_y: bool = True) -> Any:
+def empty_figure(
+    n_panels: int, size: tuple[float, float] | None = None, *, shared_y: bool = True
+) -> Any:
     """An empty picture of panels side by side; ``size`` in inches."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise PairscoreError("charts need matplotlib, which is not installed; run pip install 'pairscore[charts]'.") from None
+        raise PairscoreError(
+            "charts need matplotlib, which is not installed; run pip install 'pairscore[charts]'."
+        ) from None
     figure = Figure(figsize=size or (6.4 * n_panels, 4.8), layout="constrained")
     figure.subplots(1, n_panels, sharey=shared_y)
     return figure
@@ -109,7 +169,10 @@ def quiet_frame(axis: Any) -> None:
 
 
 def _panels(rows: Sequence[Row]) -> list[tuple[str, str, dict[str, Any]]]:
-    """What stands on each panel: the variable, what is fixed, and for each part x, mean square and standard error."""
+    """What stands on each panel.
+
+    The variable, what is fixed, and for each part x, mean square and standard error.
+    """
     if not rows:
         raise PairscoreError("there are no rows to draw; give those of decomposition_rows.")
     sizes: dict[int, set[int]] = defaultdict(set)
@@ -122,7 +185,13 @@ def _panels(rows: Sequence[Row]) -> list[tuple[str, str, dict[str, Any]]]:
     if others:
         panels.append(("items N", "items and comparisons grow together", _lines(others, "n_items")))
     if shared:
-        panels.append(("comparisons M", f"more comparisons of N = {common} items", _lines(shared, "n_comparisons")))
+        panels.append(
+            (
+                "comparisons M",
+                f"more comparisons of N = {common} items",
+                _lines(shared, "n_comparisons"),
+            )
+        )
     return panels
 
 
@@ -130,7 +199,11 @@ def _lines(rows: Sequence[Row], variable: str) -> dict[str, Any]:
     """For each part, total first, its sizes in order with mean square and standard error."""
     lines = {}
     for term in LOOK:
-        points = sorted((row[variable], row["mean_square"], row["std_error"]) for row in rows if row["term"] == term)
+        points = sorted(
+            (row[variable], row["mean_square"], row["std_error"])
+            for row in rows
+            if row["term"] == term
+        )
         if points:
             lines[term] = np.array(points, dtype=float).T
     return lines
@@ -154,6 +227,12 @@ def _name_lines(axis: Any, ends: Mapping[str, tuple[float, float]], gap: float =
             color=colour,
             va="center",
             weight="bold" if term == "total" else "normal",
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 4},
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour,
+                "linewidth": 0.6,
+                "shrinkA": 1,
+                "shrinkB": 4,
+            },
             annotation_clip=False,
         )

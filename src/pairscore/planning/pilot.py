@@ -1,11 +1,11 @@
 """How noisy are the judges? From a first few comparisons, with an interval that means what it says.
 
 The net wins of the items are regressed on their features, and the statistic is how often the fitted
-values agree with the comparisons they were fitted to. That is too often, by an amount that depends on
-everything; but its law is known exactly. Given the labels, the features orthogonal to the score are
-independent of all else, so what they fit is the projection of the rest of the net wins on a random
-subspace. Noises are tested one by one against simulated agreements on the pilot's own pairs; those
-that are not rejected are the interval.
+values agree with the comparisons they were fitted to. That is too often, by an amount that depends
+on everything; but its law is known exactly. Given the labels, the features orthogonal to the score
+are independent of all else, so what they fit is the projection of the rest of the net wins on a
+random subspace. Noises are tested one by one against simulated agreements on the pilot's own pairs;
+those that are not rejected are the interval.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,10 @@ WORK = 2e7  # labels drawn for each noise on the grid
 
 @dataclass(frozen=True)
 class NoiseEstimate:
-    """Share of flipped labels: the one at which the pilot would be a typical study, and an interval."""
+    """Share of flipped labels.
+
+    The one at which the pilot would be a typical study, and an interval.
+    """
 
     noise: float
     low: float
@@ -46,29 +49,55 @@ def agreement(incidence: sparse.csr_array, fitted: np.ndarray, outcome: np.ndarr
 
 
 def estimate_noise(
-    X: np.ndarray, left: np.ndarray, right: np.ndarray, outcome: np.ndarray, link: Link, rng: np.random.Generator, level: float = 0.9
+    X: np.ndarray,
+    left: np.ndarray,
+    right: np.ndarray,
+    outcome: np.ndarray,
+    link: Link,
+    rng: np.random.Generator,
+    level: float = 0.9,
 ) -> NoiseEstimate:
-    """Noise of the labels with an equal-tailed interval, from comparisons of items with features ``X``.
+    """Noise of the labels with an equal-tailed interval, from comparisons of items with features
+    ``X``.
 
-    A tie is half a win each way: a coin decides it, so that a win of either side is as likely as before.
+    A tie is half a win each way: a coin decides it, so that a win of either side is as likely as
+    before.
     """
     if len(outcome) < FEWEST_COMPARISONS:
-        raise PairscoreError(f"the pilot has {plural(len(outcome), 'comparison')}; make at least {FEWEST_COMPARISONS}, or give the noise itself.")
+        raise PairscoreError(
+            f"the pilot has {plural(len(outcome), 'comparison')}; make at least"
+            f" {FEWEST_COMPARISONS}, or give the noise itself."
+        )
     outcome = np.where(outcome == 0, rng.choice([-1.0, 1.0], len(outcome)), outcome)
     rows, index = np.unique(np.concatenate([left, right]), return_inverse=True)
     left, right = index[: len(left)], index[len(left) :]
     n = len(rows)
     incidence = sparse.csr_array(
-        (np.r_[np.ones(len(left)), -np.ones(len(right))], (np.r_[left, right], np.tile(np.arange(len(left)), 2))), shape=(n, len(left))
+        (
+            np.r_[np.ones(len(left)), -np.ones(len(right))],
+            (np.r_[left, right], np.tile(np.arange(len(left)), 2)),
+        ),
+        shape=(n, len(left)),
     )
     axes = feature_axes(X[rows])
     rank = axes.shape[1]
     if rank == 0:
-        raise PairscoreError("the features of the items in the pilot do not vary, so nothing can be learnt from them; give other features.")
+        raise PairscoreError(
+            "the features of the items in the pilot do not vary, so nothing can be learnt from"
+            " them; give other features."
+        )
     if n < rank + 3:
-        raise PairscoreError(f"the pilot compares {plural(n, 'item')}, and {plural(rank, 'feature')} need at least {rank + 3}; compare more different items.")
+        raise PairscoreError(
+            f"the pilot compares {plural(n, 'item')}, and {plural(rank, 'feature')} need at least"
+            f" {rank + 3}; compare more different items."
+        )
     observed = float(agreement(incidence, axes @ (axes.T @ (incidence @ outcome)), outcome))
-    below = np.array([_chance_below(observed, incidence, rank, link, spread, rng.spawn(1)[0]) for spread in _spreads(link)])
+    below = np.array(
+        [
+            _chance_below(observed, incidence, rank, link, spread, rng.spawn(1)[0])
+            for spread in _spreads(link)
+        ]
+    )
     return _invert(np.maximum.accumulate(below), level)
 
 
@@ -77,8 +106,17 @@ def _spreads(link: Link) -> tuple[float, ...]:
     return tuple(spread_for_noise(link, float(noise)) for noise in GRID)
 
 
-def _chance_below(observed: float, incidence: sparse.csr_array, rank: int, link: Link, q: float, rng: np.random.Generator) -> float:
-    """How often a study with this spread agrees less than ``observed``, half of the equal ones counted."""
+def _chance_below(
+    observed: float,
+    incidence: sparse.csr_array,
+    rank: int,
+    link: Link,
+    q: float,
+    rng: np.random.Generator,
+) -> float:
+    """How often a study with this spread agrees less than ``observed``, half of the equal ones
+    counted.
+    """
     n, m = incidence.shape
     runs = int(np.clip(WORK / (n + m), 100, MOST_SIMULATIONS))
     block = max(1, int(1e6 / (n + m)))
@@ -94,10 +132,11 @@ def _chance_below(observed: float, incidence: sparse.csr_array, rank: int, link:
 
 
 def _fitted(net_wins: np.ndarray, z: np.ndarray, rank: int, rng: np.random.Generator) -> np.ndarray:
-    """Net wins (columns: studies) regressed on the score z and rank - 1 independent features, drawn from its exact law.
+    """Net wins (columns: studies) regressed on the score z and rank - 1 independent features, drawn
+    from its exact law.
 
-    Of the rest w of the net wins, the other features fit B w + sqrt(B (1 - B)) |w| v, B a Beta variable and v
-    a random unit vector orthogonal to the mean, to z and to w.
+    Of the rest w of the net wins, the other features fit B w + sqrt(B (1 - B)) |w| v, B a Beta
+    variable and v a random unit vector orthogonal to the mean, to z and to w.
     """
     z = z - z.mean(axis=0)
     by_score = z * (np.sum(net_wins * z, axis=0) / np.sum(z**2, axis=0))

@@ -14,30 +14,55 @@ from pairscore.files.write import atomic_write
 from pairscore.theory.population import Population
 
 
-def simulate_study(population: Population, n_items: int, n_comparisons: int, folder: Path, *, seed: int, kind: str = "csv", **options: Any) -> list[Path]:
-    """Draw a study and write ``items``, ``comparisons`` and ``truth.json`` to a folder; say which files that are.
+def simulate_study(
+    population: Population,
+    n_items: int,
+    n_comparisons: int,
+    folder: Path,
+    *,
+    seed: int,
+    kind: str = "csv",
+    **options: Any,
+) -> list[Path]:
+    """Draw a study and write ``items``, ``comparisons`` and ``truth.json`` to a folder.
 
-    ``options`` are those of :meth:`Population.draw`. Items are called item1, item2, ...; those beyond
+    Say which files that are.
+
+    ``options`` are those of :meth:`Population.draw`. Items are called item1, item2, ...; those
+    beyond
     ``n_items`` are compared with none and give `split` its covariance.
     """
-    items, votes = population.draw(n_items, n_comparisons, np.random.default_rng([seed, 1]), **options)
+    items, votes = population.draw(
+        n_items, n_comparisons, np.random.default_rng([seed, 1]), **options
+    )
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise PairscoreError(f"the folder {str(folder)!r} cannot be made ({error.strerror}); name another with -o.") from None
+        raise PairscoreError(
+            f"the folder {str(folder)!r} cannot be made ({error.strerror}); name another with -o."
+        ) from None
     names = np.array([f"item{number + 1}" for number in range(len(items))])
     features = {f"x{column + 1}": items[:, column] for column in range(population.n_features)}
     paths = [folder / f"items.{kind}", folder / f"comparisons.{kind}", folder / "truth.json"]
     with ExitStack() as stack:  # none of the files appears before all are written
-        temporaries = [stack.enter_context(atomic_write(path, what)) for path, what in zip(paths, ("the items", "the comparisons", "the truth"), strict=True)]
+        temporaries = [
+            stack.enter_context(atomic_write(path, what))
+            for path, what in zip(paths, ("the items", "the comparisons", "the truth"), strict=True)
+        ]
         fill_table(temporaries[0], {"id": names, **features}, paths[0])
         fill_table(temporaries[1], _vote_columns(votes, names), paths[1])
-        temporaries[2].write_text(json.dumps(_truth(population, n_items, n_comparisons, seed), indent=2) + "\n")
+        temporaries[2].write_text(
+            json.dumps(_truth(population, n_items, n_comparisons, seed), indent=2) + "\n"
+        )
     return paths
 
 
 def _vote_columns(votes: Votes, names: np.ndarray) -> dict[str, np.ndarray]:
-    columns = {"left": names[votes.left], "right": names[votes.right], "winner": np.where(votes.outcome > 0, "left", "right")}
+    columns = {
+        "left": names[votes.left],
+        "right": names[votes.right],
+        "winner": np.where(votes.outcome > 0, "left", "right"),
+    }
     return columns if votes.judge is None else {**columns, "judge": votes.judge}
 
 

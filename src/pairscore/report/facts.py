@@ -1,4 +1,7 @@
-"""Facts of a report beside the items: context, sides, judges, ties and the chosen ridge. The facts of a report as plain values: everything a page shows, nothing of how it looks."""
+"""Facts of a report beside the items: context, sides, judges, ties and the chosen ridge.
+
+The facts of a report as plain values: everything a page shows, nothing of how it looks.
+"""
 
 import sys
 from dataclasses import dataclass
@@ -23,14 +26,24 @@ from pairscore.model.ranking import rank_pieces
 from pairscore.model.record import fingerprint
 from pairscore.model.regression import RankRegression
 from pairscore.report.checks import Check, checks, importance
-from pairscore.report.trials import HeldOut, Prospect, Trial, misordered_by_intervals, prospects, try_methods
+from pairscore.report.trials import (
+    HeldOut,
+    Prospect,
+    Trial,
+    misordered_by_intervals,
+    prospects,
+    try_methods,
+)
 
 TIE_BINS = 5
 
 
 @dataclass(frozen=True)
 class TieRate:
-    """Comparisons whose items differ by ``low`` to ``high`` in score: how many tied, and how many the model expects to."""
+    """Comparisons whose items differ by ``low`` to ``high`` in score.
+
+    How many tied, and how many the model expects to.
+    """
 
     low: float
     high: float
@@ -62,14 +75,26 @@ class Beside:
 
     @property
     def is_empty(self) -> bool:
-        return self.effects is None and self.judges is None and self.ridge is None and not self.item_effects_in_words
+        return (
+            self.effects is None
+            and self.judges is None
+            and self.ridge is None
+            and not self.item_effects_in_words
+        )
 
 
 def beside_facts(model: RankRegression, data: Comparisons) -> Beside:
     """Collect them; ties are counted in five groups of equal size by the score difference."""
     ties = [] if model.ties_ == "half" else tie_rates(model, data)
     words = "" if model.item_effects_ is None else model.item_effects_.in_words
-    return Beside(model.effects_, model.judges_, model.ridge_curve_, ties, effects_of_items(model, data), words)
+    return Beside(
+        model.effects_,
+        model.judges_,
+        model.ridge_curve_,
+        ties,
+        effects_of_items(model, data),
+        words,
+    )
 
 
 def effects_of_items(model: RankRegression, data: Comparisons) -> list[ItemEffect]:
@@ -79,7 +104,12 @@ def effects_of_items(model: RankRegression, data: Comparisons) -> list[ItemEffec
         return []
     rows = np.flatnonzero((known.row >= 0) & data.compared)
     reach, names = REACH * np.sqrt(known.variance), data.items.names
-    found = [ItemEffect(str(names[row]), *(float(known.effect[row] + sign * reach[row]) for sign in (0, -1, 1))) for row in rows]
+    found = [
+        ItemEffect(
+            str(names[row]), *(float(known.effect[row] + sign * reach[row]) for sign in (0, -1, 1))
+        )
+        for row in rows
+    ]
     return sorted(found, key=lambda one: -one.effect)
 
 
@@ -91,7 +121,11 @@ def tie_rates(model: RankRegression, data: Comparisons) -> list[TieRate]:
         amount = data.amount[rows]
         tied = float(np.average(data.outcome[rows] == 0, weights=amount))
         foreseen = float(np.average(expected[rows], weights=amount))
-        rates.append(TieRate(float(gap[rows].min()), float(gap[rows].max()), foreseen, tied, float(amount.sum())))
+        rates.append(
+            TieRate(
+                float(gap[rows].min()), float(gap[rows].max()), foreseen, tied, float(amount.sum())
+            )
+        )
     return rates
 
 
@@ -101,7 +135,10 @@ MOST_BARS = 24
 
 @dataclass(frozen=True)
 class RankedItem:
-    """An item with its place. ``wins_of_100``: against the average compared item. ``residual``: standardised, NaN if never compared."""
+    """An item with its place. ``wins_of_100``: against the average compared item.
+
+    ``residual``: standardised, NaN if never compared.
+    """
 
     name: str
     rank: int
@@ -132,7 +169,9 @@ class Coefficient:
 
 @dataclass(frozen=True)
 class Bin:
-    """Comparisons whose favourite was promised a share between ``low`` and ``high``, and the share that favourites won."""
+    """Comparisons whose favourite was promised a share between ``low`` and ``high``, and the share
+    that favourites won.
+    """
 
     low: float
     high: float
@@ -220,7 +259,9 @@ def report_facts(model: RankRegression, items: Any, votes: Any) -> ReportFacts:
         misordered=misordered_by_intervals(model, data.items.values[data.compared]),
         prospects=more,
         no_prospects=no_more,
-        checks=checks(model, data, residual, outside, same, [str(name) for name in data.items.names]),
+        checks=checks(
+            model, data, residual, outside, same, [str(name) for name in data.items.names]
+        ),
         beside=beside_facts(model, data),
         record=model.record_,
         command=join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv and sys.argv[0] else "",
@@ -228,25 +269,39 @@ def report_facts(model: RankRegression, items: Any, votes: Any) -> ReportFacts:
 
 
 def read_study(model: RankRegression, items: Any, votes: Any) -> Comparisons:
-    """The comparisons, once it is clear that the model can speak about them; of a file, the model's own columns are taken."""
+    """The comparisons, once it is clear that the model can speak about them.
+
+    Of a file, the model's own columns are taken.
+    """
     check_is_fitted(model)
     if model.n_items_ is None:
-        raise PairscoreError("the model was fitted to differences and knows no items, so there is nothing to rank in a report; fit it to items and votes.")
+        raise PairscoreError(
+            "the model was fitted to differences and knows no items, so there is nothing to rank in"
+            " a report; fit it to items and votes."
+        )
     names = tuple(map(str, model.feature_names_in_))
     if isinstance(items, Columns) and set(names) <= set(items.columns):
-        items = Columns({name: items.get_column(name) for name in (ID_COLUMN, *names) if name in items.columns}, items.as_written)
+        items = Columns(
+            {name: items.get_column(name) for name in (ID_COLUMN, *names) if name in items.columns},
+            items.as_written,
+        )
     by_recipe = model.recipe_ is not None and not isinstance(items, Items)
     table = items_by_recipe(recipe_of(model), items) if by_recipe else read_items(items)
     refuse_other_features(table, names)
-    data = Comparisons.from_frames(table, votes, seed=model.record_.get("seed") or 0, context=model.context or ())[0]
+    data = Comparisons.from_frames(
+        table, votes, seed=model.record_.get("seed") or 0, context=model.context or ()
+    )[0]
     if not np.ptp(table.values[data.compared], axis=0).any():
         raise PairscoreError(
-            "no feature varies among the compared items, so that all have the same score and a report has nothing to show; give features that differ."
+            "no feature varies among the compared items, so that all have the same score and a"
+            " report has nothing to show; give features that differ."
         )
     return data
 
 
-def ranked_items(model: RankRegression, data: Comparisons, probability: np.ndarray) -> tuple[list[RankedItem], np.ndarray]:
+def ranked_items(
+    model: RankRegression, data: Comparisons, probability: np.ndarray
+) -> tuple[list[RankedItem], np.ndarray]:
     """The items best first, and a mask of those outside in the order of the table."""
     n = len(data.items)
     ranking = rank_pieces(model, lambda: [data.items.values], ids=lambda: data.items.ids)
@@ -259,40 +314,63 @@ def ranked_items(model: RankRegression, data: Comparisons, probability: np.ndarr
     outside = np.zeros(n, dtype=bool)
     outside[row] = ranking["outside"]
     cells = [column.tolist() for column in columns]
-    return [RankedItem(str(names[place]), *values) for place, *values in zip(row.tolist(), *cells, strict=True)], outside
+    return [
+        RankedItem(str(names[place]), *values)
+        for place, *values in zip(row.tolist(), *cells, strict=True)
+    ], outside
 
 
 def comparisons_per_item(data: Comparisons) -> np.ndarray:
     """How often each item was compared with another; weights do not matter here."""
     count = (data.left != data.right) * (1 if data.count is None else data.count)
-    return np.bincount(data.left, count, len(data.items)) + np.bincount(data.right, count, len(data.items))
+    return np.bincount(data.left, count, len(data.items)) + np.bincount(
+        data.right, count, len(data.items)
+    )
 
 
-def item_residuals(data: Comparisons, probability: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Per item: net wins, what the model expects of them, and their difference over its standard deviation.
+def item_residuals(
+    data: Comparisons, probability: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Per item: net wins, what the model expects of them, and their difference over its standard
+    deviation.
 
-    A comparison's outcome has mean 2p - 1 and, unless ties make it less, variance 4p(1 - p); a row that stands for
-    several comparisons has several such variances.
+    A comparison's outcome has mean 2p - 1 and, unless ties make it less, variance 4p(1 - p); a row
+    that stands for several comparisons has several such variances.
     """
     n, amount, apart = len(data.items), data.amount, data.left != data.right
     variance = apart * 4 * probability * (1 - probability) * importance(data) * amount
     net_wins = net(data.left, data.right, amount * data.outcome, n)
     expected = net(data.left, data.right, amount * (2 * probability - 1), n)
     spread = np.sqrt(np.bincount(data.left, variance, n) + np.bincount(data.right, variance, n))
-    return net_wins, expected, np.divide(net_wins - expected, spread, out=np.full(n, np.nan), where=spread > 0)
+    return (
+        net_wins,
+        expected,
+        np.divide(net_wins - expected, spread, out=np.full(n, np.nan), where=spread > 0),
+    )
 
 
 def coefficients(model: RankRegression) -> list[Coefficient]:
     """Coefficients in the order of the features."""
     columns = model.summary().to_columns()
-    rows = zip(columns["feature"], columns["coef"], columns["low"], columns["high"], model.feature_sd_.tolist(), columns["wins_of_100"], strict=True)
+    rows = zip(
+        columns["feature"],
+        columns["coef"],
+        columns["low"],
+        columns["high"],
+        model.feature_sd_.tolist(),
+        columns["wins_of_100"],
+        strict=True,
+    )
     return [Coefficient(*row) for row in rows]
 
 
 def calibration(probability: np.ndarray, data: Comparisons) -> list[Bin]:
-    """Promised against observed shares of the favourites in ten bins from 50 to 100 %; a tie is half a win.
+    """Promised against observed shares of the favourites in ten bins from 50 to 100 %.
 
-    Intervals are Wilson's, 95 %, as if comparisons were independent. Weighted ones are worth (sum of weights)^2 / sum of squares.
+    A tie is half a win.
+
+    Intervals are Wilson's, 95 %, as if comparisons were independent. Weighted ones are worth (sum
+    of weights)^2 / sum of squares.
     """
     outcome, amount, squares = data.outcome, data.amount, data.amount * importance(data)
     promised = np.maximum(probability, 1 - probability)
@@ -305,7 +383,17 @@ def calibration(probability: np.ndarray, data: Comparisons) -> list[Bin]:
         observed = float(np.average(won[inside], weights=weight))
         low, high = wilson(observed, float(weight.sum() ** 2 / squares[inside].sum()))
         edge = 0.5 + float(number) / (2 * N_BINS)
-        bins.append(Bin(edge, edge + 0.5 / N_BINS, float(np.average(promised[inside], weights=weight)), observed, low, high, float(weight.sum())))
+        bins.append(
+            Bin(
+                edge,
+                edge + 0.5 / N_BINS,
+                float(np.average(promised[inside], weights=weight)),
+                observed,
+                low,
+                high,
+                float(weight.sum()),
+            )
+        )
     return bins
 
 
@@ -318,13 +406,25 @@ def wilson(share: float, number: float, level: float = 0.95) -> tuple[float, flo
 
 
 def exposure_bars(number: np.ndarray) -> list[Bar]:
-    """Histogram of whole numbers in at most 24 bars of one width, the first of which starts at zero."""
+    """Histogram of whole numbers in at most 24 bars of one width, the first of which starts at
+    zero.
+    """
     width = int(max(np.ceil((number.max() + 1) / MOST_BARS), 1))
     counts = np.bincount((number // width).astype(int))
-    return [Bar(place * width, place * width + width - 1, int(items)) for place, items in enumerate(counts)]
+    return [
+        Bar(place * width, place * width + width - 1, int(items))
+        for place, items in enumerate(counts)
+    ]
 
 
 def told_apart(items: list[RankedItem]) -> float:
-    """Share of all pairs of items whose order is sure, from the rank intervals: each counts the items surely better and surely worse."""
+    """Share of all pairs of items whose order is sure, from the rank intervals.
+
+    Each counts the items surely better and surely worse.
+    """
     n = len(items)
-    return sum(item.rank_low - 1 + n - item.rank_high for item in items) / (n * (n - 1)) if n > 1 else float("nan")
+    return (
+        sum(item.rank_low - 1 + n - item.rank_high for item in items) / (n * (n - 1))
+        if n > 1
+        else float("nan")
+    )

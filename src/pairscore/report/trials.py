@@ -1,4 +1,7 @@
-"""What a report tries out: every method on items it has not seen, and what more comparisons would buy."""
+"""What a report tries out.
+
+Every method on items it has not seen, and what more comparisons would buy.
+"""
 
 import warnings
 from collections.abc import Callable
@@ -28,9 +31,12 @@ EVEN_NORMALS = ndtri((np.arange(1000) + 0.5) / 1000)  # a normal variable, avera
 
 @dataclass(frozen=True)
 class Trial:
-    """One method on these comparisons: shares of decided ones called rightly, or the reason why there are none.
+    """One method on these comparisons.
 
-    ``degrees``: angle of its score to that of each method tried, in the items' own spread (the scores' correlation).
+    Shares of decided ones called rightly, or the reason why there are none.
+
+    ``degrees``: angle of its score to that of each method tried, in the items' own spread (the
+    scores' correlation).
     """
 
     method: str
@@ -53,9 +59,12 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Prospect:
-    """Share of pairs of new items that would stand in the wrong order; nine of ten studies lie from ``low`` to ``high``.
+    """Share of pairs of new items that would stand in the wrong order.
 
-    With one feature all pairs do or none: the share is the chance of the wrong sign, and there is no range (NaN).
+    Nine of ten studies lie from ``low`` to ``high``.
+
+    With one feature all pairs do or none: the share is the chance of the wrong sign, and there is
+    no range (NaN).
     """
 
     factor: int
@@ -68,22 +77,47 @@ class Prospect:
 def like(model: RankRegression, method: str) -> RankRegression:
     """An unfitted model with the settings of this one and another method, without intervals."""
     shrinkage = None if method == "mle" else model.shrinkage
-    params = model.get_params() | {"method": method, "link": model.link_, "shrinkage": shrinkage, "inference": None}
-    if method != "mle":  # closed forms know neither judges, context nor item effects, and take a tie for half a win
-        params |= {"judge_slopes": False, "context": None, "ties": "half", "side_effect": bool(model.side_effect), "item_effects": False}
+    params = model.get_params() | {
+        "method": method,
+        "link": model.link_,
+        "shrinkage": shrinkage,
+        "inference": None,
+    }
+    # closed forms know neither judges, context nor item effects, and take a tie for half a win
+    if method != "mle":
+        params |= {
+            "judge_slopes": False,
+            "context": None,
+            "ties": "half",
+            "side_effect": bool(model.side_effect),
+            "item_effects": False,
+        }
     return RankRegression(**params)
 
 
 def folds_for(data: Comparisons) -> tuple[list[tuple[np.ndarray, np.ndarray]], str]:
-    """Training and test rows of as many item folds as there are comparisons for, five at most; or the reason why not."""
+    """Training and test rows of as many item folds as there are comparisons for, five at most.
+
+    Or the reason why not.
+    """
     for number in range(MOST_FOLDS, 1, -1):
         with suppress(PairscoreError):
             return list(ItemKFold(number).split(data)), ""
-    return [], "even in two groups of items, one has no comparison of its own; make more comparisons."
+    return (
+        [],
+        "even in two groups of items, one has no comparison of its own; make more comparisons.",
+    )
 
 
-def held_out_probabilities(make: Callable[[], RankRegression], data: Comparisons, folds: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """Probability that left wins, said by a model that saw neither item; NaN where no fold tests the comparison."""
+def held_out_probabilities(
+    make: Callable[[], RankRegression],
+    data: Comparisons,
+    folds: list[tuple[np.ndarray, np.ndarray]],
+) -> np.ndarray:
+    """Probability that left wins, said by a model that saw neither item.
+
+    NaN where no fold tests the comparison.
+    """
     probability = np.full(len(data), np.nan)
     for train, test in folds:
         probability[test] = make().fit(data[train]).predict_proba(data[test])[:, 1]
@@ -97,8 +131,12 @@ def share_right(probability: np.ndarray, outcome: np.ndarray, amount: np.ndarray
     return float(decided @ right / decided.sum()) if decided.sum() > 0 else float("nan")
 
 
-def try_methods(model: RankRegression, data: Comparisons) -> tuple[list[Trial], HeldOut, np.ndarray]:
-    """Every method with the model's settings, in sample and held out, and the held-out probabilities of the model's own."""
+def try_methods(
+    model: RankRegression, data: Comparisons
+) -> tuple[list[Trial], HeldOut, np.ndarray]:
+    """Every method with the model's settings, in sample and held out, and the held-out
+    probabilities of the model's own.
+    """
     data = with_second_half(data)
     folds, no_folds = folds_for(data)
     trials: list[Trial] = []
@@ -116,22 +154,37 @@ def try_methods(model: RankRegression, data: Comparisons) -> tuple[list[Trial], 
         if method == model.method:
             own, reason = probability, no_folds or no_fit
         scores[method] = item_scores(data.items.values[data.compared], fitted.coef_)
-        by_fold = tuple(share_right(probability[test], data.outcome[test], data.amount[test]) for _, test in folds)
+        by_fold = tuple(
+            share_right(probability[test], data.outcome[test], data.amount[test])
+            for _, test in folds
+        )
         in_sample = share_right(fitted.predict_proba(data)[:, 1], data.outcome, data.amount)
-        trials.append(Trial(method, in_sample, share_right(probability, data.outcome, data.amount), by_fold))
+        trials.append(
+            Trial(method, in_sample, share_right(probability, data.outcome, data.amount), by_fold)
+        )
     turned = [replace(trial, degrees=_degrees(scores, trial.method)) for trial in trials]
     return turned, HeldOut(reason=reason) if reason else _how_held_out(data, folds, own), own
 
 
-def _held_out(model: RankRegression, method: str, data: Comparisons, folds: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, str]:
-    """Held-out probabilities of a method; all NaN, and the reason, where it cannot be fitted without a fold's items."""
+def _held_out(
+    model: RankRegression,
+    method: str,
+    data: Comparisons,
+    folds: list[tuple[np.ndarray, np.ndarray]],
+) -> tuple[np.ndarray, str]:
+    """Held-out probabilities of a method.
+
+    All NaN, and the reason, where it cannot be fitted without a fold's items.
+    """
     try:
         return held_out_probabilities(lambda: like(model, method), data, folds), ""
     except PairscoreError as error:
         return np.full(len(data), np.nan), f"without them, {option_words(str(error))}"
 
 
-def _how_held_out(data: Comparisons, folds: list[tuple[np.ndarray, np.ndarray]], own: np.ndarray) -> HeldOut:
+def _how_held_out(
+    data: Comparisons, folds: list[tuple[np.ndarray, np.ndarray]], own: np.ndarray
+) -> HeldOut:
     number = np.ones(len(data)) if data.count is None else data.count
     trained = float(np.mean([number[train].sum() for train, _ in folds]) / number.sum())
     return HeldOut(len(folds), float(data.amount[np.isfinite(own)].sum()), trained)
@@ -150,26 +203,43 @@ def _angle(scores: np.ndarray, other: np.ndarray) -> float:
 
 
 def prospects(model: RankRegression, data: Comparisons) -> tuple[list[Prospect], str]:
-    """Predicted share of misordered new pairs now, at twice and at four times the comparisons; or the reason why not."""
+    """Predicted share of misordered new pairs now, at twice and at four times the comparisons.
+
+    Or the reason why not.
+    """
     n_comparisons = float(len(data) if data.count is None else data.count.sum())
     compared = np.flatnonzero(data.compared)
     try:
-        law = ErrorLaw(correlation_eigenvalues(data.items.take(compared)), model.link_, spread_for_noise(model.link_, model.noise_))
+        law = ErrorLaw(
+            correlation_eigenvalues(data.items.take(compared)),
+            model.link_,
+            spread_for_noise(model.link_, model.noise_),
+        )
         second = float(np.count_nonzero(~data.compared)) if model.method == "split" else None
-        found = [(factor, law.predict(len(compared), factor * n_comparisons, model.method, second)) for factor in FACTORS]
+        found = [
+            (factor, law.predict(len(compared), factor * n_comparisons, model.method, second))
+            for factor in FACTORS
+        ]
     except PairscoreError as error:
         return [], option_words(str(error))
     whole = law.n_features == 1
-    ranges = [(float("nan"), float("nan")) if whole else error.ranges["misordered"] for _, error in found]
-    return [Prospect(factor, factor * n_comparisons, error.misordered, *ends) for (factor, error), ends in zip(found, ranges, strict=True)], ""
+    ranges = [
+        (float("nan"), float("nan")) if whole else error.ranges["misordered"] for _, error in found
+    ]
+    return [
+        Prospect(factor, factor * n_comparisons, error.misordered, *ends)
+        for (factor, error), ends in zip(found, ranges, strict=True)
+    ], ""
 
 
 def misordered_by_intervals(model: RankRegression, X: np.ndarray) -> float:
-    """Share of pairs of new items in the wrong order, as the coefficients' own covariance C has it; NaN without one.
+    """Share of pairs of new items in the wrong order, as the coefficients' own covariance C has it;
+    NaN without one.
 
-    Of the error, b'SCSb/b'Sb lies along the score in the items' covariance S, and the rest of tr(SC) across. The squared length b'Sb
-    was made longer by tr(SC). Across over along is the tangent of the angle, beyond a right angle if the error along undoes the
-    length; with one feature that is all that can go wrong. Angle/pi is the share for normal items.
+    Of the error, b'SCSb/b'Sb lies along the score in the items' covariance S, and the rest of
+    tr(SC) across. The squared length b'Sb was made longer by tr(SC). Across over along is the
+    tangent of the angle, beyond a right angle if the error along undoes the length; with one
+    feature that is all that can go wrong. Angle/pi is the share for normal items.
     """
     if model.covariance_ is None or not np.isfinite(model.covariance_).all():
         return float("nan")

@@ -1,4 +1,8 @@
-"""How a report says things: one or many, hardly ever certain, options of the command in place of Python's, names that fit beside a chart."""
+"""How a report says things.
+
+One or many, hardly ever certain, options of the command in place of Python's, names that fit beside
+a chart.
+"""
 
 import re
 from collections import defaultdict
@@ -58,8 +62,20 @@ def option_words(text: str) -> str:
 
 
 def width_of(text: str) -> float:
-    """About how wide a text is in units of its font size; the fonts of browsers are rather narrower."""
-    return sum(1.05 if east_asian_width(one) in "WF" or one in "MWmw@%…" else 0.8 if one.isupper() else 0.65 for one in text)
+    """About how wide a text is in units of its font size.
+
+    The fonts of browsers are rather narrower.
+    """
+    return sum(
+        (
+            1.05
+            if east_asian_width(one) in "WF" or one in "MWmw@%…"
+            else 0.8
+            if one.isupper()
+            else 0.65
+        )
+        for one in text
+    )
 
 
 def short(name: str, room: float) -> str:
@@ -82,22 +98,36 @@ def short(name: str, room: float) -> str:
 def first_difference(names: Iterable[str]) -> int:
     """How many letters all names begin with."""
     names = list(names)
-    return next((place for place, letters in enumerate(zip(*names, strict=False)) if len(set(letters)) > 1), min(map(len, names)))
+    return next(
+        (place for place, letters in enumerate(zip(*names, strict=False)) if len(set(letters)) > 1),
+        min(map(len, names)),
+    )
 
 
 def short_names(names: Sequence[str], room: float) -> list[str]:
-    """Names cut to a width and still told apart: those that would look alike start where they differ.
+    """Names cut to a width and still told apart.
+
+    Those that would look alike start where they differ.
 
     >>> short_names(["a long name with 1 in the middle", "a long name with 2 in the middle", "b"], 8)
     ['…1 in …ddle', '…2 in …ddle', 'b']
     """
     found = [short(name, room) for name in names]
     for _ in range(PASSES):
-        skipped = {name: first_difference(group) for group in _alike(names, found) for name in group}
-        found = [f"…{short(name[skipped[name] :], room - width_of('…'))}" if name in skipped else text for name, text in zip(names, found, strict=True)]
-    still = {name for group in _alike(names, found) for name in group}  # several differences, none of which fits: by number
+        skipped = {
+            name: first_difference(group) for group in _alike(names, found) for name in group
+        }
+        found = [
+            f"…{short(name[skipped[name] :], room - width_of('…'))}" if name in skipped else text
+            for name, text in zip(names, found, strict=True)
+        ]
+    # several differences, none of which fits: by number
+    still = {name for group in _alike(names, found) for name in group}
     tags = [f"·{place}" if name in still else "" for place, name in enumerate(names, 1)]
-    return [short(name, room - width_of(tag)) + tag if tag else text for name, text, tag in zip(names, found, tags, strict=True)]
+    return [
+        short(name, room - width_of(tag)) + tag if tag else text
+        for name, text, tag in zip(names, found, tags, strict=True)
+    ]
 
 
 def _alike(names: Sequence[str], texts: Sequence[str]) -> list[set[str]]:

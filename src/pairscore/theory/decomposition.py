@@ -1,17 +1,20 @@
-"""Where the error of the `split` estimate comes from: six parts that add up to beta-hat - c1 beta exactly.
+"""Where the error of the `split` estimate comes from.
+
+Six parts that add up to beta-hat - c1 beta exactly.
 
 In the paper's notation (Lemmas 8 and 9, without their norms), with W_n = Sigma^-1/2 (X_n - mu) and
 v = Sigma^-1/2 times what stands in brackets:
 
-    covariance    (Sigma-hat^-1 - Sigma^-1) Sigma c1 beta                     the covariance is estimated
-    counts        v( sum_n (M_n/M - 1/N) W_n g~_n )                           items are drawn unevenly
-    labels        v( 1/M sum_n W_n M_n Delta_n )                              outcomes are noisy, and partners are drawn
-    partners      v( 1/N sum_n W_n z_n )                                      an item meets N others, not the population
-    items         v( 1/N sum_n W_n g_n - Sigma^1/2 c1 beta / 2 )              N items are not the population
-    interaction   (Sigma-hat^-1 - Sigma^-1) (S - Sigma c1 beta)               covariance and label sum are off together
+    covariance    (Sigma-hat^-1 - Sigma^-1) Sigma c1 beta                     the covariance is
+    estimated counts        v( sum_n (M_n/M - 1/N) W_n g~_n )                           items are
+    drawn unevenly labels        v( 1/M sum_n W_n M_n Delta_n )
+    outcomes are noisy, and partners are drawn partners      v( 1/N sum_n W_n z_n )
+    an item meets N others, not the population items         v( 1/N sum_n W_n g_n - Sigma^1/2 c1
+    beta / 2 )              N items are not the population interaction   (Sigma-hat^-1 - Sigma^-1)
+    (S - Sigma c1 beta)               covariance and label sum are off together
 
-The paper follows the left items and says that the right ones, with -Y for Y, are alike; here each part
-adds both sides. S = 1/M sum_m Y_m (X_I - X_J), so that beta-hat = Sigma-hat^-1 S.
+The paper follows the left items and says that the right ones, with -Y for Y, are alike; here each
+part adds both sides. S = 1/M sum_m Y_m (X_I - X_J), so that beta-hat = Sigma-hat^-1 S.
 """
 
 from collections.abc import Callable, Iterable
@@ -62,11 +65,12 @@ def decompose(
     c1: float,
     slope: float = 1.0,
 ) -> Decomposition:
-    """Split the error of the `split` estimate of a simulated study, whose truth is known, into its sources.
+    """Split the error of the `split` estimate of a simulated study, whose truth is known, into its
+    sources.
 
-    ``left`` and ``right`` are rows of ``items``, ``outcome`` is +1 where left won and -1 where right did;
-    a pair of an item with itself is allowed. Items are N(mean, covariance), left wins with
-    probability f(slope beta'(x_left - x_right)), and c1 = 4 E[slope f'(slope beta'(x - y))].
+    ``left`` and ``right`` are rows of ``items``, ``outcome`` is +1 where left won and -1 where
+    right did; a pair of an item with itself is allowed. Items are N(mean, covariance), left wins
+    with probability f(slope beta'(x_left - x_right)), and c1 = 4 E[slope f'(slope beta'(x - y))].
     """
     X, second_half = np.asarray(items, dtype=float), np.asarray(second_half, dtype=float)
     left, right, outcome = np.asarray(left), np.asarray(right), np.asarray(outcome, dtype=float)
@@ -74,21 +78,36 @@ def decompose(
     centred, target = X - mean, c1 * (covariance @ beta)
     score, sd = slope * (centred @ beta), slope * float(np.sqrt(beta @ covariance @ beta))
     population, sample = population_label(score, sd, link), sample_label(score, link)
-    sides = [side_terms(centred, n, y, sample, population, target / 2) for n, y in ((left, outcome), (right, -outcome))]
-    whitened = {name: np.linalg.solve(covariance, sides[0][name] + sides[1][name]) for name in sides[0]}
+    sides = [
+        side_terms(centred, n, y, sample, population, target / 2)
+        for n, y in ((left, outcome), (right, -outcome))
+    ]
+    whitened = {
+        name: np.linalg.solve(covariance, sides[0][name] + sides[1][name]) for name in sides[0]
+    }
     deviation = sum(whitened.values())  # Sigma^-1 (S - Sigma c1 beta)
     estimated = split_covariance(moments(second_half))
     # (Sigma-hat^-1 - Sigma^-1) x, with y = Sigma^-1 x at hand: Sigma-hat^-1 x - y
     covariance_part = np.linalg.solve(estimated, target) - c1 * beta
-    return Decomposition(covariance_part, **whitened, interaction=np.linalg.solve(estimated, covariance @ deviation) - deviation)
+    return Decomposition(
+        covariance_part,
+        **whitened,
+        interaction=np.linalg.solve(estimated, covariance @ deviation) - deviation,
+    )
 
 
 def side_terms(
-    centred: np.ndarray, side: np.ndarray, label: np.ndarray, sample: np.ndarray, population: np.ndarray, target: np.ndarray
+    centred: np.ndarray,
+    side: np.ndarray,
+    label: np.ndarray,
+    sample: np.ndarray,
+    population: np.ndarray,
+    target: np.ndarray,
 ) -> dict[str, np.ndarray]:
     """The four parts of Lemma 9 for one side of the pairs, before whitening: with X_n - mu for W_n.
 
-    ``sample`` is g~_n, ``population`` g_n, and ``target`` the mean of Y (X_I - mu) of two different items.
+    ``sample`` is g~_n, ``population`` g_n, and ``target`` the mean of Y (X_I - mu) of two different
+    items.
     """
     n_items, n_comparisons = len(centred), len(side)
     count = np.bincount(side, minlength=n_items)  # M_n
@@ -102,7 +121,10 @@ def side_terms(
 
 
 def sample_label(score: np.ndarray, link: Link) -> np.ndarray:
-    """g~_n = 1/N sum_j (2 f(s_n - s_j) - 1): the mean label of item n against a random one of the items, itself included."""
+    """g~_n = 1/N sum_j (2 f(s_n - s_j) - 1).
+
+    The mean label of item n against a random one of the items, itself included.
+    """
     return _mean_label(score, score, np.full(len(score), 1 / len(score)), link)
 
 
@@ -118,10 +140,15 @@ def population_label(score: np.ndarray, sd: float, link: Link) -> np.ndarray:
     return _mean_label(score, sd * node, weight / weight.sum(), link)
 
 
-def _mean_label(score: np.ndarray, against: np.ndarray, weight: np.ndarray, link: Link) -> np.ndarray:
+def _mean_label(
+    score: np.ndarray, against: np.ndarray, weight: np.ndarray, link: Link
+) -> np.ndarray:
     """sum_j weight_j (2 f(s_n - against_j) - 1) for every n, a block of items at a time."""
     rows = max(BLOCK // len(against), 1)
-    blocks = [(2 * link.cdf(score[first : first + rows, None] - against) - 1) @ weight for first in range(0, len(score), rows)]
+    blocks = [
+        (2 * link.cdf(score[first : first + rows, None] - against) - 1) @ weight
+        for first in range(0, len(score), rows)
+    ]
     return np.concatenate(blocks)
 
 
@@ -137,27 +164,60 @@ def decomposition_rows(
     n_items, n_comparisons, term, mean_square, std_error (of the mean square) and repeats.
     """
     if repeats < 2:
-        raise PairscoreError(f"repeats is {repeats}; give at least 2, so that a standard error exists.")
+        raise PairscoreError(
+            f"repeats is {repeats}; give at least 2, so that a standard error exists."
+        )
     rows: list[dict[str, float | int | str]] = []
     for n_items, n_comparisons in grid:
         draws = [draw(n_items, n_comparisons, rng) for _ in range(repeats)]
-        squares = {name: np.array([part.terms[name] @ part.terms[name] for part in draws]) for name in draws[0].terms}
+        squares = {
+            name: np.array([part.terms[name] @ part.terms[name] for part in draws])
+            for name in draws[0].terms
+        }
         squares["total"] = np.array([part.total @ part.total for part in draws])
         for name, square in squares.items():
             size, error = float(square.mean()), float(square.std(ddof=1) / np.sqrt(repeats))
-            rows.append(dict(n_items=n_items, n_comparisons=n_comparisons, term=name, mean_square=size, std_error=error, repeats=repeats))
+            rows.append(
+                dict(
+                    n_items=n_items,
+                    n_comparisons=n_comparisons,
+                    term=name,
+                    mean_square=size,
+                    std_error=error,
+                    repeats=repeats,
+                )
+            )
     return rows
 
 
-def _check(X: np.ndarray, left: np.ndarray, right: np.ndarray, outcome: np.ndarray, second_half: np.ndarray, covariance: np.ndarray) -> None:
+def _check(
+    X: np.ndarray,
+    left: np.ndarray,
+    right: np.ndarray,
+    outcome: np.ndarray,
+    second_half: np.ndarray,
+    covariance: np.ndarray,
+) -> None:
     """One sentence about the first thing that does not fit."""
     n_features = X.shape[1]
     if not len(left) == len(right) == len(outcome) or len(left) == 0:
-        raise PairscoreError(f"left, right and outcome have {len(left)}, {len(right)} and {len(outcome)} rows; give one of each per comparison.")
+        raise PairscoreError(
+            f"left, right and outcome have {len(left)}, {len(right)} and {len(outcome)} rows; give"
+            " one of each per comparison."
+        )
     if min(left.min(), right.min()) < 0 or max(left.max(), right.max()) >= len(X):
-        raise PairscoreError(f"left and right must be row numbers from 0 to {len(X) - 1} of the items; some are outside, so give rows of the first half only.")
+        raise PairscoreError(
+            f"left and right must be row numbers from 0 to {len(X) - 1} of the items; some are"
+            " outside, so give rows of the first half only."
+        )
     if second_half.shape[1] != n_features or covariance.shape != (n_features, n_features):
         shapes = f"{second_half.shape[1]} columns and the covariance shape {covariance.shape}"
-        raise PairscoreError(f"items have {n_features} features but second_half has {shapes}; give all of them for the same features.")
+        raise PairscoreError(
+            f"items have {n_features} features but second_half has {shapes}; give all of them for"
+            " the same features."
+        )
     if len(second_half) <= n_features + 2:
-        raise PairscoreError(f"second_half has {len(second_half)} items but needs more than n_features + 2 = {n_features + 2}; give more items.")
+        raise PairscoreError(
+            f"second_half has {len(second_half)} items but needs more than n_features + 2 ="
+            f" {n_features + 2}; give more items."
+        )

@@ -18,14 +18,18 @@ LARGEST_EXPONENT = 300.0  # exp of it, and ratios of such, are far from overflow
 def random_covariance(eigenvalues: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """A covariance with these eigenvalues and a uniformly random (Haar) basis."""
     d = len(eigenvalues)
-    basis = np.linalg.qr(rng.normal(size=(d, d)))[0]  # uniform up to the signs of its columns, which U diag U' does not see
+    # uniform up to the signs of its columns, which U diag U' does not see
+    basis = np.linalg.qr(rng.normal(size=(d, d)))[0]
     covariance = (basis * eigenvalues) @ basis.T
     return (covariance + covariance.T) / 2
 
 
 @dataclass(frozen=True)
 class Judging:
-    """How pairs become labels: the spread of scores on the link's scale, one for each judge, and that of item effects."""
+    """How pairs become labels.
+
+    The spread of scores on the link's scale, one for each judge, and that of item effects.
+    """
 
     link: Link
     spreads: np.ndarray
@@ -34,7 +38,9 @@ class Judging:
 
 @dataclass(frozen=True)
 class JudgedPairs:
-    """Row numbers of uniformly random pairs, whether left won, and the number of the judge (None if there is one judge)."""
+    """Row numbers of uniformly random pairs, whether left won, and the number of the judge (None if
+    there is one judge).
+    """
 
     left: np.ndarray
     right: np.ndarray
@@ -42,8 +48,17 @@ class JudgedPairs:
     judge: np.ndarray | None
 
 
-def judged_pairs(z: np.ndarray, n_comparisons: int, judging: Judging, rng: np.random.Generator, repeats: int = 1, self_pairs: bool = True) -> JudgedPairs:
-    """Pairs uniform on [N] x [N], or of different items only, each judged ``repeats`` times, labels by the items' scores z."""
+def judged_pairs(
+    z: np.ndarray,
+    n_comparisons: int,
+    judging: Judging,
+    rng: np.random.Generator,
+    repeats: int = 1,
+    self_pairs: bool = True,
+) -> JudgedPairs:
+    """Pairs uniform on [N] x [N], or of different items only, each judged ``repeats`` times, labels
+    by the items' scores z.
+    """
     n, n_judges = len(z), len(judging.spreads)
     partners = n if self_pairs else n - 1
     pair = rng.integers(0, n * partners, -(-n_comparisons // repeats))
@@ -59,17 +74,30 @@ def judged_pairs(z: np.ndarray, n_comparisons: int, judging: Judging, rng: np.ra
     chance = rng.random(n_comparisons)
     for number, spread in enumerate(judging.spreads):
         rows = slice(None) if judge is None else judge == number
-        won[rows] = chance[rows] < win_probability(judging.link, spread, z, effect, left[rows], right[rows])
+        won[rows] = chance[rows] < win_probability(
+            judging.link, spread, z, effect, left[rows], right[rows]
+        )
     return JudgedPairs(left, right, won, judge)
 
 
-def win_probability(link: Link, spread: float, z: np.ndarray, effect: np.ndarray | float, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """f(difference of the scores spread * z + effect); without noise the higher z, and a coin where they are equal."""
+def win_probability(
+    link: Link,
+    spread: float,
+    z: np.ndarray,
+    effect: np.ndarray | float,
+    left: np.ndarray,
+    right: np.ndarray,
+) -> np.ndarray:
+    """f(difference of the scores spread * z + effect).
+
+    Without noise the higher z, and a coin where they are equal.
+    """
     if np.isinf(spread):
         return 0.5 + 0.5 * np.sign(z[left] - z[right])
     score = spread * z + effect
     if isinstance(link, Logit) and np.abs(score).max() < LARGEST_EXPONENT:
-        strength = np.exp(score)  # Bradley and Terry's own form: one exponential for each item, not for each comparison
+        # Bradley and Terry's own form: one exponential for each item, not for each comparison
+        strength = np.exp(score)
         of_left = strength[left]
         return of_left / (of_left + strength[right])
     return link.cdf(score[left] - score[right])
@@ -83,27 +111,40 @@ def net_wins(pairs: JudgedPairs, n_items: int) -> np.ndarray:
 def inverse_wishart_times(v: np.ndarray, freedom: int, rng: np.random.Generator) -> np.ndarray:
     """W^-1 v for W ~ Wishart_d(I, freedom) and a fixed v, from d normals and two chi-squares.
 
-    W^-1 v = (v + |v| t) / chi2(freedom - d + 1), t normal orthogonal to v over the root of chi2(freedom - d + 2).
+    W^-1 v = (v + |v| t) / chi2(freedom - d + 1), t normal orthogonal to v over the root of
+    chi2(freedom - d + 2).
     """
     d, length = len(v), np.sqrt(v @ v)
     if length == 0:
         return np.zeros(d)
     g = rng.normal(size=d)
     g -= (g @ v) / length**2 * v
-    return (v + length * g / np.sqrt(rng.chisquare(freedom - d + 2))) / rng.chisquare(freedom - d + 1)
+    return (v + length * g / np.sqrt(rng.chisquare(freedom - d + 2))) / rng.chisquare(
+        freedom - d + 1
+    )
 
 
-def split_draw(z: np.ndarray, w: np.ndarray, n_comparisons: int, d: int, rng: np.random.Generator) -> np.ndarray:
-    """Whitened `split` estimate given z and w: S-hat^-1 Z'w / M, S-hat = Wishart_d(N - 1) / (N - d - 2)."""
+def split_draw(
+    z: np.ndarray, w: np.ndarray, n_comparisons: int, d: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Whitened `split` estimate given z and w.
+
+    S-hat^-1 Z'w / M, S-hat = Wishart_d(N - 1) / (N - d - 2).
+    """
     v = np.append(w @ z, np.sqrt(w @ w) * rng.normal(size=d - 1)) / n_comparisons
     return (len(z) - d - 2) * inverse_wishart_times(v, len(z) - 1, rng)
 
 
-def pooled_draw(z: np.ndarray, w: np.ndarray, n_apart: int, d: int, rng: np.random.Generator) -> np.ndarray:
-    """Whitened unweighted `pooled` estimate given z and w: (N/M') (Z~'Z~)^-1 Z~'w, Z~ centred at the plain mean.
+def pooled_draw(
+    z: np.ndarray, w: np.ndarray, n_apart: int, d: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Whitened unweighted `pooled` estimate given z and w.
 
-    With w = along z~/|z~| + across u, u orthogonal to 1 and z, the other d - 1 columns have independent normal
-    coordinates y along z~ and y' along u, and a Wishart_{d-1}(N - 3) of the rest.
+    (N/M') (Z~'Z~)^-1 Z~'w, Z~ centred at the plain mean.
+
+    With w = along z~/|z~| + across u, u orthogonal to 1 and z, the other d - 1 columns have
+    independent normal coordinates y along z~ and y' along u, and a Wishart_{d-1}(N - 3) of the
+    rest.
     """
     n, centred = len(z), z - z.mean()
     size = np.linalg.norm(centred)
@@ -111,12 +152,16 @@ def pooled_draw(z: np.ndarray, w: np.ndarray, n_apart: int, d: int, rng: np.rand
     across = np.linalg.norm(w - along * centred / size)
     y, y_across = rng.normal(size=(2, d - 1))
     solved = inverse_wishart_times(y_across, n - 3, rng)
-    others = across * solved / (1 + y_across @ solved)  # (V + y'y'^T)^-1 y', by Sherman and Morrison
+    # (V + y'y'^T)^-1 y', by Sherman and Morrison
+    others = across * solved / (1 + y_across @ solved)
     return n / n_apart * np.append((along - y @ others) / size, others)
 
 
 def turned(y: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """``y`` with its first axis turned onto a unit vector: a Householder reflection, so lengths and angles stay."""
+    """``y`` with its first axis turned onto a unit vector.
+
+    A Householder reflection, so lengths and angles stay.
+    """
     sign = 1.0 if direction[0] >= 0 else -1.0
     u = direction.copy()
     u[0] += sign  # away from zero: no cancellation

@@ -1,4 +1,6 @@
-"""What random pairs of normal items do on average: integrals of a link against a normal distribution.
+"""What random pairs of normal items do on average.
+
+Integrals of a link against a normal distribution.
 
 Every function takes a link f and the spread q, the standard deviation of one item's score on the
 link's scale, so that the score difference of a random pair is s ~ N(0, 2 q^2). q = inf means that
@@ -20,12 +22,15 @@ from pairscore.core.links import Link
 from pairscore.errors import PairscoreError
 
 STEP = 1 / 32
-NODES = np.exp(np.arange(-160, 3.7, STEP))  # from 3e-70, for links far narrower than the normal, to 40 standard deviations
+# from 3e-70, for links far narrower than the normal, to 40 standard deviations
+NODES = np.exp(np.arange(-160, 3.7, STEP))
 LOG_WEIGHTS = STEP * NODES  # dx = x d(log x)
 HALF_NORMAL = LOG_WEIGHTS * np.sqrt(2 / np.pi) * np.exp(-0.5 * NODES**2)
 LARGEST_SPREAD = 1e50  # beyond it the grid would miss the link; inf is the law without noise
 SMALLEST_NOISE = 1e-40
-HALF_LINE = np.arange(1, 80) / 8  # h has no detail finer than a standard normal: a plain grid of z > 0 integrates it to the last digit
+# h has no detail finer than a standard normal: a plain grid of z > 0 integrates it to the last
+# digit
+HALF_LINE = np.arange(1, 80) / 8
 EVEN_NORMAL = np.exp(-0.5 * HALF_LINE**2) * np.sqrt(2 / np.pi) / 8
 
 
@@ -45,13 +50,21 @@ def agreement_excess(link: Link, q: float) -> float:
 
 
 def spread_for_noise(link: Link, noise: float) -> float:
-    """The spread q at which a share ``noise`` of the labels is flipped; 0 gives inf, 1/2 gives 0."""
+    """The spread q at which a share ``noise`` of the labels is flipped.
+
+    0 gives inf, 1/2 gives 0.
+    """
     if not 0 <= noise <= 0.5:
-        raise PairscoreError(f"noise is {noise!r}, the share of flipped labels; use a number from 0 (none) to 0.5 (coins).")
+        raise PairscoreError(
+            f"noise is {noise!r}, the share of flipped labels; use a number from 0 (none) to 0.5"
+            " (coins)."
+        )
     if noise in (0, 0.5):
         return np.inf if noise == 0 else 0.0
     if noise < SMALLEST_NOISE:
-        raise PairscoreError(f"noise is {noise!r}, which is as good as none; use 0, or at least {SMALLEST_NOISE:g}.")
+        raise PairscoreError(
+            f"noise is {noise!r}, which is as good as none; use 0, or at least {SMALLEST_NOISE:g}."
+        )
     # each end in the quantity that vanishes there, so that q is exact to a relative error
     if noise < 0.25:
         return _root(lambda q: flip_probability(link, q), noise)
@@ -67,7 +80,10 @@ def _root(function: Callable[[float], float], target: float) -> float:
     reach, furthest = 1.0, 115.0  # just inside the logarithm of the largest spread
     while gap(-reach) * gap(reach) > 0:
         if reach == furthest:
-            raise PairscoreError("no slope of this link gives the noise asked for; use a noise further from 0 and from 0.5, or another link.")
+            raise PairscoreError(
+                "no slope of this link gives the noise asked for; use a noise further from 0 and"
+                " from 0.5, or another link."
+            )
         reach = min(2 * reach, furthest)
     return float(np.exp(brentq(gap, -reach, reach, xtol=1e-15, rtol=1e-15)))
 
@@ -80,7 +96,8 @@ def mean_derivative(link: Link, q: float) -> float:
 
 
 def closed_form_length(link: Link, q: float) -> float:
-    """Length 4 E[f'(s)] q, in the metric of the items' covariance, of the c1 beta that every closed form estimates.
+    """Length 4 E[f'(s)] q, in the metric of the items' covariance, of the c1 beta that every closed
+    form estimates.
 
     It rises with q to 2/sqrt(pi), whatever the link.
     """
@@ -88,9 +105,12 @@ def closed_form_length(link: Link, q: float) -> float:
 
 
 def win_excess(link: Link, q: float, z: Any) -> np.ndarray:
-    """Wins minus losses per comparison of an item at z standard deviations: h(z) = E[2 f(q (z - z')) - 1], z' ~ N(0, 1).
+    """Wins minus losses per comparison of an item at z standard deviations.
 
-    By parts, the integral of f'(q x) q (erf((z + x)/sqrt 2) + erf((z - x)/sqrt 2)) over x > 0. Good to ten digits for |z| up to 20.
+    h(z) = E[2 f(q (z - z')) - 1], z' ~ N(0, 1).
+
+    By parts, the integral of f'(q x) q (erf((z + x)/sqrt 2) + erf((z - x)/sqrt 2)) over x > 0. Good
+    to ten digits for |z| up to 20.
     """
     z = np.asarray(z, dtype=float)
     if np.isinf(_checked(q)):
@@ -103,7 +123,10 @@ def win_excess(link: Link, q: float, z: Any) -> np.ndarray:
 
 
 def kappa(link: Link, q: float) -> float:
-    """Covariance of an item's place z with its win excess: E[z h(z)] = closed_form_length / 2 (Stein)."""
+    """Covariance of an item's place z with its win excess.
+
+    E[z h(z)] = closed_form_length / 2 (Stein).
+    """
     return closed_form_length(link, q) / 2
 
 
@@ -113,7 +136,10 @@ def eta(link: Link, q: float) -> float:
 
 
 def fisher_information(link: Link, q: float) -> float:
-    """Information of one comparison on the relative length of a direction: 2 q^2 E[f'^2 / (f (1 - f))]; inf without noise."""
+    """Information of one comparison on the relative length of a direction.
+
+    2 q^2 E[f'^2 / (f (1 - f))]; inf without noise.
+    """
     if np.isinf(_checked(q)):
         return np.inf
     s = np.sqrt(2) * q * NODES
@@ -121,7 +147,10 @@ def fisher_information(link: Link, q: float) -> float:
 
 
 def length_information(link: Link, q: float) -> float:
-    """Information of one comparison on the relative length of the truth itself: E[s^2 f'^2 / (f (1 - f))]; without noise there is no length to know."""
+    """Information of one comparison on the relative length of the truth itself.
+
+    E[s^2 f'^2 / (f (1 - f))]; without noise there is no length to know.
+    """
     if np.isinf(_checked(q)):
         return 0.0
     s = np.sqrt(2) * q * NODES
@@ -129,10 +158,12 @@ def length_information(link: Link, q: float) -> float:
 
 
 def length_bias(link: Link, q: float) -> float:
-    """How much longer than the truth maximum likelihood is, relative, for each unit of variance of a comparison's predictor.
+    """How much longer than the truth maximum likelihood is, relative, for each unit of variance of
+    a comparison's predictor.
 
-    Cox and Snell's first-order bias along the truth, E[s w g] / E[s^2 w] with w the information and g = -(log w)'/2, which is f - 1/2
-    under logit: the information falls away from zero, so errors outward are punished less than errors inward.
+    Cox and Snell's first-order bias along the truth, E[s w g] / E[s^2 w] with w the information and
+    g = -(log w)'/2, which is f - 1/2 under logit: the information falls away from zero, so errors
+    outward are punished less than errors inward.
     """
     if np.isinf(_checked(q)) or q == 0:
         return 0.0
@@ -146,5 +177,8 @@ def length_bias(link: Link, q: float) -> float:
 
 def _checked(q: float) -> float:
     if not (0 <= q <= LARGEST_SPREAD or q == np.inf):
-        raise PairscoreError(f"the spread q is {q!r}; use a number from 0 to {LARGEST_SPREAD:g}, or inf for labels without noise.")
+        raise PairscoreError(
+            f"the spread q is {q!r}; use a number from 0 to {LARGEST_SPREAD:g}, or inf for labels"
+            " without noise."
+        )
     return q

@@ -11,22 +11,34 @@ from pairscore.core.sums import moments
 from pairscore.data.items import read_items
 from pairscore.data.votes import Votes
 from pairscore.errors import PairscoreError, number_between, plural, whole_number
-from pairscore.theory.draws import Judging, judged_pairs, net_wins, pooled_draw, random_covariance, split_draw, turned
+from pairscore.theory.draws import (
+    Judging,
+    judged_pairs,
+    net_wins,
+    pooled_draw,
+    random_covariance,
+    split_draw,
+    turned,
+)
 from pairscore.theory.integrals import flip_probability, mean_derivative, spread_for_noise
 
 DEFAULT_NOISE = 0.2
-SMALLEST_EIGENVALUE = 1e-12  # of the largest, 1: below, rounding decides whether the covariance has an inverse
-SINGULAR = 1e-12  # smallest eigenvalue of a correlation matrix, per feature, that rounding could not have made
+# of the largest, 1: below, rounding decides whether the covariance has an inverse
+SMALLEST_EIGENVALUE = 1e-12
+# smallest eigenvalue of a correlation matrix, per feature, that rounding could not have made
+SINGULAR = 1e-12
 
 
 class Population:
-    """Normal items whose scores decide random comparisons: the law of the paper's experiments (section 8).
+    """Normal items whose scores decide random comparisons.
 
-    Items are x ~ N(mean, covariance). Pairs are uniform, an item may meet itself, and left wins with
-    probability f(slope * beta'(x_left - x_right)). What is not given is drawn as the paper does: beta
-    from N(0, 10 I), the mean uniform in [-5, 5]^d, the covariance with a random orthonormal basis and
-    eigenvalues equally spaced in [min_eigenvalue, 1]; the slope is such that a share ``noise`` of the
-    labels goes against the scores.
+    The law of the paper's experiments (section 8).
+
+    Items are x ~ N(mean, covariance). Pairs are uniform, an item may meet itself, and left wins
+    with probability f(slope * beta'(x_left - x_right)). What is not given is drawn as the paper
+    does: beta from N(0, 10 I), the mean uniform in [-5, 5]^d, the covariance with a random
+    orthonormal basis and eigenvalues equally spaced in [min_eigenvalue, 1]; the slope is such that
+    a share ``noise`` of the labels goes against the scores.
 
     Parameters
     ----------
@@ -35,8 +47,8 @@ class Population:
     min_eigenvalue : float in (0, 1]
         Smallest eigenvalue of the covariance, 1.0 unless given.
     noise : float in [0, 0.5]
-        Share of flipped labels, 0.2 unless given. At 0 the slope is infinite and the better item always
-        wins; at 0.5 labels are coins. An item against itself is a coin at any noise.
+        Share of flipped labels, 0.2 unless given. At 0 the slope is infinite and the better item
+        always wins; at 0.5 labels are coins. An item against itself is a coin at any noise.
     slope : float
         Instead of ``noise``: the slope itself.
     link : {"logit", "probit"} or pair of functions (f, f')
@@ -45,21 +57,24 @@ class Population:
         Your own, instead of random ones.
     item_effect : float
         Standard deviation, on the link's scale, of what an item has beyond its features: N(0,
-        item_effect^2) is added to slope * beta'x. Neither slope nor ``noise`` change with it, ``c1``
-        does. Without noise the link has no scale, so it must be zero there.
+        item_effect^2) is added to slope * beta'x. Neither slope nor ``noise`` change with it,
+        ``c1`` does. Without noise the link has no scale, so it must be zero there.
     judge_noise : list of float
-        Several judges, each with a noise of their own; every comparison goes to one of them at random.
+        Several judges, each with a noise of their own; every comparison goes to one of them at
+        random.
     rng : seed or numpy.random.Generator
         Where the random parts come from; None is a fresh seed, as in NumPy.
 
     Attributes
     ----------
     beta, mean, covariance, eigenvalues, min_eigenvalue, n_features, link
-        The law; eigenvalues from the largest down; ``link`` is a ``Link``. The arrays are read-only.
+        The law; eigenvalues from the largest down; ``link`` is a ``Link``. The arrays are
+        read-only.
     noise, slope, spread
-        Share of labels that features alone would flip; the paper's alpha; slope * sqrt(beta' covariance
-        beta), the standard deviation of scores on the link's scale. With several judges ``noise`` is
-        their average, and ``slope`` and ``spread`` are those of one judge with that noise.
+        Share of labels that features alone would flip; the paper's alpha; slope * sqrt(beta'
+        covariance beta), the standard deviation of scores on the link's scale. With several judges
+        ``noise`` is their average, and ``slope`` and ``spread`` are those of one judge with that
+        noise.
     slopes, judge_noise
         One for each judge; ``judge_noise`` is None without judges.
     c1
@@ -96,13 +111,20 @@ class Population:
         rng = _generator(rng)
         self.link = get_link(link)
         self.n_features = d = _size(n_features, beta=beta, mean=mean, covariance=covariance)
-        self.beta = _read_only(np.sqrt(10) * rng.normal(size=d) if beta is None else _vector(beta, "beta", d))
-        self.mean = _read_only(rng.uniform(-5, 5, size=d) if mean is None else _vector(mean, "mean", d))
+        self.beta = _read_only(
+            np.sqrt(10) * rng.normal(size=d) if beta is None else _vector(beta, "beta", d)
+        )
+        self.mean = _read_only(
+            rng.uniform(-5, 5, size=d) if mean is None else _vector(mean, "mean", d)
+        )
         if covariance is None:
             self.eigenvalues = _read_only(_equally_spaced(min_eigenvalue, d))
             covariance = random_covariance(self.eigenvalues, rng)
         elif min_eigenvalue is not None:
-            raise PairscoreError("both covariance and min_eigenvalue are given, but a covariance has its own eigenvalues; give one of them.")
+            raise PairscoreError(
+                "both covariance and min_eigenvalue are given, but a covariance has its own"
+                " eigenvalues; give one of them."
+            )
         else:
             covariance = _positive_definite(covariance, d)
             self.eigenvalues = _read_only(np.linalg.eigvalsh(covariance)[::-1])
@@ -114,28 +136,49 @@ class Population:
         whitened = self._root.T @ self.beta
         self._length = float(np.linalg.norm(whitened))
         if not self._length > 0:
-            raise PairscoreError("beta is zero, so there is no score; give another beta, and noise=0.5 if labels shall be coins.")
+            raise PairscoreError(
+                "beta is zero, so there is no score; give another beta, and noise=0.5 if labels"
+                " shall be coins."
+            )
         self._direction = whitened / self._length
         self._judge(noise, slope, judge_noise, item_effect)
 
     def _judge(self, noise: Any, slope: Any, judge_noise: Any, item_effect: Any) -> None:
         """From noise, slope or the judges' noise to all of these, and c1."""
         if sum(given is not None for given in (noise, slope, judge_noise)) > 1:
-            raise PairscoreError("more than one of noise, slope and judge_noise is given, and each settles the others; give one.")
+            raise PairscoreError(
+                "more than one of noise, slope and judge_noise is given, and each settles the"
+                " others; give one."
+            )
         self.judge_noise = None if judge_noise is None else _read_only(_shares(judge_noise))
         if slope is not None:
-            self.slope = number_between(slope, "slope", 0, np.inf, "a number from 0, inf for labels without noise")
+            self.slope = number_between(
+                slope, "slope", 0, np.inf, "a number from 0, inf for labels without noise"
+            )
             self.noise = flip_probability(self.link, self.slope * self._length)
         else:
             share = DEFAULT_NOISE if noise is None else noise
             share = share if self.judge_noise is None else float(self.judge_noise.mean())
-            self.noise = number_between(share, "noise", 0, 0.5, "a share of flipped labels from 0 to 0.5")
+            self.noise = number_between(
+                share, "noise", 0, 0.5, "a share of flipped labels from 0 to 0.5"
+            )
             self.slope = self._slope_for(self.noise)
-        self.slopes = _read_only(np.array([self.slope] if self.judge_noise is None else [self._slope_for(share) for share in self.judge_noise]))
+        self.slopes = _read_only(
+            np.array(
+                [self.slope]
+                if self.judge_noise is None
+                else [self._slope_for(share) for share in self.judge_noise]
+            )
+        )
         self.spread = self.slope * self._length
-        self.item_effect = number_between(item_effect, "item_effect", 0, 1e10, "a standard deviation that is not negative")
+        self.item_effect = number_between(
+            item_effect, "item_effect", 0, 1e10, "a standard deviation that is not negative"
+        )
         if self.item_effect > 0 and np.isinf(self.slopes).any():
-            raise PairscoreError("item_effect is on the link's scale, which labels without noise do not have; set a positive noise, or item_effect=0.")
+            raise PairscoreError(
+                "item_effect is on the link's scale, which labels without noise do not have; set a"
+                " positive noise, or item_effect=0."
+            )
         self._judging = Judging(self.link, self.slopes * self._length, self.item_effect)
         self.c1 = float(np.mean([self._c1(one) for one in self.slopes]))
 
@@ -146,7 +189,11 @@ class Population:
         """c1 = 4 slope E f'(score difference, item effects included)."""
         if np.isinf(slope):
             return 2 / np.sqrt(np.pi) / self._length
-        return 4 * slope * mean_derivative(self.link, float(np.hypot(slope * self._length, self.item_effect)))
+        return (
+            4
+            * slope
+            * mean_derivative(self.link, float(np.hypot(slope * self._length, self.item_effect)))
+        )
 
     @classmethod
     def from_items(
@@ -161,22 +208,39 @@ class Population:
         judge_noise: Any = None,
         rng: Any = None,
     ) -> "Population":
-        """A population like your own items: their mean and covariance, and tables with their feature names.
+        """A population like your own items.
 
-        Without ``beta``, that of the features in units of their standard deviation is drawn from N(0, 10 I).
+        Their mean and covariance, and tables with their feature names.
+
+        Without ``beta``, that of the features in units of their standard deviation is drawn from
+        N(0, 10 I).
         """
         table = read_items(items)
         n, d = table.values.shape
         if n <= d:
-            raise PairscoreError(f"{plural(n, 'item')} cannot tell the covariance of {plural(d, 'feature')}; give at least {d + 1} items, or fewer features.")
+            raise PairscoreError(
+                f"{plural(n, 'item')} cannot tell the covariance of {plural(d, 'feature')}; give at"
+                f" least {d + 1} items, or fewer features."
+            )
         found = moments(table.values)
         constant = [name for name, sd in zip(table.feature_names, found.sd, strict=True) if sd == 0]
         if constant:
-            raise PairscoreError(f"{plural(len(constant), 'feature')} of the items never vary ({', '.join(map(repr, constant[:5]))}); drop such columns.")
+            raise PairscoreError(
+                f"{plural(len(constant), 'feature')} of the items never vary"
+                f" ({', '.join(map(repr, constant[:5]))}); drop such columns."
+            )
         rng = _generator(rng)
         beta = np.sqrt(10) * rng.normal(size=d) / found.sd if beta is None else beta
-        law = {"noise": noise, "slope": slope, "link": link, "item_effect": item_effect, "judge_noise": judge_noise}
-        population = cls(d, beta=beta, mean=found.mean, covariance=found.scatter / (n - 1), rng=rng, **law)
+        law = {
+            "noise": noise,
+            "slope": slope,
+            "link": link,
+            "item_effect": item_effect,
+            "judge_noise": judge_noise,
+        }
+        population = cls(
+            d, beta=beta, mean=found.mean, covariance=found.scatter / (n - 1), rng=rng, **law
+        )
         population.feature_names, population._backend = table.feature_names, table.backend
         return population
 
@@ -184,37 +248,66 @@ class Population:
         judges = "" if self.judge_noise is None else f", {plural(len(self.judge_noise), 'judge')}"
         effect = f", item_effect={self.item_effect:g}" if self.item_effect else ""
         return (
-            f"Population({plural(self.n_features, 'feature')}, min_eigenvalue={self.min_eigenvalue:g}, noise={self.noise:g}, {self.link.name}{judges}{effect})"
+            f"Population({plural(self.n_features, 'feature')},"
+            f" min_eigenvalue={self.min_eigenvalue:g}, noise={self.noise:g},"
+            f" {self.link.name}{judges}{effect})"
         )
 
     # -- draws -------------------------------------------------------------------------------------
 
     def draw(
-        self, n_items: int, n_comparisons: int, rng: Any = None, *, second_half: bool = True, repeats: int = 1, self_pairs: bool = True
+        self,
+        n_items: int,
+        n_comparisons: int,
+        rng: Any = None,
+        *,
+        second_half: bool = True,
+        repeats: int = 1,
+        self_pairs: bool = True,
     ) -> tuple[Any, Votes]:
         """Random items and votes, ready for ``RankRegression().fit(items, votes)`` with any method.
 
         The items are 2 N, the first N of them compared and the others there for the covariance of
-        ``split``; with ``second_half=False`` just the first N. With ``repeats`` every pair is judged
-        so many times, M staying the number of comparisons. With ``self_pairs=False`` no item meets itself.
+        ``split``; with ``second_half=False`` just the first N. With ``repeats`` every pair is
+        judged so many times, M staying the number of comparisons. With ``self_pairs=False`` no item
+        meets itself.
         """
-        n, m, repeats = whole_number(n_items, "n_items"), whole_number(n_comparisons, "n_comparisons"), whole_number(repeats, "repeats")
+        n, m, repeats = (
+            whole_number(n_items, "n_items"),
+            whole_number(n_comparisons, "n_comparisons"),
+            whole_number(repeats, "repeats"),
+        )
         if not self_pairs and n == 1:
-            raise PairscoreError("one item has no other to be compared with; draw at least 2, or keep self_pairs.")
+            raise PairscoreError(
+                "one item has no other to be compared with; draw at least 2, or keep self_pairs."
+            )
         rng = _generator(rng)
         white = rng.normal(size=(2 * n if second_half else n, self.n_features))
-        pairs = judged_pairs(white[:n] @ self._direction, m, self._judging, rng, repeats, self_pairs)
+        pairs = judged_pairs(
+            white[:n] @ self._direction, m, self._judging, rng, repeats, self_pairs
+        )
         outcome = np.where(pairs.won, 1, -1).astype(np.int8)
         names = np.array([f"judge{number + 1}" for number in range(len(self.slopes))])
-        judge = None if self.judge_noise is None else names[np.zeros(m, dtype=int) if pairs.judge is None else pairs.judge]
+        judge = (
+            None
+            if self.judge_noise is None
+            else names[np.zeros(m, dtype=int) if pairs.judge is None else pairs.judge]
+        )
         rest = np.arange(n, 2 * n) if second_half else None
-        votes = Votes(pairs.left, pairs.right, outcome, judge=judge, self_pairs="keep", covariance_items=rest)
+        votes = Votes(
+            pairs.left, pairs.right, outcome, judge=judge, self_pairs="keep", covariance_items=rest
+        )
         return self._table(white @ self._root.T + self.mean), votes
 
-    def draw_split(self, n_items: int, n_comparisons: int, rng: Any = None, *, repeats: int = 1) -> np.ndarray:
-        """The `split` estimate (eq. 3) of a fresh study, drawn exactly from its law in O(N + M + d^2): no items are made.
+    def draw_split(
+        self, n_items: int, n_comparisons: int, rng: Any = None, *, repeats: int = 1
+    ) -> np.ndarray:
+        """The `split` estimate (eq.
 
-        What ``RankRegression("split").fit(*population.draw(...)).closed_form_coef_`` is distributed as.
+        3) of a fresh study, drawn exactly from its law in O(N + M + d^2): no items are made.
+
+        What ``RankRegression("split").fit(*population.draw(...)).closed_form_coef_`` is distributed
+        as.
         """
         n, m, d = self._study(n_items, n_comparisons, 3, "split")
         rng = _generator(rng)
@@ -222,11 +315,15 @@ class Population:
         w = net_wins(judged_pairs(z, m, self._judging, rng, whole_number(repeats, "repeats")), n)
         return self._unwhitened(split_draw(z, w, m, d, rng))
 
-    def draw_pooled(self, n_items: int, n_comparisons: int, rng: Any = None, *, repeats: int = 1) -> np.ndarray:
-        """The unweighted `pooled` estimate of a fresh study, drawn exactly from its law in O(N + M + d^2).
+    def draw_pooled(
+        self, n_items: int, n_comparisons: int, rng: Any = None, *, repeats: int = 1
+    ) -> np.ndarray:
+        """The unweighted `pooled` estimate of a fresh study, drawn exactly from its law in O(N + M
+        + d^2).
 
-        That is 2 (k X~'X~)^-1 X~'w with X~ the compared items less their plain mean and k = 2 M'/N, the
-        average exposure, in place of each item's own (M' comparisons are between different items).
+        That is 2 (k X~'X~)^-1 X~'w with X~ the compared items less their plain mean and k = 2 M'/N,
+        the average exposure, in place of each item's own (M' comparisons are between different
+        items).
         """
         n, m, d = self._study(n_items, n_comparisons, 2, "pooled")
         rng = _generator(rng)
@@ -234,13 +331,25 @@ class Population:
         pairs = judged_pairs(z, m, self._judging, rng, whole_number(repeats, "repeats"))
         n_apart = int(np.count_nonzero(pairs.left != pairs.right))
         if n_apart == 0:
-            raise PairscoreError(f"none of the {plural(m, 'comparison')} drawn was between two different items; draw more comparisons or items.")
+            raise PairscoreError(
+                f"none of the {plural(m, 'comparison')} drawn was between two different items; draw"
+                " more comparisons or items."
+            )
         return self._unwhitened(pooled_draw(z, net_wins(pairs, n), n_apart, d, rng))
 
-    def _study(self, n_items: Any, n_comparisons: Any, more: int, method: str) -> tuple[int, int, int]:
-        n, m, d = whole_number(n_items, "n_items"), whole_number(n_comparisons, "n_comparisons"), self.n_features
+    def _study(
+        self, n_items: Any, n_comparisons: Any, more: int, method: str
+    ) -> tuple[int, int, int]:
+        n, m, d = (
+            whole_number(n_items, "n_items"),
+            whole_number(n_comparisons, "n_comparisons"),
+            self.n_features,
+        )
         if n < d + more:
-            raise PairscoreError(f"n_items is {n}, and {method!r} with {plural(d, 'feature')} needs at least {d + more}; draw more items.")
+            raise PairscoreError(
+                f"n_items is {n}, and {method!r} with {plural(d, 'feature')} needs at least"
+                f" {d + more}; draw more items."
+            )
         return n, m, d
 
     def _unwhitened(self, y: np.ndarray) -> np.ndarray:
@@ -251,7 +360,9 @@ class Population:
         """As the kind of table that :meth:`from_items` was given."""
         if self._backend is None or self.feature_names is None:
             return values
-        return nw.from_dict(dict(zip(self.feature_names, values.T, strict=True)), backend=self._backend).to_native()
+        return nw.from_dict(
+            dict(zip(self.feature_names, values.T, strict=True)), backend=self._backend
+        ).to_native()
 
 
 # -- checks ---------------------------------------------------------------------------------------------
@@ -259,7 +370,13 @@ class Population:
 
 def _equally_spaced(smallest: Any, d: int) -> np.ndarray:
     smallest = 1.0 if smallest is None else smallest
-    smallest = number_between(smallest, "min_eigenvalue", SMALLEST_EIGENVALUE, 1, f"a number above 0 (from {SMALLEST_EIGENVALUE:g}) and at most 1")
+    smallest = number_between(
+        smallest,
+        "min_eigenvalue",
+        SMALLEST_EIGENVALUE,
+        1,
+        f"a number above 0 (from {SMALLEST_EIGENVALUE:g}) and at most 1",
+    )
     return np.linspace(1.0, smallest, d)
 
 
@@ -267,7 +384,9 @@ def _generator(rng: Any) -> np.random.Generator:
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
-        raise PairscoreError(f"rng is {rng!r} ({error}); give a whole number as seed, a numpy Generator, or None.") from None
+        raise PairscoreError(
+            f"rng is {rng!r} ({error}); give a whole number as seed, a numpy Generator, or None."
+        ) from None
 
 
 def _size(n_features: Any, **given: Any) -> int:
@@ -277,32 +396,48 @@ def _size(n_features: Any, **given: Any) -> int:
     for name, value in given.items():
         if value is not None:
             return whole_number(len(np.atleast_1d(_floats(value, name))), "n_features")
-    raise PairscoreError("the number of features is missing; give n_features, beta, mean or covariance.")
+    raise PairscoreError(
+        "the number of features is missing; give n_features, beta, mean or covariance."
+    )
 
 
 def _floats(value: Any, name: str) -> np.ndarray:
     try:
         values = np.array(value, dtype=float)
     except (TypeError, ValueError) as error:
-        raise PairscoreError(f"{name} is no array of numbers ({error}); give one number for each feature.") from None
+        raise PairscoreError(
+            f"{name} is no array of numbers ({error}); give one number for each feature."
+        ) from None
     if not np.all(np.isfinite(values)):
-        raise PairscoreError(f"{plural(int(np.sum(~np.isfinite(values))), 'number')} of {name} NaN or infinite; give finite numbers.")
+        raise PairscoreError(
+            f"{plural(int(np.sum(~np.isfinite(values))), 'number')} of {name} NaN or infinite; give"
+            " finite numbers."
+        )
     return values
 
 
 def _vector(value: Any, name: str, d: int) -> np.ndarray:
     values = _floats(value, name)
     if values.shape != (d,):
-        raise PairscoreError(f"{name} has shape {values.shape} but there {'is' if d == 1 else 'are'} {plural(d, 'feature')}; give one number for each.")
+        raise PairscoreError(
+            f"{name} has shape {values.shape} but there {'is' if d == 1 else 'are'}"
+            f" {plural(d, 'feature')}; give one number for each."
+        )
     return values
 
 
 def _positive_definite(value: Any, d: int) -> np.ndarray:
     values = _floats(value, "covariance")
     if values.shape != (d, d):
-        raise PairscoreError(f"covariance has shape {values.shape} but there {'is' if d == 1 else 'are'} {plural(d, 'feature')}; give a {d} x {d} matrix.")
+        raise PairscoreError(
+            f"covariance has shape {values.shape} but there {'is' if d == 1 else 'are'}"
+            f" {plural(d, 'feature')}; give a {d} x {d} matrix."
+        )
     if not np.allclose(values, values.T, rtol=1e-8, atol=1e-12 * np.abs(values).max()):
-        raise PairscoreError(f"covariance is not symmetric (entries differ by up to {np.abs(values - values.T).max():.3g}); give a symmetric matrix.")
+        raise PairscoreError(
+            "covariance is not symmetric (entries differ by up to"
+            f" {np.abs(values - values.T).max():.3g}); give a symmetric matrix."
+        )
     variances = np.diag(values)
     if np.all(variances > 0):
         sd = np.sqrt(variances)
@@ -312,13 +447,19 @@ def _positive_definite(value: Any, d: int) -> np.ndarray:
         what = f"the smallest eigenvalue of its correlations is {smallest:.3g}"
     else:
         what = f"{plural(int(np.sum(variances <= 0)), 'variance')} not positive"
-    raise PairscoreError(f"covariance is not positive definite ({what}); drop constant or repeated features, or give another matrix.")
+    raise PairscoreError(
+        f"covariance is not positive definite ({what}); drop constant or repeated features, or give"
+        " another matrix."
+    )
 
 
 def _shares(value: Any) -> np.ndarray:
     shares = _floats(value, "judge_noise")
     if shares.ndim != 1 or len(shares) == 0 or np.any((shares < 0) | (shares > 0.5)):
-        raise PairscoreError(f"judge_noise is {value!r}; give one share of flipped labels from 0 to 0.5 for each judge.")
+        raise PairscoreError(
+            f"judge_noise is {value!r}; give one share of flipped labels from 0 to 0.5 for each"
+            " judge."
+        )
     return shares
 
 

@@ -1,10 +1,12 @@
-"""The error of an estimate before any data: mean angle, norm error and misordered share for every method.
+"""The error of an estimate before any data.
 
-In whitened coordinates the estimate is (1 + a) e + p, with e the true direction, a its error along e and
-p its error across, whose direction is uniform by symmetry. Back in the units of the features,
-x -> covariance^(-1/2) x stretches p differently in every direction, so that the mean angle is that of
-a quadratic form in few normals where one eigenvalue is small. Means are therefore taken over a fixed set
-of directions and lengths, not over mean squares.
+Mean angle, norm error and misordered share for every method.
+
+In whitened coordinates the estimate is (1 + a) e + p, with e the true direction, a its error along
+e and p its error across, whose direction is uniform by symmetry. Back in the units of the features,
+x -> covariance^(-1/2) x stretches p differently in every direction, so that the mean angle is that
+of a quadratic form in few normals where one eigenvalue is small. Means are therefore taken over a
+fixed set of directions and lengths, not over mean squares.
 """
 
 from dataclasses import dataclass
@@ -29,7 +31,16 @@ from pairscore.theory.direction_error import (
     wrong_sign,
 )
 from pairscore.theory.error_nodes import NODES, Nodes, make_nodes
-from pairscore.theory.integrals import closed_form_length, eta, fisher_information, flip_probability, kappa, length_bias, length_information, spread_for_noise
+from pairscore.theory.integrals import (
+    closed_form_length,
+    eta,
+    fisher_information,
+    flip_probability,
+    kappa,
+    length_bias,
+    length_information,
+    spread_for_noise,
+)
 from pairscore.theory.population import checked_population
 
 __all__ = [
@@ -52,10 +63,11 @@ __all__ = [
 class ErrorPrediction:
     """What to expect of an estimate, on average over studies.
 
-    ``angle`` between estimate and truth in the units of the features (radians), ``sigma_angle`` in the
-    metric of the items' covariance, ``norm_error`` of the coefficients (closed forms: against c1 beta;
-    ``mle``: against slope * beta), ``misordered`` the share of pairs of new items put in the wrong order.
-    Nine of ten studies have an error within ``ranges[name]``.
+    ``angle`` between estimate and truth in the units of the features (radians), ``sigma_angle`` in
+    the metric of the items' covariance, ``norm_error`` of the coefficients (closed forms: against
+    c1 beta;
+    ``mle``: against slope * beta), ``misordered`` the share of pairs of new items put in the wrong
+    order. Nine of ten studies have an error within ``ranges[name]``.
     """
 
     angle: float
@@ -72,7 +84,14 @@ class ErrorLaw:
     direction is as likely, and means are over all), and the law of the labels.
     """
 
-    def __init__(self, eigenvalues: Any, link: Link, spread: float, beta: Any = None, item_effect: float = 0.0):
+    def __init__(
+        self,
+        eigenvalues: Any,
+        link: Link,
+        spread: float,
+        beta: Any = None,
+        item_effect: float = 0.0,
+    ):
         self.eigenvalues, self.beta = np.asarray(eigenvalues, dtype=float), beta
         self.labels = LabelLaw(link, spread, item_effect)
 
@@ -81,11 +100,18 @@ class ErrorLaw:
         """The law behind a :class:`pairscore.Population`."""
         if population.judge_noise is not None:
             raise PairscoreError(
-                f"the population has {len(population.judge_noise)} judges, each with their own noise, and errors are predicted for one noise; "
-                f"use a Population with their average, noise={population.noise:g}."
+                f"the population has {len(population.judge_noise)} judges, each with their own"
+                " noise, and errors are predicted for one noise; use a Population with their"
+                f" average, noise={population.noise:g}."
             )
         eigenvalues, vectors = np.linalg.eigh(population.covariance)
-        return cls(eigenvalues, population.link, population.spread, vectors.T @ population.beta, population.item_effect)
+        return cls(
+            eigenvalues,
+            population.link,
+            population.spread,
+            vectors.T @ population.beta,
+            population.item_effect,
+        )
 
     @property
     def n_features(self) -> int:
@@ -98,7 +124,13 @@ class ErrorLaw:
 
     def with_noise(self, noise: float) -> "ErrorLaw":
         """The same items, judged with another noise."""
-        other = ErrorLaw(self.eigenvalues, self.labels.link, spread_for_noise(self.labels.link, noise), self.beta, self.labels.item_effect)
+        other = ErrorLaw(
+            self.eigenvalues,
+            self.labels.link,
+            spread_for_noise(self.labels.link, noise),
+            self.beta,
+            self.labels.item_effect,
+        )
         other.__dict__["nodes"] = self.nodes  # they depend on the items alone
         return other
 
@@ -110,51 +142,110 @@ class ErrorLaw:
     def nodes(self) -> Nodes:
         return make_nodes(self.eigenvalues, self.beta)
 
-    def errors(self, n_items: float, n_comparisons: float, method: str, n_covariance_items: float | None = None) -> dict[str, np.ndarray]:
+    def errors(
+        self,
+        n_items: float,
+        n_comparisons: float,
+        method: str,
+        n_covariance_items: float | None = None,
+    ) -> dict[str, np.ndarray]:
         """Errors of ``method`` with so many compared items and comparisons, one for every node."""
         _refuse(self, n_items, n_comparisons, method)
         if method == "split":
-            along, across = _split_errors(self, n_items, n_comparisons, n_items if n_covariance_items is None else n_covariance_items)
+            along, across = _split_errors(
+                self,
+                n_items,
+                n_comparisons,
+                n_items if n_covariance_items is None else n_covariance_items,
+            )
         else:
-            across_variance, along_variance = direction_variance(self, n_items, n_comparisons, method), length_variance(self, n_items, n_comparisons, method)
-            if np.isinf(across_variance):  # too few comparisons for so many features: any direction is as good
+            across_variance, along_variance = (
+                direction_variance(self, n_items, n_comparisons, method),
+                length_variance(self, n_items, n_comparisons, method),
+            )
+            # too few comparisons for so many features: any direction is as good
+            if np.isinf(across_variance):
                 quarter = np.full(1, np.pi / 2)
-                return {"angle": quarter, "sigma_angle": quarter, "norm_error": np.full(1, np.inf), "misordered": np.full(1, 0.5)}
-            across = np.sqrt(across_variance) * self.nodes.length * self._luck(n_items, n_comparisons)
-            along = 1 + np.sqrt(across_variance) * self.nodes.normal  # labels are as noisy along the truth as across
+                return {
+                    "angle": quarter,
+                    "sigma_angle": quarter,
+                    "norm_error": np.full(1, np.inf),
+                    "misordered": np.full(1, 0.5),
+                }
+            across = (
+                np.sqrt(across_variance) * self.nodes.length * self._luck(n_items, n_comparisons)
+            )
+            # labels are as noisy along the truth as across
+            along = 1 + np.sqrt(across_variance) * self.nodes.normal
             if method == "mle":  # steeper or flatter labels stretch the whole estimate
-                longer = 2 * self.n_features * across_variance * length_bias(self.labels.link, min(self.labels.spread, WIDEST))
-                stretch = (1 + longer) * np.exp(np.sqrt(max(along_variance - across_variance, 0.0)) * self.nodes.normal2)
+                longer = (
+                    2
+                    * self.n_features
+                    * across_variance
+                    * length_bias(self.labels.link, min(self.labels.spread, WIDEST))
+                )
+                stretch = (1 + longer) * np.exp(
+                    np.sqrt(max(along_variance - across_variance, 0.0)) * self.nodes.normal2
+                )
                 along, across = stretch * along, stretch * across
-        errors = self.nodes.errors(along, across, self.labels.spread if method == "mle" else self.constants.length)
-        if method in ("pooled", "paired"):  # what the items' own spread adds to the length, or takes from it, turns nothing
-            errors["norm_error"] = self.nodes.norm_error(1 + np.sqrt(along_variance) * self.nodes.normal, across, self.constants.length)
+        errors = self.nodes.errors(
+            along, across, self.labels.spread if method == "mle" else self.constants.length
+        )
+        # what the items' own spread adds to the length, or takes from it, turns nothing
+        if method in ("pooled", "paired"):
+            errors["norm_error"] = self.nodes.norm_error(
+                1 + np.sqrt(along_variance) * self.nodes.normal, across, self.constants.length
+            )
         return errors | (self._sign_errors(n_items, n_comparisons) if self.n_features == 1 else {})
 
     def _sign_errors(self, n_items: float, n_comparisons: float) -> dict[str, np.ndarray]:
-        """With one feature a study is wholly right or wholly wrong: ones for the share of wrong ones, at most one node between."""
-        wrong = np.clip(NODES * wrong_sign(self.labels, n_items, n_comparisons) - np.arange(NODES), 0.0, 1.0)
+        """With one feature a study is wholly right or wholly wrong.
+
+        Ones for the share of wrong ones, at most one node between.
+        """
+        wrong = np.clip(
+            NODES * wrong_sign(self.labels, n_items, n_comparisons) - np.arange(NODES), 0.0, 1.0
+        )
         return {"angle": np.pi * wrong, "sigma_angle": np.pi * wrong, "misordered": wrong}
 
     def _luck(self, n_items: float, n_comparisons: float) -> np.ndarray:
-        """The error of a study over its root mean square: residuals and scatter differ between studies, as chi-squared variables do."""
-        spread = np.sqrt(2 / max(n_items - self.n_features, 1) + 4 / min(n_items, 2 * n_comparisons))
+        """The error of a study over its root mean square.
+
+        Residuals and scatter differ between studies, as chi-squared variables do.
+        """
+        spread = np.sqrt(
+            2 / max(n_items - self.n_features, 1) + 4 / min(n_items, 2 * n_comparisons)
+        )
         return np.exp(0.5 * spread * self.nodes.study - 0.25 * spread**2)
 
-    def predict(self, n_items: float, n_comparisons: float, method: str, n_covariance_items: float | None = None) -> ErrorPrediction:
+    def predict(
+        self,
+        n_items: float,
+        n_comparisons: float,
+        method: str,
+        n_covariance_items: float | None = None,
+    ) -> ErrorPrediction:
         """The expected error of ``method`` with so many compared items and comparisons."""
         errors = self.errors(n_items, n_comparisons, method, n_covariance_items)
         ranges = {
-            name: (float(np.quantile(values, 0.05, method="lower")), float(np.quantile(values, 0.95, method="higher"))) for name, values in errors.items()
+            name: (
+                float(np.quantile(values, 0.05, method="lower")),
+                float(np.quantile(values, 0.95, method="higher")),
+            )
+            for name, values in errors.items()
         }
-        return ErrorPrediction(**{name: float(values.mean()) for name, values in errors.items()}, ranges=ranges)
+        return ErrorPrediction(
+            **{name: float(values.mean()) for name, values in errors.items()}, ranges=ranges
+        )
 
 
-def predict_error(population: Any, n_items: int, n_comparisons: int, method: str = "mle") -> ErrorPrediction:
+def predict_error(
+    population: Any, n_items: int, n_comparisons: int, method: str = "mle"
+) -> ErrorPrediction:
     """Expect this error of a study before it is made.
 
-    ``population`` is a :class:`pairscore.Population`, ``n_items`` the number of compared items (``split``
-    has as many again behind its covariance).
+    ``population`` is a :class:`pairscore.Population`, ``n_items`` the number of compared items
+    (``split`` has as many again behind its covariance).
 
     >>> from pairscore import Population
     >>> population = Population(n_features=10, noise=0.2, rng=0)
@@ -169,20 +260,28 @@ def predict_error(population: Any, n_items: int, n_comparisons: int, method: str
 
 
 def direction_variance(law: ErrorLaw, n_items: float, n_comparisons: float, method: str) -> float:
-    """R: variance of the error per direction orthogonal to the truth, relative to the squared length."""
+    """R: variance of the error per direction orthogonal to the truth, relative to the squared
+    length.
+    """
     d = law.n_features
     if d == 1:
         return 0.0
     if method == "mle":
         return likelihood_variance(law.labels, n_items, n_comparisons, d)
-    return (pooled_variance if method == "pooled" else paired_variance)(law.constants, n_items, n_comparisons, d)
+    return (pooled_variance if method == "pooled" else paired_variance)(
+        law.constants, n_items, n_comparisons, d
+    )
 
 
 def length_variance(law: ErrorLaw, n_items: float, n_comparisons: float, method: str) -> float:
     """Variance of the estimate's length along the truth, relative to the truth's, to first order."""
     n, m, d = n_items, n_comparisons, law.n_features
     if method == "mle":
-        return n / (n - d - 1) / (m * length_information(law.labels.link, min(law.labels.spread, WIDEST)))
+        return (
+            n
+            / (n - d - 1)
+            / (m * length_information(law.labels.link, min(law.labels.spread, WIDEST)))
+        )
     return closed_form_length_variance(law.constants, n, m, d, method)
 
 
@@ -197,11 +296,14 @@ def first_order_variance(law: ErrorLaw, n_items: float, n_comparisons: float, me
     return (2 * noise / m + 4 * c.unexplained / n) * n / (n - d - 1) / c.length**2
 
 
-def _split_errors(law: ErrorLaw, n: float, m: float, n_covariance: float) -> tuple[np.ndarray, np.ndarray]:
-    """Along and across the truth, the law of `split` with the label sums at their means (docs/population.md).
+def _split_errors(
+    law: ErrorLaw, n: float, m: float, n_covariance: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Along and across the truth, the law of `split` with the label sums at their means
+    (docs/population.md).
 
-    v = a e + r g, and W^-1 v has the length |v| / chi^2 and the direction of v/|v| + t, t orthogonal to v with
-    |t|^2 = chi^2_{d-1} / chi^2_{N_c-d+1}, turned by a uniform angle about v.
+    v = a e + r g, and W^-1 v has the length |v| / chi^2 and the direction of v/|v| + t, t
+    orthogonal to v with |t|^2 = chi^2_{d-1} / chi^2_{N_c-d+1}, turned by a uniform angle about v.
     """
     nodes, c, d = law.nodes, law.constants, law.n_features
     variance_of_a = 4 * c.drift / n + (2 - c.length**2) / m
@@ -220,12 +322,24 @@ def _refuse(law: ErrorLaw, n_items: float, n_comparisons: float, method: str) ->
         raise PairscoreError(f"method is {method!r}; use one of {', '.join(map(repr, METHODS))}.")
     least = law.n_features + (4 if method == "split" else 2)
     if not n_items >= least:
-        raise PairscoreError(f"n_items is {n_items!r}, and {method!r} with {plural(law.n_features, 'feature')} needs at least {least}; use more items.")
+        raise PairscoreError(
+            f"n_items is {n_items!r}, and {method!r} with {plural(law.n_features, 'feature')} needs"
+            f" at least {least}; use more items."
+        )
     if not n_comparisons >= 1:
         raise PairscoreError(f"n_comparisons is {n_comparisons!r}; use a number from 1.")
     if method == "mle" and np.isinf(law.labels.spread):
-        raise PairscoreError("without noise the likelihood has no maximum, so 'mle' has no error to predict; use 'paired', or a noise above 0.")
+        raise PairscoreError(
+            "without noise the likelihood has no maximum, so 'mle' has no error to predict; use"
+            " 'paired', or a noise above 0."
+        )
     if method == "mle" and law.labels.item_effect > 0:
-        raise PairscoreError("the error of 'mle' is predicted for items that their features explain; use item_effect=0, or 'paired'.")
+        raise PairscoreError(
+            "the error of 'mle' is predicted for items that their features explain; use"
+            " item_effect=0, or 'paired'."
+        )
     if law.labels.spread == 0:
-        raise PairscoreError("noise is 0.5, so labels are coins and no number of comparisons tells anything; use a noise below 0.5.")
+        raise PairscoreError(
+            "noise is 0.5, so labels are coins and no number of comparisons tells anything; use a"
+            " noise below 0.5."
+        )

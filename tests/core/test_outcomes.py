@@ -1,0 +1,132 @@
+"""Outcomes as numbers, and averages over item effects, against quadrature and differences."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import expit
+from scipy.stats import norm
+
+from pairscore.core.links import Logit, Probit
+from pairscore.core.outcomes import (
+    OutcomeLaw,
+    TieRule,
+    averaged_probabilities,
+    averaged_slopes,
+    normal_grid,
+)
+
+LAWS = [
+    OutcomeLaw(TieRule("half", Logit())),
+    OutcomeLaw(TieRule("half", Probit())),
+    OutcomeLaw(TieRule("davidson", Logit()), 0.4),
+    OutcomeLaw(TieRule("rao-kupper", Logit()), 0.6),
+    OutcomeLaw(TieRule("rao-kupper", Probit()), 0.3),
+]
+ETA = np.array([-6.0, -1.3, 0.0, 0.4, 2.5])
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_mean_variance_and_rise_are_those_of_the_three_outcomes(law):
+    loss, tie, win = law.rule.probabilities(ETA, law.t)
+    mean = win + 0.5 * tie
+    np.testing.assert_allclose(law.mean(ETA), mean, atol=1e-14)
+    np.testing.assert_allclose(
+        law.variance(ETA),
+        win * (1 - mean) ** 2 + tie * (0.5 - mean) ** 2 + loss * mean**2,
+        atol=1e-14,
+    )
+    np.testing.assert_allclose(law.from_half(ETA), (win + loss) / 4, atol=1e-14)
+    np.testing.assert_allclose(
+        law.rise(ETA), (law.mean(ETA + 1e-5) - law.mean(ETA - 1e-5)) / 2e-5, atol=1e-9
+    )
+    np.testing.assert_allclose(law.mean(-ETA), 1 - law.mean(ETA), atol=1e-14)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_newton_is_the_derivative_of_the_log_likelihood(law):
+    outcome, number = np.array([1.0, -1.0, 1.0, 0.0, -1.0]), np.array([1.0, 2.0, 0.5, 3.0, 1.0])
+    score, information = law.newton(ETA, number * (1 + outcome) / 2, number * (1 - outcome) / 2)
+    up, down = (
+        number * law.rule.slopes(ETA + step, outcome, law.t).value for step in (1e-5, -1e-5)
+    )
+    np.testing.assert_allclose(score, (up - down) / 2e-5, atol=1e-8)
+    up, down = (
+        law.newton(ETA + step, number * (1 + outcome) / 2, number * (1 - outcome) / 2)[0]
+        for step in (1e-5, -1e-5)
+    )
+    np.testing.assert_allclose(information, -(up - down) / 2e-5, rtol=1e-4, atol=1e-8)
+
+
+def averages_by_quadrature(law, eta, sd):
+    """Of loss, tie and win."""
+    return [
+        quad(
+            lambda z, which=which: (
+                float(law.rule.probabilities(np.array([eta + sd * z]), law.t)[which][0])
+                * norm.pdf(z)
+            ),
+            -12,
+            12,
+            epsabs=1e-12,
+            limit=200,
+        )[0]
+        for which in range(3)
+    ]
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_averages_are_those_of_quadrature(law):
+    sd = np.array([0.0, 0.5, 1.4, 3.0, 8.0])
+    found = np.column_stack(averaged_probabilities(law, ETA, sd))
+    np.testing.assert_allclose(
+        found, [averages_by_quadrature(law, *one) for one in zip(ETA, sd, strict=True)], atol=1e-7
+    )
+    # the mean alone is not enough
+    assert np.abs(found - np.column_stack(law.rule.probabilities(ETA, law.t))).max() > 0.1
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_slopes_of_averages_are_derivatives_of_their_logarithm(law):
+    outcome, sd, small = (
+        np.array([-1.0, 1.0, 0.0, 0.0, -1.0]),
+        np.array([0.3, 1.0, 1.0, 2.0, 1.5]),
+        1e-4,
+    )
+
+    def value(eta, t):
+        loss, tie, win = averaged_probabilities(OutcomeLaw(law.rule, t), eta, sd)
+        tied = np.log(tie) if law.rule.has_parameter else 0.5 * np.log(win) + 0.5 * np.log(loss)
+        return np.where(outcome > 0, np.log(win), np.where(outcome < 0, np.log(loss), tied))
+
+    with np.errstate(divide="ignore"):
+        values = {
+            (a, b): value(ETA + a * small, law.t + b * small)
+            for a in (-1, 0, 1)
+            for b in (-1, 0, 1)
+        }
+    found = averaged_slopes(law, ETA, sd, outcome)
+    np.testing.assert_allclose(found.value, values[0, 0], atol=1e-9)
+    np.testing.assert_allclose(found.eta, (values[1, 0] - values[-1, 0]) / (2 * small), atol=1e-6)
+    np.testing.assert_allclose(
+        found.eta_eta, -(values[1, 0] - 2 * values[0, 0] + values[-1, 0]) / small**2, atol=1e-5
+    )
+    if law.rule.has_parameter:
+        np.testing.assert_allclose(found.t, (values[0, 1] - values[0, -1]) / (2 * small), atol=1e-6)
+        np.testing.assert_allclose(
+            found.t_t, -(values[0, 1] - 2 * values[0, 0] + values[0, -1]) / small**2, atol=1e-5
+        )
+        across = (values[1, 1] - values[1, -1] - values[-1, 1] + values[-1, -1]) / (4 * small**2)
+        np.testing.assert_allclose(found.eta_t, -across, atol=1e-5)
+
+
+def test_the_grid_is_fine_enough_for_wide_effects():
+    for sd in (0.1, 1.0, 10.0):
+        z, weight = normal_grid(sd)
+        assert weight.sum() == pytest.approx(1)
+        exact = quad(
+            lambda x, sd=sd: expit(1 + sd * x) * norm.pdf(x), -12, 12, epsabs=1e-12, limit=500
+        )[0]
+        assert weight @ expit(1 + sd * z) == pytest.approx(exact, abs=1e-7)
+    coarse = np.linspace(-6, 6, 9)
+    crude = np.exp(-0.5 * coarse**2)
+    assert abs(crude @ expit(1 + 10 * coarse) / crude.sum() - exact) > 1e-3

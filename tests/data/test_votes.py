@@ -1,0 +1,582 @@
+"""Votes at the door: three layouts of columns and one of arrays, the coin, and what is refused."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pairscore import Comparisons, PairscoreError, RankRegression
+from pairscore.data.items import read_items
+from pairscore.data.votes import read_votes
+
+pytestmark = pytest.mark.filterwarnings("error::pairscore.errors.PairscoreWarning")
+
+NAMES = ["ant", "bee", "cat", "dog", "eel"]
+ITEMS = pd.DataFrame({"id": NAMES, "legs": [6.0, 6.0, 4.0, 4.0, 0.0]})
+LETTERS = pd.DataFrame({"id": list("abcd"), "mass": [1.0, 2.0, 3.0, 4.0]})
+NUMBERED = ITEMS.assign(id=[10, 20, 30, 40, 50])
+every_table = pytest.mark.parametrize(
+    "table",
+    [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table],
+    ids=["pandas", "polars", "polars lazy", "arrow"],
+)
+
+
+def says(*facts):
+    """A pattern for messages that state these facts in this order."""
+    return ".*".join(map(re.escape, facts))
+
+
+def read(votes, items=ITEMS, **options):
+    """Left, right and outcome as lists."""
+    read = read_votes(votes, read_items(items), **options)
+    return read.left.tolist(), read.right.tolist(), read.outcome.tolist()
+
+
+def sided(left="abc", right="bca", winner=("left", "right", "tie"), **columns):
+    """Votes on items called a, b, c, ..."""
+    return pd.DataFrame(
+        {"left": list(left), "right": list(right), "winner": list(winner), **columns}
+    )
+
+
+def random_pairs(n_items, n_votes, rng):
+    """Row numbers of two different items, the winner first."""
+    winner = rng.integers(0, n_items, n_votes)
+    return np.column_stack([winner, (winner + rng.integers(1, n_items, n_votes)) % n_items])
+
+
+# -- layouts -----------------------------------------------------------------------------------------
+
+
+@every_table
+@pytest.mark.parametrize(
+    ("sides", "winner"),
+    [
+        (("left", "right"), ["left", "right", "tie", "tie (bothbad)"]),
+        (("left", "right"), ["ant", "cat", "tie", "tie"]),
+        (("left", "right"), ["left", "cat", "tie", "tie"]),
+        (("model_a", "model_b"), ["model_a", "model_b", "tie", "tie (bothbad)"]),
+        (("model_a", "model_b"), ["ant", "cat", "tie", "tie (bothbad)"]),
+        (("model_a", "model_b"), ["left", "right", "tie", "tie"]),
+    ],
+)
+def test_words_and_ids_of_the_winner_say_the_same(table, sides, winner):
+    votes = table(
+        {
+            sides[0]: ["ant", "bee", "eel", "dog"],
+            sides[1]: ["bee", "cat", "ant", "eel"],
+            "winner": winner,
+        }
+    )
+    assert read(votes) == ([0, 1, 4, 3], [1, 2, 0, 4], [1, -1, 0, 0])
+
+
+@every_table
+def test_numbers_may_be_ids(table):
+    votes = table({"left": [50, 10], "right": [20, 40], "winner": [20, 10]})
+    assert read(votes, NUMBERED) == ([4, 0], [1, 3], [-1, 1])
+
+
+@every_table
+def test_items_without_ids_are_named_by_row_numbers(table):
+    votes = table({"left": [2, 0], "right": [1, 2], "winner": [1, 0]})
+    assert read(votes, [[1.0], [2.0], [3.0]]) == ([2, 0], [1, 2], [-1, 1])
+
+
+@every_table
+def test_a_pandas_index_names_items_for_votes_of_any_kind(table):
+    votes = table({"left": ["eel"], "right": ["bee"], "winner": ["bee"]})
+    assert read(votes, ITEMS.set_index("id")) == ([4], [1], [-1])
+
+
+@every_table
+def test_weight_count_and_judge_come_along(table):
+    X, _ = Comparisons.from_frames(
+        ITEMS,
+        table(
+            {
+                "winner": ["ant", "bee"],
+                "loser": ["bee", "cat"],
+                "weight": [0.5, 2.0],
+                "count": [3, 1],
+                "judge": ["x", "y"],
+            }
+        ),
+    )
+    assert X.weight.tolist() == [0.5, 2.0]
+    assert X.count.tolist() == [3, 1]
+    assert X.judge.tolist() == ["x", "y"]
+    assert X.amount.tolist() == [1.5, 2.0]
+
+
+def test_columns_that_mean_nothing_here_are_left_alone():
+    X, y = Comparisons.from_frames(LETTERS, sided(date="yesterday", conversation=[1, 2, 3]))
+    assert y.tolist() == [1, -1, 0]
+    assert X.weight is X.count is X.judge is None
+
+
+@every_table
+def test_winner_and_loser_are_put_on_sides_by_a_coin(table):
+    left, right, outcome = read(
+        table({"winner": ["ant", "bee"] * 20, "loser": ["eel", "dog"] * 20})
+    )
+    winners = np.where(np.array(outcome) == 1, left, right)
+    losers = np.where(np.array(outcome) == 1, right, left)
+    assert winners.tolist() == [0, 1] * 20
+    assert losers.tolist() == [4, 3] * 20
+    assert set(outcome) == {-1, 1}
+
+
+def test_an_array_has_the_winner_first():
+    left, right, outcome = map(
+        np.array, read(np.array([[2, 1], [3, 0]] * 20), [[1.0], [2.0], [3.0], [4.0]])
+    )
+    assert np.where(outcome == 1, left, right).tolist() == [2, 3] * 20
+    assert np.where(outcome == 1, right, left).tolist() == [1, 0] * 20
+    assert set(outcome) == {-1, 1}
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint16, np.int64, np.uint64])
+def test_any_kind_of_whole_number_will_do_in_an_array(kind):
+    pairs = np.array([[2, 1], [1, 0]])
+    assert read(pairs.astype(kind), [[1.0], [2.0], [3.0]]) == read(
+        pairs.tolist(), [[1.0], [2.0], [3.0]]
+    )
+
+
+def test_the_coin_is_the_seeds():
+    votes = np.tile([[1, 0], [2, 1]], (50, 1))
+    items = [[1.0], [2.0], [3.0]]
+    assert read(votes, items, seed=1) == read(votes, items, seed=1)
+    assert read(votes, items, seed=1) != read(votes, items, seed=2)
+    assert read(votes, items) == read(votes, items, seed=0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_coin_is_fair(seed):
+    n = 10_000
+    outcome = read(np.tile([1, 0], (n, 1)), [[1.0], [2.0]], seed=seed)[2]
+    assert abs(sum(outcome)) / np.sqrt(n) < 4.9  # a fair coin exceeds this once in a million
+
+
+@pytest.mark.parametrize("method", ["split", "pooled", "paired", "mle"])
+def test_a_fit_does_not_depend_on_the_coin(method):
+    rng = np.random.default_rng(3)
+    items, pairs = rng.normal(size=(120, 2)), random_pairs(60, 300, rng)
+    a, b = (
+        RankRegression(method).fit(*Comparisons.from_frames(items, pairs, seed=seed))
+        for seed in (1, 2)
+    )
+    assert a.coef_ == pytest.approx(b.coef_, rel=1e-9)
+    assert a.std_errors_ == pytest.approx(b.std_errors_, rel=1e-9)
+
+
+def test_a_count_is_so_many_rows():
+    rng = np.random.default_rng(4)
+    items, votes = (
+        rng.normal(size=(60, 2)),
+        pd.DataFrame(random_pairs(60, 200, rng), columns=["left", "right"]),
+    )
+    votes = votes.assign(
+        winner=rng.choice(["left", "right", "tie"], 200), count=rng.integers(0, 4, 200)
+    )
+    expanded = votes.loc[votes.index.repeat(votes["count"]), ["left", "right", "winner"]]
+    counted, again = RankRegression().fit(items, votes), RankRegression().fit(items, expanded)
+    assert counted.coef_ == pytest.approx(again.coef_, rel=1e-9)
+    assert counted.std_errors_ == pytest.approx(again.std_errors_, rel=1e-9)
+    assert counted.n_comparisons_ == len(expanded)
+
+
+comparisons = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(1, 4), st.sampled_from([-1, 0, 1])),
+    min_size=1,
+    max_size=30,
+)
+tables = st.sampled_from([pd.DataFrame, pl.DataFrame, pa.table])
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    comparisons, tables, st.sampled_from([("left", "right"), ("model_a", "model_b")]), st.booleans()
+)
+def test_every_layout_with_sides_tells_the_same_story(rows, table, sides, own_ids):
+    left = [a for a, _, _ in rows]
+    right = [(a + gap) % 5 for a, gap, _ in rows]
+    outcome = [y for _, _, y in rows]
+    words = {1: sides[0], -1: sides[1], 0: "tie"}
+    winner = [
+        {1: NAMES[a], -1: NAMES[b], 0: "tie"}[y] if own_ids else words[y]
+        for a, b, y in zip(left, right, outcome, strict=True)
+    ]
+    votes = table(
+        {sides[0]: [NAMES[a] for a in left], sides[1]: [NAMES[b] for b in right], "winner": winner}
+    )
+    assert read(votes) == (left, right, outcome)
+
+
+@settings(deadline=None, max_examples=60)
+@given(comparisons, tables, st.integers(0, 2**32))
+def test_winner_and_loser_tell_the_same_story_from_either_side(rows, table, seed):
+    winner = [a for a, _, _ in rows]
+    loser = [(a + gap) % 5 for a, gap, _ in rows]
+    from_names = read(
+        table({"winner": [NAMES[a] for a in winner], "loser": [NAMES[b] for b in loser]}), seed=seed
+    )
+    assert from_names == read(np.column_stack([winner, loser]), seed=seed)
+    seen = [(a, b) if y == 1 else (b, a) for a, b, y in zip(*from_names, strict=True)]
+    assert seen == list(zip(winner, loser, strict=True))
+
+
+# -- what is refused ---------------------------------------------------------------------------------
+
+
+@every_table
+@pytest.mark.parametrize("column", ["left", "right"])
+def test_an_unknown_item_is_refused(table, column):
+    columns = {
+        "left": ["ant", "bee", "cat"],
+        "right": ["bee", "cat", "dog"],
+        "winner": ["left", "left", "left"],
+    }
+    columns[column][1:] = ["fox", "gnu"]
+    facts = says(
+        "2 comparisons",
+        f"column '{column}' name an unknown item",
+        "row 1 ('fox'), row 2 ('gnu')",
+        "5 items",
+        "'ant', 'bee', 'cat'",
+        "correct the ids",
+    )
+    with pytest.raises(PairscoreError, match=facts):
+        read(table(columns))
+
+
+@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("names", [[["a"], ["b"], ["c", "d"]], [[1, 2], [3, 4], [5, 6]]])
+def test_a_list_names_no_item_and_no_winner(table, names):
+    votes = {"left": list("abc"), "right": list("bca"), "winner": list("abc")}
+    for column in ("left", "right"):
+        with pytest.raises(
+            PairscoreError,
+            match=says(f"3 comparisons in column '{column}' name an unknown item: row 0 ("),
+        ):
+            read(table(votes | {column: names}), LETTERS)
+    with pytest.raises(
+        PairscoreError, match=says("the winner is neither side in 3 comparisons: row 0 (")
+    ):
+        read(table(votes | {"winner": names}), LETTERS)
+    with pytest.raises(PairscoreError, match=says("column 'winner' name an unknown item: row 0 (")):
+        read(table({"winner": names, "loser": [0, 1, 2]}), ITEMS[["legs"]])
+
+
+def test_an_array_of_rows_of_numbers_names_no_item():
+    """polars has columns of fixed-size arrays, which NumPy sees as a table."""
+    votes = pl.DataFrame(
+        {"winner": pl.Series([[0, 1], [1, 2]], dtype=pl.Array(pl.Int64, 2)), "loser": [3, 4]}
+    )
+    with pytest.raises(
+        PairscoreError,
+        match=says("2 comparisons in column 'winner' name an unknown item: row 0 ([0, 1])"),
+    ):
+        read(votes, ITEMS[["legs"]])
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda votes: RankRegression().fit(ITEMS, votes),
+        lambda votes: Comparisons.from_frames(ITEMS, votes),
+    ],
+)
+def test_rows_of_other_lengths_are_refused(use):
+    with pytest.raises(
+        PairscoreError,
+        match=(
+            r"the votes are neither a dataframe nor a numeric array \(the rows differ in length\)"
+        ),
+    ):
+        use([[0, 1], [2]])
+
+
+@pytest.mark.parametrize("votes", [{0, 1}, (pair for pair in [(0, 1)]), object(), 3, "votes.csv"])
+def test_what_is_no_table_of_votes_is_named(votes):
+    with pytest.raises(
+        PairscoreError, match=f"the votes are a {type(votes).__name__}; give a dataframe"
+    ):
+        RankRegression().fit(ITEMS, votes)
+
+
+def test_an_unknown_loser_is_refused():
+    with pytest.raises(
+        PairscoreError,
+        match=says("1 comparison in column 'loser' names an unknown item: row 0 ('fox')"),
+    ):
+        read(pd.DataFrame({"winner": ["ant"], "loser": ["fox"]}))
+
+
+def test_only_the_first_unknown_items_of_many_are_listed():
+    with pytest.raises(
+        PairscoreError, match=says("9 comparisons", "row 0 (60)", "row 4 (64)", "and 4 more")
+    ):
+        read(pd.DataFrame({"winner": range(60, 69), "loser": [10] * 9}), NUMBERED)
+
+
+def test_an_item_without_id_is_asked_for_by_row_number():
+    with pytest.raises(
+        PairscoreError,
+        match=says("row 0 ('ant')", "row numbers, because the item table has no 'id' column"),
+    ):
+        read(pd.DataFrame({"winner": ["ant"], "loser": ["bee"]}), ITEMS[["legs"]])
+
+
+@every_table
+def test_a_missing_item_is_refused(table):
+    with pytest.raises(
+        PairscoreError, match=says("1 comparison in column 'left' names an unknown item: row 1 (")
+    ):
+        read(table({"left": ["ant", None], "right": ["bee", "cat"], "winner": ["left", "left"]}))
+
+
+@pytest.mark.parametrize(
+    ("items", "votes", "facts"),
+    [
+        (
+            NUMBERED,
+            {"left": ["10"], "right": ["20"], "winner": ["left"]},
+            ("'left'", "row 0 ('10')", "such as 10, 20, 30"),
+        ),
+        (
+            NUMBERED.assign(id=NUMBERED.id.astype(str)),
+            {"left": [10], "right": [20], "winner": ["left"]},
+            ("'left'", "row 0 (10)", "such as '10', '20', '30'"),
+        ),
+        (
+            NUMBERED,
+            {"left": [10], "right": [20], "winner": ["10"]},
+            ("winner is neither side", "row 0 ('10')"),
+        ),
+        (
+            [[1.0], [2.0]],
+            {"left": [0], "right": [1], "winner": [True]},
+            ("winner is neither side", "row 0 (True)"),
+        ),
+        ([[1.0], [2.0]], {"winner": [True], "loser": [False]}, ("'winner'", "row 0 (True)")),
+    ],
+)
+def test_ids_of_another_type_are_not_made_to_fit(items, votes, facts):
+    with pytest.raises(PairscoreError, match=says(*facts)):
+        read(pd.DataFrame(votes), items)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ["left", "right"],
+        ["model_a", "model_b"],
+        ["right", "winner"],
+        ["winner"],
+        ["left", "loser"],
+        ["a", "b"],
+    ],
+)
+def test_missing_columns_are_refused(columns):
+    facts = says(
+        ", ".join(map(repr, columns)),
+        "need left, right, winner; or model_a, model_b, winner; or winner, loser",
+    )
+    with pytest.raises(PairscoreError, match=facts):
+        read(pd.DataFrame({name: ["ant"] for name in columns}))
+
+
+@every_table
+@pytest.mark.parametrize(
+    ("sides", "other"),
+    [
+        (("left", "right"), "cat"),
+        (("model_a", "model_b"), "both_bad"),
+        (("left", "right"), "Left"),
+        (("left", "right"), "model_a"),
+    ],
+)
+def test_a_winner_that_is_neither_side_is_refused(table, sides, other):
+    votes = table({sides[0]: ["ant", "ant"], sides[1]: ["bee", "bee"], "winner": ["ant", other]})
+    with pytest.raises(
+        PairscoreError,
+        match=says(
+            "neither side in 1 comparison",
+            f"row 1 ('{other}')",
+            f"'{sides[0]}', '{sides[1]}', 'tie' or the winner's own id",
+        ),
+    ):
+        read(votes)
+
+
+@every_table
+def test_a_missing_winner_is_neither_tied_nor_dropped(table):
+    votes = table(
+        {
+            "left": ["ant", "ant", "ant"],
+            "right": ["bee", "bee", "bee"],
+            "winner": ["ant", None, None],
+        }
+    )
+    with pytest.raises(
+        PairscoreError, match=says("neither side in 2 comparisons", "row 1 (", "row 2 (")
+    ):
+        read(votes)
+
+
+def test_a_winner_that_is_not_a_number_is_refused():
+    with pytest.raises(PairscoreError, match=says("neither side in 1 comparison: row 1 (nan)")):
+        read(pd.DataFrame({"left": [10, 10], "right": [20, 20], "winner": [10, np.nan]}), NUMBERED)
+
+
+@pytest.mark.parametrize(
+    ("ids", "sides", "facts"),
+    [
+        (["left", "bee"], ("left", "right"), ("1 item is called 'left'", "rename")),
+        (["tie", "right"], ("left", "right"), ("2 items are called 'right', 'tie'", "rename")),
+        (["model_b", "bee"], ("model_a", "model_b"), ("1 item is called 'model_b'", "rename")),
+    ],
+)
+def test_items_called_like_a_side_are_refused_where_they_could_be_mistaken(ids, sides, facts):
+    items = pd.DataFrame({"id": ids, "legs": [4.0, 6.0]})
+    with pytest.raises(PairscoreError, match=says(*facts)):
+        read(pd.DataFrame({sides[0]: ids[:1], sides[1]: ids[1:], "winner": ids[:1]}), items)
+    assert read(pd.DataFrame({"winner": ids[:1], "loser": ids[1:]}), items) in (
+        ([0], [1], [1]),
+        ([1], [0], [-1]),
+    )
+
+
+def test_an_item_against_itself_is_refused_unless_it_is_to_be_kept():
+    votes = sided("abc", "bbc", ("left", "left", "tie"))
+    with pytest.raises(
+        PairscoreError,
+        match=says(
+            "2 comparisons are of an item with itself: row 1 ('b'), row 2 ('c')",
+            "remove them",
+            "self_pairs='keep'",
+        ),
+    ):
+        read(votes, LETTERS)
+    assert read(votes, LETTERS, self_pairs="keep") == ([0, 1, 2], [1, 1, 2], [1, 1, 0])
+
+
+def test_one_item_against_itself_in_an_array_is_refused_too():
+    with pytest.raises(
+        PairscoreError, match=says("1 comparison is of an item with itself: row 1 (2)")
+    ):
+        RankRegression().fit([[1.0], [2.0], [3.0]], np.array([[1, 0], [2, 2]]))
+
+
+def test_kept_self_comparisons_say_nothing_about_scores():
+    rng = np.random.default_rng(8)
+    items, apart = rng.normal(size=(60, 2)), random_pairs(60, 200, rng)
+    with_self = np.vstack([apart, [[5, 5], [6, 6]]])
+    kept = RankRegression(inference=None).fit(items, with_self, self_pairs="keep")
+    assert kept.coef_ == pytest.approx(
+        RankRegression(inference=None).fit(items, apart).coef_, rel=1e-9
+    )
+    assert kept.n_comparisons_ == len(with_self)
+
+
+def test_self_pairs_is_error_or_keep():
+    with pytest.raises(PairscoreError, match=says("self_pairs is 'drop'", "'error' or 'keep'")):
+        Comparisons.from_frames(LETTERS, sided(), self_pairs="drop")
+
+
+@pytest.mark.parametrize(
+    "votes",
+    [
+        np.empty((0, 2), dtype=int),
+        sided("", "", ""),
+        pl.DataFrame(schema={"winner": pl.String, "loser": pl.String}),
+    ],
+)
+def test_no_comparisons_are_refused(votes):
+    with pytest.raises(PairscoreError, match=says("there are no comparisons", "at least one row")):
+        RankRegression().fit(LETTERS, votes)
+
+
+@pytest.mark.parametrize("name", ["weight", "count"])
+@pytest.mark.parametrize(
+    ("values", "facts"),
+    [
+        ([1, -2, 1], ("negative or not finite in 1 row: row 1 (-2.0)", "correct or remove")),
+        ([np.nan, 1, np.inf], ("negative or not finite in 2 rows: row 0 (nan), row 2 (inf)",)),
+        ([None, 1, 1], ("negative or not finite in 1 row: row 0 (nan)",)),
+        (["1", "2", "3"], ("not numeric", "String", "make it numbers or drop it")),
+        ([0, 0, 0], ("is zero", "at least one positive")),
+    ],
+)
+def test_bad_weights_and_counts_are_refused(name, values, facts):
+    with pytest.raises(PairscoreError, match=says(name, *facts)):
+        read(sided(**{name: values}), LETTERS)
+
+
+def test_a_fractional_count_is_refused_and_a_fractional_weight_is_not():
+    with pytest.raises(
+        PairscoreError, match=says("count is no whole number in 2 rows: row 1 (2.5), row 2 (0.1)")
+    ):
+        read(sided(count=[1, 2.5, 0.1]), LETTERS)
+    assert read_votes(sided(weight=[1, 2.5, 0.1]), read_items(LETTERS)).weight.tolist() == [
+        1.0,
+        2.5,
+        0.1,
+    ]
+
+
+def test_weights_and_counts_that_leave_nothing_are_refused():
+    votes = pd.DataFrame(
+        {"winner": ["a", "b"], "loser": ["b", "c"], "weight": [1, 0], "count": [0, 1]}
+    )
+    with pytest.raises(
+        PairscoreError,
+        match=says("no comparison is between two different items with a positive weight"),
+    ):
+        RankRegression().fit(LETTERS, votes)
+
+
+@pytest.mark.parametrize(
+    ("votes", "facts"),
+    [
+        (
+            [[1, 0], [4, 1], [0, -1]],
+            (
+                "2 comparisons point outside the 4 items: row 1 ([4, 1]), row 2 ([0, -1])",
+                "from 0 to 3",
+            ),
+        ),
+        ([[4, 1]], ("1 comparison points outside the 4 items", "from 0 to 3")),
+        (
+            [[1.0, 0.0]],
+            ("shape (1, 2) and type float64", "integer array of two columns", "dataframe"),
+        ),
+        ([[1, 0, 1]], ("shape (1, 3)", "two columns", "the winner's row number first")),
+        ([[True, False]], ("type bool", "integer array")),
+        ([["a", "b"]], ("type <U1", "integer array", "dataframe")),
+        ({"a"}, ("shape ()", "dataframe with columns left, right, winner or winner, loser")),
+    ],
+)
+def test_arrays_of_another_shape_or_type_are_refused(votes, facts):
+    with pytest.raises(PairscoreError, match=says(*facts)):
+        read(votes, LETTERS)
+
+
+@pytest.mark.parametrize(
+    "votes",
+    [np.array([[0, 1], [1, 2], [2, 0]]), pd.DataFrame({"winner": ["a", "b"], "loser": ["b", "c"]})],
+)
+def test_a_side_effect_needs_sides(votes):
+    with pytest.raises(
+        PairscoreError,
+        match=says("side_effect=True", "who was left and right", "only say winner and loser"),
+    ):
+        RankRegression(side_effect=True).fit(LETTERS, votes)

@@ -1,0 +1,338 @@
+"""Intervals: naive twins of every formula, and rivals that must fail."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.linalg import eigh
+
+from pairscore import Comparisons, RankRegression
+from pairscore.core.sums import moments, pair_up
+from pairscore.core.whitening import whitening_basis
+from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, PairsNotRandomWarning
+from pairscore.estimators.inference import (
+    LARGEST_LEVERAGE,
+    Contributions,
+    item_meat,
+    not_far_below,
+    pair_meat,
+)
+from tests.laws import GaussianStudy
+
+METHODS = ("split", "pooled", "paired", "mle")
+
+
+def random_pairs(seed, n_items=14, n_comparisons=60, n_features=3, keep_sides=False):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_items, n_features)) + 5
+    left = rng.integers(0, n_items, n_comparisons)
+    right = (left + rng.integers(1, n_items, n_comparisons)) % n_items
+    return X, pair_up(
+        left,
+        right,
+        rng.integers(-1, 2, n_comparisons),
+        rng.uniform(0.5, 2, n_comparisons),
+        n_items,
+        keep_sides,
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_meats_equal_double_loops(seed):
+    X, pairs = random_pairs(seed)
+    rng = np.random.default_rng(seed)
+    n_pairs = len(pairs.high)
+    k = np.array(
+        [
+            sum(pairs.number[p] for p in range(n_pairs) if item in (pairs.low[p], pairs.high[p]))
+            for item in range(len(X))
+        ]
+    )
+    mean = k @ X / k.sum()
+    u = Contributions(
+        rng.normal(size=n_pairs), rng.normal(size=n_pairs), rng.normal(size=(n_pairs, 2))
+    )
+    explicit = [
+        np.concatenate(
+            [
+                u.low[p] * (X[pairs.low[p]] - mean) + u.high[p] * (X[pairs.high[p]] - mean),
+                u.extra[p],
+            ]
+        )
+        for p in range(n_pairs)
+    ]
+    np.testing.assert_allclose(
+        pair_meat(X, mean, pairs, u),
+        sum(np.outer(vector, vector) for vector in explicit),
+        rtol=1e-10,
+        atol=1e-10,
+    )
+    centred = [
+        vector - pairs.number[p] * sum(explicit) / pairs.number.sum()
+        for p, vector in enumerate(explicit)
+    ]
+    scatter = sum(k[i] * np.outer(X[i] - mean, X[i] - mean) for i in range(len(X)))
+    naive = -sum(np.outer(vector, vector) for vector in centred)
+    for i in range(len(X)):
+        t = sum(centred[p] for p in range(n_pairs) if i in (pairs.low[p], pairs.high[p]))
+        h = k[i] * (1 / k.sum() + (X[i] - mean) @ np.linalg.inv(scatter) @ (X[i] - mean))
+        naive += np.outer(t, t) / (1 - min(h, LARGEST_LEVERAGE)) ** 2
+    whitener = whitening_basis(scatter, np.ones(3)).transform
+    np.testing.assert_allclose(
+        item_meat(X, moments(X, k), pairs, u, whitener), naive, rtol=1e-9, atol=1e-9
+    )
+
+
+def test_the_robust_covariance_of_the_likelihood_is_the_dyadic_sandwich():
+    """From explicit differences, with nothing of ours but the coefficients."""
+    study = GaussianStudy(80, 600, 3, item_sd=1.0, second_half=False)
+    X, votes = study.draw(np.random.default_rng(0))
+    model = RankRegression().fit(X, votes)
+    D = X[votes[:, 0]] - X[votes[:, 1]]
+    p = 1 / (1 + np.exp(-D @ model.coef_))
+    H = (D * (p * (1 - p))[:, None]).T @ D
+    u = pd.DataFrame((1 - p)[:, None] * D)
+    pair = np.sort(votes, axis=1)
+    by_pair = u.groupby([pair[:, 0], pair[:, 1]]).sum()
+    items = [(a, b) for a, b in by_pair.index]
+    k = np.bincount(votes.ravel(), minlength=80).astype(float)
+    mean = k @ X / k.sum()
+    inverse_scatter = np.linalg.inv(((X - mean) * k[:, None]).T @ (X - mean))
+    meat = -by_pair.to_numpy().T @ by_pair.to_numpy()
+    for i in range(80):
+        t = by_pair.to_numpy()[[i in pair for pair in items]].sum(axis=0)
+        h = k[i] * (1 / k.sum() + (X[i] - mean) @ inverse_scatter @ (X[i] - mean))
+        meat += np.outer(t, t) / (1 - h) ** 2
+    expected = np.linalg.inv(H) @ meat @ np.linalg.inv(H)
+    # the floor is not at work here
+    assert eigh(expected, np.linalg.inv(H), eigvals_only=True).min() > 0.5
+    np.testing.assert_allclose(model.covariance_, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["pooled", "paired", "split"])
+@pytest.mark.parametrize("side", [False, True])
+def test_the_closed_forms_influence_is_its_numerical_derivative(method, side):
+    """Jacobian times contribution = what changes when one comparison gets a little more weight
+    (random pairs, many items).
+    """
+    study = GaussianStudy(4000, 60_000, 3)
+    X, votes = study.draw(np.random.default_rng(3))
+    frame = pd.DataFrame({"left": votes[:, 0], "right": votes[:, 1], "winner": "left"})
+    swap = np.random.default_rng(4).random(len(frame)) < 0.5
+    frame.loc[swap, ["left", "right"]] = frame.loc[swap, ["right", "left"]].to_numpy()
+    frame.loc[swap, "winner"] = "right"
+    rows = np.arange(0, len(frame), 400)
+    step = 200.0
+
+    def coefficients(weight):
+        data, _ = Comparisons.from_frames(
+            X, frame.assign(weight=weight), covariance_items=np.arange(4000, 8000)
+        )
+        model = RankRegression(method, inference=None, side_effect=side).fit(data)
+        return np.append(model.coef_, model.side_effect_) if side else model.coef_
+
+    from pairscore.core.links import get_link
+    from pairscore.estimators import inference as inf
+    from pairscore.estimators.settings import Settings
+    from pairscore.model import fit as est
+
+    captured = {}
+    original = inf.combine
+    inf.combine = lambda jacobian, *rest: (
+        captured.update(jacobian=jacobian) or original(jacobian, *rest)
+    )
+    try:
+        data, _ = Comparisons.from_frames(X, frame, covariance_items=np.arange(4000, 8000))
+        fitted = est.estimate(
+            data, Settings(method, get_link("logit"), side_effect=side), np.random.default_rng(0)
+        )
+    finally:
+        inf.combine = original
+    base = np.ones(len(frame))
+    more = base.copy()
+    more[rows] += step / len(rows)
+    actual = (coefficients(more) - coefficients(base)) / (step / len(rows))
+    b, mean = (
+        fitted.closed_form_coef,
+        moments(X, np.bincount(votes.ravel(), minlength=len(X)).astype(float)).mean,
+    )
+    left, right = frame["left"].to_numpy()[rows], frame["right"].to_numpy()[rows]
+    y = np.where(frame["winner"].to_numpy()[rows] == "left", 1, -1)
+    D = X[left] - X[right]
+    if method == "paired":
+        u = (y - D @ b / 2)[:, None] * D
+    elif method == "pooled":
+        u = (y - (X[left] - mean) @ b / 2)[:, None] * (X[left] - mean) + (
+            -y - (X[right] - mean) @ b / 2
+        )[:, None] * (X[right] - mean)
+    else:
+        u = y[:, None] * D - (
+            np.where(frame["winner"] == "left", 1, -1)[:, None]
+            * (X[frame["left"]] - X[frame["right"]])
+        ).mean(axis=0)
+    factor = np.linalg.norm(fitted.coef) / np.linalg.norm(b) / fitted.guard
+    delta = factor * (D @ b) + (fitted.side_effect or 0.0)
+    e = y / (1 + np.exp(y * delta))
+    extra = np.column_stack([e * (D @ b), e] if side else [e * (D @ b)])
+    predicted = captured["jacobian"] @ np.concatenate([u.sum(axis=0), extra.sum(axis=0)])
+    assert np.linalg.norm(predicted - actual) < 0.05 * np.linalg.norm(actual), (predicted, actual)
+
+
+def test_a_covariance_is_raised_where_it_is_far_below_the_models():
+    model = np.array([[2.0, 0.5], [0.5, 1.0]])
+    np.testing.assert_allclose(not_far_below(3 * model, model), 3 * model)
+    np.testing.assert_allclose(not_far_below(0.1 * model, model), 0.5 * model)
+    np.testing.assert_allclose(not_far_below(-model, model), 0.5 * model)
+    mixed = not_far_below(np.diag([5.0, 0.0]), np.eye(2))
+    np.testing.assert_allclose(mixed, np.diag([5.0, 0.5]))
+
+
+def test_the_raw_dyadic_meat_can_be_indefinite_but_the_covariance_never_is():
+    """The rival, the meat alone, fails for few items."""
+    failures = 0
+    for seed in range(30):
+        X, votes = GaussianStudy(8, 40, 2, second_half=False).draw(np.random.default_rng(seed))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = RankRegression().fit(X, votes)
+        assert np.linalg.eigvalsh(model.covariance_).min() > 0
+        D = X[votes[:, 0]] - X[votes[:, 1]]
+        u = (1 / (1 + np.exp(D @ model.coef_)))[:, None] * D
+        t = np.array([u[(votes == i).any(axis=1)].sum(axis=0) for i in range(8)])
+        failures += np.linalg.eigvalsh(t.T @ t - u.T @ u).min() <= 0
+    assert failures > 0
+
+
+def test_few_items_are_said():
+    X, votes = GaussianStudy(20, 200, 2, second_half=False).draw(np.random.default_rng(0))
+    with pytest.warns(FewItemsWarning, match="20 items"):
+        assert RankRegression().fit(X, votes).inference_ == "items"
+    X, votes = GaussianStudy(4, 300, 3, q=0.5, second_half=False).draw(np.random.default_rng(1))
+    with pytest.warns(FewItemsWarning, match="4 items with 3 parameters"):
+        model = RankRegression().fit(X, votes)
+    assert model.inference_ == "model"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        classical = RankRegression(inference="model").fit(X, votes)
+    np.testing.assert_allclose(model.covariance_, classical.covariance_)
+
+
+def test_intervals_z_and_p_follow_from_the_errors():
+    X, votes = GaussianStudy(60, 600, 3, second_half=False).draw(np.random.default_rng(0))
+    model = RankRegression().fit(X, votes)
+    np.testing.assert_allclose(model.std_errors_, np.sqrt(np.diag(model.covariance_)))
+    low, high = model.confidence_intervals().T
+    np.testing.assert_allclose((high - low) / 2, 1.959964 * model.std_errors_, rtol=1e-6)
+    np.testing.assert_allclose((low + high) / 2, model.coef_)
+    assert (model.p_values_ < 0.05).tolist() == ((low > 0) | (high < 0)).tolist()
+
+
+def test_without_inference_there_are_no_intervals_and_the_same_coefficients():
+    X, votes = GaussianStudy(60, 600, 3).draw(np.random.default_rng(0))
+    for method in ("split", "pooled", "paired", "mle"):
+        with_, without = (
+            RankRegression(method, inference=kind).fit(X, votes) for kind in ("items", None)
+        )
+        if method == "paired":  # without intervals it takes a shorter way to the same sums
+            np.testing.assert_allclose(with_.coef_, without.coef_, rtol=1e-12)
+        else:
+            np.testing.assert_array_equal(with_.coef_, without.coef_)
+        assert without.covariance_ is None
+        with pytest.raises(ValueError, match="inference=None"):
+            without.confidence_intervals()
+
+
+def test_single_precision_sums_are_good_to_five_digits_whatever_the_units(monkeypatch):
+    X, votes = GaussianStudy(200, 2000, 3, item_sd=1.0, second_half=False).draw(
+        np.random.default_rng(0)
+    )
+    exact = RankRegression().fit(X, votes)
+    monkeypatch.setattr("pairscore.estimators.inference.MANY_NUMBERS", 0)
+    for unit in (1.0, 1e30, 1e-30):
+        np.testing.assert_allclose(
+            RankRegression().fit(X * unit, votes).std_errors_ * unit, exact.std_errors_, rtol=2e-5
+        )
+
+
+# -- a side effect that the comparisons do not determine -----------------------------------------------
+
+
+def one_sided(twins=False, swapped=0):
+    """Items of two groups, left always of the first (but for some ``swapped`` rows).
+
+    With ``twins``, a feature twice, too.
+    """
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(200, 2)), np.arange(200) % 100 < 50])
+    X = np.column_stack([X, X[:, 1]]) if twins else X
+    left, right = rng.integers(0, 50, 600), rng.integers(50, 100, 600)
+    left[:swapped], right[:swapped] = right[:swapped], left[:swapped].copy()
+    won = (X[left] - X[right])[:, :2].sum(axis=1) + 0.5 + rng.logistic(size=600) > 0
+    return X, pd.DataFrame({"left": left, "right": right, "winner": np.where(won, "left", "right")})
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_side_effect_that_no_comparison_tells_from_a_feature_has_no_error_and_is_named(method):
+    X, votes = one_sided()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = RankRegression(method, side_effect=True).fit(X, votes)
+    (text,) = [str(one.message) for one in caught if one.category is CollinearFeaturesWarning]
+    assert text.startswith(
+        "the side effect is not determined, because in every comparison left is ahead of right by"
+        " the same amount of 'x2'; "
+    )
+    assert np.isnan(model.side_effect_std_error_)
+    assert np.isnan(model.std_errors_).tolist() == [False, False, True]
+    assert f"{model.side_effect_:+.4g} for left (interval unknown)" in str(model.summary())
+    # one of the equal fits, coefficients and side alike: left wins as often as it did (a guard may
+    # shorten closed forms)
+    predicted = model.predict_proba(Comparisons.from_frames(X, votes)[0])[:, 1].mean()
+    assert predicted == pytest.approx(
+        np.mean(votes["winner"] == "left"), abs=1e-6 if method == "mle" else 0.01
+    )
+    same_group, other_group = (model.difference(X[0], X[row]) for row in (1, 60))
+    assert np.isfinite(same_group.low)
+    assert np.isnan(other_group.low)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("options", [{"swapped": 10}, {"l2": 1.0}])
+def test_a_few_swapped_rows_or_a_ridge_determines_the_side_effect(method, options):
+    """Rivals of the case above.
+
+    A rule that looks at the most common side, or not at the ridge, would see no difference.
+    """
+    X, votes = one_sided(swapped=options.get("swapped", 0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PairsNotRandomWarning)
+        warnings.simplefilter("error", CollinearFeaturesWarning)
+        model = RankRegression(method, side_effect=True, l2=options.get("l2", 0.0)).fit(X, votes)
+    assert np.isfinite(model.side_effect_std_error_)
+    assert not model.undetermined_.any()
+
+
+@pytest.mark.parametrize("method", ["paired", "mle"])
+def test_twin_features_and_the_side_are_named_apart(method):
+    X, votes = one_sided(twins=True)
+    with pytest.warns(CollinearFeaturesWarning) as caught:
+        model = RankRegression(method, side_effect=True, inference="model").fit(X, votes)
+    features, side = [
+        str(one.message) for one in caught if one.category is CollinearFeaturesWarning
+    ]
+    assert "'x1', 'x3'" in features
+    assert "'x2'" not in features
+    assert "the same amount of 'x2';" in side
+    assert np.isnan(model.std_errors_).tolist() == [False, True, True, True]
+
+
+def test_a_column_of_ones_among_differences_is_the_side_effect():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(300, 2)), np.ones(300)])
+    y = np.where(X.sum(axis=1) + rng.logistic(size=300) > 0, 1, -1)
+    with pytest.warns(CollinearFeaturesWarning, match="the side effect is not determined"):
+        model = RankRegression(side_effect=True).fit(X, y)
+    alone = RankRegression().fit(X, y)
+    assert np.isnan(model.side_effect_std_error_)
+    np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(X), atol=1e-5)

@@ -1,0 +1,388 @@
+"""Ranks, scores and differences with their intervals, against formulas written out as loops."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy.special import expit
+from scipy.stats import chi2, norm
+
+from pairscore import Comparisons, PairscoreError, RankRegression
+from pairscore.model.ranking import item_scores
+from tests.laws import GaussianStudy
+
+METHODS = ("split", "pooled", "paired", "mle")
+Z = norm.ppf(0.975)
+
+
+def fitted(method="mle", n_comparisons=400, seed=0, **options):
+    """A model of 80 compared items with three features, and 20 items that were never compared."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(100, 3)) * [1.0, 2.0, 0.5] + [10.0, 0.0, -3.0]
+    left = rng.integers(0, 80, n_comparisons)
+    right = (left + rng.integers(1, 80, n_comparisons)) % 80
+    left_won = (X[left] - X[right]) @ [1.0, -0.3, 0.5] + rng.logistic(size=n_comparisons) > 0
+    votes = pd.DataFrame(
+        {"left": left, "right": right, "winner": np.where(left_won, "left", "right")}
+    )
+    return X, RankRegression(method, **options).fit(X, votes)
+
+
+def new_items(n_items=60, seed=1):
+    return np.random.default_rng(seed).normal([10.0, 0.0, -3.0], size=(n_items, 3))
+
+
+def naive_rank_intervals(X, coef, covariance, width):
+    """For each item of X, sorted best first, how many others are surely better and surely worse."""
+    low, high = [], []
+    for item in X:
+        better = worse = 0
+        for other in X:
+            gap = (other - item) @ coef
+            error = np.sqrt(max((other - item) @ covariance @ (other - item), 0.0))
+            better += gap > width * error + 1e-9
+            worse += gap < -width * error - 1e-9
+        low.append(1 + better)
+        high.append(len(X) - worse)
+    return low, high
+
+
+# -- rank --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("simultaneous", [False, True])
+def test_rank_intervals_equal_a_double_loop_over_pairs(method, simultaneous):
+    _, model = fitted(method)
+    new = new_items()
+    ranking = model.rank(new, simultaneous=simultaneous)
+    width = np.sqrt(chi2.ppf(0.95, 3)) if simultaneous else Z
+    low, high = naive_rank_intervals(new[ranking["id"]], model.coef_, model.covariance_, width)
+    assert ranking["rank_low"].tolist() == low
+    assert ranking["rank_high"].tolist() == high
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_score_interval_is_that_of_the_distance_to_the_average_training_item(method):
+    _, model = fitted(method)
+    new = new_items()
+    for level in (0.5, 0.95, 0.99):
+        for row in model.rank(new, level=level):
+            away = new[row["id"]] - model.feature_mean_
+            reach = norm.ppf(0.5 + level / 2) * np.sqrt(away @ model.covariance_ @ away)
+            assert row["score"] == pytest.approx(new[row["id"]] @ model.coef_, rel=1e-12)
+            assert [row["low"], row["high"]] == pytest.approx(
+                [row["score"] - reach, row["score"] + reach], rel=1e-10
+            )
+
+
+def test_items_are_sorted_best_first_and_their_rank_is_in_its_interval():
+    X, model = fitted()
+    ranking = model.rank(X)
+    assert np.all(np.diff(ranking["score"]) <= 0)
+    assert ranking["rank"].tolist() == list(range(1, 101))
+    assert np.all(ranking["rank_low"] <= ranking["rank"])
+    assert np.all(ranking["rank"] <= ranking["rank_high"])
+    assert sorted(ranking["id"]) == list(range(100))
+    assert 1 < np.mean(ranking["rank_high"] - ranking["rank_low"]) < 60
+
+
+def test_equal_items_keep_the_order_of_the_table_and_share_rank_intervals():
+    _, model = fitted()
+    ranking = model.rank(np.repeat(new_items(3), 4, axis=0))
+    for first in (0, 4, 8):
+        group = ranking[first : first + 4]
+        assert np.all(np.diff(group["id"]) == 1)
+        assert len(set(group["score"])) == 1
+        assert group["rank_low"].max() <= first + 1
+        assert group["rank_high"].min() >= first + 4
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 3, 10, 17, 250])
+def test_equal_scores_share_the_best_rank_wherever_they_stand(n_features):
+    """A product by BLAS may give equal rows other last bits at other places of the table."""
+    rng = np.random.default_rng(0)
+    model = RankRegression(l2=1.0, inference=None).fit(
+        rng.normal(size=(40, n_features)), np.column_stack([np.arange(20), np.arange(20, 40)])
+    )
+    kinds = rng.normal(size=(5, n_features))
+    which = rng.integers(0, 5, 37)
+    ranking = model.rank(kinds[which])
+    kind = which[ranking["id"]]
+    scores = model.decision_function(kinds[which])
+    assert ranking["rank"].tolist() == [1 + sum(scores > score) for score in ranking["score"]]
+    assert len(set(ranking["rank"])) == len(set(which))
+    for one in set(kind):
+        assert np.all(np.diff(ranking["id"][kind == one]) > 0)
+    assert np.all(
+        (ranking["rank_low"] <= ranking["rank"]) & (ranking["rank"] <= ranking["rank_high"])
+    )
+
+
+def test_equal_rows_have_equal_scores_to_the_last_bit():
+    rng = np.random.default_rng(0)
+    for n, d in [(10, 10), (33, 17), (1001, 250)] * 50:
+        row, coef = rng.normal(size=(2, d))
+        assert len(set(item_scores(np.tile(row, (n, 1)), coef))) == 1
+
+
+def test_ranks_are_shared_as_in_competitions(monkeypatch):
+    """Also where rank intervals are scaled up from some of the items, a shared rank stays within
+    its interval.
+    """
+    monkeypatch.setattr("pairscore.model.ranking.REFERENCE_ITEMS", 7)
+    model = fitted(n_comparisons=4000)[1]
+    ranking = model.rank(
+        np.repeat([[12.0, 0.0, -3.0], [11.0, 0.0, -3.0], [8.0, 0.0, -3.0]], [1, 20, 4], axis=0)
+    )
+    assert ranking["rank"].tolist() == [1] + [2] * 20 + [22] * 4
+    assert np.all(
+        (ranking["rank_low"] <= ranking["rank"]) & (ranking["rank"] <= ranking["rank_high"])
+    )
+
+
+def test_an_item_alone_is_first():
+    _, model = fitted()
+    (only,) = model.rank(new_items(1))
+    assert (only["rank"], only["rank_low"], only["rank_high"]) == (1, 1, 1)
+
+
+def test_simultaneous_intervals_are_wider_by_scheffes_factor():
+    X, model = fitted()
+    single, together = model.rank(X), model.rank(X, simultaneous=True)
+    ratio = (together["high"] - together["low"]) / (single["high"] - single["low"])
+    np.testing.assert_allclose(ratio, np.sqrt(chi2.ppf(0.95, 3)) / Z, rtol=1e-10)
+    assert np.all(together["rank_low"] <= single["rank_low"])
+    assert np.all(together["rank_high"] >= single["rank_high"])
+
+
+def test_many_items_are_ranked_against_some_and_come_close(monkeypatch):
+    _, model = fitted()
+    n, reference = 1500, 300
+    many = new_items(n)
+    exact = model.rank(many)
+    monkeypatch.setattr("pairscore.model.ranking.REFERENCE_ITEMS", reference)
+    close = model.rank(many)
+    quantile = norm.isf(1e-4 / (4 * n))
+    for column in ("rank_low", "rank_high"):
+        share = exact[column] / n
+        # of random reference items; ours are evenly spaced
+        sampling_error = n * np.sqrt(share * (1 - share) / reference)
+        assert not np.array_equal(close[column], exact[column])
+        assert np.all(
+            np.abs(close[column] - exact[column]) <= quantile * sampling_error + n / reference
+        )
+    assert close["score"].tobytes() == exact["score"].tobytes()
+    assert np.all((close["rank_low"] <= close["rank"]) & (close["rank"] <= close["rank_high"]))
+    assert close["rank_low"].min() >= 1
+    assert close["rank_high"].max() <= n
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_item_beyond_the_compared_ones_is_flagged(method):
+    X, model = fitted(method)
+    compared = X[:80]
+    low, high, middle = compared.min(axis=0), compared.max(axis=0), compared.mean(axis=0)
+    flags = {
+        row["id"]: row["outside"]
+        for row in model.rank([middle, low, high, low - [0, 1e-9, 0], [middle[0], middle[1], 99.0]])
+    }
+    assert flags == {0: False, 1: False, 2: False, 3: True, 4: True}
+
+
+def test_without_inference_scores_have_no_intervals_and_ranks_may_be_any():
+    X, model = fitted(inference=None)
+    ranking = model.rank(X)
+    assert np.all(np.isnan(ranking["low"]) & np.isnan(ranking["high"]))
+    assert set(ranking["rank_low"]) == {1}
+    assert set(ranking["rank_high"]) == {100}
+    assert np.all(np.diff(ranking["score"]) <= 0)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_the_ranking_is_a_table_of_the_callers_kind_with_the_callers_ids(frame):
+    _, model = fitted()
+    model.feature_names_in_ = np.array(["a", "b", "c"], dtype=object)
+    new = new_items(4)
+    table = frame({"id": ["n", "o", "p", "q"], "a": new[:, 0], "b": new[:, 1], "c": new[:, 2]})
+    ranking, plain = model.rank(table), model.rank(new)
+    assert type(ranking) is type(table)
+    names = list(getattr(ranking, "column_names", ranking.columns))
+    assert names == ["id", "score", "low", "high", "rank", "rank_low", "rank_high", "outside"]
+    assert np.asarray(ranking["id"]).tolist() == ["nopq"[row] for row in plain["id"]]
+    for name in names[1:]:
+        assert np.asarray(ranking[name]).tolist() == plain[name].tolist()
+
+
+# -- difference --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_a_difference_has_the_interval_of_its_formula(method, level):
+    _, model = fitted(method)
+    a, b = new_items(2)
+    result = model.difference(a, b, level=level)
+    reach = norm.ppf(0.5 + level / 2) * np.sqrt((a - b) @ model.covariance_ @ (a - b))
+    assert result.difference == pytest.approx((a - b) @ model.coef_, rel=1e-12)
+    assert [result.low, result.high] == pytest.approx(
+        [result.difference - reach, result.difference + reach], rel=1e-10
+    )
+    ends = [result.probability_low, result.probability, result.probability_high]
+    assert ends == pytest.approx(expit([result.low, result.difference, result.high]), rel=1e-12)
+
+
+def test_a_difference_changes_sign_when_the_items_are_swapped():
+    _, model = fitted()
+    a, b = new_items(2)
+    there, back = model.difference(a, b), model.difference(b, a)
+    assert (back.difference, back.low, back.high) == (-there.difference, -there.high, -there.low)
+    assert back.probability == pytest.approx(1 - there.probability, abs=1e-15)
+    assert back.probability_low == pytest.approx(1 - there.probability_high, abs=1e-15)
+
+
+def test_an_item_does_not_differ_from_itself():
+    _, model = fitted()
+    same = model.difference(new_items(1), new_items(1))
+    assert (same.difference, same.low, same.high, same.probability) == (0.0, 0.0, 0.0, 0.5)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_the_probability_is_that_of_the_comparison(link):
+    _, model = fitted(link=link)
+    X, _ = Comparisons.from_frames(
+        new_items(2), pd.DataFrame({"left": [0], "right": [1], "winner": ["left"]})
+    )
+    assert model.difference(*new_items(2)).probability == pytest.approx(
+        model.predict_proba(X)[0, 1], rel=1e-12
+    )
+
+
+def test_with_a_side_effect_a_difference_is_on_neutral_ground():
+    _, model = fitted(side_effect=True)
+    a, b = new_items(2)
+    assert model.side_effect_ != 0
+    assert model.difference(a, b).probability == pytest.approx(
+        expit((a - b) @ model.coef_), rel=1e-12
+    )
+
+
+def test_without_inference_a_difference_has_no_interval():
+    _, model = fitted(inference=None)
+    result = model.difference(*new_items(2))
+    assert np.isnan(
+        [result.low, result.high, result.probability_low, result.probability_high]
+    ).all()
+    assert 0 < result.probability < 1
+
+
+def test_a_difference_takes_tables_of_one_row():
+    X, model = fitted()
+    table = pd.DataFrame(
+        X, columns=model.feature_names_in_, index=[f"item {row}" for row in range(100)]
+    )
+    assert model.difference(table.loc[["item 3"]], table.loc[["item 8"]]) == model.difference(
+        X[3], X[8]
+    )
+
+
+def test_a_difference_of_more_than_two_items_is_refused():
+    X, model = fitted()
+    with pytest.raises(
+        PairscoreError,
+        match=(
+            r"^difference compares two single items, but one of them has 3 rows; give one row"
+            r" each\.$"
+        ),
+    ):
+        model.difference(X[:3], X[3])
+
+
+@pytest.mark.parametrize("level", [0, 1, 95, -0.5, np.nan])
+def test_a_level_that_is_no_probability_is_refused(level):
+    X, model = fitted()
+    for call in (
+        lambda: model.rank(X, level=level),
+        lambda: model.difference(X[0], X[1], level=level),
+        lambda: model.confidence_intervals(level),
+    ):
+        with pytest.raises(
+            PairscoreError, match=r"^level is .*; use a number between 0 and 1, such as 0\.95\.$"
+        ):
+            call()
+
+
+# -- the truth ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["pooled", "mle"])
+def test_the_interval_of_two_new_items_covers_their_true_difference(method):
+    """Between 93 and 97 of 100, up to a normal quantile for four one-sided tests with one false
+    alarm in ten thousand.
+    """
+    n_fits, study, rng = (
+        300,
+        GaussianStudy(100, 1500, 3, second_half=False),
+        np.random.default_rng(2024),
+    )
+    covered = 0
+    for _ in range(n_fits):
+        X, votes = study.draw(rng)
+        a, b = rng.normal(size=(2, 3)) @ study.root.T + 3.0
+        result = RankRegression(method).fit(X, votes).difference(a, b)
+        covered += result.low <= (a - b) @ study.limit <= result.high
+    quantile = norm.isf(1e-4 / 4)
+    share = covered / n_fits
+    assert share > 0.93 - quantile * np.sqrt(0.93 * 0.07 / n_fits)
+    assert share < 0.97 + quantile * np.sqrt(0.97 * 0.03 / n_fits)
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
+@pytest.mark.parametrize("method", ["mle", "paired", "pooled"])
+def test_what_the_data_do_not_determine_has_no_interval(method, tmp_path):
+    """A feature constant in training says nothing of an item where it differs."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(80, 2)), np.full(80, 7.0)])
+    votes = np.array(
+        [
+            (i, j) if X[i, 0] + rng.logistic() > X[j, 0] else (j, i)
+            for i in range(80)
+            for j in rng.integers(0, 80, 5)
+            if i != j
+        ]
+    )
+    model = RankRegression(method).fit(X, votes)
+    for fitted in (model, _reloaded(model, tmp_path)):
+        unknown, known = (
+            fitted.difference([0, 0, 9.0], [0, 0, 7.0]),
+            fitted.difference([1, 0, 9.0], [0, 0, 9.0]),
+        )
+        assert np.isnan([unknown.low, unknown.high]).all()
+        assert known.low < known.difference < known.high
+        ranking = fitted.rank(np.array([[0.0, 0, 7], [0.1, 0, 9], [0.2, 0, 7]]))
+        strange = ranking[ranking["id"] == 1][0]
+        assert np.isnan(strange["low"])
+        assert (strange["rank_low"], strange["rank_high"], strange["outside"]) == (1, 3, True)
+        assert np.isfinite(ranking[ranking["id"] != 1]["low"]).all()
+
+
+def _reloaded(model, tmp_path):
+    model.save(tmp_path / "model.npz")
+    return RankRegression.load(tmp_path / "model.npz")
+
+
+def test_a_pandas_series_is_read_by_its_names():
+    import pandas as pd
+
+    X, votes = (
+        np.random.default_rng(0).normal(size=(60, 2)),
+        np.random.default_rng(1).permutation(60).reshape(30, 2),
+    )
+    model = RankRegression(inference=None, l2=1.0).fit(pd.DataFrame(X, columns=["a", "b"]), votes)
+    series = pd.Series({"a": 1.0, "b": 2.0})
+    assert model.difference(series, pd.Series({"a": 0.0, "b": 0.0})).difference == pytest.approx(
+        model.coef_ @ [1, 2]
+    )
+    with pytest.raises(ValueError, match="another order"):
+        model.difference(series[["b", "a"]], series)

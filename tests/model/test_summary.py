@@ -1,0 +1,317 @@
+"""The summary: every fact in words, every number against a loop."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy.special import expit, ndtr
+from scipy.stats import norm
+
+from pairscore import Comparisons, RankRegression
+from pairscore.core.links import get_link
+from pairscore.core.outcomes import OutcomeLaw, TieRule
+from pairscore.errors import (
+    CollinearFeaturesWarning,
+    FewItemsWarning,
+    PairscoreWarning,
+    PairsNotRandomWarning,
+    SeparationWarning,
+)
+from pairscore.model.summary import agreement_and_noise
+
+METHODS = ("split", "pooled", "paired", "mle")
+COLUMNS = ["feature", "coef", "std_error", "z", "p", "low", "high", "wins_of_100"]
+
+
+def study(names=("bmi", "age", "pulse"), n_items=80, n_comparisons=600, seed=0, compared=60):
+    """Items of which the first 60 are compared; votes with sides, ties and counts."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_items, len(names))) * np.arange(1, len(names) + 1)
+    left = rng.integers(0, compared, n_comparisons)
+    right = (left + rng.integers(1, compared, n_comparisons)) % compared
+    lead = (
+        (X[left] - X[right]) @ np.linspace(1.0, -0.2, len(names))
+        + 0.4
+        + rng.logistic(size=n_comparisons)
+    )
+    winner = np.select([lead > 0.3, lead < -0.3], ["left", "right"], "tie")
+    votes = pd.DataFrame(
+        {"left": left, "right": right, "winner": winner, "count": rng.integers(1, 4, n_comparisons)}
+    )
+    return pd.DataFrame(X, columns=list(names)), votes
+
+
+def fitted(method="mle", names=("bmi", "age", "pulse"), **options):
+    return RankRegression(method, **options).fit(*study(names))
+
+
+def table_lines(text):
+    """The lines of the coefficient table, its head first."""
+    lines = text.splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith("  feature"))
+    return lines[first : lines.index("", first)]
+
+
+# -- the numbers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+@pytest.mark.parametrize("side_effect", [False, True])
+def test_agreement_noise_and_ties_equal_a_loop_over_comparisons(link, side_effect):
+    items, votes = study()
+    model = fitted(link=link, side_effect=side_effect)
+    score, f = items.to_numpy() @ model.coef_, expit if link == "logit" else ndtr
+    right = decided = noise = total = 0.0
+    for left, other, winner, count in votes.itertuples(index=False):
+        lead = score[left] - score[other] + (model.side_effect_ or 0.0)
+        total += count
+        noise += count * f(-abs(lead))
+        if winner != "tie":
+            decided += count
+            right += count * ((lead > 0) == (winner == "left"))
+    assert model.agreement_ == pytest.approx(right / decided, rel=1e-12)
+    assert model.noise_ == pytest.approx(noise / total, rel=1e-12)
+    assert model.tie_share_ == pytest.approx(1 - decided / total, rel=1e-12)
+    assert model.n_comparisons_ == total == votes["count"].sum()
+
+
+def test_a_score_that_cannot_tell_does_not_agree():
+    X, _ = Comparisons.from_frames(
+        [[0.0], [1.0]],
+        pd.DataFrame(
+            {"left": [0, 0, 0, 0], "right": [1] * 4, "winner": ["left", "right", "right", "tie"]}
+        ),
+    )
+    agreement, noise, ties = agreement_and_noise(
+        np.array([0.0, -1.0, 2.0, 0.0]), X, OutcomeLaw(TieRule("half", get_link("logit")))
+    )
+    assert agreement == pytest.approx(1 / 3)
+    assert noise == pytest.approx((0.5 + expit(-1) + expit(-2) + 0.5) / 4)
+    assert ties == 0.25
+    rule = TieRule("rao-kupper", get_link("logit"))
+    loss, _, win = rule.probabilities(np.array([0.0, 1.0, 2.0, 0.0]), 0.8)
+    _, noise, _ = agreement_and_noise(np.array([0.0, -1.0, 2.0, 0.0]), X, OutcomeLaw(rule, 0.8))
+    assert noise == pytest.approx(loss.sum() / (loss + win).sum())  # of decided comparisons
+
+
+def test_estimated_noise_is_near_the_true_share_of_flips():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(400, 3))
+    left = rng.integers(0, 400, 8000)
+    right = (left + rng.integers(1, 400, 8000)) % 400
+    lead = (X[left] - X[right]) @ [1.0, 0.5, 0.0]
+    left_won = rng.random(8000) < expit(lead)
+    flips = np.mean(left_won != (lead > 0))
+    model = RankRegression().fit(
+        X, np.column_stack([np.where(left_won, left, right), np.where(left_won, right, left)])
+    )
+    spread = np.sqrt(np.mean(expit(lead) * expit(-lead)) / 8000)
+    assert abs(model.noise_ - flips) < norm.isf(1e-4) * spread
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_the_table_comes_as_any_frame_with_the_models_numbers(method, backend):
+    model = fitted(method)
+    frame = model.summary().to_frame(backend)
+    assert isinstance(
+        frame, {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.Table}[backend]
+    )
+    assert list(getattr(frame, "column_names", frame.columns)) == COLUMNS
+    numbers = {name: np.asarray(frame[name]) for name in COLUMNS}
+    z = model.coef_ / model.std_errors_
+    assert numbers["feature"].tolist() == ["bmi", "age", "pulse"]
+    np.testing.assert_array_equal(numbers["coef"], model.coef_)
+    np.testing.assert_array_equal(numbers["std_error"], model.std_errors_)
+    np.testing.assert_allclose(numbers["z"], z, rtol=1e-14)
+    np.testing.assert_allclose(numbers["p"], 2 * norm.sf(np.abs(z)), rtol=1e-12)
+    np.testing.assert_allclose(
+        numbers["low"], model.coef_ - norm.ppf(0.975) * model.std_errors_, rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        numbers["high"], model.coef_ + norm.ppf(0.975) * model.std_errors_, rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        numbers["wins_of_100"], 100 * expit(model.coef_ * model.feature_sd_), rtol=1e-12
+    )
+
+
+# -- the words ---------------------------------------------------------------------------------------
+
+
+def test_the_text_says_what_was_fitted():
+    model = fitted(side_effect=True, l2=0.5)
+    text = str(model.summary())
+    low, high = model.side_effect_ + norm.ppf([0.025, 0.975]) * model.side_effect_std_error_
+    for line in (
+        "items compared   60",
+        f"comparisons      {model.n_comparisons_:,.0f} ({model.tie_share_:.1%} ties)",
+        "method, link     mle, logit, ridge l2 = 0.5",
+        (
+            f"side effect      {model.side_effect_:+.4g} for left (standard error"
+            f" {model.side_effect_std_error_:.2g}, interval [{low:.4g}, {high:.4g}])"
+        ),
+        f"agreement        {model.agreement_:.1%} of decided comparisons go the way of the score",
+        f"estimated noise  {model.noise_:.1%} of comparisons go against the true order (p_e)",
+        "intervals        95 %, item-robust",
+    ):
+        assert f"  {line}\n" in text
+    assert text == repr(model.summary())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_text_names_method_and_link_and_whether_pairs_look_random(method):
+    text = str(fitted(method, link="probit", inference="model").summary())
+    assert f"method, link     {method}, probit\n" in text
+    assert "side effect      not estimated\n" in text
+    assert "intervals        95 %, classical\n" in text
+    assert ("The pairs look random." in text) == (method != "mle")
+
+
+def test_a_coefficient_is_explained_in_a_sentence():
+    model = fitted()
+    surest = int(np.argmax(np.abs(model.z_values_)))
+    wins = 100 * expit(abs(model.coef_[surest]) * model.feature_sd_[surest])
+    more = "more" if model.coef_[surest] > 0 else "less"
+    name = model.feature_names_in_[surest]
+    sentence = (
+        f"For example, one standard deviation {more} of {name} beats its twin, alike in all else,"
+        f" in {wins:.0f} of 100 comparisons."
+    )
+    assert model.summary().meaning() == sentence
+    assert sentence in str(model.summary())
+
+
+def test_a_harmful_feature_is_explained_with_less_of_it():
+    items, votes = study(["dose"])
+    flipped = RankRegression().fit(-items, votes)
+    assert flipped.coef_[0] < 0
+    assert "one standard deviation less of dose beats its twin" in flipped.summary().meaning()
+
+
+def test_warnings_are_repeated_in_words():
+    items, votes = study(n_items=20, compared=20)
+    with pytest.warns(PairscoreWarning) as caught:
+        model = RankRegression("pooled").fit(items.assign(again=items["bmi"], always=1.0), votes)
+    assert {warning.category for warning in caught} == {FewItemsWarning, CollinearFeaturesWarning}
+    text, page = str(model.summary()), model.summary()._repr_html_()
+    for warning in caught:
+        assert f"\n  Warning: {warning.message}" in text
+    assert (
+        "3 features are constant or a combination of others among the compared items: 'bmi',"
+        " 'again', 'always';" in text
+    )
+    assert page.count("<b>Warning:</b>") == len(caught)
+
+
+def test_pairs_that_do_not_look_random_are_said_in_the_text():
+    rng = np.random.default_rng(1)
+    X = np.sort(rng.normal(size=(200, 1)), axis=0)
+    first = rng.integers(0, 195, 1500)
+    second = first + rng.integers(1, 6, 1500)
+    up = rng.random(1500) < 0.6
+    votes = np.column_stack([np.where(up, second, first), np.where(up, first, second)])
+    with pytest.warns(PairsNotRandomWarning):
+        model = RankRegression("pooled").fit(X, votes)
+    text = str(model.summary())
+    assert "pairs            The pairs do not look random: items that meet are alike" in text
+    assert "Warning: The pairs do not look random" in text
+    assert "use 'paired' or 'mle'." in text
+
+
+def test_separation_is_said_in_the_text():
+    X = np.arange(60.0)[:, None]
+    votes = np.array([[row + 1, row] for row in range(59)])
+    with pytest.warns(SeparationWarning):
+        model = RankRegression().fit(X, votes)
+    assert "Warning: some direction in the features (or the side) explains every comparison" in str(
+        model.summary()
+    )
+    assert "agreement        100.0% of decided comparisons" in str(model.summary())
+
+
+def test_without_inference_every_interval_is_unknown():
+    model = fitted(inference=None, side_effect=True)
+    text = str(model.summary())
+    assert "intervals        not computed\n" in text
+    assert f"side effect      {model.side_effect_:+.4g} for left\n" in text
+    for line in table_lines(text)[1:]:
+        assert line.split()[2:6] == ["unknown"] * 4
+    assert model.summary()._repr_html_().count("<td>unknown</td>") == 3 * 5
+    strongest = model.feature_names_in_[np.argmax(np.abs(model.coef_ * model.feature_sd_))]
+    assert f"of {strongest} beats its twin" in model.summary().meaning()
+
+
+def test_intervals_that_the_data_do_not_determine_are_unknown_and_others_known():
+    items, votes = study()
+    with pytest.warns(CollinearFeaturesWarning):
+        model = RankRegression().fit(items.assign(again=items["bmi"]), votes)
+    rows = {line.split()[0]: line.split()[2:6] for line in table_lines(str(model.summary()))[1:]}
+    assert rows["bmi"] == rows["again"] == ["unknown"] * 4
+    assert "unknown" not in rows["age"] + rows["pulse"]
+
+
+def test_ties_alone_leave_nothing_to_agree_with():
+    items, votes = study()
+    model = RankRegression().fit(items, votes.assign(winner="tie"))
+    assert "agreement        no comparison was decided\n" in str(model.summary())
+    assert "(100.0% ties)" in str(model.summary())
+
+
+def test_differences_have_no_items():
+    items, votes = study()
+    values = items.to_numpy()
+    model = RankRegression().fit(
+        values[votes["left"]] - values[votes["right"]],
+        votes["winner"].map({"left": 1, "right": -1, "tie": 0}).to_numpy(),
+    )
+    text = str(model.summary())
+    assert "items compared   differences only\n" in text
+    assert "intervals        95 %, classical\n" in text
+    assert [line.split()[0] for line in table_lines(text)] == ["feature", "x0", "x1", "x2"]
+
+
+def test_small_p_values_are_not_printed_as_zero():
+    model = fitted()
+    rows = {line.split()[0]: line for line in table_lines(str(model.summary()))[1:]}
+    for name, p in zip(model.feature_names_in_, model.p_values_, strict=True):
+        assert ("<0.0001" if p < 1e-4 else f"{p:.4f}") in rows[name]
+    assert model.p_values_.min() < 1e-4
+    assert " 0.0000" not in str(model.summary())
+
+
+@pytest.mark.parametrize(
+    "names", [["x"], ["a", "b" * 200], ["one feature with spaces", "ünïcode", "c"]]
+)
+def test_columns_stay_aligned_whatever_the_names(names):
+    head, *rows = table_lines(str(fitted(names=names).summary()))
+    assert len(rows) == len(names)
+    assert {len(row) for row in rows} == {len(head)}
+    for name, row in zip(names, rows, strict=True):
+        assert row.startswith(f"  {name} ")
+
+
+def test_markup_in_a_feature_name_is_only_text():
+    page = fitted(names=["<script>alert(1)</script>", "a & b", "c"]).summary()._repr_html_()
+    assert "<script>" not in page
+    assert "<td>&lt;script&gt;alert(1)&lt;/script&gt;</td>" in page
+    assert "<td>a &amp; b</td>" in page
+
+
+def test_the_page_holds_the_facts_the_table_and_the_sentence():
+    model = fitted()
+    page = model.summary()._repr_html_()
+    assert page.count("<tr>") == len(model.summary().facts()) + 1 + 3
+    assert f"<td>{model.coef_[0]:.4g}</td>" in page
+    assert model.summary().meaning() in page
+    assert "Warning" not in page
+
+
+def test_a_summary_does_not_change_when_the_model_is_fitted_again():
+    model = fitted()
+    summary = model.summary()
+    before = str(summary)
+    model.fit(*study(["other"]))
+    assert str(summary) == before
+    assert str(model.summary()) != before
