@@ -18,7 +18,7 @@ from pairscore.effects.comparison_fit import (
     item_robust_meat,
     judge_robust_meat,
     judges_of,
-    make_contest,
+    single_comparisons_of,
     with_slopes,
 )
 from pairscore.effects.judges import (
@@ -30,7 +30,7 @@ from pairscore.effects.judges import (
 from pairscore.effects.single_comparisons import climb
 from pairscore.effects.slope_bias import laplace_gradient, laplace_term, without_slope_bias
 from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, SeparationWarning
-from pairscore.estimators.fit_data import Study
+from pairscore.estimators.fit_data import FitData
 from pairscore.files.tables import read_table
 from tests.estimators.test_outside_results import DATA
 
@@ -159,9 +159,11 @@ def test_home_as_context_is_the_known_side_effect(folder, inference):
 
 def fitted_contest(X, votes, **given):
     settings = RankRegression(**given)._settings()
-    study = Study(Comparisons.from_frames(X, votes, context=settings.context)[0], keep_sides=False)
+    study = FitData(
+        Comparisons.from_frames(X, votes, context=settings.context)[0], keep_sides=False
+    )
     names, judge = judges_of(study, settings)
-    contest, _, _ = make_contest(
+    contest, _, _ = single_comparisons_of(
         study, settings, names, judge, settings.l2 * study.item_moments.sd**2
     )
     contest = with_slopes(contest, BETA) if settings.judge_slopes else contest

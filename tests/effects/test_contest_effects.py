@@ -17,13 +17,13 @@ from pairscore import Comparisons, RankRegression, load
 from pairscore.core.links import Logit, get_link
 from pairscore.core.outcomes import OutcomeLaw, TieRule, averaged_probabilities
 from pairscore.core.sums import Pairs
-from pairscore.effects.comparison_fit import asked_contest
+from pairscore.effects.comparison_fit import prepare_fit
 from pairscore.effects.fit import moves_with_variance
 from pairscore.effects.judges import Judged, slope_equations
 from pairscore.effects.shared_items import Equation, Seen
 from pairscore.effects.single_comparisons import climb
 from pairscore.errors import FewItemsWarning, SeparationWarning
-from pairscore.estimators.fit_data import Study
+from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.settings import Settings
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
@@ -250,8 +250,8 @@ def test_coefficients_are_those_of_a_general_optimiser_of_the_averaged_likelihoo
 def test_estimates_move_with_the_variance_as_fits_do():
     X, votes, _ = contest(0, "davidson", spread=0.0, n=60, m=900)
     data, _ = Comparisons.from_frames(X, votes, context=["rest"])
-    asked = asked_contest(
-        Study(data, True),
+    asked = prepare_fit(
+        FitData(data, True),
         Settings("mle", Logit(), context=("rest",), side_effect=True, ties="davidson"),
     )
     tops = [
@@ -420,8 +420,8 @@ def test_without_effects_of_items_slopes_are_those_of_the_plain_fit():
 def test_the_asked_contest_has_a_column_for_every_effect():
     X, votes, _ = contest(5, n=40, m=300)
     data, _ = Comparisons.from_frames(X, votes, context=["rest"])
-    asked = asked_contest(
-        Study(data, True), Settings("mle", Logit(), context=("rest",), side_effect=True)
+    asked = prepare_fit(
+        FitData(data, True), Settings("mle", Logit(), context=("rest",), side_effect=True)
     )
     assert asked.effect_names == ("rest", "left")
     assert asked.contest.context.shape[1] == asked.contest.sides.shape[1] == 1

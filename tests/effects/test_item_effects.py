@@ -28,7 +28,7 @@ from pairscore.effects.item_posterior import (
 )
 from pairscore.effects.shared_items import Equation, Seen, equation, hermite_coefficients
 from pairscore.errors import FewItemsWarning
-from pairscore.estimators.fit_data import Study
+from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.likelihood import predictor
 from pairscore.estimators.results import feature_keys, rows_of_same_features
 from pairscore.estimators.settings import Settings
@@ -154,7 +154,7 @@ def test_a_probability_is_averaged_over_what_is_unknown():
 
 def equation_of(data, link="logit"):
     settings = Settings("mle", get_link(link))
-    study, plain = Study(data, False), estimate(data, settings, np.random.default_rng(0))
+    study, plain = FitData(data, False), estimate(data, settings, np.random.default_rng(0))
     seen = Seen.of_pairs(
         study.pairs, settings.link, predictor(study.X, study.pairs, plain.coef, 0.0)
     )

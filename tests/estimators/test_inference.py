@@ -14,8 +14,8 @@ from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, PairsNot
 from pairscore.estimators.inference import (
     LARGEST_LEVERAGE,
     Contributions,
+    floored_covariance,
     item_meat,
-    not_far_below,
     pair_meat,
 )
 from tests.laws import GaussianStudy
@@ -138,8 +138,8 @@ def test_the_closed_forms_influence_is_its_numerical_derivative(method, side):
     from pairscore.model import fit as est
 
     captured = {}
-    original = inf.combine
-    inf.combine = lambda jacobian, *rest: (
+    original = inf.sandwich
+    inf.sandwich = lambda jacobian, *rest: (
         captured.update(jacobian=jacobian) or original(jacobian, *rest)
     )
     try:
@@ -148,7 +148,7 @@ def test_the_closed_forms_influence_is_its_numerical_derivative(method, side):
             data, Settings(method, get_link("logit"), side_effect=side), np.random.default_rng(0)
         )
     finally:
-        inf.combine = original
+        inf.sandwich = original
     base = np.ones(len(frame))
     more = base.copy()
     more[rows] += step / len(rows)
@@ -181,10 +181,10 @@ def test_the_closed_forms_influence_is_its_numerical_derivative(method, side):
 
 def test_a_covariance_is_raised_where_it_is_far_below_the_models():
     model = np.array([[2.0, 0.5], [0.5, 1.0]])
-    np.testing.assert_allclose(not_far_below(3 * model, model), 3 * model)
-    np.testing.assert_allclose(not_far_below(0.1 * model, model), 0.5 * model)
-    np.testing.assert_allclose(not_far_below(-model, model), 0.5 * model)
-    mixed = not_far_below(np.diag([5.0, 0.0]), np.eye(2))
+    np.testing.assert_allclose(floored_covariance(3 * model, model), 3 * model)
+    np.testing.assert_allclose(floored_covariance(0.1 * model, model), 0.5 * model)
+    np.testing.assert_allclose(floored_covariance(-model, model), 0.5 * model)
+    mixed = floored_covariance(np.diag([5.0, 0.0]), np.eye(2))
     np.testing.assert_allclose(mixed, np.diag([5.0, 0.5]))
 
 

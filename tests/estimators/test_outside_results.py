@@ -1,4 +1,4 @@
-"""Maximum likelihood against results that others computed.
+"""Optimum likelihood against results that others computed.
 
 Published fits in R, scikit-learn, statsmodels.
 """

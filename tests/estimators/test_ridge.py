@@ -6,8 +6,8 @@ from scipy.optimize import minimize
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.core.links import get_link
-from pairscore.data.folds import dealt
-from pairscore.estimators.fit_data import Study
+from pairscore.data.folds import assign_folds
+from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.ridge import N_FOLDS, RidgeCurve, choose_ridge
 
 
@@ -40,7 +40,7 @@ def naive_fit(X, sd, left, right, outcome, l2, link, side):
 def test_the_curve_is_that_of_separate_fits(name, side):
     X, votes = make_study(m=300)
     data, outcome = Comparisons.from_frames(X, votes)
-    study, link = Study(data, side), get_link(name)
+    study, link = FitData(data, side), get_link(name)
     fold = np.random.default_rng(3).permutation(len(X)) % N_FOLDS
     center = study.item_moments
     curve = choose_ridge(X, center.mean, center.sd, study.pairs, link, lambda: fold)
@@ -128,11 +128,17 @@ def test_a_ridge_helps_where_features_are_many_and_noise_is_all_there_is():
 
 def test_groups_are_held_out_together():
     sizes, order = np.array([5, 1, 1, 3, 2, 8, 1]), np.random.default_rng(0).permutation(7)
-    fold = dealt(sizes, order, 3)
+    fold = assign_folds(sizes, order, 3)
     filled = np.bincount(fold, sizes, minlength=3)
     assert filled.max() - filled.min() <= sizes.max() - 1
     assert filled.sum() == sizes.sum()
-    assert np.bincount(dealt(np.ones(12, dtype=int), np.arange(12), 5)).tolist() == [3, 3, 2, 2, 2]
+    assert np.bincount(assign_folds(np.ones(12, dtype=int), np.arange(12), 5)).tolist() == [
+        3,
+        3,
+        2,
+        2,
+        2,
+    ]
     X, votes = make_study(n=60)
     # every item three times
     copies = {

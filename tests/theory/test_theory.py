@@ -550,7 +550,7 @@ def test_chi_square_nodes_are_chi_squared(freedom):
 def test_the_average_over_nodes_is_that_over_drawn_errors(d, smallest, own_beta):
     """Estimates (1 + a) e + p drawn in whitened coordinates and carried back by matrices.
 
-    Nodes are allowed 3 % of their own.
+    QuasiRandomErrors are allowed 3 % of their own.
     """
     rng, sd, n = np.random.default_rng(7), 0.1, 4000
     eigenvalues = np.linspace(1, smallest, d)

@@ -54,7 +54,7 @@ class Commands(click.Group):
 
 @contextmanager
 def ended_in_order() -> Iterator[None]:
-    """Asked to terminate, end as after an error, so that nothing half-written stays."""
+    """PreparedFit to terminate, end as after an error, so that nothing half-written stays."""
 
     def end(number: int, frame: Any) -> None:
         sys.exit(128 + number)  # as a shell tells it

@@ -9,13 +9,13 @@ from pairscore.data.items import Items, is_hashable, is_missing
 from pairscore.errors import PairscoreError, first_few, plural
 
 
-def dealt(sizes: np.ndarray, order: np.ndarray, n_folds: int) -> np.ndarray:
+def assign_folds(sizes: np.ndarray, order: np.ndarray, n_folds: int) -> np.ndarray:
     """A fold for every group.
 
     The largest first, those of one size in ``order``, each to the fold with the fewest items so
     far.
 
-    >>> dealt(np.array([1, 4, 1, 2]), np.arange(4), 2).tolist()
+    >>> assign_folds(np.array([1, 4, 1, 2]), np.arange(4), 2).tolist()
     [1, 0, 1, 1]
     """
     fold_of_group = np.empty(len(sizes), dtype=int)

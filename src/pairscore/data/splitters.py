@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.folds import dealt, numbered_groups
+from pairscore.data.folds import assign_folds, numbered_groups
 from pairscore.errors import PairscoreError, plural
 
 
@@ -29,7 +29,7 @@ class ItemKFold(BaseCrossValidator):
         Whether both items of a test comparison are held out, or at least one.
     item_groups : list or array with one label per item of the table, or dict from id to label
         Items that belong together (the answers on a topic, the images of a patient) and so are held
-        out together. The largest groups are dealt first, each to the fold with the fewest items.
+        out together. The largest groups are assign_folds first, each to the fold with the fewest items.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class ItemKFold(BaseCrossValidator):
             else np.arange(len(sizes))
         )
         # the last one is for group -1
-        fold_of_group = np.append(dealt(sizes, order, self.n_splits), -1)
+        fold_of_group = np.append(assign_folds(sizes, order, self.n_splits), -1)
         return fold_of_group[group]
 
     def split(

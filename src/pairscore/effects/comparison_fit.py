@@ -21,7 +21,13 @@ from pairscore.effects.judges import (
     spread_of_slopes,
     variance_over_spreads,
 )
-from pairscore.effects.single_comparisons import Contest, Look, Params, Top, climb
+from pairscore.effects.single_comparisons import (
+    Derivatives,
+    Optimum,
+    Params,
+    SingleComparisons,
+    climb,
+)
 from pairscore.effects.slope_bias import without_slope_bias
 from pairscore.errors import (
     CollinearFeaturesWarning,
@@ -33,7 +39,7 @@ from pairscore.errors import (
     plural,
 )
 from pairscore.estimators import inference as inf
-from pairscore.estimators.fit_data import Study, leverage_whitener, ridge_is_weak
+from pairscore.estimators.fit_data import FitData, leverage_whitener, ridge_is_weak
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import Effects, Estimate, Judges, Note
 from pairscore.estimators.scale import SEPARATION_L2
@@ -42,22 +48,26 @@ from pairscore.estimators.settings import Settings
 Blocks = Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]]
 
 
-def contest_covariance(study: Study, settings: Settings, top: Top) -> np.ndarray:
+def single_comparisons_covariance(study: FitData, settings: Settings, top: Optimum) -> np.ndarray:
     """Of (coef, effects, tie): classical, item-robust, or robust to items and judges."""
     contest, params, look, basis = top.contest, top.params, top.look, top.basis
     expected = look.apart - np.diag(contest.ridge)
     if settings.inference == "model":
-        return inf.combine(basis.inverse, expected, None)
+        return inf.sandwich(basis.inverse, expected, None)
     meat = item_robust_meat(study, settings, contest, params, look)
-    by_items = inf.combine(basis.inverse, expected, meat)
+    by_items = inf.sandwich(basis.inverse, expected, meat)
     if settings.inference == "items":
         return by_items
     both = basis.inverse @ (meat + judge_robust_meat(contest, params, look)) @ basis.inverse.T
-    return inf.not_far_below(both, by_items, 1.0)  # sharing judges too only ever adds variance
+    return inf.floored_covariance(both, by_items, 1.0)  # sharing judges too only ever adds variance
 
 
 def item_robust_meat(
-    study: Study, settings: Settings, contest: Contest, params: Params, look: Look
+    study: FitData,
+    settings: Settings,
+    contest: SingleComparisons,
+    params: Params,
+    look: Derivatives,
 ) -> np.ndarray:
     """sum_i t_i t_i' / (1 - h_i)^2 - sum_p u_p u_p', as for the pairs alone."""
     exposures, centred = study.tally.exposures, study.X - study.item_moments.mean
@@ -74,7 +84,7 @@ def item_robust_meat(
     )
 
 
-def judge_robust_meat(contest: Contest, params: Params, look: Look) -> np.ndarray:
+def judge_robust_meat(contest: SingleComparisons, params: Params, look: Derivatives) -> np.ndarray:
     """What comparisons of one judge add to the meat that do not share an item.
 
     All of a judge's, less those that do.
@@ -92,7 +102,7 @@ def judge_robust_meat(contest: Contest, params: Params, look: Look) -> np.ndarra
 
 
 def _dyadic(
-    contest: Contest, rows: np.ndarray, blocks: Blocks, size: int, inflation: np.ndarray
+    contest: SingleComparisons, rows: np.ndarray, blocks: Blocks, size: int, inflation: np.ndarray
 ) -> np.ndarray:
     """sum_i t_i t_i' - sum_p u_p u_p' over some comparisons, each t_i inflated."""
     items, code = np.unique(
@@ -122,35 +132,37 @@ MOST_SIDES = 300  # judges with a side of their own
 
 
 @dataclass(frozen=True)
-class Asked:
+class PreparedFit:
     """A contest to be fitted.
 
     Who judged, the names and kinds of its effects, and the fit of the pairs from which it starts.
     """
 
-    contest: Contest
+    contest: SingleComparisons
     judges: np.ndarray
     effect_names: tuple[str, ...]
     effect_kinds: tuple[str, ...]
     plain: Estimate
 
 
-def fit_contest(study: Study, settings: Settings) -> Estimate:
+def fit_single_comparisons(study: FitData, settings: Settings) -> Estimate:
     """Maximum likelihood of single comparisons, started from that of the pairs."""
-    asked = asked_contest(study, settings)
+    asked = prepare_fit(study, settings)
     contest = (
         with_slopes(asked.contest, asked.plain.coef) if settings.judge_slopes else asked.contest
     )
     top = fit_without_bias(contest, contest.start(asked.plain.coef), settings)
     covariance = (
-        contest_covariance(study, settings, top) if settings.inference is not None else None
+        single_comparisons_covariance(study, settings, top)
+        if settings.inference is not None
+        else None
     )
     judges = _judges(top, asked.judges) if settings.judge_slopes else None
-    fit = contest_estimate(study, settings, asked, top, covariance, judges)
+    fit = single_comparisons_estimate(study, settings, asked, top, covariance, judges)
     return replace(fit, notes=fit.notes + judge_notes(settings, contest.n_judges, judges))
 
 
-def asked_contest(study: Study, settings: Settings) -> Asked:
+def prepare_fit(study: FitData, settings: Settings) -> PreparedFit:
     """The comparisons of a study as a contest, with the columns that the settings ask for."""
     names, judge = judges_of(study, settings)
     plain = fit_likelihood(
@@ -160,15 +172,15 @@ def asked_contest(study: Study, settings: Settings) -> Asked:
         study, settings
     )
     ridge = (SEPARATION_L2 if separated else settings.l2) * study.item_moments.sd**2
-    contest, effect_names, kinds = make_contest(study, settings, names, judge, ridge)
-    return Asked(contest, names, effect_names, kinds, plain)
+    contest, effect_names, kinds = single_comparisons_of(study, settings, names, judge, ridge)
+    return PreparedFit(contest, names, effect_names, kinds, plain)
 
 
-def contest_estimate(
-    study: Study,
+def single_comparisons_estimate(
+    study: FitData,
     settings: Settings,
-    asked: Asked,
-    top: Top,
+    asked: PreparedFit,
+    top: Optimum,
     covariance: np.ndarray | None,
     judges: Judges | None,
 ) -> Estimate:
@@ -206,7 +218,7 @@ def contest_estimate(
     )
 
 
-def judges_of(study: Study, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
+def judges_of(study: FitData, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
     """Names of the judges, and a code for every comparison."""
     judge = study.data.judge
     if judge is None:
@@ -233,9 +245,9 @@ def judges_of(study: Study, settings: Settings) -> tuple[np.ndarray, np.ndarray]
     return names, codes
 
 
-def make_contest(
-    study: Study, settings: Settings, names: np.ndarray, judge: np.ndarray, ridge: np.ndarray
-) -> tuple[Contest, tuple[str, ...], tuple[str, ...]]:
+def single_comparisons_of(
+    study: FitData, settings: Settings, names: np.ndarray, judge: np.ndarray, ridge: np.ndarray
+) -> tuple[SingleComparisons, tuple[str, ...], tuple[str, ...]]:
     """Comparisons sorted by pair, without those of an item with itself, with the columns of their
     effects.
     """
@@ -271,7 +283,7 @@ def make_contest(
         + ("side",) * len(side_names)
         + ("tie",) * rule.has_parameter
     )
-    contest = Contest(
+    contest = SingleComparisons(
         study.X, study.item_moments.mean, data.left[order], data.right[order], data.outcome[order].astype(float), amount, context, sides,
         judge[order], max(len(names), 1), rule, ridge, np.empty(0, dtype=int),
     )  # fmt: skip
@@ -279,7 +291,7 @@ def make_contest(
     return contest, effect_names, kinds
 
 
-def _refuse_one_kind_of_outcome(contest: Contest) -> None:
+def _refuse_one_kind_of_outcome(contest: SingleComparisons) -> None:
     """The parameter of ties needs ties, and other outcomes."""
     tied = np.count_nonzero(contest.outcome == 0)
     if contest.rule.has_parameter and tied in (0, len(contest.outcome)):
@@ -290,7 +302,7 @@ def _refuse_one_kind_of_outcome(contest: Contest) -> None:
         )
 
 
-def with_slopes(contest: Contest, coef: np.ndarray) -> Contest:
+def with_slopes(contest: SingleComparisons, coef: np.ndarray) -> SingleComparisons:
     """Slopes for the judges whose votes would tell them to half a unit or better.
 
     The others are taken for average.
@@ -402,7 +414,7 @@ def _sides(
     ]
 
 
-def fit_without_bias(contest: Contest, params: Params, settings: Settings) -> Top:
+def fit_without_bias(contest: SingleComparisons, params: Params, settings: Settings) -> Optimum:
     """The maximum, less what the noise of slopes adds to it."""
     top = fit_with_spread(contest, params, settings)
     if not top.converged or not len(top.params.slopes):
@@ -413,7 +425,7 @@ def fit_without_bias(contest: Contest, params: Params, settings: Settings) -> To
     )
 
 
-def fit_with_spread(contest: Contest, params: Params, settings: Settings) -> Top:
+def fit_with_spread(contest: SingleComparisons, params: Params, settings: Settings) -> Optimum:
     """The maximum; where judges have slopes, with the spread that the slopes themselves show."""
     total = 0
     for _ in range(SPREAD_ROUNDS):
@@ -431,7 +443,9 @@ def fit_with_spread(contest: Contest, params: Params, settings: Settings) -> Top
     return top._replace(contest=contest, steps=total)
 
 
-def slopes_of_votes(contest: Contest, params: Params, look: Look) -> tuple[np.ndarray, np.ndarray]:
+def slopes_of_votes(
+    contest: SingleComparisons, params: Params, look: Derivatives
+) -> tuple[np.ndarray, np.ndarray]:
     """Slopes as votes alone would have them, without their prior, and their variances."""
     precision = 1 / contest.slope_spread**2  # type: ignore[operator]
     information = np.maximum(look.slope_information - precision, 1e-9)
@@ -441,7 +455,7 @@ def slopes_of_votes(contest: Contest, params: Params, look: Look) -> tuple[np.nd
     )
 
 
-def _judges(top: Top, names: np.ndarray) -> Judges:
+def _judges(top: Optimum, names: np.ndarray) -> Judges:
     """Slopes with the uncertainty of all else, as an average judge's votes go.
 
     A judge without a slope is an average one, as far as judges differ.

@@ -17,20 +17,20 @@ from pairscore.core.outcomes import OutcomeLaw
 from pairscore.effects.circumstances import comparison_scores
 from pairscore.effects.comparison_fit import (
     ENDLESS,
-    Asked,
-    asked_contest,
-    contest_covariance,
-    contest_estimate,
-    fit_contest,
+    PreparedFit,
+    fit_single_comparisons,
     judge_notes,
+    prepare_fit,
+    single_comparisons_covariance,
+    single_comparisons_estimate,
 )
 from pairscore.effects.item_posterior import item_effects
 from pairscore.effects.item_variance import NO_VARIANCE, ItemVariance, item_variance, solution
 from pairscore.effects.judges import Judged, Sharpness, VotesSeen, judge_table, sharpened
 from pairscore.effects.shared_items import Seen, equation
-from pairscore.effects.single_comparisons import Top, climb
+from pairscore.effects.single_comparisons import Optimum, climb
 from pairscore.errors import FewItemsWarning, NotConvergedWarning, SeparationWarning
-from pairscore.estimators.fit_data import Study
+from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.likelihood import predictor
 from pairscore.estimators.results import (
     FEWEST_ITEMS,
@@ -44,7 +44,7 @@ from pairscore.estimators.settings import Settings
 
 
 def with_item_effects(
-    study: Study, settings: Settings, plain: Estimate, rng: np.random.Generator
+    study: FitData, settings: Settings, plain: Estimate, rng: np.random.Generator
 ) -> Estimate:
     """The same fit with sigma^2 estimated, coefficients and side effect on the scale of one
     comparison of two given items, and their effects.
@@ -78,7 +78,7 @@ def with_item_effects(
     )
 
 
-def kept_effects(study: Study, fit: Estimate, seen: Seen, found: ItemVariance) -> ItemEffects:
+def kept_effects(study: FitData, fit: Estimate, seen: Seen, found: ItemVariance) -> ItemEffects:
     """What a model keeps of its items; ``fit`` and ``seen`` are on the scale of given items."""
     d = len(fit.coef)
     errors = (
@@ -120,7 +120,7 @@ def root(matrix: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     return unit[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
 
 
-def _explained(study: Study, coef: np.ndarray, errors: np.ndarray, sigma2: float) -> float:
+def _explained(study: FitData, coef: np.ndarray, errors: np.ndarray, sigma2: float) -> float:
     """Share of the variance of compared items' scores that features explain, less what the error of
     the coefficients adds.
     """
@@ -137,9 +137,11 @@ ROUGH = 1e-6  # gap to the maximum, per comparison, while the rest still moves
 NO_EFFECTS = 1e-6  # variance that stands for none where one is divided by it
 
 
-def fit_contest_effects(study: Study, settings: Settings, rng: np.random.Generator) -> Estimate:
+def fit_single_comparisons_with_effects(
+    study: FitData, settings: Settings, rng: np.random.Generator
+) -> Estimate:
     """The likelihood of single comparisons with item effects, on the scale of given items."""
-    asked = asked_contest(study, settings)
+    asked = prepare_fit(study, settings)
     first = climb(
         asked.contest, asked.contest.start(asked.plain.coef), settings.max_iter, settings.tol
     )
@@ -155,7 +157,7 @@ def fit_contest_effects(study: Study, settings: Settings, rng: np.random.Generat
     )
     found = replace(found, kappa=_length(study, top) / _length(study, first))
     covariance = None if settings.inference is None else _covariance(study, settings, top, found)
-    fit = contest_estimate(study, settings, asked, top, covariance, None)
+    fit = single_comparisons_estimate(study, settings, asked, top, covariance, None)
     kept = kept_effects(study, fit, _seen(top), found)
     judges = None if sharp is None else _judges(study, asked, top, sharp, fit, kept)
     assert fit.effects is not None  # single comparisons always have some
@@ -170,7 +172,7 @@ def fit_contest_effects(study: Study, settings: Settings, rng: np.random.Generat
     return replace(fit, difference=difference, item_effects=kept, judges=judges, notes=notes)
 
 
-def _endless(top: Top) -> bool:
+def _endless(top: Optimum) -> bool:
     """Whether some effect of comparisons has no finite size, so that nothing can be said of items
     beside it.
     """
@@ -178,8 +180,8 @@ def _endless(top: Top) -> bool:
     return bool(np.any(errors * top.contest.usual_sizes > ENDLESS))
 
 
-def _without_effects(study: Study, settings: Settings, top: Top) -> Estimate:
-    fit = fit_contest(study, settings)
+def _without_effects(study: FitData, settings: Settings, top: Optimum) -> Estimate:
+    fit = fit_single_comparisons(study, settings)
     kept = kept_effects(study, fit, _seen(top), NO_VARIANCE)
     text = (
         "item effects are taken as none, because some effects of comparisons have no finite size."
@@ -187,7 +189,7 @@ def _without_effects(study: Study, settings: Settings, top: Top) -> Estimate:
     return replace(fit, item_effects=kept, notes=[*fit.notes, (SeparationWarning, text)])
 
 
-def _settled(settings: Settings, top: Top) -> tuple[Top, Sharpness | None, list[Note]]:
+def _settled(settings: Settings, top: Optimum) -> tuple[Optimum, Sharpness | None, list[Note]]:
     """Coefficients, sigma^2 and slopes that agree with each other."""
     sharp: Sharpness | None = None
     slopes = np.ones(top.contest.n_judges)
@@ -220,7 +222,7 @@ def _settled(settings: Settings, top: Top) -> tuple[Top, Sharpness | None, list[
     )
 
 
-def _seen(top: Top) -> Seen:
+def _seen(top: Optimum) -> Seen:
     """The comparisons as the low item of their pair sees them."""
     contest, params = top.contest, top.params
     pairs, place = contest.pairs
@@ -238,7 +240,7 @@ def _seen(top: Top) -> Seen:
     )
 
 
-def _judged(top: Top) -> Judged:
+def _judged(top: Optimum) -> Judged:
     contest, seen = top.contest, _seen(top)
     delta = np.where(contest.left < contest.right, 1.0, -1.0) * contest.delta(top.params)
     return Judged(
@@ -250,12 +252,12 @@ def _judged(top: Top) -> Judged:
     )
 
 
-def _whitened(top: Top) -> np.ndarray:
+def _whitened(top: Optimum) -> np.ndarray:
     """Features in which the coefficients have the identity as classical covariance."""
     return (top.contest.X - top.contest.mean) @ top.basis.transform[: len(top.params.coef)]
 
 
-def _length(study: Study, top: Top) -> float:
+def _length(study: FitData, top: Optimum) -> float:
     """Standard deviation of the scores that features give."""
     return float(
         np.sqrt(
@@ -267,11 +269,13 @@ def _length(study: Study, top: Top) -> float:
     )
 
 
-def _covariance(study: Study, settings: Settings, top: Top, found: ItemVariance) -> np.ndarray:
+def _covariance(
+    study: FitData, settings: Settings, top: Optimum, found: ItemVariance
+) -> np.ndarray:
     """Of (coef, effects, tie), with what the error of sigma^2 adds, which goes along with that of
     their length.
     """
-    covariance = contest_covariance(study, settings, top)
+    covariance = single_comparisons_covariance(study, settings, top)
     if found.sigma2 == 0:
         return covariance
     moves = moves_with_variance(top, found.sigma2)
@@ -284,7 +288,7 @@ def _covariance(study: Study, settings: Settings, top: Top, found: ItemVariance)
     return covariance + widened @ widened.T
 
 
-def moves_with_variance(top: Top, sigma2: float) -> np.ndarray:
+def moves_with_variance(top: Optimum, sigma2: float) -> np.ndarray:
     """How (coef, effects, tie) move with sigma^2.
 
     Minus the inverse information times the move of their equations.
@@ -295,7 +299,12 @@ def moves_with_variance(top: Top, sigma2: float) -> np.ndarray:
 
 
 def _judges(
-    study: Study, asked: Asked, top: Top, sharp: Sharpness, fit: Estimate, kept: ItemEffects
+    study: FitData,
+    asked: PreparedFit,
+    top: Optimum,
+    sharp: Sharpness,
+    fit: Estimate,
+    kept: ItemEffects,
 ) -> Judges:
     """Slopes with their errors.
 

@@ -50,7 +50,7 @@ class Params:
 
 
 @dataclass(frozen=True)
-class Look:
+class Derivatives:
     """What one look at the likelihood gives.
 
     Loss, gradient (downhill is minus), information of (coef, effects, t), of slopes, and across.
@@ -88,7 +88,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Contest:
+class SingleComparisons:
     """Comparisons sorted by unordered pair.
 
     ``context`` and ``sides`` have one column per effect; ``judge`` is a code per row.
@@ -230,7 +230,7 @@ class Contest:
         """Derivatives of eta in the effects."""
         return np.hstack([self.sharpness(params)[:, None] * self.context, self.sides])
 
-    def look(self, params: Params) -> Look:
+    def look(self, params: Params) -> Derivatives:
         """Loss, gradient and expected information."""
         s, a, columns = self.slopes_of(params), self.sharpness(params), self.effect_columns(params)
         pairs, place = self.pairs
@@ -256,12 +256,14 @@ class Contest:
             [-net(self.left, self.right, a * s.eta, len(self.X)) @ self.X, tail]
         ) + self.ridge * self.flat(params)
         loss = -float(s.value.sum()) + 0.5 * float(self.ridge @ self.flat(params) ** 2)
-        look = Look(
+        look = Derivatives(
             loss, gradient, np.empty(0), information, np.empty((len(gradient), 0)), np.empty(0)
         )
         return self._with_slopes(look, params, s, extra) if len(self.sloped) else look
 
-    def _with_slopes(self, look: Look, params: Params, s: Slopes, extra: np.ndarray) -> Look:
+    def _with_slopes(
+        self, look: Derivatives, params: Params, s: Slopes, extra: np.ndarray
+    ) -> Derivatives:
         """The same with the judges' slopes, held to their prior."""
         delta, precision = self.delta(params), 1 / self.slope_spread**2  # type: ignore[operator]
 
@@ -289,7 +291,7 @@ class Contest:
         return sparse.csr_array(entries, shape=(len(self.sloped) + 1, len(self.X)))[:-1]
 
     def contributions(
-        self, params: Params, look: Look
+        self, params: Params, look: Derivatives
     ) -> Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]]:
         """A function that takes comparisons sorted by pair and gives them back in blocks of whole
         pairs.
@@ -346,21 +348,21 @@ class Contest:
             first = last
 
 
-class Top(NamedTuple):
+class Optimum(NamedTuple):
     """Where a climb ended, after how many ``steps``: at the maximum if it ``converged``.
 
     ``basis`` has the inverse of ``look.apart``.
     """
 
-    contest: Contest
+    contest: SingleComparisons
     params: Params
-    look: Look
+    look: Derivatives
     basis: Basis
     steps: int
     converged: bool
 
 
-def climb(contest: Contest, params: Params, max_iter: int, tol: float) -> Top:
+def climb(contest: SingleComparisons, params: Params, max_iter: int, tol: float) -> Optimum:
     """Newton's steps to the maximum."""
     look = contest.look(params)
     for iteration in range(1, max_iter + 1):
@@ -369,15 +371,15 @@ def climb(contest: Contest, params: Params, max_iter: int, tol: float) -> Top:
         gain = -(look.gradient @ step) - look.slope_gradient @ slope_step
         if gain <= tol * contest.n_comparisons:  # the last step squares the gap
             params, look = _advance(contest, params, look, step, slope_step, gain)
-            return Top(
+            return Optimum(
                 contest, params, look, whitening_basis(look.apart, contest.units), iteration, True
             )
         params, look = _advance(contest, params, look, step, slope_step, gain)
-    return Top(contest, params, look, basis, max_iter, False)
+    return Optimum(contest, params, look, basis, max_iter, False)
 
 
 def newton_step(
-    look: Look, basis: Basis, gradient: np.ndarray, slope_gradient: np.ndarray
+    look: Derivatives, basis: Basis, gradient: np.ndarray, slope_gradient: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Of (coef, effects, t) and of the slopes, which are eliminated first.
 
@@ -388,13 +390,13 @@ def newton_step(
 
 
 def _advance(
-    contest: Contest,
+    contest: SingleComparisons,
     params: Params,
-    look: Look,
+    look: Derivatives,
     step: np.ndarray,
     slope_step: np.ndarray,
     gain: float,
-) -> tuple[Params, Look]:
+) -> tuple[Params, Derivatives]:
     """Go along the step, half as far while the loss does not fall as it should."""
     length = 1.0
     for _ in range(40):

@@ -22,14 +22,14 @@ import numpy as np
 
 from pairscore.core.sums import net
 from pairscore.core.whitening import Basis
-from pairscore.effects.single_comparisons import Contest, Look, Params, newton_step
+from pairscore.effects.single_comparisons import Derivatives, Params, SingleComparisons, newton_step
 
 STEP = 1e-4  # in eta, for the change of a curvature
 
 
 def without_slope_bias(
-    contest: Contest, params: Params, look: Look, basis: Basis
-) -> tuple[Params, Look]:
+    contest: SingleComparisons, params: Params, look: Derivatives, basis: Basis
+) -> tuple[Params, Derivatives]:
     """One step from the maximum towards that of the integral, half as far while loss and term do
     not fall.
     """
@@ -43,14 +43,16 @@ def without_slope_bias(
     return params, look
 
 
-def laplace_term(look: Look) -> float:
+def laplace_term(look: Derivatives) -> float:
     """1/2 (sum_j log I_j + log sum_j 1/I_j)."""
     return 0.5 * float(
         np.sum(np.log(look.slope_information)) + np.log(np.sum(1 / look.slope_information))
     )
 
 
-def laplace_gradient(contest: Contest, params: Params, look: Look) -> tuple[np.ndarray, np.ndarray]:
+def laplace_gradient(
+    contest: SingleComparisons, params: Params, look: Derivatives
+) -> tuple[np.ndarray, np.ndarray]:
     """Of the term, in (coef, effects, t) and in the slopes."""
     delta, sharpness = contest.delta(params), contest.sharpness(params)
     variance = np.append(look.slope_variance, 0.0)[contest.slope_code]
@@ -68,7 +70,7 @@ def laplace_gradient(contest: Contest, params: Params, look: Look) -> tuple[np.n
     return np.concatenate([on_coef, on_effects, on_t]), on_slopes
 
 
-def curvature_change(contest: Contest, params: Params) -> tuple[np.ndarray, np.ndarray]:
+def curvature_change(contest: SingleComparisons, params: Params) -> tuple[np.ndarray, np.ndarray]:
     """How eta_eta changes with eta and with t.
 
     The latter is how eta_t changes with eta, as third derivatives may be taken in any order.

@@ -10,7 +10,7 @@ from pairscore.errors import PairscoreError, PairsNotRandomWarning, plural
 from pairscore.estimators import inference as inf
 from pairscore.estimators.closed_form import closed_form, ridge_penalty, shrunk, split_scatter
 from pairscore.estimators.fit_data import (
-    Study,
+    FitData,
     bordered_scatter,
     leverage_whitener,
     ridge_is_weak,
@@ -29,7 +29,7 @@ from pairscore.estimators.scale import (
 from pairscore.estimators.settings import Settings
 
 
-def scatter_of(study: Study, settings: Settings) -> tuple[np.ndarray, Spread]:
+def scatter_of(study: FitData, settings: Settings) -> tuple[np.ndarray, Spread]:
     """The scatter matrix G of the method, and the spread of the items behind it."""
     if settings.method == "split":
         n, d = study.second_half.shape
@@ -53,7 +53,7 @@ def scatter_of(study: Study, settings: Settings) -> tuple[np.ndarray, Spread]:
     return shrunk(scatter, chosen_shrinkage(study, settings, center)), center
 
 
-def paired_scatter(study: Study, mean: np.ndarray, outcomes_too: bool) -> np.ndarray:
+def paired_scatter(study: FitData, mean: np.ndarray, outcomes_too: bool) -> np.ndarray:
     """Scatter of the observed differences.
 
     Where no interval asks for the outcomes per pair, they are not sorted.
@@ -64,7 +64,7 @@ def paired_scatter(study: Study, mean: np.ndarray, outcomes_too: bool) -> np.nda
     return difference_scatter(study.X, mean, pairs, pairs.win[0])
 
 
-def chosen_shrinkage(study: Study, settings: Settings, center: Spread) -> float:
+def chosen_shrinkage(study: FitData, settings: Settings, center: Spread) -> float:
     """The number given, or the one Ledoit and Wolf, or Chen et al.
 
     (OAS), choose for the standardised items.
@@ -80,7 +80,7 @@ def chosen_shrinkage(study: Study, settings: Settings, center: Spread) -> float:
     )
 
 
-def fit_closed_form(study: Study, settings: Settings) -> Estimate:
+def fit_closed_form(study: FitData, settings: Settings) -> Estimate:
     """Direction from a closed form, scale from a likelihood along it, covariance from both."""
     scatter, center = scatter_of(study, settings)
     penalty = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
@@ -128,7 +128,7 @@ def fit_closed_form(study: Study, settings: Settings) -> Estimate:
     )
 
 
-def side_basis(study: Study, penalty: np.ndarray) -> Basis:
+def side_basis(study: FitData, penalty: np.ndarray) -> Basis:
     """Whether comparisons tell the side effect from the features.
 
     Not if left is ahead by one amount in some direction each time.
@@ -140,7 +140,7 @@ def side_basis(study: Study, penalty: np.ndarray) -> Basis:
 
 
 def link_scale(
-    study: Study,
+    study: FitData,
     settings: Settings,
     along: np.ndarray,
     b: np.ndarray,
@@ -190,7 +190,7 @@ def link_scale(
 
 
 def closed_form_covariance(
-    study: Study, settings: Settings, form: inf.ScaledClosedForm
+    study: FitData, settings: Settings, form: inf.ScaledClosedForm
 ) -> np.ndarray:
     """Covariance of coefficients and side effect on the link's scale."""
     X, mean = study.X, study.item_moments.mean
@@ -211,7 +211,7 @@ def closed_form_covariance(
         robust = inf.item_meat(
             X, study.item_moments, study.pairs, u, leverage_whitener(study, settings)
         )
-    covariance = inf.combine(jacobian, model_meat, robust, study.weight_unit)
+    covariance = inf.sandwich(jacobian, model_meat, robust, study.weight_unit)
     if settings.method == "split":
         error = inf.covariance_error(study.second_half, study.second_moments, form.coef)
         # db = -Sigma^-1 dSigma b, while the closed form has db = A d(X'w) with A = Sigma^-1 / M

@@ -25,7 +25,7 @@ from pairscore.estimators.settings import Settings
 
 
 @dataclass(frozen=True)
-class Study:
+class FitData:
     """The data of one fit as arrays, with the sums that several steps share, each made once."""
 
     data: Comparisons
@@ -95,7 +95,7 @@ class Study:
         return self.X[rows[0] : rows[-1] + 1] if together else self.X[rows]
 
 
-def leverage_whitener(study: Study, settings: Settings) -> np.ndarray:
+def leverage_whitener(study: FitData, settings: Settings) -> np.ndarray:
     """W with W' (X~'KX~ + ridge) W = I.
 
     How far an item can pull the fit towards itself, which a ridge holds back.
@@ -105,7 +105,7 @@ def leverage_whitener(study: Study, settings: Settings) -> np.ndarray:
     return whitening_basis(center.scatter + np.diag(ridge), center.sd).transform
 
 
-def bordered_scatter(study: Study, weight: np.ndarray) -> np.ndarray:
+def bordered_scatter(study: FitData, weight: np.ndarray) -> np.ndarray:
     """X' L X with the weight of each pair on each side, bordered by the side effect's row if there
     is one.
     """
@@ -116,7 +116,7 @@ def bordered_scatter(study: Study, weight: np.ndarray) -> np.ndarray:
     return np.block([[scatter, border[:, None]], [border[None], weight.sum()]])
 
 
-def ridge_is_weak(study: Study, settings: Settings) -> bool:
+def ridge_is_weak(study: FitData, settings: Settings) -> bool:
     """Whether the ridge is none, or too weak to hold coefficients back if data are separated."""
     return settings.l2 <= WEAK_L2 * study.weight_unit
 

@@ -116,7 +116,7 @@ def _item_sums(pairs: Pairs, at_low: np.ndarray, at_high: np.ndarray) -> np.ndar
     return np.array(columns).T.reshape(pairs.n_items, len(columns))
 
 
-def not_far_below(
+def floored_covariance(
     robust: np.ndarray, model: np.ndarray, smallest: float = SMALLEST_RATIO
 ) -> np.ndarray:
     """The robust covariance, raised where it is less than ``smallest`` (a half) of the model's.
@@ -137,7 +137,7 @@ def not_far_below(
     return (turned * np.maximum(ratios, smallest)) @ turned.T
 
 
-def combine(
+def sandwich(
     jacobian: np.ndarray,
     model_meat: np.ndarray,
     robust_meat: np.ndarray | None,
@@ -152,7 +152,7 @@ def combine(
     return (
         model
         if robust_meat is None
-        else not_far_below(jacobian @ robust_meat @ jacobian.T, weight_unit * model)
+        else floored_covariance(jacobian @ robust_meat @ jacobian.T, weight_unit * model)
     )
 
 

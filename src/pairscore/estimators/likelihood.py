@@ -21,7 +21,7 @@ from pairscore.errors import NotConvergedWarning, plural
 from pairscore.estimators import inference as inf
 from pairscore.estimators.closed_form import closed_form, ridge_penalty
 from pairscore.estimators.fit_data import (
-    Study,
+    FitData,
     bordered_scatter,
     leverage_whitener,
     ridge_is_weak,
@@ -36,7 +36,7 @@ SMALLEST_GAIN = 0.1  # of some comparison's score difference, in a step that cli
 
 
 @dataclass(frozen=True)
-class Maximum:
+class Optimum:
     """Where the climb ended.
 
     ``separated``: some direction explains every comparison, there is no maximum.
@@ -59,7 +59,7 @@ class Slope:
 
 
 @dataclass(frozen=True)
-class Climb:
+class PairLikelihood:
     """Negative log-likelihood, with its ridge, as a function of whitened parameters (a, c).
 
     beta = W a, and the side effect is c / sqrt(M), so that all parameters have similar curvature.
@@ -140,8 +140,10 @@ def predictor(X: np.ndarray, pairs: Pairs, coef: np.ndarray, side_effect: float)
     )
 
 
-def maximise(climb: Climb, start: np.ndarray, max_iter: int = 100, tol: float = 1e-9) -> Maximum:
-    """Climb the likelihood from coefficients ``start``.
+def maximise(
+    climb: PairLikelihood, start: np.ndarray, max_iter: int = 100, tol: float = 1e-9
+) -> Optimum:
+    """PairLikelihood the likelihood from coefficients ``start``.
 
     When the gap to the maximum is below ``tol`` per comparison, one more Newton step is the last:
     it squares the gap.
@@ -160,7 +162,7 @@ def maximise(climb: Climb, start: np.ndarray, max_iter: int = 100, tol: float = 
         step = climb.newton_step(here, precision=1e-4 if iteration > 1 or near else 1e-2)
         stuck = near or iteration >= FIRST_SEPARATION_CHECK
         if unbounded and stuck and (climb.separates(-step) or climb.separates(params)):
-            return Maximum(
+            return Optimum(
                 climb.coef(params),
                 climb.side_effect(params),
                 iteration,
@@ -169,7 +171,7 @@ def maximise(climb: Climb, start: np.ndarray, max_iter: int = 100, tol: float = 
             )
         if near:
             params = params - step
-            return Maximum(
+            return Optimum(
                 climb.coef(params),
                 climb.side_effect(params),
                 iteration,
@@ -177,13 +179,13 @@ def maximise(climb: Climb, start: np.ndarray, max_iter: int = 100, tol: float = 
                 separated=False,
             )
         params, here = _advance(climb, params, here, step)
-    return Maximum(
+    return Optimum(
         climb.coef(params), climb.side_effect(params), max_iter, converged=False, separated=False
     )
 
 
 def _advance(
-    climb: Climb, params: np.ndarray, here: Slope, step: np.ndarray
+    climb: PairLikelihood, params: np.ndarray, here: Slope, step: np.ndarray
 ) -> tuple[np.ndarray, Slope]:
     """Go along the Newton step, back a little while the slope there says it went too far.
 
@@ -204,7 +206,7 @@ def _advance(
 LARGEST_WARM = 3.0  # coefficient of a standardised feature to start from
 
 
-def fit_likelihood(study: Study, settings: Settings) -> Estimate:
+def fit_likelihood(study: FitData, settings: Settings) -> Estimate:
     """Maximum likelihood, started from the pooled closed form."""
     center, link = study.item_moments, settings.link
     slope = float(link.pdf(0.0))
@@ -217,7 +219,7 @@ def fit_likelihood(study: Study, settings: Settings) -> Estimate:
         else _tame(study.start, center.sd)
     )
     asked, weak = settings.l2 * center.sd**2, ridge_is_weak(study, settings)
-    climb = Climb(study.X, study.pairs, link, basis, 0 * asked if weak else asked)
+    climb = PairLikelihood(study.X, study.pairs, link, basis, 0 * asked if weak else asked)
     top = maximise(climb, start, settings.max_iter, settings.tol)
     notes: list[Note] = []
     if top.separated:
@@ -247,7 +249,7 @@ def _tame(start: np.ndarray, sd: np.ndarray) -> np.ndarray:
     return np.clip(start * unit, -LARGEST_WARM, LARGEST_WARM) / unit
 
 
-def starting_coef(study: Study, settings: Settings, b: np.ndarray, center: Moments) -> np.ndarray:
+def starting_coef(study: FitData, settings: Settings, b: np.ndarray, center: Moments) -> np.ndarray:
     """A closed form on the link's scale, by a glance at some of the comparisons."""
     data, scores = study.data, study.X @ b
     few = slice(None, None, 1 + len(data) // SAMPLE)
@@ -262,7 +264,7 @@ def starting_coef(study: Study, settings: Settings, b: np.ndarray, center: Momen
 
 
 def likelihood_estimate(
-    study: Study, settings: Settings, climb: Climb, top: Maximum, notes: list[Note]
+    study: FitData, settings: Settings, climb: PairLikelihood, top: Optimum, notes: list[Note]
 ) -> Estimate:
     """The Hessian at the maximum says what is determined, and how well."""
     X, pairs, center, link = study.X, study.pairs, study.item_moments, settings.link
@@ -289,11 +291,11 @@ def likelihood_estimate(
                 inf.likelihood_contributions(score, pairs),
                 leverage_whitener(study, settings),
             )
-        model = inf.combine(basis.inverse, expected, None)
+        model = inf.sandwich(basis.inverse, expected, None)
         covariance = (
             model
             if robust is None
-            else inf.combine(bread.inverse, expected, robust, study.weight_unit)
+            else inf.sandwich(bread.inverse, expected, robust, study.weight_unit)
         )
     scores = X @ coef
     features_basis, side_basis = apart_from_side(basis) if settings.side_effect else (basis, None)
@@ -311,7 +313,12 @@ def likelihood_estimate(
 
 
 def _bread(
-    study: Study, link: Link, delta: np.ndarray, ridge: np.ndarray, sd: np.ndarray, fallback: Basis
+    study: FitData,
+    link: Link,
+    delta: np.ndarray,
+    ridge: np.ndarray,
+    sd: np.ndarray,
+    fallback: Basis,
 ) -> Basis:
     """Whiten the observed information; a link that is not log-concave may leave it indefinite."""
     observed = bordered_scatter(

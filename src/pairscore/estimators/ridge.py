@@ -2,7 +2,7 @@
 
 Held-out log-loss on pairs of new items, for thirty ridges at once.
 
-Items are dealt into folds; a fold is tested on the comparisons within it, after a fit to those
+Items are assign_folds into folds; a fold is tested on the comparisons within it, after a fit to those
 without it. In coordinates in which the scatter of all differences is diagonal, a ridge only adds to
 that diagonal: one factorisation preconditions the Newton steps of every ridge and every fold, which
 are taken side by side.
@@ -23,7 +23,7 @@ N_VALUES = 30
 DECADES = 6.0
 N_FOLDS = 5
 FEW_PER_FEATURE = 5  # comparisons; with fewer the folds say too little
-ENOUGH_HELD_OUT = 2000  # comparisons; with fewer the items are dealt again
+ENOUGH_HELD_OUT = 2000  # comparisons; with fewer the items are assign_folds again
 MAX_DEALS = 4
 EVERY_FOLD = -1  # of the origin, where differences are given instead of items
 GAP = 1e-6  # to the optimum, per comparison: far below what tells two ridges apart

@@ -42,7 +42,7 @@ class Settings:
         return self.needs_judges or bool(self.context) or self.ties != "half"
 
 
-def checked_settings(**given: Any) -> Settings:
+def check_settings(**given: Any) -> Settings:
     """Settings that mean something, or a sentence on the first that does not."""
     for name, (right, remedy) in _allowed(**given).items():
         if not right:

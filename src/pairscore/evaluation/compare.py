@@ -185,7 +185,7 @@ class Predictions:
 def _predictions(named: dict[str, Any], data: Comparisons, cv: ItemKFold) -> Predictions:
     """Every model in every fold."""
     fold_of_item = cv.fold_of_item(data)
-    # a generator of its own: the seed's first numbers have dealt the items
+    # a generator of its own: the seed's first numbers have assign_folds the items
     aside = _dealt_pairs(data, cv.n_splits, np.random.default_rng(cv.random_state).spawn(1)[0])
     parts, notes = [], []
     for number in range(cv.n_splits):

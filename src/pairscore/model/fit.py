@@ -13,11 +13,11 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from pairscore.core.sums import feature_range
 from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
-from pairscore.data.folds import dealt
+from pairscore.data.folds import assign_folds
 from pairscore.data.items import LARGEST_NUMBER, Items, as_frame, to_array
 from pairscore.data.votes import Votes
-from pairscore.effects.comparison_fit import fit_contest
-from pairscore.effects.fit import fit_contest_effects, with_item_effects
+from pairscore.effects.comparison_fit import fit_single_comparisons
+from pairscore.effects.fit import fit_single_comparisons_with_effects, with_item_effects
 from pairscore.errors import (
     CollinearFeaturesWarning,
     FewItemsWarning,
@@ -26,7 +26,7 @@ from pairscore.errors import (
     plural,
 )
 from pairscore.estimators.closed_form_fit import fit_closed_form
-from pairscore.estimators.fit_data import Study
+from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import Estimate, Note
 from pairscore.estimators.ridge import EVERY_FOLD, N_FOLDS, RidgeCurve, choose_ridge
@@ -198,7 +198,7 @@ def estimate(
             "item_effects=True needs to know who was compared, and a matrix of differences does not"
             " say; fit items and votes instead."
         )
-    study = Study(data, settings.side_effect, has_items, start)
+    study = FitData(data, settings.side_effect, has_items, start)
     refuse_too_many_features(study, settings)
     refuse_extremes(data)
     kind, notes = choose_inference(study, settings)
@@ -213,7 +213,7 @@ def estimate(
     return replace(result, notes=notes, inference=kind, ridge=ridge)
 
 
-def fitted(study: Study, settings: Settings, rng: np.random.Generator) -> Estimate:
+def fitted(study: FitData, settings: Settings, rng: np.random.Generator) -> Estimate:
     """The fit of the method, of single comparisons where they cannot be summed, with item effects
     where they are asked for.
     """
@@ -221,16 +221,16 @@ def fitted(study: Study, settings: Settings, rng: np.random.Generator) -> Estima
         return fit_closed_form(study, settings)
     if settings.by_comparison:
         return (
-            fit_contest_effects(study, settings, rng)
+            fit_single_comparisons_with_effects(study, settings, rng)
             if settings.item_effects
-            else fit_contest(study, settings)
+            else fit_single_comparisons(study, settings)
         )
     plain = fit_likelihood(study, settings)
     return with_item_effects(study, settings, plain, rng) if settings.item_effects else plain
 
 
 def chosen_ridge(
-    study: Study, settings: Settings, rng: np.random.Generator, item_groups: np.ndarray | None
+    study: FitData, settings: Settings, rng: np.random.Generator, item_groups: np.ndarray | None
 ) -> RidgeCurve:
     """The ridge that does best on held-out items; it means the same to every method."""
     rows = np.flatnonzero(study.tally.exposures) if study.has_items else np.arange(len(study.X) - 1)
@@ -243,7 +243,7 @@ def chosen_ridge(
     def deal() -> np.ndarray:
         # the origin of plain differences is in every fold
         fold, sizes = np.full(len(study.X), EVERY_FOLD), np.bincount(group)
-        fold[rows] = dealt(sizes, rng.permutation(len(sizes)), N_FOLDS)[group]
+        fold[rows] = assign_folds(sizes, rng.permutation(len(sizes)), N_FOLDS)[group]
         return fold
 
     return choose_ridge(
@@ -282,7 +282,7 @@ def refuse_extremes(data: Comparisons) -> None:
         )
 
 
-def refuse_too_many_features(study: Study, settings: Settings) -> None:
+def refuse_too_many_features(study: FitData, settings: Settings) -> None:
     """Without a ridge, features must not outnumber items or comparisons."""
     data, d = study.data, study.X.shape[1]
     used = study.amount > 0
@@ -308,7 +308,7 @@ def refuse_too_many_features(study: Study, settings: Settings) -> None:
         )
 
 
-def choose_inference(study: Study, settings: Settings) -> tuple[str | None, list[Note]]:
+def choose_inference(study: FitData, settings: Settings) -> tuple[str | None, list[Note]]:
     """Item-robust intervals need items, and more of them than parameters."""
     if settings.inference not in ("items", "items+judges") or not study.has_items:
         return ("model" if settings.inference else None), []
@@ -329,7 +329,7 @@ def choose_inference(study: Study, settings: Settings) -> tuple[str | None, list
     return settings.inference, []
 
 
-def _open_features(study: Study, undetermined: np.ndarray) -> list[Note]:
+def _open_features(study: FitData, undetermined: np.ndarray) -> list[Note]:
     if not undetermined.any():
         return []
     names = [study.data.items.feature_names[column] for column in np.flatnonzero(undetermined)]
@@ -341,7 +341,7 @@ def _open_features(study: Study, undetermined: np.ndarray) -> list[Note]:
     return [(CollinearFeaturesWarning, text)]
 
 
-def _open_side(study: Study, result: Estimate) -> list[Note]:
+def _open_side(study: FitData, result: Estimate) -> list[Note]:
     if result.side_basis is None or not result.side_basis.undetermined[-1]:
         return []
     names = [

@@ -17,7 +17,7 @@ from pairscore.data.items import Items, as_frame, read_items, refuse_other_featu
 from pairscore.effects.circumstances import comparison_scores, judges_sharpness
 from pairscore.errors import PairscoreError
 from pairscore.estimators.results import Known, feature_keys
-from pairscore.estimators.settings import Settings, checked_settings
+from pairscore.estimators.settings import Settings, check_settings
 from pairscore.model import file as model_file
 from pairscore.model.file import joined
 from pairscore.model.fit import comparisons_to_fit, estimate, keep_fit
@@ -190,7 +190,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             raise PairscoreError(
                 f"missing is {self.missing!r}; use 'refuse', 'mean-with-flag' or 'item-effect'."
             )
-        return checked_settings(**params)
+        return check_settings(**params)
 
     def _fit_to(
         self,

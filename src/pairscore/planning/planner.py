@@ -27,7 +27,7 @@ HARDLY_ANY = 0.01
 
 
 @dataclass(frozen=True)
-class Study:
+class PlannedStudy:
     """A study of one method: its size, its expected error and what it costs."""
 
     method: str
@@ -52,13 +52,13 @@ class Plan:
     takes for granted.
     """
 
-    study: Study
+    study: PlannedStudy
     law: ErrorLaw
     noise: float
     target: tuple[str, float] | None
     solved_for: str
-    alternatives: dict[str, Study | PairscoreError]
-    rule_of_ten: Study
+    alternatives: dict[str, PlannedStudy | PairscoreError]
+    rule_of_ten: PlannedStudy
     noise_estimate: NoiseEstimate | None = None
     interval: tuple[float, float] | None = None
     items_interval: tuple[float, float] | None = None
@@ -196,7 +196,7 @@ def _notes(answer: Plan, n_table: int | None, method_is_ours: bool) -> Iterator[
 
 
 def _answer(law: ErrorLaw, question: Question, method: str, estimate: NoiseEstimate | None) -> Plan:
-    alternatives: dict[str, Study | PairscoreError] = {}
+    alternatives: dict[str, PlannedStudy | PairscoreError] = {}
     for other in METHODS:
         try:
             alternatives[other] = solve(law, question, other)
@@ -228,7 +228,7 @@ def _answer(law: ErrorLaw, question: Question, method: str, estimate: NoiseEstim
     return replace(answer, interval=found, items_interval=items)
 
 
-def solve(law: ErrorLaw, question: Question, method: str) -> Study:
+def solve(law: ErrorLaw, question: Question, method: str) -> PlannedStudy:
     """The smallest study of ``method`` that answers the question."""
     given_n, given_m = question.n_items, question.n_comparisons
     if question.target is None:
@@ -275,10 +275,12 @@ def paper_comparisons(n_items: int) -> int:
     return int(np.ceil(n_items * np.log(n_items)))
 
 
-def _study(law: ErrorLaw, question: Question, method: str, n: int, m: int) -> Study:
+def _study(law: ErrorLaw, question: Question, method: str, n: int, m: int) -> PlannedStudy:
     total = 2 * n if method == "split" else n
     cost = None if question.costs is None else question.costs[0] * total + question.costs[1] * m
-    return Study(method, n, total, m, law.predict(n, m, method), m * question.seconds / 3600, cost)
+    return PlannedStudy(
+        method, n, total, m, law.predict(n, m, method), m * question.seconds / 3600, cost
+    )
 
 
 def _smallest(excess: Callable[[int], float], low: int, high: int) -> int | None:
@@ -349,9 +351,9 @@ def _cheapest(
 
 def _ends(
     law: ErrorLaw, question: Question, method: str, estimate: NoiseEstimate
-) -> list[Study | None]:
+) -> list[PlannedStudy | None]:
     """The study at both ends of the noise's interval; None where nothing is enough."""
-    ends: list[Study | None] = []
+    ends: list[PlannedStudy | None] = []
     for noise in (estimate.low, estimate.high):
         try:
             ends.append(
@@ -367,24 +369,24 @@ def _ends(
 
 
 def _between(
-    ends: list[Study | None], number: Callable[[Study], float], beyond: float
+    ends: list[PlannedStudy | None], number: Callable[[PlannedStudy], float], beyond: float
 ) -> tuple[float, float]:
     """A number of the studies at both ends; ``beyond`` where there is none."""
     low, high = sorted(beyond if study is None else number(study) for study in ends)
     return low, high
 
 
-def _found(study: Study, question: Question) -> float:
+def _found(study: PlannedStudy, question: Question) -> float:
     if question.solved_for == "error":
         return study.error.angle
     return float(study.n_items if question.solved_for == "n_items" else study.n_comparisons)
 
 
 def _with_remedy(
-    sentence: str, question: Question, alternatives: dict[str, Study | PairscoreError]
+    sentence: str, question: Question, alternatives: dict[str, PlannedStudy | PairscoreError]
 ) -> str:
     """The refusal, and which method would do with how much."""
-    able = [study for study in alternatives.values() if isinstance(study, Study)]
+    able = [study for study in alternatives.values() if isinstance(study, PlannedStudy)]
     if not able or question.target is None:
         return sentence
     best = min(able, key=lambda study: (study.n_comparisons, study.n_items_total))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.errors import plural
-from pairscore.planning.planner import PER_ITEM, Plan, Study
+from pairscore.planning.planner import PER_ITEM, Plan, PlannedStudy
 
 TITLES = {"angle": "angle", "misordered": "misordered", "norm_error": "norm error"}
 
@@ -23,7 +23,9 @@ def plan_text(plan: Plan) -> str:
         "",
         *_table(plan),
     ]
-    reasons = [str(other) for other in plan.alternatives.values() if not isinstance(other, Study)]
+    reasons = [
+        str(other) for other in plan.alternatives.values() if not isinstance(other, PlannedStudy)
+    ]
     return "\n".join(
         [
             *lines,
@@ -56,7 +58,9 @@ def plan_record(plan: Plan) -> dict[str, Any]:
         "notes": list(plan.notes),
         "pilot": None if plan.noise_estimate is None else asdict(plan.noise_estimate),
         "methods": {
-            name: _study_record(other) if isinstance(other, Study) else {"impossible": str(other)}
+            name: _study_record(other)
+            if isinstance(other, PlannedStudy)
+            else {"impossible": str(other)}
             for name, other in plan.alternatives.items()
         },
         "rule_of_ten": _study_record(plan.rule_of_ten),
@@ -72,7 +76,7 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def _study_record(study: Study) -> dict[str, Any]:
+def _study_record(study: PlannedStudy) -> dict[str, Any]:
     return {
         "n_items": study.n_items,
         "n_items_total": study.n_items_total,
@@ -192,7 +196,7 @@ def _table(plan: Plan) -> list[str]:
     )
     rows = [head]
     for name, other in plan.alternatives.items():
-        if isinstance(other, Study):
+        if isinstance(other, PlannedStudy):
             rows.append(_row(("* " if name == plan.method else "  ") + name, other))
     rows.append(_row(f"  {PER_ITEM} per item", plan.rule_of_ten))
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
@@ -207,7 +211,7 @@ def _table(plan: Plan) -> list[str]:
     ]
 
 
-def _row(name: str, study: Study) -> tuple[str, ...]:
+def _row(name: str, study: PlannedStudy) -> tuple[str, ...]:
     error = study.error
     sizes = (
         f"{study.n_items:,}",

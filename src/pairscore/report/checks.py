@@ -9,7 +9,7 @@ from pairscore.core.links import Link
 from pairscore.core.whitening import whitened
 from pairscore.data.comparisons import Comparisons
 from pairscore.errors import first_few
-from pairscore.estimators.fit_data import Study, separation_note
+from pairscore.estimators.fit_data import FitData, separation_note
 from pairscore.estimators.pairing import SIGNIFICANCE, TOLERATED, check_pairing
 from pairscore.model.regression import RankRegression
 from pairscore.report.words import number_of, option_words, wins
@@ -191,7 +191,7 @@ def _chance(model: RankRegression) -> list[Check]:
 
 
 def _pairs(model: RankRegression, data: Comparisons) -> Check:
-    study = Study(data, keep_sides=False)
+    study = FitData(data, keep_sides=False)
     pairing = check_pairing(study.X, study.pairs, study.item_moments, study.item_moments)
     needed = model.method in ("split", "pooled")
     advice = (

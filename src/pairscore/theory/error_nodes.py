@@ -16,7 +16,7 @@ SEED = 20210
 
 
 @dataclass(frozen=True)
-class Nodes:
+class QuasiRandomErrors:
     """A fixed set of errors to average over, in the coordinates of one population or of many.
 
     For each node: ``truth`` the length of covariance^(-1/2) e; ``parallel`` and ``perpendicular``
@@ -64,8 +64,10 @@ class Nodes:
         )
 
 
-def make_nodes(eigenvalues: np.ndarray, beta: np.ndarray | None, n_nodes: int = NODES) -> Nodes:
-    """Nodes for a covariance with these eigenvalues.
+def make_nodes(
+    eigenvalues: np.ndarray, beta: np.ndarray | None, n_nodes: int = NODES
+) -> QuasiRandomErrors:
+    """QuasiRandomErrors for a covariance with these eigenvalues.
 
     ``beta`` in the coordinates of its eigenvectors.
     """
@@ -91,6 +93,6 @@ def make_nodes(eigenvalues: np.ndarray, beta: np.ndarray | None, n_nodes: int = 
     rest = rng.chisquare(max(d - 2, 1), n_nodes) * (d > 2)
     other_length = np.sqrt(other[:, 0] ** 2 * (d > 1) + rest)
     turn = other[:, 0] / np.where(other_length > 0, other_length, 1.0)
-    return Nodes(
+    return QuasiRandomErrors(
         1 / spread, parallel, perpendicular, length, even, other_length, turn, other[:, 1], study
     )

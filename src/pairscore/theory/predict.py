@@ -30,7 +30,7 @@ from pairscore.theory.direction_error import (
     pooled_variance,
     wrong_sign,
 )
-from pairscore.theory.error_nodes import NODES, Nodes, make_nodes
+from pairscore.theory.error_nodes import NODES, QuasiRandomErrors, make_nodes
 from pairscore.theory.integrals import (
     closed_form_length,
     eta,
@@ -139,7 +139,7 @@ class ErrorLaw:
         return label_constants(self.labels)
 
     @cached_property
-    def nodes(self) -> Nodes:
+    def nodes(self) -> QuasiRandomErrors:
         return make_nodes(self.eigenvalues, self.beta)
 
     def errors(
@@ -173,7 +173,9 @@ class ErrorLaw:
                     "misordered": np.full(1, 0.5),
                 }
             across = (
-                np.sqrt(across_variance) * self.nodes.length * self._luck(n_items, n_comparisons)
+                np.sqrt(across_variance)
+                * self.nodes.length
+                * self._study_factor(n_items, n_comparisons)
             )
             # labels are as noisy along the truth as across
             along = 1 + np.sqrt(across_variance) * self.nodes.normal
@@ -208,7 +210,7 @@ class ErrorLaw:
         )
         return {"angle": np.pi * wrong, "sigma_angle": np.pi * wrong, "misordered": wrong}
 
-    def _luck(self, n_items: float, n_comparisons: float) -> np.ndarray:
+    def _study_factor(self, n_items: float, n_comparisons: float) -> np.ndarray:
         """The error of a study over its root mean square.
 
         Residuals and scatter differ between studies, as chi-squared variables do.
