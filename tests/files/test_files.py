@@ -787,7 +787,7 @@ def test_a_killed_write_leaves_the_old_file(tmp_path):
     path = tmp_path / "model.npz"
     path.write_text("old")
     code = (
-        "import os\nfrom pairscore.whole_file import atomic_write\nwith"
+        "import os\nfrom pairscore.files import atomic_write\nwith"
         f" atomic_write({str(path)!r}) as t:\n    t.write_text('half'); os._exit(9)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 9
