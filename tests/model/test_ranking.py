@@ -1,5 +1,7 @@
 """Ranks, scores and differences with their intervals, against formulas written out as loops."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,7 +11,7 @@ from scipy.special import expit
 from scipy.stats import chi2, norm
 
 from pairscore import Comparisons, PairscoreError, RankRegression
-from pairscore.model.ranking import item_scores
+from pairscore.model.predict import linear_scores
 from tests.laws import GaussianStudy
 
 METHODS = ("split", "pooled", "paired", "mle")
@@ -124,7 +126,7 @@ def test_equal_rows_have_equal_scores_to_the_last_bit():
     rng = np.random.default_rng(0)
     for n, d in [(10, 10), (33, 17), (1001, 250)] * 50:
         row, coef = rng.normal(size=(2, d))
-        assert len(set(item_scores(np.tile(row, (n, 1)), coef))) == 1
+        assert len(set(linear_scores(np.tile(row, (n, 1)), coef))) == 1
 
 
 def test_ranks_are_shared_as_in_competitions(monkeypatch):
@@ -203,7 +205,7 @@ def test_without_inference_scores_have_no_intervals_and_ranks_may_be_any():
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_the_ranking_is_a_table_of_the_callers_kind_with_the_callers_ids(frame):
     _, model = fitted()
-    model.feature_names_in_ = np.array(["a", "b", "c"], dtype=object)
+    model.result_ = replace(model.result_, feature_names=("a", "b", "c"))
     new = new_items(4)
     table = frame({"id": ["n", "o", "p", "q"], "a": new[:, 0], "b": new[:, 1], "c": new[:, 2]})
     ranking, plain = model.rank(table), model.rank(new)

@@ -18,7 +18,7 @@ from pairscore.errors import (
     PairsNotRandomWarning,
     SeparationWarning,
 )
-from pairscore.model.summary import agreement_and_noise
+from pairscore.model.fit import agreement_and_noise
 
 METHODS = ("split", "pooled", "paired", "mle")
 COLUMNS = ["feature", "coef", "std_error", "z", "p", "low", "high", "wins_of_100"]
@@ -83,15 +83,15 @@ def test_a_score_that_cannot_tell_does_not_agree():
             {"left": [0, 0, 0, 0], "right": [1] * 4, "winner": ["left", "right", "right", "tie"]}
         ),
     )
-    agreement, noise, ties = agreement_and_noise(
+    shares = agreement_and_noise(
         np.array([0.0, -1.0, 2.0, 0.0]), X, OutcomeLaw(TieRule("half", get_link("logit")))
     )
-    assert agreement == pytest.approx(1 / 3)
-    assert noise == pytest.approx((0.5 + expit(-1) + expit(-2) + 0.5) / 4)
-    assert ties == 0.25
+    assert shares["agreement"] == pytest.approx(1 / 3)
+    assert shares["noise"] == pytest.approx((0.5 + expit(-1) + expit(-2) + 0.5) / 4)
+    assert shares["tie_share"] == 0.25
     rule = TieRule("rao-kupper", get_link("logit"))
     loss, _, win = rule.probabilities(np.array([0.0, 1.0, 2.0, 0.0]), 0.8)
-    _, noise, _ = agreement_and_noise(np.array([0.0, -1.0, 2.0, 0.0]), X, OutcomeLaw(rule, 0.8))
+    noise = agreement_and_noise(np.array([0.0, -1.0, 2.0, 0.0]), X, OutcomeLaw(rule, 0.8))["noise"]
     assert noise == pytest.approx(loss.sum() / (loss + win).sum())  # of decided comparisons
 
 

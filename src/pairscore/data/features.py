@@ -222,17 +222,16 @@ class Recipe:
             )
 
 
-def recipe_of(model: Any) -> Recipe:
-    """The recipe that a model was saved with.
+def recipe_of(fit: Any) -> "Recipe":
+    """The recipe that a fit (or a fitted model) was made with.
 
     Without one, its features are numeric columns of their names.
     """
-    record = getattr(model, "recipe_", None)
-    names = getattr(
-        model, "feature_names_in_", [f"x{column}" for column in range(model.n_features_in_)]
-    )
-    recipe = Recipe(tuple(map(str, names))) if record is None else Recipe.from_record(record)
-    if recipe.names != tuple(map(str, names)):
+    fit = getattr(fit, "result_", fit)
+    if fit.recipe is None:
+        return Recipe(tuple(map(str, fit.names)))
+    recipe = Recipe.from_record(fit.recipe)
+    if recipe.names != tuple(map(str, fit.names)):
         raise PairscoreError(
             "the model's recipe makes other features than it was fitted with; the file is damaged:"
             " fit again."

@@ -11,7 +11,7 @@ import numpy as np
 
 from pairscore.errors import PairscoreError, first_few, plural
 from pairscore.evaluation.measures import MEASURES
-from pairscore.model.summary import without_nan
+from pairscore.files.records import plain
 
 KINDS = {  # by how many of the two items are new
     "train-train": "unseen comparisons of known items",
@@ -292,7 +292,7 @@ class ModelComparison:
             "in_words": self.in_words,
             "warnings": list(self.notes),
         }
-        return without_nan(record)
+        return plain(record)
 
 
 def _place(kind: str, measure: str) -> tuple[int, int]:

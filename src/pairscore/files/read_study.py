@@ -204,12 +204,12 @@ def read_new_items(items_file: Any, model: Any, **reading: Any) -> Items:
     with stored_table(
         items_file,
         identifiers=item_identifiers(recipe),
-        columns=recipe_choice(recipe, model.recipe_ is None),
+        columns=recipe_choice(recipe, model.recipe is None),
         **reading,
     ) as stored:
         table = stored.read()
         try:
-            return for_table(recipe, table.columns, model.recipe_ is None).items(table)
+            return for_table(recipe, table.columns, model.recipe is None).items(table)
         except BadEntriesError as error:
             raise refused(
                 all_faults(recipe.items, table), stored, {"id": recipe.id or "id"}

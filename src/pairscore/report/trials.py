@@ -17,7 +17,7 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.data.splitters import ItemKFold, with_second_half
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.metrics import angle
-from pairscore.model.ranking import item_scores
+from pairscore.model.predict import linear_scores
 from pairscore.model.regression import RankRegression
 from pairscore.planning.question import correlation_eigenvalues
 from pairscore.report.words import option_words
@@ -153,7 +153,7 @@ def try_methods(
             probability, no_fit = _held_out(model, method, data, folds)
         if method == model.method:
             own, reason = probability, no_folds or no_fit
-        scores[method] = item_scores(data.items.values[data.compared], fitted.coef_)
+        scores[method] = linear_scores(data.items.values[data.compared], fitted.coef_)
         by_fold = tuple(
             share_right(probability[test], data.outcome[test], data.amount[test])
             for _, test in folds
