@@ -222,7 +222,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         ) from error
     try:
         with np.load(BytesIO(content), allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files}
+            arrays = dict(file)
     except Exception as error:  # bytes of any kind fail in ways of any kind
         raise _incomplete(path) from error
     try:

@@ -72,18 +72,15 @@ def estimate(
     start: np.ndarray | None = None,
 ) -> Estimate:
     """The estimate, with the settings that were possible and the ridge that was chosen."""
-    _refuse_unknown_items(settings, has_items)
-    if settings.side_effect and has_items and not data.sides_known:
-        raise PairscoreError(
-            "side_effect=True needs votes that say who was left and right; these only say winner"
-            " and loser."
-        )
+    _refuse_unknown_items_and_sides(settings, data, has_items)
     fit_data = FitData(data, settings.side_effect, has_items, start)
     refuse_too_many_features(fit_data, settings)
     refuse_extremes(data)
     kind, notes = choose_inference(fit_data, settings)
-    ridge = ridge_by_folds(fit_data, settings, rng, item_groups) if settings.choose_l2 else None
-    settings = replace(settings, inference=kind, l2=settings.l2 if ridge is None else ridge.chosen)
+    settings, ridge = replace(settings, inference=kind), None
+    if settings.choose_l2:
+        ridge = ridge_by_folds(fit_data, settings, rng, item_groups)
+        settings = replace(settings, l2=ridge.chosen)
     result = estimator_of(settings)(fit_data, settings, rng)
     notes += result.notes + _feature_notes(fit_data, result) + _side_notes(fit_data, result)
     return replace(result, notes=notes, ridge=ridge, settings=settings)
@@ -247,7 +244,7 @@ def join_votes(votes: Votes, more: Votes) -> Votes:
     return replace(votes, **columns, context=context, sides_known=sides_known)
 
 
-def _refuse_unknown_items(settings: Settings, has_items: bool) -> None:
+def _refuse_unknown_items_and_sides(settings: Settings, data: Comparisons, has_items: bool) -> None:
     if settings.by_comparison and not has_items:
         raise PairscoreError(
             "judges, context and ties as a parameter need items and votes; a matrix of differences"
@@ -257,6 +254,11 @@ def _refuse_unknown_items(settings: Settings, has_items: bool) -> None:
         raise PairscoreError(
             "item_effects=True needs to know who was compared, and a matrix of differences does not"
             " say; fit items and votes instead."
+        )
+    if settings.side_effect and has_items and not data.sides_known:
+        raise PairscoreError(
+            "side_effect=True needs votes that say who was left and right; these only say winner"
+            " and loser."
         )
 
 

@@ -18,6 +18,7 @@ INTERVALS = {
 }
 LAYOUT = "  {:<}  {:>11} {:>10} {:>8} {:>8}   {:^24} {:>12}"
 HEADER = ("feature", "coef", "std.error", "z", "p", "95 % interval", "wins of 100")
+COUNTS_AND_SHARES = ("n_items", "n_comparisons", "agreement", "noise", "tie_share")
 EFFECT_LABELS = {"context": "context {name}", "side": "side {name}", "tie": "ties ({ties})"}
 
 
@@ -104,20 +105,15 @@ class Summary:
 
     def to_record(self) -> dict[str, Any]:
         """Everything as plain values for JSON; None for what is not known."""
-        fit, side = self._fit, None
-        if fit.side_effect is not None:
-            side = {"coef": fit.side_effect, "std_error": fit.side_effect_std_error}
+        fit = self._fit
+        side = {"coef": fit.side_effect, "std_error": fit.side_effect_std_error}
         record = {
             "method": fit.settings.method,
             "link": fit.link.name,
             "l2": fit.l2,
             "intervals": fit.inference,
-            "n_items": fit.n_items,
-            "n_comparisons": fit.n_comparisons,
-            "agreement": fit.agreement,
-            "noise": fit.noise,
-            "tie_share": fit.tie_share,
-            "side_effect": side,
+            **{name: getattr(fit, name) for name in COUNTS_AND_SHARES},
+            "side_effect": None if fit.side_effect is None else side,
             "coefficients": row_records(self.to_columns()),
             "item_effects": None if fit.item_effects is None else fit.item_effects.to_record(),
             "pairs": None if fit.pairing is None else fit.pairing.in_words,

@@ -304,7 +304,7 @@ def ranked_items(
 ) -> tuple[list[RankedItem], np.ndarray]:
     """The items best first, and a mask of those outside in the order of the table."""
     n = len(data.items)
-    ranking = rank_pieces(model, lambda: [data.items.values], ids=lambda: data.items.ids)
+    ranking = rank_pieces(model.result_, lambda: [data.items.values], ids=lambda: data.items.ids)
     net_wins, expected, residual = item_residuals(data, probability)
     wins = 100 * model.outcome_law.win_chance(ranking["score"] - model.feature_mean_ @ model.coef_)
     number = comparisons_per_item(data)
