@@ -7,7 +7,7 @@ import pytest
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from tests.cli.test_commands import run
-from tests.model.test_update import FEATURES, tables
+from tests.model.test_fit import FEATURES, tables
 
 
 def gappy():

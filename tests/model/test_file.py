@@ -18,6 +18,7 @@ from sklearn.exceptions import NotFittedError
 import pairscore
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.core.links import get_link
+from tests.model.test_fit import same, tables
 
 METHODS = ("split", "pooled", "paired", "mle")
 
@@ -506,3 +507,29 @@ def test_saving_over_a_model_replaces_it(model_file):
     model_of("mle probit").save(model_file)
     assert load(model_file).link == "probit"
     assert list(model_file.parent.iterdir()) == [model_file]
+
+
+def test_the_data_travel_in_the_file_if_asked(tmp_path):
+    items, votes = tables(tie=0.3)
+    settings = {"context": ["rest"], "ties": "davidson"}
+    model = RankRegression(**settings).fit(items, votes[:1000])
+    model.save(tmp_path / "with.npz", data=True)
+    model.save(tmp_path / "without.npz")
+    again = load(tmp_path / "with.npz")
+    again.update(votes[1000:])
+    same(again, RankRegression(**settings).fit(items, votes))
+    with pytest.raises(PairscoreError, match="save it with data=True"):
+        load(tmp_path / "without.npz").update(votes[1000:])
+    assert (tmp_path / "without.npz").stat().st_size < (tmp_path / "with.npz").stat().st_size / 3
+
+
+def test_odd_ids_are_not_kept_in_a_file(tmp_path):
+    items, votes = tables(n=30, m=200)
+    mixed = items.assign(
+        id=[("a", number) if number == 0 else name for number, name in enumerate(items["id"])]
+    )
+    data = Comparisons.from_frames(mixed, votes[~votes.isin(["item 0"]).any(axis=1)])[0]
+    model = RankRegression(inference="model").fit(data)
+    with pytest.raises(PairscoreError, match="neither all text nor all numbers"):
+        model.save(tmp_path / "m.npz", data=True)
+    assert not (tmp_path / "m.npz").exists()

@@ -1,12 +1,25 @@
-"""New votes: a model goes on from where it stands, to where a fit of everything ends."""
+"""Fitting as functions: what is kept, agreement and noise, and updates with new votes."""
+
+import inspect
+import subprocess
+import sys
+from dataclasses import fields
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit, ndtr
+from scipy.stats import norm
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
+from pairscore.core.links import get_link
+from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.errors import SeparationWarning
+from pairscore.estimators.results import Fit
+from pairscore.estimators.settings import DEFAULTS, check_settings
+from pairscore.model.fit import agreement_and_noise, fit_comparisons
 from tests.effects.test_contest import make_votes
+from tests.model.test_summary import fitted, study
 
 FEATURES = ["a", "b", "c"]
 
@@ -80,20 +93,6 @@ def test_new_items_come_with_their_votes():
         RankRegression().fit(items[:60], votes[known]).update(votes[~known])
 
 
-def test_the_data_travel_in_the_file_if_asked(tmp_path):
-    items, votes = tables(tie=0.3)
-    settings = {"context": ["rest"], "ties": "davidson"}
-    model = RankRegression(**settings).fit(items, votes[:1000])
-    model.save(tmp_path / "with.npz", data=True)
-    model.save(tmp_path / "without.npz")
-    again = load(tmp_path / "with.npz")
-    again.update(votes[1000:])
-    same(again, RankRegression(**settings).fit(items, votes))
-    with pytest.raises(PairscoreError, match="save it with data=True"):
-        load(tmp_path / "without.npz").update(votes[1000:])
-    assert (tmp_path / "without.npz").stat().st_size < (tmp_path / "with.npz").stat().st_size / 3
-
-
 def test_weights_counts_and_judges_of_both_parts():
     items, votes = tables()
     plain, counted = (
@@ -120,18 +119,6 @@ def test_what_cannot_be_updated():
     )
     with pytest.raises(PairscoreError, match="where all have ids"):
         model.update(np.array([[0, 80]]), items[FEATURES].to_numpy()[:1])
-
-
-def test_odd_ids_are_not_kept_in_a_file(tmp_path):
-    items, votes = tables(n=30, m=200)
-    mixed = items.assign(
-        id=[("a", number) if number == 0 else name for number, name in enumerate(items["id"])]
-    )
-    data = Comparisons.from_frames(mixed, votes[~votes.isin(["item 0"]).any(axis=1)])[0]
-    model = RankRegression(inference="model").fit(data)
-    with pytest.raises(PairscoreError, match="neither all text nor all numbers"):
-        model.save(tmp_path / "m.npz", data=True)
-    assert not (tmp_path / "m.npz").exists()
 
 
 def test_groups_are_remembered(tmp_path):
@@ -180,3 +167,114 @@ def test_item_effects_are_updated_too():
     weighed = RankRegression(item_effects=True).fit(items, votes.assign(weight=1e-3))
     np.testing.assert_allclose(weighed.std_errors_, whole.std_errors_, rtol=0.05)
     assert weighed.item_effects_.sigma2 == pytest.approx(whole.item_effects_.sigma2, abs=1e-3)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+@pytest.mark.parametrize("side_effect", [False, True])
+def test_agreement_noise_and_ties_equal_a_loop_over_comparisons(link, side_effect):
+    items, votes = study()
+    model = fitted(link=link, side_effect=side_effect)
+    score, f = items.to_numpy() @ model.coef_, expit if link == "logit" else ndtr
+    right = decided = noise = total = 0.0
+    for left, other, winner, count in votes.itertuples(index=False):
+        lead = score[left] - score[other] + (model.side_effect_ or 0.0)
+        total += count
+        noise += count * f(-abs(lead))
+        if winner != "tie":
+            decided += count
+            right += count * ((lead > 0) == (winner == "left"))
+    assert model.agreement_ == pytest.approx(right / decided, rel=1e-12)
+    assert model.noise_ == pytest.approx(noise / total, rel=1e-12)
+    assert model.tie_share_ == pytest.approx(1 - decided / total, rel=1e-12)
+    assert model.n_comparisons_ == total == votes["count"].sum()
+
+
+def test_a_score_that_cannot_tell_does_not_agree():
+    X, _ = Comparisons.from_frames(
+        [[0.0], [1.0]],
+        pd.DataFrame(
+            {"left": [0, 0, 0, 0], "right": [1] * 4, "winner": ["left", "right", "right", "tie"]}
+        ),
+    )
+    shares = agreement_and_noise(
+        np.array([0.0, -1.0, 2.0, 0.0]), X, OutcomeLaw(TieRule("half", get_link("logit")))
+    )
+    assert shares["agreement"] == pytest.approx(1 / 3)
+    assert shares["noise"] == pytest.approx((0.5 + expit(-1) + expit(-2) + 0.5) / 4)
+    assert shares["tie_share"] == 0.25
+    rule = TieRule("rao-kupper", get_link("logit"))
+    loss, _, win = rule.probabilities(np.array([0.0, 1.0, 2.0, 0.0]), 0.8)
+    noise = agreement_and_noise(np.array([0.0, -1.0, 2.0, 0.0]), X, OutcomeLaw(rule, 0.8))["noise"]
+    assert noise == pytest.approx(loss.sum() / (loss + win).sum())  # of decided comparisons
+
+
+def test_estimated_noise_is_near_the_true_share_of_flips():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(400, 3))
+    left = rng.integers(0, 400, 8000)
+    right = (left + rng.integers(1, 400, 8000)) % 400
+    lead = (X[left] - X[right]) @ [1.0, 0.5, 0.0]
+    left_won = rng.random(8000) < expit(lead)
+    flips = np.mean(left_won != (lead > 0))
+    model = RankRegression().fit(
+        X, np.column_stack([np.where(left_won, left, right), np.where(left_won, right, left)])
+    )
+    spread = np.sqrt(np.mean(expit(lead) * expit(-lead)) / 8000)
+    assert abs(model.noise_ - flips) < norm.isf(1e-4) * spread
+
+
+# -- functions under the class -----------------------------------------------------------------------
+
+
+def test_the_class_is_a_shell_over_the_function():
+    items, votes = tables(seed=4)
+    X, _ = Comparisons.from_frames(items, votes)
+    fit, notes = fit_comparisons(X, check_settings(method="paired", side_effect=True))
+    model = RankRegression(method="paired", side_effect=True).fit(X)
+    assert notes == []
+    for field in fields(Fit):
+        one, other = getattr(fit, field.name), getattr(model, f"{field.name}_")
+        if isinstance(one, np.ndarray):
+            assert one.tobytes() == other.tobytes(), field.name
+        elif field.name not in ("pairing", "comparisons"):
+            assert one == other, field.name
+    assert fit.pairing.in_words == model.pairing_.in_words
+
+
+def test_what_a_model_has_not_is_an_attribute_error_before_and_after_the_fit():
+    model = RankRegression()
+    assert not hasattr(model, "coef_")
+    model.fit(*tables(seed=5))
+    assert hasattr(model, "coef_")
+    assert not hasattr(model, "coeff_")
+    assert not hasattr(model, "nothing")
+
+
+def test_the_defaults_of_the_class_are_those_of_the_table_of_settings():
+    signature = inspect.signature(RankRegression.__init__).parameters
+    stated = {name: p.default for name, p in signature.items() if name != "self"}
+    assert stated == DEFAULTS
+    assert check_settings() == check_settings(**stated)
+
+
+def test_a_plain_fit_loads_neither_scikit_learn_nor_effects():
+    code = """
+import sys
+import numpy as np
+from pairscore import Comparisons
+from pairscore.estimators.settings import check_settings
+from pairscore.model.fit import fit_comparisons
+rng = np.random.default_rng(0)
+X, _ = Comparisons.from_frames(rng.normal(size=(60, 2)), rng.permuted(np.tile(np.arange(60), (99, 1)), axis=1)[:, :2])
+fit_comparisons(X, check_settings(**eval(sys.argv[1])))
+print(sorted(name for name in sys.modules if name == "sklearn" or name.startswith("pairscore.effects")))
+"""
+    for settings, loaded in (
+        ("{}", False),
+        ("{'method': 'pooled'}", False),
+        ("{'item_effects': True}", True),
+    ):
+        command = [sys.executable, "-c", code, settings]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert ("pairscore.effects.fit" in done.stdout) == loaded
+        assert "sklearn" not in done.stdout
