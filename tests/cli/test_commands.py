@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from pairscore import RankRegression, load
 from pairscore.cli.commands import main
-from pairscore.data.feature_options import listed, make_recipe
+from pairscore.data.feature_options import make_recipe, split_names
 from pairscore.data.features import Recipe, recipe_of
 from pairscore.data.tables import Columns
 from pairscore.errors import PairscoreError
@@ -584,7 +584,7 @@ def test_items_without_ids_are_known_by_row_number(tmp_path):
 
 
 def test_names_in_options_may_have_commas():
-    assert listed(["a, b", '"x, y",b', "c"]) == ["a", "b", "x, y", "c"]
+    assert split_names(["a, b", '"x, y",b', "c"]) == ["a", "b", "x, y", "c"]
 
 
 # -- columns that nobody needs -----------------------------------------------------------------------

@@ -77,7 +77,9 @@ def update(
     with bad_rows_beside(output), stage("Reading"):
         more = None if items is None else read_new_items(items, fitted, **reading)
         known = (
-            fitted.comparisons_.items if more is None else fitted.comparisons_.items.extended(more)
+            fitted.comparisons_.items
+            if more is None
+            else fitted.comparisons_.items.with_new_items(more)
         )
         votes = read_new_votes(
             comparisons,

@@ -14,8 +14,8 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from pairscore.data.items import Items, as_frame, looked_up, to_array
-from pairscore.data.tables import Column, Columns, column_of
+from pairscore.data.items import Items
+from pairscore.data.tables import Column, Columns, as_frame, column_of, look_up, to_array
 from pairscore.errors import BadEntriesError, PairscoreError, closest, first_few, first_rows, plural
 
 LAYOUTS = (("left", "right"), ("model_a", "model_b"))
@@ -288,9 +288,9 @@ def checked_amounts(values: Any, name: str) -> np.ndarray:
 def _lookup(frame: nw.DataFrame | Columns, items: Items) -> Lookup:
     """How names are found: exactly, or as they are written where both tables come from files."""
     return (
-        items.rows_written
-        if isinstance(frame, Columns) and frame.as_written and items.backend is Columns
-        else items.rows_called
+        items.find_rows_by_text
+        if isinstance(frame, Columns) and frame.from_file and items.backend is Columns
+        else items.find_rows
     )
 
 
@@ -299,7 +299,7 @@ def _rows(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers of the items that two columns name."""
     names = {column: column_of(frame, column) for column in columns}
-    rows = {column: names[column].each(_lookup(frame, items)) for column in columns}
+    rows = {column: names[column].map(_lookup(frame, items)) for column in columns}
     bad = {column: places for column in columns if len(places := np.flatnonzero(rows[column] < 0))}
     if bad:
         unknown = {
@@ -345,9 +345,9 @@ def _outcome(
             f" {first_few(map(repr, clash))}, which also names a side or a tie in column 'winner';"
             " rename them."
         )
-    outcome = winner.each(lambda names: looked_up(words, names.tolist(), 2).astype(np.int8))
+    outcome = winner.map(lambda names: look_up(words, names.tolist(), 2).astype(np.int8))
     open_rows = np.flatnonzero(outcome == 2)
-    won = winner.take(open_rows).each(lookup)
+    won = winner.take(open_rows).map(lookup)
     outcome[open_rows[won == right[open_rows]]] = -1
     outcome[open_rows[won == left[open_rows]]] = 1
     bad = np.flatnonzero(outcome == 2)

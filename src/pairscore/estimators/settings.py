@@ -5,12 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.choices import METHODS, TIE_RULES
+from pairscore.choices import INFERENCES, METHODS, SHRINKAGES, TIE_RULES
 from pairscore.core.links import Link, Logit, get_link
 from pairscore.errors import PairscoreError, first_few
-
-INFERENCES = ("items", "items+judges", "model")
-SHRINKAGES = ("ledoit-wolf", "oas")
 
 
 @dataclass(frozen=True)

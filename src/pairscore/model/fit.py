@@ -14,7 +14,8 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from pairscore.core.sums import feature_range
 from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.data.folds import assign_folds
-from pairscore.data.items import LARGEST_NUMBER, Items, as_frame, to_array
+from pairscore.data.items import LARGEST_NUMBER, Items
+from pairscore.data.tables import as_frame, to_array
 from pairscore.data.votes import Votes
 from pairscore.effects.comparison_fit import fit_single_comparisons
 from pairscore.effects.fit import fit_single_comparisons_with_effects, with_item_effects

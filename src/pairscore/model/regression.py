@@ -8,12 +8,14 @@ from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pairscore.choices import FILLING_RULES
 from pairscore.core.outcomes import OutcomeLaw, TieRule, averaged_probabilities
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.feature_options import FILLED, items_by_recipe
+from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import recipe_of
-from pairscore.data.folds import numbered_groups
-from pairscore.data.items import Items, as_frame, read_items, refuse_other_features, to_array
+from pairscore.data.folds import number_groups
+from pairscore.data.items import Items, read_items, refuse_other_features
+from pairscore.data.tables import as_frame, to_array
 from pairscore.effects.circumstances import comparison_scores, judges_sharpness
 from pairscore.errors import PairscoreError
 from pairscore.estimators.results import Known, feature_keys
@@ -186,7 +188,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
 
     def _settings(self) -> Settings:
         params = self.get_params(deep=False)
-        if params.pop("missing") not in ("refuse", *FILLED):
+        if params.pop("missing") not in ("refuse", *FILLING_RULES):
             raise PairscoreError(
                 f"missing is {self.missing!r}; use 'refuse', 'mean-with-flag' or 'item-effect'."
             )
@@ -233,7 +235,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         table = (
             self.comparisons_.items
             if items is None
-            else self.comparisons_.items.extended(self._items(items))
+            else self.comparisons_.items.with_new_items(self._items(items))
         )
         more, _ = Comparisons.from_frames(
             table,
@@ -264,7 +266,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
                 "item_groups are held out together where l2='auto' chooses the ridge for items and"
                 f" votes, and l2 is {self.l2!r}; leave them out."
             )
-        return np.array(numbered_groups(item_groups, data.items, np.arange(len(data.items))))
+        return np.array(number_groups(item_groups, data.items, np.arange(len(data.items))))
 
     # -- scores and probabilities ------------------------------------------------------------------
 
@@ -384,9 +386,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     # ----------------------------------------------------------------------------------------
 
     def _items(self, items: Any) -> Items:
-        table = (
-            read_items(items) if self.recipe_ is None else items_by_recipe(recipe_of(self), items)
-        )
+        table = read_items(items) if self.recipe_ is None else apply_recipe(recipe_of(self), items)
         refuse_other_features(table, self._names)
         return table
 
