@@ -20,7 +20,7 @@ class PairscoreError(ValueError):
 
 
 class NoAnswerError(PairscoreError):
-    """The question is valid, but nothing meets it: a target that no number of comparisons reaches."""
+    """The question is valid, but nothing meets it, such as a target beyond any study."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class PairscoreWarning(UserWarning):
 
 
 class CollinearFeaturesWarning(PairscoreWarning):
-    """Features are constant or repeat others (or the side): their coefficients are not determined."""
+    """Features are constant or repeat others (or the side); their coefficients are undetermined."""
 
 
 class SeparationWarning(PairscoreWarning):

@@ -78,11 +78,10 @@ def make_recipe(
             f"missing is {missing!r}; use one of {first_few(map(repr, MISSING_RULES))}."
         )
     id = id or (ID_COLUMN if ID_COLUMN in table else None)
-    _refuse_unknown(table.columns, id, features, exclude, categorical)
-    numeric, text = list(features), list[str]()
-    if not features:
-        numeric, text = _other_columns(table, {id, *exclude, *categorical})
-    numeric = [name for name in numeric if name not in categorical]
+    _refuse_unknown(table, id=id, features=features, exclude=exclude, categorical=categorical)
+    others = [name for name in table if name not in {id, *exclude, *categorical}]
+    text = [] if features else [name for name in others if not is_numeric(table, name)]
+    numeric = [name for name in features or others if name not in (*categorical, *text)]
     if not numeric and not categorical:
         left_out = f" (text: {first_few(map(repr, text))})" if text else ""
         raise PairscoreError(
@@ -118,7 +117,7 @@ def item_columns(
     Those that the settings name and, without ``features``, all others of ``names`` but the
     ``nested`` ones (lists and records), which can be no features.
     """
-    _refuse_unknown(names, id, features, exclude, categorical)
+    _refuse_unknown(names, id=id, features=features, exclude=exclude, categorical=categorical)
     others = () if features else (name for name in names if name not in (*exclude, *nested))
     return {id or ID_COLUMN, *features, *categorical, *others}
 
@@ -131,13 +130,6 @@ def split_names(texts: Iterable[str]) -> list[str]:
     """
     rows = csv.reader(texts, skipinitialspace=True)
     return list(dict.fromkeys(name.strip() for row in rows for name in row if name.strip()))
-
-
-def _other_columns(table: Columns, named: Collection[str | None]) -> tuple[list[str], list[str]]:
-    """The numeric and the text columns that no setting names."""
-    others = [name for name in table.columns if name not in named]
-    numeric = [name for name in others if is_numeric(table, name)]
-    return numeric, [name for name in others if name not in numeric]
 
 
 def _levels(table: Columns, name: str) -> tuple[str, ...]:
@@ -196,10 +188,8 @@ def _pair(term: str, recipe: Recipe) -> tuple[str, str]:
 def _flag_gaps(recipe: Recipe, table: Columns) -> Recipe:
     """The recipe with means, and a note, for the columns that have gaps."""
     values = _source_values(recipe, table)
-    counts = {
-        name: int(np.isnan(values[:, block.start]).sum()) for name, block in recipe.blocks.items()
-    }
-    gaps = {name: count for name, count in counts.items() if count}
+    counts = np.isnan(values).sum(axis=0)
+    gaps = {name: count for name, block in recipe.blocks.items() if (count := counts[block.start])}
     empty = [name for name, count in gaps.items() if count == len(table)]
     if empty:
         raise PairscoreError(
@@ -215,16 +205,17 @@ def _give_effects(recipe: Recipe, table: Columns) -> Recipe:
     """The recipe with an effect for every item that has gaps, and a note that names them."""
     values = _source_values(recipe, table)
     gaps = np.isnan(values).any(axis=1)
-    if not gaps.any():
+    n_gaps = int(gaps.sum())
+    if n_gaps == 0:
         return recipe
     if recipe.id is None:
         raise PairscoreError(
             "items with missing values get effects of their own by their ids, and the item table"
             " has none; add a column 'id'."
         )
-    if gaps.all() or gaps.sum() > MAX_LEVELS:
+    if n_gaps == len(table) or n_gaps > MAX_LEVELS:
         raise PairscoreError(
-            f"{int(gaps.sum())} of {plural(len(table), 'item')} have missing values, too many for"
+            f"{n_gaps} of {plural(len(table), 'item')} have missing values, too many for"
             " effects of their own; use mean-with-flag."
         )
     names = tuple(str(name) for name in table[recipe.id][gaps].tolist())
@@ -325,21 +316,9 @@ def _to_columns(items: Any) -> Columns:
 # -- refusals --------------------------------------------------------------------------------------
 
 
-def _refuse_unknown(
-    columns: Collection[str],
-    id: str | None,
-    features: Collection[str],
-    exclude: Collection[str],
-    categorical: Collection[str],
-) -> None:
-    """Every name in a setting is that of a column."""
-    settings: dict[str, Collection[str]] = {
-        "id": [id] if id else [],
-        "features": features,
-        "exclude": exclude,
-        "categorical": categorical,
-    }
-    for setting, names in settings.items():
+def _refuse_unknown(columns: Collection[str], id: str | None, **settings: Collection[str]) -> None:
+    """Every name in a setting must be that of a column."""
+    for setting, names in {"id": [id] if id else [], **settings}.items():
         for name in names:
             if name not in columns:
                 known = first_few(map(repr, columns), 8)

@@ -79,10 +79,9 @@ class Recipe:
         try:
             recipe = cls(**_fields(record))
             known = {*recipe.names, *recipe.sources}  # fails where a product is of other columns
-            if not recipe.sources or not {*recipe.means, *recipe.squares} <= known:
-                raise ValueError("columns that are not there")
-            if recipe.missing not in MISSING_RULES:
-                raise ValueError("an unknown rule")
+            has_columns = recipe.sources and {*recipe.means, *recipe.squares} <= known
+            if not has_columns or recipe.missing not in MISSING_RULES:
+                raise ValueError("no recipe")
             return recipe
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise PairscoreError(
@@ -159,10 +158,8 @@ class Recipe:
         for name in self.squares:
             yield values[:, self.blocks[name].start] ** 2
         for first, second in self.interactions:
-            for one, two in product(
-                values[:, self.blocks[first]].T, values[:, self.blocks[second]].T
-            ):
-                yield one * two
+            columns = (values[:, self.blocks[name]].T for name in (first, second))
+            yield from (one * two for one, two in product(*columns))
 
     def _fill_gaps(self, table: Columns, values: np.ndarray) -> Iterator[np.ndarray]:
         """Means into the gaps of ``values``; the 0/1 columns that say where they are."""
@@ -210,10 +207,8 @@ class Recipe:
             values if complete.all() else np.where(complete[:, None], values, 0.0), self.names
         )
         if not complete.all():
-            values, ids = (
-                values[complete],
-                np.flatnonzero(complete) if ids is None else ids[complete],
-            )
+            values = values[complete]
+            ids = np.flatnonzero(complete) if ids is None else ids[complete]
         if len(values) == 0:
             without_gaps = " without missing values" if len(table) else ""
             raise PairscoreError(
@@ -249,11 +244,10 @@ def recipe_of(model: Any) -> Recipe:
     numeric columns of their names (``feature_names_in_``).
     """
     record = getattr(model, "recipe_", None)
-    names = getattr(
-        model, "feature_names_in_", [f"x{column}" for column in range(model.n_features_in_)]
-    )
-    recipe = Recipe(tuple(map(str, names))) if record is None else Recipe.from_record(record)
-    if recipe.names != tuple(map(str, names)):
+    numbered = [f"x{column}" for column in range(model.n_features_in_)]
+    names = _texts(getattr(model, "feature_names_in_", numbered))
+    recipe = Recipe(names) if record is None else Recipe.from_record(record)
+    if recipe.names != names:
         raise PairscoreError(
             "the model's recipe makes other features than it was fitted with; the file is damaged:"
             " fit again."
@@ -265,13 +259,9 @@ def _fields(record: dict[str, Any]) -> dict[str, Any]:
     """The fields of a recipe from its record, each turned into its type."""
     return {
         "features": _texts(record["features"]),
-        "categorical": {
-            str(name): _texts(levels) for name, levels in record["categorical"].items()
-        },
+        "categorical": {str(key): _texts(levels) for key, levels in record["categorical"].items()},
         "squares": _texts(record["squares"]),
-        "interactions": tuple(
-            (str(first), str(second)) for first, second in record["interactions"]
-        ),
+        "interactions": tuple((str(one), str(two)) for one, two in record["interactions"]),
         "missing": str(record["missing"]),
         "means": {str(name): tuple(map(float, means)) for name, means in record["means"].items()},
         "id": None if record["id"] is None else str(record["id"]),
@@ -319,35 +309,28 @@ def _indicators(table: Columns, name: str, levels: tuple[str, ...]) -> np.ndarra
     if len(unknown):
         found = level_names(table.get_column(name).take(unknown).to_numpy())
         have = "has a level" if len(unknown) == 1 else "have levels"
-        raise BadEntriesError(
+        reason = "a level that the fit did not know"
+        what = (
             f"{plural(len(unknown), 'item')} {have} of {name!r} that the fit did not know:"
-            f" {first_few(map(repr, dict.fromkeys(found)))}",
-            f"it knew {first_few(map(repr, levels), 8)}: leave these items out, or fit with some"
-            " like them",
-            "items",
-            [(int(row), name, level) for row, level in zip(unknown, found, strict=True)],
-            "a level that the fit did not know",
+            f" {first_few(map(repr, dict.fromkeys(found)))}"
         )
+        known = first_few(map(repr, levels), 8)
+        remedy = f"it knew {known}: leave these items out, or fit with some like them"
+        entries = [(int(row), name, level) for row, level in zip(unknown, found, strict=True)]
+        raise BadEntriesError(what, remedy, "items", entries, reason)
     return np.where(codes[:, None] == NO_LEVEL, np.nan, codes[:, None] == np.arange(len(levels)))
 
 
 def _refuse_gaps(rows_by_column: dict[str, np.ndarray], ids: Any, missing: str) -> None:
     entries = [(int(row), name, None) for name, rows in rows_by_column.items() for row in rows]
-    by_column = first_few(
-        (
-            f"{name!r} ({len(rows)}: {first_few((repr(_plain(ids[row])) for row in rows), 3)})"
-            for name, rows in rows_by_column.items()
-        ),
-        20,
-    )
-    raise BadEntriesError(
-        f"{plural(len(entries), 'feature value', verb='is')} missing, by column (how many: first"
-        f" ids): {by_column}",
-        GAP_REMEDIES.get(missing, OTHER_GAP_REMEDY),
-        "items",
-        entries,
-        "missing",
-    )
+    count = plural(len(entries), "feature value", verb="is")
+    by_column = [
+        f"{name!r} ({len(rows)}: {first_few((repr(_plain(ids[row])) for row in rows), 3)})"
+        for name, rows in rows_by_column.items()
+    ]
+    what = f"{count} missing, by column (how many: first ids): {first_few(by_column, 20)}"
+    remedy = GAP_REMEDIES.get(missing, OTHER_GAP_REMEDY)
+    raise BadEntriesError(what, remedy, "items", entries, "missing")
 
 
 def _plain(value: Any) -> Any:

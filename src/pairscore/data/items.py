@@ -278,27 +278,20 @@ def refuse_bad_ids(ids: np.ndarray) -> None:
         _refuse_lists(names)
     missing = [row for row, name in enumerate(names) if is_missing(name)]
     if missing:
-        raise BadEntriesError(
-            f"the id is missing in {plural(len(missing), 'row')} of the item table"
-            f" ({first_few(f'row {row}' for row in missing)})",
-            "name every item",
-            "items",
-            [(row, ID_COLUMN, None) for row in missing],
-            "missing",
-        )
+        rows = first_few(f"row {row}" for row in missing)
+        what = f"the id is missing in {plural(len(missing), 'row')} of the item table ({rows})"
+        entries = [(row, ID_COLUMN, None) for row in missing]
+        raise BadEntriesError(what, "name every item", "items", entries, "missing")
     first_row: dict[Any, int] = {}
     repeated = [row for row, name in enumerate(names) if first_row.setdefault(name, row) != row]
     if repeated:
-        again = [names[row] for row in repeated]
-        raise BadEntriesError(
+        what = (
             f"{plural(len(repeated), 'row')} of the item table"
             f" {'repeats' if len(repeated) == 1 else 'repeat'} an id already seen:"
-            f" {first_rows(repeated, again)}",
-            "keep one row per item",
-            "items",
-            [(row, ID_COLUMN, name) for row, name in zip(repeated, again, strict=True)],
-            "an id already seen",
+            f" {first_rows(repeated, [names[row] for row in repeated])}"
         )
+        entries = [(row, ID_COLUMN, names[row]) for row in repeated]
+        raise BadEntriesError(what, "keep one row per item", "items", entries, "an id already seen")
 
 
 def _refuse_lists(names: list[Any]) -> None:
@@ -328,11 +321,10 @@ def refuse_non_finite(values: np.ndarray, names: tuple[str, ...]) -> None:
     counts = bad.sum(axis=0)
     columns = np.flatnonzero(counts)
     by_column = first_few(f"{names[column]!r} ({counts[column]})" for column in columns)
-    raise BadEntriesError(
+    what = (
         f"{plural(int(bad.sum()), 'feature value', verb='is')} NaN or infinite, in"
-        f" {plural(len(columns), 'column')}: {by_column}",
-        "fill them in or drop these items or columns",
-        "items",
-        [(int(row), names[c], float(values[row, c])) for c, row in np.argwhere(bad.T)],
-        "not finite",
+        f" {plural(len(columns), 'column')}: {by_column}"
     )
+    remedy = "fill them in or drop these items or columns"
+    entries = [(int(row), names[c], float(values[row, c])) for c, row in np.argwhere(bad.T)]
+    raise BadEntriesError(what, remedy, "items", entries, "not finite")
