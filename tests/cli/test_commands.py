@@ -731,13 +731,13 @@ def test_means_and_flags_by_hand():
 
 REFUSED = {
     "square of text": ({"squares": ["k"], "categorical": ["k"]}, "is the category itself"),
-    "square of nothing": ({"squares": ["c"]}, "--square names 'c'"),
-    "square of no feature": ({"features": ["a"], "squares": ["b"]}, "--square names 'b'"),
+    "square of nothing": ({"squares": ["c"]}, "squares names 'c'"),
+    "square of no feature": ({"features": ["a"], "squares": ["b"]}, "squares names 'b'"),
     "interaction of one": ({"interactions": ["a"]}, "does not name two features"),
     "interaction of unknown": ({"interactions": ["a:c"]}, "does not name two features"),
-    "interaction with itself": ({"interactions": ["a:a"]}, "use --square"),
+    "interaction with itself": ({"interactions": ["a:a"]}, r"use squares=\['a'\]"),
     "no numbers": ({"exclude": ["a", "b"]}, "no numeric column"),
-    "unknown category": ({"categorical": ["K"]}, "--categorical names 'K'"),
+    "unknown category": ({"categorical": ["K"]}, "categorical names 'K'"),
     "text as number": ({"features": ["k"]}, "is text"),
     "unknown rule": ({"missing": "guess"}, "missing is 'guess'"),
 }

@@ -85,8 +85,8 @@ def make_recipe(
     if not numeric and not categorical:
         left_out = f" (text: {first_few(map(repr, text))})" if text else ""
         raise PairscoreError(
-            f"the item table has no numeric column to learn from{left_out}; add one, or use"
-            " --categorical NAME."
+            f"the item table has no numeric column to learn from{left_out}; add one, or name"
+            " a text column in categorical=."
         )
     levels = {name: _levels(table, name) for name in categorical}
     recipe = Recipe(tuple(numeric), levels, missing=missing, id=id)
@@ -148,12 +148,12 @@ def _squares(names: Collection[str], recipe: Recipe) -> tuple[str, ...]:
         if name in recipe.categorical:
             raise PairscoreError(
                 f"the square of the category {name!r} is the category itself; leave it out of"
-                " --square."
+                " squares=."
             )
         if name not in recipe.features:
             known = first_few(map(repr, recipe.features), 8)
             raise PairscoreError(
-                f"--square names {name!r}, which is no feature; the features are"
+                f"squares names {name!r}, which is no feature; the features are"
                 f" {known}.{did_you_mean(name, recipe.features)}"
             )
     return tuple(names)
@@ -171,13 +171,13 @@ def _pair(term: str, recipe: Recipe) -> tuple[str, str]:
         unknown = [name for pair in splits for name in pair if name not in recipe.sources]
         close = did_you_mean(unknown[0], recipe.sources) if unknown else ""
         raise PairscoreError(
-            f"--interact {term!r} does not name two features; write a:b, with two of"
+            f"interactions=[{term!r}] does not name two features; write a:b, with two of"
             f" {first_few(map(repr, recipe.sources), 8)}.{close}"
         )
     first, second = known[0]
     if first == second:
         raise PairscoreError(
-            f"--interact {term!r} is a column with itself; use --square {first!r}."
+            f"interactions=[{term!r}] is a column with itself; use squares=[{first!r}]."
         )
     return first, second
 
@@ -194,7 +194,7 @@ def _flag_gaps(recipe: Recipe, table: Columns) -> Recipe:
     if empty:
         raise PairscoreError(
             f"{plural(len(empty), 'column')} without any value: {first_few(map(repr, empty))};"
-            " leave them out: --exclude NAME."
+            " leave them out of the table, or name them in exclude=."
         )
     by_column = first_few(f"{count} of {name}" for name, count in gaps.items())
     note = f"filled with the mean, and flagged: {by_column}" if gaps else ""
@@ -323,7 +323,7 @@ def _refuse_unknown(columns: Collection[str], id: str | None, **settings: Collec
             if name not in columns:
                 known = first_few(map(repr, columns), 8)
                 raise PairscoreError(
-                    f"--{setting} names {name!r}, and the item table has no such column; it has"
+                    f"{setting} names {name!r}, and the item table has no such column; it has"
                     f" {known}.{did_you_mean(name, columns)}"
                 )
 

@@ -29,8 +29,8 @@ GAP_REMEDIES = {
     "item-effect": "the fit has no effect for these items: fill their values in, or leave them out",
 }
 OTHER_GAP_REMEDY = (
-    "fill them in, or fit with --missing drop-items, --missing mean-with-flag or --missing"
-    " item-effect"
+    "fill them in, or fit with missing='drop-items', missing='mean-with-flag' or"
+    " missing='item-effect'"
 )
 
 
@@ -147,7 +147,7 @@ class Recipe:
                 if name in self.categorical
                 else numeric_column(table, name)[:, None]
             )
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             for number, column in enumerate(self._further_columns(table, values), n_base):
                 values[:, number] = column
         return values
@@ -227,7 +227,7 @@ class Recipe:
             close = did_you_mean(self.id, columns)
             raise PairscoreError(
                 f"the item table has no column {self.id!r} for the ids; name the column that has"
-                f" them: --id NAME.{close}"
+                f" them: id='NAME'.{close}"
             )
         absent = [name for name in self.sources if name not in columns]
         if absent:
@@ -288,7 +288,7 @@ def numeric_column(table: Columns, name: str) -> np.ndarray:
         example = next((value for value in table[name] if value is not None), None)
         raise PairscoreError(
             f"the column {name!r} of the item table is text (such as {example!r}); make it numbers,"
-            f" or use --categorical {name!r} in the fit."
+            f" or use categorical=[{name!r}] in the fit."
         )
     return table[name]
 
