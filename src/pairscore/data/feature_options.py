@@ -305,7 +305,7 @@ def _to_columns(items: Any) -> Columns:
     if isinstance(frame, Columns):
         return frame
     if frame is None:
-        values = to_array(items, "the items are")
+        values = items if np.ma.isMaskedArray(items) else to_array(items, "the items are")
         refuse_other_dimensions(values)
         return Columns({f"x{number}": column for number, column in enumerate(values.T)})
     columns: dict[str, Any] = {str(name): frame[name].to_numpy() for name in frame.columns}
