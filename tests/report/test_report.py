@@ -1346,7 +1346,7 @@ def test_a_plain_model_has_nothing_beside_the_items(tmp_path):
 
 
 def test_a_page_of_items_with_gaps(tmp_path):
-    from tests.data.test_missing import gappy
+    from tests.data.test_feature_options import gappy
 
     items, votes = gappy()
     write_report(

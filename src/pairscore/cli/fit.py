@@ -9,12 +9,11 @@ from typing import Any
 
 import click
 
-from pairscore.choices import METHODS, TIE_RULES
+from pairscore.choices import INFERENCES, LINKS, METHODS, TIE_RULES
 from pairscore.cli.options import (
     FILE,
     FILE_OPTIONS,
     ITEM_OPTIONS,
-    LINKS,
     SHOWN_ROWS,
     VOTE_OPTIONS,
     bad_rows_beside,
@@ -98,7 +97,7 @@ MODEL_OPTIONS = (
     ),
     click.option(
         "--inference",
-        type=click.Choice(("items", "items+judges", "model", "none")),
+        type=click.Choice((*INFERENCES, "none")),
         default="items",
         show_default=True,
         help=(
@@ -193,7 +192,7 @@ def item_group_numbers(study: Any, settings: Any) -> Any:
     """The group of every item as a number, where a column of groups was named."""
     import numpy as np
 
-    from pairscore.data.folds import numbered_groups
+    from pairscore.data.folds import number_groups
 
     if study.groups is None:
         return None
@@ -202,7 +201,7 @@ def item_group_numbers(study: Any, settings: Any) -> Any:
             "item_groups are held out together where l2='auto' chooses the ridge for items and"
             f" votes, and l2 is {settings.l2!r}; leave them out."
         )
-    return np.array(numbered_groups(study.groups, study.items, np.arange(len(study.items))))
+    return np.array(number_groups(study.groups, study.items, np.arange(len(study.items))))
 
 
 def say_warnings(notes: Any) -> None:
@@ -252,14 +251,14 @@ def _model_settings(given: dict[str, Any]) -> dict[str, Any]:
     l2 = given["l2"]
     with suppress(ValueError):
         l2 = float(l2)
-    from pairscore.data.feature_options import listed
+    from pairscore.data.feature_options import split_names
 
     return {
         name: given[name] for name in ("method", "link", "judge_slopes", "ties", "item_effects")
     } | {
         "l2": l2,
         "side_effect": "judges" if given["side_by_judge"] else given["side_effect"],
-        "context": listed(given["context"]) or None,
+        "context": split_names(given["context"]) or None,
         "shrinkage": shrinkage,
         "inference": None if given["inference"] == "none" else given["inference"],
     }

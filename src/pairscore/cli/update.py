@@ -80,7 +80,7 @@ def update(
     settings = check_settings(**file.params)
     with bad_rows_beside(output), stage("Reading"):
         more = None if items is None else read_new_items(items, file.fit, **reading)
-        known = before.items if more is None else before.items.extended(more)
+        known = before.items if more is None else before.items.with_new_items(more)
         votes = read_new_votes(
             comparisons,
             known,

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.data.feature_options import items_with_gaps
-from pairscore.data.items import Items, read_items, to_array
+from pairscore.choices import SELF_PAIRS
+from pairscore.data.feature_options import fill_missing
+from pairscore.data.items import Items, read_items
+from pairscore.data.tables import to_array
 from pairscore.data.votes import OUTCOMES, Votes, check_amounts, read_votes
 from pairscore.errors import PairscoreError, first_rows, plural
 
@@ -114,7 +116,7 @@ class Comparisons:
         (2, 1)
         """
         refuse_other_self_pairs(self_pairs)
-        table = read_items(items) if missing == "refuse" else items_with_gaps(items, missing)
+        table = read_items(items) if missing == "refuse" else fill_missing(items, missing)
         comparisons = cls.of(table, read_votes(votes, table, self_pairs, seed, context))
         if covariance_items is not None:
             comparisons = comparisons.with_covariance_items(covariance_items)
@@ -197,7 +199,7 @@ class Comparisons:
 
 def refuse_other_self_pairs(self_pairs: Any) -> None:
     """Comparisons of an item with itself are an error, or kept."""
-    if not isinstance(self_pairs, str) or self_pairs not in ("error", "keep"):
+    if not isinstance(self_pairs, str) or self_pairs not in SELF_PAIRS:
         raise PairscoreError(f"self_pairs is {self_pairs!r}; use 'error' or 'keep'.")
 
 
@@ -251,7 +253,7 @@ def _item_rows(which: Any, items: Items) -> np.ndarray | None:
             )
         return np.flatnonzero(which)
     which = which.ravel()
-    rows = items.rows_called(which)
+    rows = items.find_rows(which)
     bad = np.flatnonzero(rows < 0)
     if len(bad):
         raise PairscoreError(

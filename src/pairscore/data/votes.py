@@ -17,8 +17,8 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from pairscore.data.items import Items, as_frame, looked_up, to_array
-from pairscore.data.tables import Column, Columns, column_of
+from pairscore.data.items import Items
+from pairscore.data.tables import Column, Columns, as_frame, column_of, look_up, to_array
 from pairscore.errors import (
     BadEntriesError,
     PairscoreError,
@@ -325,14 +325,14 @@ def check_amounts(values: Any, name: str) -> np.ndarray:
 
 def _lookup(frame: Frame, items: Items) -> Lookup:
     """How names are found: exactly, or as they are written where both tables come from files."""
-    from_files = isinstance(frame, Columns) and frame.as_written and items.backend is Columns
-    return items.rows_written if from_files else items.rows_called
+    from_files = isinstance(frame, Columns) and frame.from_file and items.backend is Columns
+    return items.find_rows_by_text if from_files else items.find_rows
 
 
 def _rows(frame: Frame, columns: tuple[str, str], items: Items) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers of the items that two columns name."""
     names = {column: column_of(frame, column) for column in columns}
-    rows = {column: names[column].each(_lookup(frame, items)) for column in columns}
+    rows = {column: names[column].map(_lookup(frame, items)) for column in columns}
     unknown = {
         column: (bad, names[column].take(bad).to_numpy().tolist())
         for column in columns
@@ -367,11 +367,9 @@ def _outcome(
     """+1 where the left item won, -1 where the right one did, 0 for a tie."""
     words = {sides[0]: 1, sides[1]: -1, "left": 1, "right": -1, **dict.fromkeys(TIE_WORDS, 0)}
     _refuse_items_called(words, items)
-    outcome = winner.each(
-        lambda names: looked_up(words, names.tolist(), NO_OUTCOME).astype(np.int8)
-    )
+    outcome = winner.map(lambda names: look_up(words, names.tolist(), NO_OUTCOME).astype(np.int8))
     unclear = np.flatnonzero(outcome == NO_OUTCOME)
-    won = winner.take(unclear).each(lookup)
+    won = winner.take(unclear).map(lookup)
     outcome[unclear[won == right[unclear]]] = -1
     outcome[unclear[won == left[unclear]]] = 1
     bad = np.flatnonzero(outcome == NO_OUTCOME)

@@ -116,7 +116,7 @@ class ItemEffects:
         row = (
             rows_of_same_features(self.keys, keys)
             if ids is None or self.ids is None
-            else _named(self.ids).rows_written(ids)
+            else _named(self.ids).find_rows_by_text(ids)
         )
         old = row >= 0
         return KnownItems(

@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.choices import METHODS, TIE_RULES
+from pairscore.choices import FILLING_RULES, INFERENCES, METHODS, SHRINKAGES, TIE_RULES
 from pairscore.core.links import Link, Logit, get_link
 from pairscore.errors import PairscoreError, first_few
 
-INFERENCES = ("items", "items+judges", "model")
-SHRINKAGES = ("ledoit-wolf", "oas")
-GAPS = ("refuse", "mean-with-flag", "item-effect")
+GAPS = ("refuse", *FILLING_RULES)
 
 
 def _is_word(value: Any, words: tuple[str, ...]) -> bool:

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.splitters import ItemKFold, with_second_half
+from pairscore.data.splitters import ItemKFold, set_covariance_items
 from pairscore.errors import PairscoreError, plural
 from pairscore.evaluation.measures import MEASURES, Meetings, Outcomes, influence_of
 from pairscore.evaluation.table import KINDS, Counts, ModelComparison
@@ -47,7 +47,7 @@ def compare(models: Any, X: Any, y: Any = None, cv: Any = None) -> ModelComparis
     'plain'
     """
     named, cv = _named(models), _item_folds(cv)
-    data = with_second_half(_read(X, y, named))
+    data = set_covariance_items(_read(X, y, named))
     said, group = _predictions(named, data, cv), cv.group_of_item(data)
     counts, results = {}, []
     for n_new, kind in enumerate(KINDS):

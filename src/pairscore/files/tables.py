@@ -21,8 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.data.items import as_frame
-from pairscore.data.tables import Column, Columns
+from pairscore.data.tables import Column, Columns, as_frame
 from pairscore.errors import PairscoreError, first_few
 from pairscore.files.read_csv import csv_places, load_csv, shared_delimiter
 from pairscore.files.source import Choice, Source, as_utf8, quoted, refuse_bad_names
@@ -165,7 +164,7 @@ class StoredTable:
         identifiers = {cell for name, cell in self.cells.items() if name in self.source.identifiers}
         columns = dict(zip(self.cells, fetched(self.source.connection, identifiers), strict=True))
         self.source.connection.execute("DROP TABLE cells")
-        return Columns(columns, as_written=True)
+        return Columns(columns, from_file=True)
 
     def pieces(self, names: Collection[str], rows: int = PIECE_ROWS) -> Iterator[Columns]:
         """Some columns, ``rows`` rows at a time.
@@ -187,7 +186,7 @@ class StoredTable:
                     name: Column(cell_array(found[cell], whole[name]))
                     for name, cell in cells.items()
                 },
-                as_written=True,
+                from_file=True,
             )
 
     def places(self, entries: Iterable[tuple[int, str]]) -> list[tuple[int, str | None]]:

@@ -213,7 +213,7 @@ def update_fit(
             " ones last."
         )
     before = fit.comparisons
-    table = before.items if items is None else before.items.extended(items)
+    table = before.items if items is None else before.items.with_new_items(items)
     more = read_votes(votes, table, self_pairs, len(before), settings.context)
     data = Comparisons.of(table, join_votes(before.votes, more))
     groups = fit.item_groups if item_groups is None else item_groups

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
-from pairscore.data.items import Items, as_frame, to_array
+from pairscore.data.items import Items
+from pairscore.data.tables import as_frame, to_array
 from pairscore.data.votes import Votes
 from pairscore.errors import PairscoreError
 

@@ -10,10 +10,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
-from pairscore.data.feature_options import items_by_recipe
+from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import recipe_of
-from pairscore.data.folds import numbered_groups
-from pairscore.data.items import Items, as_frame, read_items, refuse_other_features, to_array
+from pairscore.data.folds import number_groups
+from pairscore.data.items import Items, read_items, refuse_other_features
+from pairscore.data.tables import as_frame, to_array
 from pairscore.errors import PairscoreError
 from pairscore.estimators.results import Fit, KnownItems, Note
 from pairscore.estimators.settings import Settings, check_settings
@@ -226,7 +227,9 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         groups = item_groups
         if item_groups is not None and self.comparisons_ is not None:
             table = self.comparisons_.items
-            groups = self._groups(item_groups, table if more is None else table.extended(more))
+            groups = self._groups(
+                item_groups, table if more is None else table.with_new_items(more)
+            )
         fit, notes = update_fit(
             self.result_, settings, votes, more, self_pairs=self_pairs, item_groups=groups
         )
@@ -239,7 +242,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
                 "item_groups are held out together where l2='auto' chooses the ridge for items and"
                 f" votes, and l2 is {self.l2!r}; leave them out."
             )
-        return np.array(numbered_groups(item_groups, items, np.arange(len(items))))
+        return np.array(number_groups(item_groups, items, np.arange(len(items))))
 
     # -- scores and probabilities ------------------------------------------------------------------
 
@@ -331,7 +334,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
 
     def _items(self, items: Any) -> Items:
         is_plain = self.recipe_ is None
-        table = read_items(items) if is_plain else items_by_recipe(recipe_of(self), items)
+        table = read_items(items) if is_plain else apply_recipe(recipe_of(self), items)
         refuse_other_features(table, self.result_.names)
         return table
 

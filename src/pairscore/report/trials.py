@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from pairscore.choices import METHODS
 from pairscore.core.sums import moments
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.splitters import ItemKFold, with_second_half
+from pairscore.data.splitters import ItemKFold, set_covariance_items
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.metrics import angle
 from pairscore.model.predict import linear_scores
@@ -137,7 +137,7 @@ def try_methods(
     """Every method with the model's settings, in sample and held out, and the held-out
     probabilities of the model's own.
     """
-    data = with_second_half(data)
+    data = set_covariance_items(data)
     folds, no_folds = folds_for(data)
     trials: list[Trial] = []
     scores: dict[str, np.ndarray] = {}

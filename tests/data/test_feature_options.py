@@ -144,3 +144,26 @@ def test_what_cannot_be_meant(tmp_path):
     np.testing.assert_array_equal(
         load(tmp_path / "m.npz").rank(items)["score"], model.rank(items)["score"]
     )
+
+
+def test_masked_values_are_missing_values():
+    items, votes = gappy()
+    masked = np.ma.masked_invalid(items[FEATURES].to_numpy())
+    masked.data[masked.mask] = 99.0  # what is under a mask counts for nothing
+    rows = {name: row for row, name in enumerate(items["id"])}
+    pairs = votes.assign(left=votes["left"].map(rows), right=votes["right"].map(rows))
+    model = RankRegression(missing="mean-with-flag").fit(masked, pairs)
+    expected = RankRegression(missing="mean-with-flag").fit(items, votes)
+    assert list(model.feature_names_in_) == ["x0", "x1", "x2", "x0 missing", "x2 missing"]
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
+
+
+def test_messages_name_settings_and_not_options():
+    items, votes = gappy()
+    with pytest.raises(PairscoreError) as caught:
+        RankRegression(missing="mean-with-flag").fit(items.assign(b=np.nan), votes)
+    assert str(caught.value) == (
+        "1 column without any value: 'b'; leave them out of the table, or name them in exclude=."
+    )
+    with pytest.raises(PairscoreError, match=r"add one, or name a text column in categorical=\."):
+        RankRegression(missing="mean-with-flag").fit(items[["id"]], votes)
