@@ -184,7 +184,8 @@ def signs_of_paper(text: str) -> Any:
     """Text for the page, with p_e and λ_d as they are printed."""
     from markupsafe import Markup, escape
 
-    return Markup(re.sub(r"\b([pλ])_([ed])\b", r"\1<sub>\2</sub>", escape(text)))
+    plain = str(escape(text))  # a Markup would escape the new tags
+    return Markup(re.sub(r"\b([pλ])_([ed])\b", r"\1<sub>\2</sub>", plain))
 
 
 def inline_svg(svg: str, prefix: str, title: str) -> Any:
