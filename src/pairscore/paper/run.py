@@ -396,6 +396,7 @@ def _finished_batches(
     error or Ctrl-C leaves the block, and when this process is killed; the workers then end.
     """
     context = get_context("forkserver")
+    context.set_forkserver_preload([__name__])  # imported once, not by each worker
     lifeline, writing_end = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(n_workers, context, _start_worker, (lifeline,))
     with lifeline, writing_end:
