@@ -271,7 +271,7 @@ def reproduce(
     Examples: pairscore reproduce
               pairscore reproduce 2a 3 --seeds 2 -o quick
     """
-    from pairscore.paper.reproduce import reproduce as make
+    from pairscore.paper.run import reproduce as make
 
     try:
         done = make(figures, seeds, output, direct=direct, n_workers=n_workers, progress=Progress())
