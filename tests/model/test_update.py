@@ -6,13 +6,13 @@ import pytest
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.errors import SeparationWarning
-from tests.effects.test_contest import make_votes
+from tests.effects.simulators import judged_votes
 
 FEATURES = ["a", "b", "c"]
 
 
 def tables(seed=0, n=80, m=1500, **given):
-    X, votes = make_votes(np.random.default_rng(seed), n=n, m=m, **given)
+    X, votes = judged_votes(np.random.default_rng(seed), n=n, m=m, **given)
     items = pd.DataFrame(X, columns=FEATURES).assign(id=[f"item {row}" for row in range(n)])
     votes = pd.DataFrame(votes)
     for side in ("left", "right"):
