@@ -12,8 +12,8 @@ CHANCE = 1e-5
 COVERED = (0.93, 0.97)  # what a 95 % interval may cover: no interval is exact in a finite study
 
 
-def fair_squares(number, n_sums=1, alike=1):
-    """Between which limits ``number`` squared z-scores add up if intervals cover 93 to 97 %.
+def fair_squares(number, n_sums=1, alike=1, covered=COVERED):
+    """Between which limits ``number`` squared z-scores add up if intervals cover what they may.
 
     A z-score of an interval that covers a share c is normal with the standard deviation
     z(0.975) / z((1 + c) / 2), so the sum of squares is this deviation squared times a chi-square
@@ -21,7 +21,7 @@ def fair_squares(number, n_sums=1, alike=1):
     one fit share their scale: taken for ``alike`` copies of one number, they add up to ``alike``
     times a chi-square variable of so many times fewer degrees of freedom, which is the worst case.
     """
-    most, least = (norm.ppf(0.975) / norm.ppf((1 + covered) / 2) for covered in COVERED)
+    most, least = (norm.ppf(0.975) / norm.ppf((1 + share) / 2) for share in covered)
     chance = CHANCE / n_sums
     low, high = chi2.ppf(chance, number / alike), chi2.isf(chance, number / alike)
     return alike * least**2 * low, alike * most**2 * high
