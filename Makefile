@@ -2,6 +2,7 @@
 # make test    all set-up, then every test
 # make studies   long statistical studies, with a table of what was expected and seen
 # make check   lint, format, types, tests
+# make house   size of the source, its imports and what one fit passes, beside their targets
 # make bench   timings, as ratios measured side by side
 # make predictions   predicted errors against simulated ones (about ten minutes)
 PYTHON ?= python3
@@ -10,7 +11,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 # Compiled modules are kept: every test of a command starts an interpreter.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test studies check lint bench predictions clean
+.PHONY: demo test studies check lint house bench predictions clean
 
 demo: .venv/run
 	$(BIN)/pairscore demo
@@ -27,6 +28,9 @@ lint: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+house: .venv/dev
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.house
 
 bench: .venv/dev
 	$(ONE_THREAD) $(BIN)/python -m benchmarks
