@@ -2,8 +2,9 @@
 
 import pytest
 
+from pairscore.files.text import text_table
+
 HEAD = ("study", "expected", "seen", "verdict")
-WIDEST = (70, 40, 60, 10)
 
 
 @pytest.fixture
@@ -37,11 +38,7 @@ def pytest_terminal_summary(terminalreporter):
         if verdict != "passed" or report.when == "call"
         for line in lines_of(report, verdict)
     ]
-    if not rows:
-        return
-    cells = [[cell[:most] for cell, most in zip(row, WIDEST, strict=True)] for row in [HEAD, *rows]]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    terminalreporter.section("studies")
-    for row in cells:
-        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        terminalreporter.write_line(line.rstrip())
+    if rows:
+        terminalreporter.section("studies")
+        table = text_table(HEAD, rows, "  ".join(["{:<}"] * len(HEAD)))
+        terminalreporter.write_line(table)
