@@ -1,1 +1,1 @@
-"""Long studies, with many repeats; `make test` has a short version of each."""
+"""Long statistical studies, run by ``make studies``; ``make test`` runs a short version of each."""

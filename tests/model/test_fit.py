@@ -22,14 +22,14 @@ from pairscore.estimators.settings import DEFAULTS, check_settings
 from pairscore.model.fit import agreement_and_noise, fit_comparisons
 from tests.data.conftest import says
 from tests.data.conftest import study as small_study
-from tests.effects.test_contest import make_votes
+from tests.effects.simulators import judged_votes
 from tests.model.test_summary import fitted, study
 
 FEATURES = ["a", "b", "c"]
 
 
 def tables(seed=0, n=80, m=1500, **given):
-    X, votes = make_votes(np.random.default_rng(seed), n=n, m=m, **given)
+    X, votes = judged_votes(np.random.default_rng(seed), n=n, m=m, **given)
     items = pd.DataFrame(X, columns=FEATURES).assign(id=[f"item {row}" for row in range(n)])
     votes = pd.DataFrame(votes)
     for side in ("left", "right"):

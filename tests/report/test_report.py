@@ -1294,9 +1294,9 @@ def test_the_browser_check_would_see_a_wide_page_and_a_fault(tmp_path):
 
 
 def test_a_page_tells_of_judges_context_ties_and_ridge(tmp_path):
-    from tests.effects.test_contest import make_votes
+    from tests.effects.simulators import judged_votes
 
-    X, votes = make_votes(
+    X, votes = judged_votes(
         np.random.default_rng(0), m=1500, tie=0.4, slopes=np.array([1.0, 1.2, 0.8, 0.0, -1.0])
     )
     votes["judge"] = np.array([f"<script>{name}" for name in votes["judge"]], dtype=object)
@@ -1338,9 +1338,9 @@ def test_a_page_tells_of_judges_context_ties_and_ridge(tmp_path):
 
 
 def test_a_plain_model_has_nothing_beside_the_items(tmp_path):
-    from tests.effects.test_contest import make_votes
+    from tests.effects.simulators import judged_votes
 
-    X, votes = make_votes(np.random.default_rng(1))
+    X, votes = judged_votes(np.random.default_rng(1))
     write_report(RankRegression().fit(X, votes), X, votes, tmp_path / "r.html")
     assert "Beside the items" not in (tmp_path / "r.html").read_text()
 

@@ -1,17 +1,15 @@
-"""What comes out of comparing models.
+"""The result of comparing models: scores and differences, as a table, as records and in words."""
 
-Values, errors and differences, as a table, as records and in words.
-"""
-
-from dataclasses import asdict, dataclass
-from itertools import takewhile
+from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from pairscore.errors import PairscoreError, first_few, plural
 from pairscore.evaluation.measures import MEASURES
-from pairscore.files.records import plain
+from pairscore.files.records import plain, row_records
+from pairscore.files.text import text_table
 
 KINDS = {  # by how many of the two items are new
     "train-train": "unseen comparisons of known items",
@@ -44,12 +42,9 @@ class Score:
     std_error: float
 
     def __str__(self) -> str:
-        # three digits, or as many as show two of the error, unless that is mere rounding
-        digits = (
-            int(np.clip(1 - np.floor(np.log10(self.std_error)), 3, 9))
-            if round(self.std_error, DIGITS) > 0
-            else 3
-        )
+        digits = 3  # or as many as show two of the error, unless that is mere rounding
+        if round(self.std_error, DIGITS) > 0:
+            digits = int(np.clip(1 - np.floor(np.log10(self.std_error)), 3, 9))
         return " ± ".join(
             "unknown" if np.isnan(number) else f"{number:.{digits}f}"
             for number in (self.value, self.std_error)
@@ -58,9 +53,10 @@ class Score:
 
 @dataclass(frozen=True)
 class Counts:
-    """How much of a kind was tested.
+    """How much of one kind of comparisons was tested.
 
-    Comparisons (twice if by two folds), pairs, items, and the rows of each fold.
+    ``n_comparisons`` counts a comparison twice if two folds tested it; ``rows_of_folds`` has the
+    number of rows for each fold.
     """
 
     n_comparisons: float
@@ -71,15 +67,23 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class ModelComparison:
-    """Models beside each other on comparisons that they were not fitted to.
+    """Models side by side on comparisons that they were not fitted to; ``print`` shows the table.
 
-    ``print`` shows the table.
-
-    ``values`` and ``std_errors`` go by kind, measure and model, ``difference_errors`` by kind,
-    measure and two models.
-    ``counts`` says how much of each kind was tested, ``shared`` what dependent comparisons share
-    (items or groups),
-    ``notes`` what the fits warned of.
+    Attributes
+    ----------
+    models : tuple of str
+        Names of the K models.
+    counts : dict from kind to Counts
+        How much of each kind was tested: ``train-train``, ``train-new`` and ``new-new``.
+    values, std_errors : (3, 5, K) arrays
+        By kind, measure and model; NaN where nothing was tested.
+    difference_errors : (3, 5, K, K) array
+        Standard error of the difference of two models. It is smaller than those of the models
+        suggest, because both are tested on the same comparisons.
+    shared : str
+        What dependent comparisons share: ``"items"`` or ``"groups"``.
+    notes : tuple of str
+        What the fits warned of.
     """
 
     models: tuple[str, ...]
@@ -91,23 +95,20 @@ class ModelComparison:
     notes: tuple[str, ...]
 
     # -- one number
-    # ----------------------------------------------------------------------------------
 
     def score(self, model: str, kind: str = "new-new", measure: str = "log_loss") -> Score:
         """One measure of one model on one kind of comparisons."""
-        place = (*_place(kind, measure), self._number(model))
-        return Score(float(self.values[place]), float(self.std_errors[place]))
+        index = (*_index(kind, measure), self._number(model))
+        return Score(float(self.values[index]), float(self.std_errors[index]))
 
     def difference(
         self, model: str, other: str, kind: str = "new-new", measure: str = "log_loss"
     ) -> Score:
         """A measure of one model minus that of another on the same comparisons."""
-        place, a, b = _place(kind, measure), self._number(model), self._number(other)
+        index, a, b = _index(kind, measure), self._number(model), self._number(other)
+        value = self.values[index]
         with np.errstate(invalid="ignore"):  # slopes may both be infinite
-            return Score(
-                float(self.values[place][a] - self.values[place][b]),
-                float(self.difference_errors[place][a, b]),
-            )
+            return Score(float(value[a] - value[b]), float(self.difference_errors[index][a, b]))
 
     def _number(self, model: str) -> int:
         if model not in self.models:
@@ -118,7 +119,6 @@ class ModelComparison:
         return self.models.index(model)
 
     # -- words
-    # ---------------------------------------------------------------------------------------
 
     def best(self, kind: str = "new-new", measure: str = "log_loss") -> str:
         """Name of the model that does best; of equals, the first by name."""
@@ -126,7 +126,7 @@ class ModelComparison:
 
     def _ranked(self, kind: str, measure: str) -> list[str]:
         """Models from the best down, without those whose value is unknown."""
-        value = self.values[_place(kind, measure)]
+        value = self.values[_index(kind, measure)]
         if np.isnan(value).all():
             raise PairscoreError(
                 f"no model has a known {HEADS[measure]} on {KINDS[kind]}, of which"
@@ -144,45 +144,39 @@ class ModelComparison:
     def sentence(self, kind: str = "new-new", measure: str = "log_loss") -> str:
         """Which model is best at this, and how far from the next."""
         name, *others = self._ranked(kind, measure)
+        score = self.score(name, kind, measure)
         if not others:
-            return (
-                f"{name!r} has the {HEADS[measure]} {self.score(name, kind, measure)} on"
-                f" {KINDS[kind]}."
-            )
-        lead = (
-            f"{name!r} has the {BEST[measure]} on {KINDS[kind]} ({self.score(name, kind, measure)})"
-        )
+            return f"{name!r} has the {HEADS[measure]} {score} on {KINDS[kind]}."
+        lead = f"{name!r} has the {BEST[measure]} on {KINDS[kind]} ({score})"
         gap = self.difference(name, others[0], kind, measure)
         if round(gap.value, DIGITS) == 0:
             return f"{lead}, the same as {others[0]!r}."
-        side, chance = (
-            "below" if gap.value < 0 else "above",
-            "" if self._is_sure(name, others[0], kind, measure) else ", which may be chance",
-        )
-        return f"{lead}, {Score(abs(gap.value), gap.std_error)} {side} {others[0]!r}{chance}."
+        side = "below" if gap.value < 0 else "above"
+        sure = self._is_sure(name, others[0], kind, measure)
+        size, chance = Score(abs(gap.value), gap.std_error), "" if sure else ", which may be chance"
+        return f"{lead}, {size} {side} {others[0]!r}{chance}."
 
     def _is_sure(self, best: str, other: str, kind: str, measure: str) -> bool:
         """Whether the lead is beyond its error.
 
         For slopes, also whether it is sure that 1 is on the best one's side of their middle.
         """
-        a, b, gap = (
-            self.score(best, kind, measure),
-            self.score(other, kind, measure),
-            self.difference(best, other, kind, measure),
-        )
-        aside = measure != "calibration_slope" or abs((a.value + b.value) / 2 - 1) > SURE * max(
-            a.std_error, b.std_error
-        )
-        return abs(gap.value) > SURE * gap.std_error and aside
+        gap = self.difference(best, other, kind, measure)
+        if measure == "calibration_slope":
+            a, b = self.score(best, kind, measure), self.score(other, kind, measure)
+            if not abs((a.value + b.value) / 2 - 1) > SURE * max(a.std_error, b.std_error):
+                return False
+        return abs(gap.value) > SURE * gap.std_error
 
     @property
     def in_words(self) -> str:
         """The best log-loss on the newest items of which there were test comparisons."""
-        newest_first = list(reversed(KINDS))
-        untested = list(takewhile(lambda kind: self.counts[kind].n_comparisons == 0, newest_first))
-        told = [f"No {KINDS[kind]} could be tested." for kind in untested]
-        return " ".join(told + [self.sentence(kind) for kind in newest_first[len(untested) :][:1]])
+        untested = ""
+        for kind in reversed(KINDS):
+            if self.counts[kind].n_comparisons > 0:
+                return untested + self.sentence(kind)
+            untested += f"No {KINDS[kind]} could be tested. "
+        return untested.strip()
 
     def __str__(self) -> str:
         lines = [
@@ -190,71 +184,46 @@ class ModelComparison:
             f" error that allows for shared {self.shared}"
         ]
         for kind in KINDS:
-            lines += [
-                "",
-                *self._heading(kind),
-                *(self._table(kind) if self.counts[kind].n_comparisons else []),
-            ]
+            lines += ["", self._heading(kind)]
+            if self.counts[kind].n_comparisons:
+                lines.append(self._table(kind))
         return "\n".join([*lines, "", self.in_words, *(f"Warning: {note}" for note in self.notes)])
 
     __repr__ = __str__
 
-    def _heading(self, kind: str) -> list[str]:
-        done = self.counts[kind]
-        if done.n_comparisons == 0:
-            return [f"  {kind}, {KINDS[kind]}: none, so nothing is known"]
-        count = (
-            "1 comparison" if done.n_comparisons == 1 else f"{done.n_comparisons:,.10g} comparisons"
+    def _heading(self, kind: str) -> str:
+        tested = self.counts[kind]
+        if tested.n_comparisons == 0:
+            return f"  {kind}, {KINDS[kind]}: none, so nothing is known"
+        number = f"{tested.n_comparisons:,.10g} comparison{'s' * (tested.n_comparisons != 1)}"
+        empty, folds = tested.rows_of_folds.count(0), plural(len(tested.rows_of_folds), "fold")
+        return (
+            f"  {kind}, {KINDS[kind]}: {number}, {plural(tested.n_pairs, 'pair', ',')},"
+            f" {plural(tested.n_items, 'item', ',')}{f', none in {empty} of {folds}' * bool(empty)}"
         )
-        empty = (
-            f", none in {done.rows_of_folds.count(0)} of {plural(len(done.rows_of_folds), 'fold')}"
-            if 0 in done.rows_of_folds
-            else ""
-        )
-        return [
-            f"  {kind}, {KINDS[kind]}: {count}, {plural(done.n_pairs, 'pair', ',')},"
-            f" {plural(done.n_items, 'item', ',')}{empty}"
-        ]
 
-    def _table(self, kind: str) -> list[str]:
-        """One line for each model.
-
-        Its measures, and how its log-loss differs from that of the first.
-        """
+    def _table(self, kind: str) -> str:
+        """One line for each model: its measures, and its log-loss less that of the first."""
         first, *others = self.models
-        rows = [["", *HEADS.values()]] + [
-            [name, *(str(self.score(name, kind, measure)) for measure in MEASURES)]
+        rows = [
+            [name, *(self.score(name, kind, measure) for measure in MEASURES)]
             for name in self.models
         ]
+        header, layout = ["", *HEADS.values()], "     {:<}" + "  {:>}" * len(HEADS)
         if others:
-            gaps = [
-                f"log-loss - {first}",
-                "",
-                *(str(self.difference(name, first, kind)) for name in others),
-            ]
-            rows = [[*row, gap] for row, gap in zip(rows, gaps, strict=True)]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        return [
-            "  ".join(
-                ["   ", row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]
-            ).rstrip()
-            for row in rows
-        ]
+            differences = ["", *(self.difference(name, first, kind) for name in others)]
+            rows = [[*row, gap] for row, gap in zip(rows, differences, strict=True)]
+            header, layout = [*header, f"log-loss - {first}"], layout + "  {:>}"
+        return text_table(header, rows, layout)
 
     # -- tables
-    # --------------------------------------------------------------------------------------
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """One row for each kind, model and measure as lists.
+        """Lists with one entry for each kind, model and measure.
 
         Differences are from the first model.
         """
-        rows = [
-            (kind, model, measure)
-            for kind in KINDS
-            for model in self.models
-            for measure in MEASURES
-        ]
+        rows = list(product(KINDS, self.models, MEASURES))
         scores = [self.score(model, kind, measure) for kind, model, measure in rows]
         gaps = [
             self.difference(model, self.models[0], kind, measure) for kind, model, measure in rows
@@ -278,24 +247,20 @@ class ModelComparison:
 
     def to_record(self) -> dict[str, Any]:
         """Everything as plain values for JSON; None for what is not known."""
-        columns = self.to_columns()
-        record = {
-            "models": list(self.models),
-            "counts": {
-                kind: asdict(done) | {"rows_of_folds": list(done.rows_of_folds)}
-                for kind, done in self.counts.items()
-            },
-            "errors_allow_for_shared": self.shared,
-            "scores": [
-                dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
-            ],
-            "in_words": self.in_words,
-            "warnings": list(self.notes),
-        }
-        return plain(record)
+        return plain(
+            {
+                "models": self.models,
+                "counts": self.counts,
+                "errors_allow_for_shared": self.shared,
+                "scores": row_records(self.to_columns()),
+                "in_words": self.in_words,
+                "warnings": self.notes,
+            }
+        )
 
 
-def _place(kind: str, measure: str) -> tuple[int, int]:
+def _index(kind: str, measure: str) -> tuple[int, int]:
+    """Where a kind and a measure stand in the arrays of a comparison."""
     if kind not in KINDS:
         raise PairscoreError(f"kind is {kind!r}; use {', '.join(map(repr, KINDS))}.")
     if measure not in MEASURES:
