@@ -24,7 +24,8 @@ from pairscore.data.tables import Columns
 from pairscore.errors import PairscoreError
 from pairscore.files.pieces import ItemPieces
 from pairscore.files.read_study import read_study
-from pairscore.files.tables import PIECE_ROWS, StoredTable, read_table, stored_table, write_table
+from pairscore.files.tables import PIECE_ROWS, StoredTable, read_table, stored_table
+from pairscore.files.write import write_table
 from pairscore.model.ranking import rank_pieces
 from pairscore.model.record import command_line
 from tests.estimators.test_outside_results import DATA, PUBLISHED

@@ -38,7 +38,7 @@ from pairscore.core.links import get_link
 from pairscore.core.whitening import whitened
 from pairscore.data.items import Items
 from pairscore.errors import PairscoreWarning, SeparationWarning
-from pairscore.files.tables import write_table
+from pairscore.files.write import write_table
 from pairscore.model.ranking import interval_width
 from pairscore.report.charts import Axis, apart
 from pairscore.report.checks import COINS, REFERENCE, TILT, chance_p, checks, shape_of, side_z

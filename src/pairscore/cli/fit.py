@@ -306,7 +306,7 @@ def rank(
               pairscore rank model.npz new_items.parquet -o ranking.csv
     """
     checked_output(output, model, items, is_table=True)
-    from pairscore.files.tables import write_table
+    from pairscore.files.write import write_table
 
     if str(model) == str(items) == "-":
         raise PairscoreError(

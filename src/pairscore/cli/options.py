@@ -150,7 +150,7 @@ def checked_output(output: Path | None, *inputs: Path, is_table: bool = False) -
     if output is None or str(output) == "-":
         return
     if is_table:
-        from pairscore.files.tables import table_kind
+        from pairscore.files.source import table_kind
 
         table_kind(output)
     if not output.parent.is_dir():
