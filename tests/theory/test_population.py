@@ -11,7 +11,7 @@ from pairscore.core.links import Logit
 from pairscore.core.sums import moments, tally
 from pairscore.data.votes import Votes
 from pairscore.metrics import angle
-from pairscore.theory.draws import inverse_wishart_times, random_covariance, turned
+from pairscore.theory.draws import inverse_wishart_times, random_covariance, reflect_first_axis
 from pairscore.theory.integrals import (
     closed_form_length,
     eta,
@@ -522,8 +522,8 @@ def test_an_inverse_wishart_times_a_vector(d, freedom):
 def test_turning_takes_the_first_axis_to_the_direction(first):
     direction = np.array([first, np.sqrt(1 - min(first * first, 1)), 1e-9])
     direction /= np.linalg.norm(direction)
-    np.testing.assert_allclose(turned(np.array([1.0, 0, 0]), direction), direction, atol=1e-15)
-    matrix = np.array([turned(axis, direction) for axis in np.eye(3)])
+    np.testing.assert_allclose(reflect_first_axis(np.array([1.0, 0, 0]), direction), direction, atol=1e-15)
+    matrix = np.array([reflect_first_axis(axis, direction) for axis in np.eye(3)])
     np.testing.assert_allclose(matrix @ matrix.T, np.eye(3), atol=1e-14)
 
 
