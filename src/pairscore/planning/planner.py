@@ -5,7 +5,7 @@ the error alone and get the cheapest pair, or the paper's M = ceil(N log N).
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -45,15 +45,32 @@ class PlannedStudy:
     hours: float
     cost: float | None = None
 
+    @property
+    def angle(self) -> float:
+        """Expected angle to the truth in the units of the features, in radians."""
+        return self.error.angle
 
-@dataclass(frozen=True)
-class Plan:
+    @property
+    def misordered(self) -> float:
+        """Expected share of pairs of new items in the wrong order."""
+        return self.error.misordered
+
+    @property
+    def norm_error(self) -> float:
+        """Expected length of the error of the coefficients."""
+        return self.error.norm_error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan(PlannedStudy):
     """The study to make, and what it was weighed against.
 
     Attributes
     ----------
-    study : PlannedStudy
-        Its sizes, error, hours and cost are also attributes of the plan.
+    method, n_items, n_items_total, n_comparisons, error, hours, cost
+        The study: `split` has as many items again behind its covariance, so ``n_items_total`` is
+        twice the number of compared items. ``error`` has ranges too, ``hours`` are those of
+        experts, ``cost`` is None unless costs were given.
     law : ErrorLaw
         The population that errors were predicted for.
     noise : float
@@ -76,7 +93,6 @@ class Plan:
         Sentences on what the answer takes for granted.
     """
 
-    study: PlannedStudy
     law: ErrorLaw
     noise: float
     target: tuple[str, float] | None
@@ -89,40 +105,10 @@ class Plan:
     notes: tuple[str, ...] = ()
 
     @property
-    def method(self) -> str:
-        return self.study.method
-
-    @property
-    def n_items(self) -> int:
-        return self.study.n_items
-
-    @property
-    def n_items_total(self) -> int:
-        return self.study.n_items_total
-
-    @property
-    def n_comparisons(self) -> int:
-        return self.study.n_comparisons
-
-    @property
-    def angle(self) -> float:
-        return self.study.error.angle
-
-    @property
-    def misordered(self) -> float:
-        return self.study.error.misordered
-
-    @property
-    def norm_error(self) -> float:
-        return self.study.error.norm_error
-
-    @property
-    def hours(self) -> float:
-        return self.study.hours
-
-    @property
-    def cost(self) -> float | None:
-        return self.study.cost
+    def study(self) -> PlannedStudy:
+        """The study without the rest of the plan."""
+        names = [field.name for field in fields(PlannedStudy)]
+        return PlannedStudy(**{name: getattr(self, name) for name in names})
 
 
 def plan(
@@ -227,7 +213,14 @@ def _answer(law: ErrorLaw, question: Question, method: str, estimate: NoiseEstim
         raise kind(_with_remedy(str(chosen), question, alternatives))
     rule = _study(law, question, method, chosen.n_items, PER_ITEM * chosen.n_items // 2)
     answer = Plan(
-        chosen, law, law.noise, question.target, question.solved_for, alternatives, rule, estimate
+        **vars(chosen),
+        law=law,
+        noise=law.noise,
+        target=question.target,
+        solved_for=question.solved_for,
+        alternatives=alternatives,
+        rule_of_ten=rule,
+        noise_estimate=estimate,
     )
     return answer if estimate is None else _with_intervals(answer, question, estimate)
 
@@ -257,11 +250,9 @@ def _with_intervals(answer: Plan, question: Question, estimate: NoiseEstimate) -
     if question.solved_for == "error":
         return replace(answer, interval=interval(lambda study: study.error.angle, np.pi / 2))
     items = interval(lambda study: float(study.n_items), np.inf)
-    if question.solved_for == "n_items":
-        return replace(answer, interval=items)
     comparisons = interval(lambda study: float(study.n_comparisons), np.inf)
-    if question.solved_for == "n_comparisons":
-        return replace(answer, interval=comparisons)
+    if question.solved_for != "both":
+        return replace(answer, interval=items if question.n_items is None else comparisons)
     # the cheapest study is one of many that cost nearly the same, so the ends may lie on one side
     items = min(items[0], answer.n_items), max(items[1], answer.n_items)
     return replace(answer, interval=comparisons, items_interval=items)

@@ -46,23 +46,20 @@ def plan_record(plan: Plan) -> dict[str, Any]:
             "link": plan.law.labels.link.name,
             "target": None if plan.target is None else {plan.target[0]: plan.target[1]},
             "solved_for": plan.solved_for,
-            **_study_record(plan.study),
+            **_study_record(plan),
             "interval": plan.interval,
             "items_interval": plan.items_interval,
             "notes": plan.notes,
             "pilot": plan.noise_estimate,
-            "methods": {
-                name: _study_record(other)
-                if isinstance(other, PlannedStudy)
-                else {"impossible": str(other)}
-                for name, other in plan.alternatives.items()
-            },
+            "methods": {name: _study_record(other) for name, other in plan.alternatives.items()},
             "rule_of_ten": _study_record(plan.rule_of_ten),
         }
     )
 
 
-def _study_record(study: PlannedStudy) -> dict[str, Any]:
+def _study_record(study: PlannedStudy | Exception) -> dict[str, Any]:
+    if not isinstance(study, PlannedStudy):
+        return {"impossible": str(study)}
     return {
         "n_items": study.n_items,
         "n_items_total": study.n_items_total,
@@ -103,7 +100,7 @@ def _answer(plan: Plan) -> str:
 
 
 def _error(plan: Plan) -> list[str]:
-    error = plan.study.error
+    error = plan.error
     misordered = f"Expected: {100 * error.misordered:.2f} % of"
     if plan.law.n_features == 1:
         return [

@@ -284,11 +284,9 @@ def _polish(s: Setting, start: Tradeoffs, paper: Tradeoffs, names: tuple[str, ..
         return _log_sum(TERMS[name](s, t) for name in GROUPS[names])
 
     def guarded(x: np.ndarray) -> float:
-        t, limit = moved(x), _log_count_limit(s)
-        within = (
-            math.log(1152) + t.log_delta0 <= limit
-            and math.log(4608) + t.log_delta1 + t.log_delta2 <= limit
-        )
+        t = moved(x)
+        counts, labels = math.log(1152) + t.log_delta0, math.log(4608) + t.log_delta1 + t.log_delta2
+        within = max(counts, labels) <= _log_count_limit(s)
         return float(np.clip(objective(x), -HUGE, HUGE)) if within else HUGE
 
     candidates = [np.array([getattr(choice, name) for name in names]) for choice in (start, paper)]

@@ -265,22 +265,14 @@ def _tradeoff_conditions(s: Setting, t: Tradeoffs) -> dict[str, tuple[float, flo
     """Logarithms of both sides of what keeps each term below 1."""
     d, log_d, log_log_n = s.n_features, math.log(s.n_features), math.log(s.log_n)
     log_ratio = s.log_n + math.log(LOG2) - s.log_signal
-    counts, labels = t.log_delta0, t.log_delta1 + t.log_delta2
+    counts = math.log(1152) + t.log_delta0 + log_ratio
+    labels = math.log(4608) + t.log_delta1 + t.log_delta2 + log_ratio
     return {
         "d < delta0": (log_d, t.log_delta0),
-        "1152 delta0 N log 2/(epsilon^2 lambda_d) < M": (
-            math.log(1152) + counts + log_ratio,
-            s.log_m,
-        ),
+        "1152 delta0 N log 2/(epsilon^2 lambda_d) < M": (counts, s.log_m),
         "d < delta2": (log_d, t.log_delta2),
-        "4608 delta1 delta2 N log 2/(epsilon^2 lambda_d) < M": (
-            math.log(4608) + labels + log_ratio,
-            s.log_m,
-        ),
-        "delta1 < epsilon^2 lambda_d/(2304 d)": (
-            t.log_delta1,
-            s.log_signal - math.log(2304 * d),
-        ),
+        "4608 delta1 delta2 N log 2/(epsilon^2 lambda_d) < M": (labels, s.log_m),
+        "delta1 < epsilon^2 lambda_d/(2304 d)": (t.log_delta1, s.log_signal - math.log(2304 * d)),
         "2 N log(N)/M < delta1": (LOG2 + s.log_n + log_log_n - s.log_m, t.log_delta1),
         "delta3 < epsilon^2 lambda_d/(576 d)": (t.log_delta3, s.log_signal - math.log(576 * d)),
         "2 log(N)/N < delta3": (LOG2 + log_log_n - s.log_n, t.log_delta3),

@@ -26,6 +26,7 @@ STEP = 1 / 32
 NODES = np.exp(np.arange(-160, 3.7, STEP))
 LOG_WEIGHTS = STEP * NODES  # dx = x d(log x)
 HALF_NORMAL = LOG_WEIGHTS * np.sqrt(2 / np.pi) * np.exp(-0.5 * NODES**2)
+NORMAL_TAIL = LOG_WEIGHTS * erfc(NODES / np.sqrt(2))  # Pr(|Z| > x) dx
 LARGEST_SPREAD = 1e50  # beyond it the grid would miss the link; inf is the law without noise
 LARGEST_LOG_SPREAD = 115.0  # just inside the logarithm of the largest spread
 SMALLEST_NOISE = 1e-40
@@ -44,7 +45,7 @@ def agreement_excess(link: Link, q: float) -> float:
     if _noiseless(q):
         return 0.5
     sigma = np.sqrt(2) * q
-    return float(sigma * (LOG_WEIGHTS * erfc(NODES / np.sqrt(2))) @ link.pdf(sigma * NODES))
+    return float(sigma * NORMAL_TAIL @ link.pdf(sigma * NODES))
 
 
 def spread_for_noise(link: Link, noise: float) -> float:

@@ -146,16 +146,14 @@ class Population:
             )
         self.judge_noise = None if judge_noise is None else _read_only(_shares(judge_noise))
         if slope is not None:
-            self.slope = number_between(
-                slope, "slope", 0, np.inf, "a number from 0, inf for labels without noise"
-            )
+            remedy = "a number from 0, inf for labels without noise"
+            self.slope = number_between(slope, "slope", 0, np.inf, remedy)
             self.noise = flip_probability(self.link, self.slope * self._length)
         else:
             share = DEFAULT_NOISE if noise is None else noise
             share = share if self.judge_noise is None else float(self.judge_noise.mean())
-            self.noise = number_between(
-                share, "noise", 0, 0.5, "a share of flipped labels from 0 to 0.5"
-            )
+            remedy = "a share of flipped labels from 0 to 0.5"
+            self.noise = number_between(share, "noise", 0, 0.5, remedy)
             self.slope = self._slope_for(self.noise)
         noises = [self.noise] if self.judge_noise is None else self.judge_noise
         slopes = [self.slope] if slope is not None else [*map(self._slope_for, noises)]
@@ -216,18 +214,10 @@ class Population:
                 f" ({', '.join(map(repr, constant[:5]))}); drop such columns."
             )
         rng = _generator(rng)
-        population = cls(
-            d,
-            beta=np.sqrt(10) * rng.normal(size=d) / sample.sd if beta is None else beta,
-            mean=sample.mean,
-            covariance=sample.scatter / (n - 1),
-            noise=noise,
-            slope=slope,
-            link=link,
-            item_effect=item_effect,
-            judge_noise=judge_noise,
-            rng=rng,
-        )
+        beta = np.sqrt(10) * rng.normal(size=d) / sample.sd if beta is None else beta
+        items_law = dict(beta=beta, mean=sample.mean, covariance=sample.scatter / (n - 1), rng=rng)
+        noise_law = dict(noise=noise, slope=slope, judge_noise=judge_noise)
+        population = cls(d, link=link, item_effect=item_effect, **items_law, **noise_law)
         population.feature_names, population._backend = table.feature_names, table.backend
         return population
 

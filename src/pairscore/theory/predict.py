@@ -336,18 +336,15 @@ def _check_predictable(law: ErrorLaw, n_items: float, n_comparisons: float, meth
         )
     if not n_comparisons >= 1:
         raise PairscoreError(f"n_comparisons is {n_comparisons!r}; use a number from 1.")
-    if method == "mle" and np.isinf(law.labels.spread):
-        raise PairscoreError(
-            "without noise the likelihood has no maximum, so 'mle' has no error to predict; use"
-            " 'paired', or a noise above 0."
-        )
-    if method == "mle" and law.labels.item_effect > 0:
-        raise PairscoreError(
-            "the error of 'mle' is predicted for items that their features explain; use"
-            " item_effect=0, or 'paired'."
-        )
-    if law.labels.spread == 0:
-        raise PairscoreError(
-            "noise is 0.5, so labels are coins and no number of comparisons tells anything; use a"
-            " noise below 0.5."
-        )
+    labels = law.labels
+    refusals = {
+        "without noise the likelihood has no maximum, so 'mle' has no error to predict; use"
+        " 'paired', or a noise above 0.": method == "mle" and np.isinf(labels.spread),
+        "the error of 'mle' is predicted for items that their features explain; use item_effect=0,"
+        " or 'paired'.": method == "mle" and labels.item_effect > 0,
+        "noise is 0.5, so labels are coins and no number of comparisons tells anything; use a noise"
+        " below 0.5.": labels.spread == 0,
+    }
+    for sentence, holds in refusals.items():
+        if holds:
+            raise PairscoreError(sentence)
