@@ -11,7 +11,7 @@ from pairscore.core.outcomes import (
     OutcomeLaw,
     TieRule,
     averaged_probabilities,
-    averaged_slopes,
+    averaged_derivatives,
     normal_grid,
 )
 
@@ -47,7 +47,7 @@ def test_newton_is_the_derivative_of_the_log_likelihood(law):
     outcome, number = np.array([1.0, -1.0, 1.0, 0.0, -1.0]), np.array([1.0, 2.0, 0.5, 3.0, 1.0])
     score, information = law.newton(ETA, number * (1 + outcome) / 2, number * (1 - outcome) / 2)
     up, down = (
-        number * law.rule.slopes(ETA + step, outcome, law.t).value for step in (1e-5, -1e-5)
+        number * law.rule.derivatives(ETA + step, outcome, law.t).value for step in (1e-5, -1e-5)
     )
     np.testing.assert_allclose(score, (up - down) / 2e-5, atol=1e-8)
     up, down = (
@@ -104,7 +104,7 @@ def test_slopes_of_averages_are_derivatives_of_their_logarithm(law):
             for a in (-1, 0, 1)
             for b in (-1, 0, 1)
         }
-    found = averaged_slopes(law, ETA, sd, outcome)
+    found = averaged_derivatives(law, ETA, sd, outcome)
     np.testing.assert_allclose(found.value, values[0, 0], atol=1e-9)
     np.testing.assert_allclose(found.eta, (values[1, 0] - values[-1, 0]) / (2 * small), atol=1e-6)
     np.testing.assert_allclose(

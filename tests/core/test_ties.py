@@ -22,11 +22,13 @@ ETA = np.repeat([-6.0, -1.3, 0.0, 0.4, 7.0], 3)
 @pytest.mark.parametrize(("name", "link"), RULES)
 def test_derivatives_are_those_of_the_value(name, link):
     rule, t, step = TieRule(name, get_link(link)), 0.7, 1e-5
-    found = rule.slopes(ETA, OUTCOMES, t)
+    found = rule.derivatives(ETA, OUTCOMES, t)
 
     def central(part, in_eta, in_t):
         up, down = (
-            getattr(rule.slopes(ETA + sign * step * in_eta, OUTCOMES, t + sign * step * in_t), part)
+            getattr(
+                rule.derivatives(ETA + sign * step * in_eta, OUTCOMES, t + sign * step * in_t), part
+            )
             for sign in (1, -1)
         )
         return (up - down) / (2 * step)
@@ -43,7 +45,9 @@ def test_probabilities_are_those_of_the_likelihood(name, link):
     rule = TieRule(name, get_link(link))
     for outcome, probability in zip((-1, 0, 1), rule.probabilities(ETA, 0.7), strict=True):
         np.testing.assert_allclose(
-            probability, np.exp(rule.slopes(ETA, np.full(len(ETA), outcome), 0.7).value), rtol=1e-6
+            probability,
+            np.exp(rule.derivatives(ETA, np.full(len(ETA), outcome), 0.7).value),
+            rtol=1e-6,
         )
     np.testing.assert_allclose(sum(rule.probabilities(ETA, 0.7)), 1, rtol=1e-12)
 
@@ -68,7 +72,9 @@ def test_rules_as_they_are_written():
 @settings(deadline=None)
 @given(st.floats(-300, 300), st.floats(1e-3, 5), st.sampled_from(RULES))
 def test_nothing_overflows(eta, t, rule):
-    found = TieRule(rule[0], get_link(rule[1])).slopes(np.full(3, eta), np.array([-1, 0, 1]), t)
+    found = TieRule(rule[0], get_link(rule[1])).derivatives(
+        np.full(3, eta), np.array([-1, 0, 1]), t
+    )
     for name, part in vars(found).items():
         # a tie there has probability zero
         if not (rule == ("rao-kupper", "probit") and abs(eta) > 30):

@@ -18,7 +18,7 @@ from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, lo
 from pairscore.cli.commands import main
 from pairscore.core.links import Logit, Probit, get_link
 from pairscore.core.outcomes import OutcomeLaw, TieRule, averaged
-from pairscore.core.sums import pair_up
+from pairscore.core.sums import aggregate_pairs
 from pairscore.effects.item_posterior import (
     item_effects,
     posterior_covariance,
@@ -58,7 +58,7 @@ def draw(rng, n_items=200, n_comparisons=1000, n_features=3, sd=1.0, link=expit,
 def small_pairs(rng, n_items=12, n_comparisons=60, keep_sides=False):
     left = rng.integers(0, n_items, n_comparisons)
     right = (left + rng.integers(1, n_items, n_comparisons)) % n_items
-    return pair_up(
+    return aggregate_pairs(
         left, right, rng.integers(-1, 2, n_comparisons), np.ones(n_comparisons), n_items, keep_sides
     )
 
@@ -198,7 +198,7 @@ def test_effects_are_those_of_a_general_optimiser(link):
 def test_variances_are_exact_on_a_tree_and_close_on_random_comparisons():
     rng = np.random.default_rng(4)
     parent = np.array([rng.integers(0, item) for item in range(1, 40)])
-    tree = pair_up(parent, np.arange(1, 40), np.ones(39), np.ones(39), 40)
+    tree = aggregate_pairs(parent, np.arange(1, 40), np.ones(39), np.ones(39), 40)
     for pairs, tolerance in (
         (tree, 1e-5),
         (small_pairs(rng, 600, 1800), 0.03),
@@ -277,7 +277,10 @@ def laplace_variance(data, beta):
     """The rival: sigma^2 as the mean square of the effects at the mode plus their posterior
     variance, again and again.
     """
-    pairs, sigma2 = pair_up(data.left, data.right, data.outcome, data.amount, len(data.items)), 1.0
+    pairs, sigma2 = (
+        aggregate_pairs(data.left, data.right, data.outcome, data.amount, len(data.items)),
+        1.0,
+    )
     difference = pairs.differences(data.items.values @ beta)[None]
     for _ in range(20):
         effect, information = posterior_mode(Seen.of_pairs(pairs, Logit(), difference), sigma2)
@@ -343,7 +346,7 @@ def test_never_worse_than_features_or_identities_alone(per_item):
             expit(score[left] - score[right]),
             Comparisons(data.items, left, right, np.ones(3000, dtype=np.int8)),
         )
-        pairs = pair_up(data.left, data.right, data.outcome, data.amount, 200)
+        pairs = aggregate_pairs(data.left, data.right, data.outcome, data.amount, 200)
         alone = [
             posterior_mode(Seen.of_pairs(pairs, Logit(), np.zeros_like(pairs.win)), ridge)[0]
             for ridge in np.geomspace(0.1, 10, 5)

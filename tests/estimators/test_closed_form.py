@@ -11,7 +11,7 @@ from pairscore.core.sums import (
     difference_scatter,
     feature_range,
     moments,
-    pair_up,
+    aggregate_pairs,
     tally,
 )
 from pairscore.data.comparisons import Comparisons
@@ -168,9 +168,9 @@ def test_sums_of_shards_equal_the_whole():
     items = items + Moments.zero(4)
     for name in ("total", "mean", "scatter"):
         np.testing.assert_allclose(getattr(items, name), getattr(all_items, name), rtol=1e-12)
-    together = pair_up(left, right, outcome, amount, len(X))
+    together = aggregate_pairs(left, right, outcome, amount, len(X))
     apart = [
-        pair_up(left[rows], right[rows], outcome[rows], amount[rows], len(X))
+        aggregate_pairs(left[rows], right[rows], outcome[rows], amount[rows], len(X))
         for rows in (slice(0, 300), slice(300, 700))
     ]
     mean = X.mean(axis=0)

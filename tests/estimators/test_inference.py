@@ -8,7 +8,7 @@ import pytest
 from scipy.linalg import eigh
 
 from pairscore import Comparisons, RankRegression
-from pairscore.core.sums import moments, pair_up
+from pairscore.core.sums import moments, aggregate_pairs
 from pairscore.core.whitening import whitening_basis
 from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, PairsNotRandomWarning
 from pairscore.estimators.inference import (
@@ -28,7 +28,7 @@ def random_pairs(seed, n_items=14, n_comparisons=60, n_features=3, keep_sides=Fa
     X = rng.normal(size=(n_items, n_features)) + 5
     left = rng.integers(0, n_items, n_comparisons)
     right = (left + rng.integers(1, n_items, n_comparisons)) % n_items
-    return X, pair_up(
+    return X, aggregate_pairs(
         left,
         right,
         rng.integers(-1, 2, n_comparisons),

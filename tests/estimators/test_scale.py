@@ -10,7 +10,7 @@ from scipy.special import expit
 from pairscore import Comparisons, RankRegression
 from pairscore.core.links import Logit, Probit, get_link
 from pairscore.errors import SeparationWarning
-from pairscore.estimators.scale import fit_scale, starting_factor
+from pairscore.estimators.scale import fit_scale, initial_factor
 from tests.laws import GaussianStudy
 
 METHODS = ["split", "pooled", "paired", "mle"]
@@ -63,7 +63,7 @@ def test_the_length_of_a_closed_form_alone_is_no_scale():
     )
     assert np.abs(calibration_gaps(model, study, rng)).max() < 0.05
     b = model.closed_form_coef_
-    model.coef_ = b * starting_factor(np.linalg.norm(study.root.T @ b), 0.25)
+    model.coef_ = b * initial_factor(np.linalg.norm(study.root.T @ b), 0.25)
     assert np.abs(calibration_gaps(model, study, rng)).max() > 0.1
 
 
@@ -71,7 +71,7 @@ def test_the_starting_factor_inverts_the_normal_links_length():
     """c1(q) q = 4 q phi(0) / sqrt(1 + 2 q^2) for probit."""
     for q in (0.01, 0.5, 2.0):
         length = 4 * q / np.sqrt(2 * np.pi) / np.sqrt(1 + 2 * q * q)
-        assert starting_factor(length, 1 / np.sqrt(2 * np.pi)) * length == pytest.approx(
+        assert initial_factor(length, 1 / np.sqrt(2 * np.pi)) * length == pytest.approx(
             q, rel=1e-10
         )
 

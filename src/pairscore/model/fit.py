@@ -25,7 +25,7 @@ from pairscore.errors import (
     first_few,
     plural,
 )
-from pairscore.estimators.closed_form_fit import fit_closed_form
+from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import Estimate, Note
@@ -284,7 +284,7 @@ def refuse_extremes(data: Comparisons) -> None:
 
 def refuse_too_many_features(study: FitData, settings: Settings) -> None:
     """Without a ridge, features must not outnumber items or comparisons."""
-    data, d = study.data, study.X.shape[1]
+    data, d = study.comparisons, study.X.shape[1]
     used = study.amount > 0
     m = float(used.sum() if data.count is None else data.count[used].sum())
     if not np.isfinite(study.tally.n_comparisons):
@@ -332,7 +332,9 @@ def choose_inference(study: FitData, settings: Settings) -> tuple[str | None, li
 def _open_features(study: FitData, undetermined: np.ndarray) -> list[Note]:
     if not undetermined.any():
         return []
-    names = [study.data.items.feature_names[column] for column in np.flatnonzero(undetermined)]
+    names = [
+        study.comparisons.items.feature_names[column] for column in np.flatnonzero(undetermined)
+    ]
     text = (
         f"{plural(len(names), 'feature')} {'is' if len(names) == 1 else 'are'} constant or a"
         f" combination of others among the compared items: {first_few(map(repr, names), 10)}; the"
@@ -345,7 +347,7 @@ def _open_side(study: FitData, result: Estimate) -> list[Note]:
     if result.side_basis is None or not result.side_basis.undetermined[-1]:
         return []
     names = [
-        study.data.items.feature_names[column]
+        study.comparisons.items.feature_names[column]
         for column in np.flatnonzero(result.side_basis.undetermined[:-1])
     ]
     amount = (

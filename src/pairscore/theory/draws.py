@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairscore.core.links import Link, Logit
-from pairscore.core.sums import net
+from pairscore.core.sums import net_per_item
 
 LARGEST_EXPONENT = 300.0  # exp of it, and ratios of such, are far from overflow
 
@@ -105,7 +105,7 @@ def win_probability(
 
 def net_wins(pairs: JudgedPairs, n_items: int) -> np.ndarray:
     """Wins minus losses of every item; one of an item with itself cancels."""
-    return net(pairs.left, pairs.right, 2.0 * pairs.won - 1.0, n_items)
+    return net_per_item(pairs.left, pairs.right, 2.0 * pairs.won - 1.0, n_items)
 
 
 def inverse_wishart_times(v: np.ndarray, freedom: int, rng: np.random.Generator) -> np.ndarray:
