@@ -13,9 +13,9 @@ from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, co
 from pairscore.core.links import get_link
 from pairscore.core.outcomes import TieRule
 from pairscore.effects.comparison_fit import (
+    comparisons_item_meat,
     fit_with_spread,
     fit_without_bias,
-    item_robust_meat,
     judge_robust_meat,
     judges_of,
     single_comparisons_of,
@@ -197,7 +197,7 @@ def test_meats_are_sums_over_comparisons_that_share_an_item_or_a_judge(slopes):
     )
     both = np.array([[ends[one] == ends[two] for two in range(m)] for one in range(m)])
     np.testing.assert_allclose(
-        item_robust_meat(study, settings, contest, params, look),
+        comparisons_item_meat(study, settings, contest, params, look),
         t.T @ t - u.T @ both @ u,
         rtol=1e-8,
         atol=1e-8,

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from scipy.optimize import minimize
-from scipy.special import expit, ndtr
+from scipy.special import expit
 from scipy.stats import binom, norm
 from sklearn.base import clone
 from sklearn.model_selection import KFold, cross_val_score
@@ -17,7 +17,7 @@ from sklearn.model_selection import KFold, cross_val_score
 from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, load
 from pairscore.cli.commands import main
 from pairscore.core.links import Logit, Probit, get_link
-from pairscore.core.outcomes import OutcomeLaw, TieRule, averaged
+from pairscore.core.outcomes import OutcomeLaw, TieRule, averaged_probabilities
 from pairscore.core.sums import aggregate_pairs
 from pairscore.effects.item_posterior import (
     item_effects,
@@ -30,7 +30,6 @@ from pairscore.effects.shared_items import Equation, Seen, equation, hermite_coe
 from pairscore.errors import FewItemsWarning
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.likelihood import predictor
-from pairscore.estimators.results import feature_keys, rows_of_same_features
 from pairscore.estimators.settings import Settings
 from pairscore.model.fit import estimate
 from tests.laws import limit_factor
@@ -38,6 +37,12 @@ from tests.laws import limit_factor
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(60)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 EFFECTS = RankRegression(item_effects=True)
+
+
+def averaged(link, difference, variance):
+    """E f(d + sqrt(variance) z) of every difference."""
+    sd = np.sqrt(np.broadcast_to(variance, np.shape(difference)))
+    return averaged_probabilities(OutcomeLaw(TieRule("half", link)), difference, sd)[2]
 
 
 def draw(rng, n_items=200, n_comparisons=1000, n_features=3, sd=1.0, link=expit, n_new=0):
@@ -135,21 +140,6 @@ def test_kappa_is_that_of_probit_and_of_normal_items():
         assert kappa == pytest.approx(1 / shrunk, rel=5e-3)
     # the usual approximation is 4 % too small here
     assert kappa / np.sqrt(1 + 0.346 * 2 * sd**2) > 1.03
-
-
-def test_a_probability_is_averaged_over_what_is_unknown():
-    d, variance = np.array([-3.0, 0.0, 0.4, 2.0]), np.array([0.0, 1.0, 3.0, 20.0])
-    np.testing.assert_allclose(
-        averaged(Probit(), d, variance), ndtr(d / np.sqrt(1 + variance)), atol=1e-9
-    )
-    direct = [
-        expit(one + np.sqrt(v) * np.linspace(-9, 9, 20001))
-        @ norm.pdf(np.linspace(-9, 9, 20001))
-        * 9e-4
-        for one, v in zip(d, variance, strict=True)
-    ]
-    np.testing.assert_allclose(averaged(Logit(), d, variance), direct, atol=1e-6)
-    assert abs(expit(2.0 / np.sqrt(1 + 0.346 * 20)) - direct[3]) > 1e-3
 
 
 def equation_of(data, link="logit"):
@@ -430,26 +420,6 @@ def test_tables_without_ids_are_known_by_their_features():
             :7
         ],
     )
-
-
-def test_items_of_equal_features_are_told_apart_by_order_or_not_at_all():
-    known = np.array([7, 8, 8, 9], dtype=np.uint64)
-    assert rows_of_same_features(known, np.array([9, 7, 7, 5], dtype=np.uint64)).tolist() == [
-        3,
-        0,
-        0,
-        -1,
-    ]
-    assert rows_of_same_features(known, np.array([8, 7, 8], dtype=np.uint64)).tolist() == [1, 0, 2]
-    assert rows_of_same_features(known, np.array([8], dtype=np.uint64)).tolist() == [-1]
-    X = np.random.default_rng(0).normal(size=(500, 3)) * 10 + 1e6
-    keys = feature_keys(X)
-    assert len(set(keys.tolist())) == 500
-    assert np.array_equal(feature_keys(X * (1 + 2e-16)), keys)
-    # as another program kept them
-    assert np.array_equal(feature_keys(X.astype(np.float32).astype(float)), keys)
-    assert feature_keys(X[:, ::-1])[0] != keys[0]
-    assert feature_keys(np.array([[0.0, 1.0]])) == feature_keys(np.array([[-0.0, 1.0]]))
 
 
 def test_rank_intervals_equal_a_double_loop():

@@ -8,7 +8,7 @@ from scipy.special import expit
 from scipy.stats import kstest
 
 from pairscore import RankRegression, angle
-from pairscore.core.sums import moments, aggregate_pairs
+from pairscore.core.sums import aggregate_pairs, moments
 from pairscore.errors import CollinearFeaturesWarning, PairsNotRandomWarning
 from pairscore.estimators.pairing import check_pairing
 from tests.laws import GaussianStudy

@@ -18,6 +18,7 @@ from scipy.special import expit, log_expit, log_ndtr, ndtr
 from pairscore.errors import PairscoreError
 
 Function = Callable[[np.ndarray], np.ndarray]
+TwoArrays = tuple[np.ndarray, np.ndarray]
 
 
 class Link:
@@ -66,9 +67,7 @@ class Link:
         step = 1e-5 * (1 + np.abs(x))
         return (self.ratio(x - step) - self.ratio(x + step)) / (2 * step)
 
-    def score(
-        self, x: np.ndarray, win: np.ndarray, lose: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def score(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> TwoArrays:
         """Derivative of the log-likelihood in ``x``, and its expected (Fisher) information.
 
         The log-likelihood is win log f(x) + lose log f(-x), its information with n = win + lose is
@@ -81,9 +80,7 @@ class Link:
         """Minus the second derivative of the log-likelihood in ``x``."""
         return win * self.curvature(x) + lose * self.curvature(-x)
 
-    def newton(
-        self, x: np.ndarray, win: np.ndarray, lose: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, bool]:
+    def newton(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> tuple[Any, Any, bool]:
         """Score and information of a Newton step, and whether the information is the observed one.
 
         Where a link is not log-concave the observed information may be negative; then it is the
@@ -119,9 +116,7 @@ class Logit(Link):
     def curvature(self, x: Any) -> np.ndarray:
         return self.pdf(x)
 
-    def score(
-        self, x: np.ndarray, win: np.ndarray, lose: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def score(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> TwoArrays:
         probability, number = expit(x), win + lose
         expected = number * probability
         return win - expected, expected - expected * probability
@@ -129,9 +124,7 @@ class Logit(Link):
     def observed_information(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> np.ndarray:
         return self.score(x, win, lose)[1]
 
-    def newton(
-        self, x: np.ndarray, win: np.ndarray, lose: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, bool]:
+    def newton(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> tuple[Any, Any, bool]:
         return *self.score(x, win, lose), True
 
 

@@ -322,12 +322,3 @@ def _average_outcome(
         eta_t=eta_t / mass + of_eta * of_t,
         t_t=t_t / mass + of_t**2,
     )
-
-
-def averaged(link: Link, difference: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    """E f(d + sqrt(variance) z) for each difference with its own variance."""
-    return averaged_probabilities(
-        OutcomeLaw(TieRule("half", link)),
-        np.asarray(difference),
-        np.sqrt(np.broadcast_to(variance, np.shape(difference))),
-    )[2]

@@ -307,11 +307,7 @@ def fit_closed_form(data: FitData, settings: Settings) -> Estimate:
 
 
 def link_scale(
-    data: FitData,
-    settings: Settings,
-    along: np.ndarray,
-    standard_coef: np.ndarray,
-    freedom: float,
+    data: FitData, settings: Settings, along: np.ndarray, standard_coef: np.ndarray, freedom: float
 ) -> tuple[Scale, list[Note]]:
     """Scale of a closed form on the link, guarded against overfitting.
 
