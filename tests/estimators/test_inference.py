@@ -176,7 +176,7 @@ def test_single_precision_sums_are_good_to_five_digits_whatever_the_units(monkey
         )
 
 
-# -- a side effect that the comparisons do not determine -----------------------------------------------
+# -- a side effect that the comparisons do not determine ---------------------------------------
 
 
 def one_sided(twins=False, swapped=0):

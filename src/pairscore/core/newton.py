@@ -16,6 +16,19 @@ ROUNDING = 1e-12  # relative error of a loss that sums many comparisons
 MAX_TRIALS = 60  # lengths of one step
 
 
+class Derivatives(NamedTuple):
+    """Gradient of a loss at some parameters, and the information that makes up its Hessian.
+
+    The information is the Hessian itself, or that of each pair or row of the data from which the
+    objective solves Newton's equations. ``exact``: it is the observed information, and a step by it
+    is Newton's; by the expected information it is Fisher's.
+    """
+
+    gradient: np.ndarray
+    information: np.ndarray
+    exact: bool = True
+
+
 class Step(NamedTuple):
     """A Newton step: the next point is ``params - direction``.
 
@@ -32,8 +45,9 @@ class Step(NamedTuple):
 class Objective(Protocol):
     """A loss to be minimised over a vector of parameters.
 
-    ``derivatives(params)`` returns an object with the ``gradient``, and whatever ``newton_step``
-    needs; for :func:`search_by_value` also the ``loss``, or None where the loss is not defined.
+    ``derivatives(params)`` returns :class:`Derivatives`, or another object with the ``gradient``
+    and whatever ``newton_step`` needs; for :func:`search_by_value` also with the ``loss``, or None
+    where the loss is not defined.
     ``newton_step(params, derivatives, iteration)`` solves Newton's equations there; ``iteration``
     counts from 1.
     """
@@ -52,12 +66,12 @@ class Minimum(NamedTuple):
     unbounded: bool = False
 
 
-Derivatives = Callable[[np.ndarray], Any]
-LineSearch = Callable[[Derivatives, np.ndarray, Any, np.ndarray], tuple[np.ndarray, Any]]
+DerivativesAt = Callable[[np.ndarray], Any]
+LineSearch = Callable[[DerivativesAt, np.ndarray, Any, np.ndarray], tuple[np.ndarray, Any]]
 
 
 def search_by_slope(
-    derivatives: Derivatives, params: np.ndarray, here: Any, direction: np.ndarray
+    derivatives: DerivativesAt, params: np.ndarray, here: Any, direction: np.ndarray
 ) -> tuple[np.ndarray, Any]:
     """Go along a step, back by secants while the slope there says that it went too far.
 
@@ -93,7 +107,7 @@ def search_by_slope(
 
 
 def search_by_value(
-    derivatives: Derivatives, params: np.ndarray, here: Any, direction: np.ndarray
+    derivatives: DerivativesAt, params: np.ndarray, here: Any, direction: np.ndarray
 ) -> tuple[np.ndarray, Any]:
     """Go along a step, half as far while the loss does not fall as the gradient promises.
 
@@ -110,7 +124,7 @@ def search_by_value(
 
 
 def take_full_step(
-    derivatives: Derivatives, params: np.ndarray, here: Any, direction: np.ndarray
+    derivatives: DerivativesAt, params: np.ndarray, here: Any, direction: np.ndarray
 ) -> tuple[np.ndarray, Any]:
     """Go along a step whole, for an objective that bounds its steps itself."""
     return params - direction, derivatives(params - direction)

@@ -107,26 +107,26 @@ class DyadicSums:
     def of_rows(
         cls, left: np.ndarray, right: np.ndarray, u: np.ndarray, n_items: int
     ) -> "DyadicSums":
-        """From explicit contributions ``u`` (R x e) of rows with items ``left`` and ``right`` (R)."""
+        """From explicit contributions ``u`` (R x e) of rows with two items each (R)."""
         of_pairs = sum_per_pair(left, right, u)
         return cls(sum_per_item(left, right, u, n_items), of_pairs.T @ of_pairs)
 
     @classmethod
     def of_pairs(cls, Z: np.ndarray, pairs: Pairs, u: PairContributions) -> "DyadicSums":
-        """From contributions in terms of the items' centred features ``Z`` (N x d), e.g. scaled.
+        """From contributions in terms of the items' centred features ``Z`` (N x d), in any unit.
 
         No u_p is formed: the sum over the pairs of an item is a sum over its neighbours.
         """
-        own = (pairs.sum_at_low(u.low) + pairs.sum_at_high(u.high)).astype(Z.dtype)
-        above_high, low_items, order = pairs.by_high
+        item_factors = (pairs.sum_at_low(u.low) + pairs.sum_at_high(u.high)).astype(Z.dtype)
+        start_of_high, low_items, order = pairs.by_high
         low_factors = u.low[order]
         item_sums = np.empty((len(Z), Z.shape[1] + u.extra.shape[1]), dtype=Z.dtype)
         item_sums[:, Z.shape[1] :] = _item_columns(pairs, u.extra, u.extra)
         for rows in row_blocks(len(Z)):
             t = item_sums[rows, : Z.shape[1]]
-            np.multiply(own[rows, None], Z[rows], out=t)
+            np.multiply(item_factors[rows, None], Z[rows], out=t)
             t += neighbour_sums(Z, pairs.start, pairs.high, u.high, rows)
-            t += neighbour_sums(Z, above_high, low_items, low_factors, rows)
+            t += neighbour_sums(Z, start_of_high, low_items, low_factors, rows)
         return cls(item_sums, pair_meat(Z, np.zeros(Z.shape[1], dtype=Z.dtype), pairs, u))
 
     def meat(self, inflation: np.ndarray) -> np.ndarray:
@@ -140,8 +140,8 @@ class DyadicSums:
 
 def pair_meat(X: np.ndarray, mean: np.ndarray, pairs: Pairs, u: PairContributions) -> np.ndarray:
     """sum_p u_p u_p', by products of items (N x d) instead of pairs."""
-    own = pairs.sum_at_low(u.low**2) + pairs.sum_at_high(u.high**2)
-    on_features = pair_scatter(X, mean, pairs, own, u.low * u.high)
+    squares = pairs.sum_at_low(u.low**2) + pairs.sum_at_high(u.high**2)
+    on_features = pair_scatter(X, mean, pairs, squares, u.low * u.high)
     at_items = _item_columns(pairs, u.low[:, None] * u.extra, u.high[:, None] * u.extra)
     mixed = at_items.T.astype(X.dtype, copy=False) @ X - np.outer(at_items.sum(axis=0), mean)
     return np.block([[on_features, mixed.T], [mixed, u.extra.T @ u.extra]])
@@ -211,8 +211,8 @@ def item_robust_meat(
     inflation = jackknife_inflation(Z, exposures, (unit[:, None] * whitener).astype(Z.dtype))
     with_number = PairContributions(u.low, u.high, np.column_stack([u.extra, pairs.number]))
     meat = DyadicSums.of_pairs(Z, pairs, with_number).meat(inflation)
-    own = pairs.sum_at_low(u.low) + pairs.sum_at_high(u.high)
-    total = np.concatenate([own.astype(Z.dtype) @ Z, u.extra.sum(axis=0)])
+    item_factors = pairs.sum_at_low(u.low) + pairs.sum_at_high(u.high)
+    total = np.concatenate([item_factors.astype(Z.dtype) @ Z, u.extra.sum(axis=0)])
     take_off_mean = np.column_stack([np.eye(len(total)), -total / pairs.number.sum()])
     back = np.append(unit, np.ones(u.extra.shape[1]))[:, None] * take_off_mean
     return back @ meat @ back.T

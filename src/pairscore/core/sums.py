@@ -241,7 +241,7 @@ class Pairs:
 
     @cached_property
     def by_high(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The same pairs sorted by high: where each item's begin, their low items, their numbers."""
+        """The same pairs sorted by high: start of each item's (N + 1), low items (P), order (P)."""
         flipped = _with_entries(self._pattern[1], np.arange(len(self.high))).tocsr()
         return flipped.indptr, flipped.indices, flipped.data
 
@@ -346,18 +346,19 @@ def difference_scatter(
 
 
 def pair_scatter(
-    X: np.ndarray, mean: np.ndarray, pairs: Pairs, own: np.ndarray, cross: np.ndarray
+    X: np.ndarray, mean: np.ndarray, pairs: Pairs, diagonal: np.ndarray, off_diagonal: np.ndarray
 ) -> np.ndarray:
-    """sum_i own_i z_i z_i' + sum_p cross_p (z_low z_high' + z_high z_low'), with z = x - mean.
+    """Z'AZ = sum_i a_ii z_i z_i' + sum_p a_p (z_low z_high' + z_high z_low'), with z = x - mean.
 
-    One multiplication per block of items: half of own_i z_i and all cross_p x_high are collected
-    for each item first, and the result is the sum of their product with z and its transpose.
+    A is symmetric, with ``diagonal`` a_ii (N) and ``off_diagonal`` a_p (P) at the pairs. One
+    multiplication per block of items: half of a_ii z_i and all a_p x_high are collected for each
+    item first, and the result is the sum of their product with z and its transpose.
     """
-    neighbour_weight = pairs.sum_at_low(cross)
+    neighbour_weight = pairs.sum_at_low(off_diagonal)
     half, uncentred = np.zeros((X.shape[1],) * 2), np.zeros(X.shape[1])
     for rows, centred in centred_blocks(X, mean):
-        collected = neighbour_sums(X, pairs.start, pairs.high, cross, rows)
-        collected += 0.5 * own[rows, None] * centred
+        collected = neighbour_sums(X, pairs.start, pairs.high, off_diagonal, rows)
+        collected += 0.5 * diagonal[rows, None] * centred
         half += centred.T @ collected
         uncentred += neighbour_weight[rows] @ centred
     half -= np.outer(uncentred, mean)  # the neighbours had not been centred

@@ -10,14 +10,13 @@ item is by its own comparisons, the less it depends on the coefficients.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import lapack
 from scipy.sparse.linalg import LinearOperator, cg
 
-from pairscore.core.newton import Step, minimise
+from pairscore.core.newton import Derivatives, Step, minimise
 from pairscore.core.sums import Pairs
 from pairscore.effects.shared_items import Seen
 
@@ -61,13 +60,6 @@ def solved(precision: sparse.csr_array, right: np.ndarray, relative: float) -> n
     return cg(precision, right, rtol=relative, maxiter=1000, M=scale)[0]
 
 
-class EffectDerivatives(NamedTuple):
-    """Gradient of the loss in the effects, and the information of every pair."""
-
-    gradient: np.ndarray
-    information: np.ndarray
-
-
 @dataclass(frozen=True)
 class EffectsLoss:
     """Minus the log-likelihood plus |u|^2 / (2 sigma^2), as a function of the effects u."""
@@ -75,14 +67,14 @@ class EffectsLoss:
     seen: Seen
     sigma2: float
 
-    def derivatives(self, effect: np.ndarray) -> EffectDerivatives:
+    def derivatives(self, effect: np.ndarray) -> Derivatives:
         seen = self.seen
         score, information = seen.law.newton(seen.eta + seen.moved(effect), seen.win, seen.lose)
         net = seen.pairs.net_per_item(seen.total(seen.sharpened(score)))
         information = seen.total(seen.sharpened(seen.sharpened(information)))
-        return EffectDerivatives(effect / self.sigma2 - net, information)
+        return Derivatives(effect / self.sigma2 - net, information)
 
-    def newton_step(self, effect: np.ndarray, here: EffectDerivatives, iteration: int) -> Step:
+    def newton_step(self, effect: np.ndarray, here: Derivatives, iteration: int) -> Step:
         pairs = self.seen.pairs
         precision = precision_matrix(pairs, here.information, self.sigma2)
         direction = solved(precision, here.gradient, 1e-6)

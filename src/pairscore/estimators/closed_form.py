@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pairscore.core.links import Link
-from pairscore.core.newton import Step, minimise, take_full_step
+from pairscore.core.newton import Derivatives, Step, minimise, take_full_step
 from pairscore.core.sandwich import item_robust_meat, sandwich
 from pairscore.core.sums import (
     Moments,
@@ -55,7 +55,10 @@ TOL = 1e-9  # gap to the maximum, per comparison, before the last step
 
 
 def closed_form(covariance: Basis, label_sum: np.ndarray, n_comparisons: float) -> np.ndarray:
-    """Eq. 3: beta-hat = S^-1 X'w / M, with S given by its whitening basis."""
+    """Eq. 3: beta-hat = (1/M) sum_m Y_m S^-1 (x_I - x_J) = S^-1 X'w / M (d).
+
+    S is given by its whitening basis, which also solves where S is singular; ``label_sum`` is X'w.
+    """
     return covariance.solve(label_sum) / n_comparisons
 
 
@@ -147,14 +150,6 @@ def initial_factor(spread: float, slope_at_zero: float) -> float:
 
 
 @dataclass(frozen=True)
-class ScaleDerivatives:
-    """Gradient and information of the loss in (factor, side effect): 2 and 2 x 2."""
-
-    gradient: np.ndarray
-    information: np.ndarray
-
-
-@dataclass(frozen=True)
 class ScaleLikelihood:
     """Minus the log-likelihood of factor * difference + side effect, to be minimised.
 
@@ -169,8 +164,8 @@ class ScaleLikelihood:
     penalty: np.ndarray
     side: bool
 
-    def derivatives(self, params: np.ndarray) -> ScaleDerivatives:
-        """A cache-sized chunk of comparisons at a time."""
+    def derivatives(self, params: np.ndarray) -> Derivatives:
+        """Gradient (2) and expected information (2 x 2), a cache-sized chunk at a time."""
         gradient, information = np.zeros(2), np.zeros((2, 2))
         for first in range(0, len(self.difference), CHUNK):
             rows = slice(first, first + CHUNK)
@@ -185,9 +180,9 @@ class ScaleLikelihood:
         information += np.diag(self.penalty)
         if not self.side:
             gradient[1], information[0, 1], information[1, 0] = 0.0, 0.0, 0.0
-        return ScaleDerivatives(gradient, information)
+        return Derivatives(gradient, information)
 
-    def newton_step(self, params: np.ndarray, here: ScaleDerivatives, iteration: int) -> Step:
+    def newton_step(self, params: np.ndarray, here: Derivatives, iteration: int) -> Step:
         """Fisher's step, held to less than the factor itself and to one unit of the side effect."""
         step = np.linalg.lstsq(here.information, here.gradient, rcond=1e-14)[0]
         gap = float(here.gradient @ step) / float(self.amount.sum())
@@ -255,9 +250,10 @@ def overfit_guard(
 ) -> float:
     """The share of the closed form's fit that would survive on new items.
 
-    The closed form b = 2 G^-1 X'w fits its own noise: of the agreement (X'w)'b about
-    2 tr(G^-1 Cov(X'w)) is chance. With Cov(X'w) = sum_i e_i^2 x~_i x~_i', e_i the net residual of
-    item i, that is 2 * freedom * sum_i e_i^2 / sum_i k_i. On new items only the rest remains.
+    With G = 2 M S the closed form is b = 2 G^-1 X'w, and it fits its own noise: of the agreement
+    (X'w)'b about 2 tr(G^-1 Cov(X'w)) is chance. With Cov(X'w) = sum_i e_i^2 x~_i x~_i', e_i the net
+    residual of item i, that is 2 * freedom * sum_i e_i^2 / sum_i k_i. On new items only the rest
+    remains.
 
     Parameters
     ----------

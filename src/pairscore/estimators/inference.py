@@ -16,10 +16,10 @@ from pairscore.core.whitening import whitening_basis
 
 
 def likelihood_contributions(score: np.ndarray, pairs: Pairs) -> PairContributions:
-    """Of maximum likelihood: u_p = score_p (x_low - x_high), and the score times the side.
+    """Of maximum likelihood: u_p = score_p (x_low - x_high), and score_p times the side.
 
-    ``score`` (sides x P) is the derivative of the log-likelihood in the score difference of each pair
-    on each side.
+    ``score`` (sides x P) is the derivative of the log-likelihood in the score difference of each
+    pair on each side.
     """
     total = sum_sides(score)
     extra = (pairs.side @ score)[:, None] if len(pairs.side) > 1 else np.empty((len(total), 0))

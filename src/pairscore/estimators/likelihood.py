@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from pairscore.core.links import Link, Logit
-from pairscore.core.newton import Step, minimise
+from pairscore.core.newton import Derivatives, Step, minimise
 from pairscore.core.sandwich import item_robust_meat, sandwich
 from pairscore.core.sums import Moments, Pairs, sum_sides
 from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
@@ -38,18 +38,6 @@ COARSE, FINE = 1e-2, 1e-4  # relative precision of the first Newton step, and of
 # gap of Fisher's steps over that of Newton's: they do not square the gap
 FISHER_GAP = 1e7
 LARGEST_START = 3.0  # coefficient of a standardised feature to start from
-
-
-@dataclass(frozen=True)
-class Derivatives:
-    """Gradient of the loss, and the information that each pair carries (sides x P).
-
-    ``exact``: the information is the observed one, and a step by it is Newton's, not Fisher's.
-    """
-
-    gradient: np.ndarray
-    information: np.ndarray
-    exact: bool
 
 
 @dataclass(frozen=True)
@@ -120,7 +108,7 @@ class PairLikelihood:
         return np.append(on_whitened, on_side / np.sqrt(self.n_comparisons))
 
     def derivatives(self, params: np.ndarray) -> Derivatives:
-        """Gradient of the loss, and the information that each pair carries here."""
+        """Gradient of the loss, and the information that each pair carries (sides x P)."""
         score, information, exact = self.link.newton(
             self.predictor(params), self.pairs.win, self.pairs.lose
         )

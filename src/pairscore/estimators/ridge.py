@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.linalg import eigh
 
 from pairscore.core.links import Link
-from pairscore.core.newton import search_by_slope
+from pairscore.core.newton import Derivatives, search_by_slope
 from pairscore.core.sums import Pairs, difference_scatter
 
 N_VALUES = 30
@@ -166,14 +166,6 @@ def split_rows(
 
 
 @dataclass(frozen=True)
-class PathDerivatives:
-    """Gradient of every ridge's loss (columns), and the information of each row (R x columns)."""
-
-    gradient: np.ndarray
-    information: np.ndarray
-
-
-@dataclass(frozen=True)
 class RidgePath:
     """Ridge fits for all ``l2`` (30 columns) side by side, in coordinates a with coef = axes a.
 
@@ -218,11 +210,12 @@ class RidgePath:
         eta = self.predictor(rows, params)
         return -(rows.win @ self.link.log_cdf(eta) + rows.lose @ self.link.log_cdf(-eta))
 
-    def derivatives(self, rows: PairRows, l2: np.ndarray, params: np.ndarray) -> PathDerivatives:
+    def derivatives(self, rows: PairRows, l2: np.ndarray, params: np.ndarray) -> Derivatives:
+        """Gradient of every ridge's loss (columns), and information of each row (R x columns)."""
         score, information, _ = self.link.newton(
             self.predictor(rows, params), rows.win[:, None], rows.lose[:, None]
         )
-        return PathDerivatives(self.pull_back(rows, -score, params, l2), information)
+        return Derivatives(self.pull_back(rows, -score, params, l2), information)
 
     def fit(self, rows: PairRows, start: np.ndarray) -> np.ndarray:
         """Newton steps for all columns, until each is close to its optimum.
@@ -239,7 +232,7 @@ class RidgePath:
             if not far.any():
                 break
             columns, l2 = columns[far], l2[far]
-            here = PathDerivatives(here.gradient[:, far], here.information)
+            here = Derivatives(here.gradient[:, far], here.information)
             at = partial(self.derivatives, rows, l2)
             current, here = search_by_slope(at, current[:, far], here, step[:, far])
             params[:, columns] = current
@@ -253,8 +246,8 @@ class RidgePath:
         on_coef = np.outer(self.spread / self.n_comparisons, total) + l2
         return np.vstack([on_coef, np.tile(total, (n_extra, 1))])
 
-    def _newton_step(self, rows: PairRows, here: PathDerivatives, l2: np.ndarray) -> np.ndarray:
-        """Solve Hessian * step = gradient for every column by preconditioned conjugate gradients."""
+    def _newton_step(self, rows: PairRows, here: Derivatives, l2: np.ndarray) -> np.ndarray:
+        """Solve Hessian * step = gradient for all columns by preconditioned CG."""
         diagonal = self._hessian_diagonal(here.information, l2, rows.extra.shape[1])
         step, residual = np.zeros_like(here.gradient), here.gradient.copy()
         direction = residual / diagonal
