@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from pairscore.core.links import Link
-from pairscore.core.whitening import whitened
+from pairscore.core.whitening import whiten
 from pairscore.errors import PairscoreError, plural
 from pairscore.theory.integrals import spread_for_noise
 
@@ -40,7 +40,7 @@ class NoiseEstimate:
 
 def feature_axes(X: np.ndarray) -> np.ndarray:
     """An orthonormal basis (N x rank) of what the features span, less their means."""
-    return whitened(X) / np.sqrt(len(X))
+    return whiten(X) / np.sqrt(len(X))
 
 
 def agreement(incidence: sparse.csr_array, fitted: np.ndarray, outcome: np.ndarray) -> np.ndarray:

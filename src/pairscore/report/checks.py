@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from pairscore.core.links import Link
-from pairscore.core.whitening import whitened
+from pairscore.core.whitening import whiten
 from pairscore.data.comparisons import Comparisons
 from pairscore.errors import first_few
 from pairscore.estimators.fit_data import FitData, separation_note
@@ -116,7 +116,7 @@ def checks(
     names: list[str],
 ) -> list[Check]:
     """All checks, in the order of a reader's questions."""
-    z = whitened(data.items.values[data.compared])
+    z = whiten(data.items.values[data.compared])
     score = data.items.values[data.compared] @ model.coef_
     found = [
         _data(same_data),

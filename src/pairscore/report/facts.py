@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
-from pairscore.core.sums import net
+from pairscore.core.sums import net_per_item
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import recipe_of
@@ -339,8 +339,8 @@ def item_residuals(
     """
     n, amount, apart = len(data.items), data.amount, data.left != data.right
     variance = apart * 4 * probability * (1 - probability) * importance(data) * amount
-    net_wins = net(data.left, data.right, amount * data.outcome, n)
-    expected = net(data.left, data.right, amount * (2 * probability - 1), n)
+    net_wins = net_per_item(data.left, data.right, amount * data.outcome, n)
+    expected = net_per_item(data.left, data.right, amount * (2 * probability - 1), n)
     spread = np.sqrt(np.bincount(data.left, variance, n) + np.bincount(data.right, variance, n))
     return (
         net_wins,
