@@ -383,14 +383,15 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class SingleComparisonsLoss:
-    """The loss as a function of one vector: (coef, effects, t, slopes) minus those at ``start``."""
+    """The loss as a function of one vector, (coef, effects, t, slopes)."""
 
     contest: SingleComparisons
-    start: Params
 
     def params(self, vector: np.ndarray) -> Params:
-        n = len(vector) - len(self.start.slopes)
-        return self.start.moved(vector[:n], vector[n:], 1.0)
+        d, n = len(self.contest.mean), len(self.contest.ridge)
+        has_t = self.contest.rule.has_parameter
+        t = float(vector[n - 1]) if has_t else 0.0
+        return Params(vector[:d], vector[d : n - has_t], t, vector[n:])
 
     def derivatives(self, vector: np.ndarray) -> Point | None:
         params = self.params(vector)
@@ -413,8 +414,8 @@ class SingleComparisonsLoss:
 
 def climb(contest: SingleComparisons, params: Params, max_iter: int, tol: float) -> Optimum:
     """Newton's steps to the maximum; slopes times scores are not log-concave."""
-    loss = SingleComparisonsLoss(contest, params)
-    start = np.zeros(len(contest.ridge) + len(params.slopes))
+    loss = SingleComparisonsLoss(contest)
+    start = np.concatenate([contest.flat(params), params.slopes])
     top = minimise(loss, start, max_iter, tol, search_by_value)
     params = loss.params(top.params)
     look = contest.look(params)
