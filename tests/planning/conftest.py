@@ -1,7 +1,5 @@
 """Pilots, items and laws for the tests of this room."""
 
-from functools import cache
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -26,16 +24,13 @@ def incidence_of(left, right, n):
     )
 
 
-spread = cache(lambda noise: spread_for_noise(LOGIT, noise))
-
-
 def a_study(n, m, d, noise, rng):
     """Items, pairs of different items and outcomes; the score is the first feature."""
     X = rng.normal(size=(n, d))
     left = rng.integers(0, n, m)
     right = (left + rng.integers(1, n, m)) % n
     gap = X[left, 0] - X[right, 0]
-    q = spread(noise)
+    q = spread_for_noise(LOGIT, noise)
     chance = gap > 0 if np.isinf(q) else LOGIT.cdf(q * gap)
     return X, left, right, np.where(rng.random(m) < chance, 1.0, -1.0)
 

@@ -17,11 +17,11 @@ from pairscore.planning.pilot import (
     estimate_noise,
     feature_axes,
 )
+from pairscore.theory.integrals import spread_for_noise
 from tests.planning.conftest import (
     LOGIT,
     a_study,
     incidence_of,
-    spread,
     votes,
 )
 
@@ -89,7 +89,8 @@ def test_the_chance_below_is_uniform_at_the_true_noise(monkeypatch):
         X, left, right, outcome = a_study(40, 60, 4, noise, rng)
         incidence, axes = incidence_of(left, right, 40), feature_axes(X)
         observed = float(agreement(incidence, axes @ (axes.T @ (incidence @ outcome)), outcome))
-        chances.append(pilot.chance_below(observed, incidence, 4, LOGIT, spread(noise), rng))
+        q = spread_for_noise(LOGIT, noise)
+        chances.append(pilot.chance_below(observed, incidence, 4, LOGIT, q, rng))
     for point in (0.05, 0.25, 0.5, 0.75, 0.95):
         error = norm.isf(LEVEL / 10) * np.sqrt(point * (1 - point) / studies)
         assert abs(np.mean(np.array(chances) < point) - point) < 0.03 + error, point

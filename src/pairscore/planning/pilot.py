@@ -9,7 +9,6 @@ the interval holds those that are not rejected.
 """
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from scipy import sparse
@@ -93,7 +92,7 @@ def estimate_noise(
     below = np.array(
         [
             chance_below(observed, incidence, axes.shape[1], link, spread, rng.spawn(1)[0])
-            for spread in _spreads(link)
+            for spread in (spread_for_noise(link, float(noise)) for noise in GRID)
         ]
     )
     return _invert(np.maximum.accumulate(below), level)
@@ -120,11 +119,6 @@ def _checked_axes(X: np.ndarray) -> np.ndarray:
             f" {rank + 3}; compare more different items."
         )
     return axes
-
-
-@cache
-def _spreads(link: Link) -> tuple[float, ...]:
-    return tuple(spread_for_noise(link, float(noise)) for noise in GRID)
 
 
 def chance_below(

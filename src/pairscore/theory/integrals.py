@@ -12,6 +12,7 @@ converges as fast for q = 1e-6 as for q = 1e6, and nothing has to be tuned to a 
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,7 @@ def agreement_excess(link: Link, q: float) -> float:
     return float(sigma * NORMAL_TAIL @ link.pdf(sigma * NODES))
 
 
+@lru_cache(maxsize=1024)
 def spread_for_noise(link: Link, noise: float) -> float:
     """The spread q at which a share ``noise`` of the labels is flipped.
 
