@@ -55,9 +55,9 @@ def whitening_basis(scatter: np.ndarray, sd: np.ndarray) -> Basis:
             inverse_factor, _ = lapack.dtrtri(factor, lower=0)
             return Basis(np.triu(inverse_factor) / unit[:, None], np.empty((len(sd), 0)), unit)
     values, vectors = eigh(np.where(np.outer(live, live), standard, 0.0))
-    determined, vectors = values > TOLERANCE * values[-1], vectors / unit[:, None]
-    transform = vectors[:, determined] / np.sqrt(values[determined])
-    return Basis(transform, vectors[:, ~determined], unit)
+    determined = values > TOLERANCE * values[-1]
+    transform = vectors[:, determined] / np.sqrt(values[determined]) / unit[:, None]
+    return Basis(transform, vectors[:, ~determined] / unit[:, None], unit)
 
 
 def split_side_directions(basis: Basis) -> tuple[Basis, Basis]:
