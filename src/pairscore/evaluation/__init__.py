@@ -4,5 +4,5 @@ Start with ``compare``: it fits models to the same folds and tests them on the s
 ``measures`` says how good predicted probabilities are and how sure that is, ``results`` holds the
 scores of all models and prints them.
 
-Imports: errors, data, files.
+Imports: errors, data, files, core.
 """

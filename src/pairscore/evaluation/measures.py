@@ -21,8 +21,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import expit, logit
+
+from pairscore.core.roots import solve_falling
+from pairscore.core.sandwich import sum_per_item, sum_per_pair
 
 LARGEST_SHARE = 0.8  # of the comparisons that one item may have: without it little is left
 N_BINS = 10
@@ -200,12 +202,7 @@ def _falling_root(score: Callable[[float], float], at_start: float, at_end: floa
         return float("nan")  # no row favours a side
     if at_start == 0 or at_end == 0:  # the favourite never won, or always
         return float("inf") if at_end == 0 else float("-inf")
-    low, high = -1.0, 1.0
-    while score(low) < 0:
-        low *= 2
-    while score(high) > 0:
-        high *= 2
-    return float(brentq(score, low, high, xtol=1e-12, rtol=1e-12))
+    return solve_falling(score, -1.0, 1.0, limits=(-np.inf, np.inf))
 
 
 # -- standard errors ---------------------------------------------------------------------------
@@ -221,25 +218,14 @@ class ItemPairs:
     one: np.ndarray
     other: np.ndarray
 
-    @cached_property
-    def _unequal(self) -> np.ndarray:
-        return self.one != self.other
-
-    @cached_property
-    def _pair(self) -> np.ndarray:
-        """The pair's number, for each comparison of two different items."""
-        key = _pair_numbers(self.one[self._unequal], self.other[self._unequal])
-        return np.unique(key, return_inverse=True)[1]
-
     def sum_per_item(self, values: np.ndarray) -> np.ndarray:
         """For every item, the sum over its comparisons; one of an item with itself counts once."""
         size = max(self.one.max(initial=-1), self.other.max(initial=-1)) + 1
-        others, rest = self.other[self._unequal], values[self._unequal]
-        return np.bincount(self.one, values, size) + np.bincount(others, rest, size)
+        return sum_per_item(self.one, self.other, values, size)
 
     def sum_per_pair(self, values: np.ndarray) -> np.ndarray:
         """For every pair of different items, the sum over its comparisons."""
-        return np.bincount(self._pair, values[self._unequal])
+        return sum_per_pair(self.one, self.other, values)
 
 
 @dataclass(frozen=True, eq=False)
