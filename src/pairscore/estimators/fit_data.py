@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,10 +17,12 @@ from pairscore.core.sums import (
     tally,
 )
 from pairscore.core.whitening import whitening_basis
-from pairscore.data.comparisons import Comparisons
 from pairscore.errors import SeparationWarning
 from pairscore.estimators.results import Note
 from pairscore.estimators.settings import Settings
+
+if TYPE_CHECKING:
+    from pairscore.data.comparisons import Comparisons
 
 # a normal prior with standard deviation 2.5 on standardised coefficients
 SEPARATION_L2 = 1 / 2.5**2
@@ -44,7 +47,7 @@ class FitData:
         Coefficients near those to be found.
     """
 
-    comparisons: Comparisons
+    comparisons: "Comparisons"
     keep_sides: bool
     has_items: bool = True
     start: np.ndarray | None = None

@@ -1,7 +1,7 @@
 """What a fit found: coefficients with their covariance, effects of comparisons, judges and items."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -10,12 +10,14 @@ from pairscore.core.links import Link
 from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.sums import Spread
 from pairscore.core.whitening import Basis
-from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
 from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural
 from pairscore.estimators.pairing import Pairing
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import Settings
+
+if TYPE_CHECKING:
+    from pairscore.data.comparisons import Comparisons
 
 FEWEST_ITEMS = 10  # with two different opponents, below which nothing is said of item effects
 
@@ -369,7 +371,7 @@ class Fit:
     effects: Effects | None = None
     judges: Judges | None = None
     item_effects: ItemEffects | None = None
-    comparisons: Comparisons | None = None
+    comparisons: "Comparisons | None" = None
     item_groups: np.ndarray | None = None
     recipe: dict[str, Any] | None = None
 

@@ -144,7 +144,8 @@ class Summary:
 
     def text(self, notes: bool = True) -> str:
         """The summary as text, with the warnings of the fit or without."""
-        table = text_table(HEADER, map(_cells, row_records(self.to_columns())), LAYOUT)
+        rows = [_cells(*row) for row in zip(*self.to_columns().values(), strict=True)]
+        table = text_table(HEADER, rows, LAYOUT)
         facts = text_table(None, self.facts(), "  {:<16} {:<}")
         warnings = [f"  Warning: {note}" for note in self._fit.notes if notes]
         lines = ["Rank regression", "", facts, "", table, "", f"  {self.meaning()}", *warnings]
@@ -176,18 +177,18 @@ def _interval(value: float, error: float | None) -> str:
     return f"standard error {error:.2g}, interval [{value - half:.4g}, {value + half:.4g}]"
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
+def _cells(
+    name: str, coef: float, error: float, z: float, p: float, low: float, high: float, wins: float
+) -> list[str]:
     """A coefficient's row of the text table."""
-    styles = {"coef": ".4g", "std_error": ".3g", "z": ".2f", "p": ".4f"}
-    numbers = {name: _number(row[name], style) for name, style in styles.items()}
-    if row["p"] is not None and row["p"] < 1e-4:
-        numbers["p"] = "<0.0001"
-    interval = "unknown" if row["low"] is None else f"[{row['low']: .4g}, {row['high']: .4g}]"
-    return [row["feature"], *numbers.values(), interval, f"{row['wins_of_100']:.1f}"]
+    numbers = [_number(coef), _number(error, ".3g"), _number(z, ".2f")]
+    chance = "<0.0001" if p < 1e-4 else _number(p, ".4f")
+    interval = "unknown" if np.isnan(low) else f"[{low: .4g}, {high: .4g}]"
+    return [name, *numbers, chance, interval, f"{wins:.1f}"]
 
 
-def _number(value: float | None, style: str = ".4g") -> str:
-    return "unknown" if value is None or np.isnan(value) else format(value, style)
+def _number(value: float, style: str = ".4g") -> str:
+    return "unknown" if np.isnan(value) else format(value, style)
 
 
 def _html_cell(value: Any) -> str:
