@@ -24,7 +24,17 @@ from pairscore.report.facts import ReportFacts, report_facts
 if TYPE_CHECKING:
     from jinja2 import Template
 
-FILTERS = (words.number, words.number_of, words.percent, words.shorten, words.signed, words.wins)
+FILTERS = (
+    median,
+    words.from_to,
+    words.interval,
+    words.number,
+    words.number_of,
+    words.percent,
+    words.shorten,
+    words.signed,
+    words.wins,
+)
 CHARTS = (
     charts.accuracy_chart,
     charts.calibration_chart,
@@ -99,10 +109,9 @@ def page_template() -> "Template":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {filter.__name__: filter for filter in (*FILTERS, median)}
+    environment.filters |= {function.__name__: function for function in FILTERS}
     environment.tests["finite"] = isfinite
     environment.globals |= {chart.__name__: as_markup(chart) for chart in CHARTS}
-    environment.globals |= {"interval": words.interval, "from_to": words.from_to}
     environment.globals |= {"score_axis": charts.score_axis, "ends": charts.ENDS}
     script = package_text("report.js")
     return environment.get_template(
