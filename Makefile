@@ -1,18 +1,26 @@
 # make demo    all set-up, then the main job on real patients
 # make test    all set-up, then every test
+# make studies   long statistical studies, with a table of what was expected and seen
 # make check   lint, format, types, tests
+# make house   size of the source, its imports and what one fit passes, beside their targets
 # make bench   timings, as ratios measured side by side
 # make predictions   predicted errors against simulated ones (about ten minutes)
 PYTHON ?= python3
 BIN := .venv/bin
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+# Compiled modules are kept: every test of a command starts an interpreter.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check lint bench predictions clean
+.PHONY: demo test studies check lint house bench predictions clean
 
 demo: .venv/run
 	$(BIN)/pairscore demo
 
 test: .venv/dev .venv/browser
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -q -n 2
+	$(ONE_THREAD) $(BIN)/pytest -q -n 2 --dist worksteal
+
+studies: .venv/dev
+	$(ONE_THREAD) $(BIN)/pytest -q -n 2 --dist worksteal studies
 
 check: lint test
 
@@ -21,11 +29,14 @@ lint: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+house: .venv/dev
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.house
+
 bench: .venv/dev
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
+	$(ONE_THREAD) $(BIN)/python -m benchmarks
 
 predictions: .venv/dev
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.predictions
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.predictions
 
 .venv/run: requirements.txt pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -17,20 +17,14 @@ BAR = 1.5
 READ = """
 import duckdb
 numbers = ", ".join(f"'x{column}': 'DOUBLE'" for column in range({N_FEATURES}))
-for name, columns in (("items", "'id': 'VARCHAR', " + numbers), ("votes", "'left': 'VARCHAR', 'right': 'VARCHAR', 'winner': 'VARCHAR'")):
-    duckdb.connect().execute(f"SELECT * FROM read_csv('{name}.csv', auto_detect=false, header=true, delim=',', columns={{{columns}}})").fetchnumpy()
+words = ", ".join(f"'{name}': 'VARCHAR'" for name in ("left", "right", "winner"))
+for name, columns in (("items", f"'id': 'VARCHAR', {numbers}"), ("votes", words)):
+    format = f"auto_detect=false, header=true, delim=',', columns={{{columns}}}"
+    duckdb.connect().execute(f"SELECT * FROM read_csv('{name}.csv', {format})").fetchnumpy()
 """.replace("{N_FEATURES}", str(N_FEATURES))
 FIT = [
     sys.executable,
-    "-m",
-    "pairscore",
-    "fit",
-    "items.csv",
-    "votes.csv",
-    "--method",
-    "pooled",
-    "-o",
-    "model.npz",
+    *["-m", "pairscore", "fit", "items.csv", "votes.csv", "--method", "pooled", "-o", "model.npz"],
 ]
 
 

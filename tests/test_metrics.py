@@ -14,7 +14,7 @@ any_floats = st.lists(
 
 
 def naive_distance(a, b):
-    """One point for a pair in different order, half a point for one that only one of the two ties."""
+    """One point for a pair in different order, half a point for one that only one score ties."""
     pairs = [(i, j) for i in range(len(a)) for j in range(i)]
     points = [abs(np.sign(a[i] - a[j]) - np.sign(b[i] - b[j])) / 2 for i, j in pairs]
     return sum(points) / len(pairs)

@@ -6,6 +6,7 @@ No circles; pure mathematics.
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -73,7 +74,9 @@ def room_of(module):
     return [*module.split("."), ""][1]
 
 
+@cache
 def graph():
+    """What each module imports."""
     known = modules()
     return {name: own_imports(path.read_text(), known) for name, path in known.items()}
 

@@ -1,7 +1,40 @@
-"""The names of the four methods, from the paper's to the strongest.
+"""The words that each setting may be, stated once.
 
-A module of its own, so that the command line stays light.
+This module imports nothing, so that ``pairscore --help`` can list the words without loading NumPy.
+What checks a setting (``estimators.settings``, ``data``, the command line) takes them from here.
+
+METHODS
+    Estimators, from the paper's to the most accurate: ``split`` (the paper's, eqs. 3-4) takes the
+    covariance from other items, ``pooled`` from the compared items, ``paired`` from the
+    differences of the compared pairs; ``mle`` maximises the likelihood.
+LINKS
+    How a difference of scores becomes a probability of winning.
+TIE_RULES
+    A tie is half a win for each side, or has a parameter (Davidson 1970; Rao and Kupper 1967).
+INFERENCES
+    What standard errors allow for: comparisons that share an item, also those that share a judge,
+    or nothing beyond the model. None (``none`` on the command line) computes no standard errors.
+SHRINKAGES
+    Rules that choose how far the correlations of a closed form's covariance shrink towards zero.
+MISSING_RULES, FILLING_RULES
+    Missing feature values: refuse the table, leave such items and their comparisons out, fill in
+    the mean and add a 0/1 flag, or give each such item a parameter instead of its features. The
+    last two fill the gaps, and are those that a table in memory may have.
+SELF_PAIRS
+    Whether comparisons of an item with itself are an error or kept.
+TEST_PAIRS
+    Which comparisons test a fold: those with both items held out, or with at least one.
+FILE_KINDS
+    Tables on disk.
 """
 
 METHODS = ("split", "pooled", "paired", "mle")
+LINKS = ("logit", "probit")
 TIE_RULES = ("half", "davidson", "rao-kupper")
+INFERENCES = ("items", "items+judges", "model")
+SHRINKAGES = ("ledoit-wolf", "oas")
+FILLING_RULES = ("mean-with-flag", "item-effect")
+MISSING_RULES = ("refuse", "drop-items", *FILLING_RULES)
+SELF_PAIRS = ("error", "keep")
+TEST_PAIRS = ("both", "touch")
+FILE_KINDS = ("csv", "parquet", "jsonl")

@@ -1,8 +1,8 @@
-"""What pairscore raises and warns with.
+"""What pairscore raises and warns with, the words of its messages, and checks of single numbers.
 
-Every message is one sentence that says what is wrong, how much of it there is, and what to do.
-
-Single numbers at the door: whole, real, within limits; each refusal is one sentence.
+Every message is one sentence that says what is wrong, how much of it there is, and what to do. It
+names settings as Python does (``method='mle'``); the command line translates them into its options.
+Nothing here imports NumPy, so that commands which only print help stay fast.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,8 @@ from math import inf
 from numbers import Integral, Real
 from typing import Any
 
-SHOWN_ROWS = 20  # of the bad rows of a file, in the message
+SHOWN_ROWS = 20  # bad rows of a file that the message lists
+IRREGULAR = {"is": "are", "has": "have"}
 
 
 class PairscoreError(ValueError):
@@ -19,16 +20,23 @@ class PairscoreError(ValueError):
 
 
 class NoAnswerError(PairscoreError):
-    """The question is a good one, but nothing meets it.
-
-    A target that no number of comparisons reaches.
-    """
+    """The question is valid, but nothing meets it, such as a target beyond any study."""
 
 
 @dataclass(frozen=True)
 class BadRow:
-    """One fault in a file: physical line (from 1), column if it lies in one, the text there, and
-    what is wrong.
+    """One fault in a file.
+
+    Parameters
+    ----------
+    line
+        Physical line, counted from 1.
+    column
+        Name of the column, or None where the whole line is at fault.
+    text
+        What the file has there.
+    reason
+        What is wrong with it, in a few words.
     """
 
     line: int
@@ -37,33 +45,42 @@ class BadRow:
     reason: str
 
     def __str__(self) -> str:
-        return (
-            f"line {self.line}{'' if self.column is None else f', column {self.column!r}'}:"
-            f" {self.reason}: {self.text!r}"
-        )
+        column = "" if self.column is None else f", column {self.column!r}"
+        return f"line {self.line}{column}: {self.reason}: {self.text!r}"
 
 
 class BadRowsError(PairscoreError):
     """A file has rows that cannot be read.
 
-    ``rows`` holds them all, the message the first twenty.
+    ``rows`` has all of them as :class:`BadRow`; the message shows the first twenty. ``hint`` says
+    what to do about them.
     """
 
     def __init__(self, file: str, rows: Sequence[BadRow], hint: str = "correct or remove them"):
         self.file, self.rows, self.hint = file, tuple(rows), hint
-        super().__init__(file, self.rows, hint)  # what pickle hands to the constructor
+        super().__init__(file, self.rows, hint)  # pickle calls the constructor with these
 
     def __str__(self) -> str:
-        shown = [str(row) for row in self.rows[:SHOWN_ROWS]]
+        lines = [str(row) for row in self.rows[:SHOWN_ROWS]]
         more = [f"and {len(self.rows) - SHOWN_ROWS} more"] if len(self.rows) > SHOWN_ROWS else []
         count = plural(len({row.line for row in self.rows}), "bad row")
-        return "\n  ".join([f"{self.file!r} has {count}; {self.hint}:", *shown, *more])
+        return "\n  ".join([f"{self.file!r} has {count}; {self.hint}:", *lines, *more])
 
 
 class BadEntriesError(PairscoreError):
-    """Entries of the ``table`` (items or votes) cannot be used.
+    """Entries of a table in memory cannot be used.
 
-    ``entries`` has all of them as (row from 0, column, value), the message the first few.
+    Parameters
+    ----------
+    what, remedy
+        The two halves of the message, which shows the first few entries.
+    table
+        ``"items"`` or ``"votes"``.
+    entries
+        All bad entries as (row from 0, column, value), so that a reader of files can look up the
+        lines where they stand.
+    reason
+        What is wrong with each, in a few words.
     """
 
     def __init__(
@@ -74,15 +91,9 @@ class BadEntriesError(PairscoreError):
         entries: Sequence[tuple[int, str, object]],
         reason: str,
     ):
-        self.what, self.remedy, self.table, self.entries, self.reason = (
-            what,
-            remedy,
-            table,
-            tuple(entries),
-            reason,
-        )
-        # what pickle hands to the constructor
-        super().__init__(what, remedy, table, self.entries, reason)
+        self.what, self.remedy, self.table = what, remedy, table
+        self.entries, self.reason = tuple(entries), reason
+        super().__init__(what, remedy, table, self.entries, reason)  # as in BadRowsError
 
     def __str__(self) -> str:
         return f"{self.what}; {self.remedy}."
@@ -93,10 +104,7 @@ class PairscoreWarning(UserWarning):
 
 
 class CollinearFeaturesWarning(PairscoreWarning):
-    """Some features are constant or repeat others (or the side).
-
-    Their coefficients are not determined.
-    """
+    """Features are constant or repeat others (or the side); their coefficients are undetermined."""
 
 
 class SeparationWarning(PairscoreWarning):
@@ -112,28 +120,36 @@ class PairsNotRandomWarning(PairscoreWarning):
 
 
 class NotConvergedWarning(PairscoreWarning):
-    """The likelihood was not maximised to the asked precision."""
+    """The likelihood was not maximised to the requested precision."""
+
+
+# -- words of messages -----------------------------------------------------------------------------
 
 
 def first_few(things: Iterable[object], limit: int = 5) -> str:
-    """The first things of a list in words: ``'a', 'b', 'c' and 4 more``."""
+    """The first things of a list in words.
+
+    >>> first_few("abcdefg", 3)
+    'a, b, c and 4 more'
+    """
     things = list(things)
-    shown = ", ".join(str(thing) for thing in things[:limit])
-    return shown if len(things) <= limit else f"{shown} and {len(things) - limit} more"
+    text = ", ".join(str(thing) for thing in things[:limit])
+    return text if len(things) <= limit else f"{text} and {len(things) - limit} more"
 
 
 def first_rows(rows: Iterable[int], values: Iterable[object], limit: int = 5) -> str:
-    """Row numbers with their values in words: ``row 3 ('x'), row 8 ('y') and 2 more``."""
+    """Row numbers with their values in words.
+
+    >>> first_rows([3, 8], ["x", "y"])
+    "row 3 ('x'), row 8 ('y')"
+    """
     return first_few(
         [f"row {row} ({value!r})" for row, value in zip(rows, values, strict=True)], limit
     )
 
 
 def closest(name: str, names: Iterable[str]) -> str | None:
-    """The one of ``names`` that is most like ``name``, upper or lower case aside.
-
-    None where none is.
-    """
+    """The one of ``names`` that is most like ``name``, ignoring case; None if none is similar."""
     from difflib import get_close_matches
 
     by_case = {known.casefold(): known for known in names}
@@ -142,37 +158,54 @@ def closest(name: str, names: Iterable[str]) -> str | None:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """A sentence with the closest name, if there is one."""
+    """A question with the closest name, to end a message with; empty if no name is similar."""
     close = closest(name, names)
     return "" if close is None else f" Did you mean {close!r}?"
 
 
-def plural(number: int, noun: str, digits: str = "") -> str:
-    """``1 item``, ``2 items``; with ``digits=","``, ``2,000 items``."""
-    return f"{number:{digits}} {noun}" if number == 1 else f"{number:{digits}} {noun}s"
+def plural(number: int, noun: str, digits: str = "", verb: str = "") -> str:
+    """A number with its noun, and with a verb that agrees.
+
+    >>> plural(1, "item"), plural(2000, "item", digits=","), plural(2, "row", verb="is")
+    ('1 item', '2,000 items', '2 rows are')
+    """
+    count = f"{number:{digits}} {noun}" + ("" if number == 1 else "s")
+    if not verb:
+        return count
+    return f"{count} {verb if number == 1 else IRREGULAR.get(verb, verb.removesuffix('s'))}"
+
+
+# -- single numbers --------------------------------------------------------------------------------
 
 
 def is_real(value: Any) -> bool:
-    """Whether this is one number; True and False are not."""
+    """Whether this is one number, of Python or NumPy; True and False are not."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def number_between(value: Any, name: str, low: float, high: float, remedy: str) -> float:
-    """A real number from ``low`` to ``high``; ``remedy`` says in words what to use."""
+    """A real number from ``low`` to ``high``, as a float.
+
+    Otherwise a PairscoreError names the setting (``name``) and says in words what to use
+    (``remedy``, such as "a share from 0 to 1"). NaN is between no limits.
+    """
     if not is_real(value) or not low <= value <= high:
         raise PairscoreError(f"{name} is {value!r}; use {remedy}.")
     return float(value)
 
 
 def positive_number(value: Any, name: str) -> float:
-    """A finite number above zero."""
+    """A finite number above zero, as a float; otherwise a PairscoreError names the setting."""
     if not is_real(value) or not 0 < value < inf:
         raise PairscoreError(f"{name} is {value!r}; use a number above 0.")
     return float(value)
 
 
 def whole_number(value: Any, name: str) -> int:
-    """A whole number from one."""
+    """A whole number from 1, as an int; otherwise a PairscoreError names the setting.
+
+    ``2.0`` is refused, because it has the type of a measurement and not of a count.
+    """
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise PairscoreError(f"{name} is {value!r}; use a whole number from 1.")
     return int(value)

@@ -1,4 +1,4 @@
-"""How far apart are two directions, or two orders?"""
+"""How far apart two directions, or two orders, are."""
 
 from typing import Any
 
@@ -9,8 +9,18 @@ from pairscore.errors import PairscoreError, plural
 
 
 def angle(beta_hat: Any, beta: Any) -> float:
-    """Angle between two vectors in radians, accurate for small angles too.
+    """Angle between two vectors in radians, from 0 to pi, accurate for small angles too.
 
+    With a and b of length one it is 2 atan2(norm(a - b), norm(a + b)). The arc cosine of a'b would
+    lose every angle below about 1e-8.
+
+    Parameters
+    ----------
+    beta_hat, beta : array_like of shape (d,)
+        Finite and not all zero; their lengths do not matter.
+
+    Examples
+    --------
     >>> round(angle([1.0, 0.0], [1.0, 1.0]), 4)
     0.7854
     """
@@ -25,10 +35,17 @@ def angle(beta_hat: Any, beta: Any) -> float:
 
 
 def kendall_distance(scores: Any, other: Any) -> float:
-    """Share of pairs that two scores put in a different order.
+    """Share of pairs of items that two scores put in a different order, from 0 to 1.
 
-    A tie in one of them only counts half.
+    A pair that only one of the two scores ties counts half, one that both tie counts nothing.
 
+    Parameters
+    ----------
+    scores, other : array_like of shape (n,)
+        Two scores of the same n >= 2 items.
+
+    Examples
+    --------
     >>> kendall_distance([1, 2, 3], [1, 3, 2])
     0.3333333333333333
     """
@@ -40,12 +57,11 @@ def kendall_distance(scores: Any, other: Any) -> float:
             " give more."
         )
     untied_a, untied_b = pairs - _tied_pairs(a), pairs - _tied_pairs(b)
-    # concordant minus discordant pairs, which Kendall's tau divides by the root of the untied ones
-    surplus = 0.0
+    surplus = 0.0  # concordant minus discordant pairs
     if untied_a and untied_b:
-        surplus = np.round(
-            kendalltau(a, b, variant="b").statistic * np.sqrt(untied_a) * np.sqrt(untied_b)
-        )
+        # tau-b divides that by the root of the untied pairs of each
+        tau = kendalltau(a, b, variant="b").statistic
+        surplus = np.round(tau * np.sqrt(untied_a) * np.sqrt(untied_b))
     return float((pairs - _tied_pairs(np.column_stack([a, b])) - surplus) / (2 * pairs))
 
 
@@ -55,6 +71,7 @@ def _tied_pairs(values: np.ndarray) -> int:
 
 
 def _pair(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Two vectors of finite numbers, of one length."""
     try:
         a, b = np.asarray(a, dtype=float).ravel(), np.asarray(b, dtype=float).ravel()
     except (TypeError, ValueError):
@@ -65,7 +82,7 @@ def _pair(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
         raise PairscoreError(
             f"the two vectors have {len(a)} and {len(b)} entries; give two of one length."
         )
-    bad = int(np.count_nonzero(~np.isfinite(a)) + np.count_nonzero(~np.isfinite(b)))
+    bad = int(np.count_nonzero(~np.isfinite([a, b])))
     if bad:
         raise PairscoreError(
             f"the two vectors have {plural(bad, 'number')} that {'is' if bad == 1 else 'are'} NaN"

@@ -18,13 +18,14 @@ from click.testing import CliRunner
 
 from pairscore import RankRegression, load
 from pairscore.cli.commands import main
-from pairscore.data.feature_options import listed, make_recipe
+from pairscore.data.feature_options import make_recipe, split_names
 from pairscore.data.features import Recipe, recipe_of
 from pairscore.data.tables import Columns
 from pairscore.errors import PairscoreError
 from pairscore.files.pieces import ItemPieces
 from pairscore.files.read_study import read_study
-from pairscore.files.tables import PIECE_ROWS, StoredTable, read_table, stored_table, write_table
+from pairscore.files.tables import PIECE_ROWS, StoredTable, read_table, stored_table
+from pairscore.files.write import write_table
 from pairscore.model.ranking import rank_pieces
 from pairscore.model.record import command_line
 from tests.estimators.test_outside_results import DATA, PUBLISHED
@@ -584,7 +585,7 @@ def test_items_without_ids_are_known_by_row_number(tmp_path):
 
 
 def test_names_in_options_may_have_commas():
-    assert listed(["a, b", '"x, y",b', "c"]) == ["a", "b", "x, y", "c"]
+    assert split_names(["a, b", '"x, y",b', "c"]) == ["a", "b", "x, y", "c"]
 
 
 # -- columns that nobody needs -----------------------------------------------------------------------
@@ -731,13 +732,13 @@ def test_means_and_flags_by_hand():
 
 REFUSED = {
     "square of text": ({"squares": ["k"], "categorical": ["k"]}, "is the category itself"),
-    "square of nothing": ({"squares": ["c"]}, "--square names 'c'"),
-    "square of no feature": ({"features": ["a"], "squares": ["b"]}, "--square names 'b'"),
+    "square of nothing": ({"squares": ["c"]}, "squares names 'c'"),
+    "square of no feature": ({"features": ["a"], "squares": ["b"]}, "squares names 'b'"),
     "interaction of one": ({"interactions": ["a"]}, "does not name two features"),
     "interaction of unknown": ({"interactions": ["a:c"]}, "does not name two features"),
-    "interaction with itself": ({"interactions": ["a:a"]}, "use --square"),
+    "interaction with itself": ({"interactions": ["a:a"]}, r"use squares=\['a'\]"),
     "no numbers": ({"exclude": ["a", "b"]}, "no numeric column"),
-    "unknown category": ({"categorical": ["K"]}, "--categorical names 'K'"),
+    "unknown category": ({"categorical": ["K"]}, "categorical names 'K'"),
     "text as number": ({"features": ["k"]}, "is text"),
     "unknown rule": ({"missing": "guess"}, "missing is 'guess'"),
 }

@@ -11,7 +11,7 @@ import pytest
 
 from pairscore import RankRegression, load
 from tests.cli.test_commands import run
-from tests.model.test_update import tables
+from tests.model.test_fit import tables
 
 
 @pytest.fixture

@@ -1,9 +1,5 @@
 """The item table at the door: every kind of table, what is refused and how, what comes back."""
 
-import re
-import warnings
-
-import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -15,44 +11,12 @@ from hypothesis.extra import numpy as hnp
 
 from pairscore import PairscoreError, RankRegression
 from pairscore.data.items import Items, read_items
-from pairscore.errors import CollinearFeaturesWarning
+from tests.data.conftest import every_table, says, study
 
 pytestmark = pytest.mark.filterwarnings("error::pairscore.errors.PairscoreWarning")
 
-METHODS = ("split", "pooled", "paired", "mle")
-TABLES = {
-    "pandas": pd.DataFrame,
-    "pandas with an index": lambda columns: pd.DataFrame(columns).set_index("id"),
-    "polars": pl.DataFrame,
-    "polars lazy": pl.LazyFrame,
-    "arrow": pa.table,
-}
-every_table = pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 
-
-def says(*facts):
-    """A pattern for messages that state these facts in this order."""
-    return ".*".join(map(re.escape, facts))
-
-
-def study(n_items=120, n_features=3, n_votes=900, seed=5):
-    """Features of items, the second half never compared, and votes, the winner's row number first."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n_items, n_features)) * np.arange(1, n_features + 1) + 7
-    first = rng.integers(0, n_items // 2, n_votes)
-    second = (first + rng.integers(1, n_items // 2, n_votes)) % (n_items // 2)
-    better = rng.logistic(size=n_votes) < (X[first] - X[second]) @ np.linspace(1, 0.2, n_features)
-    return X, np.column_stack([np.where(better, first, second), np.where(better, second, first)])
-
-
-def as_columns(table):
-    """Any table as lists by name, NumPy's structured arrays too."""
-    if isinstance(table, np.ndarray):
-        return {name: table[name].tolist() for name in table.dtype.names}
-    return nw.from_native(table, eager_only=True).to_dict(as_series=False)
-
-
-# -- every kind of table gives the same items -------------------------------------------------------
+# -- every kind of table gives the same items -----------------------------------------------------
 
 
 @every_table
@@ -140,13 +104,7 @@ def test_numbers_pass_the_door_unchanged(values, table):
     assert np.array_equal(read_items(values).values, values)
 
 
-# -- what is refused ---------------------------------------------------------------------------------
-
-
-UNEVEN = (
-    r"neither a dataframe nor a numeric array \(the rows differ in length\); give rows of equally"
-    r" many numbers"
-)
+# -- what is refused -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -162,39 +120,6 @@ def test_lists_are_no_ids(ids, table):
         ),
     ):
         read_items(table({"id": ids, "mass": [1.0, 2.0]}))
-
-
-def test_columns_with_names_of_several_levels_are_refused():
-    X, votes = study(n_features=2)
-    layered = pd.DataFrame(X, columns=pd.MultiIndex.from_tuples([("size", "leg"), ("size", "arm")]))
-    model = RankRegression(inference=None).fit(X, votes)
-    for use in (
-        lambda: RankRegression().fit(layered, votes),
-        lambda: model.rank(layered),
-        lambda: RankRegression().fit(X, layered),
-    ):
-        with pytest.raises(
-            PairscoreError,
-            match=says(
-                "2 columns of a table have a name of several levels: ('size', 'leg'), ('size',"
-                " 'arm')",
-                "'size_leg'",
-            ),
-        ):
-            use()
-
-
-def test_rows_of_other_lengths_are_refused_in_every_place():
-    X, votes = study(n_features=2)
-    model = RankRegression(inference=None).fit(X, votes)
-    uneven = [[1.0, 2.0], [3.0]]
-    for use in (
-        lambda: model.fit(uneven, votes),
-        lambda: model.rank(uneven),
-        lambda: model.difference(uneven, X[0]),
-    ):
-        with pytest.raises(PairscoreError, match=UNEVEN):
-            use()
 
 
 @pytest.mark.parametrize(
@@ -226,10 +151,6 @@ def test_objects_that_are_no_numbers_are_refused(value):
         read_items(items)
     items[1, 1] = 5  # objects that are numbers are taken
     assert read_items(items).values.tolist() == [[1, 1], [1, 5], [1, 1]]
-
-
-def test_an_error_is_a_value_error():
-    assert issubclass(PairscoreError, ValueError)
 
 
 @every_table
@@ -366,79 +287,7 @@ def test_tables_of_the_wrong_shape_are_refused(items, facts):
         read_items(items)
 
 
-# -- the caller's data and the caller's kind ---------------------------------------------------------
-
-
-def test_rank_answers_in_the_callers_kind_with_the_same_numbers():
-    X, votes = study()
-    model = RankRegression().fit(X, votes)
-    columns = {name: X[:, number] for number, name in enumerate(model.feature_names_in_)}
-    reference = model.rank(X)
-    assert isinstance(reference, np.ndarray)
-    for table, kind in (
-        (pd.DataFrame, pd.DataFrame),
-        (pl.DataFrame, pl.DataFrame),
-        (pl.LazyFrame, pl.DataFrame),
-        (pa.table, pa.Table),
-    ):
-        ranking = model.rank(table(columns))
-        assert isinstance(ranking, kind)
-        assert as_columns(ranking) == as_columns(reference)
-
-
-@every_table
-def test_rank_gives_ids_best_first(table):
-    X, votes = study()
-    columns = {
-        "id": [f"item {row}" for row in range(len(X))],
-        "a": X[:, 0],
-        "b": X[:, 1],
-        "c": X[:, 2],
-    }
-    ranking = as_columns(RankRegression().fit(table(columns), votes).rank(table(columns)))
-    reference = RankRegression().fit(X, votes).rank(X)
-    assert list(ranking) == [
-        "id",
-        "score",
-        "low",
-        "high",
-        "rank",
-        "rank_low",
-        "rank_high",
-        "outside",
-    ]
-    assert ranking["id"] == [f"item {row}" for row in reference["id"]]
-    assert ranking["rank"] == list(range(1, len(X) + 1))
-    for name in ("score", "low", "high", "rank_low", "rank_high", "outside"):
-        assert ranking[name] == reference[name].tolist()
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_arrays_are_not_modified_and_may_be_read_only(method):
-    X, votes = study()
-    copies = X.copy(), votes.copy()
-    X.flags.writeable = votes.flags.writeable = False
-    model = RankRegression(method).fit(X, votes)
-    model.rank(X)
-    model.decision_function(X)
-    assert np.array_equal(X, copies[0])
-    assert np.array_equal(votes, copies[1])
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_frames_are_not_modified(method):
-    X, votes = study()
-    items = pd.DataFrame(X, columns=["a", "b", "c"])
-    votes = pd.DataFrame(votes, columns=["winner", "loser"]).assign(
-        weight=2.0, count=3, judge="anna"
-    )
-    copies = items.copy(), votes.copy()
-    RankRegression(method).fit(items, votes).rank(items)
-    pd.testing.assert_frame_equal(items, copies[0])
-    pd.testing.assert_frame_equal(votes, copies[1])
-
-
-# -- other features than in fit ----------------------------------------------------------------------
+# -- other features than in fit --------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -471,120 +320,6 @@ def test_an_array_with_the_right_number_of_features_has_no_names_to_compare(fitt
         fitted.rank(np.eye(2))
 
 
-# -- features that say nothing new, or too many of them ----------------------------------------------
-
-
-def collinear(X):
-    """Feature ``sum`` repeats two others, ``one`` is constant, and only ``free`` stands alone."""
-    return pd.DataFrame(
-        {"a": X[:, 0], "free": X[:, 1], "sum": 3 * X[:, 0] + 2 * X[:, 2], "c": X[:, 2], "one": 4.2}
-    )
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_collinear_and_constant_features_are_named_and_their_errors_unknown(method):
-    X, votes = study()
-    with pytest.warns(
-        CollinearFeaturesWarning,
-        match=says(
-            "4 features are constant or a combination of others",
-            "'a', 'sum', 'c', 'one'",
-            "unknown",
-        ),
-    ):
-        model = RankRegression(method).fit(collinear(X), votes)
-    assert np.isnan(model.std_errors_).tolist() == [True, False, True, True, True]
-    assert model.coef_[4] == 0
-
-
-@pytest.mark.parametrize("method", ["pooled", "paired", "mle"])
-def test_redundant_features_change_no_score(method):
-    X, votes = study()
-    plain = RankRegression(method).fit(X, votes)
-    with pytest.warns(CollinearFeaturesWarning):
-        redundant = RankRegression(method).fit(collinear(X), votes)
-    centre = X.mean(axis=0)
-    assert redundant.decision_function(
-        collinear(X) - collinear(centre[None]).to_numpy()
-    ) == pytest.approx(plain.decision_function(X - centre), abs=1e-8)
-    assert redundant.std_errors_[1] == pytest.approx(plain.std_errors_[1], rel=1e-6)
-
-
-def test_redundant_features_change_no_order_of_split():
-    X, votes = study()
-    with pytest.warns(CollinearFeaturesWarning):
-        redundant = RankRegression("split").fit(collinear(X), votes)
-    assert np.corrcoef(
-        redundant.decision_function(collinear(X)),
-        RankRegression("split").fit(X, votes).decision_function(X),
-    )[0, 1] == pytest.approx(1)
-
-
-def test_a_constant_feature_far_from_zero_is_still_constant():
-    X, votes = study()
-    with pytest.warns(CollinearFeaturesWarning, match=says("1 feature is constant", "'x3'")):
-        model = RankRegression().fit(np.column_stack([X, np.full(len(X), 1 / 3e-7)]), votes)
-    assert model.coef_[:3] == pytest.approx(RankRegression().fit(X, votes).coef_, rel=1e-8)
-
-
-def test_the_paired_solution_has_the_smallest_norm_of_standardised_features():
-    X, votes = study()
-    with pytest.warns(CollinearFeaturesWarning):
-        model = RankRegression("paired").fit(collinear(X), votes)
-    items = collinear(X).to_numpy()
-    differences = items[votes[:, 0]] - items[votes[:, 1]]  # the winner is left: every outcome is +1
-    exposures = np.bincount(votes.ravel(), minlength=len(items))
-    # as the ridge standardises
-    unit = np.sqrt(np.cov(items.T, bias=True, fweights=exposures).diagonal())
-    unit = np.where(np.arange(len(unit)) == 4, 1.0, unit)
-    expected = 2 * np.linalg.pinv(differences / unit, rcond=1e-10) @ np.ones(len(votes)) / unit
-    assert model.closed_form_coef_ == pytest.approx(expected, rel=1e-8, abs=1e-12)
-
-
-@pytest.mark.parametrize("method", ["pooled", "paired", "mle"])
-def test_the_smallest_norm_is_the_limit_of_a_vanishing_ridge(method):
-    X, votes = study()
-    with pytest.warns(CollinearFeaturesWarning):
-        smallest, ridge = (
-            RankRegression(method, l2=l2, inference=None).fit(collinear(X), votes)
-            for l2 in (0.0, 1e-6)
-        )
-    assert ridge.coef_ == pytest.approx(smallest.coef_, rel=1e-4, abs=1e-6)
-
-
-@pytest.mark.parametrize("method", ["pooled", "paired", "mle"])
-@pytest.mark.parametrize(
-    ("n_items", "n_votes", "facts"),
-    [
-        (16, 40, ("9 features", "only 8 compared items", "l2=1.0", "fewer features")),
-        (120, 7, ("9 features", "only 7 comparisons", "l2=1.0")),
-    ],
-)
-def test_more_features_than_items_or_comparisons_need_a_ridge(method, n_items, n_votes, facts):
-    X, votes = study(n_items, 9, n_votes)
-    with pytest.raises(PairscoreError, match=says(*facts)):
-        RankRegression(method).fit(X, votes)
-    ridge = RankRegression(method, l2=1.0, inference=None).fit(X, votes)
-    assert np.isfinite(ridge.coef_).all()
-    assert ridge.agreement_ > 0.5
-
-
-def test_split_needs_three_more_covariance_items_than_features():
-    X, votes = study(n_items=120)
-    compared = X[:60]
-    with pytest.raises(
-        PairscoreError,
-        match=says(
-            "at least 6 items", "3 features", "has 5", "covariance_items=", "method='pooled'"
-        ),
-    ):
-        RankRegression("split").fit(np.vstack([compared, X[60:65]]), votes)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # six items are enough to start, not to be trusted
-        model = RankRegression("split", inference=None).fit(np.vstack([compared, X[60:66]]), votes)
-    assert np.isfinite(model.coef_).all()
-
-
 def test_items_have_a_length():
     assert len(Items(np.zeros((4, 2)), ("a", "b"))) == 4
 
@@ -595,3 +330,52 @@ def test_masked_values_are_refused():
     masked.mask[3, 1] = True
     with pytest.raises(PairscoreError, match="1 feature value masked"):
         RankRegression().fit(masked, votes)
+
+
+# -- names and rows --------------------------------------------------------------------------------
+
+
+def named(ids):
+    return read_items({"id": ids, "mass": np.arange(len(ids), dtype=float)})
+
+
+@pytest.mark.parametrize(
+    ("ids", "names", "rows"),
+    [
+        (["a", "b", "7"], ["7", "a", "x", None], [2, 0, -1, -1]),
+        ([30, 10, 20], [10, 20, 30, 40, 5], [1, 2, 0, -1, -1]),
+        ([30, 10, 20], ["10", 20], [-1, 2]),
+        (["a", 7, "b"], [7, "7", "b"], [1, -1, 2]),
+        (["a", "b"], [["a"], "b"], [-1, 1]),
+    ],
+)
+def test_rows_are_found_by_equal_names(ids, names, rows):
+    assert named(ids).find_rows(np.array(names, dtype=object)).tolist() == rows
+    if all(isinstance(name, int) for name in names):
+        assert named(ids).find_rows(np.array(names)).tolist() == rows
+
+
+def test_items_without_ids_are_found_by_row_number_and_truth_values_find_none():
+    items = read_items([[1.0], [2.0]])
+    assert items.find_rows(np.array([1, 0, 2, -1])).tolist() == [1, 0, -1, -1]
+    assert items.find_rows(np.array([True, False])).tolist() == [-1, -1]
+    assert items.find_rows(np.array([[0], [1]])).tolist() == [-1, -1]
+
+
+def test_in_files_a_number_and_its_text_are_the_same_name():
+    assert named([10, 20]).find_rows_by_text(np.array(["20", "x", "10"])).tolist() == [1, -1, 0]
+    assert named(["10", "b"]).find_rows_by_text(np.array([10, 11])).tolist() == [0, -1]
+    assert read_items([[1.0], [2.0]]).find_rows_by_text(np.array(["1"])).tolist() == [1]
+    mixed = np.array(["a", 1.0, None], dtype=object)
+    assert named(["a", "b"]).find_rows_by_text(mixed).tolist() == [0, -1, -1]
+
+
+def test_new_items_follow_the_old_ones():
+    both = named(["a", "b"]).with_new_items(named(["c"]))
+    assert both.names == ["a", "b", "c"]
+    assert both.values.ravel().tolist() == [0.0, 1.0, 0.0]
+    assert named(["a"]).with_new_items(named([7])).names == ["a", 7]
+    with pytest.raises(PairscoreError, match=says("1 row", "repeats an id", "row 2 ('a')")):
+        named(["a", "b"]).with_new_items(named(["a"]))
+    with pytest.raises(PairscoreError, match="items can be added where all have ids"):
+        named(["a"]).with_new_items(read_items([[1.0]]))

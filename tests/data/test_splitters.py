@@ -172,7 +172,7 @@ def test_a_fold_without_training_comparisons_is_refused_with_a_remedy():
     )
 
 
-# -- groups of items ---------------------------------------------------------------------------------
+# -- groups of items -------------------------------------------------------------------------------
 
 
 def items_per_fold(cv, X):

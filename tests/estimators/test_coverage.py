@@ -1,51 +1,37 @@
-"""Coverage of the 95 % intervals in simulated studies, against each method's own large-sample
-limit.
+"""The 95 % intervals cover 95 %: all methods, with and without item effects, in a few fits each.
 
-2000 fits a cell; a share that is significantly (three standard errors) outside 93 to 97 % fails.
+``make studies`` looks at each cell by itself, with many more fits.
 """
 
 import numpy as np
 import pytest
 
-from tests.laws import GaussianStudy, coverage
+from tests.coverage_cells import CELLS, METHODS, cell_scores
+from tests.limits import fair_misses, fair_squares
 
-N_FITS = 2000
-CELLS = {
-    "no item effects": GaussianStudy(400, 4000, 8),
-    "item effects of sd 0.5": GaussianStudy(400, 4000, 8, item_sd=0.5),
-    "item effects of sd 1.5": GaussianStudy(400, 4000, 8, item_sd=1.5),
-    "each pair five times": GaussianStudy(400, 4000, 8, item_sd=0.5, repeats=5),
-    "very uneven exposure": GaussianStudy(100, 1000, 3, item_sd=1.0, uneven=True),
-    "50 items": GaussianStudy(50, 500, 3),
-    "50 items with effects of sd 0.5": GaussianStudy(50, 500, 3, item_sd=0.5),
-}
+N_FITS = 60
 
 
-def distance_outside(share, low, high):
-    """How many standard errors a share of N_FITS lies outside [low, high]."""
-    nearest = np.clip(share, low, high)
-    return np.abs(share - nearest) / np.sqrt(nearest * (1 - nearest) / N_FITS)
+def test_intervals_cover_over_all_cells_and_in_each():
+    z = np.array([cell_scores(cell, N_FITS) for cell in CELLS])
+    squares, misses = z**2, np.abs(z) > 1.959964
+    # the two coefficients of a fit may go together
+    low, high = fair_squares(z.size, n_sums=2, alike=2)
+    assert low < squares.sum() < high
+    low, high = fair_misses(z.size, n_sums=2)
+    assert low < misses.sum() < high
+    low, high = fair_squares(N_FITS, n_sums=2 * len(CELLS))
+    outside = {
+        cell: total.round(1)
+        for cell, total in zip(CELLS, squares.sum(axis=1), strict=True)
+        if not np.all((low < total) & (total < high))
+    }
+    assert not outside, (low, high)
 
 
-@pytest.mark.parametrize("method", ["split", "pooled", "paired", "mle"])
-@pytest.mark.parametrize("cell", CELLS)
-def test_intervals_cover_a_null_and_a_real_coefficient(cell, method):
-    z = coverage(CELLS[cell], method, N_FITS, seed=abs(hash_of(cell, method)))
-    share = np.mean(np.abs(z) < 1.959964, axis=0)
-    assert np.all(distance_outside(share, 0.93, 0.97) < 3), (
-        f"null {share[0]:.3f}, real {share[1]:.3f}"
-    )
-
-
-@pytest.mark.parametrize("method", ["pooled", "paired", "mle"])
-def test_the_classical_interval_fails_with_item_effects(method):
-    z = coverage(CELLS["item effects of sd 1.5"], method, 400, seed=1, inference="model")
-    share = np.mean(np.abs(z) < 1.959964, axis=0)
-    assert np.all(share < 0.8), share
-
-
-def hash_of(*words):
-    """A seed from the cell's identity."""
-    import zlib
-
-    return zlib.crc32(repr(words).encode())
+@pytest.mark.parametrize("method", METHODS[1:])
+def test_the_usual_interval_fails_with_item_effects(method):
+    """One cell is enough to see it, by its squares and by its misses."""
+    z = cell_scores(("item effects of sd 1.5", method), N_FITS, inference="model")
+    assert np.all(np.sum(z**2, axis=0) > fair_squares(N_FITS, n_sums=2 * len(CELLS))[1])
+    assert np.sum(np.abs(z) > 1.959964) > fair_misses(z.size, n_sums=2)[1]

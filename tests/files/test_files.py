@@ -26,8 +26,8 @@ from pairscore.errors import BadRowsError
 from pairscore.files import tables as fetched_module
 from pairscore.files import tables as files_module
 from pairscore.files.source import MAX_COLUMNS
-from pairscore.files.tables import read_table, write_table
-from pairscore.files.write import atomic_write
+from pairscore.files.tables import read_table
+from pairscore.files.write import atomic_write, write_table
 
 KINDS = ("csv", "tsv", "parquet", "jsonl")
 NAN, INF = np.nan, np.inf

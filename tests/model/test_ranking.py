@@ -1,5 +1,8 @@
 """Ranks, scores and differences with their intervals, against formulas written out as loops."""
 
+from dataclasses import replace
+
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,7 +12,8 @@ from scipy.special import expit
 from scipy.stats import chi2, norm
 
 from pairscore import Comparisons, PairscoreError, RankRegression
-from pairscore.model.ranking import item_scores
+from pairscore.model.predict import linear_scores
+from tests.data.conftest import every_table, study
 from tests.laws import GaussianStudy
 
 METHODS = ("split", "pooled", "paired", "mle")
@@ -48,7 +52,7 @@ def naive_rank_intervals(X, coef, covariance, width):
     return low, high
 
 
-# -- rank --------------------------------------------------------------------------------------------
+# -- rank ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -124,7 +128,7 @@ def test_equal_rows_have_equal_scores_to_the_last_bit():
     rng = np.random.default_rng(0)
     for n, d in [(10, 10), (33, 17), (1001, 250)] * 50:
         row, coef = rng.normal(size=(2, d))
-        assert len(set(item_scores(np.tile(row, (n, 1)), coef))) == 1
+        assert len(set(linear_scores(np.tile(row, (n, 1)), coef))) == 1
 
 
 def test_ranks_are_shared_as_in_competitions(monkeypatch):
@@ -203,7 +207,7 @@ def test_without_inference_scores_have_no_intervals_and_ranks_may_be_any():
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_the_ranking_is_a_table_of_the_callers_kind_with_the_callers_ids(frame):
     _, model = fitted()
-    model.feature_names_in_ = np.array(["a", "b", "c"], dtype=object)
+    model.result_ = replace(model.result_, feature_names=("a", "b", "c"))
     new = new_items(4)
     table = frame({"id": ["n", "o", "p", "q"], "a": new[:, 0], "b": new[:, 1], "c": new[:, 2]})
     ranking, plain = model.rank(table), model.rank(new)
@@ -215,7 +219,7 @@ def test_the_ranking_is_a_table_of_the_callers_kind_with_the_callers_ids(frame):
         assert np.asarray(ranking[name]).tolist() == plain[name].tolist()
 
 
-# -- difference --------------------------------------------------------------------------------------
+# -- difference ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -313,7 +317,7 @@ def test_a_level_that_is_no_probability_is_refused(level):
             call()
 
 
-# -- the truth ---------------------------------------------------------------------------------------
+# -- the truth -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", ["pooled", "mle"])
@@ -386,3 +390,57 @@ def test_a_pandas_series_is_read_by_its_names():
     )
     with pytest.raises(ValueError, match="another order"):
         model.difference(series[["b", "a"]], series)
+
+
+# -- the caller's kind of table --------------------------------------------------------------------
+
+
+def as_columns(table):
+    """Any table as lists by name, NumPy's structured arrays too."""
+    if isinstance(table, np.ndarray):
+        return {name: table[name].tolist() for name in table.dtype.names}
+    return nw.from_native(table, eager_only=True).to_dict(as_series=False)
+
+
+def test_rank_answers_in_the_callers_kind_with_the_same_numbers():
+    X, votes = study()
+    model = RankRegression().fit(X, votes)
+    columns = {name: X[:, number] for number, name in enumerate(model.feature_names_in_)}
+    reference = model.rank(X)
+    assert isinstance(reference, np.ndarray)
+    for table, kind in (
+        (pd.DataFrame, pd.DataFrame),
+        (pl.DataFrame, pl.DataFrame),
+        (pl.LazyFrame, pl.DataFrame),
+        (pa.table, pa.Table),
+    ):
+        ranking = model.rank(table(columns))
+        assert isinstance(ranking, kind)
+        assert as_columns(ranking) == as_columns(reference)
+
+
+@every_table
+def test_rank_gives_ids_best_first(table):
+    X, votes = study()
+    columns = {
+        "id": [f"item {row}" for row in range(len(X))],
+        "a": X[:, 0],
+        "b": X[:, 1],
+        "c": X[:, 2],
+    }
+    ranking = as_columns(RankRegression().fit(table(columns), votes).rank(table(columns)))
+    reference = RankRegression().fit(X, votes).rank(X)
+    assert list(ranking) == [
+        "id",
+        "score",
+        "low",
+        "high",
+        "rank",
+        "rank_low",
+        "rank_high",
+        "outside",
+    ]
+    assert ranking["id"] == [f"item {row}" for row in reference["id"]]
+    assert ranking["rank"] == list(range(1, len(X) + 1))
+    for name in ("score", "low", "high", "rank_low", "rank_high", "outside"):
+        assert ranking[name] == reference[name].tolist()

@@ -5,12 +5,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from scipy.special import expit, ndtr
+from scipy.special import expit
 from scipy.stats import norm
 
-from pairscore import Comparisons, RankRegression
-from pairscore.core.links import get_link
-from pairscore.core.outcomes import OutcomeLaw, TieRule
+from pairscore import RankRegression
 from pairscore.errors import (
     CollinearFeaturesWarning,
     FewItemsWarning,
@@ -18,7 +16,6 @@ from pairscore.errors import (
     PairsNotRandomWarning,
     SeparationWarning,
 )
-from pairscore.model.summary import agreement_and_noise
 
 METHODS = ("split", "pooled", "paired", "mle")
 COLUMNS = ["feature", "coef", "std_error", "z", "p", "low", "high", "wins_of_100"]
@@ -54,60 +51,6 @@ def table_lines(text):
 
 
 # -- the numbers -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("link", ["logit", "probit"])
-@pytest.mark.parametrize("side_effect", [False, True])
-def test_agreement_noise_and_ties_equal_a_loop_over_comparisons(link, side_effect):
-    items, votes = study()
-    model = fitted(link=link, side_effect=side_effect)
-    score, f = items.to_numpy() @ model.coef_, expit if link == "logit" else ndtr
-    right = decided = noise = total = 0.0
-    for left, other, winner, count in votes.itertuples(index=False):
-        lead = score[left] - score[other] + (model.side_effect_ or 0.0)
-        total += count
-        noise += count * f(-abs(lead))
-        if winner != "tie":
-            decided += count
-            right += count * ((lead > 0) == (winner == "left"))
-    assert model.agreement_ == pytest.approx(right / decided, rel=1e-12)
-    assert model.noise_ == pytest.approx(noise / total, rel=1e-12)
-    assert model.tie_share_ == pytest.approx(1 - decided / total, rel=1e-12)
-    assert model.n_comparisons_ == total == votes["count"].sum()
-
-
-def test_a_score_that_cannot_tell_does_not_agree():
-    X, _ = Comparisons.from_frames(
-        [[0.0], [1.0]],
-        pd.DataFrame(
-            {"left": [0, 0, 0, 0], "right": [1] * 4, "winner": ["left", "right", "right", "tie"]}
-        ),
-    )
-    agreement, noise, ties = agreement_and_noise(
-        np.array([0.0, -1.0, 2.0, 0.0]), X, OutcomeLaw(TieRule("half", get_link("logit")))
-    )
-    assert agreement == pytest.approx(1 / 3)
-    assert noise == pytest.approx((0.5 + expit(-1) + expit(-2) + 0.5) / 4)
-    assert ties == 0.25
-    rule = TieRule("rao-kupper", get_link("logit"))
-    loss, _, win = rule.probabilities(np.array([0.0, 1.0, 2.0, 0.0]), 0.8)
-    _, noise, _ = agreement_and_noise(np.array([0.0, -1.0, 2.0, 0.0]), X, OutcomeLaw(rule, 0.8))
-    assert noise == pytest.approx(loss.sum() / (loss + win).sum())  # of decided comparisons
-
-
-def test_estimated_noise_is_near_the_true_share_of_flips():
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(400, 3))
-    left = rng.integers(0, 400, 8000)
-    right = (left + rng.integers(1, 400, 8000)) % 400
-    lead = (X[left] - X[right]) @ [1.0, 0.5, 0.0]
-    left_won = rng.random(8000) < expit(lead)
-    flips = np.mean(left_won != (lead > 0))
-    model = RankRegression().fit(
-        X, np.column_stack([np.where(left_won, left, right), np.where(left_won, right, left)])
-    )
-    spread = np.sqrt(np.mean(expit(lead) * expit(-lead)) / 8000)
-    assert abs(model.noise_ - flips) < norm.isf(1e-4) * spread
 
 
 @pytest.mark.parametrize("method", METHODS)

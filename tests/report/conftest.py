@@ -18,6 +18,7 @@ from pairscore.cli.commands import main
 from pairscore.errors import PairscoreWarning
 from pairscore.report.facts import report_facts
 from pairscore.report.page import package_text, report_html
+from tests.effects.simulators import judged_votes
 
 SCRIPT = package_text("report.js")
 EVIL = "<script>alert('x')</script><img src=http://evil.example/x.png onerror=alert(1)>"
@@ -170,10 +171,8 @@ def page_in_words(items, votes, **settings):
 @pytest.fixture(scope="session")
 def study_with_effects():
     """A model with context, ties, judges, a side and a chosen ridge, its items and votes."""
-    from tests.effects.test_contest import make_votes
-
     slopes = np.array([1.0, 1.2, 0.8, 0.0, -1.0])
-    items, votes = make_votes(np.random.default_rng(0), m=1500, tie=0.4, slopes=slopes)
+    items, votes = judged_votes(np.random.default_rng(0), m=1500, tie=0.4, slopes=slopes)
     votes["judge"] = np.array([f"<script>{name}" for name in votes["judge"]], dtype=object)
     settings = {"context": ["rest"], "ties": "rao-kupper", "judge_slopes": True}
     model = RankRegression(**settings, side_effect=True, l2="auto").fit(items, votes)

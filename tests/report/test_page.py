@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from pairscore import RankRegression
 from pairscore.cli.commands import main
 from pairscore.errors import PairscoreWarning
-from pairscore.files.tables import write_table
+from pairscore.files.write import write_table
 from pairscore.report.facts import report_facts
 from pairscore.report.page import report_html, write_page, write_report
 from tests.report.conftest import (
@@ -450,7 +450,7 @@ def test_a_plain_model_has_no_section_of_effects():
 
 
 def test_a_page_of_items_with_gaps(tmp_path):
-    from tests.data.test_missing import gappy
+    from tests.data.test_feature_options import gappy
 
     items, votes = gappy()
     write_report(

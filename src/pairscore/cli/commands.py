@@ -13,8 +13,8 @@ from typing import Any
 
 import click
 
+from pairscore.choices import FILE_KINDS, LINKS
 from pairscore.cli.fit import fit, rank
-from pairscore.cli.options import LINKS
 from pairscore.cli.plan import plan
 from pairscore.cli.report import report
 from pairscore.cli.update import compare, update
@@ -179,7 +179,7 @@ def demo(seed: int, output: Path, as_json: bool) -> None:
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(("csv", "parquet", "jsonl")),
+    type=click.Choice(FILE_KINDS),
     default="csv",
     show_default=True,
     help="Of the tables.",
@@ -271,7 +271,7 @@ def reproduce(
     Examples: pairscore reproduce
               pairscore reproduce 2a 3 --seeds 2 -o quick
     """
-    from pairscore.paper.reproduce import reproduce as make
+    from pairscore.paper.run import reproduce as make
 
     try:
         done = make(figures, seeds, output, direct=direct, n_workers=n_workers, progress=Progress())

@@ -9,12 +9,11 @@ from typing import Any
 
 import click
 
-from pairscore.choices import METHODS, TIE_RULES
+from pairscore.choices import INFERENCES, LINKS, METHODS, TIE_RULES
 from pairscore.cli.options import (
     FILE,
     FILE_OPTIONS,
     ITEM_OPTIONS,
-    LINKS,
     SHOWN_ROWS,
     VOTE_OPTIONS,
     bad_rows_beside,
@@ -98,7 +97,7 @@ MODEL_OPTIONS = (
     ),
     click.option(
         "--inference",
-        type=click.Choice(("items", "items+judges", "model", "none")),
+        type=click.Choice((*INFERENCES, "none")),
         default="items",
         show_default=True,
         help=(
@@ -154,8 +153,11 @@ def fit(
     """
     checked_output(output, items, comparisons)
     settings = _model_settings(given)
+    from pairscore.estimators.settings import DEFAULTS, check_settings
     from pairscore.files.read_study import read_study
-    from pairscore.model.regression import RankRegression
+    from pairscore.model.fit import fit_comparisons
+
+    checked = check_settings(**settings)
 
     with bad_rows_beside(output), stage("Reading"):
         study = read_study(
@@ -170,11 +172,42 @@ def fit(
             encoding=given["encoding"],
         )
     say_what_is_left_out(study.left_out, study.nested)
-    model = RankRegression(**settings)
-    with stage("Fitting"), said_warnings():
-        model.fit(study.items, study.votes, item_groups=study.groups)
-    model.recipe_ = study.recipe.to_record()
-    finish(model, output, as_json, keep_data)
+    groups = item_group_numbers(study, checked)
+    with stage("Fitting"):
+        result, notes = fit_comparisons(comparisons_of(study), checked, item_groups=groups)
+    say_warnings(notes)
+    finish(result, DEFAULTS | settings, output, as_json, keep_data)
+
+
+def comparisons_of(study: Any) -> Any:
+    """The items and votes of files as comparisons; items know how their features were made."""
+    from dataclasses import replace
+
+    from pairscore.data.comparisons import Comparisons
+
+    return Comparisons.of(replace(study.items, recipe=study.recipe.to_record()), study.votes)
+
+
+def item_group_numbers(study: Any, settings: Any) -> Any:
+    """The group of every item as a number, where a column of groups was named."""
+    import numpy as np
+
+    from pairscore.data.folds import number_groups
+
+    if study.groups is None:
+        return None
+    if not settings.choose_l2:
+        raise PairscoreError(
+            "item_groups are held out together where l2='auto' chooses the ridge for items and"
+            f" votes, and l2 is {settings.l2!r}; leave them out."
+        )
+    return np.array(number_groups(study.groups, study.items, np.arange(len(study.items))))
+
+
+def say_warnings(notes: Any) -> None:
+    """What a fit warns of, each once, in the words of the command line."""
+    for text in dict.fromkeys(text for _, text in notes):
+        click.echo(f"Warning: {in_options(text)}", err=True)
 
 
 @contextmanager
@@ -188,11 +221,18 @@ def said_warnings() -> Iterator[None]:
         click.echo(f"Warning: {in_options(text)}", err=True)
 
 
-def finish(model: Any, output: Path, as_json: bool, keep_data: bool) -> None:
+def finish(
+    result: Any, params: dict[str, Any], output: Path, as_json: bool, keep_data: bool
+) -> None:
     """Write a model and print its summary."""
-    summary = model.summary()
+    import numpy as np
+
+    from pairscore.model.file import ModelFile, save_model
+    from pairscore.model.summary import Summary
+
+    summary = Summary(result)
     with output_path(output, "model.npz") as path:
-        model.save(path, data=keep_data)
+        save_model(ModelFile(result, params, np.array([-1, 1])), path, keep_data)
     to_stderr = str(output) == "-"  # standard output is the model's then
     click.echo(
         (
@@ -211,14 +251,14 @@ def _model_settings(given: dict[str, Any]) -> dict[str, Any]:
     l2 = given["l2"]
     with suppress(ValueError):
         l2 = float(l2)
-    from pairscore.data.feature_options import listed
+    from pairscore.data.feature_options import split_names
 
     return {
         name: given[name] for name in ("method", "link", "judge_slopes", "ties", "item_effects")
     } | {
         "l2": l2,
         "side_effect": "judges" if given["side_by_judge"] else given["side_effect"],
-        "context": listed(given["context"]) or None,
+        "context": split_names(given["context"]) or None,
         "shrinkage": shrinkage,
         "inference": None if given["inference"] == "none" else given["inference"],
     }
@@ -266,7 +306,7 @@ def rank(
               pairscore rank model.npz new_items.parquet -o ranking.csv
     """
     checked_output(output, model, items, is_table=True)
-    from pairscore.files.tables import write_table
+    from pairscore.files.write import write_table
 
     if str(model) == str(items) == "-":
         raise PairscoreError(
@@ -306,14 +346,14 @@ def _ranked(
     from pairscore.files.pieces import ItemPieces
     from pairscore.files.read_study import for_table, item_identifiers, recipe_choice
     from pairscore.files.tables import stored_table
+    from pairscore.model.file import load_model
     from pairscore.model.ranking import rank_pieces
-    from pairscore.model.regression import load
 
     with input_path(model_file) as path:
-        model = load(path)
+        model = load_model(path).fit
     recipe = recipe_of(model)
     recipe = recipe if id is None else replace(recipe, id=id)
-    id_is_optional = id is None and model.recipe_ is None  # fitted in Python, where ids are
+    id_is_optional = id is None and model.recipe is None  # fitted in Python, where ids are
     reading: dict[str, Any] = {
         "identifiers": item_identifiers(recipe),
         "columns": recipe_choice(recipe, id_is_optional),
@@ -323,7 +363,7 @@ def _ranked(
         recipe = for_table(recipe, table.cells, id_is_optional)
         pieces = ItemPieces(table, recipe)
         try:
-            watched = _watched(pieces, show, passes=1 if model.covariance_ is None else 3)
+            watched = _watched(pieces, show, passes=1 if model.covariance is None else 3)
             columns = rank_pieces(
                 model, watched, ids=lambda: pieces.ids if recipe.id else None, **intervals
             )

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 
 import click
 
+from pairscore.choices import MISSING_RULES
 from pairscore.errors import PairscoreError
 
-LINKS = ("logit", "probit")
 SHOWN_ROWS = 20
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
@@ -66,7 +66,7 @@ RECIPE_OPTIONS = (
     ),
     click.option(
         "--missing",
-        type=click.Choice(("refuse", "drop-items", "mean-with-flag", "item-effect")),
+        type=click.Choice(MISSING_RULES),
         default="refuse",
         show_default=True,
         help=(
@@ -132,10 +132,10 @@ def options(*groups: tuple[Option, ...]) -> Callable[[Command], Command]:
 
 def item_settings(given: dict[str, Any]) -> dict[str, Any]:
     """The settings of ``make_recipe`` from those of ITEM_OPTIONS."""
-    from pairscore.data.feature_options import listed
+    from pairscore.data.feature_options import split_names
 
     lists = ("features", "exclude", "categorical", "squares", "interactions")
-    return {name: listed(given[name]) if name in lists else given[name] for name in ITEM_NAMES}
+    return {name: split_names(given[name]) if name in lists else given[name] for name in ITEM_NAMES}
 
 
 def vote_settings(given: dict[str, Any]) -> dict[str, str | None]:
@@ -150,7 +150,7 @@ def checked_output(output: Path | None, *inputs: Path, is_table: bool = False) -
     if output is None or str(output) == "-":
         return
     if is_table:
-        from pairscore.files.tables import table_kind
+        from pairscore.files.source import table_kind
 
         table_kind(output)
     if not output.parent.is_dir():

@@ -6,12 +6,11 @@ from typing import Any
 
 import click
 
-from pairscore.choices import METHODS
+from pairscore.choices import LINKS, METHODS
 from pairscore.cli.options import (
     FILE,
     FILE_OPTIONS,
     ITEM_NAMES,
-    LINKS,
     RECIPE_OPTIONS,
     VOTE_NAMES,
     VOTE_OPTIONS,

@@ -1,12 +1,13 @@
 """`pairscore update` and `pairscore compare`: more votes for a model, and models side by side."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from pairscore.cli.fit import finish, said_warnings
+from pairscore.cli.fit import comparisons_of, finish, said_warnings, say_warnings
 from pairscore.cli.options import (
     FILE,
     FILE_OPTIONS,
@@ -63,34 +64,35 @@ def update(
               pairscore update model.npz tuesday.csv --items new_items.csv -o tuesday.npz
     """
     checked_output(output, comparisons, *([items] if items else []))
+    from pairscore.estimators.settings import check_settings
     from pairscore.files.read_study import read_new_items, read_new_votes
-    from pairscore.model.regression import load
+    from pairscore.model.file import load_model
+    from pairscore.model.fit import update_fit
 
     with input_path(model) as path:
-        fitted = load(path)
-    if fitted.comparisons_ is None:
+        file = load_model(path)
+    before = file.fit.comparisons
+    if before is None:
         raise PairscoreError(
             f"{str(model)!r} was written without its comparisons; fit again with --keep-data."
         )
     reading = {"delimiter": given["delimiter"], "encoding": given["encoding"]}
-    recipe = fitted.recipe_
+    settings = check_settings(**file.params)
     with bad_rows_beside(output), stage("Reading"):
-        more = None if items is None else read_new_items(items, fitted, **reading)
-        known = (
-            fitted.comparisons_.items if more is None else fitted.comparisons_.items.extended(more)
-        )
+        more = None if items is None else read_new_items(items, file.fit, **reading)
+        known = before.items if more is None else before.items.with_new_items(more)
         votes = read_new_votes(
             comparisons,
             known,
-            fitted.context or (),
+            settings.context,
             vote_settings(given),
             self_pairs="keep" if self_pairs else "error",
             **reading,
         )
-    with stage("Fitting"), said_warnings():
-        fitted.update(votes, more)
-    fitted.recipe_ = recipe
-    finish(fitted, output, as_json, keep_data=True)
+    with stage("Fitting"):
+        fit, notes = update_fit(file.fit, settings, votes, more)
+    say_warnings(notes)
+    finish(replace(fit, recipe=file.fit.recipe), file.params, output, as_json, keep_data=True)
 
 
 @click.command()
@@ -135,7 +137,6 @@ def compare(
               pairscore compare items.csv votes.csv --model 'plain:' --model 'judges: l2=auto
               judge_slopes=yes' --group topic
     """
-    from pairscore.data.comparisons import Comparisons
     from pairscore.data.splitters import ItemKFold
     from pairscore.evaluation.compare import compare as compare_models
     from pairscore.files.read_study import read_study
@@ -161,7 +162,7 @@ def compare(
             delimiter=given["delimiter"], encoding=given["encoding"],
         )  # fmt: skip
     say_what_is_left_out(study.left_out, study.nested)
-    X, _ = Comparisons.from_frames(study.items, study.votes)
+    X = comparisons_of(study)
     candidates = {name: RankRegression(**one, inference=None) for name, one in settings.items()}
     with stage("Fitting every model in every fold"), said_warnings():
         result = compare_models(candidates, X, cv=ItemKFold(folds, item_groups=study.groups))

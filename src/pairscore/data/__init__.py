@@ -1,9 +1,9 @@
 """Any table becomes Items and Comparisons, checked once.
 
-Start with ``comparisons``: what a fit is given. ``tables`` reads columns of any kind of frame,
-``items`` and
-``votes`` check them, ``features`` makes numbers of columns by a recipe, ``splitters`` holds items
-out.
+Start with ``comparisons``: what a fit is given. The others in the order of the flow: ``tables``
+reads columns of any kind of table, ``items`` and ``votes`` check items and outcomes, ``features``
+is the recipe that makes numbers of columns and ``feature_options`` chooses one, ``folds`` assigns
+items to folds, ``splitters`` and ``on_items`` are the tools for scikit-learn.
 
-Imports: errors.
+Imports: choices, errors.
 """

@@ -1,80 +1,83 @@
-"""Comparisons: the one door for data, and the X of scikit-learn (one row = one comparison)."""
+"""Comparisons: items with the votes on them, the X of scikit-learn (one row = one comparison)."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from pairscore.data.feature_options import items_with_gaps
-from pairscore.data.items import Items, read_items, to_array
-from pairscore.data.votes import PER_ROW, Votes, checked_amounts, read_votes
+from pairscore.choices import SELF_PAIRS
+from pairscore.data.feature_options import fill_missing
+from pairscore.data.items import Items, read_items
+from pairscore.data.tables import to_array
+from pairscore.data.votes import OUTCOMES, Votes, check_amounts, read_votes
 from pairscore.errors import PairscoreError, first_rows, plural
 
 
-@dataclass(frozen=True, eq=False)
+def _of_votes(name: str) -> Any:
+    return property(attrgetter(f"votes.{name}"))
+
+
 class Comparisons:
     """Pairs of items with outcomes; slices share the item table.
 
+    M comparisons of N items with d features take N x d numbers and a few columns of length M;
+    differences of features (M x d) are never stored.
+
     Parameters
     ----------
-    items
+    items : Items, array of shape (N, d) or any dataframe
         The item table; an array or dataframe is read as in :meth:`from_frames`.
-    left, right
+    left, right : array of shape (M,)
         Row numbers of the compared items.
-    outcome
+    outcome : array of shape (M,)
         +1 where left won, -1 where right won, 0 for a tie.
-    weight, count, judge
-        Optional: importance, how many equal comparisons a row stands for, who judged.
-    sides_known
-        False when the votes only said winner and loser, so left and right mean nothing.
-    seed
-        Of the coin that gave out the sides in that case.
-    covariance_items
-        Rows whose covariance ``method="split"`` takes; None means the items of no comparison.
-    context
-        Numbers that belong to a comparison and not to an item (home, rest days): of left minus of
-        right, by name.
+    **columns
+        The other columns of :class:`~pairscore.data.votes.Votes`: weight, count, judge,
+        sides_known, seed, covariance_items, context.
+
+    Attributes
+    ----------
+    votes : Votes
+        The columns; each is an attribute of the comparisons too.
     """
 
-    items: Items
-    left: np.ndarray
-    right: np.ndarray
-    outcome: np.ndarray
-    weight: np.ndarray | None = None
-    count: np.ndarray | None = None
-    judge: np.ndarray | None = None
-    sides_known: bool = True
-    seed: int | None = None
-    covariance_items: np.ndarray | None = None
-    context: dict[str, np.ndarray] = field(default_factory=dict)
+    left, right, outcome = _of_votes("left"), _of_votes("right"), _of_votes("outcome")
+    weight, count, judge = _of_votes("weight"), _of_votes("count"), _of_votes("judge")
+    sides_known, seed = _of_votes("sides_known"), _of_votes("seed")
+    covariance_items, context = _of_votes("covariance_items"), _of_votes("context")
+    amount = _of_votes("amount")
 
-    def __post_init__(self) -> None:
-        columns = {
-            name: to_array(column, f"{name} is")
-            for name in PER_ROW
-            if (column := getattr(self, name)) is not None
+    def __init__(self, items: Any, left: Any, right: Any, outcome: Any, **columns: Any):
+        votes = Votes(left, right, outcome, **columns)
+        arrays: dict[str, Any] = {
+            name: to_array(column, f"{name} is") for name, column in votes.columns().items()
         }
-        shapes = {column.shape for column in (*columns.values(), *self.context.values())}
+        shapes = {column.shape for column in (*arrays.values(), *votes.context.values())}
         if len(shapes) > 1 or len(shapes.pop()) != 1:
-            shown = ", ".join(f"{name} {column.shape}" for name, column in columns.items())
+            shown = ", ".join(f"{name} {column.shape}" for name, column in arrays.items())
             raise PairscoreError(
                 f"the columns of comparisons differ in shape ({shown}); give one entry for each"
                 " comparison."
             )
-        if not isinstance(self.items, Items):  # straight from a user: nothing has been looked at
-            columns["items"] = read_items(self.items)
+        if not isinstance(items, Items):  # straight from a user: nothing has been looked at
+            items = read_items(items)
             for side in ("left", "right"):
-                _refuse_other_rows(columns[side], side, len(columns["items"]))
-            columns["outcome"] = _checked_outcome(columns["outcome"])
-            columns |= {
-                name: checked_amounts(columns[name], name)
-                for name in ("weight", "count")
-                if name in columns
-            }
-        for name, column in columns.items():
-            object.__setattr__(self, name, column)
+                _refuse_other_rows(arrays[side], side, len(items))
+            arrays["outcome"] = _check_outcome(arrays["outcome"])
+            for name in {"weight", "count"} & set(arrays):
+                arrays[name] = check_amounts(arrays[name], name)
+        self.items: Items = items
+        self.votes = replace(votes, **arrays)
+
+    @classmethod
+    def of(cls, items: Items, votes: Votes) -> "Comparisons":
+        """Items and votes that have been read and checked together."""
+        comparisons = cls.__new__(cls)
+        comparisons.items, comparisons.votes = items, votes
+        return comparisons
 
     @classmethod
     def from_frames(
@@ -90,30 +93,37 @@ class Comparisons:
     ) -> tuple["Comparisons", np.ndarray]:
         """Read an item table and votes; return ``X, y`` for scikit-learn.
 
-        ``context`` names numeric columns of the votes to keep.
-
-        ``missing`` is what happens to items with missing values: ``"refuse"``, ``"mean-with-flag"``
-        or ``"item-effect"``.
+        Parameters
+        ----------
+        items : array of shape (N, d) or any dataframe
+            With a column ``id`` (or an index) and numeric features; without ids, items are known
+            by row number.
+        votes : integer array of shape (M, 2), winner first, or any dataframe
+            With columns left, right, winner; or winner, loser; see :mod:`pairscore.data.votes`.
+        covariance_items : ids, row numbers or mask
+            The items behind the covariance of ``method="split"``.
+        self_pairs : {"error", "keep"}
+            What to do with comparisons of an item with itself.
+        seed : int
+            Of the coin that writes winners left or right where votes have no sides.
+        context : names
+            Numeric columns of the votes to keep.
+        missing : {"refuse", "mean-with-flag", "item-effect"}
+            What happens to items with missing values.
 
         >>> X, y = Comparisons.from_frames([[0.0], [1.0], [3.0]], np.array([[1, 0], [2, 1]]))
         >>> X.shape
         (2, 1)
         """
         refuse_other_self_pairs(self_pairs)
-        table = read_items(items) if missing == "refuse" else items_with_gaps(items, missing)
-        read: Votes = read_votes(votes, table, self_pairs, seed, context)
-        columns = {
-            column.name: getattr(read, column.name)
-            for column in fields(Votes)
-            if column.name != "self_pairs"
-        }
+        table = read_items(items) if missing == "refuse" else fill_missing(items, missing)
+        comparisons = cls.of(table, read_votes(votes, table, self_pairs, seed, context))
         if covariance_items is not None:
-            columns["covariance_items"] = _item_rows(covariance_items, table)
-        comparisons = cls(table, **columns)
+            comparisons = comparisons.with_covariance_items(covariance_items)
         return comparisons, comparisons.outcome
 
     def __len__(self) -> int:
-        return len(self.outcome)
+        return len(self.votes)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -126,38 +136,22 @@ class Comparisons:
         return 2
 
     def __repr__(self) -> str:
-        return (
-            f"Comparisons({plural(len(self), 'row')} of {plural(len(self.items), 'item')},"
-            f" {plural(self.shape[1], 'feature')})"
-        )
+        rows, items = plural(len(self), "row"), plural(len(self.items), "item")
+        return f"Comparisons({rows} of {items}, {plural(self.shape[1], 'feature')})"
 
     def __getitem__(self, rows: Any) -> "Comparisons":
-        """The comparisons of some rows (slice, mask, row numbers or one of them), with the same
-        item table.
+        """Some of the comparisons, with the same item table.
+
+        ``rows`` is a slice, a mask, row numbers or one of them.
         """
         if isinstance(rows, int | np.integer):
             # IndexError beyond the last row, which also ends a loop over the rows
             rows = [range(len(self))[rows]]
-        sliced = {
-            name: column[rows] for name in PER_ROW if (column := getattr(self, name)) is not None
-        }
-        return replace(
-            self, **sliced, context={name: column[rows] for name, column in self.context.items()}
-        )
-
-    @property
-    def amount(self) -> np.ndarray:
-        """How much each row counts: weight times count."""
-        # takes no memory where every row counts once
-        amount = np.broadcast_to(np.ones(1), len(self))
-        for column in (self.weight, self.count):
-            if column is not None:
-                amount = amount * column
-        return amount
+        return self.of(self.items, self.votes[rows])
 
     @property
     def pair(self) -> np.ndarray:
-        """A number per unordered pair.
+        """A number per unordered pair, shape (M,).
 
         ``GroupKFold`` with ``groups=X.pair`` keeps repeats together.
         """
@@ -166,10 +160,10 @@ class Comparisons:
 
     @cached_property
     def compared(self) -> np.ndarray:
-        """Mask of the items that occur in some comparison."""
-        seen = np.zeros(len(self.items), dtype=bool)
-        seen[self.left] = seen[self.right] = True
-        return seen
+        """Mask of the items that occur in some comparison, shape (N,)."""
+        mask = np.zeros(len(self.items), dtype=bool)
+        mask[self.left] = mask[self.right] = True
+        return mask
 
     def with_outcome(self, y: Any) -> "Comparisons":
         """The same comparisons with other outcomes (scikit-learn hands y over apart from X)."""
@@ -179,7 +173,7 @@ class Comparisons:
                 f"y has shape {y.shape} but there are {plural(len(self), 'comparison')}; give one"
                 " outcome for each."
             )
-        y = _checked_outcome(y)
+        y = _check_outcome(y)
         if np.any(y == 0) and not np.any(y == -1) and np.any(self.outcome == -1):
             # cross_val_predict numbers the classes anew before it calls fit
             y = np.where(y == 0, -1, y)
@@ -188,35 +182,34 @@ class Comparisons:
                     "y has zeros and no -1, but zero is a tie here, and right has won comparisons;"
                     " write -1 where right won."
                 )
-        return replace(self, outcome=y)
+        return self.of(self.items, replace(self.votes, outcome=y))
 
     def with_items(self, items: Items) -> "Comparisons":
         """The same comparisons with other features of the same items."""
-        return replace(self, items=items)
+        return self.of(items, self.votes)
 
     def with_covariance_items(self, which: Any) -> "Comparisons":
         """The same comparisons with other items behind the covariance of ``split``.
 
-        Ids, row numbers or a mask.
+        ``which`` has ids, row numbers or a mask.
         """
-        return replace(self, covariance_items=_item_rows(which, self.items))
+        rows = _item_rows(which, self.items)
+        return self.of(self.items, replace(self.votes, covariance_items=rows))
 
 
 def refuse_other_self_pairs(self_pairs: Any) -> None:
     """Comparisons of an item with itself are an error, or kept."""
-    if not isinstance(self_pairs, str) or self_pairs not in ("error", "keep"):
+    if not isinstance(self_pairs, str) or self_pairs not in SELF_PAIRS:
         raise PairscoreError(f"self_pairs is {self_pairs!r}; use 'error' or 'keep'.")
 
 
-def _checked_outcome(y: np.ndarray) -> np.ndarray:
+def _check_outcome(y: np.ndarray) -> np.ndarray:
     """Outcomes -1, 0 and 1 as small integers."""
-    # False would become a tie
-    right = (
-        [_is_outcome(value) for value in y.tolist()]
-        if y.dtype == object
-        else np.isin(y, (-1, 0, 1)) & (y.dtype != bool)
-    )
-    bad = np.flatnonzero(~np.asarray(right, dtype=bool))
+    if y.dtype == object:
+        right = np.array([_is_outcome(value) for value in y.tolist()], dtype=bool)
+    else:
+        right = np.isin(y, OUTCOMES) & (y.dtype != bool)  # False would become a tie
+    bad = np.flatnonzero(~right)
     if len(bad):
         raise PairscoreError(
             f"{plural(len(bad), 'outcome')} {'is' if len(bad) == 1 else 'are'} none of -1, 0, 1:"
@@ -228,11 +221,8 @@ def _checked_outcome(y: np.ndarray) -> np.ndarray:
 
 def _is_outcome(value: Any) -> bool:
     """Of an object that may be anything, and need not even be comparable."""
-    return (
-        isinstance(value, int | float | np.integer | np.floating)
-        and not isinstance(value, bool)
-        and value in (-1, 0, 1)
-    )
+    is_number = isinstance(value, int | float | np.integer | np.floating)
+    return is_number and not isinstance(value, bool) and value in OUTCOMES
 
 
 def _refuse_other_rows(rows: np.ndarray, side: str, n_items: int) -> None:
@@ -263,12 +253,12 @@ def _item_rows(which: Any, items: Items) -> np.ndarray | None:
             )
         return np.flatnonzero(which)
     which = which.ravel()
-    rows = items.rows_called(which)
+    rows = items.find_rows(which)
     bad = np.flatnonzero(rows < 0)
     if len(bad):
         raise PairscoreError(
-            f"covariance_items names {plural(len(bad), 'item')} that the item table does not have: "
-            f"{first_rows(bad, which[bad].tolist())}; give ids of items or a mask."
+            f"covariance_items names {plural(len(bad), 'item')} that the item table does not have:"
+            f" {first_rows(bad, which[bad].tolist())}; give ids of items or a mask."
         )
     if np.bincount(rows, minlength=1).max() > 1:
         again = np.setdiff1d(np.arange(len(rows)), np.unique(rows, return_index=True)[1])

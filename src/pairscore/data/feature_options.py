@@ -1,26 +1,28 @@
-"""From options such as ``--features a,b`` and ``--square a`` to a recipe for the columns of a
-table. Tables of items with missing values, from Python: the recipes of files for every kind of
-table.
+"""From settings such as ``features=["a", "b"]`` and ``squares=["a"]`` to a recipe for a table.
+
+The settings are those of ``pairscore fit`` (``--features``, ``--square``, ...). In Python,
+``RankRegression(missing=...)`` comes here for tables with missing values.
 """
 
 import csv
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from pairscore.data.features import MISSING, Recipe, as_levels, is_numeric, numbers
+from pairscore.choices import FILLING_RULES, MISSING_RULES
+from pairscore.data.features import Recipe, is_numeric, level_names, numeric_column
 from pairscore.data.items import (
     ID_COLUMN,
     Items,
-    as_frame,
     index_ids,
     read_items,
     refuse_non_numeric,
-    to_array,
+    refuse_other_dimensions,
 )
-from pairscore.data.tables import Columns
+from pairscore.data.tables import Columns, as_frame, backend_of, to_array
 from pairscore.errors import PairscoreError, did_you_mean, first_few, plural
 
 MAX_LEVELS = 1000
@@ -37,55 +39,67 @@ def make_recipe(
     interactions: Collection[str] = (),
     missing: str = "refuse",
 ) -> tuple[Recipe, list[str]]:
-    """A recipe for the columns of ``table``, and the names of the text columns that it leaves out.
+    """Decide how the columns of an item table become features.
 
-    Without ``features``, every numeric column is one. ``interactions`` are written ``a:b``.
+    Parameters
+    ----------
+    table : Columns
+        One row per item.
+    id
+        Column that names the items; ``id`` if there is one, else items go by row number.
+    features
+        Columns to use as numbers. Without any, every numeric column is a feature.
+    exclude
+        Columns to leave out.
+    categorical
+        Columns to make into 0/1 columns, one per level; at most 1000 levels.
+    squares
+        Features whose square to add.
+    interactions
+        Features whose product to add, written ``a:b``; a category gives one per level.
+    missing : {"refuse", "drop-items", "mean-with-flag", "item-effect"}
+        What happens to missing values. The last two look at ``table`` for gaps: they take the
+        means that fill them, or the items that have some.
+
+    Returns
+    -------
+    recipe : Recipe
+    text : list of str
+        Text columns that are no features, because nothing named them.
+
+    Raises
+    ------
+    PairscoreError
+        Where a setting names a column that is not there or text as a number, where nothing is left
+        to learn from, or where a feature would be made twice.
     """
-    if missing not in MISSING:
-        raise PairscoreError(f"missing is {missing!r}; use one of {first_few(map(repr, MISSING))}.")
-    id = id or (ID_COLUMN if ID_COLUMN in table else None)
-    _refuse_names(
-        table.columns,
-        id=[id] if id else [],
-        features=features,
-        exclude=exclude,
-        categorical=categorical,
-    )
-    rest = [name for name in table.columns if name != id and name not in (*exclude, *categorical)]
-    text = [name for name in rest if not is_numeric(table, name) and name not in features]
-    chosen = (
-        [name for name in features if name not in categorical]
-        if features
-        else [name for name in rest if name not in text]
-    )
-    if not chosen and not categorical:
+    if missing not in MISSING_RULES:
         raise PairscoreError(
-            f"the item table has no numeric column to learn from{_text_columns(text)}; add one, or"
-            " use --categorical NAME."
+            f"missing is {missing!r}; use one of {first_few(map(repr, MISSING_RULES))}."
         )
-    recipe = Recipe(
-        tuple(chosen), {name: _levels(table, name) for name in categorical}, missing=missing, id=id
-    )
-    for name in recipe.features:
-        numbers(table, name)  # text that was asked for as a number is refused
+    id = id or (ID_COLUMN if ID_COLUMN in table else None)
+    _refuse_unknown(table, id=id, features=features, exclude=exclude, categorical=categorical)
+    others = [name for name in table if name not in {id, *exclude, *categorical}]
+    text = [] if features else [name for name in others if not is_numeric(table, name)]
+    numeric = [name for name in features or others if name not in (*categorical, *text)]
+    if not numeric and not categorical:
+        left_out = f" (text: {first_few(map(repr, text))})" if text else ""
+        raise PairscoreError(
+            f"the item table has no numeric column to learn from{left_out}; add one, or name"
+            " a text column in categorical=."
+        )
+    levels = {name: _levels(table, name) for name in categorical}
+    recipe = Recipe(tuple(numeric), levels, missing=missing, id=id)
+    for name in numeric:
+        numeric_column(table, name)  # text that is named as a feature is refused
     recipe = replace(
         recipe,
         squares=_squares(squares, recipe),
         interactions=tuple(_pair(term, recipe) for term in interactions),
     )
-    fill = {"mean-with-flag": _with_means, "item-effect": _with_own_effects}.get(missing)
-    recipe = recipe if fill is None else fill(recipe, table)
-    repeated = (
-        {name for name in recipe.names if recipe.names.count(name) > 1}
-        if len(set(recipe.names)) < len(recipe.names)
-        else set()
-    )
-    if repeated:
-        raise PairscoreError(
-            f"{plural(len(repeated), 'feature')} would be made twice:"
-            f" {first_few(map(repr, sorted(repeated)))}; rename a column or drop a term."
-        )
-    return recipe, ([] if features else text)
+    recipe = GAP_RULES[missing](recipe, table) if missing in GAP_RULES else recipe
+    _refuse_repeated(recipe.names)
+    return recipe, text
 
 
 def item_columns(
@@ -98,41 +112,35 @@ def item_columns(
     categorical: Collection[str] = (),
     **_: Any,
 ) -> set[str]:
-    """The columns that a recipe of these settings looks at: those named.
+    """The columns of a file that :func:`make_recipe` looks at with these settings.
 
-    Without ``features``, also the others, but for lists and records.
+    Those that the settings name and, without ``features``, all others of ``names`` but the
+    ``nested`` ones (lists and records), which can be no features.
     """
-    _refuse_names(
-        names, id=[id] if id else [], features=features, exclude=exclude, categorical=categorical
-    )
-    others = (
-        () if features else (name for name in names if name not in exclude and name not in nested)
-    )
+    _refuse_unknown(names, id=id, features=features, exclude=exclude, categorical=categorical)
+    others = () if features else (name for name in names if name not in (*exclude, *nested))
     return {id or ID_COLUMN, *features, *categorical, *others}
 
 
-def listed(texts: Iterable[str]) -> list[str]:
-    """The names in options such as ``a,b`` or ``"x, y",z``, each once."""
-    return list(
-        dict.fromkeys(
-            name.strip()
-            for row in csv.reader(texts, skipinitialspace=True)
-            for name in row
-            if name.strip()
-        )
-    )
+def split_names(texts: Iterable[str]) -> list[str]:
+    """The names in texts such as ``a,b`` or ``"x, y",z``, each once.
+
+    >>> split_names(["a,b", '"x, y",b'])
+    ['a', 'b', 'x, y']
+    """
+    rows = csv.reader(texts, skipinitialspace=True)
+    return list(dict.fromkeys(name.strip() for row in rows for name in row if name.strip()))
 
 
 def _levels(table: Columns, name: str) -> tuple[str, ...]:
-    levels = sorted(
-        {level for level in as_levels(table.get_column(name).values) if level is not None}
-    )
+    """The levels of a category, sorted."""
+    levels = {level for level in level_names(table.get_column(name).values) if level is not None}
     if not levels or len(levels) > MAX_LEVELS:
         raise PairscoreError(
             f"the column {name!r} has {plural(len(levels), 'level')}, and a category has from 1 to"
             f" {MAX_LEVELS}; leave it out, or group its levels."
         )
-    return tuple(levels)
+    return tuple(sorted(levels))
 
 
 def _squares(names: Collection[str], recipe: Recipe) -> tuple[str, ...]:
@@ -140,12 +148,12 @@ def _squares(names: Collection[str], recipe: Recipe) -> tuple[str, ...]:
         if name in recipe.categorical:
             raise PairscoreError(
                 f"the square of the category {name!r} is the category itself; leave it out of"
-                " --square."
+                " squares=."
             )
         if name not in recipe.features:
             known = first_few(map(repr, recipe.features), 8)
             raise PairscoreError(
-                f"--square names {name!r}, which is no feature; the features are"
+                f"squares names {name!r}, which is no feature; the features are"
                 f" {known}.{did_you_mean(name, recipe.features)}"
             )
     return tuple(names)
@@ -158,147 +166,172 @@ def _pair(term: str, recipe: Recipe) -> tuple[str, str]:
         (":".join(parts[:cut]).strip(), ":".join(parts[cut:]).strip())
         for cut in range(1, len(parts))
     ]
-    known = [pair for pair in splits if pair[0] in recipe.sources and pair[1] in recipe.sources]
+    known = [pair for pair in splits if set(pair) <= set(recipe.sources)]
     if len(known) != 1:
-        strange = next(
-            (part for pair in splits for part in pair if part not in recipe.sources), None
-        )
-        close = "" if strange is None else did_you_mean(strange, recipe.sources)
+        unknown = [name for pair in splits for name in pair if name not in recipe.sources]
+        close = did_you_mean(unknown[0], recipe.sources) if unknown else ""
         raise PairscoreError(
-            f"--interact {term!r} does not name two features; write a:b, with two of"
+            f"interactions=[{term!r}] does not name two features; write a:b, with two of"
             f" {first_few(map(repr, recipe.sources), 8)}.{close}"
         )
-    if known[0][0] == known[0][1]:
+    first, second = known[0]
+    if first == second:
         raise PairscoreError(
-            f"--interact {term!r} is a column with itself; use --square {known[0][0]!r}."
+            f"interactions=[{term!r}] is a column with itself; use squares=[{first!r}]."
         )
-    return known[0]
+    return first, second
 
 
-def _with_means(recipe: Recipe, table: Columns) -> Recipe:
+# -- missing values --------------------------------------------------------------------------------
+
+
+def _flag_gaps(recipe: Recipe, table: Columns) -> Recipe:
     """The recipe with means, and a note, for the columns that have gaps."""
-    values = replace(recipe, squares=(), interactions=()).matrix(table)
-    counts = {
-        name: int(np.isnan(values[:, block.start]).sum()) for name, block in recipe.blocks.items()
-    }
-    holes = {name: count for name, count in counts.items() if count}
-    empty = [name for name, count in holes.items() if count == len(table)]
+    values = _source_values(recipe, table)
+    counts = np.isnan(values).sum(axis=0)
+    gaps = {name: count for name, block in recipe.blocks.items() if (count := counts[block.start])}
+    empty = [name for name, count in gaps.items() if count == len(table)]
     if empty:
         raise PairscoreError(
             f"{plural(len(empty), 'column')} without any value: {first_few(map(repr, empty))};"
-            " leave them out: --exclude NAME."
+            " leave them out of the table, or name them in exclude=."
         )
-    means = {
-        name: tuple(np.nanmean(values[:, recipe.blocks[name]], axis=0).tolist()) for name in holes
-    }
-    shown = first_few(f"{count} of {name}" for name, count in holes.items())
-    return replace(
-        recipe, means=means, note=f"filled with the mean, and flagged: {shown}" if holes else ""
-    )
+    by_column = first_few(f"{count} of {name}" for name, count in gaps.items())
+    note = f"filled with the mean, and flagged: {by_column}" if gaps else ""
+    return replace(recipe, means=_means(recipe, values, gaps), note=note)
 
 
-def _with_own_effects(recipe: Recipe, table: Columns) -> Recipe:
+def _give_effects(recipe: Recipe, table: Columns) -> Recipe:
     """The recipe with an effect for every item that has gaps, and a note that names them."""
-    values = replace(recipe, squares=(), interactions=()).matrix(table)
+    values = _source_values(recipe, table)
     gaps = np.isnan(values).any(axis=1)
-    if not gaps.any():
+    n_gaps = int(gaps.sum())
+    if n_gaps == 0:
         return recipe
     if recipe.id is None:
         raise PairscoreError(
             "items with missing values get effects of their own by their ids, and the item table"
             " has none; add a column 'id'."
         )
-    if gaps.all() or gaps.sum() > MAX_LEVELS:
+    if n_gaps == len(table) or n_gaps > MAX_LEVELS:
         raise PairscoreError(
-            f"{int(gaps.sum())} of {plural(len(table), 'item')} have missing values, too many for"
+            f"{n_gaps} of {plural(len(table), 'item')} have missing values, too many for"
             " effects of their own; use mean-with-flag."
         )
-    own = tuple(str(name) for name in table[recipe.id][gaps].tolist())
-    means = {
-        name: tuple(np.nanmean(values[:, block], axis=0).tolist())
-        for name, block in recipe.blocks.items()
+    names = tuple(str(name) for name in table[recipe.id][gaps].tolist())
+    own = f"an effect of {'its' if len(names) == 1 else 'their'} own"
+    note = f"{plural(len(names), 'item')} with {own}: {first_few(map(repr, names))}"
+    means = _means(recipe, values, recipe.blocks)
+    return replace(recipe, means=means, effect_items=names, note=note)
+
+
+GAP_RULES = {"mean-with-flag": _flag_gaps, "item-effect": _give_effects}
+
+
+def _source_values(recipe: Recipe, table: Columns) -> np.ndarray:
+    """The columns of the sources alone (N x width of all blocks), with NaN in the gaps."""
+    return replace(recipe, squares=(), interactions=()).matrix(table)
+
+
+def _means(
+    recipe: Recipe, values: np.ndarray, names: Collection[str]
+) -> dict[str, tuple[float, ...]]:
+    """Means of the values that are there, by column; one for each level of a category."""
+    return {
+        name: tuple(np.nanmean(values[:, recipe.blocks[name]], axis=0).tolist()) for name in names
     }
-    note = (
-        f"{plural(len(own), 'item')} with an effect of {'its' if len(own) == 1 else 'their'} own:"
-        f" {first_few(map(repr, own))}"
-    )
-    return replace(recipe, means=means, own=own, note=note)
 
 
-def _refuse_names(columns: Collection[str], **named: Collection[str]) -> None:
-    for option, names in named.items():
-        for name in names:
-            if name not in columns:
-                known = first_few(map(repr, columns), 8)
-                raise PairscoreError(
-                    f"--{option} names {name!r}, and the item table has no such column; it has"
-                    f" {known}.{did_you_mean(name, columns)}"
-                )
+def fill_missing(items: Any, missing: str) -> Items:
+    """Read a table of items, of any kind that ``read_items`` takes, whose values may be missing.
 
+    Parameters
+    ----------
+    items
+        Missing are NaN, None and the empty cells of a dataframe. Text is refused as in
+        ``read_items``.
+    missing : {"mean-with-flag", "item-effect"}
+        Fill in the mean of the column and add a 0/1 column ``<name> missing``, or give each item
+        with missing values a 0/1 column ``item <id>`` and the mean of every feature.
 
-def _text_columns(names: list[str]) -> str:
-    return f" (text: {first_few(map(repr, names))})" if names else ""
-
-
-FILLED = ("mean-with-flag", "item-effect")
-
-
-def items_with_gaps(items: Any, missing: str) -> Items:
-    """Read a table of items whose missing values are filled as ``missing`` says."""
-    if missing not in FILLED:
+    Returns
+    -------
+    Items
+        With the ``recipe`` by which new items get the same features.
+    """
+    if missing not in FILLING_RULES:
         raise PairscoreError(
             f"missing is {missing!r}; use 'refuse', 'mean-with-flag' or 'item-effect'."
         )
     if isinstance(items, Items):
         return items
-    table = _columns(items)
+    table = _to_columns(items)
     refuse_non_numeric(table, tuple(name for name in table.columns if name != ID_COLUMN))
     recipe, _ = make_recipe(table, missing=missing)
-    return _made(recipe, table, items)
+    return _read_by_recipe(recipe, table, items)
 
 
-def items_by_recipe(recipe: Recipe, items: Any) -> Items:
-    """The items of a table by the recipe of a model.
+def apply_recipe(recipe: Recipe, items: Any) -> Items:
+    """The items of a table of any kind, with features by the recipe of a model.
 
-    A table that has the made features already is read as it is.
+    A table that already has the features of the recipe, and not the columns they are made of, is
+    read as it is, as are :class:`Items`. Without an ``id`` column, items go by row number.
     """
+    if isinstance(items, Items):
+        return items
     frame = as_frame(items)
-    if isinstance(items, Items) or (
-        frame is None and np.ndim(items) == 2 and np.shape(items)[1] == len(recipe.names)
-    ):
-        return read_items(items)
-    if (
-        frame is not None
-        and not set(recipe.sources) <= set(map(str, frame.columns))
-        and set(recipe.names) <= set(map(str, frame.columns))
-    ):
-        return read_items(items)
-    table = _columns(items)
-    return _made(recipe if recipe.id in table.columns else replace(recipe, id=None), table, items)
-
-
-def _made(recipe: Recipe, table: Columns, items: Any) -> Items:
-    frame = as_frame(items)
-    if isinstance(frame, Columns):
-        backend: Any = Columns if frame.as_written else dict
+    if frame is None:
+        has_features = to_array(items, "the items are").shape[1:] == (len(recipe.names),)
     else:
-        backend = None if frame is None else frame.implementation
+        columns = set(map(str, frame.columns))
+        has_features = set(recipe.names) <= columns and not set(recipe.sources) <= columns
+    if has_features:
+        return read_items(items)
+    table = _to_columns(items)
+    return _read_by_recipe(
+        recipe if recipe.id in table.columns else replace(recipe, id=None), table, items
+    )
+
+
+def _read_by_recipe(recipe: Recipe, table: Columns, items: Any) -> Items:
+    """Items by the recipe, which remember it and the kind of the caller's table."""
+    backend = backend_of(as_frame(items))
     return replace(recipe.items(table), backend=backend, recipe=recipe.to_record())
 
 
-def _columns(items: Any) -> Columns:
+def _to_columns(items: Any) -> Columns:
     """Any table as named columns; an index that says something is the id."""
     frame = as_frame(items)
     if isinstance(frame, Columns):
         return frame
     if frame is None:
-        values = to_array(items, "the items are")
-        if values.ndim != 2:
-            raise PairscoreError(
-                f"the items are an array of {values.ndim} dimensions; give two: one row per item,"
-                " one column per feature."
-            )
-        return Columns({f"x{place}": column for place, column in enumerate(values.T)})
+        values = items if np.ma.isMaskedArray(items) else to_array(items, "the items are")
+        refuse_other_dimensions(values)
+        return Columns({f"x{number}": column for number, column in enumerate(values.T)})
     columns: dict[str, Any] = {str(name): frame[name].to_numpy() for name in frame.columns}
     ids = index_ids(frame) if ID_COLUMN not in columns else None
     return Columns(columns if ids is None else {ID_COLUMN: ids, **columns})
+
+
+# -- refusals --------------------------------------------------------------------------------------
+
+
+def _refuse_unknown(columns: Collection[str], id: str | None, **settings: Collection[str]) -> None:
+    """Every name in a setting must be that of a column."""
+    for setting, names in {"id": [id] if id else [], **settings}.items():
+        for name in names:
+            if name not in columns:
+                known = first_few(map(repr, columns), 8)
+                raise PairscoreError(
+                    f"{setting} names {name!r}, and the item table has no such column; it has"
+                    f" {known}.{did_you_mean(name, columns)}"
+                )
+
+
+def _refuse_repeated(names: tuple[str, ...]) -> None:
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
+    if repeated:
+        raise PairscoreError(
+            f"{plural(len(repeated), 'feature')} would be made twice:"
+            f" {first_few(map(repr, repeated))}; rename a column or drop a term."
+        )

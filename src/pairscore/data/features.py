@@ -3,33 +3,64 @@
     numeric columns as they are · 0/1 columns, one per level of a category · flags of missing values
     · effects of single items with missing values · squares · products of two columns
 
-A recipe is kept with its model, so that new items need no instructions.
+A recipe is saved with its model, so that new items need no instructions. ``feature_options`` makes
+one for a table.
 """
 
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from pairscore.data.items import ID_COLUMN, Items, looked_up, refuse_bad_ids, refuse_non_finite
-from pairscore.data.tables import Columns
+from pairscore.choices import MISSING_RULES
+from pairscore.data.items import ID_COLUMN, Items, refuse_bad_ids, refuse_non_finite
+from pairscore.data.tables import Columns, look_up
 from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, plural
 
-MISSING = ("refuse", "drop-items", "mean-with-flag", "item-effect")
 NO_LEVEL, UNKNOWN_LEVEL = -1, -2
+GAP_REMEDIES = {
+    "mean-with-flag": (
+        "the fit had no gaps there, so it has no flag for them: fill them in, or leave these items"
+        " out"
+    ),
+    "item-effect": "the fit has no effect for these items: fill their values in, or leave them out",
+}
+OTHER_GAP_REMEDY = (
+    "fill them in, or fit with missing='drop-items', missing='mean-with-flag' or"
+    " missing='item-effect'"
+)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Which columns of an item table are features, and how.
+    """Which columns of an item table become features, and how.
 
-    ``categorical`` has the levels of each category, ``means`` what fills the gaps of a column that
-    had some in the fit (one number per 0/1 column of a category), ``note`` what was done about them
-    there.
-    ``own`` names the items that have an effect of their own instead of features, because some of
-    theirs were missing; they stand at the means of all columns.
+    Parameters
+    ----------
+    features
+        Numeric columns that are used as they are.
+    categorical
+        Levels of each category; every level becomes a 0/1 column.
+    squares
+        Numeric columns whose square is a feature too.
+    interactions
+        Pairs of columns whose product is a feature; a category gives one product per level.
+    missing : one of MISSING_RULES
+        What happens to missing values.
+    means
+        What fills the gaps of each column that had some in the fit: one number, or one per 0/1
+        column of a category. With ``missing="item-effect"``, of every column.
+    id
+        Column that names the items; None where they are known by their row number.
+    note
+        What was done about missing values in the fit, for its summary.
+    effect_items
+        Items with ``missing="item-effect"`` that have a parameter each instead of features, because
+        some of theirs were missing. They get the mean of every column, and a column that is 1 for
+        them alone.
     """
 
     features: tuple[str, ...] = ()
@@ -40,42 +71,16 @@ class Recipe:
     means: dict[str, tuple[float, ...]] = field(default_factory=dict)
     id: str | None = ID_COLUMN
     note: str = ""
-    own: tuple[str, ...] = ()
+    effect_items: tuple[str, ...] = ()
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> "Recipe":
-        """A recipe from what :meth:`to_record` gave, after a journey through JSON."""
+        """A recipe from what :meth:`to_record` gave, also after it was written and read as JSON."""
         try:
-            features, squares = (tuple(map(str, record[name])) for name in ("features", "squares"))
-            categorical = {
-                str(name): tuple(map(str, levels)) for name, levels in record["categorical"].items()
-            }
-            interactions = tuple(
-                (str(first), str(second)) for first, second in record["interactions"]
-            )
-            means = {
-                str(name): tuple(map(float, values)) for name, values in record["means"].items()
-            }
-            identifier = None if record["id"] is None else str(record["id"])
-            own = tuple(map(str, record.get("own", ())))  # recipes of before had none
-            recipe = cls(
-                features,
-                categorical,
-                squares,
-                interactions,
-                str(record["missing"]),
-                means,
-                identifier,
-                str(record["note"]),
-                own,
-            )
-            # names are made of columns that the recipe has, or this fails
-            known = {*recipe.names, *recipe.means, *recipe.squares}
-            if (
-                not recipe.sources
-                or not known <= {*recipe.names, *recipe.sources}
-                or recipe.missing not in MISSING
-            ):
+            recipe = cls(**_fields(record))
+            known = {*recipe.names, *recipe.sources}  # fails where a product is of other columns
+            has_columns = recipe.sources and {*recipe.means, *recipe.squares} <= known
+            if not has_columns or recipe.missing not in MISSING_RULES:
                 raise ValueError("no recipe")
             return recipe
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -85,8 +90,10 @@ class Recipe:
             ) from error
 
     def to_record(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return asdict(self)
+        """Plain values, for JSON; model files keep them."""
+        record = asdict(self)
+        record["own"] = record.pop("effect_items")
+        return record
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -95,7 +102,7 @@ class Recipe:
 
     @cached_property
     def blocks(self) -> dict[str, slice]:
-        """Where the columns made of each source stand, before flags, squares and products."""
+        """The columns of :meth:`matrix` that each source becomes, before flags and products."""
         widths = [len(self.categorical.get(name, "1")) for name in self.sources]
         ends = np.cumsum(widths, dtype=int).tolist()
         return {
@@ -105,114 +112,122 @@ class Recipe:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What the features are called.
+        """Names of the d features.
 
-        Mass, style=oil, mass missing, item 7, mass^2, mass:style=oil.
+        ``mass``, ``style=oil``, ``mass missing``, ``item 7``, ``mass^2``, ``mass:style=oil``.
         """
-        made = {
-            name: (
-                [f"{name}={level}" for level in self.categorical[name]]
-                if name in self.categorical
-                else [name]
-            )
-            for name in self.sources
+        base = {name: [name] for name in self.features} | {
+            name: [f"{name}={level}" for level in levels]
+            for name, levels in self.categorical.items()
         }
-        base = [column for columns in made.values() for column in columns]
-        products = [
-            f"{one}:{two}"
-            for first, second in self.interactions
-            for one in made[first]
-            for two in made[second]
-        ]
         gaps = (
-            [f"item {name}" for name in self.own]
+            [f"item {name}" for name in self.effect_items]
             if self.missing == "item-effect"
             else [f"{name} missing" for name in self.means]
         )
-        return (*base, *gaps, *(f"{name}^2" for name in self.squares), *products)
+        products = [
+            f"{one}:{two}"
+            for first, second in self.interactions
+            for one, two in product(base[first], base[second])
+        ]
+        squares = [f"{name}^2" for name in self.squares]
+        return (*(name for names in base.values() for name in names), *gaps, *squares, *products)
 
     def matrix(self, table: Columns) -> np.ndarray:
-        """Feature values (N x d); NaN where a value is missing and the recipe does not fill it."""
+        """Features of the items of ``table``: float64 of shape (N, d), columns as in ``names``.
+
+        NaN stands where a value is missing and the recipe does not fill it.
+        """
         values = np.empty((len(table), len(self.names)))
+        n_base = 0
         for name, block in self.blocks.items():
+            n_base = block.stop
             values[:, block] = (
                 _indicators(table, name, self.categorical[name])
                 if name in self.categorical
-                else numbers(table, name)[:, None]
+                else numeric_column(table, name)[:, None]
             )
-        rest = iter(
-            range(sum(block.stop - block.start for block in self.blocks.values()), values.shape[1])
-        )
-        if self.missing == "item-effect":
-            self._fill_own(table, values, rest)
-        else:
+        with np.errstate(over="ignore", invalid="ignore"):
+            for number, column in enumerate(self._further_columns(table, values), n_base):
+                values[:, number] = column
+        return values
+
+    def _further_columns(self, table: Columns, values: np.ndarray) -> Iterator[np.ndarray]:
+        """The columns after those of the sources, one by one; gaps are filled on the way."""
+        yield from self._fill_gaps(table, values)
+        for name in self.squares:
+            yield values[:, self.blocks[name].start] ** 2
+        for first, second in self.interactions:
+            columns = (values[:, self.blocks[name]].T for name in (first, second))
+            yield from (one * two for one, two in product(*columns))
+
+    def _fill_gaps(self, table: Columns, values: np.ndarray) -> Iterator[np.ndarray]:
+        """Means into the gaps of ``values``; the 0/1 columns that say where they are."""
+        if self.missing != "item-effect":
             for name, means in self.means.items():
                 gaps = np.isnan(values[:, self.blocks[name].start])
                 values[gaps, self.blocks[name]] = means
-                values[:, next(rest)] = gaps
-        with np.errstate(over="ignore"):
-            for name in self.squares:
-                values[:, next(rest)] = values[:, self.blocks[name].start] ** 2
-            for first, second in self.interactions:
-                for one in _places(self.blocks[first]):
-                    for two in _places(self.blocks[second]):
-                        values[:, next(rest)] = values[:, one] * values[:, two]
-        return values
+                yield gaps
+        else:
+            effect = self._effect_of_item(table)
+            for name, means in self.means.items():
+                values[effect >= 0, self.blocks[name]] = means
+            yield from (effect == number for number in range(len(self.effect_items)))
 
-    def _fill_own(self, table: Columns, values: np.ndarray, rest: Iterator[int]) -> None:
-        """Items with an effect of their own stand at the means, beside a column that is 1 for them
-        alone.
+    def _effect_of_item(self, table: Columns) -> np.ndarray:
+        """Which of ``effect_items`` each row is, -1 for none; rows without ids are new items."""
+        if self.id is None or not self.effect_items:
+            return np.full(len(table), -1)
+        number_of: dict[Any, int] = {name: n for n, name in enumerate(self.effect_items)}
+        return look_up(number_of, level_names(table[self.id]), -1)
+
+    def complete_rows(self, values: np.ndarray, ids: Any) -> np.ndarray:
+        """Mask of the rows of :meth:`matrix` without gaps, of shape (N,).
+
+        Gaps are refused unless the recipe drops such items; ``ids`` names them in the message.
         """
-        names = as_levels(table[self.id]) if self.own and self.id is not None else []
-        number_of: dict[Any, int] = {name: number for number, name in enumerate(self.own)}
-        places = looked_up(number_of, names, -1)
-        rows = np.flatnonzero(places >= 0)
-        for name, means in self.means.items():
-            values[rows, self.blocks[name]] = means
-        for number in range(len(self.own)):
-            values[:, next(rest)] = places == number
-
-    def complete(self, values: np.ndarray, ids: Any) -> np.ndarray:
-        """Mask of the rows without gaps; they are refused unless the recipe drops such items."""
         gaps = {name: np.isnan(values[:, block.start]) for name, block in self.blocks.items()}
-        holes = {name: np.flatnonzero(mask) for name, mask in gaps.items() if mask.any()}
-        if holes and self.missing != "drop-items":
-            _refuse_gaps(holes, ids, self.missing)
+        rows = {name: np.flatnonzero(mask) for name, mask in gaps.items() if mask.any()}
+        if rows and self.missing != "drop-items":
+            _refuse_gaps(rows, ids, self.missing)
         return ~np.any(list(gaps.values()), axis=0)
 
     def items(self, table: Columns) -> Items:
-        """The items of a table that came from a file, without those that the recipe drops."""
+        """The items of a table of named columns, without those that the recipe drops.
+
+        Refused are bad ids, columns that are not there, text in place of numbers, levels that the
+        fit did not know, missing values that the recipe does not fill, and infinite ones.
+        """
         ids = self.ids(table)
-        names = range(len(table)) if ids is None else ids
         if ids is not None:
             refuse_bad_ids(ids)
         values = self.matrix(table)
-        kept = self.complete(values, names)
+        complete = self.complete_rows(values, range(len(table)) if ids is None else ids)
         refuse_non_finite(
-            values if kept.all() else np.where(kept[:, None], values, 0.0), self.names
+            values if complete.all() else np.where(complete[:, None], values, 0.0), self.names
         )
-        if not kept.all():
-            values, ids = values[kept], np.flatnonzero(kept) if ids is None else ids[kept]
+        if not complete.all():
+            values = values[complete]
+            ids = np.flatnonzero(complete) if ids is None else ids[complete]
         if len(values) == 0:
+            without_gaps = " without missing values" if len(table) else ""
             raise PairscoreError(
-                "the item table has no rows"
-                + (" without missing values" if len(table) else "")
-                + "; give one row for each item."
+                f"the item table has no rows{without_gaps}; give one row for each item."
             )
         return Items(values, self.names, ids, Columns)
 
     def ids(self, table: Columns) -> np.ndarray | None:
-        """What the items are called; None where they are known by their row number."""
+        """Names of the items, of shape (N,); None where they are known by their row number."""
         self.refuse_absent(table.columns)
         return None if self.id is None else table[self.id]
 
     def refuse_absent(self, columns: Collection[str]) -> None:
-        """Every column that the recipe reads must be there; others do no harm."""
+        """Every column that the recipe reads must be among ``columns``; others do no harm."""
         if self.id is not None and self.id not in columns:
             close = did_you_mean(self.id, columns)
             raise PairscoreError(
                 f"the item table has no column {self.id!r} for the ids; name the column that has"
-                f" them: --id NAME.{close}"
+                f" them: id='NAME'.{close}"
             )
         absent = [name for name in self.sources if name not in columns]
         if absent:
@@ -222,17 +237,17 @@ class Recipe:
             )
 
 
-def recipe_of(model: Any) -> Recipe:
-    """The recipe that a model was saved with.
+def recipe_of(fit: Any) -> "Recipe":
+    """The recipe that a fit (or a fitted model) was made with.
 
-    Without one, its features are numeric columns of their names.
+    A model that was fitted in Python to a table without missing values has none: its features are
+    numeric columns of their names (``feature_names_in_``).
     """
-    record = getattr(model, "recipe_", None)
-    names = getattr(
-        model, "feature_names_in_", [f"x{column}" for column in range(model.n_features_in_)]
-    )
-    recipe = Recipe(tuple(map(str, names))) if record is None else Recipe.from_record(record)
-    if recipe.names != tuple(map(str, names)):
+    fit = getattr(fit, "result_", fit)
+    if fit.recipe is None:
+        return Recipe(tuple(map(str, fit.names)))
+    recipe = Recipe.from_record(fit.recipe)
+    if recipe.names != tuple(map(str, fit.names)):
         raise PairscoreError(
             "the model's recipe makes other features than it was fitted with; the file is damaged:"
             " fit again."
@@ -240,90 +255,82 @@ def recipe_of(model: Any) -> Recipe:
     return recipe
 
 
+def _fields(record: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a recipe from its record, each turned into its type."""
+    return {
+        "features": _texts(record["features"]),
+        "categorical": {str(key): _texts(levels) for key, levels in record["categorical"].items()},
+        "squares": _texts(record["squares"]),
+        "interactions": tuple((str(one), str(two)) for one, two in record["interactions"]),
+        "missing": str(record["missing"]),
+        "means": {str(name): tuple(map(float, means)) for name, means in record["means"].items()},
+        "id": None if record["id"] is None else str(record["id"]),
+        "note": str(record["note"]),
+        "effect_items": _texts(record.get("own", ())),  # the first models had none
+    }
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    return tuple(map(str, values))
+
+
 # -- columns ---------------------------------------------------------------------------------------
 
 
 def is_numeric(table: Columns, name: str) -> bool:
-    """Whether a column has numbers or truth values."""
+    """Whether a column holds numbers or truth values."""
     return table.get_column(name).values.dtype.kind in "biuf"
 
 
-def numbers(table: Columns, name: str) -> np.ndarray:
-    """A numeric column."""
+def numeric_column(table: Columns, name: str) -> np.ndarray:
+    """A column of numbers or truth values, of shape (N,); text is refused."""
     if not is_numeric(table, name):
         example = next((value for value in table[name] if value is not None), None)
         raise PairscoreError(
             f"the column {name!r} of the item table is text (such as {example!r}); make it numbers,"
-            f" or use --categorical {name!r} in the fit."
+            f" or use categorical=[{name!r}] in the fit."
         )
     return table[name]
 
 
-def _indicators(table: Columns, name: str, levels: tuple[str, ...]) -> np.ndarray:
-    """0/1 columns, one per level; NaN in all of them where there is no level."""
-    number_of: dict[Any, int] = {
-        None: NO_LEVEL,
-        **{level: number for number, level in enumerate(levels)},
-    }
-    codes = table.get_column(name).each(
-        lambda values: looked_up(number_of, as_levels(values), UNKNOWN_LEVEL)
-    )
-    unknown = np.flatnonzero(codes == UNKNOWN_LEVEL)
-    if len(unknown):
-        found = as_levels(table.get_column(name).take(unknown).to_numpy())
-        raise BadEntriesError(
-            f"{plural(len(unknown), 'item')}"
-            f" {'has a level' if len(unknown) == 1 else 'have levels'} of {name!r} that the fit did"
-            f" not know: {first_few(map(repr, dict.fromkeys(found)))}",
-            f"it knew {first_few(map(repr, levels), 8)}: leave these items out, or fit with some"
-            " like them",
-            "items",
-            [(int(row), name, level) for row, level in zip(unknown, found, strict=True)],
-            "a level that the fit did not know",
-        )
-    return np.where(codes[:, None] == NO_LEVEL, np.nan, codes[:, None] == np.arange(len(levels)))
-
-
-def as_levels(values: np.ndarray) -> list[str | None]:
-    """Levels as text, since in files 7 and "7" are the same; None where there is none."""
+def level_names(values: np.ndarray) -> list[str | None]:
+    """Levels of a category as text, since in files 7 and ``"7"`` are the same; None for a gap."""
     return [None if value is None or value != value else str(value) for value in values.tolist()]
 
 
-def _places(block: slice) -> Iterator[int]:
-    return iter(range(block.start, block.stop))
+def _indicators(table: Columns, name: str, levels: tuple[str, ...]) -> np.ndarray:
+    """0/1 columns (N x number of levels); NaN in all of them where there is no level."""
+    number_of: dict[Any, int] = {level: number for number, level in enumerate(levels)}
+    number_of[None] = NO_LEVEL
+    codes = table.get_column(name).map(
+        lambda values: look_up(number_of, level_names(values), UNKNOWN_LEVEL)
+    )
+    unknown = np.flatnonzero(codes == UNKNOWN_LEVEL)
+    if len(unknown):
+        found = level_names(table.get_column(name).take(unknown).to_numpy())
+        have = "has a level" if len(unknown) == 1 else "have levels"
+        reason = "a level that the fit did not know"
+        what = (
+            f"{plural(len(unknown), 'item')} {have} of {name!r} that the fit did not know:"
+            f" {first_few(map(repr, dict.fromkeys(found)))}"
+        )
+        known = first_few(map(repr, levels), 8)
+        remedy = f"it knew {known}: leave these items out, or fit with some like them"
+        entries = [(int(row), name, level) for row, level in zip(unknown, found, strict=True)]
+        raise BadEntriesError(what, remedy, "items", entries, reason)
+    return np.where(codes[:, None] == NO_LEVEL, np.nan, codes[:, None] == np.arange(len(levels)))
 
 
-def _refuse_gaps(holes: dict[str, np.ndarray], ids: Any, missing: str) -> None:
-    shown = first_few(
-        (
-            f"{name!r} ({len(rows)}: {first_few((repr(_plain(ids[row])) for row in rows), 3)})"
-            for name, rows in holes.items()
-        ),
-        20,
-    )
-    remedies = {
-        "mean-with-flag": (
-            "the fit had no gaps there, so it has no flag for them: fill them in, or leave these"
-            " items out"
-        ),
-        "item-effect": (
-            "the fit has no effect for these items: fill their values in, or leave them out"
-        ),
-    }
-    remedy = remedies.get(
-        missing,
-        "fill them in, or fit with --missing drop-items, --missing mean-with-flag or --missing"
-        " item-effect",
-    )
-    entries = [(int(row), name, None) for name, rows in holes.items() for row in rows]
-    raise BadEntriesError(
-        f"{plural(len(entries), 'feature value')} {'is' if len(entries) == 1 else 'are'} missing,"
-        f" by column (how many: first ids): {shown}",
-        remedy,
-        "items",
-        entries,
-        "missing",
-    )
+def _refuse_gaps(rows_by_column: dict[str, np.ndarray], ids: Any, missing: str) -> None:
+    entries = [(int(row), name, None) for name, rows in rows_by_column.items() for row in rows]
+    count = plural(len(entries), "feature value", verb="is")
+    by_column = [
+        f"{name!r} ({len(rows)}: {first_few((repr(_plain(ids[row])) for row in rows), 3)})"
+        for name, rows in rows_by_column.items()
+    ]
+    what = f"{count} missing, by column (how many: first ids): {first_few(by_column, 20)}"
+    remedy = GAP_REMEDIES.get(missing, OTHER_GAP_REMEDY)
+    raise BadEntriesError(what, remedy, "items", entries, "missing")
 
 
 def _plain(value: Any) -> Any:

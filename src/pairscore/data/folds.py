@@ -1,73 +1,98 @@
-"""Dealing items into folds of nearly equal size, groups of items together."""
+"""Assigning items to folds of nearly equal size; items of a group stay together.
+
+Fitting uses this for its ridge, so nothing here imports scikit-learn.
+"""
 
 from heapq import heapreplace
 from typing import Any
 
 import numpy as np
 
-from pairscore.data.items import Items, is_hashable, is_missing
+from pairscore.data.items import Items
+from pairscore.data.tables import is_hashable, is_missing
 from pairscore.errors import PairscoreError, first_few, plural
 
 
 def assign_folds(sizes: np.ndarray, order: np.ndarray, n_folds: int) -> np.ndarray:
-    """A fold for every group.
+    """A fold for every group of items.
 
-    The largest first, those of one size in ``order``, each to the fold with the fewest items so
-    far.
+    The largest group comes first, those of one size in ``order``; each goes to the fold that has
+    the fewest items so far.
 
+    Parameters
+    ----------
+    sizes : ndarray of int of shape (number of groups,)
+        Items in each group.
+    order : ndarray of int of shape (number of groups,)
+        Group numbers, such as a random permutation.
+    n_folds
+        Number of folds.
+
+    Returns
+    -------
+    ndarray of int of shape (number of groups,)
+        From 0 to ``n_folds - 1``.
+
+    Examples
+    --------
     >>> assign_folds(np.array([1, 4, 1, 2]), np.arange(4), 2).tolist()
     [1, 0, 1, 1]
     """
     fold_of_group = np.empty(len(sizes), dtype=int)
-    # round and round, which the rule below would also do, one group at a time
+    # groups of one size go round and round, which the rule below would also do, but slowly
     if sizes.min() == sizes.max():
         fold_of_group[order] = np.arange(len(order)) % n_folds
         return fold_of_group
-    # a heap: the fold with the fewest items stands first
-    folds = [(0, fold) for fold in range(n_folds)]
+    folds = [(0, fold) for fold in range(n_folds)]  # a heap: the fold with the fewest items first
     for group in order[np.argsort(-sizes[order], kind="stable")].tolist():
-        filled, fold = folds[0]
+        n_items, fold = folds[0]
         fold_of_group[group] = fold
-        heapreplace(folds, (filled + int(sizes[group]), fold))
+        heapreplace(folds, (n_items + int(sizes[group]), fold))
     return fold_of_group
 
 
-def numbered_groups(item_groups: Any, items: Items, rows: np.ndarray) -> list[int]:
-    """The group of some rows of the item table as a number, in the order of first appearance.
+def number_groups(item_groups: Any, items: Items, rows: np.ndarray) -> list[int]:
+    """The groups of some items as numbers from 0, in the order of first appearance.
 
-    Labels need not be of one kind, so they are not sorted.
+    Parameters
+    ----------
+    item_groups : sequence with one label per item of the table, or dict from id to label
+        Labels are text, numbers or anything else that can be a key, not all of one type. A column
+        of a dataframe is taken by position, whatever its index.
+    items : Items
+        The whole table.
+    rows : ndarray of int
+        Rows of ``items`` to number; each needs a label.
     """
+    labels = _labels(item_groups, items, rows)
+    pairs = zip(rows, labels, strict=True)
+    bad = [row for row, label in pairs if not is_hashable(label) or is_missing(label)]
+    if bad:
+        names = items.names
+        raise PairscoreError(
+            f"item_groups has no label for {plural(len(bad), 'compared item')}:"
+            f" {first_few(repr(names[row]) for row in bad)}; give each a text or a number as its"
+            " group."
+        )
     number: dict[Any, int] = {}
-    return [number.setdefault(label, len(number)) for label in _labels(item_groups, items, rows)]
+    return [number.setdefault(label, len(number)) for label in labels]
 
 
 def _labels(item_groups: Any, items: Items, rows: np.ndarray) -> list[Any]:
-    """Labels of some rows of the item table, none of them missing."""
-    names = items.names
+    """Labels of some rows of the item table."""
     if isinstance(item_groups, dict):
-        labels = [item_groups.get(names[row]) for row in rows]
-    elif isinstance(item_groups, str) or not hasattr(item_groups, "__len__"):
+        names = items.names
+        return [item_groups.get(names[row]) for row in rows]
+    if isinstance(item_groups, str) or not hasattr(item_groups, "__len__"):
         raise PairscoreError(
             f"item_groups is {item_groups!r}; give one label for each item of the table, or a dict"
             " from id to label."
         )
-    elif len(item_groups) != len(items):
+    if len(item_groups) != len(items):
         count = plural(len(item_groups), "label")
         raise PairscoreError(
             f"item_groups has {count} for {plural(len(items), 'item')}; give one for each item of"
             " the table, or a dict from id to label."
         )
-    else:
-        given = list(item_groups)  # by position, whatever index a column of a dataframe has
-        labels = [given[row] for row in rows]
-    odd = [
-        names[row]
-        for row, label in zip(rows, labels, strict=True)
-        if not is_hashable(label) or is_missing(label)
-    ]
-    if odd:
-        raise PairscoreError(
-            f"item_groups has no label for {plural(len(odd), 'compared item')}:"
-            f" {first_few(map(repr, odd))}; give each a text or a number as its group."
-        )
-    return labels
+    labels = list(item_groups)  # by position, whatever index a column of a dataframe has
+    return [labels[row] for row in rows]

@@ -12,8 +12,27 @@ from pairscore.data.items import Items, read_items, refuse_non_finite, refuse_ot
 
 
 class OnItems(TransformerMixin, BaseEstimator):
-    """Apply ``transformer`` to the item table: it learns from the compared items and changes all.
+    """Use a scikit-learn transformer (a scaler, PCA, ...) on the features of the items.
 
+    It goes before :class:`~pairscore.RankRegression` in a pipeline. The transformer learns from the
+    compared items only, each once however often it was compared, and changes all items; votes stay
+    as they are.
+
+    Parameters
+    ----------
+    transformer
+        Anything with ``fit`` and ``transform`` on arrays of shape (N, d). It is cloned, not
+        changed. Sparse results are made dense.
+
+    Attributes
+    ----------
+    transformer_
+        The fitted clone.
+    feature_names_in_, n_features_in_
+        Names and number of the features it was fitted to; ``transform`` refuses others.
+
+    Examples
+    --------
     >>> from sklearn.preprocessing import StandardScaler
     >>> X, y = Comparisons.from_frames([[0.0], [2.0], [4.0]], np.array([[1, 0], [2, 1]]))
     >>> OnItems(StandardScaler()).fit_transform(X, y).items.values.ravel().round(2).tolist()
@@ -25,46 +44,38 @@ class OnItems(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> "OnItems":
         """Learn from the compared items of ``Comparisons``, or from every row of an item table."""
-        items, learnt_from = (
-            (X.items, X.compared) if isinstance(X, Comparisons) else (read_items(X), slice(None))
-        )
+        items = X.items if isinstance(X, Comparisons) else read_items(X)
+        values = items.values[X.compared] if isinstance(X, Comparisons) else items.values
         self.feature_names_in_ = np.array(items.feature_names, dtype=object)
         self.n_features_in_ = len(items.feature_names)
-        self.transformer_ = clone(self.transformer).fit(items.values[learnt_from])
+        self.transformer_ = clone(self.transformer).fit(values)
         return self
 
     def transform(self, X: Any) -> Any:
-        """Of ``Comparisons``: the same with other features.
+        """New features: ``Comparisons`` of ``Comparisons``, ``Items`` of an item table.
 
-        Of an item table: the table, ready to be ranked.
+        Features other than those of ``fit``, and results that are not finite, are refused.
         """
         check_is_fitted(self)
         if isinstance(X, Comparisons):
-            return X.with_items(self._transformed(X.items))
-        return self._transformed(read_items(X))
+            return X.with_items(self._transform_items(X.items))
+        return self._transform_items(read_items(X))
 
-    def _transformed(self, items: Items) -> Items:
-        # a transformer of arrays would not notice
+    def _transform_items(self, items: Items) -> Items:
+        # a transformer of arrays would not notice other names
         refuse_other_features(items, tuple(self.feature_names_in_))
         values = self.transformer_.transform(items.values)
-        values = np.ascontiguousarray(
-            values.toarray() if issparse(values) else values, dtype=np.float64
-        )
+        dense = values.toarray() if issparse(values) else values
+        values = np.ascontiguousarray(dense, dtype=np.float64)
         names = self._names_out(items.feature_names, values.shape[1])
         refuse_non_finite(values, names)
         return Items(values, names, items.ids, items.backend)
 
     def _names_out(self, names: tuple[str, ...], n_features: int) -> tuple[str, ...]:
-        """Names from the transformer.
-
-        If it has none to give, the old ones, or numbers if features came or went.
+        """Names from the transformer; if it has none, the old ones, or x0, x1, ... if they differ
+        in number.
         """
         if hasattr(self.transformer_, "get_feature_names_out"):
-            return tuple(
-                map(str, self.transformer_.get_feature_names_out(np.array(names, dtype=object)))
-            )
-        return (
-            names
-            if n_features == len(names)
-            else tuple(f"x{column}" for column in range(n_features))
-        )
+            new = self.transformer_.get_feature_names_out(np.array(names, dtype=object))
+            return tuple(map(str, new))
+        return names if n_features == len(names) else tuple(f"x{k}" for k in range(n_features))

@@ -1,22 +1,36 @@
-"""A small table of named columns, for those who have no dataframe library: what files become."""
+"""Tables of every kind become named columns: dataframes by narwhals, dicts and files as `Columns`.
 
+pairscore takes what users have (NumPy arrays and nested lists, pandas, polars, Arrow and other
+dataframes, dicts of columns) and depends on no dataframe library itself.
+"""
+
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 
-from pairscore.errors import PairscoreError, first_few
+from pairscore.errors import PairscoreError, first_few, is_real, plural
 
 KINDS = {"b": nw.Boolean(), "i": nw.Int64(), "u": nw.Int64(), "f": nw.Float64(), "U": nw.String()}
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One column. Long text is kept as its distinct values and one code per row, so that each value
-    is looked at once.
+    """One column of a table with n rows.
+
+    Long text repeats, so a file's column may be held as its distinct values and a code for each
+    row: checks and look-ups then see each value once.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,), or (number of distinct values,) with codes
+        The entries.
+    codes : ndarray of int of shape (n,), or None
+        For each row the position of its entry in ``values``.
     """
 
     values: np.ndarray
@@ -29,37 +43,48 @@ class Column:
         return self.values[row if self.codes is None else self.codes[row]]
 
     def to_numpy(self) -> np.ndarray:
-        """One entry per row."""
+        """One entry per row: an array of shape (n,)."""
         return self.values if self.codes is None else self.values[self.codes]
 
-    def each(self, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """``function`` of every entry, where it looks at entries one by one."""
+    def map(self, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """``function`` of the entries, which must treat each on its own; shape (n,)."""
         result = function(self.values)
         return result if self.codes is None else result[self.codes]
 
     def take(self, rows: np.ndarray) -> "Column":
-        """The entries of some rows."""
-        return (
-            Column(self.values[rows])
-            if self.codes is None
-            else Column(self.values, self.codes[rows])
-        )
+        """The entries of some rows (numbers or a mask), in that order."""
+        if self.codes is None:
+            return Column(self.values[rows])
+        return Column(self.values, self.codes[rows])
 
 
 class Columns:
-    """Named one-dimensional arrays of equal length.
+    """Named one-dimensional columns of equal length: a table without a dataframe library.
 
-    ``columns["mass"]`` is one of them, ``dict(columns)`` all.
+    ``columns["mass"]`` is one column as an array, ``dict(columns)`` all of them. Entries may be
+    anything that an array holds; a column of numbers and None becomes floats with NaN, and masked
+    entries become None. Columns of the same name, of unequal lengths or of more than one dimension
+    are refused.
 
+    Parameters
+    ----------
+    columns : dict or iterable of pairs
+        Arrays, lists or :class:`Column` by name.
+    from_file : bool
+        Whether the table was read from a file. A name and its text are the same there (7 and
+        ``"7"``), because a column of a file is text as soon as one cell is.
+
+    Examples
+    --------
     >>> table = Columns({"id": ["a", "b"], "mass": [1.5, 2]})
     >>> len(table), table.columns, table["mass"].tolist()
     (2, ['id', 'mass'], [1.5, 2.0])
     """
 
-    def __init__(self, columns: Any, as_written: bool = False):
-        self.as_written = as_written  # read from a file, where a name and its text are the same
+    def __init__(self, columns: Any, from_file: bool = False):
+        self.from_file = from_file
         self._columns = {
-            str(name): values if isinstance(values, Column) else Column(_array(values, name))
+            str(name): values if isinstance(values, Column) else Column(_to_column(values, name))
             for name, values in dict(columns).items()
         }
         lengths = {name: len(column) for name, column in self._columns.items()}
@@ -69,10 +94,10 @@ class Columns:
                 " column its own name."
             )
         if len(set(lengths.values())) > 1:
-            shown = first_few(f"{name!r} ({length})" for name, length in lengths.items())
+            unequal = first_few(f"{name!r} ({length})" for name, length in lengths.items())
             raise PairscoreError(
-                f"the columns of a table have unequal lengths: {shown}; give every column one entry"
-                " per row."
+                f"the columns of a table have unequal lengths: {unequal}; give every column one"
+                " entry per row."
             )
 
     @property
@@ -81,12 +106,12 @@ class Columns:
         return list(self._columns)
 
     def keys(self) -> list[str]:
-        """Names, as ``dict(columns)`` asks for them."""
+        """Names, which ``dict(columns)`` needs."""
         return self.columns
 
     @property
     def schema(self) -> dict[str, Any]:
-        """Type of each column, in the words of narwhals."""
+        """Type of each column, as a narwhals dtype."""
         return {name: _kind(column.values) for name, column in self._columns.items()}
 
     def __len__(self) -> int:
@@ -105,40 +130,134 @@ class Columns:
         return f"Columns({len(self)} rows: {first_few(map(repr, self.columns), 8)})"
 
     def take(self, rows: np.ndarray) -> "Columns":
-        """Some rows, in that order."""
-        return Columns(
-            {name: column.take(rows) for name, column in self._columns.items()}, self.as_written
-        )
+        """Some rows (numbers or a mask), in that order."""
+        taken = {name: column.take(rows) for name, column in self._columns.items()}
+        return Columns(taken, self.from_file)
 
     def get_column(self, name: str) -> Column:
-        """One column as it is kept."""
+        """One column with its codes, if it has some."""
         return self._columns[name]
 
     def matrix(self, names: tuple[str, ...]) -> np.ndarray:
-        """Some columns side by side, as numbers."""
+        """Numeric columns side by side: an array of float64 of shape (n, number of names)."""
         values = np.empty((len(self), len(names)))
-        for place, name in enumerate(names):
-            values[:, place] = self[name]
+        for number, name in enumerate(names):
+            values[:, number] = self[name]
         return values
 
 
-def column_of(frame: Any, name: str) -> Column:
-    """One column of ``Columns`` or of a narwhals frame."""
+Frame = nw.DataFrame | Columns
+
+
+def as_frame(table: Any) -> Frame | None:
+    """A table as an object with ``columns``, ``schema`` and ``get_column``.
+
+    Parameters
+    ----------
+    table
+        A dataframe of any library that narwhals knows (pandas, polars, Arrow, ...; a lazy one is
+        collected), a dict of columns, :class:`Columns`, or anything else.
+
+    Returns
+    -------
+    narwhals DataFrame, Columns, or None
+        None where ``table`` is no dataframe, such as an array. Columns of the same name and names
+        of several levels (a pandas MultiIndex) are refused.
+    """
+    if isinstance(table, dict | Columns):
+        return table if isinstance(table, Columns) else Columns(table)
+    try:
+        frame = nw.from_native(table, pass_through=True, allow_series=False)
+    except DuplicateError as error:
+        repeated = re.findall("(?m)^- (.*)$", str(error))
+        raise PairscoreError(
+            f"a table has columns of the same name: {first_few(repeated)}; give every column its"
+            " own name."
+        ) from None
+    if isinstance(frame, nw.LazyFrame):
+        return frame.collect()
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    layered = [name for name in frame.columns if isinstance(name, tuple)]
+    if layered:
+        raise PairscoreError(
+            f"{plural(len(layered), 'column')} of a table {'has' if len(layered) == 1 else 'have'}"
+            f" a name of several levels: {first_few(map(repr, layered))}; give every column one"
+            f" name, such as '{'_'.join(map(str, layered[0]))}'."
+        )
+    return frame
+
+
+def backend_of(frame: Frame | None) -> Any:
+    """The kind of a table, in which answers are given back.
+
+    A narwhals implementation for a dataframe, ``dict`` for a dict, :class:`Columns` for a table
+    that was read from a file, None for an array.
+    """
+    if isinstance(frame, Columns):
+        return Columns if frame.from_file else dict
+    return None if frame is None else frame.implementation
+
+
+def column_of(frame: Frame, name: str) -> Column:
+    """One column of what :func:`as_frame` returns."""
     return frame.get_column(name) if isinstance(frame, Columns) else Column(frame[name].to_numpy())
 
 
-def _array(values: Any, name: Any) -> np.ndarray:
+def to_array(values: Any, what: str) -> np.ndarray:
+    """``values`` as an array; nested lists must have rows of one length.
+
+    ``what`` starts the message of the refusal: "the items are".
+    """
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise PairscoreError(
+            f"{what} neither a dataframe nor a numeric array (the rows differ in length); give rows"
+            " of equally many numbers."
+        ) from None
+
+
+# -- entries ---------------------------------------------------------------------------------------
+
+
+def look_up(number_of: dict[Any, int], names: list[Any], default: int) -> np.ndarray:
+    """Numbers by name, as an array of int of shape (number of names,).
+
+    ``default`` stands for a name that is not in the dictionary, or, like a list, cannot be.
+    """
+    try:
+        return np.fromiter(
+            (number_of.get(name, default) for name in names), dtype=np.intp, count=len(names)
+        )
+    except TypeError:
+        numbers = [number_of.get(name, default) if is_hashable(name) else default for name in names]
+        return np.array(numbers, dtype=np.intp)
+
+
+def is_hashable(value: Any) -> bool:
+    """Whether this can be the key of a dictionary, as text and numbers can and lists cannot."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, or pandas' NA, which does not even say whether it equals itself."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True
+
+
+def _to_column(values: Any, name: Any) -> np.ndarray:
     """``values`` as one column: numbers with None as NaN, or entries as they are."""
     if np.ma.isMaskedArray(values):
-        values, mask = np.ma.getdata(values).astype(object), np.ma.getmaskarray(values)
+        mask, values = np.ma.getmaskarray(values), np.ma.getdata(values).astype(object)
         values[mask] = None
-    array = (
-        values
-        if isinstance(values, np.ndarray)
-        else np.asarray(values)
-        if hasattr(values, "__array__")
-        else _from_sequence(values)
-    )
+    array = np.asarray(values) if hasattr(values, "__array__") else _from_sequence(values)
     if array.ndim != 1:
         raise PairscoreError(
             f"the column {name!r} has {array.ndim} dimensions; give one entry per row."
@@ -146,27 +265,19 @@ def _array(values: Any, name: Any) -> np.ndarray:
     if array.dtype != object or len(array) == 0:
         return array
     entries = array.tolist()
+    known = [value for value in entries if value is not None]
     if all(isinstance(value, bool | np.bool_) for value in entries):
         return array.astype(bool)
-    if all(value is None or _is_number(value) for value in entries) and any(
-        value is not None for value in entries
-    ):
-        return array.astype(float) if None in entries else np.array(entries)
+    if known and all(map(is_real, known)):
+        return array.astype(float) if len(known) < len(entries) else np.array(entries)
     return array
 
 
 def _from_sequence(values: Any) -> np.ndarray:
-    """Entry by entry: NumPy would write the numbers of a mixed list as text."""
+    """Entry by entry, because NumPy would write the numbers of a mixed list as text."""
     if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
         return np.asarray(values)
-    array = np.empty(len(values), dtype=object)
-    for row, value in enumerate(values):
-        array[row] = value
-    return array
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    return np.fromiter(values, dtype=object, count=len(values))
 
 
 def _kind(values: np.ndarray) -> Any:

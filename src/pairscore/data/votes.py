@@ -5,34 +5,64 @@ Three layouts of columns are known, and an integer array with the winner's row n
     left, right, winner          winner is left, right, tie, or the winner's own id
     model_a, model_b, winner     winner is model_a, model_b, tie, or the winner's own id
     winner, loser                no sides: a seeded coin says who is written on the left
+
+Optional columns: weight (importance), count (equal comparisons that a row stands for), judge, and
+columns of context by any name.
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from pairscore.data.items import Items, as_frame, looked_up, to_array
-from pairscore.data.tables import Column, Columns, column_of
-from pairscore.errors import BadEntriesError, PairscoreError, closest, first_few, first_rows, plural
+from pairscore.data.items import Items
+from pairscore.data.tables import Column, Columns, as_frame, column_of, look_up, to_array
+from pairscore.errors import (
+    BadEntriesError,
+    PairscoreError,
+    closest,
+    first_few,
+    first_rows,
+    plural,
+)
 
 LAYOUTS = (("left", "right"), ("model_a", "model_b"))
 NO_SIDES = ("winner", "loser")
 TIE_WORDS = ("tie", "tie (bothbad)")
 PER_ROW = ("left", "right", "outcome", "weight", "count", "judge")
+OUTCOMES = (-1, 0, 1)
+NO_OUTCOME = 2  # stands for a winner that is not known yet
+Frame = nw.DataFrame | Columns
 Lookup = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
 class Votes:
-    """One row per comparison: row numbers of the two items and the outcome from the left's view.
+    """M comparisons of the rows of an item table, without the table.
 
-    ``seed`` is that of the coin that gave out the sides, where the votes had none. Votes that say
-    ``self_pairs="keep"`` and name the rows behind the covariance of ``split``
-    (``covariance_items``), as those of ``Population.draw`` do, can be fitted without saying so
-    again.
+    Parameters
+    ----------
+    left, right : ndarray of shape (M,), integer
+        Row numbers of the compared items.
+    outcome : ndarray of shape (M,), integer
+        +1 where left won, -1 where right won, 0 for a tie.
+    weight, count : ndarray of shape (M,) or None
+        Importance of a row, and how many equal comparisons it stands for.
+    judge : ndarray of shape (M,) or None
+        Who judged, of any hashable kind.
+    sides_known : bool
+        False when the votes only said winner and loser, so left and right mean nothing.
+    seed : int or None
+        Of the coin that gave out the sides in that case.
+    self_pairs : {"error", "keep"}
+        ``"keep"`` for votes, such as those of ``Population.draw``, that may compare an item with
+        itself and can be fitted without saying so again.
+    covariance_items : ndarray of row numbers or None
+        Items whose covariance ``method="split"`` takes (the paper's second half).
+    context : dict from name to ndarray of shape (M,)
+        Numbers that belong to a comparison (home, rest days): of left minus of right.
     """
 
     left: np.ndarray
@@ -50,20 +80,34 @@ class Votes:
     def __len__(self) -> int:
         return len(self.outcome)
 
+    def __getitem__(self, rows: Any) -> "Votes":
+        """Some of the rows: a slice, a mask or row numbers."""
+        context = {name: column[rows] for name, column in self.context.items()}
+        return replace(self, **{n: c[rows] for n, c in self.columns().items()}, context=context)
+
     def __repr__(self) -> str:
-        parts = [
-            f"{plural(len(self), 'comparison')} of"
-            f" {plural(len(np.union1d(self.left, self.right)), 'item')}"
-        ]
-        same = int(np.count_nonzero(self.left == self.right))
-        parts += [f"{same} of an item with itself"] if same else []
-        parts += [plural(len(np.unique(self.judge)), "judge")] if self.judge is not None else []
-        parts += (
-            [f"covariance from {plural(len(self.covariance_items), 'item')}"]
-            if self.covariance_items is not None
-            else []
-        )
+        compared = plural(len(np.union1d(self.left, self.right)), "item")
+        parts = [f"{plural(len(self), 'comparison')} of {compared}"]
+        if same := int(np.count_nonzero(self.left == self.right)):
+            parts.append(f"{same} of an item with itself")
+        if self.judge is not None:
+            parts.append(plural(len(np.unique(self.judge)), "judge"))
+        if self.covariance_items is not None:
+            parts.append(f"covariance from {plural(len(self.covariance_items), 'item')}")
         return f"Votes({', '.join(parts)})"
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """The columns with one entry per comparison that are there, by name; context apart."""
+        return {name: column for name in PER_ROW if (column := getattr(self, name)) is not None}
+
+    @property
+    def amount(self) -> np.ndarray:
+        """How much each row counts: weight times count, shape (M,)."""
+        amount = np.broadcast_to(np.ones(1), len(self))  # no memory where every row counts once
+        for column in (self.weight, self.count):
+            if column is not None:
+                amount = amount * column
+        return amount
 
 
 def read_votes(
@@ -73,36 +117,54 @@ def read_votes(
     seed: int = 0,
     context: Collection[str] = (),
 ) -> Votes:
-    """Check votes once, at the door, against the items they speak of.
+    """Check votes of any kind against the items that they compare.
 
-    ``context`` names numeric columns to keep.
+    Parameters
+    ----------
+    votes : Votes, integer array of shape (M, 2) with the winner first, or any dataframe
+        See the layouts at the top of this module.
+    items : Items
+        The table that ids, or row numbers, refer to.
+    self_pairs : {"error", "keep"}
+        What to do with comparisons of an item with itself.
+    seed : int
+        Of the coin that writes each winner left or right where votes have no sides.
+    context : names
+        Numeric columns of the votes to keep.
     """
     if isinstance(votes, Votes):
-        read, self_pairs = (
-            _checked(votes, items),
-            "keep" if "keep" in (self_pairs, votes.self_pairs) else "error",
-        )
+        read = _check_rows(votes, items)
+        self_pairs = "keep" if "keep" in (self_pairs, votes.self_pairs) else "error"
+    elif (frame := as_frame(votes)) is None:
+        read = _from_array(votes, items, seed)
     else:
-        frame = as_frame(votes)
-        read = (
-            _from_array(votes, items, seed)
-            if frame is None
-            else _from_frame(frame, items, seed, context)
-        )
-    if len(read.outcome) == 0:
+        read = _from_frame(frame, items, seed, context)
+    if len(read) == 0:
         raise PairscoreError("there are no comparisons; give at least one row of votes.")
     same = np.flatnonzero(read.left == read.right)
     if len(same) and self_pairs != "keep":
         names = [items.names[row] for row in read.left[same]]
-        raise BadEntriesError(
+        raise bad_entries(
             f"{plural(len(same), 'comparison')} {'is' if len(same) == 1 else 'are'} of an item with"
-            f" itself: {first_rows(same, names)}",
+            " itself",
             "remove them, or pass self_pairs='keep'",
-            "votes",
-            [(int(row), "right", name) for row, name in zip(same, names, strict=True)],
+            {"right": (same, names)},
             "an item with itself",
         )
     return read
+
+
+def bad_entries(
+    what: str, remedy: str, places: dict[str, tuple[np.ndarray, list[Any]]], reason: str
+) -> BadEntriesError:
+    """The error for entries of the votes; ``places`` has rows and values of each bad column."""
+    rows, values = next(iter(places.values()))
+    entries = [
+        (int(row), column, value)
+        for column, (rows, values) in places.items()
+        for row, value in zip(rows, values, strict=True)
+    ]
+    return BadEntriesError(f"{what}: {first_rows(rows, values)}", remedy, "votes", entries, reason)
 
 
 def _from_array(votes: Any, items: Items, seed: int) -> Votes:
@@ -114,7 +176,7 @@ def _from_array(votes: Any, items: Items, seed: int) -> Votes:
             " left, right, winner or winner, loser."
         )
     _refuse_rows_outside((pairs[:, 0], pairs[:, 1]), items)
-    return _oriented(pairs[:, 0], pairs[:, 1], seed)
+    return _orient(pairs[:, 0], pairs[:, 1], seed)
 
 
 def _refuse_rows_outside(sides: tuple[np.ndarray, np.ndarray], items: Items) -> None:
@@ -128,15 +190,15 @@ def _refuse_rows_outside(sides: tuple[np.ndarray, np.ndarray], items: Items) -> 
         )
 
 
-def _checked(votes: Votes, items: Items) -> Votes:
-    """Votes that are read already, against the items they are now used with."""
-    sizes = {len(column) for name in PER_ROW if (column := getattr(votes, name)) is not None}
+def _check_rows(votes: Votes, items: Items) -> Votes:
+    """Votes that are read already, against the items that they are now used with."""
+    sizes = {len(column) for column in votes.columns().values()}
     if len(sizes) > 1:
         raise PairscoreError(
             f"the columns of the votes have different lengths ({first_few(sorted(sizes))}); give"
             " one entry for each comparison."
         )
-    bad = np.flatnonzero(~np.isin(votes.outcome, (-1, 0, 1)))
+    bad = np.flatnonzero(~np.isin(votes.outcome, OUTCOMES))
     if len(bad):
         raise PairscoreError(
             f"{plural(len(bad), 'outcome')} none of -1, 0, 1:"
@@ -152,78 +214,59 @@ def _checked(votes: Votes, items: Items) -> Votes:
     return votes
 
 
-def _oriented(winner: np.ndarray, loser: np.ndarray, seed: int, **columns: Any) -> Votes:
-    """Write each winner left or right by a seeded coin.
-
-    Otherwise every outcome would be the same.
-    """
+def _orient(winner: np.ndarray, loser: np.ndarray, seed: int, **columns: Any) -> Votes:
+    """Write each winner left or right by a seeded coin; else every outcome would be the same."""
     heads = np.random.default_rng(seed).integers(0, 2, len(winner), dtype=np.int8)
-    left, right = np.where(heads, winner, loser), np.where(heads, loser, winner)
-    return Votes(
-        left.astype(np.intp, copy=False),
-        right.astype(np.intp, copy=False),
-        2 * heads - 1,
-        sides_known=False,
-        seed=seed,
-        **columns,
-    )
+    sides = np.where(heads, winner, loser), np.where(heads, loser, winner)
+    left, right = (rows.astype(np.intp, copy=False) for rows in sides)
+    return Votes(left, right, 2 * heads - 1, sides_known=False, seed=seed, **columns)
 
 
-def _from_frame(
-    frame: nw.DataFrame | Columns, items: Items, seed: int, context: Collection[str] = ()
-) -> Votes:
-    names = set(frame.columns)
+def _from_frame(frame: Frame, items: Items, seed: int, context: Collection[str] = ()) -> Votes:
     extra: dict[str, Any] = {
         "weight": _amounts(frame, "weight"),
         "count": _amounts(frame, "count"),
-        "judge": column_of(frame, "judge").to_numpy() if "judge" in names else None,
+        "judge": column_of(frame, "judge").to_numpy() if "judge" in frame.columns else None,
         "context": {name: _context(frame, name) for name in context},
     }
     sides = layout_of(frame.columns)
-    if sides == NO_SIDES:
-        if context:
-            raise PairscoreError(
-                f"the context {first_few(map(repr, context))} needs votes with a left and a right"
-                " side; these only say winner and loser."
-            )
-        return _oriented(*_rows(frame, sides, items), seed, **extra)
+    if sides == NO_SIDES and context:
+        raise PairscoreError(
+            f"the context {first_few(map(repr, context))} needs votes with a left and a right"
+            " side; these only say winner and loser."
+        )
     rows = _rows(frame, sides, items)
-    return Votes(
-        *rows,
-        _outcome(column_of(frame, "winner"), *rows, sides, items, _lookup(frame, items)),
-        **extra,
-    )
+    if sides == NO_SIDES:
+        return _orient(*rows, seed, **extra)
+    winner = column_of(frame, "winner")
+    return Votes(*rows, _outcome(winner, *rows, sides, items, _lookup(frame, items)), **extra)
 
 
 def layout_of(names: Collection[str]) -> tuple[str, str]:
     """The two columns that say who was compared: those of the first layout that is there."""
-    for sides in (*LAYOUTS, NO_SIDES):
+    layouts = (*LAYOUTS, NO_SIDES)
+    for sides in layouts:
         if {*sides, "winner"} <= set(names):
             return sides
-    needed = "; or ".join(
-        ", ".join(dict.fromkeys((*sides, "winner"))) for sides in (*LAYOUTS, NO_SIDES)
-    )
+    needed = "; or ".join(", ".join(dict.fromkeys((*sides, "winner"))) for sides in layouts)
     raise PairscoreError(
         f"the votes have columns {first_few(map(repr, names), 8)}; they need"
-        f" {needed}.{_layout_meant(names)}"
+        f" {needed}.{_likely_layout(names)}"
     )
 
 
-def _layout_meant(names: Collection[str]) -> str:
+def _likely_layout(names: Collection[str]) -> str:
     """The first layout whose columns have names like these, as a question."""
     for sides in (*LAYOUTS, NO_SIDES):
-        found = {
-            role: role if role in names else closest(role, names) for role in (*sides, "winner")
-        }
-        if None not in found.values():
-            return (
-                " Did you mean"
-                f" {', '.join(f'{name!r} as {role}' for role, name in found.items() if name != role)}?"
-            )
+        roles = (*sides, "winner")
+        likely = {role: role if role in names else closest(role, names) for role in roles}
+        if None not in likely.values():
+            others = (f"{name!r} as {role}" for role, name in likely.items() if name != role)
+            return f" Did you mean {', '.join(others)}?"
     return ""
 
 
-def _context(frame: nw.DataFrame | Columns, name: str) -> np.ndarray:
+def _context(frame: Frame, name: str) -> np.ndarray:
     """A numeric column of the votes: of left minus of right."""
     if name not in frame.columns:
         raise PairscoreError(
@@ -238,18 +281,16 @@ def _context(frame: nw.DataFrame | Columns, name: str) -> np.ndarray:
     values = np.asarray(column_of(frame, name).to_numpy(), dtype=float)
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
-        raise BadEntriesError(
-            f"the context {name!r} is missing or infinite in {plural(len(bad), 'row')}:"
-            f" {first_rows(bad, values[bad].tolist())}",
+        raise bad_entries(
+            f"the context {name!r} is missing or infinite in {plural(len(bad), 'row')}",
             "fill these in or remove the rows",
-            "votes",
-            [(int(row), name, value) for row, value in zip(bad, values[bad].tolist(), strict=True)],
+            {name: (bad, values[bad].tolist())},
             "missing or not finite",
         )
     return values
 
 
-def _amounts(frame: nw.DataFrame | Columns, name: str) -> np.ndarray | None:
+def _amounts(frame: Frame, name: str) -> np.ndarray | None:
     """A column of weights or counts: finite and not negative."""
     if name not in frame.columns:
         return None
@@ -258,24 +299,21 @@ def _amounts(frame: nw.DataFrame | Columns, name: str) -> np.ndarray | None:
             f"the column {name!r} of the votes is not numeric ({frame.schema[name]}); make it"
             " numbers or drop it."
         )
-    return checked_amounts(column_of(frame, name).to_numpy(), name)
+    return check_amounts(column_of(frame, name).to_numpy(), name)
 
 
-def checked_amounts(values: Any, name: str) -> np.ndarray:
+def check_amounts(values: Any, name: str) -> np.ndarray:
     """Finite, non-negative numbers, at least one of them positive; counts are whole."""
     values = np.asarray(values, dtype=float)
-    fault = ~np.isfinite(values) | (values < 0)
-    what = "negative or not finite"
+    fault, what = ~np.isfinite(values) | (values < 0), "negative or not finite"
     if name == "count" and not fault.any():
         fault, what = values != np.floor(values), "no whole number"
     bad = np.flatnonzero(fault)
     if len(bad):
-        raise BadEntriesError(
-            f"the {name} is {what} in {plural(len(bad), 'row')}:"
-            f" {first_rows(bad, values[bad].tolist())}",
+        raise bad_entries(
+            f"the {name} is {what} in {plural(len(bad), 'row')}",
             "correct or remove them",
-            "votes",
-            [(int(row), name, value) for row, value in zip(bad, values[bad].tolist(), strict=True)],
+            {name: (bad, values[bad].tolist())},
             what,
         )
     if len(values) and not values.any():
@@ -285,44 +323,34 @@ def checked_amounts(values: Any, name: str) -> np.ndarray:
     return values
 
 
-def _lookup(frame: nw.DataFrame | Columns, items: Items) -> Lookup:
+def _lookup(frame: Frame, items: Items) -> Lookup:
     """How names are found: exactly, or as they are written where both tables come from files."""
-    return (
-        items.rows_written
-        if isinstance(frame, Columns) and frame.as_written and items.backend is Columns
-        else items.rows_called
-    )
+    from_files = isinstance(frame, Columns) and frame.from_file and items.backend is Columns
+    return items.find_rows_by_text if from_files else items.find_rows
 
 
-def _rows(
-    frame: nw.DataFrame | Columns, columns: tuple[str, str], items: Items
-) -> tuple[np.ndarray, np.ndarray]:
+def _rows(frame: Frame, columns: tuple[str, str], items: Items) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers of the items that two columns name."""
     names = {column: column_of(frame, column) for column in columns}
-    rows = {column: names[column].each(_lookup(frame, items)) for column in columns}
-    bad = {column: places for column in columns if len(places := np.flatnonzero(rows[column] < 0))}
-    if bad:
-        unknown = {
-            column: names[column].take(places).to_numpy().tolist() for column, places in bad.items()
-        }
+    rows = {column: names[column].map(_lookup(frame, items)) for column in columns}
+    unknown = {
+        column: (bad, names[column].take(bad).to_numpy().tolist())
+        for column in columns
+        if len(bad := np.flatnonzero(rows[column] < 0))
+    }
+    if unknown:
+        column, (bad, _) = next(iter(unknown.items()))
         known = (
             "row numbers, because the item table has no 'id' column"
             if items.ids is None
             else f"such as {first_few(map(repr, items.names), 3)}"
         )
-        column, places = next(iter(bad.items()))
-        raise BadEntriesError(
-            f"{plural(len(places), 'comparison')} in column {column!r}"
-            f" {'names' if len(places) == 1 else 'name'} an unknown item:"
-            f" {first_rows(places, unknown[column])}",
+        raise bad_entries(
+            f"{plural(len(bad), 'comparison')} in column {column!r}"
+            f" {'names' if len(bad) == 1 else 'name'} an unknown item",
             f"the item table has {plural(len(items), 'item')} ({known}): add the missing items or"
             " correct the ids",
-            "votes",
-            [
-                (int(row), column, value)
-                for column, places in bad.items()
-                for row, value in zip(places, unknown[column], strict=True)
-            ],
+            unknown,
             "unknown item",
         )
     return rows[columns[0]], rows[columns[1]]
@@ -338,6 +366,24 @@ def _outcome(
 ) -> np.ndarray:
     """+1 where the left item won, -1 where the right one did, 0 for a tie."""
     words = {sides[0]: 1, sides[1]: -1, "left": 1, "right": -1, **dict.fromkeys(TIE_WORDS, 0)}
+    _refuse_items_called(words, items)
+    outcome = winner.map(lambda names: look_up(words, names.tolist(), NO_OUTCOME).astype(np.int8))
+    unclear = np.flatnonzero(outcome == NO_OUTCOME)
+    won = winner.take(unclear).map(lookup)
+    outcome[unclear[won == right[unclear]]] = -1
+    outcome[unclear[won == left[unclear]]] = 1
+    bad = np.flatnonzero(outcome == NO_OUTCOME)
+    if len(bad):
+        raise bad_entries(
+            f"the winner is neither side in {plural(len(bad), 'comparison')}",
+            f"write {sides[0]!r}, {sides[1]!r}, 'tie' or the winner's own id",
+            {"winner": (bad, winner.take(bad).to_numpy().tolist())},
+            "neither side, nor a tie",
+        )
+    return outcome
+
+
+def _refuse_items_called(words: Collection[str], items: Items) -> None:
     clash = sorted(set(words) & set(map(str, items.row_of)))
     if clash:
         raise PairscoreError(
@@ -345,20 +391,3 @@ def _outcome(
             f" {first_few(map(repr, clash))}, which also names a side or a tie in column 'winner';"
             " rename them."
         )
-    outcome = winner.each(lambda names: looked_up(words, names.tolist(), 2).astype(np.int8))
-    open_rows = np.flatnonzero(outcome == 2)
-    won = winner.take(open_rows).each(lookup)
-    outcome[open_rows[won == right[open_rows]]] = -1
-    outcome[open_rows[won == left[open_rows]]] = 1
-    bad = np.flatnonzero(outcome == 2)
-    if len(bad):
-        values = winner.take(bad).to_numpy().tolist()
-        raise BadEntriesError(
-            f"the winner is neither side in {plural(len(bad), 'comparison')}:"
-            f" {first_rows(bad, values)}",
-            f"write {sides[0]!r}, {sides[1]!r}, 'tie' or the winner's own id",
-            "votes",
-            [(int(row), "winner", value) for row, value in zip(bad, values, strict=True)],
-            "neither side, nor a tie",
-        )
-    return outcome

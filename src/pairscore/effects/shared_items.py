@@ -116,14 +116,14 @@ class Seen:
         """Derivative of each row's mean outcome in eta."""
         if self.sigma2 == 0:
             return self.law.rise(self.eta)
-        return self.looked_up(self._averages(self.law.rise, self.grid, 2 * self.sigma2))
+        return self.look_up(self._averages(self.law.rise, self.grid, 2 * self.sigma2))
 
     @cached_property
     def row_variance(self) -> np.ndarray:
         """Variance of each row's outcome, effects averaged over."""
         if self.sigma2 == 0:
             return self.law.variance(self.eta)
-        from_half = self.looked_up(self._averages(self.law.from_half, self.grid, 2 * self.sigma2))
+        from_half = self.look_up(self._averages(self.law.from_half, self.grid, 2 * self.sigma2))
         return np.maximum(
             from_half - (self.expected(1.0, 2 * self.sigma2) - 0.5) ** 2, np.finfo(float).tiny
         )
@@ -182,7 +182,7 @@ class Seen:
         cell, share = _cells(np.abs(self.eta) / self.grid[1], GRID)
         return GRID * self.kinds[1] + cell, share
 
-    def looked_up(self, tables: np.ndarray) -> np.ndarray:
+    def look_up(self, tables: np.ndarray) -> np.ndarray:
         """A function of the size of eta, tabled for every kind, for every row."""
         (cell, share), flat = self._place, tables.ravel()
         return flat[cell] + share * np.diff(flat)[cell]
@@ -190,7 +190,7 @@ class Seen:
     def expected(self, factor: float, v: float) -> np.ndarray:
         """Mean outcome of every row at factor times eta."""
         return 0.5 + np.sign(self.eta) * (
-            self.looked_up(self._averages(self.law.mean, factor * self.grid, v)) - 0.5
+            self.look_up(self._averages(self.law.mean, factor * self.grid, v)) - 0.5
         )
 
     @cached_property
@@ -280,7 +280,7 @@ class Equation:
                 # n in sharpness
                 odd = n % 2 == 1
                 value = seen.total(
-                    seen.number * seen.looked_up(tables[n]) * (against if odd else sign)
+                    seen.number * seen.look_up(tables[n]) * (against if odd else sign)
                 )
                 sums = (
                     pairs.sum_at_low(value) + pairs.sum_at_high(value) if odd else pairs.net(value)

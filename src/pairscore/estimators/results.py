@@ -4,13 +4,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
+from pairscore.core.links import Link
+from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.sums import Spread
 from pairscore.core.whitening import Basis
+from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
 from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural
 from pairscore.estimators.pairing import Pairing
 from pairscore.estimators.ridge import RidgeCurve
+from pairscore.estimators.settings import Settings
 
 FEWEST_ITEMS = 10  # with two different opponents, below which nothing is said of item effects
 
@@ -19,7 +24,7 @@ RECORDED = ("sigma2", "explained", "factor", "n_shared")
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownItems:
     """Of the rows of some table.
 
     The item's effect, the variance that its score has beside that of its features, the share of the
@@ -103,7 +108,7 @@ class ItemEffects:
             interval=(low, high),
         )
 
-    def known(self, ids: np.ndarray | None, keys: np.ndarray) -> Known:
+    def known(self, ids: np.ndarray | None, keys: np.ndarray) -> KnownItems:
         """What is known of the items of a table.
 
         By id if both tables have them, else by features.
@@ -111,10 +116,10 @@ class ItemEffects:
         row = (
             rows_of_same_features(self.keys, keys)
             if ids is None or self.ids is None
-            else _named(self.ids).rows_written(ids)
+            else _named(self.ids).find_rows_by_text(ids)
         )
         old = row >= 0
-        return Known(
+        return KnownItems(
             np.where(old, self.effect[row], 0.0),
             np.where(old, self.std_error[row] ** 2, self.sigma2),
             np.where(old, self.share[row], 1.0),
@@ -259,11 +264,29 @@ class Effects:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a fit found.
+    """What an estimator finds in the data of one fit.
 
-    ``covariance`` is that of the coefficients, then of the side effect if there is one.
-    ``difference`` is the score difference of every comparison, side effect included. ``side_basis``
-    has as open direction the one, if any, along which the side effect may be traded for features.
+    Attributes
+    ----------
+    coef : ndarray of shape (d,)
+        Coefficients on the scale of the link.
+    side_effect : float or None
+        Advantage of the left side.
+    basis, side_basis : Basis
+        The directions that the data determine; ``side_basis`` has as open direction the one, if
+        any, along which the side effect may be traded for features.
+    center : Spread
+        Mean and standard deviation of the compared items' features.
+    difference : ndarray of shape (M,)
+        Score difference of every comparison, side effect included.
+    closed_form_coef : ndarray of shape (d,) or None
+        The raw closed form, an estimate of c1 beta.
+    covariance : ndarray or None
+        Of the coefficients, then of the side effect if there is one.
+    notes : list of (warning class, text)
+        What the user should know.
+    settings : Settings
+        Those of the fit, when it is finished.
     """
 
     coef: np.ndarray
@@ -277,9 +300,137 @@ class Estimate:
     pairing: Pairing | None = None
     n_iterations: int = 0
     side_basis: Basis | None = None
-    inference: str | None = None
     ridge: RidgeCurve | None = None
     effects: Effects | None = None
     judges: Judges | None = None
     item_effects: ItemEffects | None = None
     notes: list[Note] = field(default_factory=list)
+    settings: Settings | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Everything that a model keeps of its fit: stated here, and nowhere else.
+
+    ``RankRegression`` has each field as an attribute with an underscore behind its name, and a
+    model file holds each under that name.
+
+    Attributes
+    ----------
+    settings : Settings
+        With the ridge that was chosen and the intervals that were possible.
+    coef, std_errors : ndarray of shape (d,)
+        Coefficients on the link's scale in the user's units; NaN errors for what the data do not
+        determine.
+    covariance : ndarray of shape (d, d) or None
+        Of the coefficients.
+    undetermined : ndarray of shape (d,), bool; open_directions : ndarray of shape (d, k)
+        Coefficients, and directions of coefficients, that the data do not determine.
+    feature_mean, feature_sd, feature_min, feature_max : ndarray of shape (d,)
+        Of the compared items.
+    n_items : int or None
+        How many items were compared; None for a fit to plain differences.
+    n_comparisons : float
+        Sum of weight times count.
+    agreement, noise, tie_share : float
+        Share of decided comparisons that go the way of the score, estimated share of decided ones
+        that contradict the true order, share of ties.
+    guard : float
+        Factor below 1 by which a closed form's scale is held back when it would overfit.
+    record : dict
+        Versions, fingerprint of the data, seed of the sides and the command.
+    """
+
+    settings: Settings
+    coef: np.ndarray
+    undetermined: np.ndarray
+    open_directions: np.ndarray
+    feature_mean: np.ndarray
+    feature_sd: np.ndarray
+    feature_min: np.ndarray
+    feature_max: np.ndarray
+    n_items: int | None
+    n_comparisons: float
+    agreement: float
+    noise: float
+    tie_share: float
+    record: dict[str, Any]
+    notes: list[str]
+    n_iter: int
+    guard: float
+    feature_names: tuple[str, ...] | None = None
+    closed_form_coef: np.ndarray | None = None
+    covariance: np.ndarray | None = None
+    std_errors: np.ndarray | None = None
+    side_effect: float | None = None
+    side_effect_std_error: float | None = None
+    pairing: Pairing | None = None
+    ridge_curve: RidgeCurve | None = None
+    effects: Effects | None = None
+    judges: Judges | None = None
+    item_effects: ItemEffects | None = None
+    comparisons: Comparisons | None = None
+    item_groups: np.ndarray | None = None
+    recipe: dict[str, Any] | None = None
+
+    @property
+    def n_features(self) -> int:
+        return len(self.coef)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the features are called; x0, x1, ... where nobody said."""
+        return self.feature_names or tuple(f"x{column}" for column in range(self.n_features))
+
+    @property
+    def link(self) -> Link:
+        return self.settings.link
+
+    @property
+    def l2(self) -> float:
+        return self.settings.l2
+
+    @property
+    def ties(self) -> str:
+        return self.settings.ties
+
+    @property
+    def inference(self) -> str | None:
+        return self.settings.inference
+
+    @property
+    def tie_parameter(self) -> float | None:
+        """Of Davidson's or of Rao and Kupper's rule."""
+        return None if self.effects is None else self.effects.of_kind("tie").get("tie")
+
+    @property
+    def outcome_law(self) -> OutcomeLaw:
+        """How a comparison ends: the link with the rule for ties."""
+        return OutcomeLaw(TieRule(self.ties, self.link), self.tie_parameter or 0.0)
+
+    def undetermined_contrasts(self, contrasts: np.ndarray) -> np.ndarray:
+        """Mask of the feature differences, shape (n, d), whose score is not determined."""
+        scale = np.where(self.feature_sd > 0, self.feature_sd, 1.0)
+        size = np.linalg.norm(contrasts / scale, axis=1)
+        return np.any(np.abs(contrasts @ self.open_directions) > 1e-6 * (1 + size)[:, None], axis=1)
+
+    def errors(self) -> np.ndarray:
+        """Standard errors of the coefficients, or a sentence where the fit has none."""
+        if self.std_errors is None:
+            raise PairscoreError(
+                "the model was fitted with inference=None; fit it with inference='items' to have"
+                " intervals."
+            )
+        return self.std_errors
+
+    def confidence_intervals(self, level: float = 0.95) -> np.ndarray:
+        """Low and high end of each coefficient, shape (d, 2)."""
+        half = normal_width(level) * self.errors()
+        return np.column_stack([self.coef - half, self.coef + half])
+
+
+def normal_width(level: float) -> float:
+    """How many standard errors a normal interval of this level reaches: 1.96 for 0.95."""
+    if not 0 < level < 1:
+        raise PairscoreError(f"level is {level!r}; use a number between 0 and 1, such as 0.95.")
+    return float(ndtri(0.5 + level / 2))

@@ -1,25 +1,111 @@
-"""What the user asked for: every setting with what it may be, and which go together."""
+"""The settings of a fit, each stated once: default, what it may be, and which go together."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from pairscore.choices import METHODS, TIE_RULES
+from pairscore.choices import FILLING_RULES, INFERENCES, METHODS, SHRINKAGES, TIE_RULES
 from pairscore.core.links import Link, Logit, get_link
 from pairscore.errors import PairscoreError, first_few
 
-INFERENCES = ("items", "items+judges", "model")
-SHRINKAGES = ("ledoit-wolf", "oas")
+GAPS = ("refuse", *FILLING_RULES)
+
+
+def _is_word(value: Any, words: tuple[str, ...]) -> bool:
+    return isinstance(value, str) and value in words
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool | np.bool_)
+
+
+def _are_names(value: Any) -> bool:
+    is_list = isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
+    return is_list and len(set(value)) == len(value)
+
+
+def _is_number(value: Any, low: float, high: float) -> bool:
+    is_number = isinstance(value, int | float | np.integer | np.floating)
+    return is_number and not isinstance(value, bool) and bool(low <= value <= high)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A parameter of ``RankRegression``: its default, a test of a value, and what to use instead."""
+
+    default: Any
+    allows: Callable[[Any], bool]
+    remedy: str
+
+
+def _words(default: str, words: tuple[str, ...]) -> Setting:
+    remedy = f"one of {first_few(map(repr, words))}"
+    return Setting(default, lambda value: _is_word(value, words), remedy)
+
+
+def _flag(default: bool = False) -> Setting:
+    return Setting(default, _is_flag, "True or False")
+
+
+SETTINGS = {
+    "missing": Setting(
+        "refuse",
+        lambda value: _is_word(value, GAPS),
+        "'refuse', 'mean-with-flag' or 'item-effect'",
+    ),
+    "method": _words("mle", METHODS),
+    "link": Setting("logit", lambda value: True, "a link"),  # get_link says what is wrong with it
+    "inference": Setting(
+        "items",
+        lambda value: value is None or _is_word(value, INFERENCES),
+        "'items', 'items+judges', 'model' or None",
+    ),
+    "judge_slopes": _flag(),
+    "context": Setting(
+        None,
+        lambda value: value is None or _are_names(value),
+        "a list of column names of the votes, or None",
+    ),
+    "ties": _words("half", TIE_RULES),
+    "l2": Setting(
+        0.0,
+        lambda value: _is_number(value, 0, np.finfo(float).max) or _is_word(value, ("auto",)),
+        "a number that is not negative, or 'auto'",
+    ),
+    "shrinkage": Setting(
+        None,
+        lambda value: value is None or _is_number(value, 0, 1) or _is_word(value, SHRINKAGES),
+        "None, a number from 0 to 1, 'ledoit-wolf' or 'oas'",
+    ),
+    "side_effect": Setting(
+        False,
+        lambda value: _is_flag(value) or _is_word(value, ("judges",)),
+        "True, False or 'judges'",
+    ),
+    "item_effects": _flag(),
+    "max_iter": Setting(
+        100,
+        lambda value: _is_number(value, 1, 10**9) and int(value) == value,
+        "a whole number from 1",
+    ),
+    "tol": Setting(1e-9, lambda value: _is_number(value, 0, 1), "a number from 0 to 1"),
+}
+DEFAULTS = {name: setting.default for name, setting in SETTINGS.items()}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the user asked for."""
+    """What a fit is asked for, as the estimators take it.
+
+    ``l2`` is NaN until it is chosen if ``choose_l2``; ``context`` has names of columns. See
+    ``RankRegression`` for what each means.
+    """
 
     method: str
     link: Link
-    l2: float = 0.0  # not known yet if it is to be chosen
+    l2: float = 0.0
     shrinkage: float | str | None = None
     side_effect: bool = False
     inference: str | None = "items"
@@ -38,15 +124,20 @@ class Settings:
 
     @property
     def by_comparison(self) -> bool:
-        """Whether comparisons of a pair differ in more than who won, so that they cannot be summed."""
+        """Whether comparisons of a pair differ in more than who won, so they cannot be summed."""
         return self.needs_judges or bool(self.context) or self.ties != "half"
 
 
 def check_settings(**given: Any) -> Settings:
-    """Settings that mean something, or a sentence on the first that does not."""
-    for name, (right, remedy) in _allowed(**given).items():
-        if not right:
-            raise PairscoreError(f"{name} is {given[name]!r}; use {remedy}.")
+    """Settings that mean something, from the parameters of ``RankRegression``.
+
+    Parameters that are not given have their defaults; the first that makes no sense, or does not go
+    with another, is refused in a sentence.
+    """
+    given = DEFAULTS | given
+    for name, setting in SETTINGS.items():
+        if not setting.allows(given[name]):
+            raise PairscoreError(f"{name} is {given[name]!r}; use {setting.remedy}.")
     l2, shrinkage, side_effect = given["l2"], given["shrinkage"], given["side_effect"]
     choose = isinstance(l2, str)
     settings = Settings(
@@ -69,55 +160,6 @@ def check_settings(**given: Any) -> Settings:
     return settings
 
 
-def _allowed(
-    *,
-    method: Any,
-    l2: Any,
-    shrinkage: Any,
-    side_effect: Any,
-    inference: Any,
-    max_iter: Any,
-    tol: Any,
-    judge_slopes: Any,
-    context: Any,
-    ties: Any,
-    item_effects: Any,
-    **_: Any,
-) -> dict[str, tuple[bool, str]]:
-    """Of every setting: whether it may be so, and what it may be. A link says so itself."""
-    return {
-        "method": (_is_word(method, METHODS), f"one of {first_few(map(repr, METHODS))}"),
-        "inference": (
-            inference is None or _is_word(inference, INFERENCES),
-            "'items', 'items+judges', 'model' or None",
-        ),
-        "judge_slopes": (_is_flag(judge_slopes), "True or False"),
-        "context": (
-            context is None or _are_names(context),
-            "a list of column names of the votes, or None",
-        ),
-        "ties": (_is_word(ties, TIE_RULES), f"one of {first_few(map(repr, TIE_RULES))}"),
-        "l2": (
-            _is_number(l2, 0, np.finfo(float).max) or _is_word(l2, ("auto",)),
-            "a number that is not negative, or 'auto'",
-        ),
-        "shrinkage": (
-            shrinkage is None or _is_number(shrinkage, 0, 1) or _is_word(shrinkage, SHRINKAGES),
-            "None, a number from 0 to 1, 'ledoit-wolf' or 'oas'",
-        ),
-        "side_effect": (
-            _is_flag(side_effect) or _is_word(side_effect, ("judges",)),
-            "True, False or 'judges'",
-        ),
-        "item_effects": (_is_flag(item_effects), "True or False"),
-        "max_iter": (
-            _is_number(max_iter, 1, 10**9) and int(max_iter) == max_iter,
-            "a whole number from 1",
-        ),
-        "tol": (_is_number(tol, 0, 1), "a number from 0 to 1"),
-    }
-
-
 def _refuse_what_does_not_go_together(settings: Settings) -> None:
     method = settings.method
     if method == "mle" and settings.shrinkage is not None:
@@ -127,8 +169,8 @@ def _refuse_what_does_not_go_together(settings: Settings) -> None:
         )
     if method != "mle" and settings.item_effects:
         raise PairscoreError(
-            f"item_effects=True adds effects of items to the likelihood, and method={method!r} has"
-            " none; use method='mle'."
+            "item_effects=True adds effects of items to the likelihood, and"
+            f" method={method!r} has none; use method='mle'."
         )
     if method != "mle" and settings.by_comparison:
         raise PairscoreError(
@@ -139,27 +181,3 @@ def _refuse_what_does_not_go_together(settings: Settings) -> None:
         raise PairscoreError(
             "ties='davidson' belongs to the logit link; use ties='rao-kupper', which takes any."
         )
-
-
-def _is_word(value: Any, words: tuple[str, ...]) -> bool:
-    return isinstance(value, str) and value in words
-
-
-def _is_flag(value: Any) -> bool:
-    return isinstance(value, bool | np.bool_)
-
-
-def _are_names(value: Any) -> bool:
-    return (
-        isinstance(value, list | tuple)
-        and all(isinstance(name, str) for name in value)
-        and len(set(value)) == len(value)
-    )
-
-
-def _is_number(value: Any, low: float, high: float) -> bool:
-    return (
-        isinstance(value, int | float | np.integer | np.floating)
-        and not isinstance(value, bool)
-        and bool(low <= value <= high)
-    )

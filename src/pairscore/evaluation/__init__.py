@@ -1,6 +1,8 @@
 """Models side by side on comparisons that they have not seen.
 
-Start with ``compare``.
+Start with ``compare``: it fits models to the same folds and tests them on the same comparisons.
+``measures`` says how good predicted probabilities are and how sure that is, ``results`` holds the
+scores of all models and prints them.
 
-Imports: errors, data, model.
+Imports: errors, data, files.
 """

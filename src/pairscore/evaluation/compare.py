@@ -10,22 +10,22 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.splitters import ItemKFold, with_second_half
+from pairscore.data.splitters import ItemKFold, set_covariance_items
 from pairscore.errors import PairscoreError, plural
-from pairscore.evaluation.measures import MEASURES, Meetings, Outcomes, influence_of
-from pairscore.evaluation.table import KINDS, Counts, ModelComparison
+from pairscore.evaluation.measures import MEASURES, HeldOutComparisons, ItemPairs, influence_sums
+from pairscore.evaluation.results import KINDS, Counts, ModelComparison
 
 
 def compare(models: Any, X: Any, y: Any = None, cv: Any = None) -> ModelComparison:
-    """Fit models to the same comparisons and test them on the same others, of known and of new
-    items apart.
+    """Fit models to the same comparisons and test them on the same others.
 
-    In each fold a model is fitted to comparisons of which neither item is held out, but for one of
-    n_splits parts of the pairs. It is tested on three kinds: that part (``train-train``: known
-    items, unseen pairs), comparisons of a held-out item with a known one (``train-new``), and of
-    two held-out items (``new-new``). A known item is one in the fold's training comparisons. What
-    the folds tested is put together; standard errors let any two comparisons that share an item be
-    dependent, and hold for the models as fitted.
+    Comparisons of known and of new items are kept apart. In each fold a model is fitted to
+    comparisons of which neither item is held out, but for one of n_splits parts of the pairs. It is
+    tested on three kinds: that part (``train-train``: known items, unseen pairs), comparisons of a
+    held-out item with a known one (``train-new``), and of two held-out items (``new-new``). A known
+    item is one in the fold's training comparisons. What the folds tested is put together; standard
+    errors let any two comparisons that share an item be dependent, and hold for the models as
+    fitted.
 
     Parameters
     ----------
@@ -38,58 +38,56 @@ def compare(models: Any, X: Any, y: Any = None, cv: Any = None) -> ModelComparis
         The item folds or their number, five unless given. With ``item_groups`` the errors allow for
         shared groups.
 
+    Returns
+    -------
+    ModelComparison
+        Scores of each model on each kind of comparisons, differences between models, and their
+        standard errors; ``print`` shows them.
+
     Examples
     --------
     >>> from pairscore import Population, RankRegression
     >>> items, votes = Population(n_features=3, rng=0).draw(60, 400, rng=1, second_half=False)
-    >>> found = compare({"plain": RankRegression(), "heavy ridge": RankRegression(l2=100)}, items, votes)
+    >>> models = {"plain": RankRegression(), "heavy ridge": RankRegression(l2=100)}
+    >>> found = compare(models, items, votes)
     >>> found.best(kind="new-new", measure="log_loss")
     'plain'
     """
-    named, cv = _named(models), _item_folds(cv)
-    data = with_second_half(_read(X, y, named))
-    said, group = _predictions(named, data, cv), cv.group_of_item(data)
-    counts, results = {}, []
+    models, cv = _models_by_name(models), _item_folds(cv)
+    data = set_covariance_items(_comparisons(X, y, models))
+    predictions, group = _predict_folds(models, data, cv), cv.group_of_item(data)
+    counts, scores = {}, []
     for n_new, kind in enumerate(KINDS):
-        tested, probabilities = said.of_kind(n_new, data)
+        tested, probabilities = predictions.with_new_items(n_new, data)
         counts[kind] = _count(tested, cv.n_splits)
-        results.append(
-            _measure(tested, Meetings(group[tested.left], group[tested.right]), probabilities)
-        )
-    values, errors, gap_errors = (np.array(part) for part in zip(*results, strict=True))
+        pairs = ItemPairs(group[tested.left], group[tested.right])
+        scores.append(_scores(tested, pairs, probabilities))
+    values, errors, difference_errors = (np.array(part) for part in zip(*scores, strict=True))
     return ModelComparison(
-        tuple(named),
-        counts,
-        values,
-        errors,
-        gap_errors,
-        "items" if cv.item_groups is None else "groups",
-        said.notes,
+        models=tuple(models),
+        counts=counts,
+        values=values,
+        std_errors=errors,
+        difference_errors=difference_errors,
+        shared="items" if cv.item_groups is None else "groups",
+        notes=predictions.notes,
     )
 
 
-# -- the door ------------------------------------------------------------------------------------------
+# -- arguments ---------------------------------------------------------------------------------
 
 
-def _named(models: Any) -> dict[str, Any]:
-    """Models by name; those of a list are called by their classes or, where these do not tell them
-    apart, by their settings.
+def _models_by_name(models: Any) -> dict[str, Any]:
+    """Models by name; in a list they are named by their classes, or by their settings.
+
+    Settings are only used where classes do not tell the models apart.
     """
     if not isinstance(models, dict | list | tuple) or len(models) == 0:
         raise PairscoreError(
             f"models is {models!r}; give a dict from name to estimator, or a list of estimators,"
             " with at least one."
         )
-    if isinstance(models, dict):
-        named = models
-    else:
-        names = [_title(model, lambda step: type(step).__name__) for model in models]
-        if len(set(names)) < len(names):
-            names = [_title(model, lambda step: " ".join(repr(step).split())) for model in models]
-        named = {
-            name if names.count(name) == 1 else f"{name} ({place + 1})": model
-            for place, (name, model) in enumerate(zip(names, models, strict=True))
-        }
+    named = models if isinstance(models, dict) else _name_models(models)
     for name, model in named.items():
         if not isinstance(name, str):
             raise PairscoreError(
@@ -103,13 +101,20 @@ def _named(models: Any) -> dict[str, Any]:
     return named
 
 
-def _title(model: Any, call: Callable[[Any], str]) -> str:
-    """What a model is called: of a pipeline, its steps."""
-    return (
-        " > ".join(call(step) for _, step in model.steps)
-        if hasattr(model, "steps")
-        else call(model)
-    )
+def _name_models(models: Any) -> dict[str, Any]:
+    names = [_title(model, lambda step: type(step).__name__) for model in models]
+    if len(set(names)) < len(names):
+        names = [_title(model, lambda step: " ".join(repr(step).split())) for model in models]
+    return {
+        name if names.count(name) == 1 else f"{name} ({number})": model
+        for number, (name, model) in enumerate(zip(names, models, strict=True), start=1)
+    }
+
+
+def _title(model: Any, name: Callable[[Any], str]) -> str:
+    """The name of a model; for a pipeline, the names of its steps."""
+    steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+    return " > ".join(map(name, steps))
 
 
 def _item_folds(cv: Any) -> ItemKFold:
@@ -123,27 +128,12 @@ def _item_folds(cv: Any) -> ItemKFold:
     return cv
 
 
-def _read(X: Any, y: Any, named: dict[str, Any]) -> Comparisons:
+def _comparisons(X: Any, y: Any, models: dict[str, Any]) -> Comparisons:
     """The comparisons that count for something, with the context that some model needs."""
     if not isinstance(X, Comparisons):
         if y is None:
             raise PairscoreError("y is missing: give votes beside the items, or Comparisons.")
-        context = sorted(
-            {name for model in named.values() for name in getattr(model, "context", None) or ()}
-        )
-        fills = {
-            filled
-            for model in named.values()
-            if (filled := getattr(model, "missing", "refuse")) != "refuse"
-        }
-        if len(fills) > 1:
-            raise PairscoreError(
-                "the models fill missing values in different ways, and are compared on the same"
-                " items; give all the same missing=."
-            )
-        X, y = Comparisons.from_frames(
-            X, y, context=context, missing=fills.pop() if fills else "refuse"
-        )
+        X, y = _read(X, y, models)
     data = X if y is None else X.with_outcome(y)
     data = data if np.all(data.amount > 0) else data[data.amount > 0]
     if len(data) == 0:
@@ -153,14 +143,31 @@ def _read(X: Any, y: Any, named: dict[str, Any]) -> Comparisons:
     return data
 
 
-# -- the folds -----------------------------------------------------------------------------------------
+def _read(items: Any, votes: Any, models: dict[str, Any]) -> tuple[Comparisons, Any]:
+    settings = [
+        (getattr(model, "context", None) or (), getattr(model, "missing", "refuse"))
+        for model in models.values()
+    ]
+    context = sorted({name for names, _ in settings for name in names})
+    fills = {fill for _, fill in settings} - {"refuse"}
+    if len(fills) > 1:
+        raise PairscoreError(
+            "the models fill missing values in different ways, and are compared on the same"
+            " items; give all the same missing=."
+        )
+    missing = fills.pop() if fills else "refuse"
+    return Comparisons.from_frames(items, votes, context=context, missing=missing)
+
+
+# -- folds -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What all folds tested.
+    """What all folds tested, and what each of K models predicted.
 
-    Rows of the data, the fold, how many items were new, and each model's P(left wins).
+    ``row`` (of the data), ``fold`` and ``n_new`` (how many of the two items were new) are (M,);
+    ``probabilities`` that left wins are (K, M); ``notes`` says what the fits warned of.
     """
 
     row: np.ndarray
@@ -169,170 +176,159 @@ class Predictions:
     probabilities: np.ndarray
     notes: tuple[str, ...]
 
-    def of_kind(self, n_new: int, data: Comparisons) -> tuple[Outcomes, np.ndarray]:
-        """The test comparisons with so many new items, and their probabilities, one row for each
-        model.
-        """
+    def with_new_items(
+        self, n_new: int, data: Comparisons
+    ) -> tuple[HeldOutComparisons, np.ndarray]:
+        """The test comparisons with so many new items, and each model's probabilities of them."""
         chosen = self.n_new == n_new
         part = data[self.row[chosen]]
         count = np.ones(len(part)) if part.count is None else part.count
         return (
-            Outcomes(part.left, part.right, part.outcome, part.amount, count, self.fold[chosen]),
+            HeldOutComparisons(
+                part.left, part.right, part.outcome, part.amount, count, self.fold[chosen]
+            ),
             self.probabilities[:, chosen],
         )
 
 
-def _predictions(named: dict[str, Any], data: Comparisons, cv: ItemKFold) -> Predictions:
-    """Every model in every fold."""
+def _predict_folds(models: dict[str, Any], data: Comparisons, cv: ItemKFold) -> Predictions:
+    """Fit and test every model in every fold."""
     fold_of_item = cv.fold_of_item(data)
-    # a generator of its own: the seed's first numbers have assign_folds the items
-    aside = _dealt_pairs(data, cv.n_splits, np.random.default_rng(cv.random_state).spawn(1)[0])
+    # a generator of its own: the first numbers of the seed assigned the items to their folds
+    rng = np.random.default_rng(cv.random_state).spawn(1)[0]
+    fold_of_pair = _assign_pairs(data, cv.n_splits, rng)
     parts, notes = [], []
     for number in range(cv.n_splits):
-        train, test, n_new = _fold(data, fold_of_item == number, aside == number)
+        fold = f"fold {number} of {cv.n_splits}"
+        train, test, n_new = _split(data, fold_of_item == number, fold_of_pair == number)
         if len(train) == 0:
             raise PairscoreError(
-                f"fold {number} of {cv.n_splits} has no training comparison; use other folds or"
-                " more comparisons."
+                f"{fold} has no training comparison; use other folds or more comparisons."
             )
-        said, caught = _said(named, data[train], data[test], f"fold {number} of {cv.n_splits}")
-        parts.append((test, np.full(len(test), number), n_new, said))
+        probabilities, caught = _fit_and_predict(models, data[train], data[test], fold)
+        parts.append((test, np.full(len(test), number), n_new, probabilities))
         notes += caught
-    row, fold, n_new, probabilities = (
-        np.concatenate(columns, axis=-1) for columns in zip(*parts, strict=True)
+    row, fold_number, n_new, probabilities = (
+        np.concatenate(column, axis=-1) for column in zip(*parts, strict=True)
     )
-    return Predictions(row, fold, n_new, probabilities, _in_words(notes, cv.n_splits))
+    return Predictions(row, fold_number, n_new, probabilities, _notes(notes, cv.n_splits))
 
 
-def _dealt_pairs(data: Comparisons, n_parts: int, rng: np.random.Generator) -> np.ndarray:
-    """A part for every comparison, the same for all comparisons of a pair.
-
-    A seen answer tells an unseen one.
-    """
+def _assign_pairs(data: Comparisons, n_parts: int, rng: np.random.Generator) -> np.ndarray:
+    """A part for every comparison, the same for all of a pair: one answer tells the others."""
     pairs, pair = np.unique(data.pair, return_inverse=True)
     return (rng.permutation(len(pairs)) % n_parts)[pair]
 
 
-def _fold(
+def _split(
     data: Comparisons, held_out: np.ndarray, aside: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Training rows, test rows, and how many items of each test row are new.
 
-    An item against itself tests nothing.
+    ``held_out`` marks items, ``aside`` comparisons. An item against itself tests nothing.
     """
     left, right = held_out[data.left], held_out[data.right]
     train = ~left & ~right & ~aside
     known = data[train].compared
-    test = (
-        ~train & (left | known[data.left]) & (right | known[data.right]) & (data.left != data.right)
-    )
+    testable = (left | known[data.left]) & (right | known[data.right]) & (data.left != data.right)
+    test = ~train & testable
     return np.flatnonzero(train), np.flatnonzero(test), (left.astype(int) + right)[test]
 
 
-def _said(
-    named: dict[str, Any], train: Comparisons, test: Comparisons, fold: str
+def _fit_and_predict(
+    models: dict[str, Any], train: Comparisons, test: Comparisons, fold: str
 ) -> tuple[np.ndarray, list[tuple[str, str, Any]]]:
-    """P(left wins) of the test comparisons, one row for each model, and the warnings of their fits."""
-    said, notes = [], []
-    for name, model in named.items():
+    """Each model's P(left wins) of the test comparisons, and the warnings of the fits."""
+    probabilities, notes = [], []
+    for name, model in models.items():
         try:
             with warnings.catch_warnings(record=True) as caught:
-                said.append(_predicted(model, train, test))
+                probabilities.append(_left_probability(model, train, test))
         except Exception as error:  # a model may be anything and fail in any way
-            reason = (
-                str(error)
-                if isinstance(error, PairscoreError)
-                else f"{type(error).__name__}: {error}"
-            )
+            ours = isinstance(error, PairscoreError)
+            reason = str(error) if ours else f"{type(error).__name__}: {error}"
             raise PairscoreError(
                 f"the model {name!r} failed in {fold}"
                 f" ({plural(len(train), 'training comparison')}): {reason}"
             ) from error
         notes += [(name, fold, warning) for warning in caught]
-    return np.array(said), notes
+    return np.array(probabilities), notes
 
 
-def _predicted(model: Any, train: Comparisons, test: Comparisons) -> np.ndarray:
-    """P(left wins) of the test comparisons, by a copy of the model that is fitted to the others."""
+def _left_probability(model: Any, train: Comparisons, test: Comparisons) -> np.ndarray:
+    """P(left wins) of the test comparisons, by a copy of the model fitted to the others.
+
+    A tie is half a win of left: as a class of the model, or with the probability of
+    ``predict_ties`` where the classes are those of decided comparisons.
+    """
     if len(test) == 0:
         return np.empty(0)
     fitted = clone(model).fit(train, train.outcome)
-    said, classes = (
-        np.asarray(fitted.predict_proba(test), dtype=float),
-        np.asarray(getattr(fitted, "classes_", (-1, 1))),
-    )
+    chances = np.asarray(fitted.predict_proba(test), dtype=float)
+    classes = np.asarray(getattr(fitted, "classes_", (-1, 1)))
     if not set(classes.tolist()) <= {-1, 0, 1}:
         raise PairscoreError(
             f"its classes are {classes.tolist()}; give a model whose classes are -1 (right won) and"
             " 1 (left won)."
         )
-    if said.shape != (len(test), len(classes)) or not np.all((said >= 0) & (said <= 1)):
+    if chances.shape != (len(test), len(classes)) or not np.all((chances >= 0) & (chances <= 1)):
         raise PairscoreError(
             f"it predicted something else than {len(classes)} probabilities from 0 to 1 for each"
             " comparison."
         )
-    left = said @ ((1 + classes) / 2)  # a tie, where a model predicts one, is half a win
-    # beside the probabilities of comparisons that do not end in one
-    tie = _tie_chance(fitted, test)
-    return (1 - tie) * left + 0.5 * tie
+    tie = _tie_probability(fitted, test)
+    return (1 - tie) * (chances @ ((1 + classes) / 2)) + 0.5 * tie
 
 
-def _tie_chance(fitted: Any, test: Comparisons) -> np.ndarray:
-    """Probability of a tie by the model, or by the one at the end of a pipeline or behind a search."""
+def _tie_probability(fitted: Any, test: Comparisons) -> np.ndarray:
+    """Probability of a tie by the model, or by the one in a pipeline or behind a search."""
     if hasattr(fitted, "best_estimator_"):
-        return _tie_chance(fitted.best_estimator_, test)
+        return _tie_probability(fitted.best_estimator_, test)
     if isinstance(fitted, Pipeline):
-        return _tie_chance(fitted[-1], fitted[:-1].transform(test) if len(fitted) > 1 else test)
-    return (
-        np.zeros(len(test))
-        if getattr(fitted, "ties_", "half") == "half"
-        else fitted.predict_ties(test)
-    )
+        inner = fitted[:-1].transform(test) if len(fitted) > 1 else test
+        return _tie_probability(fitted[-1], inner)
+    if getattr(fitted, "ties_", "half") == "half":
+        return np.zeros(len(test))
+    return fitted.predict_ties(test)
 
 
-def _in_words(notes: list[tuple[str, str, Any]], n_folds: int) -> tuple[str, ...]:
-    """What fits warned of, once for each model and kind of warning, in the words of the first fold."""
+def _notes(caught: list[tuple[str, str, Any]], n_folds: int) -> tuple[str, ...]:
+    """What fits warned of: once for each model and kind of warning, as in the first such fold."""
     texts: dict[tuple[str, type], dict[str, str]] = {}
-    for name, fold, warning in notes:
+    for name, fold, warning in caught:
         texts.setdefault((name, warning.category), {}).setdefault(fold, str(warning.message))
     return tuple(
-        f"{name!r} in {len(said)} of {n_folds} folds: {next(iter(said.values()))}"
-        for (name, _), said in texts.items()
+        f"{name!r} in {len(by_fold)} of {n_folds} folds: {next(iter(by_fold.values()))}"
+        for (name, _), by_fold in texts.items()
     )
 
 
-# -- the measures --------------------------------------------------------------------------------------
+# -- scores ------------------------------------------------------------------------------------
 
 
-def _count(tested: Outcomes, n_folds: int) -> Counts:
-    n_items, n_pairs = len(np.unique([tested.left, tested.right])), len(np.unique(tested.pair))
+def _count(tested: HeldOutComparisons, n_folds: int) -> Counts:
     return Counts(
-        float(tested.count.sum()),
-        n_pairs,
-        n_items,
-        tuple(np.bincount(tested.fold, minlength=n_folds).tolist()),
+        n_comparisons=float(tested.count.sum()),
+        n_pairs=len(np.unique(tested.pair)),
+        n_items=len(np.unique([tested.left, tested.right])),
+        rows_of_folds=tuple(np.bincount(tested.fold, minlength=n_folds).tolist()),
     )
 
 
-def _measure(
-    tested: Outcomes, meetings: Meetings, probabilities: np.ndarray
+def _scores(
+    tested: HeldOutComparisons, pairs: ItemPairs, probabilities: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Values, standard errors, and those of differences.
+    """Values and standard errors by measure and model, and those of differences of two models.
 
-    By measure and model, and by measure and two models; NaN without a test.
+    NaN where nothing was tested.
     """
     size = (len(MEASURES), len(probabilities))
-    values, errors, gap_errors = (
-        np.full(size, np.nan),
-        np.full(size, np.nan),
-        np.full((*size, size[1]), np.nan),
-    )
-    for place, measure in enumerate(MEASURES.values() if len(tested.fold) else ()):
-        found = [measure(tested, probability) for probability in probabilities]
-        influences = [influence_of(one.influence, one.share, one.number, meetings) for one in found]
-        values[place] = [one.value for one in found]
-        errors[place] = [one.std_error for one in influences]
-        for a, one in enumerate(influences):
-            for b, other in enumerate(influences[: a + 1]):
-                gap_errors[place, a, b] = gap_errors[place, b, a] = (one - other).std_error
-    return values, errors, gap_errors
+    values, errors = np.full((2, *size), np.nan)
+    difference_errors = np.full((*size, len(probabilities)), np.nan)
+    for row, measure in enumerate(MEASURES.values() if len(tested.fold) else ()):
+        measurements = [measure(tested, p) for p in probabilities]
+        sums = [influence_sums(measurement, pairs) for measurement in measurements]
+        values[row] = [measurement.value for measurement in measurements]
+        errors[row] = [one.std_error for one in sums]
+        difference_errors[row] = [[(a - b).std_error for b in sums] for a in sums]
+    return values, errors, difference_errors

@@ -1,7 +1,11 @@
-"""How sure is a mean over comparisons? Those that share an item go wrong together.
+"""How good are predicted probabilities of comparisons, and how sure is that?
 
-To first order a measure is off by a sum of influences psi_m, one for each comparison. Its variance,
-any two comparisons that share an item being dependent, is estimated by
+Five measures. p is the predicted probability that left wins, s the share of the win that left had:
+1, 0, or 1/2 of a tie.
+
+A measure is off by a sum of influences psi_m, to first order, one for each comparison. Comparisons
+that share an item go wrong together, so its variance lets any two of them be dependent. It is
+estimated by
 
     sum_i t_i^2 / (1 - h_i)^2 - sum_p u_p^2,
 
@@ -10,12 +14,6 @@ count every two comparisons that share one; those of a pair share two, and are t
 Without item i the measure moves by t_i / (1 - h_i), h_i the item's share of the comparisons: to
 first order this is the jackknife over items. Groups of items take the place of items where whole
 groups are drawn; a pair within a group shares one group with itself, not two.
-
-How good are predicted probabilities of comparisons? Five measures, each with what every comparison
-adds to its error.
-
-p is the predicted probability that left wins, s the share of the win that left had: 1, 0, or 1/2 of
-a tie.
 """
 
 from collections.abc import Callable
@@ -26,97 +24,28 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
-# of the comparisons that one item may have: with nearly all, nothing is left without it
-LARGEST_SHARE = 0.8
-
-
-@dataclass(frozen=True, eq=False)
-class Meetings:
-    """Who meets whom: for every comparison the numbers of its two items, or of their groups."""
-
-    one: np.ndarray
-    other: np.ndarray
-
-    @cached_property
-    def _apart(self) -> np.ndarray:
-        return self.one != self.other
-
-    @cached_property
-    def _pair(self) -> np.ndarray:
-        """A number for each pair that stands in the comparisons between different items."""
-        one, other = self.one[self._apart], self.other[self._apart]
-        size = np.maximum(one, other).max(initial=0) + 1
-        return np.unique(
-            np.minimum(one, other) * size + np.maximum(one, other), return_inverse=True
-        )[1]
-
-    def sum_per_item(self, values: np.ndarray) -> np.ndarray:
-        """For every item, the sum over its comparisons; one of an item with itself counts once."""
-        size = max(self.one.max(initial=-1), self.other.max(initial=-1)) + 1
-        return np.bincount(self.one, values, size) + np.bincount(
-            self.other[self._apart], values[self._apart], size
-        )
-
-    def sum_per_pair(self, values: np.ndarray) -> np.ndarray:
-        """For every pair of different items, the sum over its comparisons."""
-        return np.bincount(self._pair, values[self._apart])
-
-
-@dataclass(frozen=True, eq=False)
-class Influence:
-    """What items (without the others' help), pairs and single comparisons add to an error.
-
-    Of a difference, the differences.
-    """
-
-    of_items: np.ndarray
-    of_pairs: np.ndarray
-    of_rows: np.ndarray
-
-    def __sub__(self, other: "Influence") -> "Influence":
-        return Influence(
-            self.of_items - other.of_items,
-            self.of_pairs - other.of_pairs,
-            self.of_rows - other.of_rows,
-        )
-
-    @property
-    def std_error(self) -> float:
-        """Item-robust, and never below that of independent comparisons.
-
-        By chance the former can even be negative.
-        """
-        robust = self.of_items @ self.of_items - self.of_pairs @ self.of_pairs
-        return float(np.sqrt(np.maximum(robust, self.of_rows @ self.of_rows)))
-
-
-def influence_of(
-    psi: np.ndarray, share: np.ndarray, number: np.ndarray, meetings: Meetings
-) -> Influence:
-    """Influences psi summed per item and pair.
-
-    Unknown (NaN) unless at least two comparisons have a share.
-
-    ``share`` is how much of the whole each comparison is, ``number`` how many equal and independent
-    comparisons a row stands for.
-    """
-    psi = psi if np.count_nonzero(share) > 1 else np.full(len(psi), np.nan)
-    left = 1 - np.minimum(meetings.sum_per_item(share), LARGEST_SHARE)
-    return Influence(
-        meetings.sum_per_item(psi) / left, meetings.sum_per_pair(psi), psi / np.sqrt(number)
-    )
-
-
+LARGEST_SHARE = 0.8  # of the comparisons that one item may have: without it little is left
 N_BINS = 10
 SMALLEST_PROBABILITY = float(np.finfo(float).eps)  # so that a surprise costs 36, not infinity
 SMALLEST_MAJORITY = 1e-9  # of a pair's comparisons; below, rounding of weights decides
 
 
 @dataclass(frozen=True, eq=False)
-class Outcomes:
-    """Test comparisons of all folds.
+class HeldOutComparisons:
+    """The comparisons on which models are tested, of all folds together.
 
-    Who met, who won, how much it counts, for how many it stands, whose fold predicts it.
+    Attributes
+    ----------
+    left, right : (M,) int
+        Numbers of the two items.
+    outcome : (M,)
+        1 where left won, -1 where right won, 0 for a tie.
+    amount : (M,) float
+        How much a comparison counts: its weight times its count.
+    count : (M,) float
+        How many equal and independent comparisons a row stands for.
+    fold : (M,) int
+        The fold whose models predict it. A comparison may be tested in two folds.
     """
 
     left: np.ndarray
@@ -133,106 +62,144 @@ class Outcomes:
 
     @cached_property
     def pair(self) -> np.ndarray:
-        """A number per unordered pair."""
-        low, high = np.minimum(self.left, self.right), np.maximum(self.left, self.right)
-        return low * (high.max(initial=0) + 1) + high
+        """A number for each unordered pair of items."""
+        return _pair_numbers(self.left, self.right)
 
     @cached_property
-    def verdict(self) -> tuple[np.ndarray, np.ndarray]:
-        """Pairs, once for each fold that tests them.
-
-        The first row of each, and of each row the number of its own.
-        """
-        of_fold = self.fold * (self.pair.max(initial=0) + 1) + self.pair
-        return np.unique(of_fold, return_index=True, return_inverse=True)[1:]
+    def pairs_in_folds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs, once for each fold that tests them: first row of each, and number of each row."""
+        key = self.fold * (self.pair.max(initial=0) + 1) + self.pair
+        return np.unique(key, return_index=True, return_inverse=True)[1:]
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
-    """A value; each row's influence on it, its share of the whole, and the number of equal
-    comparisons it stands for.
+class Measurement:
+    """The value of a measure, and what each of M comparisons contributes to it.
+
+    Attributes
+    ----------
+    value : float
+        NaN where no comparison says anything.
+    influence : (M,) float
+        psi: how far each comparison moves the value from what it would be on average.
+    share : (M,) float
+        How much of the whole each comparison is; they add up to 1.
+    count : (M,) float
+        How many equal and independent comparisons a row stands for.
     """
 
     value: float
     influence: np.ndarray
     share: np.ndarray
-    number: np.ndarray
+    count: np.ndarray
 
 
-def _mean(loss: np.ndarray, weight: np.ndarray, number: np.ndarray) -> Measured:
-    """A weighted mean m, on which a row has the influence share * (loss - m).
-
-    NaN without weight.
-    """
-    total = float(weight.sum())
-    if not total > 0:
-        return Measured(float("nan"), np.full(len(loss), np.nan), weight, number)
-    share = weight / total
-    value = float(share @ loss)
-    return Measured(value, share * (loss - value), share, number)
+# -- measures ----------------------------------------------------------------------------------
 
 
-def _favourite(data: Outcomes, p: np.ndarray) -> np.ndarray:
-    """Share of the win that the favourite had; one half where no side is the favourite."""
-    return np.where(p > 0.5, data.left_share, np.where(p < 0.5, 1 - data.left_share, 0.5))
-
-
-def accuracy(data: Outcomes, p: np.ndarray) -> Measured:
+def accuracy(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
     """Share of decided comparisons that the favourite won.
 
     Equal chances count half, ties not at all.
     """
-    return _mean(_favourite(data, p), data.amount * (data.outcome != 0), data.count)
+    return _mean(_favourite_share(data, p), data.amount * (data.outcome != 0), data.count)
 
 
-def log_loss(data: Outcomes, p: np.ndarray) -> Measured:
+def log_loss(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
     """Mean of -s log p - (1 - s) log(1 - p)."""
-    p = np.clip(p, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
-    return _mean(
-        -data.left_share * np.log(p) - (1 - data.left_share) * np.log1p(-p), data.amount, data.count
-    )
+    s, p = data.left_share, np.clip(p, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
+    return _mean(-s * np.log(p) - (1 - s) * np.log1p(-p), data.amount, data.count)
 
 
-def calibration_slope(data: Outcomes, p: np.ndarray) -> Measured:
+def calibration_slope(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
     """The b with which s is most likely under the logit b log(p / (1 - p)).
 
-    1 is right, less is overconfident.
-
-    It solves sum_m (s - f(b x)) x = 0, whose derivative J = sum_m x^2 f (1 - f) gives influences (s
-    - f) x / J.
+    1 is right, less is overconfident. With x = log(p / (1 - p)) it solves
+    sum_m (s - f(b x)) x = 0, whose derivative J = sum_m x^2 f (1 - f) gives the influences
+    (s - f) x / J.
     """
     x = logit(np.clip(p, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY))
 
-    def score(slope: float) -> float:
-        return float(data.amount @ ((data.left_share - expit(slope * x)) * x))
+    def pull(slope: float) -> np.ndarray:
+        return (data.left_share - expit(slope * x)) * x
 
-    won = _favourite(data, p)
-    slope = _root(
-        score, float(data.amount @ (won * np.abs(x))), float(data.amount @ ((won - 1) * np.abs(x)))
-    )
-    information = (
-        data.amount * x**2 * expit(slope * x) * expit(-slope * x)
-        if np.isfinite(slope)
-        else np.zeros(len(x))
-    )
+    won = _favourite_share(data, p)
+    ends = (float(data.amount @ (share * np.abs(x))) for share in (won, won - 1))
+    slope = _falling_root(lambda slope: float(data.amount @ pull(slope)), *ends)
+    information = np.zeros(len(x))
+    if np.isfinite(slope):
+        information = data.amount * x**2 * expit(slope * x) * expit(-slope * x)
     total = float(information.sum())
     if not total > 0:
-        return Measured(slope, np.full(len(x), np.nan), information, data.count)
-    return Measured(
-        slope,
-        data.amount * (data.left_share - expit(slope * x)) * x / total,
-        information / total,
-        data.count,
-    )
+        return Measurement(slope, np.full(len(x), np.nan), information, data.count)
+    return Measurement(slope, data.amount * pull(slope) / total, information / total, data.count)
 
 
-def _root(score: Callable[[float], float], far_left: float, far_right: float) -> float:
+def calibration_error(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
+    """How far from the favourite's probability is how often it won, on average over ten bins?
+
+    Bins go by the favourite's probability and have equal weight. As a mean over comparisons it is
+    each bin's sign times the favourite's share of the win less its probability.
+    """
+    confidence = np.maximum(p, 1 - p)
+    # equal probabilities share a bin, whatever the order of the rows
+    level = np.unique(confidence, return_inverse=True)[1]
+    weight = np.bincount(level, data.amount)
+    middle = (np.cumsum(weight) - weight / 2) / max(weight.sum(), SMALLEST_PROBABILITY)
+    bin_ = np.minimum((N_BINS * middle).astype(int), N_BINS - 1)[level]
+    surplus = _favourite_share(data, p) - confidence
+    sign = np.sign(np.bincount(bin_, data.amount * surplus, N_BINS))
+    return _mean(sign[bin_] * surplus, data.amount, data.count)
+
+
+def misordered(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
+    """Share of pairs with a majority that the predictions put against it.
+
+    Each pair counts once for each fold that tests it, even chances half. The predicted order is
+    the mean of p over the pair's comparisons in the fold, seen from the same side as the majority.
+    """
+    first, number = data.pairs_in_folds
+    toward_low = data.amount * np.where(data.left < data.right, 1.0, -1.0)
+    majority = np.bincount(number, toward_low * data.outcome)
+    predicted = np.bincount(number, toward_low * (p - 0.5))
+    decided = np.abs(majority) > SMALLEST_MAJORITY * np.bincount(number, data.amount)
+    wrong = np.where(predicted == 0, 0.5, predicted * majority < 0)
+    of_pairs = _mean(wrong, decided.astype(float), np.ones(len(first)))
+    influence, share = np.zeros((2, len(p)))
+    influence[first], share[first] = of_pairs.influence, of_pairs.share  # of each pair, one row
+    return Measurement(of_pairs.value, influence, share, np.ones(len(p)))
+
+
+MEASURES: dict[str, Callable[[HeldOutComparisons, np.ndarray], Measurement]] = {
+    "accuracy": accuracy,
+    "log_loss": log_loss,
+    "calibration_slope": calibration_slope,
+    "calibration_error": calibration_error,
+    "misordered": misordered,
+}
+
+
+def _mean(loss: np.ndarray, weight: np.ndarray, count: np.ndarray) -> Measurement:
+    """A weighted mean m, on which a row has the influence share * (loss - m)."""
+    total = float(weight.sum())
+    if not total > 0:
+        return Measurement(float("nan"), np.full(len(loss), np.nan), weight, count)
+    share = weight / total
+    value = float(share @ loss)
+    return Measurement(value, share * (loss - value), share, count)
+
+
+def _favourite_share(data: HeldOutComparisons, p: np.ndarray) -> np.ndarray:
+    """Share of the win that the favourite had; one half where no side is the favourite."""
+    return np.where(p > 0.5, data.left_share, np.where(p < 0.5, 1 - data.left_share, 0.5))
+
+
+def _falling_root(score: Callable[[float], float], at_start: float, at_end: float) -> float:
     """Where a falling function crosses zero, given its limits at minus and plus infinity."""
-    if far_left == far_right:
+    if at_start == at_end:
         return float("nan")  # no row favours a side
-    if far_left == 0 or far_right == 0:
-        # the favourite always won, or never
-        return float("inf") if far_right == 0 else float("-inf")
+    if at_start == 0 or at_end == 0:  # the favourite never won, or always
+        return float("inf") if at_end == 0 else float("-inf")
     low, high = -1.0, 1.0
     while score(low) < 0:
         low *= 2
@@ -241,53 +208,86 @@ def _root(score: Callable[[float], float], far_left: float, far_right: float) ->
     return float(brentq(score, low, high, xtol=1e-12, rtol=1e-12))
 
 
-def calibration_error(data: Outcomes, p: np.ndarray) -> Measured:
-    """Mean over ten bins of equal weight, by the favourite's probability, of |how often it won -
-    its probability|.
+# -- standard errors ---------------------------------------------------------------------------
 
-    As a mean over comparisons: each bin's sign times the share of the win that the favourite had
-    over its probability.
+
+@dataclass(frozen=True, eq=False)
+class ItemPairs:
+    """The two items of every comparison, or the groups that they belong to.
+
+    ``one`` and ``other`` are (M,) numbers from 0; they may be equal where groups stand for items.
     """
-    confidence = np.maximum(p, 1 - p)
-    # equal probabilities share a bin, whatever the order of the rows
-    level = np.unique(confidence, return_inverse=True)[1]
-    weight = np.bincount(level, data.amount)
-    middle = (np.cumsum(weight) - weight / 2) / max(weight.sum(), SMALLEST_PROBABILITY)
-    bin_ = np.minimum((N_BINS * middle).astype(int), N_BINS - 1)[level]
-    surplus = _favourite(data, p) - confidence
-    sign = np.sign(np.bincount(bin_, data.amount * surplus, N_BINS))
-    return _mean(sign[bin_] * surplus, data.amount, data.count)
+
+    one: np.ndarray
+    other: np.ndarray
+
+    @cached_property
+    def _unequal(self) -> np.ndarray:
+        return self.one != self.other
+
+    @cached_property
+    def _pair(self) -> np.ndarray:
+        """The pair's number, for each comparison of two different items."""
+        key = _pair_numbers(self.one[self._unequal], self.other[self._unequal])
+        return np.unique(key, return_inverse=True)[1]
+
+    def sum_per_item(self, values: np.ndarray) -> np.ndarray:
+        """For every item, the sum over its comparisons; one of an item with itself counts once."""
+        size = max(self.one.max(initial=-1), self.other.max(initial=-1)) + 1
+        others, rest = self.other[self._unequal], values[self._unequal]
+        return np.bincount(self.one, values, size) + np.bincount(others, rest, size)
+
+    def sum_per_pair(self, values: np.ndarray) -> np.ndarray:
+        """For every pair of different items, the sum over its comparisons."""
+        return np.bincount(self._pair, values[self._unequal])
 
 
-def misordered(data: Outcomes, p: np.ndarray) -> Measured:
-    """Share of pairs with a majority that the predictions put against it.
+@dataclass(frozen=True, eq=False)
+class InfluenceSums:
+    """Influences summed over the comparisons of each item and of each pair, and singly.
 
-    Each pair counts once for each fold, even chances half.
-
-    The predicted order is the mean of p over the pair's test comparisons, from the same sides as
-    the majority was seen from.
+    They subtract: the difference of two measurements on the same comparisons has the differences
+    of their sums. ``of_items`` is t_i / (1 - h_i), ``of_pairs`` u_p, ``of_rows`` psi_m over the
+    square root of the row's count.
     """
-    first, unit = data.verdict
-    toward_low = data.amount * np.where(data.left < data.right, 1.0, -1.0)
-    majority, predicted = (
-        np.bincount(unit, toward_low * data.outcome),
-        np.bincount(unit, toward_low * (p - 0.5)),
-    )
-    decided = np.abs(majority) > SMALLEST_MAJORITY * np.bincount(unit, data.amount)
-    found = _mean(
-        np.where(predicted == 0, 0.5, predicted * majority < 0),
-        decided.astype(float),
-        np.ones(len(first)),
-    )
-    rows = np.zeros((2, len(p)))
-    rows[:, first] = found.influence, found.share  # a pair's influence stands in its first row
-    return Measured(found.value, rows[0], rows[1], np.ones(len(p)))
+
+    of_items: np.ndarray
+    of_pairs: np.ndarray
+    of_rows: np.ndarray
+
+    def __sub__(self, other: "InfluenceSums") -> "InfluenceSums":
+        return InfluenceSums(
+            self.of_items - other.of_items,
+            self.of_pairs - other.of_pairs,
+            self.of_rows - other.of_rows,
+        )
+
+    @property
+    def std_error(self) -> float:
+        """Item-robust, and never below that of independent comparisons.
+
+        By chance the item-robust variance can even be negative.
+        """
+        robust = self.of_items @ self.of_items - self.of_pairs @ self.of_pairs
+        return float(np.sqrt(np.maximum(robust, self.of_rows @ self.of_rows)))
 
 
-MEASURES: dict[str, Callable[[Outcomes, np.ndarray], Measured]] = {
-    "accuracy": accuracy,
-    "log_loss": log_loss,
-    "calibration_slope": calibration_slope,
-    "calibration_error": calibration_error,
-    "misordered": misordered,
-}
+def influence_sums(measurement: Measurement, pairs: ItemPairs) -> InfluenceSums:
+    """Sum what comparisons contribute to a measurement over items and pairs, for its error.
+
+    The sums are unknown (NaN) unless at least two comparisons have a share.
+    """
+    psi, share = measurement.influence, measurement.share
+    psi = psi if np.count_nonzero(share) > 1 else np.full(len(psi), np.nan)
+    without_item = 1 - np.minimum(pairs.sum_per_item(share), LARGEST_SHARE)
+    return InfluenceSums(
+        pairs.sum_per_item(psi) / without_item,
+        pairs.sum_per_pair(psi),
+        psi / np.sqrt(measurement.count),
+    )
+
+
+def _pair_numbers(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """A number for each unordered pair, the same whichever item comes first."""
+    low, high = np.minimum(one, other), np.maximum(one, other)
+    return low * (high.max(initial=0) + 1) + high

@@ -9,7 +9,7 @@ Imports: errors, data.
 from importlib import import_module
 from typing import Any
 
-_HOME = {"read_table": "tables", "write_table": "tables", "atomic_write": "write"}
+_HOME = {"read_table": "tables", "write_table": "write", "atomic_write": "write"}
 
 __all__ = ["atomic_write", "read_table", "write_table"]
 

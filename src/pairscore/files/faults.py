@@ -8,7 +8,8 @@ import numpy as np
 
 from pairscore.data.tables import Columns
 from pairscore.errors import BadEntriesError, BadRow, BadRowsError, PairscoreError
-from pairscore.files.tables import StoredTable, write_table
+from pairscore.files.tables import StoredTable
+from pairscore.files.write import write_table
 
 
 class BadFilesError(PairscoreError):
@@ -63,7 +64,7 @@ def _located(
             error.reason,
         )
         for (line, text), (_, column, value) in zip(
-            stored.places([entry[:2] for entry in entries]), entries, strict=True
+            stored.locate([entry[:2] for entry in entries]), entries, strict=True
         )
     ]
     return BadRowsError(

@@ -47,7 +47,7 @@ class ItemPieces:
         found = self.recipe.ids(piece)
         ids = np.arange(first, first + len(piece)) if found is None else found
         values = self.recipe.matrix(piece)
-        kept = self.recipe.complete(values, ids)
+        kept = self.recipe.complete_rows(values, ids)
         refuse_non_finite(
             values if kept.all() else np.where(kept[:, None], values, 0.0), self.recipe.names
         )

@@ -1,53 +1,70 @@
-"""CSV files: dialect found by us, cells read by DuckDB, every bad row reported at once.
+"""CSV files: layout from the first line, cells by DuckDB, every bad row reported at once.
 
-The header line gives the delimiter and the names; DuckDB is told the dialect and the type of each
-column, so that it guesses nothing and keeps a table of the rows it had to reject.
+The first line gives the delimiter and the names. DuckDB is told both and the type of each column,
+so that it guesses nothing, and it keeps a table of the rows that it rejects. A column whose first
+cells are all numbers is read as numbers, any other as text, and ``TRY_CAST`` counts the numbers in
+it: reading all columns as text would be simpler, but the casts of wide tables take DuckDB a time
+that grows with the square of their number.
 """
 
 import csv
+import io
 import mmap
 import re
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby, islice
 from pathlib import Path
 
-from pairscore.errors import PairscoreError, first_few
-from pairscore.files.csv_faults import (
-    DECIMAL_COMMA,
-    MISSING,
-    Reject,
-    bad_rows,
-    cast_faults,
-    is_missing,
-)
-from pairscore.files.source import MAX_LINE, Source, quoted, refuse_bad_names
+import numpy as np
+
+from pairscore.errors import BadRow, BadRowsError, PairscoreError, first_few, plural
+from pairscore.files.source import MAX_LINE, Source, refuse_bad_names, sql_text
 
 DELIMITERS = ",;\t|"
-NUMBER = r"\s*[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?\s*|\s*[+-]?([iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN])\s*"
 NUMERIC_SHARE = 0.9  # with so many numbers among its cells a column is meant to be numeric
 MAX_HEADER = 1 << 22
 SAMPLE_CELLS = 200_000
-TEXT, NUMBERS, GAPPY = "text", "numbers", "numbers and texts that say there is none"
-Dialect = tuple[str, str]  # delimiter and line ending
+
+DECIMAL_COMMA = r"\s*[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?\s*"
+# NaN is a number that is missing by itself
+MISSING = r"\s*(NA|na|N/A|n/a|#N/A|NULL|null|None|-|[.]|[?])?\s*"
+ODD_NUMBER = "_|[+][+-]"  # DuckDB takes 1_000 and +-1 for numbers; we do not
+
+REASONS = {
+    "UNQUOTED VALUE": "a quotation mark is not closed, or text follows it",
+    "LINE SIZE OVER MAXIMUM": f"longer than {MAX_LINE} bytes (a quotation mark left open?)",
+}
+WRONG_LENGTH = ("MISSING COLUMNS", "TOO MANY COLUMNS")
+Reject = tuple[int, int, str, str]  # where the row begins, column (from 0), DuckDB's kind, the row
 
 
-# -- header ----------------------------------------------------------------------------------------
+# -- layout ----------------------------------------------------------------------------------------
 
 
-def read_header(
-    path: Path, delimiter: str | None, shown: str
-) -> tuple[list[str], Dialect, list[list[str]]]:
-    """Names, dialect, and the first rows as text."""
+@dataclass(frozen=True)
+class Layout:
+    """How a CSV file is written: names of its columns, signs, and the first rows as text."""
+
+    names: list[str]
+    delimiter: str
+    line_end: str
+    first_rows: list[list[str]]
+
+
+def read_layout(path: Path, delimiter: str | None, shown: str) -> Layout:
+    """Read the layout of a UTF-8 file from its first line; a named ``delimiter`` holds."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         line = file.readline(MAX_HEADER)
         if not line.strip():
             raise PairscoreError(
-                f"{shown!r} {'is empty' if not line else 'begins with an empty line'}; its first"
-                " line must name the columns."
+                f"{shown!r} {'begins with an empty line' if line else 'is empty'}; its first line"
+                " must name the columns."
             )
-        delimiter = _delimiter(line, delimiter)
+        sign = _sign(delimiter) if delimiter else max(DELIMITERS, key=_unquoted(line).count)
         file.seek(0)
-        rows = csv.reader(file, delimiter=delimiter, strict=True)
+        rows = csv.reader(file, delimiter=sign, strict=True)
         try:
             names = [name.strip() for name in next(rows)]
         except csv.Error as error:
@@ -56,48 +73,20 @@ def read_header(
                 " column."
             ) from None
         refuse_bad_names(names, shown)
-        sample = []
-        try:
-            for row in islice(rows, max(20, min(1000, SAMPLE_CELLS // len(names)))):
-                sample.append(row)
-        except csv.Error:
-            pass  # DuckDB will say which row it is
-    return names, (delimiter, line[len(line.rstrip("\r\n")) :]), sample
+        sample = list(_sound_rows(rows, max(20, min(1000, SAMPLE_CELLS // len(names)))))
+    return Layout(names, sign, line[len(line.rstrip("\r\n")) :], sample)
 
 
-def csv_places(
-    path: Path, delimiter: str | None, cells: Iterable[tuple[int, str]]
-) -> list[tuple[int, str | None]]:
-    """For cells by row (from 0) and column.
-
-    The line (from 1) where the row begins, and the text of the cell; empty lines are no rows.
-    """
-    names, (sign, _), _ = read_header(path, delimiter, str(path))
-    cells = list(cells)
-    wanted, found = {row for row, _ in cells}, {}
-    limit = csv.field_size_limit(MAX_LINE)  # one for the whole process, so it is put back
+def _sound_rows(rows: Iterator[list[str]], number: int) -> Iterator[list[str]]:
+    """The first rows, up to one that cannot be read; DuckDB will say which that is."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader, number, ends = csv.reader(file, delimiter=sign), -1, 0
-            for row in reader:
-                if row and number in wanted:
-                    found[number] = ends + 1, dict(zip(names, row, strict=False))
-                number, ends = number + bool(row), reader.line_num
-    finally:
-        csv.field_size_limit(limit)
-    return [(found[row][0], found[row][1].get(column)) for row, column in cells]
-
-
-def _delimiter(line: str, named: str | None) -> str:
-    """The named one, else that of the usual ones which the header has most."""
-    return max(DELIMITERS, key=_unquoted(line).count) if named is None else _sign(named)
+        yield from islice(rows, number)
+    except csv.Error:
+        return
 
 
 def shared_delimiter(path: Path, named: str | None) -> str | None:
-    """The named delimiter if the header of this file has it.
-
-    One name serves all files of a command.
-    """
+    """The named delimiter if the first line has it: one name serves all files of a command."""
     if named is None:
         return None
     with path.open(encoding="utf-8-sig", newline="") as file:
@@ -121,179 +110,243 @@ def _sign(named: str) -> str:
 
 
 def load_csv(source: Source, delimiter: str | None) -> dict[str, str]:
-    """Read the wanted columns of a UTF-8 file into the table ``cells``.
+    """Read the wanted columns of a UTF-8 file into DuckDB's table ``cells``.
 
-    Say what they are called there.
+    A column is DOUBLE if it is meant to be numeric (``CellCounts.numeric``), else VARCHAR, as every
+    identifier is. The file is read once, and once more where the first rows of a column are numbers
+    and others are not; to say what is wrong with a faulty file takes one more reading.
 
-    A column of numbers is DOUBLE, every other and every identifier is VARCHAR. The first rows give
-    a guess; where all rows together say otherwise, the file is read again.
+    Returns
+    -------
+    dict
+        By the name of each wanted column, what it is called in ``cells``.
+
+    Raises
+    ------
+    BadRowsError
+        With every row of too many or too few cells and every cell that should be a number.
     """
-    import duckdb
-
-    names, dialect, sample = read_header(source.path, delimiter, source.shown)
-    wanted = {names.index(name): name for name in source.wanted(names)}
-    settled = {
-        place
-        for place, name in enumerate(names)
-        if place not in wanted or name in source.identifiers
-    }
-    kinds = [
-        TEXT if place in settled else _guess([row[place] for row in sample if place < len(row)])
-        for place in range(len(names))
-    ]
-    while True:
-        try:
-            rejects = _load(source, dialect, kinds, list(wanted))
-        except (
-            duckdb.ConversionException
-        ):  # a column with gaps has other text too: read as numbers, it is rejected with its place
-            kinds = [NUMBERS if kind == GAPPY else kind for kind in kinds]
-            continue
-        other = (
-            _not_numeric(source, rejects, settled)
-            or _with_gaps(rejects)
-            or _numeric_after_all(source, kinds, settled)
+    layout = read_layout(source.path, delimiter, source.shown)
+    places = {name: place for place, name in enumerate(layout.names)}
+    wanted = {name: places[name] for name in source.wanted(layout.names)}
+    free = {place for name, place in wanted.items() if name not in source.identifiers}
+    numeric = {place for place in free if _begins_with_numbers(layout.first_rows, place)}
+    rejects = _load(source, layout, wanted.values(), numeric)
+    if no_numbers := {place for _, place, kind, _ in rejects if kind == "CAST"}:
+        numeric -= no_numbers
+        rejects = _load(source, layout, wanted.values(), numeric)
+    counts = {place: _count_cells(source, f"c{place}") for place in free - numeric}
+    late = {place for place, count in counts.items() if count.numeric}
+    if rejects or any(counts[place].faults for place in late):
+        raise _bad_rows(source, layout, _load(source, layout, wanted.values(), numeric | late))
+    for cell in (f"c{place}" for place in late):
+        source.connection.execute(
+            f"ALTER TABLE cells ALTER {cell} TYPE DOUBLE USING TRY_CAST({cell} AS DOUBLE)"
         )
-        if not other:
-            break
-        kinds = [other.get(place, kind) for place, kind in enumerate(kinds)]
-    if rejects and (error := bad_rows(rejects, source.path, names, source.shown)):
-        raise error
-    _refuse_odd_numbers(source, dialect, names, kinds)
-    return {name: f"c{place}" for place, name in wanted.items()}
+    _refuse_odd_numbers(source, layout, sorted(numeric | late))
+    return {name: f"c{place}" for name, place in wanted.items()}
 
 
-def _guess(cells: list[str]) -> str:
-    filled = [cell for cell in cells if cell and not is_missing(cell)]
-    gaps = any(cell and is_missing(cell) for cell in cells)
-    if sum(re.fullmatch(f"{NUMBER}|{DECIMAL_COMMA}", cell) is not None for cell in filled) < len(
-        filled
-    ) / 2 or (gaps and not filled):
-        return TEXT
-    return GAPPY if gaps else NUMBERS
+def _begins_with_numbers(rows: list[list[str]], place: int) -> bool:
+    """Whether all cells of a column in the first rows are empty or numbers."""
+    cells = [row[place] for row in rows if place < len(row) and row[place]]
+    try:
+        np.array(cells, dtype=float)
+    except ValueError:
+        return False
+    return not any("_" in cell for cell in cells)  # Python takes 1_000 for a number, too
 
 
-def _source(path: Path, dialect: Dialect, types: list[str]) -> str:
-    delimiter, line_end = dialect
-    # DuckDB would take a line ending from inside quotes; told of CRLF, it finds no rows, but it
-    # sees CRLF by itself
-    ends = (
-        ""
-        if len(line_end) != 1
-        else f"new_line={quoted(line_end.encode('unicode_escape').decode())}, "
-    )
-    columns = ", ".join(f"'c{place}': '{kind}'" for place, kind in enumerate(types))
-    return (
-        f"read_csv({quoted(path)}, auto_detect=false, header=true, delim={quoted(delimiter)},"
-        f" quote='\"', escape='\"', nullstr='', allow_quoted_nulls=false, {ends}strict_mode=true,"
-        f" hive_partitioning=false, compression='none', max_line_size={MAX_LINE},"
-        f" store_rejects=true, columns={{{columns}}})"
-    )
+def _load(
+    source: Source, layout: Layout, places: Collection[int], numeric: Collection[int]
+) -> list[Reject]:
+    """Fill the table ``cells`` with the columns at ``places``, those in ``numeric`` as DOUBLE.
 
-
-def _load(source: Source, dialect: Dialect, kinds: list[str], places: list[int]) -> list[Reject]:
-    """Fill the table ``cells``; return the faults in the order of the file."""
+    Returns the rejected rows and cells in the order of the file.
+    """
     for table in ("cells", "reject_errors", "reject_scans"):
         source.connection.execute(f"DROP TABLE IF EXISTS {table}")
-    filled = (
-        f"CAST(CASE WHEN regexp_full_match({{0}}, {quoted(MISSING)}) THEN NULL ELSE {{0}} END AS"
-        " DOUBLE) AS {0}"
-    )
-    cells = ", ".join(
-        filled.format(f"c{place}") if kinds[place] == GAPPY else f"c{place}" for place in places
-    )
-    file = _source(
-        source.path, dialect, ["DOUBLE" if kind == NUMBERS else "VARCHAR" for kind in kinds]
-    )
-    source.connection.execute(f"CREATE TEMP TABLE cells AS SELECT {cells} FROM {file}")
-    faults = (
-        "SELECT line_byte_position, column_idx - 1, error_type, left(csv_line, 200), error_message"
-        " FROM reject_errors ORDER BY 1, 2"
-    )
-    return source.connection.execute(faults).fetchall()
-
-
-def _not_numeric(source: Source, rejects: list[Reject], settled: set[int]) -> dict[int, str]:
-    """Columns read as numbers that have too much other text.
-
-    A rejected row's other cells count as numbers.
-    """
-    rows = len({reject[0] for reject in rejects})
-    wrong = {}
-    for place, cells in cast_faults(rejects).items():
-        text = [cell for cell in cells.values() if not is_missing(cell)]
-        filled = (
-            source.connection.execute(f"SELECT count(c{place}) FROM cells").fetchone()[0]
-            + rows
-            - (len(cells) - len(text))
-        )
-        if (
-            sum(re.fullmatch(DECIMAL_COMMA, cell) is None for cell in text)
-            > (1 - NUMERIC_SHARE) * filled
-            and place not in settled
-        ):
-            wrong[place] = TEXT
-    settled |= set(wrong)
-    return wrong
-
-
-def _with_gaps(rejects: list[Reject]) -> dict[int, str]:
-    """Columns read as numbers whose other cells all say that there is none, where nothing else is
-    wrong with the file.
-    """
-    faults = cast_faults(rejects)
-    if any(reject[2] != "CAST" for reject in rejects) or not all(
-        is_missing(cell) for cells in faults.values() for cell in cells.values()
-    ):
-        return {}
-    return dict.fromkeys(faults, GAPPY)
-
-
-def _numeric_after_all(source: Source, kinds: list[str], settled: set[int]) -> dict[int, str]:
-    """Columns read as text that are numbers but for the first rows."""
-    wrong = {}
-    for place in (
-        place for place, kind in enumerate(kinds) if kind == TEXT and place not in settled
-    ):
-        matches = (
-            f"count(*) FILTER (c{place} <> ''), count(*) FILTER (regexp_full_match(c{place}, ?)),"
-            f" count(*) FILTER (regexp_full_match(c{place}, ?))"
-        )
-        filled, gaps, numbers = source.connection.execute(
-            f"SELECT {matches} FROM cells", [MISSING, f"{NUMBER}|{DECIMAL_COMMA}"]
-        ).fetchone()
-        settled.add(place)
-        if numbers >= NUMERIC_SHARE * (filled - gaps) and (numbers or not gaps):
-            wrong[place] = GAPPY if gaps else NUMBERS
-    return wrong
-
-
-def _refuse_odd_numbers(
-    source: Source, dialect: Dialect, names: list[str], kinds: list[str]
-) -> None:
-    """DuckDB takes 1_000 and +-1 for numbers; we do not."""
-    places = [place for place, kind in enumerate(kinds) if kind != TEXT]
-    if not places or not _contains(source.path, (b"_", b"++", b"+-")):
-        return
     cells = ", ".join(f"c{place}" for place in places)
-    file = _source(source.path, dialect, ["VARCHAR"] * len(names))
-    odd = source.connection.execute(
-        f"SELECT {cells} FROM {file} WHERE regexp_matches(concat_ws(' ', {cells}), '_|[+][+-]')"
-        " LIMIT 5"
+    file = _csv_file(source.path, layout, numeric)
+    source.connection.execute(f"CREATE TEMP TABLE cells AS SELECT {cells} FROM {file}")
+    return source.connection.execute(
+        "SELECT line_byte_position, column_idx - 1, error_type, csv_line FROM reject_errors"
+        " ORDER BY 1, 2"
     ).fetchall()
-    shown_cells = [
-        f"{cell!r} in column {names[place]!r}"
-        for row in odd
-        for place, cell in zip(places, row, strict=True)
-        if cell and re.search("_|[+][+-]", cell)
+
+
+def _csv_file(path: Path, layout: Layout, numeric: Collection[int]) -> str:
+    """The file in SQL, with columns c0, c1, ... of numbers or text."""
+    # DuckDB would take a line ending from inside quotes; told of CRLF, it finds no rows, but it
+    # sees CRLF by itself
+    ends = layout.line_end.encode("unicode_escape").decode()
+    new_line = f"new_line={sql_text(ends)}, " if len(layout.line_end) == 1 else ""
+    columns = ", ".join(
+        f"'c{place}': '{'DOUBLE' if place in numeric else 'VARCHAR'}'"
+        for place in range(len(layout.names))
+    )
+    return (
+        f"read_csv({sql_text(path)}, auto_detect=false, header=true, columns={{{columns}}},"
+        f" delim={sql_text(layout.delimiter)}, quote='\"', escape='\"', {new_line}nullstr='',"
+        " allow_quoted_nulls=false, strict_mode=true, hive_partitioning=false, compression='none',"
+        f" max_line_size={MAX_LINE}, store_rejects=true)"
+    )
+
+
+@dataclass(frozen=True)
+class CellCounts:
+    """What the filled cells of a text column are.
+
+    ``numbers`` are all that DuckDB can cast, ``odd`` those of them that we refuse; ``words`` say
+    that a number is missing; ``commas`` are numbers with a decimal comma; ``others`` are the rest.
+    """
+
+    numbers: int
+    odd: int
+    words: int
+    commas: int
+    others: int
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the column is meant to be one of numbers: 90 % of its cells but words are."""
+        meant = self.numbers + self.commas
+        return (
+            meant >= NUMERIC_SHARE * (meant + self.others)
+            and 2 * self.odd <= meant
+            and (meant > 0 or self.words == 0)
+        )
+
+    @property
+    def faults(self) -> int:
+        """How many cells are wrong if the column is one of numbers."""
+        return self.commas + self.others
+
+
+def _count_cells(source: Source, cell: str) -> CellCounts:
+    """Count the cells of a text column of the table ``cells`` by kind."""
+    kinds = (
+        f"SELECT {cell} AS cell, number IS NOT NULL AS is_number,"
+        f" is_number AND regexp_matches(cell, {sql_text(ODD_NUMBER)}) AS is_odd,"
+        f" NOT is_number AND regexp_full_match(cell, {sql_text(MISSING)}) AS is_word,"
+        f" NOT is_number AND regexp_full_match(cell, {sql_text(DECIMAL_COMMA)}) AS is_comma"
+        f" FROM (SELECT {cell}, TRY_CAST({cell} AS DOUBLE) AS number FROM cells)"
+    )
+    *counts, filled = source.connection.execute(
+        "SELECT count(*) FILTER (is_number), count(*) FILTER (is_odd), count(*) FILTER (is_word),"
+        f" count(*) FILTER (is_comma), count(*) FROM ({kinds}) WHERE cell <> ''"
+    ).fetchone()
+    numbers, odd, words, commas = counts
+    return CellCounts(numbers, odd, words, commas, filled - numbers - words - commas)
+
+
+def _refuse_odd_numbers(source: Source, layout: Layout, numeric: list[int]) -> None:
+    """Refuse 1_000 and +-1, which DuckDB takes for numbers."""
+    if not numeric or not _contains(source.path, (b"_", b"++", b"+-")):
+        return
+    cells = ", ".join(f"c{place}" for place in numeric)
+    rows = source.connection.execute(
+        f"SELECT {cells} FROM {_csv_file(source.path, layout, ())}"
+        f" WHERE regexp_matches(concat_ws(' ', {cells}), {sql_text(ODD_NUMBER)}) LIMIT 5"
+    ).fetchall()
+    odd = [
+        f"{cell!r} in column {layout.names[place]!r}"
+        for row in rows
+        for place, cell in zip(numeric, row, strict=True)
+        if cell and re.search(ODD_NUMBER, cell)
     ]
-    if shown_cells:
+    if odd:
         raise PairscoreError(
-            f"{source.shown!r} has cells that are no plain numbers, such as"
-            f" {first_few(shown_cells)}; write digits only, or make the column text."
+            f"{source.shown!r} has cells that are no plain numbers, such as {first_few(odd)};"
+            " write digits only, or make the column text."
         )
 
 
 def _contains(path: Path, needles: tuple[bytes, ...]) -> bool:
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         return any(content.find(needle) >= 0 for needle in needles)
+
+
+# -- faults ----------------------------------------------------------------------------------------
+
+
+def _bad_rows(source: Source, layout: Layout, rejects: list[Reject]) -> BadRowsError:
+    """All that DuckDB rejected, by physical line.
+
+    A row with too many or too few cells is one fault; otherwise each cell that is neither a number
+    nor missing is.
+    """
+    by_row = [list(faults) for _, faults in groupby(rejects, key=lambda reject: reject[0])]
+    lines = _physical_lines(source.path.read_bytes(), [faults[0][0] for faults in by_row])
+    with _long_cells():
+        rows = [
+            row
+            for line, faults in zip(lines, by_row, strict=True)
+            for row in _faults_of_row(line, faults, layout)
+        ]
+    if any(row.column and re.fullmatch(DECIMAL_COMMA, row.text) for row in rows):
+        hint = "write numbers with a decimal point, not a decimal comma"
+        return BadRowsError(source.shown, rows, hint)
+    return BadRowsError(source.shown, rows)
+
+
+def _faults_of_row(line: int, faults: list[Reject], layout: Layout) -> Iterator[BadRow]:
+    text = faults[0][3].strip("\r\n")  # DuckDB may begin a row at the line end before
+    kinds = [kind for _, _, kind, _ in faults if kind != "CAST"]
+    if kinds and not set(kinds) & set(WRONG_LENGTH):
+        yield BadRow(line, None, text[:200], REASONS.get(kinds[0], kinds[0].lower()))
+        return
+    cells = next(csv.reader(io.StringIO(text, newline=""), delimiter=layout.delimiter))
+    if kinds:
+        reason = f"{plural(len(cells), 'cell')} instead of {len(layout.names)}"
+        yield BadRow(line, None, text[:200], reason)
+        return
+    for _, place, *_ in faults:
+        if re.fullmatch(MISSING, cells[place], re.ASCII) is None:
+            yield BadRow(line, layout.names[place], cells[place][:200], "no number")
+
+
+def _physical_lines(content: bytes, positions: list[int]) -> Iterator[int]:
+    """The lines (from 1) of rows that begin at rising byte positions (from 1) or soon after.
+
+    Lines end at line feeds, or at carriage returns where there are none.
+    """
+    end = b"\n" if b"\n" in content else b"\r"
+    line, counted = 1, 0
+    for position in positions:
+        begin = position - 1
+        while content[begin] in b"\r\n":
+            begin += 1
+        line += content.count(end, counted, begin)
+        counted = begin
+        yield line
+
+
+def locate_cells(
+    path: Path, delimiter: str | None, cells: Iterable[tuple[int, str]]
+) -> list[tuple[int, str | None]]:
+    """Find cells, given by row (from 0) and column, in a UTF-8 file that can be read.
+
+    Returns the physical line (from 1) where the row begins and the text of the cell, for each.
+    Empty lines are no rows.
+    """
+    layout = read_layout(path, delimiter, str(path))
+    cells = list(cells)
+    rows, found = {row for row, _ in cells}, {}
+    with _long_cells(), path.open(encoding="utf-8-sig", newline="") as file:
+        reader, number, ends = csv.reader(file, delimiter=layout.delimiter), -1, 0
+        for row in reader:
+            if row and number in rows:
+                found[number] = ends + 1, dict(zip(layout.names, row, strict=False))
+            number, ends = number + bool(row), reader.line_num
+    return [(found[row][0], found[row][1].get(column)) for row, column in cells]
+
+
+@contextmanager
+def _long_cells() -> Iterator[None]:
+    """Let the csv module read long cells; its limit is one for the process, so it is put back."""
+    limit = csv.field_size_limit(MAX_LINE)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)

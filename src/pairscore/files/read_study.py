@@ -204,12 +204,12 @@ def read_new_items(items_file: Any, model: Any, **reading: Any) -> Items:
     with stored_table(
         items_file,
         identifiers=item_identifiers(recipe),
-        columns=recipe_choice(recipe, model.recipe_ is None),
+        columns=recipe_choice(recipe, model.recipe is None),
         **reading,
     ) as stored:
         table = stored.read()
         try:
-            return for_table(recipe, table.columns, model.recipe_ is None).items(table)
+            return for_table(recipe, table.columns, model.recipe is None).items(table)
         except BadEntriesError as error:
             raise refused(
                 all_faults(recipe.items, table), stored, {"id": recipe.id or "id"}
@@ -365,7 +365,7 @@ def rename_votes(
     }
     if sides and "winner" in columns:
         columns["winner"] = _by_side(columns["winner"], sides, ids)
-    return Columns(columns, as_written=True)
+    return Columns(columns, from_file=True)
 
 
 def _by_side(winner: Column, sides: dict[str, str], ids: np.ndarray | None) -> Column:
@@ -412,7 +412,7 @@ def _dropped(
     if ids is not None:
         refuse_bad_ids(ids)
     values = recipe.matrix(table)
-    kept = recipe.complete(values, np.arange(len(table)) if ids is None else ids)
+    kept = recipe.complete_rows(values, np.arange(len(table)) if ids is None else ids)
     everything = Items(values, recipe.names, ids, Columns)
     read = read_votes(votes, everything, self_pairs, seed, context)
     whole = kept[read.left] & kept[read.right]

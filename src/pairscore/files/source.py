@@ -1,8 +1,4 @@
-"""A file on its way into DuckDB.
-
-Which of its columns are asked for, and which of those are names rather than numbers. Text in any
-encoding, as UTF-8: the encoding is named, marked, or found.
-"""
+"""A file on its way into DuckDB: its kind, its text as UTF-8, and the columns that are wanted."""
 
 import codecs
 import re
@@ -16,15 +12,40 @@ from typing import Any
 
 from pairscore.errors import PairscoreError, first_few, plural
 
+KINDS = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+}
 # DuckDB's time grows with their square, and a covariance of more would not fit in memory
 MAX_COLUMNS = 20_000
-# the columns to read, told all names and those of lists or records
+MAX_LINE = 1 << 22
+CHUNK = 1 << 20
+# the columns to read, given all names and those of lists or records
 Choice = Callable[[list[str], list[str]], Collection[str]]
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file, the connection that reads it into the table ``cells``, and what the reader asked for."""
+    """A file that is read into the table ``cells``, and what is wanted of it.
+
+    Parameters
+    ----------
+    connection
+        DuckDB's connection, which has the table ``cells``.
+    path
+        The file, as DuckDB can read it.
+    shown
+        What the file is called in messages.
+    identifiers
+        Names of columns that are read as exact text.
+    choose
+        Given all names and those of nested columns, the columns to read; None reads all.
+    """
 
     connection: Any
     path: Path
@@ -32,28 +53,43 @@ class Source:
     identifiers: Collection[str]
     choose: Choice | None = None
 
-    def wanted(self, names: list[str], nested: list[str] | None = None) -> list[str]:
-        """The columns to read, all if nobody chose; what is in others does no harm.
+    def wanted(self, names: list[str], nested: Collection[str] = ()) -> list[str]:
+        """The columns to read, in their order; whatever is in others does no harm.
 
-        Lists and records cannot be read.
+        ``nested`` columns hold lists or records, which cannot be read.
         """
         refuse_bad_names(names, self.shown)
-        if self.choose is None:
-            chosen = names
-        else:
-            asked = set(self.choose(names, nested or []))
-            chosen = [name for name in names if name in asked]
-        unreadable = [name for name in nested or [] if name in chosen]
+        wanted = set(names if self.choose is None else self.choose(names, list(nested)))
+        unreadable = [name for name in nested if name in wanted]
         if unreadable:
             raise PairscoreError(
                 f"{self.shown!r} has columns that are neither numbers nor text:"
                 f" {first_few(map(repr, unreadable))}; give each value a column of its own."
             )
-        return chosen
+        return [name for name in names if name in wanted]
+
+
+# -- names -----------------------------------------------------------------------------------------
+
+
+def display_name(path: Any) -> str:
+    """What a table is called in messages: its path, or ``standard input`` for ``-``."""
+    return "standard input" if str(path) == "-" else str(path)
+
+
+def table_kind(path: Any) -> str:
+    """The kind of a table by the end of its name: ``csv``, ``parquet`` or ``jsonl``."""
+    kind = "csv" if str(path) == "-" else KINDS.get(Path(path).suffix.lower())
+    if kind is None:
+        raise PairscoreError(
+            f"{str(path)!r} does not say what kind of table it is; give it a name that ends in"
+            f" {first_few(KINDS, 9)}."
+        )
+    return kind
 
 
 def refuse_bad_names(names: Collection[str], shown: str) -> None:
-    """Every column has a name of its own."""
+    """Refuse a table in which some column has no name of its own in one line."""
     if len(names) > MAX_COLUMNS:
         raise PairscoreError(
             f"{shown!r} has {len(names)} columns, more than the {MAX_COLUMNS} that can be read;"
@@ -79,42 +115,59 @@ def refuse_bad_names(names: Collection[str], shown: str) -> None:
         )
 
 
-def quoted(text: Any) -> str:
-    """A text for SQL."""
+def refuse_twins(names: list[str], shown: str) -> None:
+    """Refuse ``names`` that differ from another in case only: DuckDB ignores case."""
+    if names:
+        raise PairscoreError(
+            f"{shown!r} has columns whose names differ in upper and lower case only"
+            f" ({first_few(map(repr, names))}); rename one of each."
+        )
+
+
+def sql_text(text: Any) -> str:
+    """Quote a text for SQL."""
     return "'" + str(text).replace("'", "''") + "'"
 
 
-MAX_LINE = 1 << 22
-CHUNK = 1 << 20
+def sql_name(name: str) -> str:
+    """Quote the name of a column for SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+# -- encoding --------------------------------------------------------------------------------------
 
 
 @contextmanager
 def as_utf8(path: Path, encoding: str | None, shown: str) -> Iterator[Path]:
-    """The file itself if it is UTF-8, or a copy of it that is."""
+    """Yield the file itself if it is UTF-8, or a temporary copy of it that is.
+
+    The encoding is the named one, else that of the byte order mark, else UTF-8 if all bytes are,
+    else Windows-1252 or Latin-1.
+    """
     try:
         "".encode(encoding or "utf-8")
     except (LookupError, ValueError):
         raise PairscoreError(
             f"{encoding!r} is no text encoding; use one such as 'utf-8', 'latin-1' or 'utf-16'."
         ) from None
-    found = encoding or _marked(path) or "utf-8"
-    if re.sub("[-_]", "", found.lower()) in ("utf8", "utf8sig"):
+    actual = encoding or _marked_encoding(path) or "utf-8"
+    if re.sub("[-_]", "", actual.lower()) in ("utf8", "utf8sig"):
         try:
-            for _ in _decoded(path, "utf-8", shown):
+            for _ in _decode(path, "utf-8", shown):
                 pass
             yield path
             return
         except UnicodeError:
             if encoding:
                 raise _not_text(encoding, shown) from None
-            found = _single_byte(path.read_bytes(), shown)
+            actual = _single_byte_encoding(path.read_bytes(), shown)
     with TemporaryDirectory() as directory:
         copy = Path(directory) / "utf8"
         try:
             with copy.open("w", encoding="utf-8", newline="") as file:
-                file.writelines(_decoded(path, found, shown))
+                file.writelines(_decode(path, actual, shown))
         except UnicodeError:
-            raise _not_text(found, shown) from None
+            raise _not_text(actual, shown) from None
         yield copy
 
 
@@ -122,8 +175,8 @@ def _not_text(encoding: str, shown: str) -> PairscoreError:
     return PairscoreError(f"{shown!r} is not text in {encoding!r}; name the encoding that it has.")
 
 
-def _marked(path: Path) -> str | None:
-    """The encoding that a byte order mark tells, or UTF-16 where every second byte is zero."""
+def _marked_encoding(path: Path) -> str | None:
+    """The encoding of a byte order mark, or UTF-16 where every second byte is zero."""
     with path.open("rb") as file:
         head = file.read(4096)
     for mark, name in (
@@ -134,17 +187,16 @@ def _marked(path: Path) -> str | None:
     ):
         if head.startswith(mark):
             return name
-    for first, name in ((1, "utf-16-le"), (0, "utf-16-be")):
-        if (
-            len(head) > 3
-            and head[first::2].count(0) > 0.4 * len(head) / 2
-            and not head[1 - first :: 2].count(0)
-        ):
+    for name, zeros, letters in (
+        ("utf-16-le", head[1::2], head[::2]),
+        ("utf-16-be", head[::2], head[1::2]),
+    ):
+        if len(head) > 3 and zeros.count(0) > 0.4 * len(head) / 2 and not letters.count(0):
             return name
     return None
 
 
-def _single_byte(content: bytes, shown: str) -> str:
+def _single_byte_encoding(content: bytes, shown: str) -> str:
     """Bytes beyond ASCII that are nowhere UTF-8 are letters of old Windows or Latin-1.
 
     A mixture is a damaged file.
@@ -165,7 +217,7 @@ def _single_byte(content: bytes, shown: str) -> str:
     return "cp1252"
 
 
-def _decoded(path: Path, encoding: str, shown: str) -> Iterator[str]:
+def _decode(path: Path, encoding: str, shown: str) -> Iterator[str]:
     """The text of a file piece by piece, without its byte order mark."""
     decoder = codecs.getincrementaldecoder(encoding)()
     line, unbroken, more = 1, 0, True

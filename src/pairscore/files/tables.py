@@ -1,17 +1,15 @@
-"""From DuckDB's table ``cells`` to arrays.
-
-Identifiers as whole numbers if all of them are, long text as codes.
-
-Tables from and to files: CSV, Parquet and JSONL, read and written with DuckDB.
+"""Tables from files: CSV, Parquet and JSONL, read with DuckDB.
 
 The same data give the same columns, bit for bit, whatever the kind of file: identifiers are whole
 numbers if all of them are, else exact text; other numbers are doubles, truth values 0 and 1;
 missing numbers are NaN, missing text is None.
 """
 
+import json
 import re
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -21,79 +19,271 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.data.items import as_frame
 from pairscore.data.tables import Column, Columns
-from pairscore.errors import PairscoreError, first_few
-from pairscore.files.read_csv import csv_places, load_csv, shared_delimiter
-from pairscore.files.source import Choice, Source, as_utf8, quoted, refuse_bad_names
-from pairscore.files.typed import load_jsonl, load_parquet, refuse_twins
-from pairscore.files.write import atomic_write
+from pairscore.errors import BadRow, BadRowsError, PairscoreError
+from pairscore.files.read_csv import NUMERIC_SHARE, load_csv, locate_cells, shared_delimiter
+from pairscore.files.source import (
+    Choice,
+    Source,
+    as_utf8,
+    display_name,
+    refuse_twins,
+    sql_name,
+    sql_text,
+    table_kind,
+)
 
+IDENTIFIERS = ("id", "left", "right", "model_a", "model_b", "winner", "loser", "judge")
 WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")  # written as Python writes it, and within 64 bits
-HASH = "hash({})"  # of a text, 64 bits
+PIECE_ROWS = 50_000
 # from here on, text is fetched as codes: a Python string per row would take longer than the reading
 CODED_ROWS = 50_000
+HASH = "hash({})"  # of a text, 64 bits
+# types of Parquet and JSONL; a column without any value is one of numbers, as in CSV
+NUMBERS = r'(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*|BOOLEAN|"?NULL"?)'
+NESTED = r".*(\[\d*\]|STRUCT|MAP|UNION|VARIANT|BLOB|BIT|GEOMETRY).*"
 
 
-def fetched(connection: Any, identifiers: Collection[str]) -> Iterator[Column]:
-    """The columns of the table ``cells``, in order.
+def read_table(
+    path: Any,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    identifiers: Collection[str] = IDENTIFIERS,
+) -> Columns:
+    """Read all columns of a CSV, Parquet or JSONL file.
 
-    ``identifiers`` are those that may be whole numbers.
+    Parameters
+    ----------
+    path
+        The file; the end of its name says the kind, and ``-`` is CSV from standard input.
+    delimiter, encoding
+        Of a CSV file; detected unless named.
+    identifiers
+        Names of columns that hold names, not quantities: whole numbers if every cell is one, else
+        exact text.
+
+    Raises
+    ------
+    BadRowsError
+        With all faulty rows at once.
+    """
+    with stored_table(
+        path, delimiter=delimiter, encoding=encoding, identifiers=identifiers, for_all_files=False
+    ) as table:
+        return table.read()
+
+
+# -- tables in DuckDB ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StoredTable:
+    """A table that DuckDB has read and keeps, on disk where memory does not suffice.
+
+    ``source`` is the file it came from, of some ``kind`` and, in CSV, with a ``delimiter``;
+    ``cells`` says under which name DuckDB has each column that was read.
+    """
+
+    source: Source
+    kind: str
+    delimiter: str | None
+    cells: dict[str, str]
+
+    def __len__(self) -> int:
+        return int(self._select("count(*) AS n")["n"][0])
+
+    def read(self) -> Columns:
+        """All columns that were wanted; the arrays take the place of what was stored."""
+        identifiers = {cell for name, cell in self.cells.items() if name in self.source.identifiers}
+        arrays = arrays_from_duckdb(self.source.connection, identifiers)
+        columns = dict(zip(self.cells, arrays, strict=True))
+        self.source.connection.execute("DROP TABLE cells")
+        return Columns(columns, from_file=True)
+
+    def pieces(self, names: Collection[str], rows: int = PIECE_ROWS) -> Iterator[Columns]:
+        """Some columns, ``rows`` rows at a time.
+
+        An identifier is whole numbers in all pieces or in none.
+        """
+        cells = {name: cell for name, cell in self.cells.items() if name in names}
+        whole = {name for name in cells if name in self.source.identifiers and self._whole(name)}
+        for first in range(0, len(self), rows):
+            arrays = self._select(
+                ", ".join(cells.values()),
+                f"WHERE rowid >= {first} AND rowid < {first + rows} ORDER BY rowid",
+            )
+            columns = {name: _without_mask(arrays[cell]) for name, cell in cells.items()}
+            columns |= {name: columns[name].astype(np.int64) for name in whole}
+            yield Columns({name: Column(array) for name, array in columns.items()}, from_file=True)
+
+    def locate(self, entries: Iterable[tuple[int, str]]) -> list[tuple[int, str | None]]:
+        """Find entries, given by row (from 0) and column, in the file.
+
+        Returns the physical line (from 1; in Parquet, the row) of each and, in CSV, its text.
+        """
+        if self.kind == "csv":
+            return locate_cells(self.source.path, self.delimiter, entries)
+        if self.kind == "parquet":
+            return [(row + 1, None) for row, _ in entries]
+        with self.source.path.open("rb") as lines:
+            begins = [number for number, text in enumerate(lines, 1) if text.strip()]
+        return [(begins[row], None) for row, _ in entries]
+
+    def _whole(self, name: str) -> bool:
+        cell = self.cells[name]
+        pattern = sql_text(WHOLE.pattern)
+        other = f"WHERE {cell} IS NULL OR NOT regexp_full_match({cell}, {pattern})"
+        return self._select("count(*) AS n", other)["n"][0] == 0
+
+    def _select(self, what: str, which: str = "") -> dict[str, np.ndarray]:
+        return self.source.connection.execute(f"SELECT {what} FROM cells {which}").fetchnumpy()
+
+
+@contextmanager
+def stored_table(
+    path: Any,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    identifiers: Collection[str] = IDENTIFIERS,
+    columns: Choice | None = None,
+    memory: str | None = None,
+    for_all_files: bool = True,
+) -> Iterator[StoredTable]:
+    """Read a file as ``read_table`` does, but leave the table in DuckDB.
+
+    Parameters
+    ----------
+    path, delimiter, encoding, identifiers
+        As in ``read_table``.
+    columns
+        Given all names and those of lists and records, the columns to read; None reads all. Faults
+        in others do no harm.
+    memory
+        How much DuckDB may hold outside the disk, such as ``"1GB"``.
+    for_all_files
+        Whether the delimiter was named for all files of a command: then a file whose first line
+        has none of it keeps its own.
+    """
+    import duckdb
+
+    shown, kind = display_name(path), table_kind(path)
+    config: dict[str, Any] = {
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+    } | ({} if memory is None else {"memory_limit": memory})
+    with ExitStack() as stack:
+        config["temp_directory"] = stack.enter_context(TemporaryDirectory())
+        connection = stack.enter_context(duckdb.connect(config=config))
+        file = stack.enter_context(_plain_file(path))
+        if kind == "csv":
+            file = stack.enter_context(as_utf8(file, encoding, shown))
+            delimiter = shared_delimiter(file, delimiter) if for_all_files else delimiter
+        source = Source(connection, file, shown, identifiers, columns)
+        try:
+            if kind == "csv":
+                cells = load_csv(source, delimiter)
+            else:
+                cells = (load_parquet if kind == "parquet" else load_jsonl)(source)
+            yield StoredTable(source, kind, delimiter, cells)
+        except duckdb.Error as error:
+            raise PairscoreError(_one_sentence(error, kind, shown)) from error
+
+
+@contextmanager
+def _plain_file(path: Any) -> Iterator[Path]:
+    """A path that DuckDB takes literally.
+
+    It would expand * and the like, and cannot read standard input.
+    """
+    with TemporaryDirectory() as directory:
+        plain = Path(directory) / "table"
+        try:
+            if str(path) == "-":
+                with plain.open("xb") as copy:
+                    shutil.copyfileobj(sys.stdin.buffer, copy)
+            else:
+                Path(path).open("rb").close()
+                if re.search(r"[*?\[]", str(path)):
+                    plain.symlink_to(Path(path).absolute())
+                else:
+                    plain = Path(path).absolute()
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise PairscoreError(
+                f"{str(path)!r} cannot be read ({reason}); check the path."
+            ) from error
+        yield plain
+
+
+def _one_sentence(error: Exception, kind: str, shown: str) -> str:
+    """What DuckDB says in several lines."""
+    if kind == "csv" and "state machine" in str(error):
+        return (
+            f"{shown!r} mixes line endings or has a stray quotation mark; save it with one kind of"
+            " line ending and quote whole cells."
+        )
+    message = str(error).splitlines()[0].rstrip(". ")
+    return (
+        f"{shown!r} cannot be read as {kind} ({message[:200]}); it is cut short, damaged or of"
+        " another kind: write it again."
+    )
+
+
+# -- from DuckDB to arrays -------------------------------------------------------------------------
+
+
+def arrays_from_duckdb(connection: Any, identifiers: Collection[str]) -> Iterator[Column]:
+    """The columns of the table ``cells``, in order; long text as distinct values and codes.
+
+    Those in ``identifiers`` are whole numbers if all of their cells are.
     """
     rows = connection.execute("SELECT count(*) FROM cells").fetchone()[0]
     types = {row[0]: row[1] for row in connection.execute("DESCRIBE cells").fetchall()}
-    together = [cell for cell, kind in types.items() if kind == "DOUBLE" or rows < CODED_ROWS]
-    arrays = (
-        connection.execute(f"SELECT {', '.join(together)} FROM cells").fetchnumpy()
-        if together
-        else {}
-    )
-    for cell, kind in types.items():
-        if kind == "DOUBLE":
-            yield Column(np.ma.filled(arrays[cell], np.nan))
-            continue
-        column = Column(_text(arrays[cell])) if cell in arrays else _coded(connection, cell)
-        whole = cell in identifiers and all(
-            value is not None and WHOLE.fullmatch(value) for value in column.values
-        )
-        yield (
-            Column(column.values.astype(np.int64), column.codes)
-            if whole and len(column)
-            else column
-        )
+    direct = [cell for cell, kind in types.items() if kind == "DOUBLE" or rows < CODED_ROWS]
+    select = f"SELECT {', '.join(direct)} FROM cells"
+    arrays = connection.execute(select).fetchnumpy() if direct else {}
+    for cell in types:
+        if cell in arrays:
+            column = Column(_without_mask(arrays[cell]))
+        else:
+            column = _coded_text(connection, cell)
+        if cell in identifiers and len(column) and all(map(_is_whole, column.values)):
+            column = Column(column.values.astype(np.int64), column.codes)
+        yield column
 
 
-def cell_array(array: np.ndarray, whole: bool) -> np.ndarray:
-    """Doubles with NaN for what is missing, whole numbers, or text with None."""
+def _is_whole(value: str | None) -> bool:
+    return value is not None and WHOLE.fullmatch(value) is not None
+
+
+def _without_mask(array: np.ndarray) -> np.ndarray:
+    """Doubles with NaN, or strings with None, for what is missing."""
     if array.dtype.kind == "f":
         return np.ma.filled(array, np.nan)
-    return _text(array).astype(np.int64) if whole else _text(array)
-
-
-def _text(array: np.ndarray) -> np.ndarray:
-    """Strings, with None where there are none."""
     text = np.array(np.ma.getdata(array), dtype=object)
     text[np.ma.getmaskarray(array)] = None
     return text
 
 
-def _coded(connection: Any, cell: str) -> Column:
+def _coded_text(connection: Any, cell: str) -> Column:
     """Distinct values and codes of a text column, by DuckDB's hashes.
 
     To compare texts row by row takes longer than to read them.
     """
-    found = connection.execute(
-        f"SELECT name, {HASH.format('name')} AS hash FROM (SELECT DISTINCT {cell} AS name FROM"
-        " cells)"
-    ).fetchnumpy()
-    order = np.argsort(found["hash"])
-    hashes, names = found["hash"][order], _text(found["name"])[order]
+
+    def select(what: str) -> dict[str, np.ndarray]:
+        return connection.execute(f"SELECT {what}").fetchnumpy()
+
+    distinct = f"(SELECT DISTINCT {cell} AS name FROM cells)"
+    names = select(f"name, {HASH.format('name')} AS hash FROM {distinct}")
+    order = np.argsort(names["hash"])
+    hashes = names["hash"][order]
     if np.any(hashes[1:] == hashes[:-1]):  # two names with one hash: rare enough to be slow
-        return Column(_text(connection.execute(f"SELECT {cell} FROM cells").fetchnumpy()[cell]))
-    hash_of_rows = connection.execute(
-        f"SELECT {HASH.format(cell)} AS hash FROM cells"
-    ).fetchnumpy()["hash"]
-    return Column(names, _sorted_places(hashes, hash_of_rows))
+        return Column(_without_mask(select(f"{cell} FROM cells")[cell]))
+    hash_of_rows = select(f"{HASH.format(cell)} AS hash FROM cells")["hash"]
+    return Column(_without_mask(names["name"])[order], _sorted_places(hashes, hash_of_rows))
 
 
 def _sorted_places(hashes: np.ndarray, wanted: np.ndarray) -> np.ndarray:
@@ -112,319 +302,132 @@ def _sorted_places(hashes: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     return place
 
 
-KINDS = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".txt": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-}
-IDENTIFIERS = ("id", "left", "right", "model_a", "model_b", "winner", "loser", "judge")
-PIECE_ROWS = 50_000
+# -- Parquet and JSONL, which say which of their cells are numbers ---------------------------------
 
 
-def read_table(
-    path: Any,
-    *,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    identifiers: Collection[str] = IDENTIFIERS,
-) -> Columns:
-    """Read all columns of a CSV, Parquet or JSONL file (``-``: CSV from standard input).
+def load_parquet(source: Source) -> dict[str, str]:
+    """Read the wanted columns of a Parquet file into DuckDB's table ``cells``.
 
-    Delimiter and encoding of a CSV file are detected unless named. Columns called as in
-    ``identifiers`` are never made into other numbers than whole ones. Faulty rows are reported all
-    at once by a ``BadRowsError``.
+    Returns, by the name of each column, what it is called there.
     """
-    with stored_table(
-        path, delimiter=delimiter, encoding=encoding, identifiers=identifiers, for_all_files=False
-    ) as table:
-        return table.read()
-
-
-@dataclass(frozen=True)
-class StoredTable:
-    """A table that DuckDB has read and keeps, on disk where memory does not suffice, and the file
-    it came from.
-
-    ``cells`` says under which name DuckDB has each column that was read.
-    """
-
-    source: Source
-    kind: str
-    delimiter: str | None
-    cells: dict[str, str]
-
-    def __len__(self) -> int:
-        return int(self._fetched("count(*) AS n")["n"][0])
-
-    def read(self) -> Columns:
-        """All columns that were asked for; the arrays take the place of what was stored."""
-        identifiers = {cell for name, cell in self.cells.items() if name in self.source.identifiers}
-        columns = dict(zip(self.cells, fetched(self.source.connection, identifiers), strict=True))
-        self.source.connection.execute("DROP TABLE cells")
-        return Columns(columns, as_written=True)
-
-    def pieces(self, names: Collection[str], rows: int = PIECE_ROWS) -> Iterator[Columns]:
-        """Some columns, ``rows`` rows at a time.
-
-        An identifier is whole numbers in all pieces or in none.
-        """
-        cells = {name: cell for name, cell in self.cells.items() if name in names}
-        whole = {
-            name: name in self.source.identifiers and self._all_whole(cell)
-            for name, cell in cells.items()
-        }
-        for first in range(0, len(self), rows):
-            found = self._fetched(
-                ", ".join(cells.values()),
-                f"WHERE rowid >= {first} AND rowid < {first + rows} ORDER BY rowid",
-            )
-            yield Columns(
-                {
-                    name: Column(cell_array(found[cell], whole[name]))
-                    for name, cell in cells.items()
-                },
-                as_written=True,
-            )
-
-    def places(self, entries: Iterable[tuple[int, str]]) -> list[tuple[int, str | None]]:
-        """Of entries by row (from 0) and column: the physical line (from 1.
-
-        In Parquet, the row) and, of a CSV file, the text of the cell.
-        """
-        if self.kind == "csv":
-            return csv_places(self.source.path, self.delimiter, entries)
-        if self.kind == "parquet":
-            return [(row + 1, None) for row, _ in entries]
-        with self.source.path.open("rb") as lines:
-            begins = [number for number, text in enumerate(lines, 1) if text.strip()]
-        return [(begins[row], None) for row, _ in entries]
-
-    def _all_whole(self, cell: str) -> bool:
-        return (
-            self._fetched(
-                "count(*) AS n",
-                f"WHERE {cell} IS NULL OR NOT regexp_full_match({cell}, {quoted(WHOLE.pattern)})",
-            )["n"][0]
-            == 0
-        )
-
-    def _fetched(self, what: str, which: str = "") -> dict[str, np.ndarray]:
-        return self.source.connection.execute(f"SELECT {what} FROM cells {which}").fetchnumpy()
-
-
-@contextmanager
-def stored_table(
-    path: Any,
-    *,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    identifiers: Collection[str] = IDENTIFIERS,
-    columns: Choice | None = None,
-    memory: str | None = None,
-    for_all_files: bool = True,
-) -> Iterator[StoredTable]:
-    """As ``read_table``, but the table stays in DuckDB, with at most ``memory`` (such as ``"1GB"``)
-    outside the disk.
-
-    ``columns`` says which to read when told all names, and those of lists and records; faults in
-    others do no harm. The delimiter is
-    ``for_all_files`` of a command: one whose header has none of it keeps its own.
-    """
-    import duckdb
-
-    shown, kind = shown_name(path), table_kind(path)
-    with ExitStack() as stack:
-        spill = stack.enter_context(TemporaryDirectory())
-        config: dict[str, Any] = {
-            "autoinstall_known_extensions": "false",
-            "autoload_known_extensions": "false",
-            "temp_directory": spill,
-        }
-        connection = stack.enter_context(
-            duckdb.connect(config=config | ({} if memory is None else {"memory_limit": memory}))
-        )
-        file = stack.enter_context(_plain_file(path))
-        if kind == "csv":
-            file = stack.enter_context(as_utf8(file, encoding, shown))
-            delimiter = shared_delimiter(file, delimiter) if for_all_files else delimiter
-        source = Source(connection, file, shown, identifiers, columns)
-        try:
-            cells = (
-                load_csv(source, delimiter)
-                if kind == "csv"
-                else (load_parquet if kind == "parquet" else load_jsonl)(source)
-            )
-            yield StoredTable(source, kind, delimiter, cells)
-        except duckdb.Error as error:
-            raise PairscoreError(_in_short(error, kind, shown)) from error
-
-
-def shown_name(path: Any) -> str:
-    """What a table is called in messages."""
-    return "standard input" if str(path) == "-" else str(path)
-
-
-def table_kind(path: Any) -> str:
-    """csv, parquet or jsonl, by the end of the name."""
-    if str(path) == "-":
-        return "csv"
-    kind = KINDS.get(Path(path).suffix.lower())
-    if kind is None:
-        raise PairscoreError(
-            f"{str(path)!r} does not say what kind of table it is; give it a name that ends in"
-            f" {first_few(KINDS, 9)}."
-        )
-    return kind
-
-
-@contextmanager
-def _plain_file(path: Any) -> Iterator[Path]:
-    """A path that DuckDB takes literally.
-
-    It would expand * and the like, and cannot read standard input.
-    """
-    with TemporaryDirectory() as directory:
-        plain = Path(directory) / "table"
-        try:
-            if str(path) == "-":
-                with plain.open("xb") as copy:
-                    shutil.copyfileobj(sys.stdin.buffer, copy)
-            else:
-                with Path(path).open("rb"):
-                    pass
-                if re.search(r"[*?\[]", str(path)):
-                    plain.symlink_to(Path(path).absolute())
-                else:
-                    plain = Path(path).absolute()
-        except OSError as error:
-            raise PairscoreError(
-                f"{str(path)!r} cannot be read ({error.strerror}); check the path."
-            ) from error
-        except ValueError as error:
-            raise PairscoreError(
-                f"{str(path)!r} cannot be read ({error}); check the path."
-            ) from error
-        yield plain
-
-
-def _in_short(error: Exception, kind: str, shown: str) -> str:
-    """What DuckDB has to say, in one sentence."""
-    if kind == "csv" and "state machine" in str(error):
-        return (
-            f"{shown!r} mixes line endings or has a stray quotation mark; save it with one kind of"
-            " line ending and quote whole cells."
-        )
-    said = str(error).splitlines()[0].rstrip(". ")
-    return (
-        f"{shown!r} cannot be read as {kind} ({said[:200]}); it is cut short, damaged or of another"
-        " kind: write it again."
-    )
-
-
-# -- writing ---------------------------------------------------------------------------------------
-
-
-def write_table(columns: Any, path: Any) -> None:
-    """Write a dict of columns, ``Columns`` or a dataframe as CSV, Parquet or JSONL (``-``.
-
-    CSV to standard output).
-    """
-    if str(path) == "-":
-        with TemporaryDirectory() as directory:
-            write_table(columns, Path(directory) / "table.csv")
-            with (Path(directory) / "table.csv").open("rb") as file:
-                shutil.copyfileobj(file, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
-        return
-    with atomic_write(path, "the table") as temporary:
-        fill_table(temporary, columns, path)
-
-
-def fill_table(temporary: Path, columns: Any, path: Any) -> None:
-    """Write a table to what will be ``path``, whose name says the kind."""
-    kind = table_kind(path)
-    data, names = _writable(columns)
-    _copy(data, names, kind, temporary, "\t" if Path(path).suffix.lower() == ".tsv" else ",", path)
-
-
-def _writable(columns: Any) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Arrays that DuckDB takes as they are: numbers, and text with None."""
-    frame = as_frame(columns)
-    if frame is None:
-        raise PairscoreError(
-            f"a table to write is a dict of columns or a dataframe, not a {type(columns).__name__}."
-        )
-    names = list(map(str, frame.columns))
-    if not names:
-        raise PairscoreError("the table has no columns; give at least one.")
-    refuse_bad_names(names, "the table")
-    refuse_twins(
-        [
-            name
-            for place, name in enumerate(names)
-            if name.casefold() in map(str.casefold, names[:place])
-        ],
-        "the table",
-    )
-    arrays = {
-        f"c{place}": frame[name] if isinstance(frame, Columns) else frame[name].to_numpy()
-        for place, name in enumerate(names)
+    file = f"read_parquet({sql_text(source.path)}, hive_partitioning=false)"
+    schema = f"SELECT name FROM parquet_schema({sql_text(source.path)})"
+    types = _column_types(source, file)
+    written = {row[0] for row in source.connection.execute(schema).fetchall()}
+    refuse_twins([name for name in types if name not in written], source.shown)
+    cells = {
+        name: f"CAST({sql_name(name)} AS {'DOUBLE' if _is_number(name, types, source) else 'TEXT'})"
+        for name in source.wanted(list(types), _nested(types))
     }
-    return {
-        key: array if array.dtype.kind in "biuf" else _as_text(array)
-        for key, array in arrays.items()
-    }, names
+    return _fill_cells(source, cells, file)
 
 
-def _as_text(array: np.ndarray) -> np.ndarray:
-    text = np.empty(len(array), dtype=object)
-    text[:] = [None if value is None or value != value else str(value) for value in array.tolist()]
-    return text
+def load_jsonl(source: Source) -> dict[str, str]:
+    """Read the wanted columns of a file of JSON objects, one a line, into the table ``cells``.
 
-
-def _copy(
-    data: dict[str, np.ndarray],
-    names: list[str],
-    kind: str,
-    target: Path,
-    delimiter: str,
-    path: Any,
-) -> None:
+    Returns, by the name of each column, what it is called there.
+    """
     import duckdb
 
-    options = {
-        "csv": f"FORMAT csv, HEADER true, DELIMITER {quoted(delimiter)}, QUOTE '\"', ESCAPE '\"'",
-        "parquet": "FORMAT parquet",
-        "jsonl": "FORMAT json",
-    }[kind]
-    cells = []
-    for (key, array), name in zip(data.items(), names, strict=True):
-        type_of_cell = (
-            "VARCHAR"
-            if array.dtype == object
-            else "INTEGER"
-            if array.dtype == bool and kind == "csv"
-            else None
-        )
-        cells.append(
-            f"{key if type_of_cell is None else f'CAST({key} AS {type_of_cell})'} AS"
-            f' "{name.replace(chr(34), chr(34) * 2)}"'
-        )
-    connection = duckdb.connect(config={"pandas_analyze_sample": "0"})
+    if not source.path.stat().st_size:
+        raise PairscoreError(f"{source.shown!r} is empty; write one JSON object per row.")
+    file = (
+        f"read_json({sql_text(source.path)}, format='newline_delimited', records=true,"
+        " hive_partitioning=false, compression='none', "
+    )
     try:
-        connection.register("data", data)
-        connection.execute(
-            f"COPY (SELECT {', '.join(cells)} FROM data) TO {quoted(target.absolute())} ({options},"
-            " USE_TMP_FILE false)"
-        )
-    except (duckdb.Error, UnicodeError) as error:
-        raise PairscoreError(
-            f"the table could not be saved as {str(path)!r} ({str(error).splitlines()[0]}); check"
-            " its cells and the place."
-        ) from error
-    finally:
-        connection.close()
+        types = _column_types(source, f"{file} sample_size=-1, map_inference_threshold=-1)")
+        wanted = source.wanted(list(types), _nested(types))
+        refuse_twins([name for name in types if _is_renamed(source, name, types)], source.shown)
+        numeric = [name for name in wanted if _is_number(name, types, source)]
+        read_as = dict.fromkeys(wanted, "JSON") | {
+            name: "BOOLEAN" if types[name] == "BOOLEAN" else "DOUBLE" for name in numeric
+        }
+        columns = ", ".join(f"{sql_text(name)}: '{kind}'" for name, kind in read_as.items())
+        cells = {name: f"{sql_name(name)} ->> '$'" for name in wanted}
+        cells |= {name: f"CAST({sql_name(name)} AS DOUBLE)" for name in numeric}
+        cell_names = _fill_cells(source, cells, f"{file} columns={{{columns}}})")
+    except duckdb.Error as error:
+        raise _bad_lines(source, []) or error from error
+    mixed = [name for name in wanted if types[name] == "JSON" and name not in source.identifiers]
+    if mixed and (bad := _bad_lines(source, mixed)):
+        raise bad
+    return cell_names
+
+
+def _column_types(source: Source, file: str) -> dict[str, str]:
+    """DuckDB's types of the columns of a file, by name."""
+    rows = source.connection.execute(f"DESCRIBE SELECT * FROM {file}").fetchall()
+    return {row[0]: row[1] for row in rows}
+
+
+def _nested(types: dict[str, str]) -> list[str]:
+    """Columns of lists, records and the like."""
+    return [name for name, kind in types.items() if re.fullmatch(NESTED, kind, re.DOTALL)]
+
+
+def _is_number(name: str, types: dict[str, str], source: Source) -> bool:
+    return name not in source.identifiers and re.fullmatch(NUMBERS, types[name]) is not None
+
+
+def _fill_cells(source: Source, columns: dict[str, str], file: str) -> dict[str, str]:
+    """Make the table ``cells`` of columns in SQL; say what each is called there."""
+    cells = {name: f"c{place}" for place, name in enumerate(columns)}
+    chosen = ", ".join(f"{column} AS {cells[name]}" for name, column in columns.items())
+    source.connection.execute(f"CREATE OR REPLACE TEMP TABLE cells AS SELECT {chosen} FROM {file}")
+    return cells
+
+
+def _is_renamed(source: Source, name: str, names: Iterable[str]) -> bool:
+    """DuckDB ignores case in names of JSON objects: next to ``a``, it calls ``A`` ``A_1``."""
+    stem = re.sub(r"_\d+$", "", name)
+    if stem == name or stem.casefold() not in map(str.casefold, names):
+        return False
+    pointer = "/" + name.replace("~", "~0").replace("/", "~1")
+    return not source.connection.execute(
+        f"SELECT bool_or(json_exists(json, {sql_text(pointer)}))"
+        f" FROM read_ndjson_objects({sql_text(source.path)})"
+    ).fetchone()[0]
+
+
+def _bad_lines(source: Source, mixed: list[str]) -> PairscoreError | None:
+    """What is wrong with a JSONL file, line by line; ``mixed`` columns have numbers and text."""
+    rows: list[BadRow] = []
+    texts: dict[str, list[BadRow]] = {name: [] for name in mixed}
+    numbers: Counter[str] = Counter()
+    with source.path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                record = _json_object(line)
+            except (ValueError, RecursionError) as error:
+                text = line[:200].decode("utf-8", "replace").rstrip()
+                rows.append(BadRow(number, None, text, _json_reason(error, line)))
+                continue
+            for name in mixed:
+                value = record.get(name)
+                if isinstance(value, int | float):
+                    numbers[name] += 1
+                elif value is not None:
+                    texts[name].append(BadRow(number, name, str(value)[:200], "no number"))
+    for name, bad in texts.items():
+        if numbers[name] >= NUMERIC_SHARE * (numbers[name] + len(bad)):
+            rows += bad
+    return BadRowsError(source.shown, sorted(rows, key=lambda row: row.line)) if rows else None
+
+
+def _json_object(line: bytes) -> dict[str, Any]:
+    record = json.loads(line, object_pairs_hook=_unique_names) if line.strip() else {}
+    if not isinstance(record, dict):
+        raise ValueError("no JSON object")
+    return record
+
+
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a name twice in one object")
+    return dict(pairs)
+
+
+def _json_reason(error: Exception, line: bytes) -> str:
+    reason = str(error).partition(":")[0]
+    return "no UTF-8" if "codec" in reason and not line.isascii() else reason

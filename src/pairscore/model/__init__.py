@@ -3,5 +3,5 @@
 Start with ``fit``: from comparisons and settings to a fitted model. ``regression`` is the
 scikit-learn class over it.
 
-Imports: errors, data, files, core, estimators, effects.
+Imports: choices, errors, data, files, core, estimators, effects.
 """

@@ -1,190 +1,95 @@
-"""The comparisons that a model was fitted to, as plain arrays.
-
-What it takes to add votes to a model that comes from a file. Models on disk: one .npz of plain
-arrays and a JSON header; nothing in it is ever executed.
-"""
+"""Models on disk: one .npz of plain arrays and a JSON header; nothing in it is ever executed."""
 
 import json
 import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pairscore.core.links import get_link, link_name
+from pairscore.core.links import Link, get_link, link_name
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
 from pairscore.data.tables import Columns
 from pairscore.data.votes import PER_ROW
 from pairscore.errors import PairscoreError
 from pairscore.estimators.pairing import Pairing
-from pairscore.estimators.results import Effects, ItemEffects, Judges
+from pairscore.estimators.results import Effects, Fit, ItemEffects, Judges
 from pairscore.estimators.ridge import RidgeCurve
+from pairscore.estimators.settings import Settings, check_settings
+from pairscore.files.records import plain
 from pairscore.files.write import atomic_write
 
-PREFIX = "data_"
-CONTEXT = f"{PREFIX}context_"
-
-
-def to_arrays(data: Comparisons) -> dict[str, np.ndarray]:
-    """Arrays without objects, named so that they can stand beside a model's own."""
-    arrays = {
-        f"{PREFIX}{name}": _plain_column(column, name)
-        for name in (*PER_ROW, "covariance_items")
-        if (column := getattr(data, name)) is not None
-    }
-    arrays |= {f"{CONTEXT}{name}": column for name, column in data.context.items()}
-    arrays[f"{PREFIX}values"] = data.items.values
-    if data.items.ids is not None:
-        arrays[f"{PREFIX}ids"] = _plain_column(data.items.ids, "id")
-    arrays[f"{PREFIX}facts"] = np.array(
-        [data.sides_known, -1 if data.seed is None else data.seed, data.items.backend is Columns]
-    )
-    return arrays
-
-
-def from_arrays(
-    arrays: dict[str, np.ndarray], feature_names: tuple[str, ...]
-) -> Comparisons | None:
-    """The comparisons again; None if the model was saved without them."""
-    if f"{PREFIX}values" not in arrays:
-        return None
-    sides_known, seed, from_file = arrays[f"{PREFIX}facts"].tolist()
-    ids = arrays.get(f"{PREFIX}ids")
-    items = Items(
-        arrays[f"{PREFIX}values"],
-        feature_names,
-        ids if ids is None or ids.dtype.kind != "U" else ids.astype(object),
-        Columns if from_file else dict,
-    )
-    columns: dict[str, Any] = {
-        name: arrays.get(f"{PREFIX}{name}") for name in (*PER_ROW, "covariance_items")
-    }
-    context = {
-        name.removeprefix(CONTEXT): column
-        for name, column in arrays.items()
-        if name.startswith(CONTEXT)
-    }
-    return Comparisons(
-        items,
-        **columns,
-        sides_known=bool(sides_known),
-        seed=None if seed < 0 else int(seed),
-        context=context,
-    )
-
-
-def _plain_column(column: np.ndarray, name: str) -> np.ndarray:
-    """Numbers, or text as text.
-
-    Other objects cannot be kept without running code when they are read.
-    """
-    if column.dtype != object:
-        return column
-    if not all(isinstance(value, str) for value in column.tolist()):
-        raise PairscoreError(
-            f"the {name} has entries that are neither all text nor all numbers, so the data cannot"
-            " be kept in a file; make them text."
-        )
-    return column.astype(str)
-
-
-def joined(data: Comparisons, more: Comparisons) -> Comparisons:
-    """The comparisons of both, which speak of one item table."""
-    columns: dict[str, Any] = {}
-    for name in PER_ROW:
-        one, other = getattr(data, name), getattr(more, name)
-        if (one is None) != (other is None):
-            if name == "judge":
-                raise PairscoreError(
-                    "only some of the votes say who judged; give a judge for all votes, or for"
-                    " none."
-                )
-            one, other = (
-                np.ones(len(part)) if column is None else column
-                for part, column in ((data, one), (more, other))
-            )
-        columns[name] = None if one is None else np.concatenate([one, other])
-    if set(data.context) != set(more.context):
-        raise PairscoreError(
-            f"the new votes have the context {sorted(more.context)} and the old ones"
-            f" {sorted(data.context)}; give the same columns."
-        )
-    context = {
-        name: np.concatenate([column, more.context[name]]) for name, column in data.context.items()
-    }
-    sides_known = data.sides_known and more.sides_known
-    return Comparisons(
-        more.items,
-        **columns,
-        sides_known=sides_known,
-        seed=data.seed,
-        covariance_items=data.covariance_items,
-        context=context,
-    )
-
-
 FORMAT = 1
-GROUPS = "data_item_groups"
-EFFECTS = "item_effects_"  # what the names of their arrays begin with
-ARRAYS = (
-    "coef_",
-    "undetermined_",
-    "open_directions_",
-    "feature_mean_",
-    "feature_sd_",
-    "feature_min_",
-    "feature_max_",
-)
-OPTIONAL_ARRAYS = ("closed_form_coef_", "covariance_", "std_errors_")
-PLAIN = (
-    "side_effect_", "side_effect_std_error_", "n_features_in_", "n_items_", "n_comparisons_", "inference_", "guard_", "n_iter_", "notes_",
-    "agreement_", "noise_", "tie_share_", "record_", "l2_", "ties_",
-)  # fmt: skip
+DATA = "data_"  # what the names of the arrays of comparisons begin with
+CONTEXT = f"{DATA}context_"
+GROUPS = f"{DATA}item_groups"
+EFFECTS = "item_effects_"
+BESIDE_FIT = ("settings", "feature_names", "comparisons", "item_groups", "item_effects", "recipe")
+OF_SETTINGS = ("inference_", "l2_", "ties_", "n_features_in_")  # told twice, for older readers
 
 
-def save(model: Any, path: Any, data: bool = False) -> None:
-    """Write ``model`` to ``path``, with its comparisons if asked.
+@dataclass(frozen=True)
+class ModelFile:
+    """What a model file holds: a fit, the parameters of its ``RankRegression``, and its classes."""
+
+    fit: Fit
+    params: dict[str, Any]
+    classes: np.ndarray
+
+
+# -- save ------------------------------------------------------------------------------------------
+
+
+def save_model(model: ModelFile, path: Any, data: bool = False) -> None:
+    """Write a model to ``path``, with its comparisons if ``data``.
 
     A crash or a full disk leaves the old file as it was.
     """
-    path = _checked_path(path)
-    arrays = {
-        name: array
-        for name in ARRAYS + OPTIONAL_ARRAYS
-        if (array := getattr(model, name)) is not None
-    }
-    arrays |= to_arrays(model.comparisons_) if data else {}
-    arrays |= {GROUPS: model.item_groups_} if data and model.item_groups_ is not None else {}
-    arrays |= (
-        {}
-        if model.item_effects_ is None
-        else {EFFECTS + name: array for name, array in model.item_effects_.to_arrays().items()}
-    )
-    header = np.frombuffer(_header(model, list(arrays), path).encode(), dtype=np.uint8)
+    path, fit = _check_path(path), model.fit
+    if data and fit.comparisons is None:
+        raise PairscoreError(
+            "the model has no comparisons to save; fit it to items and votes, or save it without"
+            " data=True."
+        )
+    values = {f.name: getattr(fit, f.name) for f in fields(Fit) if f.name not in BESIDE_FIT}
+    arrays: dict[str, Any] = {f"{n}_": v for n, v in values.items() if isinstance(v, np.ndarray)}
+    if data and fit.comparisons is not None:
+        arrays |= comparisons_to_arrays(fit.comparisons)
+        arrays |= {} if fit.item_groups is None else {GROUPS: fit.item_groups}
+    if fit.item_effects is not None:
+        arrays |= {EFFECTS + name: array for name, array in fit.item_effects.to_arrays().items()}
+    header = np.frombuffer(_header(model, values, list(arrays), path).encode(), dtype=np.uint8)
     with atomic_write(path, "the model") as temporary, temporary.open("wb") as file:
         np.savez(file, header=header, **arrays)
 
 
-def _header(model: Any, arrays: list[str], path: Any) -> str:
+def _header(model: ModelFile, values: dict[str, Any], arrays: list[str], path: Any) -> str:
     """What is no array, as JSON, and which arrays there must be."""
-    params = {name: _plain(value) for name, value in model.get_params().items()}
+    fit, params = model.fit, {name: _scalar(value) for name, value in model.params.items()}
+    tables = {
+        name: None if (t := getattr(fit, name)) is None else to(t) for name, (to, _) in TABLES
+    }
+    scalars = {f"{n}_": _scalar(v) for n, v in values.items() if f"{n}_" not in arrays}
+    scalars = {name: value for name, value in scalars.items() if name[:-1] not in dict(TABLES)}
     header = {
         "pairscore_model": FORMAT,
         "params": params | ({} if isinstance(params["link"], str) else {"link": "custom"}),
-        "link": link_name(model.link_),
+        "link": link_name(fit.link),
+        "settings": {n: v for n, v in vars(fit.settings).items() if n != "link"},
         "arrays": arrays,
-        "fitted": {name: _plain(getattr(model, name)) for name in PLAIN},
-        "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
-        "classes": model.classes_.tolist(),
-        "classes_dtype": model.classes_.dtype.str,
-        "pairing": None if model.pairing_ is None else vars(model.pairing_),
-        "recipe": getattr(model, "recipe_", None),
-        "item_effects": None if model.item_effects_ is None else model.item_effects_.to_record(),
-        "ridge_curve": None if model.ridge_curve_ is None else model.ridge_curve_.to_record(),
-        "effects": None if model.effects_ is None else _listed(model.effects_),
-        "judges": None if model.judges_ is None else _listed(model.judges_),
+        "fitted": scalars
+        | {"inference_": fit.inference, "l2_": fit.l2, "ties_": fit.ties}
+        | {"n_features_in_": fit.n_features},
+        "feature_names": [str(name) for name in fit.feature_names or ()],
+        "classes": model.classes.tolist(),
+        "classes_dtype": model.classes.dtype.str,
+        "recipe": fit.recipe,
+        "item_effects": None if fit.item_effects is None else fit.item_effects.to_record(),
+        **tables,
     }
     try:
         return json.dumps(header)
@@ -195,104 +100,111 @@ def _header(model: Any, arrays: list[str], path: Any) -> str:
         ) from error
 
 
-def _listed(table: Any) -> dict[str, Any]:
-    """A table of arrays as plain lists."""
-    return {
-        name: value.tolist() if isinstance(value, np.ndarray) else value
-        for name, value in vars(table).items()
-    }
-
-
-def _from_lists(kind: type, record: dict[str, Any] | None) -> Any:
-    """The table again: lists of names are tuples, all other lists arrays."""
-    if record is None:
-        return None
-    tuples = ("names", "kinds")
-    return kind(
-        **{
-            name: (
-                (tuple(value) if name in tuples else np.array(value))
-                if isinstance(value, list)
-                else value
-            )
-            for name, value in record.items()
-        }
-    )
-
-
-def _plain(value: Any) -> Any:
+def _scalar(value: Any) -> Any:
     """NumPy scalars as the Python numbers that JSON knows."""
     return value.item() if isinstance(value, np.generic) else value
 
 
-def restore(kind: type, path: Any, link: Any = None) -> Any:
-    """Read a model of class ``kind`` from ``path``."""
+def _from_lists(kind: type) -> Callable[[dict[str, Any]], Any]:
+    """The dataclass again: lists of names are tuples, all other lists arrays."""
+
+    def rebuild(record: dict[str, Any]) -> Any:
+        lists = {name: value for name, value in record.items() if isinstance(value, list)}
+        arrays = {n: tuple(v) if n in ("names", "kinds") else np.array(v) for n, v in lists.items()}
+        return kind(**record | arrays)
+
+    return rebuild
+
+
+def _lists(table: Any) -> Any:
+    return plain(table, keep_nan=True)
+
+
+TABLES: tuple[tuple[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]], ...] = (
+    ("pairing", (vars, lambda record: Pairing(**record))),
+    ("ridge_curve", (RidgeCurve.to_record, RidgeCurve.from_record)),
+    ("effects", (_lists, _from_lists(Effects))),
+    ("judges", (_lists, _from_lists(Judges))),
+)
+
+
+# -- load ------------------------------------------------------------------------------------------
+
+
+def load_model(path: Any, link: Any = None) -> ModelFile:
+    """Read what :func:`save_model` wrote; a model with its own link needs the link again."""
     if link is not None:
         get_link(link)
-    path = _checked_path(path)
+    path = _check_path(path)
     header, arrays = _read(path)
     try:
-        return _rebuilt(kind, header, arrays, link, path)
+        if set(header["arrays"]) != set(arrays):
+            raise _incomplete(path)
+        params, link_of_fit = header["params"], _link(header, link, path)
+        if params["link"] == "custom":
+            params = params | {"link": link}
+        fit = _rebuild(header, arrays, _settings(header, params, get_link(link_of_fit)))
+        classes = np.array(header["classes"], dtype=header["classes_dtype"])
     except (KeyError, TypeError, AttributeError) as error:
         raise _foreign(path) from error
+    return ModelFile(fit, params, classes)
 
 
-def _rebuilt(
-    kind: type, header: dict[str, Any], arrays: dict[str, np.ndarray], link: Any, path: Any
-) -> Any:
-    if set(header["arrays"]) != set(arrays):
-        raise _incomplete(path)
-    params = header["params"]
-    # set_params may have changed the setting after the fit
-    fitted_link = header.get("link", params["link"])
-    own = "custom" in (params["link"], fitted_link)
-    if own and link is None:
+def _link(header: dict[str, Any], link: Any, path: Any) -> Any:
+    """The link of the fit; ``set_params`` may have changed the setting afterwards."""
+    setting = header["params"]["link"]
+    name = header.get("link", setting)
+    is_custom = "custom" in (setting, name)
+    if is_custom and link is None:
         raise PairscoreError(
             f"the model in {str(path)!r} has a link function of its own, which no file can hold;"
             " pass it again: load(path, link=(f, f'))."
         )
-    if not own and link is not None and get_link(link) != get_link(fitted_link):
+    if not is_custom and link is not None and get_link(link) != get_link(name):
         raise PairscoreError(
-            f"the model in {str(path)!r} was fitted with link={fitted_link!r}, not the one given;"
+            f"the model in {str(path)!r} was fitted with link={name!r}, not the one given;"
             " load it without link=, or fit again."
         )
-    model = kind(**params | ({"link": link} if params["link"] == "custom" else {}))
-    model.link_ = get_link(link if fitted_link == "custom" else fitted_link)
-    fitted = (
-        {name: arrays[name] for name in ARRAYS}
-        | {name: arrays.get(name) for name in OPTIONAL_ARRAYS}
-        | {name: header["fitted"][name] for name in PLAIN}
-    )
-    for attribute, value in fitted.items():
-        setattr(model, attribute, value)
-    if header["feature_names"]:
-        model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
-    model.classes_ = np.array(header["classes"], dtype=header["classes_dtype"])
-    model.item_groups_ = arrays.get(GROUPS)
-    model.comparisons_ = from_arrays(arrays, tuple(header["feature_names"]))
-    model.pairing_ = None if header["pairing"] is None else Pairing(**header["pairing"])
-    model.recipe_ = header.get("recipe")  # models of before had none
-    of_items = {
-        name.removeprefix(EFFECTS): array
-        for name, array in arrays.items()
-        if name.startswith(EFFECTS)
+    return link if name == "custom" else name
+
+
+def _settings(header: dict[str, Any], params: dict[str, Any], link: Link) -> Settings:
+    """Those of the fit; a file of before them has only the parameters."""
+    record, fitted = header.get("settings"), header["fitted"]
+    if record is None:
+        record = asdict(check_settings(**params)) | {
+            name: fitted[f"{name}_"] for name in ("inference", "l2", "ties")
+        }
+    return Settings(**record | {"link": link, "context": tuple(record["context"])})
+
+
+def _rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray], settings: Settings) -> Fit:
+    scalars = {n.removesuffix("_"): v for n, v in header["fitted"].items() if n not in OF_SETTINGS}
+    known = {field.name for field in fields(Fit)}
+    columns: dict[str, Any] = {
+        n.removesuffix("_"): v for n, v in arrays.items() if n.removesuffix("_") in known
     }
-    model.item_effects_ = (
-        ItemEffects.from_file(of_items, header["item_effects"])
-        if header.get("item_effects")
-        else None
+    tables: dict[str, Any] = {
+        n: None if header[n] is None else rebuild(header[n]) for n, (_, rebuild) in TABLES
+    }
+    names, effects = tuple(header["feature_names"]), None
+    if header.get("item_effects"):
+        of_items = {n.removeprefix(EFFECTS): a for n, a in arrays.items() if n.startswith(EFFECTS)}
+        effects = ItemEffects.from_file(of_items, header["item_effects"])
+    return Fit(
+        settings,
+        **scalars,
+        **columns,
+        **tables,
+        feature_names=names or None,
+        item_effects=effects,
+        comparisons=comparisons_from_arrays(arrays, names),
+        item_groups=arrays.get(GROUPS),
+        recipe=header.get("recipe"),  # models of before had none
     )
-    model.ridge_curve_ = (
-        None if header["ridge_curve"] is None else RidgeCurve.from_record(header["ridge_curve"])
-    )
-    model.effects_, model.judges_ = (
-        _from_lists(Effects, header["effects"]),
-        _from_lists(Judges, header["judges"]),
-    )
-    return model
 
 
-def _checked_path(path: Any) -> Path:
+def _check_path(path: Any) -> Path:
     if not isinstance(path, str | os.PathLike) or "\0" in str(path):
         raise PairscoreError(
             f"the path of a model file is {path!r}; give the file's name as text or as a Path."
@@ -310,7 +222,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         ) from error
     try:
         with np.load(BytesIO(content), allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files}
+            arrays = dict(file)
     except Exception as error:  # bytes of any kind fail in ways of any kind
         raise _incomplete(path) from error
     try:
@@ -337,3 +249,54 @@ def _foreign(path: Any) -> PairscoreError:
     return PairscoreError(
         f"{str(path)!r} was not written by pairscore; give a file that RankRegression.save made."
     )
+
+
+# -- comparisons -----------------------------------------------------------------------------------
+
+
+def comparisons_to_arrays(data: Comparisons) -> dict[str, np.ndarray]:
+    """Arrays without objects, named so that they can stand beside a model's own."""
+    columns = data.votes.columns()
+    if data.covariance_items is not None:
+        columns["covariance_items"] = data.covariance_items
+    if data.items.ids is not None:
+        columns["ids"] = data.items.ids
+    arrays = {f"{DATA}{name}": _without_objects(column, name) for name, column in columns.items()}
+    arrays |= {f"{CONTEXT}{name}": column for name, column in data.context.items()}
+    seed = -1 if data.seed is None else data.seed
+    arrays[f"{DATA}facts"] = np.array([data.sides_known, seed, data.items.backend is Columns])
+    return arrays | {f"{DATA}values": data.items.values}
+
+
+def comparisons_from_arrays(
+    arrays: dict[str, np.ndarray], feature_names: tuple[str, ...]
+) -> Comparisons | None:
+    """The comparisons again; None if the model was saved without them."""
+    if f"{DATA}values" not in arrays:
+        return None
+    sides_known, seed, from_file = arrays[f"{DATA}facts"].tolist()
+    ids = arrays.get(f"{DATA}ids")
+    ids = ids.astype(object) if ids is not None and ids.dtype.kind == "U" else ids
+    backend = Columns if from_file else dict
+    items = Items(arrays[f"{DATA}values"], feature_names, ids, backend)
+    context = {n.removeprefix(CONTEXT): a for n, a in arrays.items() if n.startswith(CONTEXT)}
+    columns = {name: arrays.get(f"{DATA}{name}") for name in (*PER_ROW, "covariance_items")}
+    return Comparisons(
+        items,
+        **columns,
+        sides_known=bool(sides_known),
+        seed=None if seed < 0 else int(seed),
+        context=context,
+    )
+
+
+def _without_objects(column: np.ndarray, name: str) -> np.ndarray:
+    """Numbers, or text as text; other objects would run code when they are read."""
+    if column.dtype != object:
+        return column
+    if not all(isinstance(value, str) for value in column.tolist()):
+        raise PairscoreError(
+            f"the {'id' if name == 'ids' else name} has entries that are neither all text nor all"
+            " numbers, so the data cannot be kept in a file; make them text."
+        )
+    return column.astype(str)

@@ -1,23 +1,17 @@
-"""What a fitted model keeps of its fit.
+"""From checked comparisons and settings to a fit: functions, without scikit-learn."""
 
-What people give to ``fit``, as comparisons: items and votes, Comparisons, or a plain matrix of
-differences. Fit: from checked comparisons to coefficients with their covariance.
-"""
-
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import column_or_1d, validate_data
 
+from pairscore.core.outcomes import OutcomeLaw
 from pairscore.core.sums import feature_range
-from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
+from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import assign_folds
-from pairscore.data.items import LARGEST_NUMBER, Items, as_frame, to_array
-from pairscore.data.votes import Votes
-from pairscore.effects.comparison_fit import fit_single_comparisons
-from pairscore.effects.fit import fit_single_comparisons_with_effects, with_item_effects
+from pairscore.data.items import LARGEST_NUMBER, Items
+from pairscore.data.votes import PER_ROW, Votes, read_votes
 from pairscore.errors import (
     CollinearFeaturesWarning,
     FewItemsWarning,
@@ -28,154 +22,45 @@ from pairscore.errors import (
 from pairscore.estimators.closed_form_fit import fit_closed_form
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.likelihood import fit_likelihood
-from pairscore.estimators.results import Estimate, Note
+from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.ridge import EVERY_FOLD, N_FOLDS, RidgeCurve, choose_ridge
 from pairscore.estimators.settings import Settings
 from pairscore.model.record import make_record
-from pairscore.model.summary import agreement_and_noise
-
-
-def keep_fit(
-    model: Any, data: Comparisons, result: Estimate, settings: Settings, has_items: bool
-) -> None:
-    """Set what a fit found as attributes of the model."""
-    d, link = len(result.coef), settings.link
-    model.n_features_in_, model.link_ = d, link
-    if has_items:
-        model.feature_names_in_ = np.array(data.items.feature_names, dtype=object)
-    model.coef_, model.closed_form_coef_, model.side_effect_ = (
-        result.coef,
-        result.closed_form_coef,
-        result.side_effect,
-    )
-    open_bases = [result.basis] if result.side_basis is None else [result.basis, result.side_basis]
-    model.undetermined_ = np.any([basis.undetermined[:d] for basis in open_bases], axis=0)
-    model.open_directions_ = np.hstack([basis.open_directions[:d] for basis in open_bases])
-    _keep_errors(model, result, d)
-    model.feature_mean_, model.feature_sd_ = result.center.mean, result.center.sd
-    model.feature_min_, model.feature_max_ = feature_range(data.items.values, data.compared)
-    model.n_items_ = int(np.count_nonzero(data.compared)) if has_items else None
-    model.n_comparisons_ = float(data.amount.sum())
-    model.inference_, model.guard_, model.pairing_, model.n_iter_ = (
-        result.inference,
-        result.guard,
-        result.pairing,
-        result.n_iterations,
-    )
-    model.l2_, model.ridge_curve_ = (
-        (settings.l2 if result.ridge is None else result.ridge.chosen),
-        result.ridge,
-    )
-    model.item_effects_ = result.item_effects
-    model.notes_ = [text for _, text in result.notes]
-    model.ties_ = settings.ties
-    model.effects_, model.judges_ = result.effects, result.judges
-    model.agreement_, model.noise_, model.tie_share_ = agreement_and_noise(
-        result.difference, data, model.outcome_law
-    )
-    model.record_ = make_record(data)
-    model.comparisons_ = data if has_items else None
-    model.recipe_ = data.items.recipe
-
-
-def _keep_errors(model: Any, result: Estimate, d: int) -> None:
-    """Covariance and standard errors; NaN for what the data do not determine."""
-    model.covariance_ = model.std_errors_ = model.side_effect_std_error_ = None
-    if result.covariance is not None:
-        model.covariance_ = result.covariance[:d, :d]
-        model.std_errors_ = np.where(
-            model.undetermined_, np.nan, np.sqrt(np.diag(model.covariance_))
-        )
-        if result.effects is not None:
-            model.side_effect_std_error_ = dict(
-                zip(result.effects.names, result.effects.std_errors.tolist(), strict=True)
-            ).get("left")
-        elif result.side_effect is not None:
-            side_open = result.side_basis is not None and bool(result.side_basis.undetermined[d])
-            model.side_effect_std_error_ = (
-                float("nan") if side_open else float(np.sqrt(result.covariance[d, d]))
-            )
-
-
-def comparisons_to_fit(
-    model: Any, X: Any, y: Any, covariance_items: Any, self_pairs: str
-) -> tuple[Comparisons, bool]:
-    """What was given to ``fit`` as comparisons, and whether they are of items that are known.
-
-    Sets the model's classes.
-    """
-    refuse_other_self_pairs(self_pairs)
-    model.classes_ = np.array([-1, 1])
-    if isinstance(X, Comparisons):
-        data = X if y is None else X.with_outcome(y)
-        return (
-            data if covariance_items is None else data.with_covariance_items(covariance_items)
-        ), True
-    if y is None:
-        raise PairscoreError(
-            "fit requires y to be passed, but the target y is None: give votes beside the items, or"
-            " Comparisons."
-        )
-    if isinstance(y, Votes):
-        return (
-            Comparisons.from_frames(X, y, covariance_items=covariance_items, self_pairs=self_pairs)[
-                0
-            ],
-            True,
-        )
-    table = as_frame(y)
-    shape = to_array(y, "the votes are").shape if table is None else ()
-    if isinstance(y, str | bytes) or (table is None and shape == ()):
-        raise PairscoreError(
-            f"the votes are a {type(y).__name__}; give a dataframe with columns such as left,"
-            " right, winner, or an array."
-        )
-    if shape == (0,):
-        raise PairscoreError("there are no comparisons; give at least one row of votes.")
-    if table is not None or (len(shape) == 2 and shape[1] != 1):
-        reading = {
-            "covariance_items": covariance_items,
-            "self_pairs": self_pairs,
-            "context": model.context or (),
-            "missing": model.missing,
-        }
-        return Comparisons.from_frames(X, y, **reading)[0], True
-    if covariance_items is not None:
-        raise PairscoreError(
-            "covariance_items names items, but a matrix of differences has none; fit items and"
-            " votes instead."
-        )
-    return _differences(model, X, y), False
-
-
-def _differences(model: Any, X: Any, y: Any) -> Comparisons:
-    """A matrix of differences is a set of items, each compared once with an item at the origin."""
-    X, y = validate_data(model, X, column_or_1d(y, warn=True), dtype=np.float64)
-    check_classification_targets(y)
-    labels = np.unique(y)
-    if y.dtype.kind in "iuf" and len(labels) == 3 and np.array_equal(labels, [-1, 0, 1]):
-        outcome = y.astype(np.int8)
-    elif len(labels) == 2:
-        model.classes_ = labels
-        outcome = np.where(y == labels[1], 1, -1).astype(np.int8)
-    elif len(labels) < 2:
-        raise PairscoreError(
-            f"y has only one class ({labels.tolist()[0]!r}); comparisons need outcomes of both"
-            " kinds."
-        )
-    else:
-        kind = type_of_target(y)
-        raise PairscoreError(
-            f"Only binary classification is supported. The type of the target is {kind}: y has"
-            f" {len(labels)} values; use -1, 0 and 1."
-        )
-    names = getattr(model, "feature_names_in_", [f"x{column}" for column in range(X.shape[1])])
-    items = Items(np.vstack([X, np.zeros(X.shape[1])]), tuple(names))
-    rows = np.arange(len(X))
-    return Comparisons(items, rows, np.full(len(X), len(X)), outcome)
-
 
 FEW_ITEMS = 50
+
+
+def fit_comparisons(
+    data: Comparisons,
+    settings: Settings,
+    *,
+    has_items: bool = True,
+    item_groups: np.ndarray | None = None,
+    start: np.ndarray | None = None,
+) -> tuple[Fit, list[Note]]:
+    """Fit ``data`` as ``settings`` say.
+
+    Parameters
+    ----------
+    data : Comparisons
+        Items with the votes on them; plain differences are items compared with the origin.
+    settings : Settings
+        From :func:`~pairscore.estimators.settings.check_settings`.
+    has_items : bool
+        False for plain differences, where nobody knows who was compared.
+    item_groups : ndarray of shape (N,), integer
+        Items of one group are held out together where the ridge is chosen.
+    start : ndarray of shape (d,)
+        Coefficients near those to be found, if some are known.
+
+    Returns
+    -------
+    Fit, and what the user should be warned of as pairs of a warning class and a text
+    """
+    rng = np.random.default_rng(0)  # assigns folds and draws item effects
+    result = estimate(data, settings, rng, has_items, item_groups, start)
+    fit = _keep(data, result, has_items)
+    return replace(fit, item_groups=item_groups), result.notes
 
 
 def estimate(
@@ -186,95 +71,232 @@ def estimate(
     item_groups: np.ndarray | None = None,
     start: np.ndarray | None = None,
 ) -> Estimate:
-    """Fit ``data`` as ``settings`` say.
+    """The estimate, with the settings that were possible and the ridge that was chosen."""
+    _refuse_unknown_items_and_sides(settings, data, has_items)
+    fit_data = FitData(data, settings.side_effect, has_items, start)
+    refuse_too_many_features(fit_data, settings)
+    refuse_extremes(data)
+    kind, notes = choose_inference(fit_data, settings)
+    settings, ridge = replace(settings, inference=kind), None
+    if settings.choose_l2:
+        ridge = ridge_by_folds(fit_data, settings, rng, item_groups)
+        settings = replace(settings, l2=ridge.chosen)
+    result = estimator_of(settings)(fit_data, settings, rng)
+    notes += result.notes + _feature_notes(fit_data, result) + _side_notes(fit_data, result)
+    return replace(result, notes=notes, ridge=ridge, settings=settings)
 
-    ``rng`` deals the folds where the ridge is chosen, ``item_groups`` together, and draws item
-    effects.
 
-    ``start`` has coefficients near those to be found, if some are known.
+Estimator = Callable[[FitData, Settings, np.random.Generator], Estimate]
+
+
+def estimator_of(settings: Settings) -> Estimator:
+    """The estimator for these settings; effects are loaded only where they are asked for."""
+    if settings.method != "mle":
+        return lambda data, settings, rng: fit_closed_form(data, settings)
+    if not (settings.by_comparison or settings.item_effects):
+        return lambda data, settings, rng: fit_likelihood(data, settings)
+    from pairscore.effects import fit as effects
+
+    if settings.by_comparison and settings.item_effects:
+        return effects.fit_single_comparisons_with_effects
+    if settings.by_comparison:
+        return lambda data, settings, rng: effects.fit_single_comparisons(data, settings)
+    return lambda data, settings, rng: effects.with_item_effects(
+        data, settings, fit_likelihood(data, settings), rng
+    )
+
+
+def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
+    """All that a model keeps, from an estimate."""
+    assert result.settings is not None
+    d = len(result.coef)
+    bases = [basis for basis in (result.basis, result.side_basis) if basis is not None]
+    low, high = feature_range(data.items.values, data.compared)
+    fit = Fit(
+        result.settings,
+        coef=result.coef,
+        undetermined=np.any([basis.undetermined[:d] for basis in bases], axis=0),
+        open_directions=np.hstack([basis.open_directions[:d] for basis in bases]),
+        feature_mean=result.center.mean,
+        feature_sd=result.center.sd,
+        feature_min=low,
+        feature_max=high,
+        n_items=int(np.count_nonzero(data.compared)) if has_items else None,
+        n_comparisons=float(data.amount.sum()),
+        agreement=np.nan,
+        noise=np.nan,
+        tie_share=np.nan,
+        record=make_record(data),
+        notes=[text for _, text in result.notes],
+        n_iter=result.n_iterations,
+        guard=result.guard,
+        feature_names=data.items.feature_names if has_items else None,
+        closed_form_coef=result.closed_form_coef,
+        side_effect=result.side_effect,
+        pairing=result.pairing,
+        ridge_curve=result.ridge,
+        effects=result.effects,
+        judges=result.judges,
+        item_effects=result.item_effects,
+        comparisons=data if has_items else None,
+        recipe=data.items.recipe,
+    )
+    shares = agreement_and_noise(result.difference, data, fit.outcome_law)
+    return replace(fit, **_errors(fit, result), **shares)
+
+
+def _errors(fit: Fit, result: Estimate) -> dict[str, Any]:
+    """Covariance and standard errors; NaN for what the data do not determine."""
+    if result.covariance is None:
+        return {}
+    d, side_error = fit.n_features, None
+    covariance = result.covariance[:d, :d]
+    if result.effects is not None:
+        errors = zip(result.effects.names, result.effects.std_errors.tolist(), strict=True)
+        side_error = dict(errors).get("left")
+    elif result.side_effect is not None:
+        is_open = result.side_basis is not None and bool(result.side_basis.undetermined[d])
+        side_error = float("nan") if is_open else float(np.sqrt(result.covariance[d, d]))
+    return {
+        "covariance": covariance,
+        "std_errors": np.where(fit.undetermined, np.nan, np.sqrt(np.diag(covariance))),
+        "side_effect_std_error": side_error,
+    }
+
+
+def agreement_and_noise(
+    difference: np.ndarray, data: Comparisons, law: OutcomeLaw
+) -> dict[str, Any]:
+    """How the score and the comparisons agree.
+
+    Returns
+    -------
+    agreement
+        Share of decided comparisons that the score predicts correctly.
+    noise
+        Estimated share of decided comparisons that contradict the true order (the paper's p_e).
+    tie_share
+        Share of ties.
     """
+    amount = data.amount
+    total, correct = float(amount.sum()), difference * data.outcome > 0
+    decided = float(amount @ (data.outcome != 0))
+    return {
+        "agreement": float(amount @ correct) / decided if decided > 0 else float("nan"),
+        "noise": law.share_flipped(np.abs(difference), amount),
+        "tie_share": 1 - decided / total,
+    }
+
+
+def update_fit(
+    fit: Fit,
+    settings: Settings,
+    votes: Any,
+    items: Items | None = None,
+    *,
+    self_pairs: str = "error",
+    item_groups: np.ndarray | None = None,
+) -> tuple[Fit, list[Note]]:
+    """Add votes, and perhaps items, to those of a fit, and fit to all from where it stands.
+
+    ``items`` has new items with the same features and ids of their own; ``votes`` are of any kind
+    that :func:`~pairscore.data.votes.read_votes` takes.
+    """
+    if fit.comparisons is None:
+        raise PairscoreError(
+            "the model has no comparisons to add to; fit it to items and votes, and save it with"
+            " data=True if it goes through a file."
+        )
+    if fit.item_groups is not None and item_groups is None and items is not None:
+        raise PairscoreError(
+            "the fit held groups of items out together; give item_groups for all items, the new"
+            " ones last."
+        )
+    before = fit.comparisons
+    table = before.items if items is None else before.items.with_new_items(items)
+    more = read_votes(votes, table, self_pairs, len(before), settings.context)
+    data = Comparisons.of(table, join_votes(before.votes, more))
+    groups = fit.item_groups if item_groups is None else item_groups
+    return fit_comparisons(data, settings, item_groups=groups, start=fit.coef)
+
+
+def join_votes(votes: Votes, more: Votes) -> Votes:
+    """The comparisons of both, which are of one item table."""
+    columns: dict[str, Any] = {}
+    for name in PER_ROW:
+        first, second = getattr(votes, name), getattr(more, name)
+        if (first is None) != (second is None):
+            if name == "judge":
+                raise PairscoreError(
+                    "only some of the votes say who judged; give a judge for all votes, or for"
+                    " none."
+                )
+            first = np.ones(len(votes)) if first is None else first
+            second = np.ones(len(more)) if second is None else second
+        columns[name] = None if first is None else np.concatenate([first, second])
+    if set(votes.context) != set(more.context):
+        raise PairscoreError(
+            f"the new votes have the context {sorted(more.context)} and the old ones"
+            f" {sorted(votes.context)}; give the same columns."
+        )
+    context = {name: np.concatenate([c, more.context[name]]) for name, c in votes.context.items()}
+    sides_known = votes.sides_known and more.sides_known
+    return replace(votes, **columns, context=context, sides_known=sides_known)
+
+
+def _refuse_unknown_items_and_sides(settings: Settings, data: Comparisons, has_items: bool) -> None:
+    if settings.by_comparison and not has_items:
+        raise PairscoreError(
+            "judges, context and ties as a parameter need items and votes; a matrix of differences"
+            " has neither judges nor context."
+        )
     if settings.item_effects and not has_items:
         raise PairscoreError(
             "item_effects=True needs to know who was compared, and a matrix of differences does not"
             " say; fit items and votes instead."
         )
-    study = FitData(data, settings.side_effect, has_items, start)
-    refuse_too_many_features(study, settings)
-    refuse_extremes(data)
-    kind, notes = choose_inference(study, settings)
-    ridge = chosen_ridge(study, settings, rng, item_groups) if settings.choose_l2 else None
-    settings = replace(settings, inference=kind, l2=settings.l2 if ridge is None else ridge.chosen)
-    result = fitted(study, settings, rng)
-    notes += (
-        result.notes
-        + _open_features(study, result.basis.undetermined[: study.X.shape[1]])
-        + _open_side(study, result)
-    )
-    return replace(result, notes=notes, inference=kind, ridge=ridge)
-
-
-def fitted(study: FitData, settings: Settings, rng: np.random.Generator) -> Estimate:
-    """The fit of the method, of single comparisons where they cannot be summed, with item effects
-    where they are asked for.
-    """
-    if settings.method != "mle":
-        return fit_closed_form(study, settings)
-    if settings.by_comparison:
-        return (
-            fit_single_comparisons_with_effects(study, settings, rng)
-            if settings.item_effects
-            else fit_single_comparisons(study, settings)
+    if settings.side_effect and has_items and not data.sides_known:
+        raise PairscoreError(
+            "side_effect=True needs votes that say who was left and right; these only say winner"
+            " and loser."
         )
-    plain = fit_likelihood(study, settings)
-    return with_item_effects(study, settings, plain, rng) if settings.item_effects else plain
 
 
-def chosen_ridge(
-    study: FitData, settings: Settings, rng: np.random.Generator, item_groups: np.ndarray | None
+def ridge_by_folds(
+    data: FitData, settings: Settings, rng: np.random.Generator, item_groups: np.ndarray | None
 ) -> RidgeCurve:
     """The ridge that does best on held-out items; it means the same to every method."""
-    rows = np.flatnonzero(study.tally.exposures) if study.has_items else np.arange(len(study.X) - 1)
-    group = (
-        np.arange(len(rows))
-        if item_groups is None
-        else np.unique(item_groups[rows], return_inverse=True)[1]
-    )
+    rows = np.flatnonzero(data.tally.exposures) if data.has_items else np.arange(len(data.X) - 1)
+    group = np.arange(len(rows))
+    if item_groups is not None:
+        group = np.unique(item_groups[rows], return_inverse=True)[1]
 
-    def deal() -> np.ndarray:
+    def folds() -> np.ndarray:
         # the origin of plain differences is in every fold
-        fold, sizes = np.full(len(study.X), EVERY_FOLD), np.bincount(group)
+        fold, sizes = np.full(len(data.X), EVERY_FOLD), np.bincount(group)
         fold[rows] = assign_folds(sizes, rng.permutation(len(sizes)), N_FOLDS)[group]
         return fold
 
+    center = data.item_moments
     return choose_ridge(
-        study.X,
-        study.item_moments.mean,
-        study.item_moments.sd,
-        study.pairs,
-        settings.link,
-        deal,
-        study.weight_unit,
+        data.X, center.mean, center.sd, data.pairs, settings.link, folds, data.weight_unit
     )
 
 
 def refuse_extremes(data: Comparisons) -> None:
-    """Weights and context whose squares are beyond what a computer holds.
-
-    Features are looked at where they are read.
-    """
+    """Weights and context whose squares overflow; features are checked where they are read."""
     if data.weight is not None:
-        low, high = (
-            float(np.min(data.weight, where=data.weight > 0, initial=np.inf)),
-            float(np.max(data.weight)),
-        )
+        low = float(np.min(data.weight, where=data.weight > 0, initial=np.inf))
+        high = float(np.max(data.weight))
         if not (high < LARGEST_NUMBER and low > 1 / LARGEST_NUMBER):
             raise PairscoreError(
                 f"weights go from {low:.3g} to {high:.3g}, beyond what can be computed with; divide"
                 " them by their mean."
             )
-    large = [
-        name for name, column in data.context.items() if not np.all(np.abs(column) < LARGEST_NUMBER)
-    ]
+    limits = {
+        name: np.all(np.abs(column) < LARGEST_NUMBER) for name, column in data.context.items()
+    }
+    large = [name for name, is_small in limits.items() if not is_small]
     if large:
         raise PairscoreError(
             f"values beyond {LARGEST_NUMBER:g} cannot be computed with:"
@@ -282,37 +304,33 @@ def refuse_extremes(data: Comparisons) -> None:
         )
 
 
-def refuse_too_many_features(study: FitData, settings: Settings) -> None:
+def refuse_too_many_features(data: FitData, settings: Settings) -> None:
     """Without a ridge, features must not outnumber items or comparisons."""
-    data, d = study.data, study.X.shape[1]
-    used = study.amount > 0
-    m = float(used.sum() if data.count is None else data.count[used].sum())
-    if not np.isfinite(study.tally.n_comparisons):
+    d, used, count = data.X.shape[1], data.amount > 0, data.data.count
+    m = float(used.sum() if count is None else count[used].sum())
+    if not np.isfinite(data.tally.n_comparisons):
         raise PairscoreError(
             "the weights are so large that their sum overflows; divide them by a constant."
         )
-    if study.tally.exposures.sum() == 0:
+    if data.tally.exposures.sum() == 0:
         raise PairscoreError(
             "no comparison is between two different items with a positive weight; nothing can be"
             " learnt from these votes."
         )
-    if settings.l2 == 0 and (d > study.n_items or d > m):
-        few = (
-            plural(study.n_items, "compared item")
-            if study.has_items and d > study.n_items
-            else plural(int(m), "comparison")
-        )
+    if settings.l2 == 0 and (d > data.n_items or d > m):
+        by_items = data.has_items and d > data.n_items
+        few = plural(data.n_items, "compared item") if by_items else plural(int(m), "comparison")
         raise PairscoreError(
             f"there are {d} features but only {few}, so many scores fit equally well; set a ridge"
             " such as l2=1.0, or use fewer features."
         )
 
 
-def choose_inference(study: FitData, settings: Settings) -> tuple[str | None, list[Note]]:
+def choose_inference(data: FitData, settings: Settings) -> tuple[str | None, list[Note]]:
     """Item-robust intervals need items, and more of them than parameters."""
-    if settings.inference not in ("items", "items+judges") or not study.has_items:
+    if settings.inference not in ("items", "items+judges") or not data.has_items:
         return ("model" if settings.inference else None), []
-    n, parameters = study.n_items, study.X.shape[1] + settings.side_effect
+    n, parameters = data.n_items, data.X.shape[1] + settings.side_effect
     if n <= parameters + 1:
         text = (
             f"{plural(n, 'item')} with {plural(parameters, 'parameter')} leave nothing to see how"
@@ -329,10 +347,11 @@ def choose_inference(study: FitData, settings: Settings) -> tuple[str | None, li
     return settings.inference, []
 
 
-def _open_features(study: FitData, undetermined: np.ndarray) -> list[Note]:
-    if not undetermined.any():
+def _feature_notes(data: FitData, result: Estimate) -> list[Note]:
+    d = data.X.shape[1]
+    names = _feature_names(data, result.basis.undetermined[:d])
+    if not names:
         return []
-    names = [study.data.items.feature_names[column] for column in np.flatnonzero(undetermined)]
     text = (
         f"{plural(len(names), 'feature')} {'is' if len(names) == 1 else 'are'} constant or a"
         f" combination of others among the compared items: {first_few(map(repr, names), 10)}; the"
@@ -341,16 +360,13 @@ def _open_features(study: FitData, undetermined: np.ndarray) -> list[Note]:
     return [(CollinearFeaturesWarning, text)]
 
 
-def _open_side(study: FitData, result: Estimate) -> list[Note]:
+def _side_notes(data: FitData, result: Estimate) -> list[Note]:
     if result.side_basis is None or not result.side_basis.undetermined[-1]:
         return []
-    names = [
-        study.data.items.feature_names[column]
-        for column in np.flatnonzero(result.side_basis.undetermined[:-1])
-    ]
+    names = _feature_names(data, result.side_basis.undetermined[:-1])
     amount = (
-        "the same amount of"
-        f" {'' if len(names) == 1 else 'a combination of '}{first_few(map(repr, names), 10)}"
+        f"the same amount of {'' if len(names) == 1 else 'a combination of '}"
+        f"{first_few(map(repr, names), 10)}"
     )
     text = (
         "the side effect is not determined, because in every comparison left is ahead of right by"
@@ -358,3 +374,7 @@ def _open_side(study: FitData, result: Estimate) -> list[Note]:
         " sides, or fit without side_effect."
     )
     return [(CollinearFeaturesWarning, text)]
+
+
+def _feature_names(data: FitData, mask: np.ndarray) -> list[str]:
+    return [data.data.items.feature_names[column] for column in np.flatnonzero(mask)]

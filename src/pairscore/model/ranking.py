@@ -2,20 +2,18 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from scipy.stats import chi2, norm
+from scipy.special import gammaincinv
 
 from pairscore.core.outcomes import averaged_probabilities
 from pairscore.data.items import Items
 from pairscore.data.tables import Columns
 from pairscore.errors import PairscoreError
-from pairscore.estimators.results import Known, feature_keys
-
-if TYPE_CHECKING:
-    from pairscore.model.regression import RankRegression
+from pairscore.estimators.results import Fit, KnownItems, feature_keys, normal_width
+from pairscore.model.predict import known_items, linear_scores
 
 REFERENCE_ITEMS = 5000  # each rank interval compares an item with at most this many others
 # items at a time, so that their differences from all of those stay in the processor's cache
@@ -25,6 +23,7 @@ MULTIPLICITY = (
     " intervals count the items that differ from this one at the same level. With simultaneous=True"
     " all intervals hold together 19 times of 20."
 )
+Pieces = Callable[[], Iterable[np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -39,25 +38,13 @@ class Difference:
     probability_high: float
 
 
-def interval_width(level: float, n_features: int, simultaneous: bool) -> float:
-    """How many standard errors an interval reaches.
+def scheffe_width(level: float, n_features: int) -> float:
+    """How many standard errors intervals reach that hold for all scores at once (Scheffe 1953).
 
-    Normal for one score, Scheffe's for all at once.
+    The root of the chi-square quantile with one degree of freedom per feature.
     """
-    if not 0 < level < 1:
-        raise PairscoreError(f"level is {level!r}; use a number between 0 and 1, such as 0.95.")
-    return (
-        float(np.sqrt(chi2.ppf(level, n_features)))
-        if simultaneous
-        else float(norm.ppf(0.5 + level / 2))
-    )
-
-
-def item_scores(values: np.ndarray, coef: np.ndarray) -> np.ndarray:
-    """x'coef of every row, the same to the last bit for equal rows (the sums of BLAS depend on
-    where a row stands).
-    """
-    return np.einsum("ij,j->i", values, coef)
+    normal_width(level)  # refuses a level outside of (0, 1)
+    return float(np.sqrt(2 * gammaincinv(n_features / 2, level)))
 
 
 def shared_ranks(scores: np.ndarray) -> np.ndarray:
@@ -92,7 +79,7 @@ def rank_intervals(
 def rank_intervals_by_pieces(
     scores: np.ndarray,
     order: np.ndarray,
-    centred_pieces: Callable[[], Iterable[np.ndarray]],
+    centred_pieces: Pieces,
     covariance: np.ndarray,
     width: float,
     extra_variance: np.ndarray | None = None,
@@ -105,29 +92,22 @@ def rank_intervals_by_pieces(
     """
     n = len(scores)
     reference = order[np.unique(np.linspace(0, n - 1, min(n, REFERENCE_ITEMS)).round().astype(int))]
-    others = _picked(centred_pieces(), reference)
+    others = _rows_of_pieces(centred_pieces(), reference)
     twice_projected = -2 * covariance @ others.T
-    own_others = np.einsum("ij,ij->i", others @ covariance, others)
-    own_others = own_others if extra_variance is None else own_others + extra_variance[reference]
+    variance = np.zeros(n) if extra_variance is None else extra_variance
+    other_variance = np.einsum("ij,ij->i", others @ covariance, others) + variance[reference]
     better, worse = np.zeros(n), np.zeros(n)
-    first = 0
-    for piece in centred_pieces():
-        for block in (piece[start : start + BLOCK] for start in range(0, len(piece), BLOCK)):
-            rows = slice(first, first := first + len(block))
-            # the variance of each difference, then how far its interval reaches
-            reach = block @ twice_projected
-            reach += own_others
-            reach += np.einsum("ij,ij->i", block @ covariance, block)[:, None]
-            if extra_variance is not None:
-                reach += extra_variance[rows, None]
-            np.sqrt(np.maximum(reach, 0.0, out=reach), out=reach)
-            reach *= width
-            reach += 1e-12 * np.abs(scores[rows, None])
-            gap = scores[reference] - scores[rows, None]
-            better[rows], worse[rows] = (
-                np.count_nonzero(gap > reach, axis=1),
-                np.count_nonzero(gap < -reach, axis=1),
-            )
+    for rows, block in _blocks(centred_pieces()):
+        # the variance of each difference, then how far its interval reaches
+        half = block @ twice_projected
+        half += other_variance
+        half += (np.einsum("ij,ij->i", block @ covariance, block) + variance[rows])[:, None]
+        np.sqrt(np.maximum(half, 0.0, out=half), out=half)
+        half *= width
+        half += 1e-12 * np.abs(scores[rows, None])
+        gap = scores[reference] - scores[rows, None]
+        better[rows] = np.count_nonzero(gap > half, axis=1)
+        worse[rows] = np.count_nonzero(gap < -half, axis=1)
     share = n / len(reference)
     rank = shared_ranks(scores[order])
     low = np.minimum(1 + np.floor(better[order] * share), rank)
@@ -135,7 +115,17 @@ def rank_intervals_by_pieces(
     return low.astype(int), high.astype(int)
 
 
-def _picked(pieces: Iterable[np.ndarray], rows: np.ndarray) -> np.ndarray:
+def _blocks(pieces: Iterable[np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
+    """A few rows at a time, with where they stand among all."""
+    first = 0
+    for piece in pieces:
+        for start in range(0, len(piece), BLOCK):
+            block = piece[start : start + BLOCK]
+            yield slice(first, first + len(block)), block
+            first += len(block)
+
+
+def _rows_of_pieces(pieces: Iterable[np.ndarray], rows: np.ndarray) -> np.ndarray:
     """Some rows of a matrix that comes in pieces."""
     picked, first = [], 0
     by_row = np.sort(rows)
@@ -146,131 +136,143 @@ def _picked(pieces: Iterable[np.ndarray], rows: np.ndarray) -> np.ndarray:
     return np.concatenate(picked)[np.searchsorted(by_row, rows)]
 
 
+@dataclass(frozen=True)
+class _ItemTable:
+    """Of items in the order of their table: score, its error, what is unknown or outside."""
+
+    score: np.ndarray
+    error: np.ndarray
+    unknown: np.ndarray
+    outside: np.ndarray
+    key: np.ndarray
+
+    @classmethod
+    def of_features(cls, fit: Fit, values: np.ndarray) -> "_ItemTable":
+        n, centred = len(values), values - fit.feature_mean
+        errors = np.full(n, np.nan)
+        if fit.covariance is not None:
+            errors = score_errors(centred, fit.covariance)
+        unknown = fit.undetermined_contrasts(centred)
+        beyond = ((values < fit.feature_min) | (values > fit.feature_max)).any(axis=1)
+        keys = np.zeros(n, np.uint64) if fit.item_effects is None else feature_keys(values)
+        errors = np.where(unknown, np.nan, errors)
+        return cls(linear_scores(values, fit.coef), errors, unknown, unknown | beyond, keys)
+
+    @classmethod
+    def of_pieces(cls, fit: Fit, pieces: Iterable[np.ndarray]) -> "_ItemTable":
+        empty = np.empty((0, fit.n_features))
+        tables = [cls.of_features(fit, empty), *(cls.of_features(fit, piece) for piece in pieces)]
+        columns = zip(*(vars(table).values() for table in tables), strict=True)
+        return cls(*map(np.concatenate, columns))
+
+
 def rank_pieces(
-    model: "RankRegression",
-    pieces: Callable[[], Iterable[np.ndarray]],
+    fit: Fit,
+    pieces: Pieces,
     *,
     ids: Callable[[], np.ndarray | None] = lambda: None,
     level: float = 0.95,
     simultaneous: bool = False,
 ) -> dict[str, np.ndarray]:
-    """Rank items whose features come in pieces, so that never more than one piece is in memory.
+    """Rank items whose features come in pieces, so that only one piece is in memory at a time.
 
-    ``pieces()`` gives feature matrices, the same ones each time it is called (three times with
-    intervals, once without). Columns as in ``RankRegression.rank``, with the number of the row for
-    the id.
-    ``ids()``, asked after the first pass, names the items for a model that knows some of them.
+    Parameters
+    ----------
+    fit : Fit
+    pieces : function
+        Gives feature matrices with d columns, the same ones each time it is called (three times
+        with intervals, once without).
+    ids : function
+        Asked after the first pass, names the items for a model that knows some of them.
+    level : float
+        Of the intervals.
+    simultaneous : bool
+        Whether all intervals hold together.
+
+    Returns
+    -------
+    Columns as in ``RankRegression.rank``, best item first, with the row number for the id.
     """
-    kept: list[tuple[np.ndarray, ...]] = [
-        (np.empty(0), np.empty(0), np.empty(0, bool), np.empty(0, bool), np.empty(0, np.uint64))
-    ]
-    covariance = model.covariance_
-    for values in pieces():
-        centred = values - model.feature_mean_
-        errors = (
-            np.full(len(values), np.nan)
-            if covariance is None
-            else score_errors(centred, covariance)
-        )
-        unknown = model.undetermined_contrasts(centred)
-        outside = unknown | ((values < model.feature_min_) | (values > model.feature_max_)).any(
-            axis=1
-        )
-        keys = (
-            np.zeros(len(values), np.uint64)
-            if model.item_effects_ is None
-            else feature_keys(values)
-        )
-        kept.append(
-            (
-                item_scores(values, model.coef_),
-                np.where(unknown, np.nan, errors),
-                unknown,
-                outside,
-                keys,
-            )
-        )
-    scores, errors, unknown, outside, keys = (
-        np.concatenate(column) for column in zip(*kept, strict=True)
-    )
-    if len(scores) == 0:
+    table = _ItemTable.of_pieces(fit, pieces())
+    n, scores, errors = len(table.score), table.score, table.error
+    if n == 0:
         raise PairscoreError("there are no items to rank; give one row for each item.")
-    known = None if model.item_effects_ is None else model.item_effects_.known(ids(), keys)
+    known = None if fit.item_effects is None else fit.item_effects.known(ids(), table.key)
     if known is not None:
-        scores, errors = (
-            scores + known.effect,
-            np.sqrt((known.share * errors) ** 2 + known.variance),
-        )
-    n, order = len(scores), np.argsort(-scores, kind="stable")
+        scores = scores + known.effect
+        errors = np.sqrt((known.share * errors) ** 2 + known.variance)
+    order = np.argsort(-scores, kind="stable")
+    width = _width(fit, level, simultaneous, n)
     low_rank, high_rank = np.ones(n, dtype=int), np.full(n, n)
-    width = interval_width(level, model.n_features_in_, simultaneous)
-    if simultaneous and known is not None:
-        # every item has an error of its own: n scores and n (n - 1) / 2 differences
-        width = interval_width(1 - 2 * (1 - level) / (n * (n + 1)), 1, False)
-    if covariance is not None:
+    if fit.covariance is not None:
         extra = None if known is None else known.variance
         low_rank, high_rank = rank_intervals_by_pieces(
-            scores, order, lambda: _centred(model, pieces(), known), covariance, width, extra
+            scores, order, lambda: _centred(fit, pieces(), known), fit.covariance, width, extra
         )
-    scores, reach, unknown = scores[order], width * errors[order], unknown[order]
+    scores, half, unknown = scores[order], width * errors[order], table.unknown[order]
     return {
-        "row": order, "score": scores, "low": scores - reach, "high": scores + reach, "rank": shared_ranks(scores),
-        "rank_low": np.where(unknown, 1, low_rank), "rank_high": np.where(unknown, n, high_rank), "outside": outside[order],
-    }  # fmt: skip
+        "row": order,
+        "score": scores,
+        "low": scores - half,
+        "high": scores + half,
+        "rank": shared_ranks(scores),
+        "rank_low": np.where(unknown, 1, low_rank),
+        "rank_high": np.where(unknown, n, high_rank),
+        "outside": table.outside[order],
+    }
+
+
+def _width(fit: Fit, level: float, simultaneous: bool, n: int) -> float:
+    if not simultaneous:
+        return normal_width(level)
+    if fit.item_effects is None:
+        return scheffe_width(level, fit.n_features)
+    # every item has an error of its own: n scores and n (n - 1) / 2 differences (Bonferroni)
+    return normal_width(1 - 2 * (1 - level) / (n * (n + 1)))
 
 
 def _centred(
-    model: "RankRegression", pieces: Iterable[np.ndarray], known: Known | None
+    fit: Fit, pieces: Iterable[np.ndarray], known: KnownItems | None
 ) -> Iterator[np.ndarray]:
     """Features as far as their coefficients' error is left in the scores."""
     first = 0
     for values in pieces:
         rows = slice(first, first := first + len(values))
-        yield (
-            values - model.feature_mean_
-            if known is None
-            else known.share[rows, None] * (values - model.feature_mean_)
-        )
+        centred = values - fit.feature_mean
+        yield centred if known is None else known.share[rows, None] * centred
 
 
-def as_callers_kind(columns: dict[str, Any], items: Items) -> Any:
+def table_like(items: Items, columns: dict[str, Any]) -> Any:
     """A table of the caller's kind; a NumPy structured array for those who came with arrays."""
+    arrays = {name: np.asarray(values) for name, values in columns.items()}
     if items.backend in (dict, Columns):
-        return {name: np.asarray(values) for name, values in columns.items()}
-    if items.backend is None:
-        arrays = {name: np.asarray(values) for name, values in columns.items()}
-        table = np.empty(
-            len(next(iter(arrays.values()))),
-            dtype=[(name, values.dtype) for name, values in arrays.items()],
-        )
-        for name, values in arrays.items():
-            table[name] = values
-        return table
-    return nw.from_dict(columns, backend=items.backend).to_native()
+        return arrays
+    if items.backend is not None:
+        return nw.from_dict(columns, backend=items.backend).to_native()
+    kinds = [(name, values.dtype) for name, values in arrays.items()]
+    table = np.empty(len(next(iter(arrays.values()))), dtype=kinds)
+    for name, values in arrays.items():
+        table[name] = values
+    return table
 
 
-def item_difference(model: "RankRegression", a: Items, b: Items, level: float) -> Difference:
+def item_difference(fit: Fit, a: Items, b: Items, level: float) -> Difference:
     """Score of the one item in ``a`` minus that of the one in ``b``."""
     gap = a.values[0] - b.values[0]
-    value, left_over, variance = float(gap @ model.coef_), gap, 0.0
-    one, other = model.known_items(a), model.known_items(b)
-    if one is not None and other is not None:
-        value += float(one.effect[0] - other.effect[0])
-        left_over = one.share[0] * (a.values[0] - model.feature_mean_) - other.share[0] * (
-            b.values[0] - model.feature_mean_
+    value, left_over, variance = float(gap @ fit.coef), gap, 0.0
+    first, second = known_items(fit, a), known_items(fit, b)
+    if first is not None and second is not None:
+        value += float(first.effect[0] - second.effect[0])
+        left_over = first.share[0] * (a.values[0] - fit.feature_mean) - second.share[0] * (
+            b.values[0] - fit.feature_mean
         )
-        variance = (
-            0.0 if one.row[0] == other.row[0] >= 0 else float(one.variance[0] + other.variance[0])
-        )
-    error = (
-        np.nan
-        if model.covariance_ is None
-        else float(np.hypot(score_errors(left_over[None], model.covariance_)[0], np.sqrt(variance)))
-    )
-    error = np.nan if model.undetermined_contrasts(gap[None])[0] else error
-    reach = interval_width(level, 1, False) * error
-    ends = np.array([value, value - reach, value + reach])
-    loss, _, win = averaged_probabilities(
-        model.outcome_law, ends, np.array([np.sqrt(variance), 0.0, 0.0])
-    )
+        is_same = first.row[0] == second.row[0] >= 0
+        variance = 0.0 if is_same else float(first.variance[0] + second.variance[0])
+    error = np.nan
+    if fit.covariance is not None and not fit.undetermined_contrasts(gap[None])[0]:
+        error = np.hypot(score_errors(left_over[None], fit.covariance)[0], np.sqrt(variance))
+    half = normal_width(level) * float(error)
+    ends = np.array([value, value - half, value + half])
+    sd = np.array([np.sqrt(variance), 0.0, 0.0])
+    loss, _, win = averaged_probabilities(fit.outcome_law, ends, sd)
     return Difference(*ends.tolist(), *(win / (win + loss)).tolist())

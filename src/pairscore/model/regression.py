@@ -1,34 +1,34 @@
-"""RankRegression: the estimator that people and scikit-learn use."""
+"""RankRegression: the estimator that people and scikit-learn use, a shell over ``model.fit``."""
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pairscore.core.outcomes import OutcomeLaw, TieRule, averaged_probabilities
-from pairscore.data.comparisons import Comparisons
-from pairscore.data.feature_options import FILLED, items_by_recipe
+from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
+from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import recipe_of
-from pairscore.data.folds import numbered_groups
-from pairscore.data.items import Items, as_frame, read_items, refuse_other_features, to_array
-from pairscore.effects.circumstances import comparison_scores, judges_sharpness
+from pairscore.data.folds import number_groups
+from pairscore.data.items import Items, read_items, refuse_other_features
+from pairscore.data.tables import as_frame, to_array
 from pairscore.errors import PairscoreError
-from pairscore.estimators.results import Known, feature_keys
+from pairscore.estimators.results import Fit, KnownItems, Note
 from pairscore.estimators.settings import Settings, check_settings
-from pairscore.model import file as model_file
-from pairscore.model.file import joined
-from pairscore.model.fit import comparisons_to_fit, estimate, keep_fit
-from pairscore.model.ranking import (
-    Difference,
-    as_callers_kind,
-    interval_width,
-    item_difference,
+from pairscore.model.file import ModelFile, load_model, save_model
+from pairscore.model.fit import fit_comparisons, update_fit
+from pairscore.model.fit_input import comparisons_to_fit
+from pairscore.model.predict import (
+    Outcomes,
     item_scores,
-    rank_pieces,
+    known_items,
+    outcome_probabilities,
+    score_differences,
 )
+from pairscore.model.ranking import Difference, item_difference, rank_pieces, table_like
 from pairscore.model.summary import Summary
 
 
@@ -145,6 +145,16 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_class = False
         return tags
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return "result_" in vars(self)
+
+    def __getattr__(self, name: str) -> Any:
+        """What the fit found: every field of :class:`~pairscore.estimators.results.Fit`."""
+        fit = vars(self).get("result_")
+        if fit is not None and name.endswith("_") and not name.startswith("_"):
+            return getattr(fit, name[:-1])
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     # -- fit ---------------------------------------------------------------------------------------
 
     def fit(
@@ -162,12 +172,16 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         row number first). ``fit(X, y)``: X a :class:`Comparisons` and y its outcomes, or X a matrix
         of feature differences, left minus right, and y in {-1, 0, 1} or of two classes.
 
-        ``covariance_items`` names the items behind the covariance of ``method="split"`` (ids, row
-        numbers or a mask); other methods refuse it here, and leave alone what a Comparisons
-        carries.
-        ``self_pairs="keep"`` keeps votes on an item with itself, which are an error otherwise; what
-        is in a Comparisons was decided when it was made, and is kept either way. ``item_groups``,
-        one label per item of the table (topic, patient), are held out together by ``l2="auto"``.
+        Parameters
+        ----------
+        covariance_items : ids, row numbers or mask
+            The items behind the covariance of ``method="split"``; other methods refuse it here, and
+            leave alone what a Comparisons carries.
+        self_pairs : {"error", "keep"}
+            Whether votes on an item with itself are an error. What is in a Comparisons was decided
+            when it was made, and is kept either way.
+        item_groups : one label per item of the table (topic, patient), or dict from id to label
+            Items of one group are held out together by ``l2="auto"``.
         """
         settings = self._settings()
         data, has_items = comparisons_to_fit(self, X, y, covariance_items, self_pairs)
@@ -177,131 +191,82 @@ class RankRegression(ClassifierMixin, BaseEstimator):
                 f" method is {settings.method!r}; leave it out, or give it to"
                 " Comparisons.from_frames, whose comparisons every method takes."
             )
-        if settings.by_comparison and not has_items:
-            raise PairscoreError(
-                "judges, context and ties as a parameter need items and votes; a matrix of"
-                " differences has neither judges nor context."
-            )
-        return self._fit_to(data, settings, has_items, self._groups(item_groups, data, has_items))
+        groups = None
+        if item_groups is not None:
+            groups = self._groups(item_groups, data.items if has_items else None)
+        fit, notes = fit_comparisons(data, settings, has_items=has_items, item_groups=groups)
+        if not has_items and "feature_names_in_" in vars(self):  # scikit-learn set them
+            fit = replace(fit, feature_names=tuple(self.feature_names_in_))
+        return self._keep(fit, notes)
 
     def _settings(self) -> Settings:
-        params = self.get_params(deep=False)
-        if params.pop("missing") not in ("refuse", *FILLED):
-            raise PairscoreError(
-                f"missing is {self.missing!r}; use 'refuse', 'mean-with-flag' or 'item-effect'."
-            )
-        return check_settings(**params)
+        return check_settings(**self.get_params(deep=False))
 
-    def _fit_to(
-        self,
-        data: Comparisons,
-        settings: Settings,
-        has_items: bool,
-        item_groups: Any = None,
-        start: np.ndarray | None = None,
-    ) -> "RankRegression":
-        if settings.side_effect and has_items and not data.sides_known:
-            raise PairscoreError(
-                "side_effect=True needs votes that say who was left and right; these only say"
-                " winner and loser."
-            )
-        result = estimate(data, settings, np.random.default_rng(0), has_items, item_groups, start)
-        self.item_groups_ = item_groups
-        keep_fit(self, data, result, settings, has_items)
-        for category, text in result.notes:
+    def _keep(self, fit: Fit, notes: list[Note]) -> "RankRegression":
+        self.result_ = fit
+        self.n_features_in_ = fit.n_features
+        if fit.feature_names is not None:
+            self.feature_names_in_ = np.array(fit.feature_names, dtype=object)
+        for category, text in notes:
             warnings.warn(text, category, stacklevel=3)
         return self
 
     def update(
         self, votes: Any, items: Any = None, *, self_pairs: str = "error", item_groups: Any = None
     ) -> "RankRegression":
-        """Add votes, and perhaps items, to those of the fit, and fit to all of them from where the
-        model stands.
+        """Add votes, and perhaps items, to those of the fit, and fit to all of them.
 
-        The result is that of a fit to everything. ``items`` is a table of new items with the same
-        features and ids of their own. A model from a file has its comparisons if it was saved with
-        ``data=True``. Where groups of items were held out together, ``item_groups`` has those of
-        all items, new ones last.
+        The fit goes on from where the model stands; the result is that of a fit to everything.
+        ``items`` is a table of new items with the same features and ids of their own. A model from
+        a file has its comparisons if it was saved with ``data=True``. Where groups of items were
+        held out together, ``item_groups`` has those of all items, new ones last.
         """
         check_is_fitted(self)
-        settings = self._settings()
-        if self.comparisons_ is None:
-            raise PairscoreError(
-                "the model has no comparisons to add to; fit it to items and votes, and save it"
-                " with data=True if it goes through a file."
+        refuse_other_self_pairs(self_pairs)
+        settings, more = self._settings(), None if items is None else self._items(items)
+        groups = item_groups
+        if item_groups is not None and self.comparisons_ is not None:
+            table = self.comparisons_.items
+            groups = self._groups(
+                item_groups, table if more is None else table.with_new_items(more)
             )
-        table = (
-            self.comparisons_.items
-            if items is None
-            else self.comparisons_.items.extended(self._items(items))
+        fit, notes = update_fit(
+            self.result_, settings, votes, more, self_pairs=self_pairs, item_groups=groups
         )
-        more, _ = Comparisons.from_frames(
-            table,
-            votes,
-            self_pairs=self_pairs,
-            seed=len(self.comparisons_),
-            context=settings.context,
-        )
-        data = joined(self.comparisons_, more)
-        if self.item_groups_ is not None and item_groups is None and items is not None:
-            raise PairscoreError(
-                "the fit held groups of items out together; give item_groups for all items, the new"
-                " ones last."
-            )
-        groups = (
-            self.item_groups_
-            if item_groups is None
-            else self._groups(item_groups, data, has_items=True)
-        )
-        return self._fit_to(data, settings, has_items=True, item_groups=groups, start=self.coef_)
+        return self._keep(fit, notes)
 
-    def _groups(self, item_groups: Any, data: Comparisons, has_items: bool) -> np.ndarray | None:
+    def _groups(self, item_groups: Any, items: Items | None) -> np.ndarray:
         """The group of every item, as a number."""
-        if item_groups is None:
-            return None
-        if self.l2 != "auto" or not has_items:
+        if self.l2 != "auto" or items is None:
             raise PairscoreError(
                 "item_groups are held out together where l2='auto' chooses the ridge for items and"
                 f" votes, and l2 is {self.l2!r}; leave them out."
             )
-        return np.array(numbered_groups(item_groups, data.items, np.arange(len(data.items))))
+        return np.array(number_groups(item_groups, items, np.arange(len(items))))
 
     # -- scores and probabilities ------------------------------------------------------------------
 
-    def _differences(self, data: Comparisons) -> np.ndarray:
-        scores = self._scores(data.items)
-        if self.effects_ is not None:
-            return comparison_scores(scores, data, self.effects_, self.judges_)
-        return scores[data.left] - scores[data.right] + (self.side_effect_ or 0.0)
-
-    def _scores(self, items: Items) -> np.ndarray:
-        known = self.known_items(items)
-        scores = item_scores(items.values, self.coef_)
-        return scores if known is None else scores + known.effect
-
-    def known_items(self, items: Items) -> Known | None:
+    def known_items(self, items: Items) -> KnownItems | None:
         """What a model with item effects knows of these items."""
-        return (
-            None
-            if self.item_effects_ is None
-            else self.item_effects_.known(items.ids, feature_keys(items.values))
-        )
+        return known_items(self.result_, items)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Scores of items; of ``Comparisons``, score differences (left minus right, with the side
-        effect).
+        """Scores of items; of ``Comparisons``, score differences.
+
+        Left minus right, with the side effect.
         """
         check_is_fitted(self)
         if isinstance(X, Comparisons):
-            refuse_other_features(X.items, self._names)
-            return self._differences(X)
-        return self._plain(X) if self.n_items_ is None else self._scores(self._items(X))
+            refuse_other_features(X.items, self.result_.names)
+            return score_differences(self.result_, X)
+        return (
+            self._plain(X) if self.n_items_ is None else item_scores(self.result_, self._items(X))
+        )
 
     def _plain(self, X: Any) -> np.ndarray:
         """A model fitted to differences takes differences."""
-        return validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_ + (
-            self.side_effect_ or 0.0
-        )
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        return X @ self.coef_ + (self.side_effect_ or 0.0)
 
     def _comparison_scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
@@ -318,19 +283,17 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         return self.classes_[left.astype(int)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities that right wins and that left wins, of comparisons that do not end in a
-        tie.
+        """Probabilities that right wins and that left wins, shape (M, 2).
 
-        With item effects they are averaged over what is not known of the two.
+        Of comparisons that do not end in a tie. With item effects they are averaged over what is
+        not known of the two.
         """
         loss, _, win = self._outcomes(X)
         left = win / (win + loss)
         return np.column_stack([1 - left, left])
 
     def predict_ties(self, X: Any) -> np.ndarray:
-        """Probability of a tie, which the model knows if it was fitted with ``ties`` as a
-        parameter.
-        """
+        """Probability of a tie, shape (M,), of a model fitted with ``ties`` as a parameter."""
         if self.ties_ == "half":
             raise PairscoreError(
                 "the model takes a tie for half a win each way and gives ties no probability; fit"
@@ -338,65 +301,42 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             )
         return self._outcomes(X)[1]
 
-    def _outcomes(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Probabilities of a loss, a tie and a win of left, averaged over what is not known of
-        items with effects.
-        """
-        scores, law = self._comparison_scores(X), self.outcome_law
-        known = self.known_items(X.items) if isinstance(X, Comparisons) else None
-        if known is None:
-            return law.rule.probabilities(scores, law.t)
-        unknown = np.sqrt(known.variance[X.left] + known.variance[X.right])
-        return averaged_probabilities(
-            law, scores, unknown * np.abs(judges_sharpness(X, self.judges_))
-        )
+    def _outcomes(self, X: Any) -> Outcomes:
+        """Probabilities of a loss, a tie and a win of left."""
+        scores = self._comparison_scores(X)
+        if isinstance(X, Comparisons):
+            return outcome_probabilities(self.result_, X)
+        law = self.outcome_law
+        return law.rule.probabilities(scores, law.t)
 
     @property
-    def outcome_law(self) -> OutcomeLaw:
+    def outcome_law(self) -> Any:
         """How a comparison ends: the link with the rule for ties."""
-        return OutcomeLaw(TieRule(self.ties_, self.link_), self.tie_parameter_ or 0.0)
-
-    @property
-    def tie_parameter_(self) -> float | None:
-        """Of Davidson's or of Rao and Kupper's rule."""
-        return None if self.effects_ is None else self.effects_.of_kind("tie").get("tie")
+        return self.result_.outcome_law
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Share of comparisons predicted rightly.
+        """Share of comparisons predicted correctly.
 
         Ties count neither way, a row counts as often as it says.
         """
-        if isinstance(X, Comparisons):
-            y = X.outcome if y is None else X.with_outcome(y).outcome
-            amount = X.amount if sample_weight is None else X.amount * sample_weight
-            decided = (y != 0) & (amount > 0)
-            if not decided.any():
-                raise PairscoreError(
-                    "every comparison is a tie, so there is nothing to score; give some with a"
-                    " winner."
-                )
-            return float(
-                np.average(self.predict(X)[decided] == y[decided], weights=amount[decided])
+        if not isinstance(X, Comparisons):
+            return float(super().score(X, y, sample_weight))
+        y = X.outcome if y is None else X.with_outcome(y).outcome
+        amount = X.amount if sample_weight is None else X.amount * sample_weight
+        decided = (y != 0) & (amount > 0)
+        if not decided.any():
+            raise PairscoreError(
+                "every comparison is a tie, so there is nothing to score; give some with a winner."
             )
-        return float(super().score(X, y, sample_weight))
+        return float(np.average(self.predict(X)[decided] == y[decided], weights=amount[decided]))
 
-    # -- items
-    # ----------------------------------------------------------------------------------------
+    # -- items -------------------------------------------------------------------------------------
 
     def _items(self, items: Any) -> Items:
-        table = (
-            read_items(items) if self.recipe_ is None else items_by_recipe(recipe_of(self), items)
-        )
-        refuse_other_features(table, self._names)
+        is_plain = self.recipe_ is None
+        table = read_items(items) if is_plain else apply_recipe(recipe_of(self), items)
+        refuse_other_features(table, self.result_.names)
         return table
-
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return tuple(
-            getattr(
-                self, "feature_names_in_", [f"x{column}" for column in range(self.n_features_in_)]
-            )
-        )
 
     def rank(self, items: Any, *, level: float = 0.95, simultaneous: bool = False) -> Any:
         """Rank items, old or new, best first, as a table of the caller's kind.
@@ -411,25 +351,14 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         table = self._items(items)
         columns = rank_pieces(
-            self,
+            self.result_,
             lambda: [table.values],
             ids=lambda: table.ids,
             level=level,
             simultaneous=simultaneous,
         )
         rows = columns.pop("row")
-        return as_callers_kind(
-            {"id": rows if table.ids is None else table.ids[rows], **columns}, table
-        )
-
-    def undetermined_contrasts(self, contrasts: np.ndarray) -> np.ndarray:
-        """Mask of the score differences that the data do not determine."""
-        size = np.linalg.norm(
-            contrasts / np.where(self.feature_sd_ > 0, self.feature_sd_, 1.0), axis=1
-        )
-        return np.any(
-            np.abs(contrasts @ self.open_directions_) > 1e-6 * (1 + size)[:, None], axis=1
-        )
+        return table_like(table, {"id": rows if table.ids is None else table.ids[rows], **columns})
 
     def difference(self, a: Any, b: Any, *, level: float = 0.95) -> Difference:
         """Score of item ``a`` minus score of item ``b``, with its interval and the chance that
@@ -438,48 +367,38 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         Each is one item: a table of one row, or its features in a row.
         """
         check_is_fitted(self)
-        return item_difference(self, self._one_item(a), self._one_item(b), level)
+        return item_difference(self.result_, self._one_item(a), self._one_item(b), level)
 
     def _one_item(self, item: Any) -> Items:
         # a pandas Series is one row with names
         if hasattr(item, "to_frame") and hasattr(item, "index"):
             item = item.to_frame().T.infer_objects()
-        whole_table = isinstance(item, Items) or as_frame(item) is not None
-        table = self._items(item if whole_table else np.atleast_2d(to_array(item, "an item is")))
+        is_table = isinstance(item, Items) or as_frame(item) is not None
+        table = self._items(item if is_table else np.atleast_2d(to_array(item, "an item is")))
         if len(table) != 1:
             raise PairscoreError(
-                f"difference compares two single items, but one of them has {len(table)} rows; give"
-                " one row each."
+                "difference compares two single items, but one of them has"
+                f" {len(table)} rows; give one row each."
             )
         return table
 
-    # -- tables
-    # --------------------------------------------------------------------------------------
+    # -- tables ------------------------------------------------------------------------------------
 
     @property
     def z_values_(self) -> np.ndarray:
         """Coefficients over their standard errors."""
-        errors = self._errors()
-        return self.coef_ / errors
+        check_is_fitted(self)
+        return self.coef_ / self.result_.errors()
 
     @property
     def p_values_(self) -> np.ndarray:
         """Two-sided, of the hypothesis that the coefficient is zero."""
-        return 2 * norm.sf(np.abs(self.z_values_))
+        return 2 * ndtr(-np.abs(self.z_values_))
 
     def confidence_intervals(self, level: float = 0.95) -> np.ndarray:
         """One row per coefficient: low end, high end."""
-        reach = interval_width(level, 1, False) * self._errors()
-        return np.column_stack([self.coef_ - reach, self.coef_ + reach])
-
-    def _errors(self) -> np.ndarray:
         check_is_fitted(self)
-        if self.std_errors_ is None:
-            raise PairscoreError(
-                "the model was fitted with inference=None; fit it with inference='items' to have"
-                " intervals."
-            )
-        return self.std_errors_
+        return self.result_.confidence_intervals(level)
 
     def summary(self) -> Summary:
         """One table that everybody can read.
@@ -487,10 +406,9 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         ``print`` it, show it in a notebook, or take ``.to_frame()``.
         """
         check_is_fitted(self)
-        return Summary(self)
+        return Summary(self.result_)
 
-    # -- files
-    # ---------------------------------------------------------------------------------------
+    # -- files -------------------------------------------------------------------------------------
 
     def save(self, path: Any, *, data: bool = False) -> None:
         """Write the model to an ``.npz`` file, without pickle.
@@ -498,12 +416,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         With ``data``, the comparisons too, for ``update``.
         """
         check_is_fitted(self)
-        if data and self.comparisons_ is None:
-            raise PairscoreError(
-                "the model has no comparisons to save; fit it to items and votes, or save it"
-                " without data=True."
-            )
-        model_file.save(self, path, data)
+        save_model(ModelFile(self.result_, self.get_params(), self.classes_), path, data)
 
     @staticmethod
     def load(path: Any, link: Any = None) -> "RankRegression":
@@ -513,4 +426,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
 
 def load(path: Any, link: Any = None) -> RankRegression:
     """Read a model that :meth:`RankRegression.save` wrote."""
-    return model_file.restore(RankRegression, path, link)
+    file = load_model(path, link)
+    model = RankRegression(**file.params)
+    model.classes_ = file.classes
+    return model._keep(file.fit, [])

@@ -1,349 +1,443 @@
-"""A run that can be stopped at any moment.
+"""`pairscore reproduce`: run what is missing, then draw and judge it.
 
-Rows are added as they are made, and a second run makes only what is missing.
-
-A folder holds plain CSV tables. Every row names its job; a line cut short by a kill is dropped; at
-the end the tables are rewritten in the order of the grid, whole or not at all.
+A run may be stopped at any moment. Rows of finished jobs are in one SQLite database of the output
+folder, each job in a transaction of its own or with a few others, and the next run does only what
+is missing. The CSV tables are written whole from the database when a run ends or is interrupted.
 """
 
 import csv
+import json
 import os
 import signal
+import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pairscore import __version__
 from pairscore.errors import PairscoreError, plural
-from pairscore.files.write import atomic_write
-from pairscore.paper import beyond, experiments
-from pairscore.paper.experiments import METHODS, Cell, Need, figure_cells, needs, solve_need
-from pairscore.paper.rows import WORDS
+from pairscore.files.write import write_whole
+from pairscore.paper import experiments, scenarios
+from pairscore.paper.experiments import METHODS, PANELS
+from pairscore.paper.page import Work, write_page
+from pairscore.paper.rows import csv_text, with_numbers
 
-FIGURES = {
-    "1": "abcd",
-    "2": "ab",
-    "3": "abc",
-    "4": "abc",
-    "5": "abc",
-    "6": "abc",
-    "7": "a",
-    "8": "a",
-    "9": "a",
-    "10": "a",
-}
+DATABASE = "cells.sqlite"
 TABLES = {
-    "rows.csv": experiments.CELL_COLUMNS,
-    "needed.csv": experiments.NEED_COLUMNS,
-    "sources.csv": beyond.SOURCE_COLUMNS,
-    "scenarios.csv": beyond.SCENARIO_COLUMNS,
+    "rows.csv": ("job", *experiments.CELL_COLUMNS),
+    "needed.csv": ("job", *experiments.NEED_COLUMNS),
+    "sources.csv": ("job", *scenarios.SOURCE_COLUMNS),
+    "scenarios.csv": ("job", *scenarios.SCENARIO_COLUMNS),
 }
+ROWS_PER_JOB = {"sources.csv": scenarios.N_PARTS, "scenarios.csv": len(METHODS)}  # others: one
 SOURCE_REPEATS = 4  # studies behind each mean square of figure 9, for each generation
-ALWAYS_AT_ONCE = 16  # cells that travel to a worker together
+BATCH_SIZE = 16  # quick cells that go to a worker together
+CALIBRATION_SIZE = 2_000_000
+ENGINES = {
+    "fast": "fast: estimates of split drawn from their exact law",
+    "direct": "direct: items, votes and a fit for every cell",
+}
+ANOTHER_FOLDER = "name another directory with -o."
+
+Rows = list[dict[str, Any]]
+Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True)
-class Job:
-    """A piece of work: the table its rows go to, the name of the row, and what to do."""
+def reproduce(
+    figures: Sequence[str],
+    n_generations: int,
+    folder: Path,
+    *,
+    direct: bool = False,
+    n_workers: int | None = None,
+    progress: Progress = lambda done, total: None,
+) -> dict[str, Any]:
+    """Make figures of the paper and the page that shows them, and say what was done.
 
-    table: str
-    key: str
-    work: Any
-    n_rows: int = 1
+    Parameters
+    ----------
+    figures : sequence of str
+        Such as ``"2a"`` (one panel) or ``"3"``; none means all ten figures.
+    n_generations : int
+        Random populations behind every mean; the paper has 10.
+    folder : Path
+        Where tables, figures and page go. What an earlier run finished there is not run again.
+    direct : bool
+        Simulate items and comparisons and fit every cell, instead of drawing the estimate of
+        `split` from its exact law.
+    n_workers : int, optional
+        Number of processes; by default one for each core. Results do not depend on it.
+    progress : callable
+        Called with the numbers of finished and of all jobs of this run.
 
-    def run(self) -> list[dict[str, Any]]:
-        if isinstance(self.work, Cell):
-            return [experiments.run_cell(self.work)]
-        if isinstance(self.work[0], Need):
-            return [solve_need(*self.work)]
-        kind, *arguments = self.work
-        return (
-            beyond.source_rows(*arguments)
-            if kind == "sources"
-            else beyond.scenario_rows(*arguments)
-        )
+    Returns
+    -------
+    dict
+        The path of the page, seconds for cells and page, and the number of jobs in all and now.
+    """
+    panels, n_generations = chosen_panels(figures), checked_generations(n_generations)
+    n_workers, engine = n_workers or os.cpu_count() or 1, "direct" if direct else "fast"
+    jobs = jobs_of(panels, n_generations, engine)
+    start = time.perf_counter()
+    with open_results(folder) as results:
+        try:
+            n_run = run_jobs(results, jobs, n_workers, progress)
+        finally:
+            results.write_tables(jobs)
+        tables = {name.removesuffix(".csv"): results.rows(name, jobs) for name in TABLES}
+        work = Work(len(jobs), n_run, seconds=time.perf_counter() - start)
+        calibration = calibration_seconds()
+        settings = _settings(n_generations, engine, work, n_workers, calibration)
+        page_start = time.perf_counter()
+        tables["illustration"] = scenarios.illustration_rows() if "1" in panels else []
+        page = write_page(folder, tables, settings, work)
+    page_seconds = time.perf_counter() - page_start
+    return {
+        "page": str(page),
+        "seconds": work.seconds + page_seconds,
+        "cell_seconds": work.seconds,
+        "page_seconds": page_seconds,
+        "calibration_seconds": calibration,
+        "cells": len(jobs),
+        "cells_run": n_run,
+    }
 
 
-def chosen_panels(asked: Sequence[str]) -> dict[str, str]:
+def _settings(
+    n_generations: int, engine: str, work: Work, n_workers: int, calibration: float
+) -> dict[str, Any]:
+    """What the page shows under "Settings"."""
+    return {
+        "generations": n_generations,
+        "engine": ENGINES[engine],
+        "cells": work.n_cells,
+        "cells run now": work.n_run,
+        "processes": n_workers,
+        "calibration loop": (
+            f"{calibration:.2f} s (sorting {CALIBRATION_SIZE:,} numbers on one core, after the run)"
+        ),
+        "pairscore": __version__,
+        "NumPy": np.__version__,
+    }
+
+
+def calibration_seconds() -> float:
+    """How fast this machine is just now: a loop that never changes."""
+    values = np.random.default_rng(0).random(CALIBRATION_SIZE)
+    start = time.perf_counter()
+    np.sort(values)
+    return time.perf_counter() - start
+
+
+def chosen_panels(figures: Sequence[str]) -> dict[str, str]:
     """Figures and their panels from words such as ``2a``, ``3``, ``5``; none means all."""
-    if not asked:
-        return dict(FIGURES)
     chosen: dict[str, str] = {}
-    for word in asked:
-        figure, panel = word.rstrip("abcd"), word[len(word.rstrip("abcd")) :]
-        if figure not in FIGURES or len(panel) > 1 or (panel and panel not in FIGURES[figure]):
+    for word in figures or PANELS:
+        figure = word.rstrip("abcd")
+        panel = word.removeprefix(figure)
+        if figure not in PANELS or len(panel) > 1 or panel not in PANELS[figure]:
             known = ", ".join(
-                f"{name}{panels if len(panels) > 1 else ''}" for name, panels in FIGURES.items()
+                f"{name}{panels if len(panels) > 1 else ''}" for name, panels in PANELS.items()
             )
             raise PairscoreError(
                 f"there is no figure {word!r}; the figures with their panels are {known}: ask for 3"
                 " or 2a, for example."
             )
-        chosen[figure] = "".join(sorted(set(chosen.get(figure, "") + (panel or FIGURES[figure]))))
+        chosen[figure] = "".join(sorted({*chosen.get(figure, ""), *(panel or PANELS[figure])}))
     return chosen
-
-
-def jobs_of(panels: dict[str, str], n_generations: int, engine: str) -> list[Job]:
-    """Everything that has to be computed, in the order of the grid."""
-    jobs = []
-    for figure, wanted in panels.items():
-        if figure in ("2", "3", "4", "7"):
-            cells = [
-                cell for cell in figure_cells(figure, n_generations, engine) if cell.panel in wanted
-            ]
-            jobs += [
-                Job("rows.csv", f"{cell.figure}{cell.panel}/{cell.key}", cell) for cell in cells
-            ]
-        elif figure in ("5", "6", "8"):
-            jobs += [
-                Job(
-                    "needed.csv",
-                    f"{need.key}/{n_generations}/{_engine(need, engine)}",
-                    (need, n_generations, engine),
-                )
-                for need in needs(figure)
-                if need.panel in wanted
-            ]
-        elif figure == "9":
-            repeats = max(SOURCE_REPEATS * n_generations, 2)
-            jobs += [
-                Job(
-                    "sources.csv",
-                    f"9/{n}/{m}/{repeats}",
-                    ("sources", n, m, repeats),
-                    beyond.N_PARTS,
-                )
-                for n, m in beyond.SOURCES_GRID
-            ]
-        elif figure == "10":
-            jobs += [
-                Job(
-                    "scenarios.csv",
-                    f"10/{name}/{generation}",
-                    ("scenario", name, generation),
-                    len(METHODS),
-                )
-                for generation in range(n_generations)
-                for name in beyond.SCENARIOS
-            ]
-    return jobs
-
-
-def _engine(need: Need, engine: str) -> str:
-    return engine if need.method == "split" else "direct"
-
-
-# -- tables ------------------------------------------------------------------------------------------
-
-
-class Folder:
-    """The tables of a run. Only one run at a time may write to a folder."""
-
-    def __init__(self, path: Path):
-        self.path = path
-        self.finished: dict[str, dict[str, list[dict[str, str]]]] = {name: {} for name in TABLES}
-
-    @contextmanager
-    def opened(self) -> Iterator["Folder"]:
-        """Make the folder, lock it, and read what a run before this one has finished."""
-        import fcntl
-
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            lock = open(self.path / ".lock", "w")  # noqa: SIM115
-        except OSError as error:
-            raise PairscoreError(
-                f"{str(self.path)!r} cannot be written to ({error.strerror}); name another"
-                " directory with -o."
-            ) from None
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise PairscoreError(
-                    f"another run is writing to {str(self.path)!r}; wait for it, or name another"
-                    " directory with -o."
-                ) from None
-            for name in TABLES:
-                self._read(name)
-            yield self
-
-    def _read(self, name: str) -> None:
-        path, columns = self.path / name, ("job", *TABLES[name])
-        if not path.exists():
-            return
-        content = path.read_bytes()
-        if f"{','.join(columns)}\n".encode().startswith(content):  # stopped within the first line
-            path.unlink()
-            return
-        whole = content[: content.rfind(b"\n") + 1]  # a line cut short by a kill was not finished
-        lines = list(csv.reader(whole.decode(errors="replace").splitlines()))
-        if not lines or tuple(lines[0]) != columns:
-            raise PairscoreError(
-                f"{str(path)!r} is no table of this version (its columns differ); move it away, or"
-                " name another directory with -o."
-            )
-        for line in lines[1:]:
-            row = dict(zip(columns, line, strict=False))
-            if row.get("version") != __version__ or len(line) != len(columns):
-                raise PairscoreError(
-                    f"{str(path)!r} has rows of version {row.get('version')!r}, and this is"
-                    f" {__version__}; move it away, or name another directory with -o."
-                )
-            self.finished[name].setdefault(row["job"], []).append(row)
-        if whole != content:
-            os.truncate(path, len(whole))
-
-    def add(self, job: Job, rows: list[dict[str, Any]]) -> None:
-        """Write the rows of a finished job so that a power cut does not lose them."""
-        path, columns = self.path / job.table, ("job", *TABLES[job.table])
-        new = not path.exists()
-        with open(path, "a", newline="") as file:
-            writer = csv.DictWriter(file, columns, lineterminator="\n")
-            if new:
-                writer.writeheader()
-            text = [{"job": job.key, **row} for row in rows]
-            writer.writerows(text)
-            file.flush()
-            os.fsync(file.fileno())
-        self.finished[job.table][job.key] = [
-            {name: str(value) for name, value in row.items()} for row in text
-        ]
-
-    def is_finished(self, job: Job) -> bool:
-        return job.key in self.finished[job.table]
-
-    def forget_cut_short(self, jobs: Sequence[Job]) -> None:
-        """Drop jobs of which a kill left some rows only."""
-        short = [
-            job
-            for job in jobs
-            if self.is_finished(job) and len(self.finished[job.table][job.key]) != job.n_rows
-        ]
-        for job in short:
-            del self.finished[job.table][job.key]
-        if short:
-            self.sort(jobs)
-
-    def rows(self, table: str, jobs: Sequence[Job]) -> list[dict[str, Any]]:
-        """The rows of some jobs, in their order, numbers as numbers."""
-        return [
-            {name: _value(name, text) for name, text in row.items()}
-            for job in jobs
-            if job.table == table
-            for row in self.finished[table][job.key]
-        ]
-
-    def sort(self, jobs: Sequence[Job]) -> None:
-        """Rewrite the tables in the order of the grid, rows of earlier runs last.
-
-        Whole or not at all.
-        """
-        for name, columns in TABLES.items():
-            order = {job.key: place for place, job in enumerate(jobs) if job.table == name}
-            keys = sorted(self.finished[name], key=lambda key: (order.get(key, len(order)), key))
-            if not keys:
-                continue
-            with (
-                atomic_write(self.path / name, "the table") as scratch,
-                open(scratch, "w", newline="") as file,
-            ):
-                writer = csv.DictWriter(file, ("job", *columns), lineterminator="\n")
-                writer.writeheader()
-                for key in keys:
-                    writer.writerows(self.finished[name][key])
-
-
-WHOLE = {"n_items", "n_comparisons", "n_features", "generation", "seed", "repeats", "n_generations"}
-
-
-def _value(name: str, text: str) -> Any:
-    return text if name in WORDS else int(text) if name in WHOLE else float(text)
-
-
-# -- the run -----------------------------------------------------------------------------------------
-
-
-def run_jobs(
-    folder: Folder, jobs: Sequence[Job], n_workers: int, progress: Callable[[int, int], None]
-) -> int:
-    """Do what is not finished, on several processes with one BLAS thread each.
-
-    Say how many jobs that were.
-    """
-    folder.forget_cut_short(jobs)
-    missing = [job for job in jobs if not folder.is_finished(job)]
-    done = 0
-    progress(0, len(missing))
-    if not missing:
-        return 0
-    with ProcessPoolExecutor(
-        n_workers,
-        mp_context=get_context("forkserver"),
-        initializer=_start_worker,
-        initargs=(os.getpid(),),
-    ) as pool:
-        # the long ones first, so that no worker is left alone with one at the end
-        batches = sorted(
-            _batches(missing),
-            key=lambda batch: batch[0].table == "rows.csv" and batch[0].work.engine == "fast",
-        )
-        futures = {pool.submit(_run_batch, batch): batch for batch in batches}
-        try:
-            for future in as_completed(futures):
-                for job, rows in zip(futures[future], future.result(), strict=True):
-                    folder.add(job, rows)
-                done += len(futures[future])
-                progress(done, len(missing))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return done
-
-
-def _batches(jobs: Sequence[Job]) -> Iterator[list[Job]]:
-    quick = [job for job in jobs if job.table == "rows.csv" and job.work.engine == "fast"]
-    for first in range(0, len(quick), ALWAYS_AT_ONCE):
-        yield list(quick[first : first + ALWAYS_AT_ONCE])
-    for job in jobs:
-        if job.table != "rows.csv" or job.work.engine != "fast":
-            yield [job]
-
-
-def _run_batch(jobs: list[Job]) -> list[list[dict[str, Any]]]:
-    return [job.run() for job in jobs]
-
-
-def _start_worker(parent: int) -> None:
-    """One BLAS thread for each process, and no process that outlives a killed parent."""
-    from threadpoolctl import threadpool_limits
-
-    threadpool_limits(1)
-    # Ctrl-C goes to the whole group; the parent alone answers it
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    def watch() -> None:
-        while True:
-            time.sleep(1)
-            try:
-                os.kill(parent, 0)
-            except OSError:
-                os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def checked_generations(n_generations: Any) -> int:
     """At least one generation."""
     if not isinstance(n_generations, int) or n_generations < 1:
-        raise PairscoreError(
-            f"{plural(n_generations, 'seed')} make no figure; ask for at least 1 (the paper has"
-            " 10)."
-        )
+        seeds = plural(n_generations, "seed")
+        raise PairscoreError(f"{seeds} make no figure; ask for at least 1 (the paper has 10).")
     return n_generations
+
+
+# -- jobs ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Job:
+    """A piece of work: the table that its rows go to, its key in there, and what to compute.
+
+    ``work`` returns a row or a list of rows.
+    """
+
+    table: str
+    key: str
+    work: Callable[[], Any]
+    quick: bool = False
+
+    def run(self) -> Rows:
+        rows = self.work()
+        return rows if isinstance(rows, list) else [rows]
+
+
+def jobs_of(panels: Mapping[str, str], n_generations: int, engine: str) -> list[Job]:
+    """Everything that has to be computed for these panels, in the order of the grid."""
+    kinds = dict.fromkeys("2347", _cell_jobs) | dict.fromkeys("568", _need_jobs)
+    kinds |= {"1": lambda *_: [], "9": _source_jobs, "10": _scenario_jobs}
+    return [
+        job
+        for figure, letters in panels.items()
+        for job in kinds[figure](figure, letters, n_generations, engine)
+    ]
+
+
+def _cell_jobs(figure: str, panels: str, n_generations: int, engine: str) -> list[Job]:
+    return [
+        Job(
+            "rows.csv",
+            f"{cell.figure}{cell.panel}/{cell.key}",
+            partial(experiments.run_cell, cell),
+            quick=cell.engine == "fast",
+        )
+        for cell in experiments.figure_cells(figure, n_generations, engine)
+        if cell.panel in panels
+    ]
+
+
+def _need_jobs(figure: str, panels: str, n_generations: int, engine: str) -> list[Job]:
+    return [
+        Job(
+            "needed.csv",
+            f"{need.key}/{n_generations}/{experiments.engine_for(need.method, engine)}",
+            partial(experiments.solve_need, need, n_generations, engine),
+        )
+        for need in experiments.needs(figure)
+        if need.panel in panels
+    ]
+
+
+def _source_jobs(figure: str, panels: str, n_generations: int, engine: str) -> list[Job]:
+    repeats = max(SOURCE_REPEATS * n_generations, 2)
+    return [
+        Job("sources.csv", f"9/{n}/{m}/{repeats}", partial(scenarios.source_rows, n, m, repeats))
+        for n, m in scenarios.SOURCES_GRID
+    ]
+
+
+def _scenario_jobs(figure: str, panels: str, n_generations: int, engine: str) -> list[Job]:
+    return [
+        Job(
+            "scenarios.csv",
+            f"10/{name}/{generation}",
+            partial(scenarios.scenario_rows, name, generation),
+        )
+        for generation in range(n_generations)
+        for name in scenarios.SCENARIOS
+    ]
+
+
+# -- results ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def open_results(folder: Path) -> Iterator["Results"]:
+    """Make the folder and open its database, for this run alone until the block ends."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _not_writable(folder, error.strerror) from None
+    try:
+        with closing(sqlite3.connect(folder / DATABASE, timeout=0)) as database:
+            results = Results(folder, database)
+            results.lock()
+            yield results
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without the details of its upper bits
+        if code == sqlite3.SQLITE_BUSY:
+            raise PairscoreError(
+                f"another run is writing to {str(folder)!r}; wait for it, or {ANOTHER_FOLDER}"
+            ) from None
+        if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+            raise _not_ours(folder / DATABASE, "is no database of this version") from None
+        raise _not_writable(folder, str(error)) from None
+
+
+def _not_writable(folder: Path, reason: str | None) -> PairscoreError:
+    return PairscoreError(f"{str(folder)!r} cannot be written to ({reason}); {ANOTHER_FOLDER}")
+
+
+def _not_ours(path: Path, what: str) -> PairscoreError:
+    return PairscoreError(f"{str(path)!r} {what}; move it away, or {ANOTHER_FOLDER}")
+
+
+def _of_another_version(path: Path, version: Any) -> PairscoreError:
+    return _not_ours(path, f"has rows of version {version!r}, and this is {__version__}")
+
+
+class Results:
+    """The rows of finished jobs: one line of the database for each job, its rows as JSON."""
+
+    def __init__(self, folder: Path, database: sqlite3.Connection):
+        self.folder, self.database = folder, database
+
+    def lock(self) -> None:
+        """Keep other runs out, and make sure that all rows are of this version.
+
+        The first time, rows of tables that were written without a database are imported.
+        """
+        # SQLite keeps the lock of the first transaction until the connection is closed
+        self.database.execute("PRAGMA locking_mode = EXCLUSIVE")
+        with self.database:
+            self.database.execute("BEGIN EXCLUSIVE")
+            if not self.database.execute("SELECT 1 FROM sqlite_master").fetchone():
+                self.database.execute(
+                    "CREATE TABLE finished (name TEXT, job TEXT, version TEXT, rows TEXT,"
+                    " PRIMARY KEY (name, job))"
+                )
+                self._insert(_tables_without_database(self.folder))
+        versions = self.database.execute("SELECT DISTINCT version FROM finished")
+        for (version,) in versions:
+            if version != __version__:
+                raise _of_another_version(self.folder / DATABASE, version)
+
+    def add(self, jobs: Iterable[Job], rows: Iterable[Rows]) -> None:
+        """Keep the rows of finished jobs, all of them or none."""
+        with self.database:
+            self._insert((job.table, job.key, r) for job, r in zip(jobs, rows, strict=True))
+
+    def _insert(self, finished: Iterable[tuple[str, str, Rows]]) -> None:
+        self.database.executemany(
+            f"INSERT OR REPLACE INTO finished VALUES (?, ?, '{__version__}', ?)",
+            ((name, key, json.dumps(rows)) for name, key, rows in finished),
+        )
+
+    def missing(self, jobs: Sequence[Job]) -> list[Job]:
+        """The jobs that are not finished."""
+        finished = set(self.database.execute("SELECT name, job FROM finished"))
+        return [job for job in jobs if (job.table, job.key) not in finished]
+
+    def rows(self, name: str, jobs: Sequence[Job]) -> Rows:
+        """The rows of these jobs in one table, in their order."""
+        by_job = self._by_job(name)
+        return [row for job in jobs if job.table == name for row in by_job[job.key]]
+
+    def _by_job(self, name: str) -> dict[str, Rows]:
+        found = self.database.execute("SELECT job, rows FROM finished WHERE name = ?", (name,))
+        return {key: [{"job": key, **row} for row in json.loads(rows)] for key, rows in found}
+
+    def write_tables(self, jobs: Sequence[Job]) -> None:
+        """Write the CSV tables, in the order of these jobs, then what earlier runs have left."""
+        order = {job.key: number for number, job in enumerate(jobs)}
+        for name, columns in TABLES.items():
+            by_job = self._by_job(name)
+            keys = sorted(by_job, key=lambda key: (order.get(key, len(order)), key))
+            if keys:
+                text = csv_text(columns, (row for key in keys for row in by_job[key]))
+                write_whole(self.folder / name, text.encode())
+
+
+def _tables_without_database(folder: Path) -> Iterator[tuple[str, str, Rows]]:
+    """Finished jobs in tables that an earlier version has left: table, key and rows.
+
+    A line that a kill has cut short was not finished, nor was a job with too few rows.
+    """
+    for name, columns in TABLES.items():
+        path = folder / name
+        text = path.read_text("utf-8", "replace") if path.exists() else ""
+        if ",".join(columns).startswith(text):  # stopped within the first line, or no file
+            continue
+        header, *lines = csv.reader(text[: text.rfind("\n") + 1].splitlines() or [""])
+        if tuple(header) != columns:
+            raise _not_ours(path, "is no table of this version (its columns differ)")
+        by_job: dict[str, Rows] = {}
+        for line in lines:
+            row = dict(zip(columns, line, strict=False))
+            if row.get("version") != __version__ or len(line) != len(columns):
+                raise _of_another_version(path, row.get("version"))
+            by_job.setdefault(row.pop("job"), []).extend(with_numbers([row]))
+        for key, rows in by_job.items():
+            if len(rows) == ROWS_PER_JOB.get(name, 1):
+                yield name, key, rows
+
+
+# -- processes -------------------------------------------------------------------------------------
+
+
+def run_jobs(results: Results, jobs: Sequence[Job], n_workers: int, progress: Progress) -> int:
+    """Do what is not finished, on several processes, and say how many jobs that were."""
+    missing = results.missing(jobs)
+    quick = [job for job in missing if job.quick]
+    # the long ones first, so that no worker is left alone with one at the end
+    batches = [[job] for job in missing if not job.quick]
+    batches += [quick[first : first + BATCH_SIZE] for first in range(0, len(quick), BATCH_SIZE)]
+    done = 0
+    progress(done, len(missing))
+    if missing:
+        with _finished_batches(batches, n_workers) as finished:
+            for batch, rows in finished:
+                results.add(batch, rows)
+                done += len(batch)
+                progress(done, len(missing))
+    return done
+
+
+@contextmanager
+def _finished_batches(
+    batches: Sequence[list[Job]], n_workers: int
+) -> Iterator[Iterator[tuple[list[Job], list[Rows]]]]:
+    """Run batches on a pool, and hand out each with its rows as soon as it is finished.
+
+    Workers hold the reading end of a pipe whose writing end is here alone. It closes when an
+    error or Ctrl-C leaves the block, and when this process is killed; the workers then end.
+    """
+    context = get_context("forkserver")
+    context.set_forkserver_preload([__name__])  # imported once, not by each worker
+    lifeline, writing_end = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(n_workers, context, _start_worker, (lifeline,))
+    with lifeline, writing_end:
+        try:
+            with _interrupts_blocked():
+                futures = {pool.submit(_run_batch, batch): batch for batch in batches}
+            yield ((futures[future], future.result()) for future in as_completed(futures))
+        except BaseException:
+            writing_end.close()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Let Ctrl-C wait until the block ends.
+
+    Processes that start in the block never see it: a terminal sends it to the whole group, and
+    this process alone answers.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _run_batch(jobs: list[Job]) -> list[Rows]:
+    return [job.run() for job in jobs]
+
+
+def _start_worker(lifeline: Connection) -> None:
+    """One BLAS thread for each process, which ends with its lifeline."""
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1)
+    threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
+
+
+def _end_with(lifeline: Connection) -> None:
+    with suppress(EOFError, OSError):
+        lifeline.recv()
+    os._exit(1)

@@ -1,24 +1,21 @@
 """A claim of the paper with its verdict, and the words that verdicts are put in."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
 
-from pairscore.paper.rows import Measured
+from pairscore.paper.rows import Measurement
 
 HOLDS, APPROXIMATELY, NOT = "holds", "holds approximately", "does not hold"
-FEW_FLIPS = (
-    ": most of the error of this estimator is that of its covariance and of the draw of items,"
-    " which flipped labels hardly touch until they are many"
-)
+Measurements = Mapping[str, Measurement]
+Test = Callable[[Measurement], bool]
 
 
 @dataclass(frozen=True)
 class Claim:
     """A sentence of the paper, what we measured, and whether it holds by the rule.
 
-    ``why`` it does not, or what to know; ``details`` curve by curve.
+    ``where`` in the paper it stands; ``why`` it does not hold, or what to know about it;
+    ``details`` curve by curve.
     """
 
     sentence: str
@@ -35,47 +32,55 @@ def verdict(holds: bool, approximately: bool) -> str:
     return HOLDS if holds else APPROXIMATELY if approximately else NOT
 
 
-def increase(
-    sentence: str, where: str, what: str, found: dict[str, Measured], cause: str = ""
+def judge_each(
+    sentence: str,
+    where: str,
+    what: str,
+    measurements: Measurements,
+    rule: str,
+    tests: tuple[Test, Test],
+    why: str = "",
 ) -> Claim:
-    """A claim that something grows from each step to the next."""
-    uncertain = [key for key, part in found.items() if part.low <= 0]
-    total = sum(part.value for part in found.values())
+    """A claim that holds if every measurement passes the first test.
+
+    It holds approximately if every measurement passes the second.
+    """
+    passed = [all(map(test, measurements.values())) for test in tests]
+    measured = what + extremes(measurements)
+    return Claim(sentence, where, measured, rule, verdict(*passed), why, lines(measurements))
+
+
+def judge_increase(
+    sentence: str, where: str, what: str, ratios: Measurements, cause: str = ""
+) -> Claim:
+    """A claim that something grows with each step; ``ratios`` are logarithms, one for each step.
+
+    ``cause`` is added to the words about steps where no increase is seen.
+    """
+    uncertain = [name for name, ratio in ratios.items() if ratio.low <= 0]
+    total = sum(ratio.value for ratio in ratios.values())
+    chance = f"No increase to be told from chance at {'; '.join(uncertain)}{cause}."
     return Claim(
         sentence,
         where,
-        what + (listed(found) if len(found) < 4 else extremes(found)),
+        what + ("; ".join(lines(ratios)) if len(ratios) < 4 else extremes(ratios)),
         "Holds if every log ratio is above 0 by two standard errors; approximately if none is below"
         " 0 by two standard errors and their sum is above 0.",
-        verdict(not uncertain, total > 0 and all(part.high >= 0 for part in found.values())),
-        (
-            f"No increase to be told from chance at {'; '.join(uncertain)}{cause}."
-            if uncertain
-            else ""
-        ),
-        one_by_one(found),
+        verdict(not uncertain, total > 0 and all(ratio.high >= 0 for ratio in ratios.values())),
+        chance if uncertain else "",
+        lines(ratios),
     )
 
 
-def listed(found: dict[str, Measured]) -> str:
-    """All of them in a line."""
-    return "; ".join(f"{name}: {part}" for name, part in found.items())
+def lines(measurements: Measurements) -> tuple[str, ...]:
+    """A line for each measurement."""
+    return tuple(f"{name}: {measurement}" for name, measurement in measurements.items())
 
 
-def one_by_one(found: dict[str, Measured]) -> tuple[str, ...]:
-    """A line each."""
-    return tuple(f"{name}: {part}" for name, part in found.items())
-
-
-def extremes(found: dict[str, Measured]) -> str:
+def extremes(measurements: Measurements) -> str:
     """The smallest and the largest."""
-    low, high = (edge(found.values(), key=lambda part: part.value) for edge in (min, max))
+    low, high = (edge(measurements.values(), key=lambda m: m.value) for edge in (min, max))
     return f"{low}" if low == high else f"{low} to {high}"
-
-
-def steps(values: Iterable[Any]) -> list[tuple[Any, Any]]:
-    """Each value with the next."""
-    return list(pairwise(values))
 
 
 def with_minus(value: float, form: str = "g") -> str:

@@ -9,8 +9,7 @@ import numpy as np
 
 from pairscore.data.votes import Votes
 from pairscore.errors import PairscoreError
-from pairscore.files.tables import fill_table
-from pairscore.files.write import atomic_write
+from pairscore.files.write import atomic_write, fill_table
 from pairscore.theory.population import Population
 
 

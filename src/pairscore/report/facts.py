@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.feature_options import items_by_recipe
+from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import recipe_of
 from pairscore.data.items import ID_COLUMN, Items, read_items, refuse_other_features
 from pairscore.data.tables import Columns
@@ -322,10 +322,10 @@ def read_study(model: RankRegression, items: Any, votes: Any) -> Comparisons:
     if isinstance(items, Columns) and set(names) <= set(items.columns):
         items = Columns(
             {name: items.get_column(name) for name in (ID_COLUMN, *names) if name in items.columns},
-            items.as_written,
+            items.from_file,
         )
     by_recipe = model.recipe_ is not None and not isinstance(items, Items)
-    table = items_by_recipe(recipe_of(model), items) if by_recipe else read_items(items)
+    table = apply_recipe(recipe_of(model), items) if by_recipe else read_items(items)
     refuse_other_features(table, names)
     data = Comparisons.from_frames(
         table, votes, seed=model.record_.get("seed") or 0, context=model.context or ()
@@ -345,7 +345,7 @@ def ranked_items(
 
     ``probability`` is the model's for left, one for each comparison.
     """
-    ranking = rank_pieces(model, lambda: [data.items.values], ids=lambda: data.items.ids)
+    ranking = rank_pieces(model.result_, lambda: [data.items.values], ids=lambda: data.items.ids)
     row, names = ranking["row"], data.items.names
     chance = model.outcome_law.win_chance(ranking["score"] - model.feature_mean_ @ model.coef_)
     by_item = (comparisons_per_item(data), *item_residuals(data, probability))

@@ -15,10 +15,10 @@ from scipy.stats import norm
 from pairscore.choices import METHODS
 from pairscore.core.sums import moments
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.splitters import ItemKFold, with_second_half
+from pairscore.data.splitters import ItemKFold, set_covariance_items
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.metrics import angle
-from pairscore.model.ranking import item_scores
+from pairscore.model.predict import linear_scores
 from pairscore.model.regression import RankRegression
 from pairscore.planning.question import correlation_eigenvalues
 from pairscore.report.words import option_words
@@ -74,7 +74,7 @@ def try_methods(
     A trial for each of METHODS; how items were held out; and the held-out probability that left
     wins, of the model's method, for each comparison (NaN where there is none).
     """
-    data = with_second_half(data)
+    data = set_covariance_items(data)
     folds, no_folds = item_folds(data)
     fits, held_out, reasons = {}, {}, {}
     with warnings.catch_warnings():
@@ -87,7 +87,7 @@ def try_methods(
             except PairscoreError as error:
                 reasons[method] = option_words(str(error))
     items = data.items.values[data.compared]
-    scores = {method: item_scores(items, fitted.coef_) for method, fitted in fits.items()}
+    scores = {method: linear_scores(items, fitted.coef_) for method, fitted in fits.items()}
     trials = [
         Trial(method, reason=reasons[method])
         if method in reasons

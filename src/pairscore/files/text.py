@@ -1,0 +1,48 @@
+"""Text tables for the screen: one layout string says how the columns of a line are aligned."""
+
+from collections.abc import Iterable, Sequence
+from string import Formatter
+from typing import Any
+
+
+def text_table(header: Sequence[Any] | None, rows: Iterable[Sequence[Any]], layout: str) -> str:
+    """Lay out rows of cells as lines of text whose columns are aligned.
+
+    Parameters
+    ----------
+    header
+        The first line, one cell a column, aligned like the rows; None where there is none.
+    rows
+        Lines of cells. A cell is shown as ``str`` shows it: format numbers before.
+    layout
+        One line with a field for each column, as in ``str.format``: ``{:<}`` is aligned to the
+        left, ``{:>}`` to the right, ``{:^}`` in the middle, and ``{:>8}`` is at least 8 characters
+        wide. A column is as wide as its longest cell. What stands between the fields (and before
+        the first) is repeated in every line.
+
+    Returns
+    -------
+    str
+        The lines, joined by line feeds, without blanks at their ends.
+
+    Examples
+    --------
+    >>> print(text_table(["", "items"], [["split", 180], ["mle", 90]], "{:<}  {:>7}"))
+             items
+    split      180
+    mle         90
+    """
+    lines = [[str(cell) for cell in line] for line in ([header] if header else []) + [*rows]]
+    fields = [field for field in Formatter().parse(layout) if field[1] is not None]
+    columns = zip(*lines, strict=True)
+    line_format = "".join(
+        f"{between}{{:{_with_width(style or '', max(map(len, column)))}}}"
+        for (between, _, style, _), column in zip(fields, columns, strict=bool(lines))
+    )
+    return "\n".join(line_format.format(*line).rstrip() for line in lines)
+
+
+def _with_width(style: str, longest: int) -> str:
+    """The style of a field, such as ``>8``, with the width that its column needs."""
+    align, least = style[:1] or "<", int(style[1:] or 0)
+    return f"{align}{max(least, longest)}"

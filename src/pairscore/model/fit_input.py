@@ -1,0 +1,98 @@
+"""What people give to ``RankRegression.fit``, as comparisons.
+
+Items and votes, ``Comparisons``, or a plain matrix of differences.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
+from pairscore.data.items import Items
+from pairscore.data.tables import as_frame, to_array
+from pairscore.data.votes import Votes
+from pairscore.errors import PairscoreError
+
+
+def comparisons_to_fit(
+    model: Any, X: Any, y: Any, covariance_items: Any, self_pairs: str
+) -> tuple[Comparisons, bool]:
+    """What was given to ``fit`` as comparisons, and whether they are of items that are known.
+
+    Sets the model's ``classes_``, and for a matrix of differences what scikit-learn sets.
+    """
+    refuse_other_self_pairs(self_pairs)
+    model.classes_ = np.array([-1, 1])
+    if isinstance(X, Comparisons):
+        data = X if y is None else X.with_outcome(y)
+        named = covariance_items is not None
+        return (data.with_covariance_items(covariance_items) if named else data), True
+    if y is None:
+        raise PairscoreError(
+            "fit requires y to be passed, but the target y is None: give votes beside the items, or"
+            " Comparisons."
+        )
+    if _are_votes(y):
+        reading = {
+            "covariance_items": covariance_items,
+            "self_pairs": self_pairs,
+            "context": model.context or (),
+            "missing": "refuse" if isinstance(y, Votes) else model.missing,
+        }
+        return Comparisons.from_frames(X, y, **reading)[0], True
+    if covariance_items is not None:
+        raise PairscoreError(
+            "covariance_items names items, but a matrix of differences has none; fit items and"
+            " votes instead."
+        )
+    return _differences(model, X, y), False
+
+
+def _are_votes(y: Any) -> bool:
+    """Whether y names or numbers the two items of every comparison; else it has outcomes."""
+    if isinstance(y, Votes) or as_frame(y) is not None:
+        return True
+    shape = to_array(y, "the votes are").shape
+    if isinstance(y, str | bytes) or shape == ():
+        raise PairscoreError(
+            f"the votes are a {type(y).__name__}; give a dataframe with columns such as left,"
+            " right, winner, or an array."
+        )
+    if shape == (0,):
+        raise PairscoreError("there are no comparisons; give at least one row of votes.")
+    return len(shape) == 2 and shape[1] != 1
+
+
+def _differences(model: Any, X: Any, y: Any) -> Comparisons:
+    """A matrix of differences is a set of items, each compared once with an item at the origin."""
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import column_or_1d, validate_data
+
+    X, y = validate_data(model, X, column_or_1d(y, warn=True), dtype=np.float64)
+    check_classification_targets(y)
+    outcome = _outcome_of_classes(model, y)
+    names = getattr(model, "feature_names_in_", [f"x{column}" for column in range(X.shape[1])])
+    items = Items(np.vstack([X, np.zeros(X.shape[1])]), tuple(names))
+    rows = np.arange(len(X))
+    return Comparisons(items, rows, np.full(len(X), len(X)), outcome)
+
+
+def _outcome_of_classes(model: Any, y: np.ndarray) -> np.ndarray:
+    """Outcomes -1, 0, 1 as they are; of two other classes the larger is a win."""
+    from sklearn.utils.multiclass import type_of_target
+
+    labels = np.unique(y)
+    if y.dtype.kind in "iuf" and np.array_equal(labels, [-1, 0, 1]):
+        return y.astype(np.int8)
+    if len(labels) == 2:
+        model.classes_ = labels
+        return np.where(y == labels[1], 1, -1).astype(np.int8)
+    if len(labels) < 2:
+        raise PairscoreError(
+            f"y has only one class ({labels.tolist()[0]!r}); comparisons need outcomes of both"
+            " kinds."
+        )
+    raise PairscoreError(
+        f"Only binary classification is supported. The type of the target is {type_of_target(y)}: y"
+        f" has {len(labels)} values; use -1, 0 and 1."
+    )

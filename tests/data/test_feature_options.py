@@ -1,0 +1,169 @@
+"""Missing feature values from Python: the mean with a flag, or an effect of the item's own."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from pairscore import Comparisons, PairscoreError, RankRegression, load
+from tests.cli.test_commands import run
+from tests.model.test_fit import FEATURES, tables
+
+
+def gappy():
+    items, votes = tables(m=2000)
+    items.loc[[3, 9], "a"] = np.nan
+    items.loc[[9, 20], "c"] = np.nan
+    return items, votes
+
+
+def test_an_effect_of_its_own_is_an_ability_without_features():
+    """As R's BradleyTerry2 does it: the item has a parameter instead of its linear predictor."""
+    items, votes = gappy()
+    model = RankRegression(missing="item-effect").fit(items, votes)
+    explicit = items.copy()
+    for row in (3, 9, 20):
+        explicit.loc[row, FEATURES] = 0.0
+        explicit[f"item item {row}"] = (explicit.index == row).astype(float)
+    witness = RankRegression().fit(explicit, votes)
+    assert list(model.feature_names_in_) == [
+        *FEATURES,
+        "item item 3",
+        "item item 9",
+        "item item 20",
+    ]
+    # the effects differ by where the others stand
+    np.testing.assert_allclose(model.coef_[:3], witness.coef_[:3], atol=1e-7)
+    # leverage is measured from another mean
+    np.testing.assert_allclose(model.std_errors_[:3], witness.std_errors_[:3], rtol=0.02)
+    scores = [
+        one.rank(table).set_index("id").loc[list(items["id"]), "score"].to_numpy()
+        for one, table in ((model, items), (witness, explicit))
+    ]
+    np.testing.assert_allclose(np.diff(scores[0]), np.diff(scores[1]), atol=1e-6)
+    rival = RankRegression(missing="mean-with-flag").fit(items, votes)
+    assert np.abs(rival.coef_[:3] - witness.coef_[:3]).max() > 1e-4
+    assert "3 items with an effect of their own: 'item 3', 'item 9', 'item 20'" in str(
+        model.summary()
+    )
+
+
+def test_a_flag_is_the_same_as_from_a_file(tmp_path):
+    items, votes = gappy()
+    items.to_csv(tmp_path / "items.csv", index=False)
+    votes.to_csv(tmp_path / "votes.csv", index=False)
+    for missing in ("mean-with-flag", "item-effect"):
+        model = RankRegression(missing=missing).fit(items, votes)
+        run(
+            "fit",
+            tmp_path / "items.csv",
+            tmp_path / "votes.csv",
+            "--missing",
+            missing,
+            "-o",
+            tmp_path / "m.npz",
+        )
+        filed = load(tmp_path / "m.npz")
+        assert list(filed.feature_names_in_) == list(model.feature_names_in_)
+        np.testing.assert_allclose(filed.coef_, model.coef_, atol=1e-9)
+        ranked = filed.rank(items)  # the recipe travels, so that raw columns do
+        np.testing.assert_allclose(ranked["score"], model.rank(items)["score"], atol=1e-7)
+        run("rank", tmp_path / "m.npz", tmp_path / "items.csv", "-o", tmp_path / "r.csv")
+        np.testing.assert_allclose(
+            pd.read_csv(tmp_path / "r.csv")["score"], ranked["score"], atol=1e-9
+        )
+
+
+def test_new_items_with_gaps_need_an_effect_or_a_flag():
+    items, votes = gappy()
+    new = pd.DataFrame({"id": ["x", "y"], "a": [1.0, np.nan], "b": [1.0, 2.0], "c": [0.0, 1.0]})
+    with pytest.raises(PairscoreError, match="the fit has no effect for these items"):
+        RankRegression(missing="item-effect").fit(items, votes).rank(new)
+    assert len(RankRegression(missing="mean-with-flag").fit(items, votes).rank(new)) == 2
+    without = new.assign(a=1.0, b=[np.nan, 1.0])
+    with pytest.raises(PairscoreError, match="it has no flag for them"):
+        RankRegression(missing="mean-with-flag").fit(items, votes).rank(without)
+
+
+def test_an_own_effect_stays_when_the_values_are_found_later():
+    items, votes = gappy()
+    model = RankRegression(missing="item-effect").fit(items, votes)
+    found = items.fillna(0.0)
+    np.testing.assert_array_equal(model.rank(items)["score"], model.rank(found)["score"])
+
+
+@pytest.mark.parametrize("kind", ["pandas", "nullable", "polars", "dict", "index"])
+def test_every_kind_of_table(kind):
+    items, votes = gappy()
+    table = {
+        "pandas": lambda: items,
+        "nullable": lambda: items.convert_dtypes(),
+        "polars": lambda: pl.DataFrame(
+            {name: items[name].to_list() for name in items.columns}, nan_to_null=True
+        ),
+        "dict": lambda: {name: items[name].to_numpy() for name in items.columns},
+        "index": lambda: items.set_index("id"),
+    }[kind]()
+    model = RankRegression(missing="item-effect").fit(table, votes)
+    expected = RankRegression(missing="item-effect").fit(items, votes)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
+    ranked = model.rank(table)
+    assert isinstance(ranked, {"polars": pl.DataFrame, "dict": dict}.get(kind, pd.DataFrame))
+    np.testing.assert_allclose(
+        np.asarray(ranked["score"]), expected.rank(items)["score"], rtol=1e-9
+    )
+
+
+def test_without_gaps_nothing_changes_and_cross_validation_works():
+    from sklearn.model_selection import cross_val_score
+
+    items, votes = tables()
+    plain = RankRegression().fit(items, votes)
+    for missing in ("mean-with-flag", "item-effect"):
+        np.testing.assert_array_equal(
+            RankRegression(missing=missing).fit(items, votes).coef_, plain.coef_
+        )
+    X, y = Comparisons.from_frames(*gappy(), missing="mean-with-flag")
+    assert cross_val_score(RankRegression(inference=None), X, y, cv=3).mean() > 0.6
+
+
+def test_what_cannot_be_meant(tmp_path):
+    items, votes = gappy()
+    with pytest.raises(PairscoreError, match="missing is 'guess'"):
+        RankRegression(missing="guess").fit(items, votes)
+    with pytest.raises(PairscoreError, match="NaN or infinite"):
+        RankRegression().fit(items, votes)
+    with pytest.raises(PairscoreError, match="the item table has none; add a column 'id'"):
+        RankRegression(missing="item-effect").fit(
+            items[FEATURES].to_numpy(), np.array([[0, 1], [1, 2]])
+        )
+    with pytest.raises(PairscoreError, match="80 of 80 items have missing values"):
+        RankRegression(missing="item-effect").fit(items.assign(a=np.nan), votes)
+    model = RankRegression(missing="item-effect").fit(items, votes)
+    model.save(tmp_path / "m.npz")
+    np.testing.assert_array_equal(
+        load(tmp_path / "m.npz").rank(items)["score"], model.rank(items)["score"]
+    )
+
+
+def test_masked_values_are_missing_values():
+    items, votes = gappy()
+    masked = np.ma.masked_invalid(items[FEATURES].to_numpy())
+    masked.data[masked.mask] = 99.0  # what is under a mask counts for nothing
+    rows = {name: row for row, name in enumerate(items["id"])}
+    pairs = votes.assign(left=votes["left"].map(rows), right=votes["right"].map(rows))
+    model = RankRegression(missing="mean-with-flag").fit(masked, pairs)
+    expected = RankRegression(missing="mean-with-flag").fit(items, votes)
+    assert list(model.feature_names_in_) == ["x0", "x1", "x2", "x0 missing", "x2 missing"]
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
+
+
+def test_messages_name_settings_and_not_options():
+    items, votes = gappy()
+    with pytest.raises(PairscoreError) as caught:
+        RankRegression(missing="mean-with-flag").fit(items.assign(b=np.nan), votes)
+    assert str(caught.value) == (
+        "1 column without any value: 'b'; leave them out of the table, or name them in exclude=."
+    )
+    with pytest.raises(PairscoreError, match=r"add one, or name a text column in categorical=\."):
+        RankRegression(missing="mean-with-flag").fit(items[["id"]], votes)

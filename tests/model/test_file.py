@@ -1,0 +1,535 @@
+"""Model files: the same model bit for bit, never pickle, and a clear sentence for every other file."""
+
+import errno
+import io
+import json
+import os
+import pickle
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import pairscore
+from pairscore import Comparisons, PairscoreError, RankRegression, load
+from pairscore.core.links import get_link
+from tests.model.test_fit import same, tables
+
+METHODS = ("split", "pooled", "paired", "mle")
+
+
+def cauchit(x):
+    return 0.5 + np.arctan(x) / np.pi
+
+
+def cauchit_slope(x):
+    return 1 / (np.pi * (1 + x * x))
+
+
+@cache
+def study():
+    """Sixty compared items, thirty others, and votes with sides, ties and counts."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(90, 3)) + 5.0
+    left = rng.integers(0, 60, 500)
+    right = (left + rng.integers(1, 60, 500)) % 60
+    lead = (X[left] - X[right]) @ [1.0, -0.5, 0.1] + 0.3 + rng.logistic(size=500)
+    winner = np.select([lead > 0.2, lead < -0.2], ["left", "right"], "tie")
+    votes = pd.DataFrame(
+        {"left": left, "right": right, "winner": winner, "count": rng.integers(1, 3, 500)}
+    )
+    items = pd.DataFrame(X, columns=["a", "b", "a feature with a long name, and an ä"])
+    return items, votes
+
+
+def fitted(**options):
+    return RankRegression(**options).fit(*study())
+
+
+def fitted_to_differences(labels, columns=None):
+    items, votes = study()
+    values = items.to_numpy()
+    differences = values[votes["left"]] - values[votes["right"]]
+    if columns:
+        differences = pd.DataFrame(differences, columns=columns)
+    return RankRegression(side_effect=True).fit(
+        differences, np.asarray(labels)[(votes["winner"] == "left").to_numpy().astype(int)]
+    )
+
+
+def fitted_with_a_repeated_feature():
+    items, votes = study()
+    with pytest.warns(pairscore.PairscoreWarning):
+        return RankRegression("paired").fit(items.assign(again=items["a"]), votes)
+
+
+MODELS = {
+    **{
+        f"{method} {link}": lambda method=method, link=link: fitted(method=method, link=link)
+        for method in METHODS
+        for link in ("logit", "probit")
+    },
+    **{
+        f"{method} with a side effect": lambda method=method: fitted(
+            method=method, side_effect=True
+        )
+        for method in METHODS
+    },
+    **{
+        f"{method} without intervals": lambda method=method: fitted(method=method, inference=None)
+        for method in METHODS
+    },
+    "classical intervals and a ridge": lambda: fitted(inference="model", l2=np.float64(0.1)),
+    "shrinkage": lambda: fitted(method="paired", shrinkage="oas"),
+    "unknown intervals and a warning": fitted_with_a_repeated_feature,
+    "differences": lambda: fitted_to_differences([-1, 1]),
+    "differences with names": lambda: fitted_to_differences([0, 1], ["a", "b", "c"]),
+    "differences with text classes": lambda: fitted_to_differences(["lost", "won"]),
+    "differences with object classes": lambda: fitted_to_differences(
+        np.array(["lost", "won"], dtype=object)
+    ),
+    "differences with small integer classes": lambda: fitted_to_differences(
+        np.array([0, 1], dtype=np.int8)
+    ),
+    "differences with true and false": lambda: fitted_to_differences([False, True]),
+    "a link of one's own": lambda: fitted(link=(cauchit, cauchit_slope)),
+}
+model_of = cache(lambda name: MODELS[name]())
+
+
+def bits(value):
+    """A value so that equal means equal to the last bit, NaN included."""
+    if isinstance(value, np.ndarray):
+        return (
+            value.dtype,
+            value.shape,
+            value.tolist() if value.dtype == object else value.tobytes(),
+        )
+    return value.hex() if isinstance(value, float) else value
+
+
+def contents(model):
+    """Everything that a model holds, but its comparisons."""
+    held = vars(model) | vars(model.result_)
+    return {
+        key: bits(value) for key, value in held.items() if key not in ("result_", "comparisons")
+    }
+
+
+def saved(model, path):
+    model.save(path)
+    return path
+
+
+def arrays_of(path):
+    with np.load(path, allow_pickle=False) as file:
+        return {name: bits(file[name]) for name in file.files}
+
+
+@pytest.fixture
+def model_file(tmp_path):
+    return saved(model_of("mle logit"), tmp_path / "model.npz")
+
+
+# -- there and back ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_comes_back_bit_for_bit(name, tmp_path):
+    model = model_of(name)
+    link = model.link if isinstance(model.link, tuple) else None
+    back = load(saved(model, tmp_path / "model.npz"), link)
+    assert back.comparisons_ is None  # they travel if asked: test_update
+    assert contents(back) == contents(model)
+    assert back.get_params() == model.get_params()
+    assert arrays_of(saved(back, tmp_path / "again.npz")) == arrays_of(tmp_path / "model.npz")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_loaded_model_says_the_same_to_the_last_bit(name, tmp_path):
+    model = model_of(name)
+    back = load(
+        saved(model, tmp_path / "model.npz"), model.link if isinstance(model.link, tuple) else None
+    )
+    new = np.random.default_rng(4).normal(size=(40, model.n_features_in_)) + 5.0
+    votes = np.column_stack([np.arange(20), np.arange(20, 40)])
+    new_frame = pd.DataFrame(
+        new, columns=getattr(model, "feature_names_in_", range(model.n_features_in_))
+    )
+    X = new_frame if model.n_items_ is None else Comparisons.from_frames(new, votes)[0]
+    assert str(back.summary()) == str(model.summary())
+    assert bits(back.decision_function(X)) == bits(model.decision_function(X))
+    assert bits(back.predict_proba(X)) == bits(model.predict_proba(X))
+    assert bits(back.predict(X)) == bits(model.predict(X))
+    assert bits(back.rank(new)) == bits(model.rank(new))
+    assert repr(back.difference(new[0], new[1])) == repr(model.difference(new[0], new[1]))
+
+
+def test_a_path_is_a_text_or_a_path_and_keeps_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model = model_of("mle logit")
+    model.save("model")
+    model.save(tmp_path / "model.npz")
+    assert sorted(os.listdir()) == ["model", "model.npz"]
+    assert (
+        bits(load("model").coef_)
+        == bits(RankRegression.load(tmp_path / "model.npz").coef_)
+        == bits(model.coef_)
+    )
+
+
+def test_a_loaded_model_can_be_cloned_and_fitted_again(model_file):
+    back = load(model_file)
+    assert bits(clone(back).fit(*study()).coef_) == bits(model_of("mle logit").coef_)
+
+
+def test_the_file_is_as_readable_as_any_other(tmp_path, model_file):
+    (tmp_path / "other").write_bytes(b"")
+    assert model_file.stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+@pytest.mark.parametrize("path", [None, 3, 3.5, [], b"model.npz", io.BytesIO(), "model\0.npz"])
+def test_what_is_no_path_is_refused(path):
+    for use in (load, model_of("mle logit").save):
+        with pytest.raises(PairscoreError) as caught:
+            use(path)
+        assert (
+            str(caught.value)
+            == f"the path of a model file is {path!r}; give the file's name as text or as a Path."
+        )
+
+
+def test_a_model_that_is_not_fitted_is_not_saved(tmp_path):
+    with pytest.raises(NotFittedError):
+        RankRegression().save(tmp_path / "model.npz")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_link_of_ones_own_must_be_given_again(tmp_path):
+    path = saved(model_of("a link of one's own"), tmp_path / "model.npz")
+    with pytest.raises(PairscoreError) as caught:
+        load(path)
+    assert (
+        str(caught.value)
+        == f"the model in {str(path)!r} has a link function of its own, which no file can hold;"
+        " pass it again: load(path, link=(f, f'))."
+    )
+    with pytest.raises(PairscoreError, match="link is 'cauchit'"):
+        load(path, link="cauchit")
+    assert load(path, link=(cauchit, cauchit_slope)).link == (cauchit, cauchit_slope)
+
+
+@pytest.mark.parametrize(
+    ("fit_link", "later"),
+    [
+        ("logit", "probit"),
+        ("probit", "logit"),
+        ("logit", (cauchit, cauchit_slope)),
+        ((cauchit, cauchit_slope), "logit"),
+    ],
+)
+def test_the_link_of_the_fit_counts_whatever_is_set_later(fit_link, later, tmp_path):
+    model, changed = (fitted(link=fit_link) for _ in range(2))
+    changed.set_params(link=later)
+    X, _ = Comparisons.from_frames(*study())
+    a, b = study()[0][:1], study()[0][1:2]
+    own = next((link for link in (fit_link, later) if isinstance(link, tuple)), None)
+    back = load(saved(changed, tmp_path / "model.npz"), own)
+    assert back.get_params() == changed.get_params()
+    assert back.link_ == changed.link_ == model.link_ == get_link(fit_link)
+    for one in (changed, back):
+        assert bits(one.predict_proba(X)) == bits(model.predict_proba(X))
+        assert one.difference(a, b) == model.difference(a, b)
+        assert str(one.summary()) == str(model.summary())
+    # the setting counts from the next fit on
+    assert bits(changed.fit(*study()).predict_proba(X)) != bits(model.predict_proba(X))
+
+
+def test_a_file_from_before_the_fitted_link_was_kept_has_the_link_of_its_setting(tmp_path):
+    path = saved(model_of("mle probit"), tmp_path / "model.npz")
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    header = json.loads(arrays.pop("header").tobytes())
+    del header["link"]
+    np.savez(path, header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8), **arrays)
+    assert load(path).link_ == get_link("probit")
+
+
+def test_another_link_than_that_of_the_fit_is_refused(model_file):
+    with pytest.raises(
+        PairscoreError,
+        match=(
+            r"was fitted with link='logit', not the one given; load it without link=, or fit"
+            r" again\.$"
+        ),
+    ):
+        load(model_file, link="probit")
+    assert load(model_file, link="logit").link == "logit"
+
+
+def test_a_fitted_model_pickles_with_its_link():
+    for name in ("mle logit", "mle probit", "a link of one's own"):
+        assert pickle.loads(pickle.dumps(model_of(name))).link_ == model_of(name).link_
+
+
+# -- nothing in it is executed -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_file_holds_plain_arrays_only(name, tmp_path):
+    with np.load(saved(model_of(name), tmp_path / "model.npz"), allow_pickle=False) as file:
+        assert {file[key].dtype.kind for key in file.files} <= {"f", "b", "u"}
+        assert json.loads(file["header"].tobytes())["pairscore_model"] == 1
+
+
+class Trap:
+    """Makes a file if it is ever unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def test_a_trap_in_a_file_does_not_go_off(tmp_path):
+    trap, path = Trap(tmp_path / "sprung"), tmp_path / "model.npz"
+    np.savez(path, header=np.array([trap], dtype=object))
+    assert_refused(path, "cut short or of another kind")
+    path.write_bytes(pickle.dumps(trap))
+    assert_refused(path, "cut short or of another kind")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["model.npz"]
+
+
+# -- files that are no models ------------------------------------------------------------------------
+
+
+def assert_refused(path, reason):
+    """One sentence that names the file, the reason, and after a semicolon what to do."""
+    with pytest.raises(PairscoreError) as caught:
+        load(path)
+    sentence = str(caught.value)
+    assert repr(str(path)) in sentence
+    assert reason in sentence
+    rest = sentence.replace(repr(str(path)), "")
+    assert rest.endswith(".")
+    assert "; " in rest
+    assert ". " not in rest
+    assert "\n" not in rest
+
+
+def test_a_file_cut_short_anywhere_is_refused(model_file):
+    content = model_file.read_bytes()
+    for length in range(len(content)):
+        model_file.write_bytes(content[:length])
+        assert_refused(model_file, "cut short or of another kind")
+
+
+def test_a_damaged_byte_is_noticed_or_harmless(model_file):
+    content = model_file.read_bytes()
+    truth = contents(load(model_file))
+    noticed = 0
+    places = range(0, len(content), 3)
+    for place in places:
+        model_file.write_bytes(
+            content[:place] + bytes([content[place] ^ 0x55]) + content[place + 1 :]
+        )
+        try:
+            assert contents(load(model_file)) == truth, place
+        except PairscoreError:
+            noticed += 1
+    assert noticed > 0.8 * len(places)
+
+
+def npz(**arrays):
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def with_header(text, **arrays):
+    return npz(header=np.frombuffer(text.encode(), dtype=np.uint8), **arrays)
+
+
+def npy():
+    buffer = io.BytesIO()
+    np.save(buffer, np.eye(3))
+    return buffer.getvalue()
+
+
+NO_ARCHIVE = {
+    "nothing": b"",
+    "text": b"id,score\n1,2\n",
+    "a picture": b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + bytes(range(256)),
+    "an archive's first bytes": b"PK\x03\x04",
+    "a single array": npy(),
+    "zeros": bytes(5000),
+}
+NOT_OURS = {
+    "no header": npz(coef_=np.ones(3)),
+    "a header of another program": with_header('{"format": "other"}'),
+    "a list as header": with_header("[1, 2]"),
+    "a number as header": with_header("7"),
+    "text as header": with_header("hello"),
+    "bytes as header": npz(header=np.full(9, 255, dtype=np.uint8)),
+    "a bottomless header": with_header("[" * 100_000),
+    "our mark alone": with_header('{"pairscore_model": 1}'),
+    "our mark and wrong kinds": with_header('{"pairscore_model": 1, "arrays": 3, "params": []}'),
+    "settings unknown to us": with_header(
+        '{"pairscore_model": 1, "arrays": [], "params": {"link": "logit", "speed": 3}}'
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", NO_ARCHIVE)
+def test_a_file_of_another_kind_is_refused(kind, tmp_path):
+    (tmp_path / "model.npz").write_bytes(NO_ARCHIVE[kind])
+    assert_refused(
+        tmp_path / "model.npz",
+        "is no complete model file: it is cut short or of another kind; save the model again",
+    )
+
+
+@pytest.mark.parametrize("kind", NOT_OURS)
+def test_an_archive_of_another_program_is_refused(kind, tmp_path):
+    (tmp_path / "model.npz").write_bytes(NOT_OURS[kind])
+    assert_refused(
+        tmp_path / "model.npz",
+        "was not written by pairscore; give a file that RankRegression.save made",
+    )
+
+
+@pytest.mark.parametrize("lost", ["coef_", "covariance_"])
+def test_a_model_that_lost_an_array_is_refused(lost, model_file):
+    with np.load(model_file) as file:
+        arrays = {name: file[name] for name in file.files if name != lost}
+    model_file.write_bytes(npz(**arrays))
+    assert_refused(model_file, "is no complete model file")
+
+
+def test_a_newer_format_asks_for_a_newer_pairscore(model_file):
+    with np.load(model_file) as file:
+        arrays = dict(file)
+    header = json.loads(arrays.pop("header").tobytes()) | {"pairscore_model": 2}
+    model_file.write_bytes(with_header(json.dumps(header), **arrays))
+    assert_refused(
+        model_file,
+        "has model format 2, and this version of pairscore reads format 1; update pairscore or fit"
+        " again",
+    )
+
+
+def test_no_file_and_a_directory_are_refused(tmp_path):
+    assert_refused(
+        tmp_path / "none.npz", "cannot be read (No such file or directory); check the path"
+    )
+    assert_refused(tmp_path, "cannot be read (Is a directory); check the path")
+
+
+# -- a save that fails -------------------------------------------------------------------------------
+
+
+def full_disk(file, **arrays):
+    file.write(b"half a mod")
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def interrupted(file, **arrays):
+    file.write(b"half a mod")
+    raise KeyboardInterrupt
+
+
+def test_a_full_disk_leaves_the_old_file_and_nothing_else(model_file, monkeypatch):
+    before = model_file.read_bytes()
+    monkeypatch.setattr(np, "savez", full_disk)
+    with pytest.raises(PairscoreError) as caught:
+        model_of("mle probit").save(model_file)
+    assert (
+        str(caught.value)
+        == f"the model could not be saved as {str(model_file)!r} (No space left on device); choose"
+        " a place that can be written to."
+    )
+    assert model_file.read_bytes() == before
+    assert list(model_file.parent.iterdir()) == [model_file]
+
+
+def test_an_interrupted_save_leaves_the_old_file_and_nothing_else(model_file, monkeypatch):
+    before = model_file.read_bytes()
+    monkeypatch.setattr(np, "savez", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model_of("mle probit").save(model_file)
+    assert model_file.read_bytes() == before
+    assert list(model_file.parent.iterdir()) == [model_file]
+
+
+def test_a_setting_that_no_file_can_hold_leaves_the_old_file_and_nothing_else(model_file):
+    before = model_file.read_bytes()
+    with pytest.raises(
+        PairscoreError,
+        match=(
+            r"Fraction is not JSON serializable\); use plain numbers and text as parameters and"
+            r" classes\.$"
+        ),
+    ):
+        fitted().set_params(l2=Fraction(1, 2)).save(model_file)
+    assert model_file.read_bytes() == before
+    assert list(model_file.parent.iterdir()) == [model_file]
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [
+        ("no/such/model.npz", "No such file or directory"),
+        ("model.npz/inside", "Not a directory"),
+        ("", "Is a directory|Device or resource busy"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_named_with_the_reason(place, reason, model_file):
+    target = model_file.parent / place
+    with pytest.raises(
+        PairscoreError,
+        match=(
+            rf"could not be saved as '{target}' \(({reason})\); choose a place that can be written"
+            r" to\.$"
+        ),
+    ):
+        model_of("mle logit").save(target)
+    assert list(model_file.parent.iterdir()) == [model_file]
+    assert not list(model_file.parent.parent.glob(".pairscore-*"))
+
+
+def test_saving_over_a_model_replaces_it(model_file):
+    model_of("mle probit").save(model_file)
+    assert load(model_file).link == "probit"
+    assert list(model_file.parent.iterdir()) == [model_file]
+
+
+def test_the_data_travel_in_the_file_if_asked(tmp_path):
+    items, votes = tables(tie=0.3)
+    settings = {"context": ["rest"], "ties": "davidson"}
+    model = RankRegression(**settings).fit(items, votes[:1000])
+    model.save(tmp_path / "with.npz", data=True)
+    model.save(tmp_path / "without.npz")
+    again = load(tmp_path / "with.npz")
+    again.update(votes[1000:])
+    same(again, RankRegression(**settings).fit(items, votes))
+    with pytest.raises(PairscoreError, match="save it with data=True"):
+        load(tmp_path / "without.npz").update(votes[1000:])
+    assert (tmp_path / "without.npz").stat().st_size < (tmp_path / "with.npz").stat().st_size / 3
+
+
+def test_odd_ids_are_not_kept_in_a_file(tmp_path):
+    items, votes = tables(n=30, m=200)
+    mixed = items.assign(
+        id=[("a", number) if number == 0 else name for number, name in enumerate(items["id"])]
+    )
+    data = Comparisons.from_frames(mixed, votes[~votes.isin(["item 0"]).any(axis=1)])[0]
+    model = RankRegression(inference="model").fit(data)
+    with pytest.raises(PairscoreError, match="neither all text nor all numbers"):
+        model.save(tmp_path / "m.npz", data=True)
+    assert not (tmp_path / "m.npz").exists()

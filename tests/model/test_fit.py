@@ -1,0 +1,426 @@
+"""Fitting as functions: what is kept, agreement and noise, and updates with new votes."""
+
+import inspect
+import subprocess
+import sys
+import warnings
+from dataclasses import fields
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit, ndtr
+from scipy.stats import norm
+
+from pairscore import Comparisons, PairscoreError, RankRegression, load
+from pairscore.choices import METHODS
+from pairscore.core.links import get_link
+from pairscore.core.outcomes import OutcomeLaw, TieRule
+from pairscore.errors import CollinearFeaturesWarning, SeparationWarning
+from pairscore.estimators.results import Fit
+from pairscore.estimators.settings import DEFAULTS, check_settings
+from pairscore.model.fit import agreement_and_noise, fit_comparisons
+from tests.data.conftest import says
+from tests.data.conftest import study as small_study
+from tests.effects.simulators import judged_votes
+from tests.model.test_summary import fitted, study
+
+FEATURES = ["a", "b", "c"]
+
+
+def tables(seed=0, n=80, m=1500, **given):
+    X, votes = judged_votes(np.random.default_rng(seed), n=n, m=m, **given)
+    items = pd.DataFrame(X, columns=FEATURES).assign(id=[f"item {row}" for row in range(n)])
+    votes = pd.DataFrame(votes)
+    for side in ("left", "right"):
+        votes[side] = items["id"].to_numpy()[votes[side]]
+    return items, votes
+
+
+def same(one, other, atol=1e-7):
+    np.testing.assert_allclose(one.coef_, other.coef_, atol=atol)
+    np.testing.assert_allclose(one.std_errors_, other.std_errors_, atol=atol)
+    assert one.n_comparisons_ == other.n_comparisons_
+    assert one.record_["fingerprint"] == other.record_["fingerprint"]
+    assert one.l2_ == pytest.approx(other.l2_, rel=1e-9)
+    assert one.side_effect_ == pytest.approx(other.side_effect_, abs=atol)
+    if other.effects_ is not None:
+        np.testing.assert_allclose(one.effects_.values, other.effects_.values, atol=atol)
+        np.testing.assert_allclose(one.effects_.std_errors, other.effects_.std_errors, atol=atol)
+    if other.judges_ is not None:
+        # the spread is settled to one in a hundred
+        np.testing.assert_allclose(one.judges_.slope, other.judges_.slope, atol=50 * atol)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"method": "paired"},
+        {"method": "pooled", "side_effect": True},
+        {"l2": "auto"},
+        {"link": "probit", "l2": 2.0},
+        {"context": ["rest"], "judge_slopes": True, "ties": "rao-kupper"},
+    ],
+)
+def test_an_update_is_a_fit_of_everything(settings):
+    items, votes = tables(tie=0.3)
+    model = RankRegression(**settings).fit(items, votes[:1000])
+    old = model.coef_
+    model.update(votes[1000:1200]).update(votes[1200:])
+    same(
+        model,
+        RankRegression(**settings).fit(items, votes),
+        atol=2e-5 if "judge_slopes" in settings else 1e-7,
+    )
+    assert not np.array_equal(model.coef_, old)
+
+
+def test_a_warm_start_takes_fewer_steps():
+    items, votes = tables(m=4000)
+    model = RankRegression(inference=None).fit(items, votes[:3990])
+    cold = RankRegression(inference=None).fit(items, votes)
+    assert model.update(votes[3990:]).n_iter_ < cold.n_iter_
+
+
+def test_new_items_come_with_their_votes():
+    items, votes = tables()
+    early = set(items["id"][:60])
+    known = votes["left"].isin(early) & votes["right"].isin(early)
+    ordered = pd.concat([votes[known], votes[~known]])
+    model = RankRegression().fit(items[:60], votes[known]).update(votes[~known], items[60:])
+    same(model, RankRegression().fit(items, ordered))
+    assert model.n_items_ == 80
+    with pytest.raises(PairscoreError, match="repeats an id"):
+        model.update(votes[:3], items[:1])
+    with pytest.raises(PairscoreError, match="unknown item"):
+        RankRegression().fit(items[:60], votes[known]).update(votes[~known])
+
+
+def test_weights_counts_and_judges_of_both_parts():
+    items, votes = tables()
+    plain, counted = (
+        votes[:700].drop(columns="judge"),
+        votes[700:].drop(columns="judge").assign(count=2),
+    )
+    model = RankRegression().fit(items, plain).update(counted)
+    same(model, RankRegression().fit(items, pd.concat([plain.assign(count=1), counted])))
+    with pytest.raises(PairscoreError, match="only some of the votes say who judged"):
+        RankRegression().fit(items, plain).update(votes[700:])
+
+
+def test_what_cannot_be_updated():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = np.where(X @ [1.0, -1.0] + np.random.default_rng(1).normal(size=40) > 0, 1, -1)
+    with pytest.raises(PairscoreError, match="no comparisons to add to"):
+        RankRegression().fit(X, y).update(np.array([[0, 1]]))
+    with pytest.raises(PairscoreError, match="no comparisons to save"):
+        RankRegression().fit(X, y).save("never.npz", data=True)
+    items, _ = tables()
+    model = RankRegression().fit(
+        items[FEATURES].to_numpy(),
+        np.array([[0, 1], [1, 2], [2, 0], [3, 1], [0, 3], [1, 0], [4, 2]]),
+    )
+    with pytest.raises(PairscoreError, match="where all have ids"):
+        model.update(np.array([[0, 80]]), items[FEATURES].to_numpy()[:1])
+
+
+def test_groups_are_remembered(tmp_path):
+    items, votes = tables(m=1500)
+    groups = [row // 8 for row in range(80)]
+    whole = RankRegression(l2="auto").fit(items, votes, item_groups=groups)
+    model = RankRegression(l2="auto").fit(items, votes[:900], item_groups=groups)
+    model.save(tmp_path / "m.npz", data=True)
+    for one in (model, load(tmp_path / "m.npz")):
+        assert one.update(votes[900:]).l2_ == pytest.approx(whole.l2_, rel=1e-9)
+    assert RankRegression(l2="auto").fit(items, votes).l2_ != pytest.approx(whole.l2_, rel=1e-9)
+    more = items[:1].assign(id="another")
+    with pytest.raises(PairscoreError, match="give item_groups for all items"):
+        model.update(votes[:1].assign(left="another", right="item 1"), more)
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.FewItemsWarning")
+def test_separation_is_seen_in_an_update_too():
+    items, votes = tables(m=1500)
+    beaten = items.assign(worst=(items["id"] == "item 3").astype(float))
+    loses = (votes["left"] == "item 3") | (votes["right"] == "item 3")
+    votes.loc[loses, "winner"] = np.where(votes.loc[loses, "left"] == "item 3", "right", "left")
+    with pytest.warns(SeparationWarning):
+        whole = RankRegression().fit(beaten, votes)
+    with pytest.warns(SeparationWarning):
+        model = RankRegression().fit(beaten, votes[:700])
+    with pytest.warns(SeparationWarning):
+        model.update(votes[700:])
+    same(model, whole, atol=1e-2)  # the ridge that stands in for the maximum is flat there
+
+
+def test_an_update_refuses_what_a_fit_refuses():
+    items, votes = tables(n=60, m=300)
+    model = RankRegression(side_effect=True).fit(items, votes.drop(columns="judge"))
+    with pytest.raises(PairscoreError, match="these only say winner and loser"):
+        model.update(pd.DataFrame({"winner": ["item 1"], "loser": ["item 2"]}))
+    assert model.n_comparisons_ == 300
+
+
+def test_item_effects_are_updated_too():
+    items, votes = tables(m=1500)
+    whole = RankRegression(item_effects=True).fit(items, votes)
+    model = RankRegression(item_effects=True).fit(items, votes[:900]).update(votes[900:])
+    assert model.item_effects_.sigma2 == pytest.approx(whole.item_effects_.sigma2, abs=1e-5)
+    np.testing.assert_allclose(model.item_effects_.effect, whole.item_effects_.effect, atol=1e-4)
+    weighed = RankRegression(item_effects=True).fit(items, votes.assign(weight=1e-3))
+    np.testing.assert_allclose(weighed.std_errors_, whole.std_errors_, rtol=0.05)
+    assert weighed.item_effects_.sigma2 == pytest.approx(whole.item_effects_.sigma2, abs=1e-3)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+@pytest.mark.parametrize("side_effect", [False, True])
+def test_agreement_noise_and_ties_equal_a_loop_over_comparisons(link, side_effect):
+    items, votes = study()
+    model = fitted(link=link, side_effect=side_effect)
+    score, f = items.to_numpy() @ model.coef_, expit if link == "logit" else ndtr
+    right = decided = noise = total = 0.0
+    for left, other, winner, count in votes.itertuples(index=False):
+        lead = score[left] - score[other] + (model.side_effect_ or 0.0)
+        total += count
+        noise += count * f(-abs(lead))
+        if winner != "tie":
+            decided += count
+            right += count * ((lead > 0) == (winner == "left"))
+    assert model.agreement_ == pytest.approx(right / decided, rel=1e-12)
+    assert model.noise_ == pytest.approx(noise / total, rel=1e-12)
+    assert model.tie_share_ == pytest.approx(1 - decided / total, rel=1e-12)
+    assert model.n_comparisons_ == total == votes["count"].sum()
+
+
+def test_a_score_that_cannot_tell_does_not_agree():
+    X, _ = Comparisons.from_frames(
+        [[0.0], [1.0]],
+        pd.DataFrame(
+            {"left": [0, 0, 0, 0], "right": [1] * 4, "winner": ["left", "right", "right", "tie"]}
+        ),
+    )
+    shares = agreement_and_noise(
+        np.array([0.0, -1.0, 2.0, 0.0]), X, OutcomeLaw(TieRule("half", get_link("logit")))
+    )
+    assert shares["agreement"] == pytest.approx(1 / 3)
+    assert shares["noise"] == pytest.approx((0.5 + expit(-1) + expit(-2) + 0.5) / 4)
+    assert shares["tie_share"] == 0.25
+    rule = TieRule("rao-kupper", get_link("logit"))
+    loss, _, win = rule.probabilities(np.array([0.0, 1.0, 2.0, 0.0]), 0.8)
+    noise = agreement_and_noise(np.array([0.0, -1.0, 2.0, 0.0]), X, OutcomeLaw(rule, 0.8))["noise"]
+    assert noise == pytest.approx(loss.sum() / (loss + win).sum())  # of decided comparisons
+
+
+def test_estimated_noise_is_near_the_true_share_of_flips():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(400, 3))
+    left = rng.integers(0, 400, 8000)
+    right = (left + rng.integers(1, 400, 8000)) % 400
+    lead = (X[left] - X[right]) @ [1.0, 0.5, 0.0]
+    left_won = rng.random(8000) < expit(lead)
+    flips = np.mean(left_won != (lead > 0))
+    model = RankRegression().fit(
+        X, np.column_stack([np.where(left_won, left, right), np.where(left_won, right, left)])
+    )
+    spread = np.sqrt(np.mean(expit(lead) * expit(-lead)) / 8000)
+    assert abs(model.noise_ - flips) < norm.isf(1e-4) * spread
+
+
+# -- functions under the class -----------------------------------------------------------------------
+
+
+def test_the_class_is_a_shell_over_the_function():
+    items, votes = tables(seed=4)
+    X, _ = Comparisons.from_frames(items, votes)
+    fit, notes = fit_comparisons(X, check_settings(method="paired", side_effect=True))
+    model = RankRegression(method="paired", side_effect=True).fit(X)
+    assert notes == []
+    for field in fields(Fit):
+        one, other = getattr(fit, field.name), getattr(model, f"{field.name}_")
+        if isinstance(one, np.ndarray):
+            assert one.tobytes() == other.tobytes(), field.name
+        elif field.name not in ("pairing", "comparisons"):
+            assert one == other, field.name
+    assert fit.pairing.in_words == model.pairing_.in_words
+
+
+def test_what_a_model_has_not_is_an_attribute_error_before_and_after_the_fit():
+    model = RankRegression()
+    assert not hasattr(model, "coef_")
+    model.fit(*tables(seed=5))
+    assert hasattr(model, "coef_")
+    assert not hasattr(model, "coeff_")
+    assert not hasattr(model, "nothing")
+
+
+def test_the_defaults_of_the_class_are_those_of_the_table_of_settings():
+    signature = inspect.signature(RankRegression.__init__).parameters
+    stated = {name: p.default for name, p in signature.items() if name != "self"}
+    assert stated == DEFAULTS
+    assert check_settings() == check_settings(**stated)
+
+
+def test_a_plain_fit_loads_neither_scikit_learn_nor_effects():
+    code = """
+import sys
+import numpy as np
+from pairscore import Comparisons
+from pairscore.estimators.settings import check_settings
+from pairscore.model.fit import fit_comparisons
+rng = np.random.default_rng(0)
+X, _ = Comparisons.from_frames(rng.normal(size=(60, 2)), rng.permuted(np.tile(np.arange(60), (99, 1)), axis=1)[:, :2])
+fit_comparisons(X, check_settings(**eval(sys.argv[1])))
+print(sorted(name for name in sys.modules if name == "sklearn" or name.startswith("pairscore.effects")))
+"""
+    for settings, loaded in (
+        ("{}", False),
+        ("{'method': 'pooled'}", False),
+        ("{'item_effects': True}", True),
+    ):
+        command = [sys.executable, "-c", code, settings]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert ("pairscore.effects.fit" in done.stdout) == loaded
+        assert "sklearn" not in done.stdout
+
+
+# -- features --------------------------------------------------------------------------------------
+
+
+pytestmark = pytest.mark.filterwarnings("error::pairscore.errors.PairscoreWarning")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_arrays_are_not_modified_and_may_be_read_only(method):
+    X, votes = small_study()
+    copies = X.copy(), votes.copy()
+    X.flags.writeable = votes.flags.writeable = False
+    model = RankRegression(method).fit(X, votes)
+    model.rank(X)
+    model.decision_function(X)
+    assert np.array_equal(X, copies[0])
+    assert np.array_equal(votes, copies[1])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_frames_are_not_modified(method):
+    X, votes = small_study()
+    items = pd.DataFrame(X, columns=["a", "b", "c"])
+    votes = pd.DataFrame(votes, columns=["winner", "loser"]).assign(
+        weight=2.0, count=3, judge="anna"
+    )
+    copies = items.copy(), votes.copy()
+    RankRegression(method).fit(items, votes).rank(items)
+    pd.testing.assert_frame_equal(items, copies[0])
+    pd.testing.assert_frame_equal(votes, copies[1])
+
+
+def collinear(X):
+    """Feature ``sum`` repeats two others, ``one`` is constant, and only ``free`` stands alone."""
+    return pd.DataFrame(
+        {"a": X[:, 0], "free": X[:, 1], "sum": 3 * X[:, 0] + 2 * X[:, 2], "c": X[:, 2], "one": 4.2}
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_collinear_and_constant_features_are_named_and_their_errors_unknown(method):
+    X, votes = small_study()
+    with pytest.warns(
+        CollinearFeaturesWarning,
+        match=says(
+            "4 features are constant or a combination of others",
+            "'a', 'sum', 'c', 'one'",
+            "unknown",
+        ),
+    ):
+        model = RankRegression(method).fit(collinear(X), votes)
+    assert np.isnan(model.std_errors_).tolist() == [True, False, True, True, True]
+    assert model.coef_[4] == 0
+
+
+@pytest.mark.parametrize("method", ["pooled", "paired", "mle"])
+def test_redundant_features_change_no_score(method):
+    X, votes = small_study()
+    plain = RankRegression(method).fit(X, votes)
+    with pytest.warns(CollinearFeaturesWarning):
+        redundant = RankRegression(method).fit(collinear(X), votes)
+    centre = X.mean(axis=0)
+    assert redundant.decision_function(
+        collinear(X) - collinear(centre[None]).to_numpy()
+    ) == pytest.approx(plain.decision_function(X - centre), abs=1e-8)
+    assert redundant.std_errors_[1] == pytest.approx(plain.std_errors_[1], rel=1e-6)
+
+
+def test_redundant_features_change_no_order_of_split():
+    X, votes = small_study()
+    with pytest.warns(CollinearFeaturesWarning):
+        redundant = RankRegression("split").fit(collinear(X), votes)
+    assert np.corrcoef(
+        redundant.decision_function(collinear(X)),
+        RankRegression("split").fit(X, votes).decision_function(X),
+    )[0, 1] == pytest.approx(1)
+
+
+def test_a_constant_feature_far_from_zero_is_still_constant():
+    X, votes = small_study()
+    with pytest.warns(CollinearFeaturesWarning, match=says("1 feature is constant", "'x3'")):
+        model = RankRegression().fit(np.column_stack([X, np.full(len(X), 1 / 3e-7)]), votes)
+    assert model.coef_[:3] == pytest.approx(RankRegression().fit(X, votes).coef_, rel=1e-8)
+
+
+def test_the_paired_solution_has_the_smallest_norm_of_standardised_features():
+    X, votes = small_study()
+    with pytest.warns(CollinearFeaturesWarning):
+        model = RankRegression("paired").fit(collinear(X), votes)
+    items = collinear(X).to_numpy()
+    differences = items[votes[:, 0]] - items[votes[:, 1]]  # the winner is left: every outcome is +1
+    exposures = np.bincount(votes.ravel(), minlength=len(items))
+    # as the ridge standardises
+    unit = np.sqrt(np.cov(items.T, bias=True, fweights=exposures).diagonal())
+    unit = np.where(np.arange(len(unit)) == 4, 1.0, unit)
+    expected = 2 * np.linalg.pinv(differences / unit, rcond=1e-10) @ np.ones(len(votes)) / unit
+    assert model.closed_form_coef_ == pytest.approx(expected, rel=1e-8, abs=1e-12)
+
+
+@pytest.mark.parametrize("method", ["pooled", "paired", "mle"])
+def test_the_smallest_norm_is_the_limit_of_a_vanishing_ridge(method):
+    X, votes = small_study()
+    with pytest.warns(CollinearFeaturesWarning):
+        smallest, ridge = (
+            RankRegression(method, l2=l2, inference=None).fit(collinear(X), votes)
+            for l2 in (0.0, 1e-6)
+        )
+    assert ridge.coef_ == pytest.approx(smallest.coef_, rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["pooled", "paired", "mle"])
+@pytest.mark.parametrize(
+    ("n_items", "n_votes", "facts"),
+    [
+        (16, 40, ("9 features", "only 8 compared items", "l2=1.0", "fewer features")),
+        (120, 7, ("9 features", "only 7 comparisons", "l2=1.0")),
+    ],
+)
+def test_more_features_than_items_or_comparisons_need_a_ridge(method, n_items, n_votes, facts):
+    X, votes = small_study(n_items, 9, n_votes)
+    with pytest.raises(PairscoreError, match=says(*facts)):
+        RankRegression(method).fit(X, votes)
+    ridge = RankRegression(method, l2=1.0, inference=None).fit(X, votes)
+    assert np.isfinite(ridge.coef_).all()
+    assert ridge.agreement_ > 0.5
+
+
+def test_split_needs_three_more_covariance_items_than_features():
+    X, votes = small_study(n_items=120)
+    compared = X[:60]
+    with pytest.raises(
+        PairscoreError,
+        match=says(
+            "at least 6 items", "3 features", "has 5", "covariance_items=", "method='pooled'"
+        ),
+    ):
+        RankRegression("split").fit(np.vstack([compared, X[60:65]]), votes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # six items are enough to start, not to be trusted
+        model = RankRegression("split", inference=None).fit(np.vstack([compared, X[60:66]]), votes)
+    assert np.isfinite(model.coef_).all()
