@@ -18,7 +18,7 @@ from scipy.special import expit, ndtr
 
 from pairscore import Comparisons, RankRegression
 from pairscore.core.links import Logit
-from pairscore.core.sums import pair_up
+from pairscore.core.sums import aggregate_pairs
 from pairscore.effects.item_posterior import posterior_mode
 from pairscore.effects.shared_items import Seen
 from pairscore.errors import PairscoreWarning
@@ -143,7 +143,7 @@ def log_loss(truth, probability):
 
 def identities(data, rows):
     """Effects of items without features, for every ridge, from some of the comparisons."""
-    pairs = pair_up(
+    pairs = aggregate_pairs(
         data.left[rows], data.right[rows], data.outcome[rows], data.amount[rows], len(data.items)
     )
     return [

@@ -11,8 +11,8 @@ import sys
 import numpy as np
 
 from pairscore import Population
-from pairscore.planning.charts import error_sources_chart
-from pairscore.theory.decomposition import decompose, decomposition_rows
+from pairscore.planning import error_sources_chart
+from pairscore.theory import decompose, decomposition_rows
 
 GROWING = [(n, int(np.ceil(n * np.log(n)))) for n in (100, 200, 400, 800, 1600, 3200)]
 MORE_COMPARISONS = [(500, m) for m in (500, 2000, 8000, 32_000, 128_000)]

@@ -1,6 +1,6 @@
-"""Write docs/reproduction.md and its pictures from a finished run: python examples/reproduction_docs.py FOLDER
+"""Write docs/reproduction.md and its pictures: python examples/reproduction_docs.py FOLDER
 
-FOLDER is what `pairscore reproduce -o FOLDER` left.
+FOLDER is what a finished `pairscore reproduce -o FOLDER` has left.
 """
 
 import csv
@@ -14,27 +14,33 @@ from pairscore.paper.page import CAPTIONS
 DOCS = Path(__file__).parent.parent / "docs"
 INTRODUCTION = """# The paper, reproduced
 
-`pairscore reproduce` rebuilds every experiment of the paper on synthetic data with {generations} random generations, checks each sentence of its
-experiments section against the numbers, and adds four figures of our own. This page is written from such a run
+`pairscore reproduce` rebuilds every experiment of the paper on synthetic data with {generations}
+random generations, checks each sentence of its experiments section against the numbers, and adds
+four figures of our own. This page is written from such a run
 (`python examples/reproduction_docs.py FOLDER`).
 
-    pairscore reproduce                     # all figures, into reproduction/index.html
-    pairscore reproduce 2a 3 --seeds 2      # two of them, quickly
-    pairscore reproduce --direct            # items, votes and a fit for every cell, instead of exact draws of the estimate
+    pairscore reproduce                   # all figures, into reproduction/index.html
+    pairscore reproduce 2a 3 --seeds 2    # two of them, quickly
+    pairscore reproduce --direct          # items, votes and a fit for every cell, instead of
+                                          # exact draws of the estimate
 
-A run may be stopped at any moment, even by a power cut; the same command goes on where it was. One cell alone gives the same row as the whole run,
-because its seed is its own identity. `rows.csv` has one row per cell and generation, `needed.csv` the solved
-points of figures 5, 6 and 8; figures are drawn from these tables and nothing else. Dotted curves are [predictions](theory.md) made without any of the
-simulated data.
+A run may be stopped at any moment, even by a power cut; the same command goes on where it was. One
+cell alone gives the same row as the whole run, because its seed comes from its settings. Finished
+cells are in the database `cells.sqlite`. When a run ends or is stopped by Ctrl-C, the tables are
+written from it: `rows.csv` has one row per cell and generation, `needed.csv` the solved points of
+figures 5, 6 and 8. Figures are drawn from these rows and nothing else. Dotted curves are
+[predictions](theory.md) made without any of the simulated data.
 
 ## The claims
 
-{counts}. Each verdict follows from the rule beside it. The rules were written with the figures of these generations in sight.
-On ten generations that nobody had looked at (100 to 109) eleven verdicts were the same and four were not: the angle 0.3 was
-reached everywhere (0.277 ± 0.010 at worst), noise raised the N of figures 5 and 6, and the error of figure 3 did not rise from no
-noise to 20 % (log ratio -0.090 ± 0.026), while it did from 20 % to 40 % (0.313 ± 0.030). All four hang on differences that are
-small beside the chance of ten generations: from 0 to 20 % noise the predicted rise of the angle is one to two percent, because
-the error of `split` is mostly that of its covariance.
+{counts}. Each verdict follows from the rule
+next to it. The rules were written with the figures of these generations in sight. On ten
+generations that nobody had looked at (100 to 109) eleven verdicts were the same and four were not:
+the angle 0.3 was reached everywhere (0.277 ± 0.010 at worst), noise raised the N of figures 5 and
+6, and the error of figure 3 did not rise from no noise to 20 % (log ratio -0.090 ± 0.026), while it
+did from 20 % to 40 % (0.313 ± 0.030). All four depend on differences that are small compared with
+the chance of ten generations: from 0 to 20 % noise the predicted rise of the angle is one to two
+percent, because the error of `split` is mostly that of its covariance.
 
 | claim | where | measured | verdict | rule |
 |---|---|---|---|---|

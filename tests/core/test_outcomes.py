@@ -1,17 +1,19 @@
-"""Outcomes as numbers, and averages over item effects, against quadrature and differences."""
+"""Win, tie or loss: three rules for ties, and averages over item effects, against quadrature."""
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.special import expit
+from scipy.special import expit, ndtr
 from scipy.stats import norm
 
-from pairscore.core.links import Logit, Probit
+from pairscore.core.links import Logit, Probit, get_link
 from pairscore.core.outcomes import (
     OutcomeLaw,
     TieRule,
+    averaged_derivatives,
     averaged_probabilities,
-    averaged_slopes,
     normal_grid,
 )
 
@@ -47,7 +49,7 @@ def test_newton_is_the_derivative_of_the_log_likelihood(law):
     outcome, number = np.array([1.0, -1.0, 1.0, 0.0, -1.0]), np.array([1.0, 2.0, 0.5, 3.0, 1.0])
     score, information = law.newton(ETA, number * (1 + outcome) / 2, number * (1 - outcome) / 2)
     up, down = (
-        number * law.rule.slopes(ETA + step, outcome, law.t).value for step in (1e-5, -1e-5)
+        number * law.rule.derivatives(ETA + step, outcome, law.t).value for step in (1e-5, -1e-5)
     )
     np.testing.assert_allclose(score, (up - down) / 2e-5, atol=1e-8)
     up, down = (
@@ -104,7 +106,7 @@ def test_slopes_of_averages_are_derivatives_of_their_logarithm(law):
             for a in (-1, 0, 1)
             for b in (-1, 0, 1)
         }
-    found = averaged_slopes(law, ETA, sd, outcome)
+    found = averaged_derivatives(law, ETA, sd, outcome)
     np.testing.assert_allclose(found.value, values[0, 0], atol=1e-9)
     np.testing.assert_allclose(found.eta, (values[1, 0] - values[-1, 0]) / (2 * small), atol=1e-6)
     np.testing.assert_allclose(
@@ -130,3 +132,107 @@ def test_the_grid_is_fine_enough_for_wide_effects():
     coarse = np.linspace(-6, 6, 9)
     crude = np.exp(-0.5 * coarse**2)
     assert abs(crude @ expit(1 + 10 * coarse) / crude.sum() - exact) > 1e-3
+
+
+RULES = [
+    ("half", "logit"),
+    ("half", "probit"),
+    ("davidson", "logit"),
+    ("rao-kupper", "logit"),
+    ("rao-kupper", "probit"),
+]
+EACH_OUTCOME = np.tile([-1, 0, 1], 5)
+EACH_ETA = np.repeat([-6.0, -1.3, 0.0, 0.4, 7.0], 3)
+
+
+@pytest.mark.parametrize(("name", "link"), RULES)
+def test_derivatives_are_those_of_the_value(name, link):
+    rule, t, step = TieRule(name, get_link(link)), 0.7, 1e-5
+    found = rule.derivatives(EACH_ETA, EACH_OUTCOME, t)
+
+    def central(part, in_eta, in_t):
+        up, down = (
+            getattr(
+                rule.derivatives(
+                    EACH_ETA + sign * step * in_eta, EACH_OUTCOME, t + sign * step * in_t
+                ),
+                part,
+            )
+            for sign in (1, -1)
+        )
+        return (up - down) / (2 * step)
+
+    np.testing.assert_allclose(found.eta, central("value", 1, 0), atol=1e-7)
+    np.testing.assert_allclose(found.t, central("value", 0, 1), atol=1e-7)
+    np.testing.assert_allclose(found.eta_eta, -central("eta", 1, 0), atol=1e-6)
+    np.testing.assert_allclose(found.eta_t, -central("eta", 0, 1), atol=1e-6)
+    np.testing.assert_allclose(found.t_t, -central("t", 0, 1), atol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "link"), RULES[2:])
+def test_probabilities_are_those_of_the_likelihood(name, link):
+    rule = TieRule(name, get_link(link))
+    for outcome, probability in zip((-1, 0, 1), rule.probabilities(EACH_ETA, 0.7), strict=True):
+        np.testing.assert_allclose(
+            probability,
+            np.exp(rule.derivatives(EACH_ETA, np.full(len(EACH_ETA), outcome), 0.7).value),
+            rtol=1e-6,
+        )
+    np.testing.assert_allclose(sum(rule.probabilities(EACH_ETA, 0.7)), 1, rtol=1e-12)
+
+
+def test_rules_as_they_are_written():
+    loss, tie, win = TieRule("davidson", get_link("logit")).probabilities(
+        np.array([0.8]), np.log(0.5)
+    )
+    np.testing.assert_allclose(tie, 0.5 * np.sqrt(win * loss))  # Davidson (1970)
+    np.testing.assert_allclose(win / loss, np.exp(0.8))
+    loss, tie, win = TieRule("rao-kupper", get_link("logit")).probabilities(
+        np.array([0.8]), np.log(1.7)
+    )
+    one, other = np.exp(0.8), 1.0
+    # Rao and Kupper (1967), with theta = exp(t)
+    np.testing.assert_allclose(win, one / (one + 1.7 * other))
+    np.testing.assert_allclose(
+        tie, (1.7**2 - 1) * one * other / ((one + 1.7 * other) * (1.7 * one + other))
+    )
+
+
+@settings(deadline=None)
+@given(st.floats(-300, 300), st.floats(1e-3, 5), st.sampled_from(RULES))
+def test_nothing_overflows(eta, t, rule):
+    found = TieRule(rule[0], get_link(rule[1])).derivatives(
+        np.full(3, eta), np.array([-1, 0, 1]), t
+    )
+    for name, part in vars(found).items():
+        # a tie there has probability zero
+        if not (rule == ("rao-kupper", "probit") and abs(eta) > 30):
+            assert np.isfinite(part).all(), name
+
+
+@pytest.mark.parametrize(("name", "link"), RULES[2:])
+@pytest.mark.parametrize("share", [0.01, 0.3, 0.8])
+def test_the_start_ties_equal_items_as_often_as_all(name, link, share):
+    rule = TieRule(name, get_link(link))
+    assert rule.probabilities(np.zeros(1), rule.start(share))[1][0] == pytest.approx(
+        share, rel=1e-6
+    )
+
+
+def test_a_probability_is_averaged_over_what_is_unknown():
+    d, variance = np.array([-3.0, 0.0, 0.4, 2.0]), np.array([0.0, 1.0, 3.0, 20.0])
+    np.testing.assert_allclose(
+        averaged_probabilities(LAWS[1], d, np.sqrt(variance))[2],
+        ndtr(d / np.sqrt(1 + variance)),
+        atol=1e-9,
+    )
+    direct = [
+        expit(one + np.sqrt(v) * np.linspace(-9, 9, 20001))
+        @ norm.pdf(np.linspace(-9, 9, 20001))
+        * 9e-4
+        for one, v in zip(d, variance, strict=True)
+    ]
+    np.testing.assert_allclose(
+        averaged_probabilities(LAWS[0], d, np.sqrt(variance))[2], direct, atol=1e-6
+    )
+    assert abs(expit(2.0 / np.sqrt(1 + 0.346 * 20)) - direct[3]) > 1e-3

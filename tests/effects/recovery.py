@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from pairscore import RankRegression
 from pairscore.core.links import Logit
-from pairscore.core.sums import pair_up
+from pairscore.core.sums import aggregate_pairs
 from pairscore.effects.item_posterior import posterior_mode, precision_matrix
 from pairscore.effects.shared_items import Seen
 from tests.effects.simulators import BETA, EFFECTS, context_votes, draw, full_votes
@@ -121,7 +121,10 @@ def laplace_variance(data, beta):
     """The rival: sigma^2 as the mean square of the effects at the mode plus their posterior
     variance, again and again.
     """
-    pairs, sigma2 = pair_up(data.left, data.right, data.outcome, data.amount, len(data.items)), 1.0
+    pairs, sigma2 = (
+        aggregate_pairs(data.left, data.right, data.outcome, data.amount, len(data.items)),
+        1.0,
+    )
     difference = pairs.differences(data.items.values @ beta)[None]
     for _ in range(20):
         effect, information = posterior_mode(Seen.of_pairs(pairs, Logit(), difference), sigma2)

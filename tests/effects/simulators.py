@@ -5,8 +5,8 @@ from scipy.special import expit
 
 from pairscore import Comparisons, RankRegression
 from pairscore.core.links import Logit, get_link
-from pairscore.core.outcomes import OutcomeLaw, TieRule
-from pairscore.core.sums import Pairs, pair_up
+from pairscore.core.outcomes import OutcomeLaw, TieRule, averaged_probabilities
+from pairscore.core.sums import Pairs, aggregate_pairs
 from pairscore.effects.comparison_fit import (
     fit_with_spread,
     judges_of,
@@ -129,7 +129,7 @@ def draw(rng, n_items=200, n_comparisons=1000, n_features=3, sd=1.0, link=expit,
 def small_pairs(rng, n_items=12, n_comparisons=60, keep_sides=False):
     left = rng.integers(0, n_items, n_comparisons)
     right = (left + rng.integers(1, n_items, n_comparisons)) % n_items
-    return pair_up(
+    return aggregate_pairs(
         left, right, rng.integers(-1, 2, n_comparisons), np.ones(n_comparisons), n_items, keep_sides
     )
 
@@ -142,3 +142,9 @@ def context_votes(seed, n=150, m=1800, sigma=0.8):
     score = X @ [1.0, -0.5, 0.7] + sigma * rng.normal(size=n)
     won = rng.random(m) < 1 / (1 + np.exp(-(score[left] - score[right] + 0.4 * rest + 0.3)))
     return X, {"left": left, "right": right, "winner": np.where(won, "left", "right"), "rest": rest}
+
+
+def averaged(link, difference, variance):
+    """E f(d + sqrt(variance) z) of every difference."""
+    sd = np.sqrt(np.broadcast_to(variance, np.shape(difference)))
+    return averaged_probabilities(OutcomeLaw(TieRule("half", link)), difference, sd)[2]

@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 from pairscore import Comparisons, PairscoreError, RankRegression, compare
 from pairscore.core.links import Logit
-from pairscore.effects.comparison_fit import item_robust_meat, judge_robust_meat, prepare_fit
+from pairscore.effects.comparison_fit import comparisons_item_meat, judge_robust_meat, prepare_fit
 from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, SeparationWarning
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.settings import Settings
@@ -63,7 +63,7 @@ def test_meats_are_sums_over_comparisons_that_share_an_item_or_a_judge(slopes):
     )
     both = np.array([[ends[one] == ends[two] for two in range(m)] for one in range(m)])
     np.testing.assert_allclose(
-        item_robust_meat(study, settings, contest, params, look),
+        comparisons_item_meat(study, settings, contest, params, look),
         t.T @ t - u.T @ both @ u,
         rtol=1e-8,
         atol=1e-8,

@@ -15,15 +15,14 @@ from sklearn.model_selection import KFold, cross_val_score
 from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, load
 from pairscore.cli.commands import main
 from pairscore.core.links import Logit
-from pairscore.core.outcomes import OutcomeLaw, TieRule, averaged, averaged_probabilities
-from pairscore.core.sums import pair_up
+from pairscore.core.outcomes import OutcomeLaw, TieRule, averaged_probabilities
+from pairscore.core.sums import aggregate_pairs
 from pairscore.effects.comparison_fit import prepare_fit
 from pairscore.effects.fit import moves_with_variance
 from pairscore.effects.item_posterior import posterior_mode
 from pairscore.effects.shared_items import Seen
 from pairscore.effects.single_comparisons import climb
 from pairscore.estimators.fit_data import FitData
-from pairscore.estimators.results import feature_keys, rows_of_same_features
 from pairscore.estimators.settings import Settings
 from tests.effects.recovery import (
     all_effects,
@@ -33,7 +32,7 @@ from tests.effects.recovery import (
     opposed_judges,
     thin_studies,
 )
-from tests.effects.simulators import EFFECTS, context_votes, draw, full_votes
+from tests.effects.simulators import EFFECTS, averaged, context_votes, draw, full_votes
 from tests.limits import fair_misses, fair_squares, largest_mean
 
 
@@ -213,7 +212,7 @@ def test_never_worse_than_features_or_identities_alone(per_item):
             expit(score[left] - score[right]),
             Comparisons(data.items, left, right, np.ones(3000, dtype=np.int8)),
         )
-        pairs = pair_up(data.left, data.right, data.outcome, data.amount, 200)
+        pairs = aggregate_pairs(data.left, data.right, data.outcome, data.amount, 200)
         alone = [
             posterior_mode(Seen.of_pairs(pairs, Logit(), np.zeros_like(pairs.win)), ridge)[0]
             for ridge in np.geomspace(0.1, 10, 5)
@@ -303,26 +302,6 @@ def test_tables_without_ids_are_known_by_their_features(fitted):
             :7
         ],
     )
-
-
-def test_items_of_equal_features_are_told_apart_by_order_or_not_at_all():
-    known = np.array([7, 8, 8, 9], dtype=np.uint64)
-    assert rows_of_same_features(known, np.array([9, 7, 7, 5], dtype=np.uint64)).tolist() == [
-        3,
-        0,
-        0,
-        -1,
-    ]
-    assert rows_of_same_features(known, np.array([8, 7, 8], dtype=np.uint64)).tolist() == [1, 0, 2]
-    assert rows_of_same_features(known, np.array([8], dtype=np.uint64)).tolist() == [-1]
-    X = np.random.default_rng(0).normal(size=(500, 3)) * 10 + 1e6
-    keys = feature_keys(X)
-    assert len(set(keys.tolist())) == 500
-    assert np.array_equal(feature_keys(X * (1 + 2e-16)), keys)
-    # as another program kept them
-    assert np.array_equal(feature_keys(X.astype(np.float32).astype(float)), keys)
-    assert feature_keys(X[:, ::-1])[0] != keys[0]
-    assert feature_keys(np.array([[0.0, 1.0]])) == feature_keys(np.array([[-0.0, 1.0]]))
 
 
 def test_rank_intervals_equal_a_double_loop(fitted):

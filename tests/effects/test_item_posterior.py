@@ -3,12 +3,9 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.special import expit, ndtr
-from scipy.stats import norm
 
 from pairscore.core.links import Logit, Probit
-from pairscore.core.outcomes import averaged
-from pairscore.core.sums import pair_up
+from pairscore.core.sums import aggregate_pairs
 from pairscore.effects.item_posterior import (
     item_effects,
     posterior_covariance,
@@ -18,21 +15,6 @@ from pairscore.effects.item_posterior import (
 )
 from pairscore.effects.shared_items import Seen
 from tests.effects.simulators import small_pairs
-
-
-def test_a_probability_is_averaged_over_what_is_unknown():
-    d, variance = np.array([-3.0, 0.0, 0.4, 2.0]), np.array([0.0, 1.0, 3.0, 20.0])
-    np.testing.assert_allclose(
-        averaged(Probit(), d, variance), ndtr(d / np.sqrt(1 + variance)), atol=1e-9
-    )
-    direct = [
-        expit(one + np.sqrt(v) * np.linspace(-9, 9, 20001))
-        @ norm.pdf(np.linspace(-9, 9, 20001))
-        * 9e-4
-        for one, v in zip(d, variance, strict=True)
-    ]
-    np.testing.assert_allclose(averaged(Logit(), d, variance), direct, atol=1e-6)
-    assert abs(expit(2.0 / np.sqrt(1 + 0.346 * 20)) - direct[3]) > 1e-3
 
 
 @pytest.mark.parametrize("link", [Logit(), Probit()])
@@ -56,7 +38,7 @@ def test_effects_are_those_of_a_general_optimiser(link):
 def test_variances_are_exact_on_a_tree_and_close_on_random_comparisons():
     rng = np.random.default_rng(4)
     parent = np.array([rng.integers(0, item) for item in range(1, 40)])
-    tree = pair_up(parent, np.arange(1, 40), np.ones(39), np.ones(39), 40)
+    tree = aggregate_pairs(parent, np.arange(1, 40), np.ones(39), np.ones(39), 40)
     for pairs, tolerance in (
         (tree, 1e-5),
         (small_pairs(rng, 600, 1800), 0.03),

@@ -199,7 +199,9 @@ def marginal_log_likelihood(judged, slopes, sigma2):
             * (effects[:, seen.pairs.low] - effects[:, seen.pairs.high])[:, seen.place]
         )
         value = (
-            law.rule.slopes((seen.eta + moved).ravel(), np.tile(seen.win - seen.lose, 24), law.t)
+            law.rule.derivatives(
+                (seen.eta + moved).ravel(), np.tile(seen.win - seen.lose, 24), law.t
+            )
             .value.reshape(24, -1)
             .sum(axis=1)
         )

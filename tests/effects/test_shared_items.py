@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from pairscore.core.links import Logit, Probit, get_link
-from pairscore.core.outcomes import OutcomeLaw, TieRule, averaged, averaged_probabilities
+from pairscore.core.outcomes import OutcomeLaw, TieRule, averaged_probabilities
 from pairscore.effects.shared_items import Equation, Seen, equation, hermite_coefficients
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.likelihood import predictor
 from pairscore.estimators.settings import Settings
 from pairscore.model.fit import estimate
-from tests.effects.simulators import LAWS, draw, judged_rows, small_pairs
+from tests.effects.simulators import LAWS, averaged, draw, judged_rows, small_pairs
 from tests.laws import limit_factor
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(60)

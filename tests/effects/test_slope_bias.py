@@ -52,7 +52,7 @@ def integrated_loss(contest, flat, spread, reach=3.0, size=161):
     for judge in range(3):
         rows = contest.judge == judge
         eta = (1 + gap)[:, None] * delta[rows]
-        found = contest.rule.slopes(
+        found = contest.rule.derivatives(
             eta.ravel(), np.tile(contest.outcome[rows], size), flat[d]
         ).value
         values[judge] = found.reshape(size, -1).sum(axis=1) - 0.5 * (gap / spread) ** 2

@@ -8,80 +8,16 @@ import pytest
 from scipy.linalg import eigh
 
 from pairscore import Comparisons, RankRegression
-from pairscore.core.sums import moments, pair_up
-from pairscore.core.whitening import whitening_basis
+from pairscore.core.links import get_link
+from pairscore.core.sandwich import sandwich
+from pairscore.core.sums import moments
 from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, PairsNotRandomWarning
-from pairscore.estimators.inference import (
-    LARGEST_LEVERAGE,
-    Contributions,
-    floored_covariance,
-    item_meat,
-    pair_meat,
-)
+from pairscore.estimators.closed_form import fit_closed_form
+from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.settings import Settings
 from tests.laws import GaussianStudy
 
 METHODS = ("split", "pooled", "paired", "mle")
-
-
-def random_pairs(seed, n_items=14, n_comparisons=60, n_features=3, keep_sides=False):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n_items, n_features)) + 5
-    left = rng.integers(0, n_items, n_comparisons)
-    right = (left + rng.integers(1, n_items, n_comparisons)) % n_items
-    return X, pair_up(
-        left,
-        right,
-        rng.integers(-1, 2, n_comparisons),
-        rng.uniform(0.5, 2, n_comparisons),
-        n_items,
-        keep_sides,
-    )
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_meats_equal_double_loops(seed):
-    X, pairs = random_pairs(seed)
-    rng = np.random.default_rng(seed)
-    n_pairs = len(pairs.high)
-    k = np.array(
-        [
-            sum(pairs.number[p] for p in range(n_pairs) if item in (pairs.low[p], pairs.high[p]))
-            for item in range(len(X))
-        ]
-    )
-    mean = k @ X / k.sum()
-    u = Contributions(
-        rng.normal(size=n_pairs), rng.normal(size=n_pairs), rng.normal(size=(n_pairs, 2))
-    )
-    explicit = [
-        np.concatenate(
-            [
-                u.low[p] * (X[pairs.low[p]] - mean) + u.high[p] * (X[pairs.high[p]] - mean),
-                u.extra[p],
-            ]
-        )
-        for p in range(n_pairs)
-    ]
-    np.testing.assert_allclose(
-        pair_meat(X, mean, pairs, u),
-        sum(np.outer(vector, vector) for vector in explicit),
-        rtol=1e-10,
-        atol=1e-10,
-    )
-    centred = [
-        vector - pairs.number[p] * sum(explicit) / pairs.number.sum()
-        for p, vector in enumerate(explicit)
-    ]
-    scatter = sum(k[i] * np.outer(X[i] - mean, X[i] - mean) for i in range(len(X)))
-    naive = -sum(np.outer(vector, vector) for vector in centred)
-    for i in range(len(X)):
-        t = sum(centred[p] for p in range(n_pairs) if i in (pairs.low[p], pairs.high[p]))
-        h = k[i] * (1 / k.sum() + (X[i] - mean) @ np.linalg.inv(scatter) @ (X[i] - mean))
-        naive += np.outer(t, t) / (1 - min(h, LARGEST_LEVERAGE)) ** 2
-    whitener = whitening_basis(scatter, np.ones(3)).transform
-    np.testing.assert_allclose(
-        item_meat(X, moments(X, k), pairs, u, whitener), naive, rtol=1e-9, atol=1e-9
-    )
 
 
 def test_the_robust_covariance_of_the_likelihood_is_the_dyadic_sandwich():
@@ -112,7 +48,7 @@ def test_the_robust_covariance_of_the_likelihood_is_the_dyadic_sandwich():
 
 @pytest.mark.parametrize("method", ["pooled", "paired", "split"])
 @pytest.mark.parametrize("side", [False, True])
-def test_the_closed_forms_influence_is_its_numerical_derivative(method, side):
+def test_the_closed_forms_influence_is_its_numerical_derivative(method, side, monkeypatch):
     """Jacobian times contribution = what changes when one comparison gets a little more weight
     (random pairs, many items).
     """
@@ -132,23 +68,17 @@ def test_the_closed_forms_influence_is_its_numerical_derivative(method, side):
         model = RankRegression(method, inference=None, side_effect=side).fit(data)
         return np.append(model.coef_, model.side_effect_) if side else model.coef_
 
-    from pairscore.core.links import get_link
-    from pairscore.estimators import inference as inf
-    from pairscore.estimators.settings import Settings
-    from pairscore.model import fit as est
-
     captured = {}
-    original = inf.sandwich
-    inf.sandwich = lambda jacobian, *rest: (
-        captured.update(jacobian=jacobian) or original(jacobian, *rest)
+
+    def spy(jacobian, *rest):
+        captured["jacobian"] = jacobian
+        return sandwich(jacobian, *rest)
+
+    monkeypatch.setattr("pairscore.estimators.closed_form.sandwich", spy)
+    data, _ = Comparisons.from_frames(X, frame, covariance_items=np.arange(4000, 8000))
+    fitted = fit_closed_form(
+        FitData(data, side), Settings(method, get_link("logit"), side_effect=side)
     )
-    try:
-        data, _ = Comparisons.from_frames(X, frame, covariance_items=np.arange(4000, 8000))
-        fitted = est.estimate(
-            data, Settings(method, get_link("logit"), side_effect=side), np.random.default_rng(0)
-        )
-    finally:
-        inf.sandwich = original
     base = np.ones(len(frame))
     more = base.copy()
     more[rows] += step / len(rows)
@@ -177,15 +107,6 @@ def test_the_closed_forms_influence_is_its_numerical_derivative(method, side):
     extra = np.column_stack([e * (D @ b), e] if side else [e * (D @ b)])
     predicted = captured["jacobian"] @ np.concatenate([u.sum(axis=0), extra.sum(axis=0)])
     assert np.linalg.norm(predicted - actual) < 0.05 * np.linalg.norm(actual), (predicted, actual)
-
-
-def test_a_covariance_is_raised_where_it_is_far_below_the_models():
-    model = np.array([[2.0, 0.5], [0.5, 1.0]])
-    np.testing.assert_allclose(floored_covariance(3 * model, model), 3 * model)
-    np.testing.assert_allclose(floored_covariance(0.1 * model, model), 0.5 * model)
-    np.testing.assert_allclose(floored_covariance(-model, model), 0.5 * model)
-    mixed = floored_covariance(np.diag([5.0, 0.0]), np.eye(2))
-    np.testing.assert_allclose(mixed, np.diag([5.0, 0.5]))
 
 
 def test_the_raw_dyadic_meat_can_be_indefinite_but_the_covariance_never_is():
@@ -248,14 +169,14 @@ def test_single_precision_sums_are_good_to_five_digits_whatever_the_units(monkey
         np.random.default_rng(0)
     )
     exact = RankRegression().fit(X, votes)
-    monkeypatch.setattr("pairscore.estimators.inference.MANY_NUMBERS", 0)
+    monkeypatch.setattr("pairscore.core.sandwich.MANY_NUMBERS", 0)
     for unit in (1.0, 1e30, 1e-30):
         np.testing.assert_allclose(
             RankRegression().fit(X * unit, votes).std_errors_ * unit, exact.std_errors_, rtol=2e-5
         )
 
 
-# -- a side effect that the comparisons do not determine -----------------------------------------------
+# -- a side effect that the comparisons do not determine ---------------------------------------
 
 
 def one_sided(twins=False, swapped=0):

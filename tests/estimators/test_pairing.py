@@ -8,7 +8,7 @@ from scipy.special import expit
 from scipy.stats import kstest
 
 from pairscore import RankRegression, angle
-from pairscore.core.sums import moments, pair_up
+from pairscore.core.sums import aggregate_pairs, moments
 from pairscore.errors import CollinearFeaturesWarning, PairsNotRandomWarning
 from pairscore.estimators.pairing import check_pairing
 from tests.laws import GaussianStudy
@@ -45,7 +45,7 @@ def pairing_of(X, votes):
     k = np.bincount(votes.ravel(), minlength=len(X)).astype(float)
     compared = moments(X, k)
     return check_pairing(
-        X, pair_up(votes[:, 0], votes[:, 1], ones, ones, len(X)), compared, compared
+        X, aggregate_pairs(votes[:, 0], votes[:, 1], ones, ones, len(X)), compared, compared
     )
 
 
@@ -145,7 +145,10 @@ def test_one_population_of_normal_items_is_rarely_called_two():
         compared = moments(X, np.bincount(votes.ravel(), minlength=len(X)).astype(float))
         p_values.append(
             check_pairing(
-                X, pair_up(votes[:, 0], votes[:, 1], ones, ones, len(X)), compared, moments(X[150:])
+                X,
+                aggregate_pairs(votes[:, 0], votes[:, 1], ones, ones, len(X)),
+                compared,
+                moments(X[150:]),
             ).reference_p_value
         )
     share = np.mean(np.array(p_values) < 0.05)

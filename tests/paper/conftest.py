@@ -35,7 +35,7 @@ def need_rows(figure, size, *, spread=0.01):
 
 
 def law(cell):
-    """An error like the estimator's: falls as 1/sqrt(N), has a floor in M, grows with d and noise."""
+    """An error that falls as 1/sqrt(N), has a floor in M, and grows with d and noise."""
     labels = (1 + 20 * cell.noise) / 10 / cell.n_comparisons
     return 0.3 * np.sqrt(cell.n_features * (1 / cell.n_items + labels)) * (1 + cell.noise)
 
@@ -101,7 +101,7 @@ WEIGHT = np.exp(-0.5 * GRID**2) / np.exp(-0.5 * GRID**2).sum()
 
 @lru_cache
 def naive_labels(noise):
-    """Slope times standard deviation of score differences, and c1 over the slope, by brute force."""
+    """Slope times the deviation of score differences, and c1 over the slope, by brute force."""
     low, high = -20.0, 20.0
     for _ in range(80):
         middle = (low + high) / 2

@@ -1,4 +1,4 @@
-"""Cells, the N needed and predictions: equal in law to a simulation written from the paper alone."""
+"""Cells, the N needed and predictions, equal in law to a simulation written from the paper."""
 
 import numpy as np
 import pytest

@@ -20,7 +20,7 @@ from tests.paper.conftest import (
 )
 
 pytest.importorskip("matplotlib")
-from pairscore.paper import figures
+from pairscore.paper import experiments, figures
 from pairscore.paper.figures import FIGURES
 
 
@@ -57,9 +57,24 @@ class Reader(HTMLParser):
         self.words.append(data)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _quick_page():
+    """Only the SVG files that a page shows are drawn, and few predicted points: the rest is slow."""
+    picture = figures._picture
+
+    def svg_only(figure, suffix, name):
+        return picture(figure, suffix, name) if suffix == "svg" else b""
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures, "_picture", svg_only)
+        patch.setattr(experiments, "NEEDED_POINTS", 3)
+        patch.setattr(experiments, "POINTS", 5)
+        yield
+
+
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """A page of all figures; only the SVG files that it shows are drawn (the others are slow)."""
+def site(tmp_path_factory, _quick_page):
+    """A page of all figures: its folder, its text, and what a browser sees."""
     folder = tmp_path_factory.mktemp("site")
     tables = {
         "rows": [row for figure in "2347" for row in error_rows(figure, law, generations=3)],
@@ -73,14 +88,7 @@ def site(tmp_path_factory):
         "scenarios": scenario_rows(),
     }
     settings = {"seeds": "<script>alert(2)</script>", "engine": "fast"}
-    picture = figures._picture
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            figures,
-            "_picture",
-            lambda figure, suffix, name: picture(figure, suffix, name) if suffix == "svg" else b"",
-        )
-        path = write_page(folder, tables, settings, Work(900, 900, seconds=125))
+    path = write_page(folder, tables, settings, Work(900, 900, seconds=125))
     text = path.read_text(encoding="utf-8")
     reader = Reader()
     reader.feed(text)

@@ -4,11 +4,9 @@ simulated studies.
 
 import numpy as np
 import pytest
-from scipy import sparse
 from scipy.stats import ks_2samp, norm
 
 from pairscore import PairscoreError, Population, plan
-from pairscore.core.links import Logit
 from pairscore.planning import pilot
 from pairscore.planning.pilot import (
     GRID,
@@ -19,37 +17,15 @@ from pairscore.planning.pilot import (
     estimate_noise,
     feature_axes,
 )
-from pairscore.theory.integrals import spread_for_noise
+from tests.planning.conftest import (
+    LOGIT,
+    a_study,
+    incidence_of,
+    spread,
+    votes,
+)
 
 LEVEL = 1e-6  # chance that a right program fails a test
-LOGIT = Logit()
-
-
-@pytest.fixture
-def few_simulations(monkeypatch):
-    """Where the interval's last digits do not matter."""
-    monkeypatch.setattr(pilot, "MOST_SIMULATIONS", 150)
-
-
-def incidence_of(left, right, n):
-    rows, columns = np.concatenate([left, right]), np.tile(np.arange(len(left)), 2)
-    return sparse.csr_array(
-        (np.repeat([1.0, -1.0], len(left)), (rows, columns)), shape=(n, len(left))
-    )
-
-
-def a_study(n, m, d, noise, rng):
-    """Items, pairs of different items and outcomes; the score is the first feature."""
-    X = rng.normal(size=(n, d))
-    left = rng.integers(0, n, m)
-    right = (left + rng.integers(1, n, m)) % n
-    gap = X[left, 0] - X[right, 0]
-    q = spread_for_noise(LOGIT, noise)
-    chance = gap > 0 if np.isinf(q) else LOGIT.cdf(q * gap)
-    return X, left, right, np.where(rng.random(m) < chance, 1.0, -1.0)
-
-
-# -- the statistic -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rank", [1, 2, 5])
@@ -99,22 +75,24 @@ def test_axes_span_the_features_whatever_their_units():
     assert feature_axes(np.full((5, 2), 3.0)).shape == (5, 0)
 
 
-# -- the interval --------------------------------------------------------------------------------------
+def test_the_chance_below_is_uniform_at_the_true_noise(monkeypatch):
+    """1200 studies of N = 40, M = 60, d = 4: so nine of ten intervals hold the noise.
 
-
-def test_nine_of_ten_intervals_hold_the_noise(monkeypatch):
-    """400 studies of N = 40, M = 60, d = 4.
-
-    Within 87 to 93 of 100, plus three standard errors of the count.
+    The interval holds the noises whose chance is within its tails. A share of 60 comparisons has
+    steps of about 0.1 in chance, half of which is counted, so the distribution is allowed to
+    differ from the uniform by 0.03.
     """
     monkeypatch.setattr(pilot, "MOST_SIMULATIONS", 200)
-    studies, rng, inside = 400, np.random.default_rng(5), []
+    studies, rng, chances = 1200, np.random.default_rng(5), []
     for study in range(studies):
         noise = (0.1, 0.2, 0.3, 0.4)[study % 4]
-        found = estimate_noise(*a_study(40, 60, 4, noise, rng), LOGIT, rng)
-        inside.append(found.low <= noise <= found.high)
-    error = 3 * np.sqrt(0.09 / studies)
-    assert 0.87 - error < np.mean(inside) < 0.93 + error
+        X, left, right, outcome = a_study(40, 60, 4, noise, rng)
+        incidence, axes = incidence_of(left, right, 40), feature_axes(X)
+        observed = float(agreement(incidence, axes @ (axes.T @ (incidence @ outcome)), outcome))
+        chances.append(pilot.chance_below(observed, incidence, 4, LOGIT, spread(noise), rng))
+    for point in (0.05, 0.25, 0.5, 0.75, 0.95):
+        error = norm.isf(LEVEL / 10) * np.sqrt(point * (1 - point) / studies)
+        assert abs(np.mean(np.array(chances) < point) - point) < 0.03 + error, point
 
 
 def test_counting_misfits_would_not_do():
@@ -185,10 +163,8 @@ def test_ties_are_half_a_win_each_way(few_simulations):
     assert found.noise == pytest.approx(0.1 + 0.2 * 0.4, abs=0.04)
 
 
-# -- the pilot in a plan -------------------------------------------------------------------------------
-
-
-def test_the_comparisons_of_the_true_noise_are_inside_when_the_noise_is(few_simulations):
+@pytest.mark.usefixtures("few_simulations", "only_paired")
+def test_the_comparisons_of_the_true_noise_are_inside_when_the_noise_is():
     """More noise needs more comparisons, so the two intervals hold or miss together."""
     rng, seen = np.random.default_rng(6), set()
     for study in range(6):
@@ -208,12 +184,6 @@ def test_the_comparisons_of_the_true_noise_are_inside_when_the_noise_is(few_simu
         assert (found.interval[0] <= needed <= found.interval[1]) == inside
         seen.add(inside)
     assert seen == {True, False}
-
-
-def votes(left, right, outcome):
-    return np.where(
-        (outcome > 0)[:, None], np.column_stack([left, right]), np.column_stack([right, left])
-    )
 
 
 def test_a_pilot_takes_the_place_of_the_noise(few_simulations):
@@ -268,7 +238,8 @@ def test_coins_need_no_end_of_comparisons(few_simulations):
     pytest.fail("no pilot left the possibility of coins, though two in five labels are wrong")
 
 
-def test_counts_are_comparisons(few_simulations):
+@pytest.mark.usefixtures("few_simulations", "only_paired")
+def test_counts_are_comparisons():
     import pandas as pd
 
     X, left, right, outcome = a_study(40, 60, 3, 0.2, np.random.default_rng(7))
@@ -278,7 +249,8 @@ def test_counts_are_comparisons(few_simulations):
     counted = frame.assign(count=2)
     twice = frame.loc[np.repeat(frame.index, 2)].reset_index(drop=True)
     estimates = [
-        plan(items=X, pilot=one, misordered=0.1).noise_estimate for one in (counted, twice, frame)
+        plan(items=X, pilot=one, misordered=0.1, method="paired").noise_estimate
+        for one in (counted, twice, frame)
     ]
     assert estimates[0] == estimates[1]
     assert estimates[0] != estimates[2]

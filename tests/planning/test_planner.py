@@ -5,30 +5,25 @@ refusals as sentences.
 import re
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 
 from pairscore import PairscoreError, Population, plan
-from pairscore.core.links import get_link
-from pairscore.data.items import read_items
 from pairscore.errors import NoAnswerError
-from pairscore.planning.planner import _smallest, paper_comparisons, solve
-from pairscore.planning.question import Question, correlation_eigenvalues
+from pairscore.planning.planner import paper_comparisons, solve
+from pairscore.planning.question import Question
 from pairscore.planning.text import plan_text
 from pairscore.theory.direction_error import wrong_sign
-from pairscore.theory.integrals import spread_for_noise
-from pairscore.theory.predict import METHODS, ErrorLaw, predict_error
+from pairscore.theory.predict import METHODS, predict_error
+from tests.planning.conftest import (
+    LAW,
+    own_items,
+)
 
-LAW = {"n_features": 12, "noise": 0.2, "min_eigenvalue": 0.2}
 TARGETS = {"angle": 0.3, "misordered": 0.1, "norm_error": 0.5}
 
 
 def error(target, n, m, method, **law):
     return getattr(plan(**(law or LAW), n_items=n, n_comparisons=m, method=method), target)
-
-
-# -- round trips ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -137,32 +132,6 @@ def test_links_and_numpy_numbers():
     assert found.noise == pytest.approx(0.2)
 
 
-@pytest.mark.parametrize("low", [1, 5, 7, 8, 14, 1000])
-def test_the_smallest_number_is_found_to_the_unit_and_nothing_below_is_asked(low):
-    """exp(log 5) is 4.99..., and a study of one item too few would be refused."""
-    asked = []
-
-    def excess(x, threshold):
-        asked.append(x)
-        return threshold - x
-
-    for threshold in (
-        low - 1,
-        low,
-        low + 1,
-        low + 2,
-        3 * low + 1,
-        4 * low,
-        4 * low + 1,
-        12345,
-        999_999,
-    ):
-        expected = max(threshold, low)
-        assert _smallest(lambda x: excess(x, threshold), low, 10**6) == expected
-    assert _smallest(lambda x: excess(x, 10**6 + 1), low, 10**6) is None
-    assert min(asked) == low
-
-
 @pytest.mark.parametrize("d", [3, 5, 6, 12])
 def test_few_items_are_enough_for_many_comparisons(d):
     found = plan(n_features=d, noise=0.1, angle=0.3, n_comparisons=100_000, method="paired")
@@ -183,9 +152,6 @@ def test_one_feature_is_planned_by_the_chance_of_its_wrong_sign(method):
     assert "nine of ten" not in plan_text(found)
     sure = plan(n_features=1, noise=0.3, misordered=1e-6, n_items=200, method=method)
     assert 0.9e-6 < sure.misordered <= 1e-6  # far beyond what 4096 nodes could tell
-
-
-# -- costs ----------------------------------------------------------------------------------------------
 
 
 def cheapest(method, costs, n_items=None):
@@ -213,9 +179,6 @@ def test_dear_items_are_compared_more_often():
     dear, cheap = (cheapest("paired", (cost, 1.0)) for cost in (100.0, 0.01))
     assert dear.n_items < cheap.n_items
     assert dear.n_comparisons > cheap.n_comparisons
-
-
-# -- impossible targets -----------------------------------------------------------------------------------
 
 
 def test_the_floor_of_split_is_named_with_a_method_that_has_none():
@@ -285,99 +248,6 @@ def test_the_likelihood_without_noise_is_a_question_without_an_answer():
         plan(n_features=5, noise=0, misordered=0.1, method="mle")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ((Population(3, rng=0), "a", 5), r"^n_items is 'a'; use a whole number from 1\.$"),
-        ((Population(3, rng=0), 10, None), r"^n_comparisons is None; use a whole number from 1\.$"),
-        ((None, 10, 5), r"^population is None; give a pairscore\.Population\.$"),
-    ],
-)
-def test_a_prediction_that_cannot_be_made_gets_a_sentence(arguments, sentence):
-    with pytest.raises(PairscoreError, match=sentence):
-        predict_error(*arguments)
-
-
-# -- one's own items ---------------------------------------------------------------------------------------
-
-
-def own_items():
-    rng = np.random.default_rng(0)
-    values = rng.normal(size=(150, 4)) @ rng.normal(size=(4, 4))
-    return values * [1e-3, 1.0, 1e4, 1.0] + [0.0, 100.0, 0.0, -5.0]
-
-
-def test_items_count_by_their_correlations():
-    values = own_items()
-    sample = np.sort(np.linalg.eigvalsh(np.corrcoef(values.T)))[::-1]
-    expected = correlation_eigenvalues(read_items(values))
-    assert expected.sum() == pytest.approx(sample.sum())
-    assert np.sum(1 / expected) == pytest.approx((150 - 4 - 2) / (150 - 1) * np.sum(1 / sample))
-    found = plan(items=values, noise=0.2, angle=0.3)
-    assert found.n_items == 150
-    assert found.solved_for == "n_comparisons"
-    np.testing.assert_allclose(found.law.eigenvalues, expected, rtol=1e-8)
-    assert (
-        found.n_comparisons == plan(items=(values - 7) * 1000, noise=0.2, angle=0.3).n_comparisons
-    )
-
-
-@pytest.mark.parametrize("n", [30, 50, 200])
-def test_few_items_do_not_make_the_features_look_collinear(n):
-    """Independent features: the correlations of a small sample have small eigenvalues by chance."""
-    size = {"noise": 0.2, "n_items": 2000, "n_comparisons": 20_000}
-    true = plan(40, **size).angle
-    X = np.random.default_rng(n).normal(size=(n, 40))
-    assert plan(items=X, **size).angle == pytest.approx(true, rel=0.1)
-    if n == 50:
-        naive = ErrorLaw(
-            np.linalg.eigvalsh(np.corrcoef(X.T)),
-            get_link("logit"),
-            spread_for_noise(get_link("logit"), 0.2),
-        )
-        assert naive.predict(2000, 20_000, "mle").angle > 1.5 * true  # the sample's own eigenvalues
-
-
-def test_frames_and_arrays_give_one_plan():
-    values = own_items()
-    names = ["a", "b", "c", "d"]
-    frame = pd.DataFrame(values, columns=names).assign(id=[f"item {row}" for row in range(150)])
-    found = [
-        plan(items=table, noise=0.2, misordered=0.1).n_comparisons
-        for table in (values, frame, pl.DataFrame(values, schema=names))
-    ]
-    assert len(set(found)) == 1
-
-
-def test_constant_and_repeated_columns_do_not_count():
-    values = own_items()
-    more = np.column_stack([values, np.full(150, 3.0), values[:, 0] * 2 - values[:, 1] * 1e-3])
-    found = plan(items=more, noise=0.2, misordered=0.1)
-    assert found.law.n_features == 4
-    assert found.n_comparisons == pytest.approx(
-        plan(items=values, noise=0.2, misordered=0.1).n_comparisons, rel=0.02
-    )
-
-
-def test_the_number_of_items_is_n_unless_said_otherwise():
-    values = own_items()
-    assert plan(items=values, noise=0.2, misordered=0.1, n_items=90).n_items == 90
-    known = plan(items=values, noise=0.2, n_comparisons=500)
-    assert (known.n_items, known.n_comparisons, known.solved_for) == (150, 500, "error")
-    fewest = plan(items=values, noise=0.2, misordered=0.1, n_comparisons=2000)
-    assert fewest.solved_for == "n_items"
-    assert fewest.n_items < 150
-    cheapest = plan(items=values, noise=0.2, misordered=0.2, item_cost=3.0, comparison_cost=1.0)
-    assert cheapest.solved_for == "both"
-    assert cheapest.cost == 3 * cheapest.n_items + cheapest.n_comparisons
-
-
-@pytest.fixture
-def only_paired(monkeypatch):
-    """Plans without the other methods, whose cheapest studies take seconds to find."""
-    monkeypatch.setattr("pairscore.planning.planner.METHODS", ("paired",))
-
-
 @pytest.mark.usefixtures("only_paired")
 def test_more_items_than_the_table_has_are_noted():
     few = own_items()[:20]
@@ -426,156 +296,3 @@ def test_a_pilot_without_a_wrong_label_is_planned_for_paired_and_says_so():
     assert any("best guess is that there is no noise" in note for note in found.notes)
     assert "so the plan is for 'paired'." in plan_text(found)
     assert plan(items=items, pilot=pilot, misordered=0.1, method="paired").notes == ()
-
-
-@pytest.mark.parametrize(("d", "n", "m"), [(1, 3, 1), (2, 5, 1), (1, 4, 2000)])
-def test_one_is_singular_in_the_words(d, n, m):
-    lines = plan_text(plan(n_features=d, noise=0.2, n_items=n, n_comparisons=m)).splitlines()
-    # the theory's own sentence
-    text = "\n".join(line for line in lines if "needs at least" not in line)
-    assert not re.search(r"\b1 (items|comparisons|features)", text)
-    assert not re.search(r"\b[\d,]*[02-9] (item|comparison|feature)\b", text)
-    assert ("1 comparison for" in text and "is few" in text) == (m == 1)
-
-
-# -- refusals ------------------------------------------------------------------------------------------------
-
-ITEMS = own_items()
-REFUSED = {
-    r"angle and misordered are both targets; ask for one of them\.": {
-        **LAW,
-        "angle": 0.1,
-        "misordered": 0.1,
-    },
-    r"angle is 2; use a number between 0 and pi/2 = 1\.571 radians\.": {**LAW, "angle": 2},
-    r"angle is '0\.1'; use a number between": {**LAW, "angle": "0.1"},
-    r"misordered is 0\.5; use a number between 0 and 0\.5\.": {**LAW, "misordered": 0.5},
-    r"misordered is True; use a number": {**LAW, "misordered": True},
-    r"misordered is nan; use a number": {**LAW, "misordered": float("nan")},
-    r"norm_error is 0; use a number above 0\.": {**LAW, "norm_error": 0},
-    r"a population has its own features, noise and link; leave out n_features, min_eigenvalue, noise, link, items and pilot, or the population\.": {
-        "population": Population(3, rng=0),
-        "noise": 0.1,
-        "angle": 0.1,
-    },
-    r"a population has its own .* leave out n_features, min_eigenvalue,": {
-        "population": Population(3, rng=0),
-        "min_eigenvalue": 1.0,
-        "angle": 0.1,
-    },
-    r"a population has its own .* noise, link, items": {
-        "population": Population(3, rng=0),
-        "link": "logit",
-        "angle": 0.1,
-    },
-    r"population is 4; give a pairscore\.Population\.": {"population": 4, "angle": 0.1},
-    r"the noise is missing: give the share of labels that go against the scores \(0\.2 is common\), or a pilot, or a population\.": {
-        "n_features": 3,
-        "angle": 0.1,
-    },
-    r"noise is 0\.6; use a share of flipped labels from 0 to 0\.5\.": {
-        "n_features": 3,
-        "noise": 0.6,
-        "angle": 0.1,
-    },
-    r"noise is 'low'; use a share": {"n_features": 3, "noise": "low", "angle": 0.1},
-    r"items have their own features; leave out n_features and min_eigenvalue": {
-        "min_eigenvalue": 1.0,
-        "items": ITEMS,
-        "noise": 0.1,
-        "angle": 0.1,
-    },
-    r"items have their own features; leave out n_features and min_eigenvalue, or the items\.": {
-        "n_features": 4,
-        "items": ITEMS,
-        "noise": 0.1,
-        "angle": 0.1,
-    },
-    r"the number of features is missing; give n_features, items or a population\.": {
-        "noise": 0.1,
-        "angle": 0.1,
-    },
-    r"n_features is 2\.5; use a whole number from 1\.": {
-        "n_features": 2.5,
-        "noise": 0.1,
-        "angle": 0.1,
-    },
-    r"n_features is 0; use a whole number from 1\.": {"n_features": 0, "noise": 0.1, "angle": 0.1},
-    r"min_eigenvalue is 0; use a number above 0 and at most 1\.": {
-        **LAW,
-        "min_eigenvalue": 0,
-        "angle": 0.1,
-    },
-    r"min_eigenvalue is 1\.5; use": {**LAW, "min_eigenvalue": 1.5, "angle": 0.1},
-    r"link is 'cloglog'; use": {**LAW, "link": "cloglog", "angle": 0.1},
-    r"1 item cannot tell how features vary; give at least 2\.": {
-        "items": ITEMS[:1],
-        "noise": 0.1,
-        "angle": 0.1,
-    },
-    r"no feature of the items varies; give features that differ between items\.": {
-        "items": np.ones((9, 2)),
-        "noise": 0.1,
-        "angle": 0.1,
-    },
-    r"item_cost and comparison_cost are weighed against each other; give both\.": {
-        **LAW,
-        "angle": 0.1,
-        "item_cost": 2.0,
-    },
-    r"item_cost is -1; use a number above 0\.": {
-        **LAW,
-        "angle": 0.1,
-        "item_cost": -1,
-        "comparison_cost": 1,
-    },
-    r"comparison_cost is inf; use a number above 0\.": {
-        **LAW,
-        "angle": 0.1,
-        "item_cost": 1,
-        "comparison_cost": np.inf,
-    },
-    r"seconds_per_comparison is 0; use a number above 0\.": {
-        **LAW,
-        "angle": 0.1,
-        "seconds_per_comparison": 0,
-    },
-    r"n_items is True; use a whole number from 1\.": {**LAW, "angle": 0.1, "n_items": True},
-    r"n_comparisons is 10\.0; use a whole number from 1\.": {
-        **LAW,
-        "angle": 0.1,
-        "n_comparisons": 10.0,
-    },
-    r"two of three are needed: give two of n_items, n_comparisons and a target \(angle, misordered or norm_error\)\.": {
-        **LAW,
-        "n_items": 100,
-    },
-    r"n_items, n_comparisons and a target are all given, so nothing is left to find; leave one out\.": {
-        **LAW,
-        "angle": 0.1,
-        "n_items": 100,
-        "n_comparisons": 500,
-    },
-    r"method is 'best'; use one of 'split', 'pooled', 'paired', 'mle'\.": {
-        **LAW,
-        "angle": 0.1,
-        "method": "best",
-    },
-    r"method is \[\]; use one of": {**LAW, "angle": 0.1, "method": []},
-    r"method is ''; use one of": {**LAW, "angle": 0.1, "method": ""},
-    r"n_items is 10, and 'mle' with 12 features needs at least 14; use more items": {
-        **LAW,
-        "angle": 0.1,
-        "n_items": 10,
-    },
-    r"the population has 2 judges": {
-        "population": Population(3, judge_noise=[0.1, 0.2], rng=0),
-        "angle": 0.1,
-    },
-}
-
-
-@pytest.mark.parametrize("sentence", REFUSED)
-def test_a_question_that_cannot_be_asked_gets_a_sentence(sentence):
-    with pytest.raises(PairscoreError, match=sentence):
-        plan(**REFUSED[sentence])

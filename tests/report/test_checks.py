@@ -7,7 +7,7 @@ from scipy.stats import chi2, norm
 
 from pairscore import Comparisons, RankRegression
 from pairscore.core.links import get_link
-from pairscore.core.whitening import whitened
+from pairscore.core.whitening import whiten
 from pairscore.errors import PairscoreWarning, SeparationWarning
 from pairscore.report.checks import (
     COINS,
@@ -82,7 +82,7 @@ def test_heavy_tailed_elliptical_features_do_not_turn_a_closed_form(seed):
         / np.sqrt(rng.chisquare(7, (4000, 1)) / 7)
         @ rng.normal(size=(5, 5))
     )
-    z = whitened(X)
+    z = whiten(X)
     np.testing.assert_allclose(z.T @ z / 4000, np.eye(5), atol=1e-8)
     shape = shape_of(z, 2 * z[:, 0], LOGIT)
     assert shape.tilt < TILT / 2
@@ -92,7 +92,7 @@ def test_heavy_tailed_elliptical_features_do_not_turn_a_closed_form(seed):
 
 def bent_cloud(rng):
     x = rng.exponential(size=3000) - 1
-    return whitened(np.column_stack([x, x**2 + 0.3 * rng.normal(size=3000)]))
+    return whiten(np.column_stack([x, x**2 + 0.3 * rng.normal(size=3000)]))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -133,12 +133,12 @@ def test_bent_features_are_a_doubt_of_a_closed_form_and_not_of_the_likelihood():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_skewed_features_are_seen_to_be_so(seed):
-    z = whitened(np.random.default_rng(seed).gamma(4.0, size=(2000, 3)))
+    z = whiten(np.random.default_rng(seed).gamma(4.0, size=(2000, 3)))
     assert shape_of(z, z[:, 0], LOGIT).skewness_p < 1e-6
 
 
 def test_normal_features_have_the_kurtosis_and_skewness_of_mardia():
-    z = whitened(np.random.default_rng(3).normal(size=(20_000, 4)))
+    z = whiten(np.random.default_rng(3).normal(size=(20_000, 4)))
     shape = shape_of(z, z[:, 0], LOGIT)
     assert shape.kurtosis == pytest.approx(1, abs=5 * np.sqrt(8 * 4 * 6 / 20_000) / 24)
     assert shape.skewness_p > 1e-6

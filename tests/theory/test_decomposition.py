@@ -2,8 +2,6 @@
 moments.
 """
 
-import sys
-
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -11,9 +9,7 @@ from scipy.stats import norm
 
 from pairscore import PairscoreError
 from pairscore.core.links import Logit, Probit
-from pairscore.planning.charts import error_sources_chart
 from pairscore.theory.decomposition import (
-    Decomposition,
     decompose,
     decomposition_rows,
     population_label,
@@ -172,9 +168,6 @@ def test_long_item_tables_go_block_by_block(monkeypatch):
     assert law.decompose(study).partners == pytest.approx(whole.partners, rel=1e-10)
 
 
-# -- sizes that are known --------------------------------------------------------------------------------
-
-
 def z_scores(samples, expected):
     samples = np.asarray(samples)
     return (samples.mean(axis=0) - expected) / (samples.std(axis=0, ddof=1) / np.sqrt(len(samples)))
@@ -301,9 +294,6 @@ def test_pairs_of_an_item_with_itself_pull_the_partners_part_towards_zero():
     assert abs(z_scores(samples, [0.0, 0.0])[0]) > norm.isf(1e-6 / 2)
 
 
-# -- rows and chart --------------------------------------------------------------------------------------
-
-
 def test_rows_are_mean_squares_of_the_draws():
     law = Law(2)
     rows = decomposition_rows(law.draw, [(10, 20), (30, 50)], 5, np.random.default_rng(3))
@@ -317,75 +307,6 @@ def test_rows_are_mean_squares_of_the_draws():
     assert len(rows) == 2 * 7
     with pytest.raises(PairscoreError, match="repeats is 1; give at least 2"):
         decomposition_rows(law.draw, [(10, 20)], 1, rng)
-
-
-def made_up_rows(sizes):
-    terms = [*Decomposition.__dataclass_fields__, "total"]
-    return [
-        {
-            "n_items": n,
-            "n_comparisons": m,
-            "term": term,
-            "mean_square": (1 + place) / n + 1 / m,
-            "std_error": 0.1 / n,
-            "repeats": 9,
-        }
-        for n, m in sizes
-        for place, term in enumerate(terms)
-    ]
-
-
-@pytest.mark.parametrize(
-    ("sizes", "n_panels"),
-    [
-        ([(10, 20), (20, 50), (40, 90)], 1),
-        ([(10, 20), (20, 50), (30, 10), (30, 99)], 2),
-        ([(30, 10), (30, 99)], 1),
-    ],
-)
-def test_the_chart_has_a_panel_for_each_thing_that_varies(tmp_path, monkeypatch, sizes, n_panels):
-    figure_module = pytest.importorskip("matplotlib.figure")
-    figures = []
-    save = figure_module.Figure.savefig
-    monkeypatch.setattr(
-        figure_module.Figure,
-        "savefig",
-        lambda self, *a, **k: (figures.append(self), save(self, *a, **k)),
-    )
-    error_sources_chart(made_up_rows(sizes), tmp_path / "sources.png")
-    assert (tmp_path / "sources.png").read_bytes().startswith(b"\x89PNG")
-    (figure,) = figures
-    assert len(figure.axes) == n_panels
-    for axis in figure.axes:
-        assert (axis.get_xscale(), axis.get_yscale()) == ("log", "log")
-        assert len(axis.lines) == 7
-        assert {text.get_text() for text in axis.texts} == {
-            *Decomposition.__dataclass_fields__,
-            "total",
-        }
-        heights = sorted(text.get_position()[1] for text in axis.texts)
-        assert np.all(np.diff(heights) > 0.05)  # no name on top of another
-        assert (
-            len({line.get_color() for line in axis.lines})
-            == len({line.get_marker() for line in axis.lines})
-            == 7
-        )
-
-
-def test_a_chart_without_matplotlib_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(PairscoreError, match=r"run pip install 'pairscore\[charts\]'\.") as error:
-        error_sources_chart(made_up_rows([(10, 20), (20, 40)]), tmp_path / "none.png")
-    assert error.value.__cause__ is None
-    assert not list(tmp_path.iterdir())
-
-
-def test_no_rows_no_chart(tmp_path):
-    with pytest.raises(PairscoreError, match="no rows to draw"):
-        error_sources_chart([], tmp_path / "none.png")
-
-
-# -- bad input -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

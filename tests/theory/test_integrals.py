@@ -17,6 +17,8 @@ from pairscore.theory.integrals import (
     fisher_information,
     flip_probability,
     kappa,
+    length_bias,
+    length_information,
     mean_derivative,
     spread_for_noise,
     win_excess,
@@ -61,9 +63,6 @@ def exactly(integrand, q):
                 edges,
             )
         )
-
-
-# -- flips and lengths ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("q", SPREADS)
@@ -152,9 +151,6 @@ def test_the_ends():
         assert closed_form_length(link, 1e12) == pytest.approx(2 / np.sqrt(np.pi), rel=1e-9)
 
 
-# -- the inverse ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "noise",
     [
@@ -219,9 +215,6 @@ def test_a_link_that_never_gets_there_is_named():
     stunted = (lambda x: 0.1 + 0.8 * expit(x), lambda x: 0.8 * expit(x) * expit(-x))
     with pytest.raises(PairscoreError, match="no slope of this link"):
         spread_for_noise(get_link(stunted), 0.05)
-
-
-# -- win excess and the constants of the error ---------------------------------------------------------
 
 
 @pytest.mark.parametrize("q", [1e-4, 0.01, 1.0, 10.0, 1e6])
@@ -296,3 +289,31 @@ def test_the_constants_of_the_error_at_the_papers_noises():
         found = kappa(LOGIT, q), eta(LOGIT, q), eta(LOGIT, q) - kappa(LOGIT, q) ** 2
         np.testing.assert_allclose(found, (k, e, rest), atol=5.1e-5)
         assert fisher_information(LOGIT, q) == pytest.approx(information, rel=8e-4)
+
+
+def test_information_on_the_length_is_never_more_than_on_a_direction():
+    """Labels inform most where they are even, and there a change of length moves nothing.
+
+    Q -> 0 makes both the same.
+    """
+    for q in (0.1, 1.0, 4.0, 30.0):
+        nodes, weights = np.polynomial.hermite_e.hermegauss(200)
+        s = np.sqrt(2) * q * nodes
+        direct = weights @ (s**2 * LOGIT.pdf(s)) / weights.sum()
+        assert length_information(LOGIT, q) == pytest.approx(direct, rel=1e-3 if q < 10 else 0.2)
+        assert length_information(LOGIT, q) < fisher_information(LOGIT, q)
+    assert length_information(LOGIT, 1e-4) == pytest.approx(
+        fisher_information(LOGIT, 1e-4), rel=1e-6
+    )
+    assert length_information(LOGIT, np.inf) == 0
+
+
+def test_the_bias_of_the_length_under_logit_has_its_own_integral():
+    link, q = LOGIT, 1.7
+    s = np.linspace(-60, 60, 400_001)
+    weight = np.exp(-(s**2) / (4 * q * q))
+    f = link.cdf(s)
+    w = f * (1 - f)
+    assert length_bias(link, q) == pytest.approx(
+        q * q * np.sum(weight * s * w * (f - 0.5)) / np.sum(weight * s * s * w), rel=1e-3
+    )

@@ -4,14 +4,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy.stats import ks_2samp, norm, wishart
+from scipy.stats import ks_2samp, norm
 
 from pairscore import Comparisons, PairscoreError, Population, RankRegression
 from pairscore.core.links import Logit
 from pairscore.core.sums import moments, tally
 from pairscore.data.votes import Votes
 from pairscore.metrics import angle
-from pairscore.theory.draws import inverse_wishart_times, random_covariance, turned
 from pairscore.theory.integrals import (
     closed_form_length,
     eta,
@@ -43,9 +42,6 @@ def assert_zero_mean(samples):
 def score_gap(population, items, votes):
     scores = items @ population.beta
     return scores[votes.left] - scores[votes.right]
-
-
-# -- parameters --------------------------------------------------------------------------------------
 
 
 def test_the_papers_parameters():
@@ -82,12 +78,6 @@ def test_the_parameters_have_the_papers_law():
     # uniformly
     top = np.array([np.linalg.eigh(one.covariance)[1][:, -1] for one in drawn])
     assert_zero_mean(top**4 - 0.2)
-
-
-def test_a_random_covariance_keeps_its_eigenvalues():
-    found = random_covariance(np.array([3.0, 2.0, 1.0]), np.random.default_rng(0))
-    np.testing.assert_allclose(np.linalg.eigvalsh(found), [1, 2, 3])
-    assert np.array_equal(found, found.T)
 
 
 def test_your_own_parameters_are_taken_and_the_rest_is_drawn():
@@ -143,9 +133,6 @@ def test_the_repr_says_the_law():
         text
         == "Population(4 features, min_eigenvalue=1, noise=0.2, logit, 2 judges, item_effect=0.5)"
     )
-
-
-# -- draws of studies --------------------------------------------------------------------------------
 
 
 def test_items_have_the_mean_and_covariance():
@@ -261,9 +248,6 @@ def test_seeds_repeat_a_draw(name):
     assert not np.array_equal(Population(3).beta, Population(3).beta)
 
 
-# -- fits of what was drawn ----------------------------------------------------------------------------
-
-
 @pytest.mark.filterwarnings("ignore::pairscore.errors.SeparationWarning")
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize("method", METHODS)
@@ -322,9 +306,6 @@ def test_votes_are_checked_against_the_items_they_are_used_with():
         RankRegression().fit(items, Votes(one[:0], one[:0], one[:0]))
 
 
-# -- from a table of your own --------------------------------------------------------------------------
-
-
 def test_a_population_like_your_own_items():
     rng = np.random.default_rng(0)
     values = rng.normal(size=(200, 2)) * [1, 1000] + [5, -5]
@@ -364,9 +345,6 @@ def test_a_table_without_a_covariance_is_refused():
         Population.from_items(values * [1, 0, 1])
     with pytest.raises(PairscoreError, match="not positive definite"):
         Population.from_items(np.column_stack([values, values.sum(axis=1)]))
-
-
-# -- fast draws of closed forms ------------------------------------------------------------------------
 
 
 def direct_split(items, votes):
@@ -506,27 +484,6 @@ def test_the_fast_draws_with_one_or_two_features_and_the_fewest_items(n_features
         )
 
 
-@pytest.mark.parametrize(("d", "freedom"), [(1, 1), (2, 2), (4, 9)])
-def test_an_inverse_wishart_times_a_vector(d, freedom):
-    rng = np.random.default_rng(0)
-    v = np.arange(1.0, d + 1)
-    fast = np.array([inverse_wishart_times(v, freedom, rng) for _ in range(3000)])
-    matrices = wishart(freedom, np.eye(d)).rvs(3000, random_state=1).reshape(-1, d, d)
-    direct = np.linalg.solve(matrices, np.broadcast_to(v[:, None], (3000, d, 1)))[:, :, 0]
-    for column in range(d):
-        assert ks_2samp(fast[:, column], direct[:, column], method="asymp").pvalue > LEVEL / d
-    assert np.array_equal(inverse_wishart_times(np.zeros(d), freedom, rng), np.zeros(d))
-
-
-@pytest.mark.parametrize("first", [1.0, -1.0, 0.6, -0.6, 0.0, 1 - 1e-18])
-def test_turning_takes_the_first_axis_to_the_direction(first):
-    direction = np.array([first, np.sqrt(1 - min(first * first, 1)), 1e-9])
-    direction /= np.linalg.norm(direction)
-    np.testing.assert_allclose(turned(np.array([1.0, 0, 0]), direction), direction, atol=1e-15)
-    matrix = np.array([turned(axis, direction) for axis in np.eye(3)])
-    np.testing.assert_allclose(matrix @ matrix.T, np.eye(3), atol=1e-14)
-
-
 @pytest.mark.parametrize("per_item", [4, 400])
 def test_how_much_the_unweighted_pooled_loses_to_the_weighted_one(per_item):
     """Mean squared errors on the same data.
@@ -551,9 +508,6 @@ def test_how_much_the_unweighted_pooled_loses_to_the_weighted_one(per_item):
     )
     # a formula to first order
     assert abs(ratio - predicted) < 0.06 + 5 * error, (ratio, predicted, error)
-
-
-# -- what is refused -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

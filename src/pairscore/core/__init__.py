@@ -1,7 +1,13 @@
-"""One comparison and sums of many: links, outcomes, and sums that add.
+"""One comparison and sums of many: the arithmetic that every estimator shares.
 
-Start with ``links``. ``sums`` has what many comparisons come down to: a tally per item, moments,
-pairs.
+Start with ``links``: how a difference of scores becomes a probability.
+
+    links      f with f(-x) = 1 - f(x): logit, probit, or a user's own (eq. 2 of the paper)
+    outcomes   win, tie or loss: three rules for ties, and averages over item effects
+    sums       what many comparisons come down to: tallies, moments, pairs, scatter of differences
+    whitening  coordinates in which a scatter matrix is the identity
+    newton     Newton's method with a line search, for every likelihood of the package
+    sandwich   covariances that let comparisons that share an item be dependent
 
 Imports: errors.
 """

@@ -1,8 +1,12 @@
 """Links: how a difference of scores becomes the probability that the left item wins.
 
-A link is a function f that rises from 0 to 1 with f(-x) = 1 - f(x) (eq. 2 of the paper).
-``logit`` is the Bradley-Terry model; ``probit`` is Thurstone's with f the standard normal
-distribution function (the paper prints (1 + erf(x))/2, which has variance 1/2; we do not use that).
+A link is a function f that rises from 0 to 1 with f(-x) = 1 - f(x) (eq. 2 of the paper):
+P(left wins) = f(beta'(x_left - x_right)).
+
+    logit     f(x) = 1 / (1 + exp(-x))   Bradley and Terry (1952)
+    probit    f(x) = Phi(x)              Thurstone (1927), case V
+
+The paper prints (1 + erf(x))/2 for probit, which has variance 1/2; Phi here has variance 1.
 """
 
 from collections.abc import Callable
@@ -14,13 +18,16 @@ from scipy.special import expit, log_expit, log_ndtr, ndtr
 from pairscore.errors import PairscoreError
 
 Function = Callable[[np.ndarray], np.ndarray]
+TwoArrays = tuple[np.ndarray, np.ndarray]
 
 
 class Link:
-    """A link given by its function ``f`` and derivative ``f'``.
+    """A link given by its function ``f`` and derivative ``f'``, both of arrays.
 
     Everything the likelihood needs follows from the ratio f'(x)/f(x): the derivative of the log
-    probability of a win. That of a loss is -f'(-x)/f(-x), because f(-x) = 1 - f(x).
+    probability of a win. That of a loss is -f'(-x)/f(-x), because f(-x) = 1 - f(x). In all methods
+    ``x`` are differences of scores of any shape, and ``win`` and ``lose`` in the same shape how
+    often left won and lost there; a tie is half of each.
     """
 
     def __init__(self, function: Function, derivative: Function, name: str = "custom"):
@@ -47,11 +54,11 @@ class Link:
         return np.asarray(self._derivative(np.asarray(x, dtype=float)), dtype=float)
 
     def log_cdf(self, x: Any) -> np.ndarray:
-        """Logarithm of :meth:`cdf`."""
+        """Logarithm of :meth:`cdf`: of the probability of a win."""
         return np.log(np.maximum(self.cdf(x), np.finfo(float).tiny))
 
     def ratio(self, x: Any) -> np.ndarray:
-        """f'(x)/f(x)."""
+        """f'(x)/f(x), the derivative of :meth:`log_cdf`."""
         return self.pdf(x) / np.maximum(self.cdf(x), np.finfo(float).tiny)
 
     def curvature(self, x: Any) -> np.ndarray:
@@ -60,25 +67,24 @@ class Link:
         step = 1e-5 * (1 + np.abs(x))
         return (self.ratio(x - step) - self.ratio(x + step)) / (2 * step)
 
-    def score(
-        self, x: np.ndarray, win: np.ndarray, lose: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Derivative of the log-likelihood in ``x``, and its expected information n f'^2 / (f (1 -
-        f)).
+    def score(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> TwoArrays:
+        """Derivative of the log-likelihood in ``x``, and its expected (Fisher) information.
+
+        The log-likelihood is win log f(x) + lose log f(-x), its information with n = win + lose is
+        n f'^2 / (f (1 - f)).
         """
-        up, down = self.ratio(x), self.ratio(-x)
-        return win * up - lose * down, (win + lose) * up * down
+        of_win, of_loss = self.ratio(x), self.ratio(-x)
+        return win * of_win - lose * of_loss, (win + lose) * of_win * of_loss
 
     def observed_information(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> np.ndarray:
         """Minus the second derivative of the log-likelihood in ``x``."""
         return win * self.curvature(x) + lose * self.curvature(-x)
 
-    def newton(
-        self, x: np.ndarray, win: np.ndarray, lose: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Score and weights of a Newton step, and whether it is one.
+    def newton(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> tuple[Any, Any, bool]:
+        """Score and information of a Newton step, and whether the information is the observed one.
 
-        Of a link that is not log-concave, only Fisher's.
+        Where a link is not log-concave the observed information may be negative; then it is the
+        expected one, and the step is Fisher's.
         """
         score, expected = self.score(x, win, lose)
         observed = self.observed_information(x, win, lose)
@@ -96,7 +102,7 @@ def _normal_density(x: np.ndarray) -> np.ndarray:
 
 
 class Logit(Link):
-    """f(x) = 1 / (1 + exp(-x)): Bradley-Terry."""
+    """f(x) = 1 / (1 + exp(-x)): Bradley and Terry (1952)."""
 
     def __init__(self) -> None:
         super().__init__(expit, _logistic_density, "logit")
@@ -110,9 +116,7 @@ class Logit(Link):
     def curvature(self, x: Any) -> np.ndarray:
         return self.pdf(x)
 
-    def score(
-        self, x: np.ndarray, win: np.ndarray, lose: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def score(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> TwoArrays:
         probability, number = expit(x), win + lose
         expected = number * probability
         return win - expected, expected - expected * probability
@@ -120,14 +124,12 @@ class Logit(Link):
     def observed_information(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> np.ndarray:
         return self.score(x, win, lose)[1]
 
-    def newton(
-        self, x: np.ndarray, win: np.ndarray, lose: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, bool]:
+    def newton(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> tuple[Any, Any, bool]:
         return *self.score(x, win, lose), True
 
 
 class Probit(Link):
-    """f(x) = Phi(x), the standard normal distribution function: Thurstone, case V."""
+    """f(x) = Phi(x), the standard normal distribution function: Thurstone (1927), case V."""
 
     def __init__(self) -> None:
         super().__init__(ndtr, _normal_density, "probit")
@@ -148,13 +150,17 @@ LINKS: dict[str, type[Link]] = {"logit": Logit, "probit": Probit}
 
 
 def get_link(link: Any) -> Link:
-    """The link meant by ``"logit"``, ``"probit"``, a ``Link``, or a pair ``(f, f')`` of functions."""
+    """The link that a user means by ``"logit"``, ``"probit"``, a ``Link`` or a pair ``(f, f')``.
+
+    A pair of functions is checked to be a link: to rise with f(-x) = 1 - f(x), and to have the
+    second function as derivative.
+    """
     if isinstance(link, Link):
         return link
     if isinstance(link, str) and link in LINKS:
         return LINKS[link]()  # type: ignore[call-arg]
     if isinstance(link, tuple) and len(link) == 2 and all(callable(part) for part in link):
-        return _checked(Link(*link))
+        return _check_link(Link(*link))
     raise PairscoreError(
         f"link is {link!r}; use 'logit', 'probit', or a pair (f, derivative of f) of functions of"
         " an array."
@@ -162,26 +168,22 @@ def get_link(link: Any) -> Link:
 
 
 def link_name(link: Link) -> str:
-    """What :func:`get_link` knows the link by, or ``"custom"`` for one's own."""
+    """The name by which :func:`get_link` knows the link, or ``"custom"`` for a user's own."""
     return next((name for name, kind in LINKS.items() if type(link) is kind), "custom")
 
 
-def _checked(link: Link) -> Link:
-    """A user's own link, after a look at whether it is one (eq. 2) and its derivative fits."""
-    x = np.linspace(-3, 3, 61)
-    f, step = link.cdf(x), 1e-5
-    slope = (link.cdf(x + step) - link.cdf(x - step)) / (2 * step)
-    if (
-        f.shape != x.shape
-        or not np.allclose(f + f[::-1], 1, atol=1e-6)
-        or np.any(np.diff(f) < 0)
-        or not f[-1] > f[0]
-    ):
+def _check_link(link: Link) -> Link:
+    """A user's own link, or an error where it is none (eq. 2) or the derivative does not fit."""
+    x, step = np.linspace(-3, 3, 61), 1e-5
+    f = link.cdf(x)
+    symmetric = f.shape == x.shape and np.allclose(f + f[::-1], 1, atol=1e-6)
+    if not symmetric or np.any(np.diff(f) < 0) or not f[-1] > f[0]:
         raise PairscoreError(
             "the link function must rise from 0 to 1 with f(-x) = 1 - f(x) for every x; the one"
             " given does not."
         )
-    if not np.allclose(link.pdf(x), slope, rtol=1e-3, atol=1e-6):
+    derivative = (link.cdf(x + step) - link.cdf(x - step)) / (2 * step)
+    if not np.allclose(link.pdf(x), derivative, rtol=1e-3, atol=1e-6):
         raise PairscoreError(
             "the second function of the link is not the derivative of the first; give (f, f') in"
             " this order."

@@ -1,13 +1,17 @@
-"""Ties: as half a win each way, or as an outcome of its own with a parameter.
+"""Win, tie or loss: three rules for ties, and averages over a normal item effect.
 
-    half         the likelihood of a tie is that of half a win and half a loss
+With eta the difference of scores and t the parameter of ties,
+
+    half         a tie is half a win and half a loss; no parameter
     davidson     win : tie : loss = exp(eta/2) : exp(t) : exp(-eta/2), for the logit link
     rao-kupper   win f(eta - t), loss f(-eta - t), tie the rest, for any link; t >= 0
 
-All three are log-concave in (eta, t) if the link is.
+(Davidson 1970, with nu = exp(t); Rao and Kupper 1967, with theta = exp(t) under logit.) All three
+are log-concave in (eta, t) if the link is.
 
-The outcome of a comparison as a number, 1 for a win, 1/2 for a tie, 0 for a loss: its mean and
-variance, and averages over item effects.
+As a number an outcome is 1 for a win of left, 1/2 for a tie, 0 for a loss: :class:`OutcomeLaw` has
+its mean and variance. Where the score of an item has a normal effect beside its features, eta is
+eta + sd z with z standard normal, and probabilities are averaged over z.
 """
 
 from dataclasses import dataclass
@@ -20,10 +24,11 @@ LARGEST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True)
-class Slopes:
-    """Of each comparison's log-likelihood.
+class OutcomeDerivatives:
+    """Of each comparison's log-likelihood, all arrays (M): ``value``, and its derivatives.
 
-    Value, derivatives in eta and t, and minus the second derivatives.
+    ``eta`` and ``t`` are the first derivatives; ``eta_eta``, ``eta_t`` and ``t_t`` are minus the
+    second ones, so that they are information.
     """
 
     value: np.ndarray
@@ -36,7 +41,7 @@ class Slopes:
 
 @dataclass(frozen=True)
 class TieRule:
-    """A rule by its name and the link it is used with."""
+    """A rule for ties, "half", "davidson" or "rao-kupper", with the link it is used with."""
 
     name: str
     link: Link
@@ -53,19 +58,18 @@ class TieRule:
         low, high = 0.0, 20.0
         for _ in range(60):  # f(t) - f(-t) rises with t
             middle = (low + high) / 2
-            low, high = (
-                (middle, high) if 2 * float(self.link.cdf(middle)) - 1 < share else (low, middle)
-            )
+            too_low = 2 * float(self.link.cdf(middle)) - 1 < share
+            low, high = (middle, high) if too_low else (low, middle)
         return middle
 
     def allowed(self, t: float) -> bool:
-        """A threshold must not be negative."""
+        """Whether t is in its range: the threshold of Rao and Kupper is positive."""
         return self.name != "rao-kupper" or t > 0
 
     def probabilities(self, eta: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of a loss, a tie and a win of left.
+        """Of a loss, a tie and a win of left, each in the shape of ``eta``.
 
-        Half the ties of the rule without a parameter are wins, so none are left.
+        Under the rule "half" ties are counted as wins and losses, so their probability is zero.
         """
         if self.name == "half":
             return self.link.cdf(-eta), np.zeros_like(eta), self.link.cdf(eta)
@@ -78,38 +82,37 @@ class TieRule:
         more, less = 1 / total, less / total
         return np.where(eta > 0, less, more), tie / total, np.where(eta > 0, more, less)
 
-    def slopes(self, eta: np.ndarray, outcome: np.ndarray, t: float) -> Slopes:
-        """Log-likelihood of outcomes -1, 0, 1 with its derivatives."""
-        return {"half": self._half, "davidson": self._davidson, "rao-kupper": self._rao_kupper}[
-            self.name
-        ](eta, outcome, t)
+    def derivatives(self, eta: np.ndarray, outcome: np.ndarray, t: float) -> OutcomeDerivatives:
+        """Log-likelihood of outcomes -1 (right won), 0 (tie) and 1 (left won), and derivatives."""
+        rules = {"half": self._half, "davidson": self._davidson, "rao-kupper": self._rao_kupper}
+        return rules[self.name](eta, outcome, t)
 
-    def _half(self, eta: np.ndarray, outcome: np.ndarray, t: float) -> Slopes:
+    def _half(self, eta: np.ndarray, outcome: np.ndarray, t: float) -> OutcomeDerivatives:
         win = 0.5 * (1 + outcome)
         value = win * self.link.log_cdf(eta) + (1 - win) * self.link.log_cdf(-eta)
         score, weight, _ = self.link.newton(eta, win, 1 - win)
-        nothing = np.zeros_like(eta)
-        return Slopes(value, score, nothing, weight, nothing, nothing)
+        zero = np.zeros_like(eta)
+        return OutcomeDerivatives(value, score, zero, weight, zero, zero)
 
-    def _davidson(self, eta: np.ndarray, outcome: np.ndarray, t: float) -> Slopes:
+    def _davidson(self, eta: np.ndarray, outcome: np.ndarray, t: float) -> OutcomeDerivatives:
         loss, tie, win = self.probabilities(eta, t)
         expected, tied = win - loss, outcome == 0
         chosen = np.where(tied, tie, np.where(outcome > 0, win, loss))
         variance = win + loss - expected**2
-        return Slopes(
-            np.log(chosen),
-            0.5 * (outcome - expected),
-            tied - tie,
-            0.25 * variance,
-            -0.5 * expected * tie,
-            tie * (1 - tie),
+        return OutcomeDerivatives(
+            value=np.log(chosen),
+            eta=0.5 * (outcome - expected),
+            t=tied - tie,
+            eta_eta=0.25 * variance,
+            eta_t=-0.5 * expected * tie,
+            t_t=tie * (1 - tie),
         )
 
-    def _rao_kupper(self, eta: np.ndarray, outcome: np.ndarray, t: float) -> Slopes:
+    def _rao_kupper(self, eta: np.ndarray, outcome: np.ndarray, t: float) -> OutcomeDerivatives:
         sign = np.where(outcome < 0, -1.0, 1.0)
         lower = sign * eta - t  # of the winner; of a tie, the end below
         ratio, curvature = self.link.ratio(lower), self.link.curvature(lower)
-        won = Slopes(
+        won = OutcomeDerivatives(
             self.link.log_cdf(lower), sign * ratio, -ratio, curvature, -sign * curvature, curvature
         )
         tied = outcome == 0
@@ -120,49 +123,51 @@ class TieRule:
         for name in vars(won):
             parts[name] = getattr(won, name).copy()
             parts[name][tied] = getattr(between, name)
-        return Slopes(**parts)
+        return OutcomeDerivatives(**parts)
 
-    def _between(self, eta: np.ndarray, t: float) -> Slopes:
-        """log(f(eta + t) - f(eta - t)), whose tails are taken on the side where they are small."""
-        eta_up = -np.abs(eta)
-        upper, lower = eta_up + t, eta_up - t
+    def _between(self, eta: np.ndarray, t: float) -> OutcomeDerivatives:
+        """log(f(eta + t) - f(eta - t)) of a tie, with tails on the side where they are small."""
+        upper, lower = t - np.abs(eta), -t - np.abs(eta)
         mass = np.maximum(self.link.cdf(upper) - self.link.cdf(lower), np.finfo(float).tiny)
-        (f_up, df_up), (f_low, df_low) = (self.density(end) for end in (upper, lower))
+        (f_up, df_up), (f_low, df_low) = (self.densities(end) for end in (upper, lower))
         in_eta, in_t = (f_up - f_low) / mass, (f_up + f_low) / mass
-        bend, twist = (df_up - df_low) / mass, (df_up + df_low) / mass
+        in_eta_eta, in_eta_t = (df_up - df_low) / mass, (df_up + df_low) / mass
         sign = np.where(eta > 0, -1.0, 1.0)
-        return Slopes(
-            np.log(mass),
-            sign * in_eta,
-            in_t,
-            in_eta**2 - bend,
-            sign * (in_eta * in_t - twist),
-            in_t**2 - bend,
+        return OutcomeDerivatives(
+            value=np.log(mass),
+            eta=sign * in_eta,
+            t=in_t,
+            eta_eta=in_eta**2 - in_eta_eta,
+            eta_t=sign * (in_eta * in_t - in_eta_t),
+            t_t=in_t**2 - in_eta_eta,
         )
 
-    def density(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """f' and f''."""
+    def densities(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """f' and f'' of the link."""
         ratio, f = self.link.ratio(x), self.link.cdf(x)
         return f * ratio, f * (ratio**2 - self.link.curvature(x))
 
 
-FARTHEST = 6.0  # deviations of a normal variable to which averages go: 2e-9 is beyond
-# on either side: enough for a deviation of 33, at which next to every outcome is sure
-MOST_PLACES = 200
-WIDEST_STEP = 0.7  # of its grid; the sum of a normal density on it is wrong by exp(-2 pi^2 / 0.7^2)
+LARGEST_Z = 6.0  # of a standard normal variable in averages: 2e-9 is beyond
+# nodes on either side: enough for a deviation of 33, at which almost every outcome is sure
+MAX_NODES = 200
+WIDEST_STEP = 0.7  # between nodes; a normal density sums to one but for exp(-2 pi^2 / 0.7^2)
 
 
 @dataclass(frozen=True)
 class OutcomeLaw:
-    """A rule for ties with its parameter."""
+    """The outcome of a comparison as a number (1, 1/2, 0), under a rule for ties with parameter t.
+
+    All methods take differences of scores ``eta`` of any shape.
+    """
 
     rule: TieRule
     t: float = 0.0
 
     def mean(self, eta: np.ndarray) -> np.ndarray:
-        """Rises from 0 to 1 and is 1/2 at zero, like a link.
+        """P(win) + P(tie)/2: rises from 0 to 1 and is 1/2 at zero, like a link.
 
-        Without a parameter of ties it is the link.
+        Under the rule "half" it is the link.
         """
         if not self.rule.has_parameter:
             return self.rule.link.cdf(eta)
@@ -186,13 +191,12 @@ class OutcomeLaw:
         link = self.rule.link
         if self.rule.name == "davidson":
             return self.variance(eta)
-        return (
-            0.5 * (link.pdf(eta - self.t) + link.pdf(eta + self.t))
-            if self.rule.has_parameter
-            else link.pdf(eta)
-        )
+        if not self.rule.has_parameter:
+            return link.pdf(eta)
+        return 0.5 * (link.pdf(eta - self.t) + link.pdf(eta + self.t))
 
     def variance(self, eta: np.ndarray) -> np.ndarray:
+        """Variance of the outcome."""
         if not self.rule.has_parameter:
             return self.rule.link.cdf(eta) * self.rule.link.cdf(-eta)
         return np.maximum(self.from_half(eta) - (self.mean(eta) - 0.5) ** 2, 0.0)
@@ -206,24 +210,26 @@ class OutcomeLaw:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Derivative of the log-likelihood in eta, and its information.
 
-        A row with ties of their own is one outcome, so often.
+        Under a rule with a parameter, a row is one outcome that was seen win + lose times.
         """
         if not self.rule.has_parameter:
             score, information, _ = self.rule.link.newton(eta, win, lose)
             return score, information
         number = win + lose
-        found = self.rule.slopes(eta, (win - lose) / number, self.t)
-        return number * found.eta, number * found.eta_eta
+        single = self.rule.derivatives(eta, (win - lose) / number, self.t)
+        return number * single.eta, number * single.eta_eta
 
 
 def normal_grid(
     largest_sd: float, widest_step: float = WIDEST_STEP
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Places of a standard normal z with their weights, so close that functions of sd z with the
-    bends of a link are averaged to 1e-6 or better.
+    """Nodes of a standard normal z with their weights, for averages of functions of eta + sd z.
+
+    The trapezoidal rule: functions as smooth as a link are averaged to 1e-6 or better, for any sd
+    up to ``largest_sd``.
     """
-    n = int(np.ceil(min(FARTHEST * max(1 / widest_step, largest_sd), MOST_PLACES)))
-    z = np.linspace(-FARTHEST, FARTHEST, 2 * n + 1)
+    n = int(np.ceil(min(LARGEST_Z * max(1 / widest_step, largest_sd), MAX_NODES)))
+    z = np.linspace(-LARGEST_Z, LARGEST_Z, 2 * n + 1)
     weight = np.exp(-0.5 * z**2)
     return z, weight / weight.sum()
 
@@ -231,66 +237,74 @@ def normal_grid(
 def averaged_probabilities(
     law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of a loss, a tie and a win, each comparison averaged over eta + sd z."""
+    """Of a loss, a tie and a win, each averaged over eta + sd z with z standard normal.
+
+    ``eta`` and ``sd`` have one shape, that of each result; ``sd`` is the standard deviation of the
+    difference of the two items' effects.
+    """
     total = np.zeros((3, *np.shape(eta)))
     for z, weight in zip(*normal_grid(float(np.max(sd, initial=0.0))), strict=True):
         total += weight * np.array(law.rule.probabilities(eta + sd * z, law.t))
     return total[0], total[1], total[2]
 
 
-def averaged_slopes(
+def averaged_derivatives(
     law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray, outcome: np.ndarray
-) -> Slopes:
+) -> OutcomeDerivatives:
     """The logarithm of each outcome's average probability, with its derivatives.
 
-    Half a win each way is half the one logarithm and half the other.
+    ``eta``, ``sd`` and ``outcome`` (-1, 0, 1) are arrays (M). Under the rule "half" a tie is half
+    the logarithm of a win and half that of a loss.
     """
     if law.rule.has_parameter:
-        return _of_one_outcome(law, eta, sd, outcome)
-    found = _of_a_win(law, eta, sd, np.where(outcome < 0, -1.0, 1.0))
-    between = np.abs(outcome) < 1
-    if between.any():
-        share = 0.5 * (1 + outcome[between])
+        return _average_outcome(law, eta, sd, outcome)
+    derivatives = _average_win(law, eta, sd, np.where(outcome < 0, -1.0, 1.0))
+    tied = np.abs(outcome) < 1
+    if tied.any():
+        share = 0.5 * (1 + outcome[tied])
         win, loss = (
-            vars(_of_a_win(law, eta[between], sd[between], np.full(len(share), end)))
-            for end in (1.0, -1.0)
+            vars(_average_win(law, eta[tied], sd[tied], np.full(len(share), sign)))
+            for sign in (1.0, -1.0)
         )
-        for name, part in vars(found).items():
-            part[between] = share * win[name] + (1 - share) * loss[name]
-    return found
+        for name, part in vars(derivatives).items():
+            part[tied] = share * win[name] + (1 - share) * loss[name]
+    return derivatives
 
 
-def _of_a_win(law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray, sign: np.ndarray) -> Slopes:
+def _average_win(
+    law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray, sign: np.ndarray
+) -> OutcomeDerivatives:
     """Of a win of left (sign 1) or right (-1), without ties: the averages of f, f' and f''."""
     mass, first, second = np.zeros((3, len(eta)))
     for z, weight in zip(*normal_grid(float(np.max(sd, initial=0.0))), strict=True):
         at = sign * eta + sd * z
-        density, bend = law.rule.density(at)
+        f1, f2 = law.rule.densities(at)
         mass += weight * law.rule.link.cdf(at)
-        first += weight * density
-        second += weight * bend
+        first += weight * f1
+        second += weight * f2
     mass = np.maximum(mass, np.finfo(float).tiny)
-    ratio = first / mass
-    return Slopes(
-        np.log(mass),
-        sign * ratio,
-        np.zeros_like(eta),
-        ratio**2 - second / mass,
-        np.zeros_like(eta),
-        np.zeros_like(eta),
+    ratio, zero = first / mass, np.zeros_like(eta)
+    return OutcomeDerivatives(
+        value=np.log(mass),
+        eta=sign * ratio,
+        t=zero,
+        eta_eta=ratio**2 - second / mass,
+        eta_t=zero.copy(),
+        t_t=zero.copy(),
     )
 
 
-def _of_one_outcome(
+def _average_outcome(
     law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray, outcome: np.ndarray
-) -> Slopes:
-    """With p the probability at one place.
+) -> OutcomeDerivatives:
+    """Of any outcome under a rule with a parameter.
 
-    p'/p of the average is the average of p'/p with weights p, and so on.
+    With p the probability at one node, p'/p of the average is the average of p'/p with weights p;
+    second derivatives follow in the same way.
     """
     mass, of_eta, of_t, eta_eta, eta_t, t_t = np.zeros((6, len(eta)))
     for z, weight in zip(*normal_grid(float(np.max(sd, initial=0.0))), strict=True):
-        here = law.rule.slopes(eta + sd * z, outcome, law.t)
+        here = law.rule.derivatives(eta + sd * z, outcome, law.t)
         p = weight * np.exp(here.value)
         mass += p
         of_eta += p * here.eta
@@ -300,20 +314,11 @@ def _of_one_outcome(
         t_t += p * (here.t_t - here.t**2)
     mass = np.maximum(mass, np.finfo(float).tiny)
     of_eta, of_t = of_eta / mass, of_t / mass
-    return Slopes(
-        np.log(mass),
-        of_eta,
-        of_t,
-        eta_eta / mass + of_eta**2,
-        eta_t / mass + of_eta * of_t,
-        t_t / mass + of_t**2,
+    return OutcomeDerivatives(
+        value=np.log(mass),
+        eta=of_eta,
+        t=of_t,
+        eta_eta=eta_eta / mass + of_eta**2,
+        eta_t=eta_t / mass + of_eta * of_t,
+        t_t=t_t / mass + of_t**2,
     )
-
-
-def averaged(link: Link, difference: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    """E f(d + sqrt(variance) z) for each difference with its own variance."""
-    return averaged_probabilities(
-        OutcomeLaw(TieRule("half", link)),
-        np.asarray(difference),
-        np.sqrt(np.broadcast_to(variance, np.shape(difference))),
-    )[2]

@@ -1,4 +1,4 @@
-"""Coordinates in which a scatter matrix is the identity, on the directions that the data determine."""
+"""Coordinates in which a scatter matrix is the identity, on the directions that data determine."""
 
 from dataclasses import dataclass, replace
 
@@ -13,11 +13,12 @@ SMALLEST_SHARE = 1e-6
 
 @dataclass(frozen=True)
 class Basis:
-    """``transform`` W (d x r) with W' G W = I; W W' is the inverse of G, or its pseudo-inverse.
+    """``transform`` W (d x r) with W'GW = I; WW' is the inverse of G, or its pseudo-inverse.
 
-    If G is singular, W spans the directions that G determines, and W W' g is the solution of
-    smallest norm in standardised features. ``open_directions`` (d x m) spans what may be added to a
-    solution without any change in the data's terms.
+    If G is singular, W spans the r directions that G determines, and WW'g is the solution of
+    smallest norm in standardised features. ``open_directions`` (d x (d - r)) spans what may be
+    added to a solution without any change in the data's terms. ``unit`` (d) has the standard
+    deviations by which features were standardised.
     """
 
     transform: np.ndarray
@@ -26,19 +27,25 @@ class Basis:
 
     @property
     def undetermined(self) -> np.ndarray:
-        """Mask of the parameters whose coefficient is left open."""
+        """Mask (d) of the parameters whose coefficient is left open."""
         return np.linalg.norm(self.open_directions * self.unit[:, None], axis=1) > SMALLEST_SHARE
 
     def solve(self, right: np.ndarray) -> np.ndarray:
+        """G^-1 right."""
         return self.transform @ (self.transform.T @ right)
 
     @property
     def inverse(self) -> np.ndarray:
+        """G^-1, d x d."""
         return self.transform @ self.transform.T
 
 
 def whitening_basis(scatter: np.ndarray, sd: np.ndarray) -> Basis:
-    """Whiten ``scatter`` in units of ``sd``; features with ``sd`` zero are left out as constant."""
+    """Whiten ``scatter`` (d x d) in units of ``sd`` (d); features with ``sd`` zero are left out.
+
+    By the factor of Cholesky, or by eigenvalues (slower) where features are
+    constant or collinear.
+    """
     live = sd > 0
     unit = np.where(live, sd, 1.0)
     standard = scatter / np.outer(unit, unit)
@@ -48,31 +55,32 @@ def whitening_basis(scatter: np.ndarray, sd: np.ndarray) -> Basis:
             inverse_factor, _ = lapack.dtrtri(factor, lower=0)
             return Basis(np.triu(inverse_factor) / unit[:, None], np.empty((len(sd), 0)), unit)
     values, vectors = eigh(np.where(np.outer(live, live), standard, 0.0))
-    kept = values > TOLERANCE * values[-1]
-    return Basis(
-        vectors[:, kept] / np.sqrt(values[kept]) / unit[:, None],
-        vectors[:, ~kept] / unit[:, None],
-        unit,
-    )
+    determined, vectors = values > TOLERANCE * values[-1], vectors / unit[:, None]
+    transform = vectors[:, determined] / np.sqrt(values[determined])
+    return Basis(transform, vectors[:, ~determined], unit)
 
 
-def apart_from_side(basis: Basis) -> tuple[Basis, Basis]:
-    """The open directions of (features, side effect), turned into those of features alone and the
-    one, if any, that trades the side effect for features.
+def split_side_directions(basis: Basis) -> tuple[Basis, Basis]:
+    """Split the open directions of (features, side effect) by whether the side has a part in them.
+
+    Returns two bases that differ in their open directions: those of features alone, and the one, if
+    any, that trades the side effect for features.
     """
     standard = basis.open_directions * basis.unit[:, None]  # orthonormal columns
     on_side = standard[-1:]
     if np.linalg.norm(on_side) <= SMALLEST_SHARE:
         return basis, replace(basis, open_directions=basis.open_directions[:, :0])
-    # all of the side is in the first column
-    turned = standard @ np.linalg.svd(on_side)[2].T / basis.unit[:, None]
-    return replace(basis, open_directions=turned[:, 1:]), replace(
-        basis, open_directions=turned[:, :1]
-    )
+    # rotated so that all of the side is in the first column
+    rotated = standard @ np.linalg.svd(on_side)[2].T / basis.unit[:, None]
+    features, side = rotated[:, 1:], rotated[:, :1]
+    return replace(basis, open_directions=features), replace(basis, open_directions=side)
 
 
-def whitened(X: np.ndarray) -> np.ndarray:
-    """Rows with mean zero and the identity as covariance, in the directions in which they vary."""
+def whiten(X: np.ndarray) -> np.ndarray:
+    """Rows (N x r) with mean zero and the identity as covariance, from rows ``X`` (N x d).
+
+    r is the number of directions in which the rows vary.
+    """
     centred = X - X.mean(axis=0)
     sd = centred.std(axis=0)
     sd[sd <= 1e-13 * np.abs(X).max(axis=0)] = 0.0

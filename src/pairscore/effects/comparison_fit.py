@@ -8,9 +8,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import sparse
 
 from pairscore.core.outcomes import OutcomeLaw, TieRule
+from pairscore.core.sandwich import (
+    DyadicSums,
+    floored_covariance,
+    jackknife_inflation,
+    sandwich,
+)
 from pairscore.core.whitening import whitening_basis
 from pairscore.effects.circumstances import comparison_scores, context_column, judge_names
 from pairscore.effects.judges import (
@@ -38,11 +43,14 @@ from pairscore.errors import (
     first_few,
     plural,
 )
-from pairscore.estimators import inference as inf
-from pairscore.estimators.fit_data import FitData, leverage_whitener, ridge_is_weak
+from pairscore.estimators.fit_data import (
+    SEPARATION_L2,
+    FitData,
+    leverage_whitener,
+    ridge_is_weak,
+)
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import Effects, Estimate, Judges, Note
-from pairscore.estimators.scale import SEPARATION_L2
 from pairscore.estimators.settings import Settings
 
 Blocks = Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]]
@@ -53,16 +61,16 @@ def single_comparisons_covariance(study: FitData, settings: Settings, top: Optim
     contest, params, look, basis = top.contest, top.params, top.look, top.basis
     expected = look.apart - np.diag(contest.ridge)
     if settings.inference == "model":
-        return inf.sandwich(basis.inverse, expected, None)
-    meat = item_robust_meat(study, settings, contest, params, look)
-    by_items = inf.sandwich(basis.inverse, expected, meat)
+        return sandwich(basis.inverse, expected, None)
+    meat = comparisons_item_meat(study, settings, contest, params, look)
+    by_items = sandwich(basis.inverse, expected, meat)
     if settings.inference == "items":
         return by_items
     both = basis.inverse @ (meat + judge_robust_meat(contest, params, look)) @ basis.inverse.T
-    return inf.floored_covariance(both, by_items, 1.0)  # sharing judges too only ever adds variance
+    return floored_covariance(both, by_items, 1.0)  # sharing judges too only ever adds variance
 
 
-def item_robust_meat(
+def comparisons_item_meat(
     study: FitData,
     settings: Settings,
     contest: SingleComparisons,
@@ -70,18 +78,14 @@ def item_robust_meat(
     look: Derivatives,
 ) -> np.ndarray:
     """sum_i t_i t_i' / (1 - h_i)^2 - sum_p u_p u_p', as for the pairs alone."""
-    exposures, centred = study.tally.exposures, study.X - study.item_moments.mean
-    leverage = exposures * (
-        1 / exposures.sum() + np.sum((centred @ leverage_whitener(study, settings)) ** 2, axis=1)
+    inflation = jackknife_inflation(
+        study.X - study.item_moments.mean,
+        study.tally.exposures,
+        leverage_whitener(study, settings),
     )
-    inflation = 1 / (1 - np.minimum(leverage, inf.LARGEST_LEVERAGE))
-    return _dyadic(
-        contest,
-        np.arange(len(contest.left)),
-        contest.contributions(params, look),
-        len(look.gradient),
-        inflation,
-    )
+    rows, blocks = np.arange(len(contest.left)), contest.contributions(params, look)
+    items, sums = _dyadic_sums(contest, rows, blocks, len(look.gradient))
+    return sums.meat(inflation[items])
 
 
 def judge_robust_meat(contest: SingleComparisons, params: Params, look: Derivatives) -> np.ndarray:
@@ -96,30 +100,24 @@ def judge_robust_meat(contest: SingleComparisons, params: Params, look: Derivati
     for number in range(contest.n_judges):
         rows = by_judge[ends[number] : ends[number + 1]]
         per_judge[number] = sum((u.sum(axis=0) for _, u in blocks(rows)), np.zeros(size))
-        shared += _dyadic(contest, rows, blocks, size, np.ones(len(contest.X)))
+        items, sums = _dyadic_sums(contest, rows, blocks, size)
+        shared += sums.meat(np.ones(len(items)))
     few = contest.n_judges / max(contest.n_judges - 1, 1)
     return few * per_judge.T @ per_judge - shared
 
 
-def _dyadic(
-    contest: SingleComparisons, rows: np.ndarray, blocks: Blocks, size: int, inflation: np.ndarray
-) -> np.ndarray:
-    """sum_i t_i t_i' - sum_p u_p u_p' over some comparisons, each t_i inflated."""
-    items, code = np.unique(
-        np.concatenate([contest.left[rows], contest.right[rows]]), return_inverse=True
-    )
-    left, right = code[: len(rows)], code[len(rows) :]
-    at_items, at_pairs, first = np.zeros((len(items), size)), np.zeros((size, size)), 0
+def _dyadic_sums(
+    contest: SingleComparisons, rows: np.ndarray, blocks: Blocks, size: int
+) -> tuple[np.ndarray, DyadicSums]:
+    """The items of some comparisons, and the sums of what these add to the equations."""
+    ends = np.concatenate([contest.left[rows], contest.right[rows]])
+    items, code = np.unique(ends, return_inverse=True)
+    left, right = code.reshape(2, len(rows))
+    sums, first = DyadicSums.zero(len(items), size), 0
     for part, u in blocks(rows):
-        n, here = len(part), slice(first, first := first + len(part))
-        touched = (np.concatenate([left[here], right[here]]), np.tile(np.arange(n), 2))
-        at_items += sparse.csr_array((np.ones(2 * n), touched), shape=(len(items), n)) @ u
-        per_pair = np.add.reduceat(
-            u, np.flatnonzero(np.diff(contest.pairs[1][part], prepend=-1)), axis=0
-        )
-        at_pairs += per_pair.T @ per_pair
-    at_items *= inflation[items, None]
-    return at_items.T @ at_items - at_pairs
+        here = slice(first, first := first + len(part))
+        sums = sums + DyadicSums.of_rows(left[here], right[here], u, len(items))
+    return items, sums
 
 
 FIRST_SPREAD = 0.5
@@ -209,7 +207,7 @@ def single_comparisons_estimate(
             open_directions=basis.open_directions[:d],
             unit=basis.unit[:d],
         ),
-        difference=comparison_scores(study.X @ params.coef, study.data, effects, judges),
+        difference=comparison_scores(study.X @ params.coef, study.comparisons, effects, judges),
         covariance=None if covariance is None else covariance[:d, :d],
         n_iterations=top.steps,
         notes=notes,
@@ -220,14 +218,14 @@ def single_comparisons_estimate(
 
 def judges_of(study: FitData, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
     """Names of the judges, and a code for every comparison."""
-    judge = study.data.judge
+    judge = study.comparisons.judge
     if judge is None:
         if settings.needs_judges:
             raise PairscoreError(
                 "the votes have no column 'judge', which judge_slopes, side_effect='judges' and"
                 " inference='items+judges' need; add it."
             )
-        return np.empty(0, dtype=object), np.zeros(len(study.data), dtype=int)
+        return np.empty(0, dtype=object), np.zeros(len(study.comparisons), dtype=int)
     missing = np.flatnonzero(
         [
             value is None or value != value or (isinstance(value, str) and not value.strip())
@@ -251,7 +249,7 @@ def single_comparisons_of(
     """Comparisons sorted by pair, without those of an item with itself, with the columns of their
     effects.
     """
-    data, n = study.data, len(study.X)
+    data, n = study.comparisons, len(study.X)
     low, high = (
         np.minimum(data.left, data.right).astype(np.int64),
         np.maximum(data.left, data.right),
@@ -308,7 +306,7 @@ def with_slopes(contest: SingleComparisons, coef: np.ndarray) -> SingleCompariso
     The others are taken for average.
     """
     start = contest.start(coef)
-    information = contest.slopes_of(start).eta_eta * contest.delta(start) ** 2
+    information = contest.outcome_derivatives(start).eta_eta * contest.delta(start) ** 2
     sloped = np.flatnonzero(
         np.bincount(contest.judge, information, contest.n_judges) >= ENOUGH_INFORMATION
     )

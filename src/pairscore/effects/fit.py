@@ -72,7 +72,9 @@ def with_item_effects(
     longer = replace(plain, coef=coef, side_effect=side_effect, covariance=covariance)
     kept = kept_effects(study, longer, replace(seen, eta=found.kappa * seen.eta), found)
     scores = study.X @ coef + kept.effect
-    difference = scores[study.data.left] - scores[study.data.right] + (side_effect or 0.0)
+    difference = (
+        scores[study.comparisons.left] - scores[study.comparisons.right] + (side_effect or 0.0)
+    )
     return replace(
         longer, difference=difference, item_effects=kept, notes=plain.notes + few_items_note(kept)
     )
@@ -88,7 +90,7 @@ def kept_effects(study: FitData, fit: Estimate, seen: Seen, found: ItemVariance)
     )
     effects = item_effects(seen, found.sigma2, study.X - fit.center.mean, errors)
     return ItemEffects(
-        ids=study.data.items.ids,
+        ids=study.comparisons.items.ids,
         keys=feature_keys(study.X),
         effect=effects.effect,
         std_error=np.sqrt(effects.variance),
@@ -162,7 +164,7 @@ def fit_single_comparisons_with_effects(
     judges = None if sharp is None else _judges(study, asked, top, sharp, fit, kept)
     assert fit.effects is not None  # single comparisons always have some
     scores = study.X @ fit.coef + kept.effect
-    difference = comparison_scores(scores, study.data, fit.effects, judges)
+    difference = comparison_scores(scores, study.comparisons, fit.effects, judges)
     notes = [
         *fit.notes,
         *notes,

@@ -16,6 +16,7 @@ from scipy import sparse
 from scipy.linalg import lapack
 from scipy.sparse.linalg import LinearOperator, cg
 
+from pairscore.core.newton import Derivatives, Step, minimise
 from pairscore.core.sums import Pairs
 from pairscore.effects.shared_items import Seen
 
@@ -59,31 +60,32 @@ def solved(precision: sparse.csr_array, right: np.ndarray, relative: float) -> n
     return cg(precision, right, rtol=relative, maxiter=1000, M=scale)[0]
 
 
+@dataclass(frozen=True)
+class EffectsLoss:
+    """Minus the log-likelihood plus |u|^2 / (2 sigma^2), as a function of the effects u."""
+
+    seen: Seen
+    sigma2: float
+
+    def derivatives(self, effect: np.ndarray) -> Derivatives:
+        seen = self.seen
+        score, information = seen.law.newton(seen.eta + seen.moved(effect), seen.win, seen.lose)
+        net = seen.pairs.net_per_item(seen.total(seen.sharpened(score)))
+        information = seen.total(seen.sharpened(seen.sharpened(information)))
+        return Derivatives(effect / self.sigma2 - net, information)
+
+    def newton_step(self, effect: np.ndarray, here: Derivatives, iteration: int) -> Step:
+        pairs = self.seen.pairs
+        precision = precision_matrix(pairs, here.information, self.sigma2)
+        direction = solved(precision, here.gradient, 1e-6)
+        return Step(direction, float(here.gradient @ direction) / pairs.n_items)
+
+
 def posterior_mode(seen: Seen, sigma2: float) -> tuple[np.ndarray, np.ndarray]:
     """Effects at the mode, by Newton's method, and the information of every pair there."""
-
-    def look(effect: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        score, information = seen.law.newton(seen.eta + seen.moved(effect), seen.win, seen.lose)
-        return effect / sigma2 - pairs.net(seen.total(seen.sharpened(score))), seen.total(
-            seen.sharpened(seen.sharpened(information))
-        )
-
-    pairs = seen.pairs
-    effect = np.zeros(pairs.n_items)
-    gradient, information = look(effect)
-    for _ in range(STEPS):
-        step = solved(precision_matrix(pairs, information, sigma2), gradient, 1e-6)
-        downhill = gradient @ step
-        length = 1.0
-        gradient, information = look(effect - step)
-        # the function is convex: its slope tells that the step went too far
-        while gradient @ step < -0.5 * downhill and length > 1e-9:
-            length /= 2
-            gradient, information = look(effect - length * step)
-        effect = effect - length * step
-        if downhill <= 1e-12 * pairs.n_items:
-            break
-    return effect, information
+    loss = EffectsLoss(seen, sigma2)
+    effect = minimise(loss, np.zeros(seen.pairs.n_items), STEPS, 1e-12).params
+    return effect, loss.derivatives(effect).information
 
 
 def tree_variances(

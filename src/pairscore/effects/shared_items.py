@@ -273,7 +273,7 @@ class Equation:
             if seen.sharpness is None
             else (np.abs(seen.sharpness), seen.sharpness * np.sign(seen.eta))
         )
-        total, of_pairs = self.inflation * pairs.net(residual) ** 2, -(residual**2)
+        total, of_pairs = self.inflation * pairs.net_per_item(residual) ** 2, -(residual**2)
         for n in range(1, N_TERMS + 1):
             if sigma2 > 0 and size[n] > SMALLEST_TERM * size[1]:
                 # f is odd about a half, so c_n is even in eta for odd n and odd for even n, and as
@@ -283,7 +283,9 @@ class Equation:
                     seen.number * seen.look_up(tables[n]) * (against if odd else sign)
                 )
                 sums = (
-                    pairs.sum_at_low(value) + pairs.sum_at_high(value) if odd else pairs.net(value)
+                    pairs.sum_at_low(value) + pairs.sum_at_high(value)
+                    if odd
+                    else pairs.net_per_item(value)
                 )
                 total -= 0.5**n * sums**2
                 of_pairs += 0.5**n * value**2
@@ -358,7 +360,7 @@ class Equation:
             )
             draws.append(
                 (
-                    weight @ (pairs.net(residual) ** 2 - seen.at_items(residual**2))
+                    weight @ (pairs.net_per_item(residual) ** 2 - seen.at_items(residual**2))
                     + by_length * length,
                     length,
                 )
@@ -385,13 +387,13 @@ def equation(seen: Seen, whitened: np.ndarray) -> Equation:
     for column in whitened.T:
         y = pairs.differences(column)
         squared += y**2
-        on_items += pairs.net(seen.slope * y) ** 2
+        on_items += pairs.net_per_item(seen.slope * y) ** 2
     noise = np.maximum(seen.at_items(seen.variance), np.finfo(float).tiny)
     leverage = np.minimum(on_items / noise, LARGEST_LEVERAGE)
     net = np.minimum((on_items - seen.at_items(seen.slope**2 * squared)) / noise, LARGEST_LEVERAGE)
     fitted = seen.law.mean(seen.eta) if seen.sigma2 == 0 else seen.expected(1.0, 2 * seen.sigma2)
     residual = seen.total(seen.sharpened(seen.win - seen.number * fitted))
-    ratio = float(np.sum(pairs.net(residual) ** 2 / (1 - leverage)) / noise.sum())
+    ratio = float(np.sum(pairs.net_per_item(residual) ** 2 / (1 - leverage)) / noise.sum())
     size = float(np.sum(seen.number * seen.eta**2))
     share = (
         ratio * float(seen.total(seen.sharpened(seen.sharpened(seen.number))) @ squared) / size

@@ -20,8 +20,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from pairscore.core.outcomes import OutcomeLaw, Slopes, TieRule, averaged_slopes
-from pairscore.core.sums import Pairs, difference_scatter, net
+from pairscore.core.newton import Step, minimise, search_by_value
+from pairscore.core.outcomes import OutcomeDerivatives, OutcomeLaw, TieRule, averaged_derivatives
+from pairscore.core.sums import Pairs, difference_scatter, net_per_item
 from pairscore.core.whitening import Basis, whitening_basis
 
 BLOCK_NUMBERS = 4_000_000  # contributions of comparisons that are held at a time
@@ -215,16 +216,18 @@ class SingleComparisons:
             + self.sides @ params.effects[self.context.shape[1] :]
         )
 
-    def slopes_of(self, params: Params) -> Slopes:
+    def outcome_derivatives(self, params: Params) -> OutcomeDerivatives:
         """Derivatives of the log-likelihood, each comparison as often as it counts."""
         if self.effect_variance > 0:
             reach = np.sqrt(self.effect_variance) * np.abs(self.sharpness(params))
-            found = averaged_slopes(
+            found = averaged_derivatives(
                 OutcomeLaw(self.rule, params.t), self.predictor(params), reach, self.outcome
             )
         else:
-            found = self.rule.slopes(self.predictor(params), self.outcome, params.t)
-        return Slopes(**{name: self.amount * part for name, part in vars(found).items()})
+            found = self.rule.derivatives(self.predictor(params), self.outcome, params.t)
+        return OutcomeDerivatives(
+            **{name: self.amount * part for name, part in vars(found).items()}
+        )
 
     def effect_columns(self, params: Params) -> np.ndarray:
         """Derivatives of eta in the effects."""
@@ -232,7 +235,11 @@ class SingleComparisons:
 
     def look(self, params: Params) -> Derivatives:
         """Loss, gradient and expected information."""
-        s, a, columns = self.slopes_of(params), self.sharpness(params), self.effect_columns(params)
+        s, a, columns = (
+            self.outcome_derivatives(params),
+            self.sharpness(params),
+            self.effect_columns(params),
+        )
         pairs, place = self.pairs
         weight = np.bincount(place, s.eta_eta * a * a)
         scatter = difference_scatter(self.X, self.mean, pairs, weight)
@@ -242,7 +249,10 @@ class SingleComparisons:
             else [s.eta_eta[:, None] * columns]
         )
         border = np.array(
-            [net(self.left, self.right, a * column, len(self.X)) @ self.X for column in extra.T]
+            [
+                net_per_item(self.left, self.right, a * column, len(self.X)) @ self.X
+                for column in extra.T
+            ]
         ).reshape(extra.shape[1], len(self.mean))
         corner = columns.T @ extra
         corner = (
@@ -253,7 +263,7 @@ class SingleComparisons:
         information = np.block([[scatter, border.T], [border, corner]]) + np.diag(self.ridge)
         tail = np.append(-columns.T @ s.eta, [-s.t.sum()] * self.rule.has_parameter)
         gradient = np.concatenate(
-            [-net(self.left, self.right, a * s.eta, len(self.X)) @ self.X, tail]
+            [-net_per_item(self.left, self.right, a * s.eta, len(self.X)) @ self.X, tail]
         ) + self.ridge * self.flat(params)
         loss = -float(s.value.sum()) + 0.5 * float(self.ridge @ self.flat(params) ** 2)
         look = Derivatives(
@@ -262,7 +272,7 @@ class SingleComparisons:
         return self._with_slopes(look, params, s, extra) if len(self.sloped) else look
 
     def _with_slopes(
-        self, look: Derivatives, params: Params, s: Slopes, extra: np.ndarray
+        self, look: Derivatives, params: Params, s: OutcomeDerivatives, extra: np.ndarray
     ) -> Derivatives:
         """The same with the judges' slopes, held to their prior."""
         delta, precision = self.delta(params), 1 / self.slope_spread**2  # type: ignore[operator]
@@ -300,7 +310,7 @@ class SingleComparisons:
         slopes fitted, from their mean.
         """
         s, a, columns, delta = (
-            self.slopes_of(params),
+            self.outcome_derivatives(params),
             self.sharpness(params),
             self.effect_columns(params),
             self.delta(params),
@@ -362,20 +372,55 @@ class Optimum(NamedTuple):
     converged: bool
 
 
+class Point(NamedTuple):
+    """The derivatives at a point, with loss and gradient in all parameters, slopes included."""
+
+    look: Derivatives
+    basis: Basis
+    loss: float
+    gradient: np.ndarray
+
+
+@dataclass(frozen=True)
+class SingleComparisonsLoss:
+    """The loss as a function of one vector, (coef, effects, t, slopes)."""
+
+    contest: SingleComparisons
+
+    def params(self, vector: np.ndarray) -> Params:
+        d, n = len(self.contest.mean), len(self.contest.ridge)
+        has_t = self.contest.rule.has_parameter
+        t = float(vector[n - 1]) if has_t else 0.0
+        return Params(vector[:d], vector[d : n - has_t], t, vector[n:])
+
+    def derivatives(self, vector: np.ndarray) -> Point | None:
+        params = self.params(vector)
+        if not self.contest.rule.allowed(params.t):
+            return None
+        look = self.contest.look(params)
+        return Point(
+            look,
+            whitening_basis(look.apart, self.contest.units),
+            look.loss,
+            np.concatenate([look.gradient, look.slope_gradient]),
+        )
+
+    def newton_step(self, vector: np.ndarray, here: Point, iteration: int) -> Step:
+        look = here.look
+        steps = newton_step(look, here.basis, look.gradient, look.slope_gradient)
+        direction = -np.concatenate(steps)
+        return Step(direction, float(here.gradient @ direction) / self.contest.n_comparisons)
+
+
 def climb(contest: SingleComparisons, params: Params, max_iter: int, tol: float) -> Optimum:
-    """Newton's steps to the maximum."""
+    """Newton's steps to the maximum; slopes times scores are not log-concave."""
+    loss = SingleComparisonsLoss(contest)
+    start = np.concatenate([contest.flat(params), params.slopes])
+    top = minimise(loss, start, max_iter, tol, search_by_value)
+    params = loss.params(top.params)
     look = contest.look(params)
-    for iteration in range(1, max_iter + 1):
-        basis = whitening_basis(look.apart, contest.units)
-        step, slope_step = newton_step(look, basis, look.gradient, look.slope_gradient)
-        gain = -(look.gradient @ step) - look.slope_gradient @ slope_step
-        if gain <= tol * contest.n_comparisons:  # the last step squares the gap
-            params, look = _advance(contest, params, look, step, slope_step, gain)
-            return Optimum(
-                contest, params, look, whitening_basis(look.apart, contest.units), iteration, True
-            )
-        params, look = _advance(contest, params, look, step, slope_step, gain)
-    return Optimum(contest, params, look, basis, max_iter, False)
+    basis = whitening_basis(look.apart, contest.units)
+    return Optimum(contest, params, look, basis, top.n_iterations, top.converged)
 
 
 def newton_step(
@@ -387,25 +432,3 @@ def newton_step(
     """
     step = -basis.solve(gradient - look.through @ slope_gradient)
     return step, -look.solved(slope_gradient + look.across.T @ step)
-
-
-def _advance(
-    contest: SingleComparisons,
-    params: Params,
-    look: Derivatives,
-    step: np.ndarray,
-    slope_step: np.ndarray,
-    gain: float,
-) -> tuple[Params, Derivatives]:
-    """Go along the step, half as far while the loss does not fall as it should."""
-    length = 1.0
-    for _ in range(40):
-        moved = params.moved(step, slope_step, length)
-        if contest.rule.allowed(moved.t):
-            there = contest.look(moved)
-            if np.isfinite(
-                there.loss
-            ) and there.loss <= look.loss - 1e-4 * length * gain + 1e-12 * abs(look.loss):
-                return moved, there
-        length /= 2
-    return params, look

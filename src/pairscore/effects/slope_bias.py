@@ -20,7 +20,7 @@ and Kadane 1986; Cox and Reid 1987.)
 
 import numpy as np
 
-from pairscore.core.sums import net
+from pairscore.core.sums import net_per_item
 from pairscore.core.whitening import Basis
 from pairscore.effects.single_comparisons import Derivatives, Params, SingleComparisons, newton_step
 
@@ -58,9 +58,11 @@ def laplace_gradient(
     variance = np.append(look.slope_variance, 0.0)[contest.slope_code]
     in_eta, in_t = curvature_change(contest, params)
     through_eta = 0.5 * variance * delta**2 * in_eta
-    through_delta = variance * delta * contest.slopes_of(params).eta_eta
+    through_delta = variance * delta * contest.outcome_derivatives(params).eta_eta
     on_coef = (
-        net(contest.left, contest.right, sharpness * through_eta + through_delta, len(contest.X))
+        net_per_item(
+            contest.left, contest.right, sharpness * through_eta + through_delta, len(contest.X)
+        )
         @ contest.X
     )
     on_effects = contest.effect_columns(params).T @ through_eta
@@ -77,7 +79,7 @@ def curvature_change(contest: SingleComparisons, params: Params) -> tuple[np.nda
     """
     eta = contest.predictor(params)
     up, down = (
-        contest.rule.slopes(eta + step, contest.outcome, params.t) for step in (STEP, -STEP)
+        contest.rule.derivatives(eta + step, contest.outcome, params.t) for step in (STEP, -STEP)
     )
     scale = contest.amount / (2 * STEP)
     return scale * (up.eta_eta - down.eta_eta), scale * (up.eta_t - down.eta_t)

@@ -1,7 +1,15 @@
 """Split, pooled, paired and maximum likelihood: coefficients with their covariance.
 
-Start with ``closed_form``: eqs. 3-4 of the paper. ``fit_data`` has the sums that the steps of a fit
-share, ``results`` what a fit finds.
+Start with ``closed_form``: eqs. 3-4 of the paper.
+
+    settings     what the user asked for, checked
+    fit_data     the comparisons of one fit, with the sums that its steps share
+    closed_form  split, pooled and paired: direction by eq. 3, scale on the link, fit
+    likelihood   maximum likelihood on the graph of items
+    ridge        the ridge that predicts comparisons of new items best
+    inference    what each pair adds to the equations of an estimate, for item-robust intervals
+    pairing      whether the pairs look random
+    results      what a fit gives to the model
 
 Imports: errors, choices, data, core.
 """

@@ -1,47 +1,410 @@
-"""The closed forms: three ways to write beta-hat = 2 G^-1 X'w, each an estimate of c1 beta.
+"""The closed forms, from the paper's equation to coefficients with their covariance.
 
-X'w = sum_m Y_m (x_I - x_J) collects the outcomes; w_i is wins minus losses of item i. The three
-differ in the scatter matrix G that takes the covariance of the features out again:
+    beta-hat = (1/M) sum_m Y_m S^-1 (X_I - X_J) = S^-1 X'w / M          (eq. 3)
 
-    split    G = 2 M Sigma-hat      covariance of items that were never compared (the paper's eqs.
-    3-4) pooled   G = X~' K X~           scatter of the compared items, each as often as it was
-    compared paired   G = X' L X             scatter of the observed differences
+estimates c1 beta. X'w = sum_m Y_m (x_I - x_J) collects the outcomes, w_i being wins minus losses of
+item i; three methods differ in the covariance S of the features that is taken out again:
+
+    split    S = scatter of items that were never compared / (N - d - 2)                (eq. 4)
+    pooled   S = X~'KX~ / 2M, the compared items, each as often as it was compared
+    paired   S = X'LX / 2M, half the mean square of the observed differences
 
 `split` and `pooled` need pairs drawn at random, because only then do differences have the
 covariance of items. `paired` takes the pairs as they are.
+
+A closed form estimates c1 beta, and its length is inflated by its own noise. So that probabilities
+mean what they say, its scale on the link is fitted: a likelihood with one parameter along the
+direction (two with a side effect), shortened by the share that is overfitting.
 """
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pairscore.core.sums import Moments
-from pairscore.core.whitening import Basis
+from pairscore.core.links import Link
+from pairscore.core.newton import Derivatives, Step, minimise, take_full_step
+from pairscore.core.sandwich import item_robust_meat, sandwich
+from pairscore.core.sums import (
+    Moments,
+    Spread,
+    count_pairs,
+    difference_scatter,
+    net_per_item,
+    spread,
+)
+from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
+from pairscore.errors import PairscoreError, PairsNotRandomWarning, plural
+from pairscore.estimators.fit_data import (
+    SEPARATION_L2,
+    FitData,
+    bordered_scatter,
+    leverage_whitener,
+    ridge_is_weak,
+    ridge_penalty,
+    separation_note,
+)
+from pairscore.estimators.inference import ScaledClosedForm, contributions, covariance_error
+from pairscore.estimators.pairing import Pairing, check_pairing
+from pairscore.estimators.results import Estimate, Note
+from pairscore.estimators.settings import Settings
+
+LARGEST_SPREAD = 3.0  # of the scores, in units of the link, from which a fit is started
+SAMPLE = 40_000  # comparisons that the first steps look at
+CHUNK = 16_384  # comparisons at a time, which stay in the processor's cache
+TOL = 1e-9  # gap to the maximum, per comparison, before the last step
+
+
+def closed_form(covariance: Basis, label_sum: np.ndarray, n_comparisons: float) -> np.ndarray:
+    """Eq. 3: beta-hat = (1/M) sum_m Y_m S^-1 (x_I - x_J) = S^-1 X'w / M (d).
+
+    S is given by its whitening basis, which also solves where S is singular; ``label_sum`` is X'w.
+    """
+    return covariance.solve(label_sum) / n_comparisons
 
 
 def split_covariance(second_half: Moments) -> np.ndarray:
-    """Eq. 4: Sigma-hat = 1/(N-d-2) sum_i (x_i - mu)(x_i - mu)', so that E[Sigma-hat^-1] = Sigma^-1."""
-    n_features = len(second_half.mean)
-    return second_half.scatter / (second_half.total - n_features - 2)
+    """Eq. 4: S = 1/(N-d-2) sum_i (x_i - mu)(x_i - mu)', so that E[S^-1] = Sigma^-1.
 
-
-def split_scatter(second_half: Moments, n_comparisons: float) -> np.ndarray:
-    """2 M Sigma-hat, with which beta-hat = 2 G^-1 X'w is the paper's eq. 3."""
-    return 2 * n_comparisons * split_covariance(second_half)
-
-
-def closed_form(basis: Basis, label_sum: np.ndarray) -> np.ndarray:
-    """beta-hat = 2 G^-1 X'w, with G given by its whitening basis."""
-    return 2 * basis.solve(label_sum)
-
-
-def shrunk(scatter: np.ndarray, shrinkage: float) -> np.ndarray:
-    """Shrink the correlations towards zero: (1 - shrinkage) G + shrinkage diag(G)."""
-    return (1 - shrinkage) * scatter + shrinkage * np.diag(np.diag(scatter))
-
-
-def ridge_penalty(l2: float, sd: np.ndarray, slope_at_zero: float) -> np.ndarray:
-    """What to add to the diagonal of G so that l2 means the same as in the likelihood.
-
-    At beta = 0 the log-loss has gradient -2 f'(0) X'w and Hessian 4 f'(0)^2 X'LX. Its Newton step
-    with the ridge l2 |S beta|^2 / 2 is the closed form with l2 S^2 / (4 f'(0)^2) added to G.
+    d x d, from the moments of the N items of the second half, which were never compared. The
+    divisor is that of the inverse Wishart distribution.
     """
-    return l2 * sd**2 / (4 * slope_at_zero**2)
+    return second_half.scatter / (second_half.total - len(second_half.mean) - 2)
+
+
+def shrink_covariance(covariance: np.ndarray, shrinkage: float) -> np.ndarray:
+    """Shrink the correlations towards zero: (1 - shrinkage) S + shrinkage diag(S)."""
+    return (1 - shrinkage) * covariance + shrinkage * np.diag(np.diag(covariance))
+
+
+def choose_shrinkage(data: FitData, settings: Settings, center: Spread) -> float:
+    """The number given, or the one that a rule chooses for the standardised items.
+
+    The rules are those of Ledoit and Wolf (2004) and of Chen, Wiesel, Eldar and Hero (2010), OAS.
+    """
+    if settings.shrinkage is None or isinstance(settings.shrinkage, float | int):
+        return float(settings.shrinkage or 0.0)
+    from sklearn.covariance import ledoit_wolf_shrinkage, oas
+
+    items = data.second_half if settings.method == "split" else data.X[data.tally.exposures > 0]
+    standard = (items - center.mean) / np.where(center.sd > 0, center.sd, 1.0)
+    if settings.shrinkage == "ledoit-wolf":
+        return float(ledoit_wolf_shrinkage(standard))
+    return float(oas(standard)[1])
+
+
+def feature_covariance(data: FitData, settings: Settings) -> tuple[np.ndarray, Spread]:
+    """The covariance S (d x d) of the method, shrunk, and the spread of the items behind it."""
+    twice = 2 * data.tally.n_comparisons
+    if settings.method == "split":
+        _refuse_few_items(*data.second_half.shape)
+        center, covariance = data.second_moments.spread, split_covariance(data.second_moments)
+    elif settings.method == "pooled":
+        center, covariance = data.item_moments.spread, data.item_moments.scatter / twice
+    elif settings.inference is None:  # the outcomes per pair are not needed, and not sorted
+        center = spread(data.X, data.tally.exposures)
+        votes = data.comparisons
+        pairs = count_pairs(votes.left, votes.right, data.amount, len(data.X))
+        covariance = difference_scatter(data.X, center.mean, pairs, pairs.win[0]) / twice
+    else:
+        center, pairs = data.item_moments.spread, data.pairs
+        covariance = difference_scatter(data.X, center.mean, pairs, pairs.number) / twice
+    return shrink_covariance(covariance, choose_shrinkage(data, settings, center)), center
+
+
+def _refuse_few_items(n: int, d: int) -> None:
+    if n < d + 3:
+        raise PairscoreError(
+            f"method='split' needs at least {d + 3} items for the covariance of"
+            f" {plural(d, 'feature')} but has {n}; add items that occur in no comparison, name"
+            " some with covariance_items=, or use method='pooled'."
+        )
+
+
+@dataclass(frozen=True)
+class Scale:
+    """coef = factor * closed form.
+
+    ``factor`` includes ``guard``, the share of the closed form that is not overfitting. ``ridge``
+    are the penalties on factor^2 / 2 and side effect^2 / 2 of the fit.
+    """
+
+    factor: float
+    side_effect: float
+    guard: float = 1.0
+    n_iterations: int = 0
+    ridge: tuple[float, float] = (0.0, 0.0)
+
+
+def initial_factor(spread: float, slope_at_zero: float) -> float:
+    """Invert c1(q) q, the spread of a noiseless closed form, as if the link were a normal one.
+
+    With f(x) = Phi(x / sigma): c1(q) q = 4 q phi(0) / sqrt(sigma^2 + 2 q^2), which tends to
+    2/sqrt(pi). ``spread`` is the standard deviation of the closed form's scores.
+    """
+    if spread <= 0:
+        return 1 / (4 * slope_at_zero)
+    sigma = 1 / (np.sqrt(2 * np.pi) * slope_at_zero)
+    rest = 8 / np.pi - 2 * spread**2
+    q = sigma * spread / np.sqrt(rest) if rest > 0 else LARGEST_SPREAD
+    return min(q, LARGEST_SPREAD) / spread
+
+
+@dataclass(frozen=True)
+class ScaleLikelihood:
+    """Minus the log-likelihood of factor * difference + side effect, to be minimised.
+
+    ``difference`` along the closed form, ``outcome`` and ``amount`` are arrays (M); ``penalty`` (2)
+    is the ridge of both parameters. Without ``side`` the side effect stays at zero.
+    """
+
+    difference: np.ndarray
+    outcome: np.ndarray
+    amount: np.ndarray
+    link: Link
+    penalty: np.ndarray
+    side: bool
+
+    def derivatives(self, params: np.ndarray) -> Derivatives:
+        """Gradient (2) and expected information (2 x 2), a cache-sized chunk at a time."""
+        gradient, information = np.zeros(2), np.zeros((2, 2))
+        for first in range(0, len(self.difference), CHUNK):
+            rows = slice(first, first + CHUNK)
+            x, amount = self.difference[rows], self.amount[rows]
+            win = amount * (0.5 + 0.5 * self.outcome[rows])
+            score, weight = self.link.score(params[0] * x + params[1], win, amount - win)
+            weighted = weight * x
+            mixed = weighted.sum()
+            gradient -= (score @ x, score.sum())
+            information += ((weighted @ x, mixed), (mixed, weight.sum()))
+        gradient += self.penalty * params
+        information += np.diag(self.penalty)
+        if not self.side:
+            gradient[1], information[0, 1], information[1, 0] = 0.0, 0.0, 0.0
+        return Derivatives(gradient, information)
+
+    def newton_step(self, params: np.ndarray, here: Derivatives, iteration: int) -> Step:
+        """Fisher's step, held to less than the factor itself and to one unit of the side effect."""
+        step = np.linalg.lstsq(here.information, here.gradient, rcond=1e-14)[0]
+        gap = float(here.gradient @ step) / float(self.amount.sum())
+        return Step(np.clip(step, [-1 - params[0], -1.0], [0.9 * params[0], 1.0]), gap)
+
+
+def fit_scale(
+    difference: np.ndarray,
+    outcome: np.ndarray,
+    amount: np.ndarray,
+    link: Link,
+    start: float,
+    side: bool,
+    ridge: tuple[float, float] = (0.0, 0.0),
+    max_iter: int = 50,
+) -> Scale:
+    """Maximise the log-likelihood of factor * difference + side effect by Newton's method.
+
+    Parameters
+    ----------
+    difference, outcome, amount : arrays (M)
+        Score differences along the closed form, who won (1, 0, -1), and what each counts.
+    link : Link
+    start : float
+        Factor to start from.
+    side : bool
+        Whether there is a side effect.
+    ridge : two floats
+        The penalties on factor^2 / 2 and side effect^2 / 2.
+    max_iter : int
+        Of a first fit, to a sample of the comparisons, and of the one to all of them.
+    """
+    params, n_iterations = np.array([start, 0.0]), 0
+    for stride in (1 + len(difference) // SAMPLE, 1):
+        x, y = np.ascontiguousarray(difference[::stride]), np.ascontiguousarray(outcome[::stride])
+        penalty = np.array(ridge) * len(x) / len(difference)
+        likelihood = ScaleLikelihood(x, y, amount[::stride], link, penalty, side)
+        minimum = minimise(likelihood, params, max_iter, TOL, take_full_step)
+        params, n_iterations = minimum.params, n_iterations + minimum.n_iterations
+    return Scale(float(params[0]), float(params[1]), n_iterations=n_iterations)
+
+
+def is_separated(
+    difference: np.ndarray, outcome: np.ndarray, counted: np.ndarray, side: bool
+) -> bool:
+    """Whether some scale, with a side effect if there is one, explains every comparison.
+
+    Then no finite one is best. ``counted`` (M) masks the comparisons that count.
+    """
+    first = slice(0, 1000)  # nearly always enough to see that it is not so
+    if not side and np.any(counted[first] & (difference[first] * outcome[first] < 0)):
+        return False
+    if np.any(counted & (outcome == 0)):
+        return False
+    wins, losses = difference[counted & (outcome > 0)], difference[counted & (outcome < 0)]
+    if not side:
+        return bool(np.all(wins >= 0) and np.all(losses <= 0) and (wins.any() or losses.any()))
+    if len(wins) == 0 or len(losses) == 0:
+        return True
+    return bool(wins.min() >= losses.max() and wins.max() > losses.min())
+
+
+def overfit_guard(
+    net_residual: np.ndarray, exposures: np.ndarray, freedom: float, explained: float
+) -> float:
+    """The share of the closed form's fit that would survive on new items.
+
+    With G = 2 M S the closed form is b = 2 G^-1 X'w, and it fits its own noise: of the agreement
+    (X'w)'b about 2 tr(G^-1 Cov(X'w)) is chance. With Cov(X'w) = sum_i e_i^2 x~_i x~_i', e_i the net
+    residual of item i, that is 2 * freedom * sum_i e_i^2 / sum_i k_i. On new items only the rest
+    remains.
+
+    Parameters
+    ----------
+    net_residual, exposures : arrays (N)
+        e and k of every item.
+    freedom : float
+        Degrees of freedom of the closed form: about d.
+    explained : float
+        The agreement (X'w)'b.
+    """
+    chance = 2 * freedom * float(net_residual @ net_residual) / float(exposures.sum())
+    return float(np.clip(1 - chance / explained, 0.05, 1.0)) if explained > 0 else 1.0
+
+
+def fit_closed_form(data: FitData, settings: Settings) -> Estimate:
+    """Fit by a closed form, `split`, `pooled` or `paired`.
+
+    Direction from eq. 3, scale from a likelihood along it, covariance from both.
+    """
+    covariance, center = feature_covariance(data, settings)
+    penalty = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
+    m = data.tally.n_comparisons
+    basis = whitening_basis(covariance + np.diag(penalty / (2 * m)), center.sd)
+    b = closed_form(basis, data.label_sum, m)
+    scores = data.X @ b
+    along = scores[data.comparisons.left] - scores[data.comparisons.right]
+    freedom = float(basis.transform.shape[1])
+    if settings.l2 > 0:
+        freedom = float(np.vdot(basis.transform, covariance @ basis.transform))
+    scale, notes = link_scale(data, settings, along, center.sd * b, freedom)
+    has_side_basis = settings.side_effect and not scale.ridge[1]
+    estimate = Estimate(
+        coef=scale.factor * b,
+        side_effect=scale.side_effect if settings.side_effect else None,
+        basis=basis,
+        center=center,
+        difference=scale.factor * along + scale.side_effect,
+        closed_form_coef=b,
+        guard=scale.guard,
+        n_iterations=scale.n_iterations,
+        side_basis=side_basis(data, penalty) if has_side_basis else None,
+        notes=notes,
+    )
+    if settings.inference is None:
+        return estimate
+    return _with_covariance(data, settings, estimate, scale, basis.inverse / m)
+
+
+def link_scale(
+    data: FitData, settings: Settings, along: np.ndarray, standard_coef: np.ndarray, freedom: float
+) -> tuple[Scale, list[Note]]:
+    """Scale of a closed form on the link, guarded against overfitting.
+
+    Parameters
+    ----------
+    along : array (M)
+        Differences of the comparisons along the closed form b.
+    standard_coef : array (d)
+        b in units of the features' standard deviations, which a ridge acts on.
+    freedom : float
+        Degrees of freedom of b, for the guard.
+    """
+    votes, amount = data.comparisons, data.amount
+    counted, weak = (amount > 0) & (votes.left != votes.right), ridge_is_weak(data, settings)
+    separated = (weak or settings.side_effect) and is_separated(
+        along, votes.outcome, counted, settings.side_effect
+    )
+    l2 = SEPARATION_L2 if separated and weak else settings.l2
+    ridge = (l2 * float(np.sum(standard_coef**2)), SEPARATION_L2 * separated)
+    explained, squares = float(amount * votes.outcome @ along), float(amount * along @ along)
+    # two items differ by twice the variance of one
+    spread_along = np.sqrt(squares / (2 * data.tally.n_comparisons))
+    start = initial_factor(spread_along, float(settings.link.pdf(0.0)))
+    side = settings.side_effect
+    scale = fit_scale(along, votes.outcome, amount, settings.link, start, side, ridge)
+    slope = explained / squares if squares > 0 else 0.0
+    residual = net_per_item(
+        votes.left, votes.right, amount * (votes.outcome - slope * along), len(data.X)
+    )
+    if settings.method != "split":
+        # residuals and scatter are both fitted to the compared items, which hides part of the
+        # chance
+        freedom *= (data.n_items / max(data.n_items - freedom - 1, data.n_items / 2)) ** 2
+    guard = overfit_guard(residual, data.tally.exposures, freedom, explained)
+    notes = [separation_note()] if separated else []
+    return replace(scale, factor=scale.factor * guard, guard=guard, ridge=ridge), notes
+
+
+def side_basis(data: FitData, penalty: np.ndarray) -> Basis:
+    """Whether comparisons tell the side effect from the features.
+
+    They do not if, in some direction, left is ahead by the same amount in every comparison: that is
+    the open direction of the basis.
+    """
+    scatter = bordered_scatter(data, data.pairs.win + data.pairs.lose)
+    scatter += np.diag(np.append(penalty, 0.0))
+    basis = whitening_basis(scatter, np.append(data.item_moments.sd, 1.0))
+    return split_side_directions(basis)[1]
+
+
+def _with_covariance(
+    data: FitData, settings: Settings, estimate: Estimate, scale: Scale, inverse: np.ndarray
+) -> Estimate:
+    """The estimate with the covariance of its coefficients, and with a look at the pairing."""
+    b, sd = estimate.closed_form_coef, estimate.center.sd
+    assert b is not None
+    weighted = sd**2 * b
+    form = ScaledClosedForm(
+        pairs=data.pairs,
+        link=settings.link,
+        coef=b,
+        inverse=inverse,
+        difference=data.pairs.differences(data.X @ b),
+        factor=scale.factor / scale.guard,
+        side_effect=scale.side_effect,
+        ridge=scale.ridge,
+        ridge_shape=weighted / (b @ weighted) if b.any() else weighted,
+    )
+    reference = data.second_moments if settings.method == "split" else data.item_moments
+    pairing = check_pairing(data.X, data.pairs, data.item_moments, reference)
+    # what the guard takes off is as uncertain as it is long
+    shift = np.append(form.factor * b - estimate.coef, [0.0] * settings.side_effect)
+    return replace(
+        estimate,
+        covariance=closed_form_covariance(data, settings, form) + np.outer(shift, shift),
+        pairing=pairing,
+        notes=estimate.notes + _pairing_note(pairing, settings.method),
+    )
+
+
+def closed_form_covariance(data: FitData, settings: Settings, form: ScaledClosedForm) -> np.ndarray:
+    """Covariance of coefficients and side effect on the link's scale."""
+    X, center = data.X, data.item_moments
+    jacobian = form.jacobian(X, None if settings.method == "paired" else center.scatter)
+    robust = None
+    if settings.inference == "items":
+        u = contributions(form, settings.method, X @ form.coef - center.mean @ form.coef)
+        robust = item_robust_meat(X, center, data.pairs, u, leverage_whitener(data, settings))
+    covariance = sandwich(jacobian, form.model_meat(X, center.mean), robust, data.weight_unit)
+    if settings.method != "split":
+        return covariance
+    error = covariance_error(data.second_half, data.second_moments, form.coef)
+    # db = -S^-1 dS b, while the closed form has db = A d(X'w) with A = S^-1 / M
+    by_covariance = data.tally.n_comparisons * jacobian[:, : X.shape[1]]
+    n, d = data.second_half.shape
+    # the inverse of an estimated covariance has heavier tails than the normal distribution knows
+    return n / (n - d - 2) * (covariance + by_covariance @ error @ by_covariance.T)
+
+
+def _pairing_note(pairing: Pairing, method: str) -> list[Note]:
+    if method == "paired" or pairing.looks_random:
+        return []
+    text = f"{pairing.in_words} method={method!r} assumes random pairs; use 'paired' or 'mle'."
+    return [(PairsNotRandomWarning, text)]

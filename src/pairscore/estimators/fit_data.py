@@ -1,4 +1,4 @@
-"""One study: the data with the sums that every step shares, and what a fit found."""
+"""The data of one fit, with the sums that several of its steps share, each computed once."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,55 +9,72 @@ from pairscore.core.sums import (
     Moments,
     Pairs,
     Tally,
+    aggregate_pairs,
     difference_scatter,
     moments,
-    over_sides,
-    pair_up,
+    sum_sides,
     tally,
 )
 from pairscore.core.whitening import whitening_basis
 from pairscore.data.comparisons import Comparisons
 from pairscore.errors import SeparationWarning
-from pairscore.estimators.closed_form import ridge_penalty
 from pairscore.estimators.results import Note
-from pairscore.estimators.scale import SEPARATION_L2, WEAK_L2
 from pairscore.estimators.settings import Settings
+
+# a normal prior with standard deviation 2.5 on standardised coefficients
+SEPARATION_L2 = 1 / 2.5**2
+# per unit of weight; a prior this wide (standard deviation 100) holds no coefficient back when data
+# are separated
+WEAK_L2 = 1e-4
 
 
 @dataclass(frozen=True)
 class FitData:
-    """The data of one fit as arrays, with the sums that several steps share, each made once."""
+    """The comparisons of one fit as arrays, with the sums that several steps share.
 
-    data: Comparisons
+    Parameters
+    ----------
+    comparisons : Comparisons
+        M comparisons of N items with d features.
+    keep_sides : bool
+        Whether pairs keep apart who was on the left, for a side effect.
+    has_items : bool
+        False for a matrix of differences, whose rows are items compared with one at the origin.
+    start : array (d), optional
+        Coefficients near those to be found.
+    """
+
+    comparisons: Comparisons
     keep_sides: bool
     has_items: bool = True
     start: np.ndarray | None = None
 
     @property
     def X(self) -> np.ndarray:  # noqa: N802
-        return self.data.items.values
+        """Features of the items, N x d."""
+        return self.comparisons.items.values
 
     @cached_property
     def amount(self) -> np.ndarray:
-        return self.data.amount
+        """Weight times count of every comparison (M)."""
+        return self.comparisons.amount
 
     @cached_property
     def weight_unit(self) -> float:
-        """Average weight of a comparison.
-
-        What a weight of one means to the classical covariance.
-        """
-        if self.data.weight is None:
+        """Average weight of a comparison: what a weight of one means to a classical covariance."""
+        if self.comparisons.weight is None:
             return 1.0
-        return float(self.amount @ self.data.weight / self.amount.sum())
+        return float(self.amount @ self.comparisons.weight / self.amount.sum())
 
     @cached_property
     def tally(self) -> Tally:
-        return tally(self.data.left, self.data.right, self.data.outcome, self.amount, len(self.X))
+        """Net wins w and exposures k of every item."""
+        data = self.comparisons
+        return tally(data.left, data.right, data.outcome, self.amount, len(self.X))
 
     @cached_property
     def label_sum(self) -> np.ndarray:
-        """X'w = sum_m Y_m (x_left - x_right)."""
+        """X'w = sum_m Y_m (x_left - x_right), the data's part of eq. 3 (d)."""
         return self.tally.net_wins @ self.X
 
     @cached_property
@@ -66,14 +83,10 @@ class FitData:
         return moments(self.X, self.tally.exposures)
 
     @cached_property
-    def second_moments(self) -> Moments:
-        """Moments of the items behind the covariance of `split`."""
-        return moments(self.second_half)
-
-    @cached_property
     def pairs(self) -> Pairs:
-        data = self.data
-        return pair_up(
+        """The comparisons summed per unordered pair."""
+        data = self.comparisons
+        return aggregate_pairs(
             data.left, data.right, data.outcome, self.amount, len(self.X), self.keep_sides
         )
 
@@ -85,40 +98,53 @@ class FitData:
     @cached_property
     def second_half(self) -> np.ndarray:
         """The items behind the covariance of `split`: those named, else those of no comparison."""
-        rows = self.data.covariance_items
-        rows = np.flatnonzero(~self.data.compared) if rows is None else np.asarray(rows)
-        together = (
-            len(rows) > 0
-            and rows[-1] - rows[0] == len(rows) - 1
-            and bool(np.all(np.diff(rows) == 1))
-        )
-        return self.X[rows[0] : rows[-1] + 1] if together else self.X[rows]
+        rows = self.comparisons.covariance_items
+        rows = np.flatnonzero(~self.comparisons.compared) if rows is None else np.asarray(rows)
+        if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and np.all(np.diff(rows) == 1):
+            return self.X[rows[0] : rows[-1] + 1]  # a view, not a copy
+        return self.X[rows]
+
+    @cached_property
+    def second_moments(self) -> Moments:
+        """Moments of the items behind the covariance of `split`."""
+        return moments(self.second_half)
 
 
-def leverage_whitener(study: FitData, settings: Settings) -> np.ndarray:
-    """W with W' (X~'KX~ + ridge) W = I.
+def ridge_penalty(l2: float, sd: np.ndarray, slope_at_zero: float) -> np.ndarray:
+    """What to add to the diagonal of a scatter so that l2 means the same as in the likelihood.
 
-    How far an item can pull the fit towards itself, which a ridge holds back.
+    At beta = 0 the log-loss has gradient -2 f'(0) X'w and Hessian 4 f'(0)^2 X'LX. Its Newton step
+    with the ridge l2 |sd beta|^2 / 2, ``sd`` (d) the standard deviations of the features, is the
+    closed form 2 G^-1 X'w with l2 sd^2 / (4 f'(0)^2) added to the scatter G.
     """
-    center = study.item_moments
+    return l2 * sd**2 / (4 * slope_at_zero**2)
+
+
+def leverage_whitener(data: FitData, settings: Settings) -> np.ndarray:
+    """W (d x r) with W' (X~'KX~ + ridge) W = I, X~ the centred items and K their exposures.
+
+    It tells how far an item can pull the fit towards itself, which a ridge holds back.
+    """
+    center = data.item_moments
     ridge = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
     return whitening_basis(center.scatter + np.diag(ridge), center.sd).transform
 
 
-def bordered_scatter(study: FitData, weight: np.ndarray) -> np.ndarray:
-    """X' L X with the weight of each pair on each side, bordered by the side effect's row if there
-    is one.
+def bordered_scatter(data: FitData, weight: np.ndarray) -> np.ndarray:
+    """X'LX with a weight of each pair on each side (sides x P), bordered by the side effect's row.
+
+    d x d without a side effect, else (d + 1) x (d + 1).
     """
-    scatter = difference_scatter(study.X, study.item_moments.mean, study.pairs, over_sides(weight))
-    if not study.keep_sides:
+    scatter = difference_scatter(data.X, data.item_moments.mean, data.pairs, sum_sides(weight))
+    if not data.keep_sides:
         return scatter
-    border = study.pairs.net(study.pairs.side @ weight) @ study.X
+    border = data.pairs.net_per_item(data.pairs.side @ weight) @ data.X
     return np.block([[scatter, border[:, None]], [border[None], weight.sum()]])
 
 
-def ridge_is_weak(study: FitData, settings: Settings) -> bool:
+def ridge_is_weak(data: FitData, settings: Settings) -> bool:
     """Whether the ridge is none, or too weak to hold coefficients back if data are separated."""
-    return settings.l2 <= WEAK_L2 * study.weight_unit
+    return settings.l2 <= WEAK_L2 * data.weight_unit
 
 
 def separation_note() -> Note:

@@ -70,51 +70,50 @@ class Pairing:
 def check_pairing(X: np.ndarray, pairs: Pairs, compared: Moments, reference: Moments) -> Pairing:
     """Compare the difference covariance with the item covariance, and both with the method's.
 
-    In whitened coordinates let S = sum_p n_p (z_low z_high' + z_high z_low')/2. If partners are
-    drawn independently, E S = 0 and |S|^2 over the squared number of comparisons of each draw has
-    mean d(d+1)/2 and is about chi-squared; pairs that met again by chance were draws of their own.
-    The variance of differences over that of random pairs has the eigenvalues of I - S/M.
+    In whitened coordinates let C = sum_p n_p (z_low z_high' + z_high z_low') / 2M. If partners are
+    drawn independently, E C = 0, and |C|^2 M^2 over the squared number of comparisons of each draw
+    has mean d(d+1)/2 and is about chi-squared; pairs that met again by chance were draws of their
+    own. The variance of differences over that of random pairs has the eigenvalues of I - C.
+
+    Parameters
+    ----------
+    X, pairs : features (N x d) and Pairs
+    compared : Moments
+        Of the items as often as they were compared.
+    reference : Moments
+        Of the items whose covariance the method takes; ``compared`` for all but `split`.
     """
-    number = pairs.number
+    number, m = pairs.number, float(pairs.number.sum())
     exposures = pairs.sum_at_low(number) + pairs.sum_at_high(number)
     whitener = np.sqrt(compared.total) * whitening_basis(compared.scatter, compared.sd).transform
     busiest = float(exposures.max() / exposures[exposures > 0].mean())
-    if whitener.shape[1] == 0:  # no feature varies, so pairs cannot differ from random ones in any
+    r = whitener.shape[1]
+    if r == 0:  # no feature varies, so pairs cannot differ from random ones in any
         return Pairing(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, busiest)
-    freedom = whitener.shape[1] * (whitener.shape[1] + 1) / 2
-    m = float(number.sum())
+    scatter = pair_scatter(X, compared.mean, pairs, np.zeros(len(X)), number)
+    cross = whitener.T @ scatter @ whitener / (2 * m)
     by_chance = 2 * np.sum((exposures / exposures.sum()) ** 2) ** 2 * m**2
     squares = float(np.sum(number**2))
-    cross = (
-        whitener.T
-        @ pair_scatter(X, compared.mean, pairs, np.zeros(len(X)), number)
-        @ whitener
-        / (2 * m)
-    )
-    ratios = np.linalg.eigvalsh(np.eye(len(cross)) - cross)
-    other = whitener.T @ reference.covariance @ whitener
-    other_ratios = np.linalg.eigvalsh(other)
+    statistic = float(np.sum(cross**2)) * m**2 / max(squares - by_chance, 0.1 * squares)
+    partners = _ratios_and_p_value(np.eye(r) - cross, statistic)
     # two sample covariances of n and n' items: the squared logarithms of their ratios sum to about
     # (1/n + 1/n') (E|z|^4 - d), d(d+1) if normal
-    fourth = (
-        _fourth_moment(X, compared.mean, whitener, exposures) if reference is not compared else 0.0
-    )
-    tails = max((fourth - whitener.shape[1]) / (2 * freedom), 1.0)
+    tails = 1.0
+    if reference is not compared:
+        fourth = _fourth_moment(X, compared.mean, whitener, exposures)
+        tails = max((fourth - r) / (r * (r + 1)), 1.0)
     noise = tails * (np.sum(exposures**2) / np.sum(exposures) ** 2 + 1 / reference.total)
-    other_statistic = 0.5 * float(np.sum(np.log(np.maximum(other_ratios, 1e-300)) ** 2)) / noise
+    other = whitener.T @ reference.covariance @ whitener
+    logs = np.log(np.maximum(np.linalg.eigvalsh(other), 1e-300))
     return Pairing(
-        narrowest=float(ratios[0]),
-        widest=float(ratios[-1]),
-        p_value=float(
-            chi2.sf(
-                float(np.sum(cross**2)) * m**2 / max(squares - by_chance, 0.1 * squares), freedom
-            )
-        ),
-        reference_narrowest=float(other_ratios[0]),
-        reference_widest=float(other_ratios[-1]),
-        reference_p_value=float(chi2.sf(other_statistic, freedom)),
-        busiest=busiest,
+        *partners, *_ratios_and_p_value(other, 0.5 * float(np.sum(logs**2)) / noise), busiest
     )
+
+
+def _ratios_and_p_value(ratio: np.ndarray, statistic: float) -> tuple[float, float, float]:
+    """Smallest and largest eigenvalue of a matrix of variance ratios (r x r), and its p-value."""
+    values, r = np.linalg.eigvalsh(ratio), len(ratio)
+    return float(values[0]), float(values[-1]), float(chi2.sf(statistic, r * (r + 1) / 2))
 
 
 def _fourth_moment(

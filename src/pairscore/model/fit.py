@@ -19,7 +19,7 @@ from pairscore.errors import (
     first_few,
     plural,
 )
-from pairscore.estimators.closed_form_fit import fit_closed_form
+from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import Estimate, Fit, Note
@@ -306,7 +306,7 @@ def refuse_extremes(data: Comparisons) -> None:
 
 def refuse_too_many_features(data: FitData, settings: Settings) -> None:
     """Without a ridge, features must not outnumber items or comparisons."""
-    d, used, count = data.X.shape[1], data.amount > 0, data.data.count
+    d, used, count = data.X.shape[1], data.amount > 0, data.comparisons.count
     m = float(used.sum() if count is None else count[used].sum())
     if not np.isfinite(data.tally.n_comparisons):
         raise PairscoreError(
@@ -377,4 +377,4 @@ def _side_notes(data: FitData, result: Estimate) -> list[Note]:
 
 
 def _feature_names(data: FitData, mask: np.ndarray) -> list[str]:
-    return [data.data.items.feature_names[column] for column in np.flatnonzero(mask)]
+    return [data.comparisons.items.feature_names[column] for column in np.flatnonzero(mask)]

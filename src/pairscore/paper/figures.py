@@ -30,7 +30,8 @@ from pairscore.paper.panels import (
     plain_numbers,
 )
 from pairscore.paper.rows import Row, levels, select, with_numbers
-from pairscore.planning.charts import empty_figure, error_sources_figure, quiet_frame
+from pairscore.planning.charts import empty_figure, quiet_frame
+from pairscore.planning.error_sources import error_sources_figure
 
 WIDTH = 6.4
 LETTERS = 9

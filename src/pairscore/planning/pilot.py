@@ -1,11 +1,11 @@
-"""How noisy are the judges? From a first few comparisons, with an interval that means what it says.
+"""How noisy are the judges? From a first few comparisons, with an interval that has its coverage.
 
 The net wins of the items are regressed on their features, and the statistic is how often the fitted
 values agree with the comparisons they were fitted to. That is too often, by an amount that depends
 on everything; but its law is known exactly. Given the labels, the features orthogonal to the score
 are independent of all else, so what they fit is the projection of the rest of the net wins on a
-random subspace. Noises are tested one by one against simulated agreements on the pilot's own pairs;
-those that are not rejected are the interval.
+random subspace. Each noise on a grid is tested against simulated agreements on the pilot's pairs;
+the interval holds those that are not rejected.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from pairscore.core.links import Link
-from pairscore.core.whitening import whitened
+from pairscore.core.whitening import whiten
 from pairscore.errors import PairscoreError, plural
 from pairscore.theory.integrals import spread_for_noise
 
@@ -27,9 +27,9 @@ WORK = 2e7  # labels drawn for each noise on the grid
 
 @dataclass(frozen=True)
 class NoiseEstimate:
-    """Share of flipped labels.
+    """Share of flipped labels: that at which the pilot is a typical study, and its interval.
 
-    The one at which the pilot would be a typical study, and an interval.
+    ``low`` and ``high`` are the ends of the equal-tailed interval of coverage ``level``.
     """
 
     noise: float
@@ -40,11 +40,15 @@ class NoiseEstimate:
 
 def feature_axes(X: np.ndarray) -> np.ndarray:
     """An orthonormal basis (N x rank) of what the features span, less their means."""
-    return whitened(X) / np.sqrt(len(X))
+    return whiten(X) / np.sqrt(len(X))
 
 
 def agreement(incidence: sparse.csr_array, fitted: np.ndarray, outcome: np.ndarray) -> np.ndarray:
-    """Share of the comparisons that fitted values put in the order of the outcome."""
+    """Share of the comparisons that fitted values put in the order of the outcome.
+
+    ``incidence`` (N x M) has +1 at the left and -1 at the right item of each comparison. ``fitted``
+    (N) and ``outcome`` (M) may have one column for each study.
+    """
     return np.mean((incidence.T @ fitted) * outcome > 0, axis=0)
 
 
@@ -57,11 +61,23 @@ def estimate_noise(
     rng: np.random.Generator,
     level: float = 0.9,
 ) -> NoiseEstimate:
-    """Noise of the labels with an equal-tailed interval, from comparisons of items with features
-    ``X``.
+    """Estimate the noise of the labels from comparisons of items, with an equal-tailed interval.
 
-    A tie is half a win each way: a coin decides it, so that a win of either side is as likely as
-    before.
+    Parameters
+    ----------
+    X : array (N x d)
+        Features of the items; those that are in no comparison do not count.
+    left, right : integer arrays of length M
+        Rows of ``X``, at least 50 comparisons.
+    outcome : array of length M
+        +1 where left won, -1 where right did. A tie (0) is half a win each way: a coin decides it,
+        so that a win of either side is as likely as before.
+    link : Link
+        How score differences become probabilities.
+    rng : numpy.random.Generator
+        For the simulated studies.
+    level : float
+        Coverage of the interval.
     """
     if len(outcome) < FEWEST_COMPARISONS:
         raise PairscoreError(
@@ -70,17 +86,29 @@ def estimate_noise(
         )
     outcome = np.where(outcome == 0, rng.choice([-1.0, 1.0], len(outcome)), outcome)
     rows, index = np.unique(np.concatenate([left, right]), return_inverse=True)
-    left, right = index[: len(left)], index[len(left) :]
-    n = len(rows)
-    incidence = sparse.csr_array(
-        (
-            np.r_[np.ones(len(left)), -np.ones(len(right))],
-            (np.r_[left, right], np.tile(np.arange(len(left)), 2)),
-        ),
-        shape=(n, len(left)),
+    left, right = np.split(index, 2)
+    incidence = _incidence(left, right, len(rows))
+    axes = _checked_axes(X[rows])
+    observed = float(agreement(incidence, axes @ (axes.T @ (incidence @ outcome)), outcome))
+    below = np.array(
+        [
+            chance_below(observed, incidence, axes.shape[1], link, spread, rng.spawn(1)[0])
+            for spread in _spreads(link)
+        ]
     )
-    axes = feature_axes(X[rows])
-    rank = axes.shape[1]
+    return _invert(np.maximum.accumulate(below), level)
+
+
+def _incidence(left: np.ndarray, right: np.ndarray, n_items: int) -> sparse.csr_array:
+    m = len(left)
+    signs, columns = np.repeat([1.0, -1.0], m), np.tile(np.arange(m), 2)
+    return sparse.csr_array((signs, (np.r_[left, right], columns)), shape=(n_items, m))
+
+
+def _checked_axes(X: np.ndarray) -> np.ndarray:
+    """The axes of the features of compared items, which must vary and be fewer than these."""
+    axes = feature_axes(X)
+    n, rank = axes.shape
     if rank == 0:
         raise PairscoreError(
             "the features of the items in the pilot do not vary, so nothing can be learnt from"
@@ -91,14 +119,7 @@ def estimate_noise(
             f"the pilot compares {plural(n, 'item')}, and {plural(rank, 'feature')} need at least"
             f" {rank + 3}; compare more different items."
         )
-    observed = float(agreement(incidence, axes @ (axes.T @ (incidence @ outcome)), outcome))
-    below = np.array(
-        [
-            _chance_below(observed, incidence, rank, link, spread, rng.spawn(1)[0])
-            for spread in _spreads(link)
-        ]
-    )
-    return _invert(np.maximum.accumulate(below), level)
+    return axes
 
 
 @cache
@@ -106,7 +127,7 @@ def _spreads(link: Link) -> tuple[float, ...]:
     return tuple(spread_for_noise(link, float(noise)) for noise in GRID)
 
 
-def _chance_below(
+def chance_below(
     observed: float,
     incidence: sparse.csr_array,
     rank: int,
@@ -114,26 +135,28 @@ def _chance_below(
     q: float,
     rng: np.random.Generator,
 ) -> float:
-    """How often a study with this spread agrees less than ``observed``, half of the equal ones
-    counted.
+    """How often a simulated study agrees less than ``observed``, half of the equal ones counted.
+
+    It has the pairs of ``incidence``, ``rank`` features and scores of spread q on the link's scale.
+    At the true spread this is uniform over pilots (up to the steps of a share).
     """
     n, m = incidence.shape
     runs = int(np.clip(WORK / (n + m), 100, MOST_SIMULATIONS))
     block = max(1, int(1e6 / (n + m)))
-    found = []
+    values = []
     for first in range(0, runs, block):
         z = rng.normal(size=(n, min(block, runs - first)))
         difference = incidence.T @ z
         chance = np.heaviside(difference, 0.5) if np.isinf(q) else link.cdf(q * difference)
         outcome = np.where(rng.random(chance.shape) < chance, 1.0, -1.0)
-        found.append(agreement(incidence, _fitted(incidence @ outcome, z, rank, rng), outcome))
-    values = np.concatenate(found)
-    return float(np.mean(values < observed) + 0.5 * np.mean(values == observed))
+        values.append(agreement(incidence, _fitted(incidence @ outcome, z, rank, rng), outcome))
+    simulated = np.concatenate(values)
+    return float(np.mean(simulated < observed) + 0.5 * np.mean(simulated == observed))
 
 
 def _fitted(net_wins: np.ndarray, z: np.ndarray, rank: int, rng: np.random.Generator) -> np.ndarray:
-    """Net wins (columns: studies) regressed on the score z and rank - 1 independent features, drawn
-    from its exact law.
+    """Regress net wins (N x studies) on the score z and rank - 1 independent features, drawn from
+    the exact law of the fitted values.
 
     Of the rest w of the net wins, the other features fit B w + sqrt(B (1 - B)) |w| v, B a Beta
     variable and v a random unit vector orthogonal to the mean, to z and to w.
@@ -153,7 +176,7 @@ def _fitted(net_wins: np.ndarray, z: np.ndarray, rank: int, rng: np.random.Gener
 
 
 def _invert(below: np.ndarray, level: float) -> NoiseEstimate:
-    """Noises that the share does not reject at either side; ``below`` rises with the noise."""
+    """Invert the tests: where ``below``, which rises along the grid, crosses 1/2 and its tails."""
     tail = (1 - level) / 2
 
     def crossing(value: float) -> float:

@@ -5,25 +5,32 @@ the error alone and get the cheapest pair, or the paper's M = ceil(N log N).
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
+from scipy.optimize import minimize_scalar
 
 from pairscore.choices import METHODS
+from pairscore.core.roots import smallest_whole_number
 from pairscore.data.items import read_items
-from pairscore.errors import NoAnswerError, PairscoreError, plural, positive_number, whole_number
+from pairscore.errors import NoAnswerError, PairscoreError, plural
 from pairscore.planning.pilot import NoiseEstimate
-from pairscore.planning.question import Question, costs_of, law_of, noise_of, target_of
-from pairscore.theory.predict import ErrorLaw, ErrorPrediction
+from pairscore.planning.question import (
+    Question,
+    checked_target,
+    error_law,
+    make_question,
+    pilot_noise,
+)
+from pairscore.theory.predict import ErrorLaw, ErrorPrediction, checked_method, fewest_items
 
 MOST_ITEMS, MOST_COMPARISONS = 10**8, 10**12
 SECONDS_PER_COMPARISON = 23.0
 PER_ITEM = 10  # the rule of thumb: every item compared ten times
-# noise of 'mle' at the lower end of an interval that reaches zero: less changes little, and takes
-# long to compute
-HARDLY_ANY = 0.01
+# noise of 'mle' at the lower end of an interval that goes down to zero: less changes little, and
+# takes long to compute
+SMALLEST_NOISE = 0.01
 
 
 @dataclass(frozen=True)
@@ -38,21 +45,54 @@ class PlannedStudy:
     hours: float
     cost: float | None = None
 
+    @property
+    def angle(self) -> float:
+        """Expected angle to the truth in the units of the features, in radians."""
+        return self.error.angle
 
-@dataclass(frozen=True)
-class Plan:
+    @property
+    def misordered(self) -> float:
+        """Expected share of pairs of new items in the wrong order."""
+        return self.error.misordered
+
+    @property
+    def norm_error(self) -> float:
+        """Expected length of the error of the coefficients."""
+        return self.error.norm_error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan(PlannedStudy):
     """The study to make, and what it was weighed against.
 
-    ``solved_for`` names what was found: "n_comparisons", "n_items", "both" or "error". ``interval``
-    is where that number lies, given the noise's uncertainty after a pilot (90 %); its upper end is
-    inf if the pilot does not exclude that labels are coins. ``alternatives`` has every method's
-    study, or the error that says why it has none; ``rule_of_ten`` is the same study with every item
-    compared ten times. Where items and comparisons were both found, ``interval`` is that of the
-    comparisons and ``items_interval`` that of the items. ``notes`` are sentences on what the answer
-    takes for granted.
+    Attributes
+    ----------
+    method, n_items, n_items_total, n_comparisons, error, hours, cost
+        The study: `split` has as many items again behind its covariance, so ``n_items_total`` is
+        twice the number of compared items. ``error`` has ranges too, ``hours`` are those of
+        experts, ``cost`` is None unless costs were given.
+    law : ErrorLaw
+        The population that errors were predicted for.
+    noise : float
+        Share of flipped labels.
+    target : (str, float) or None
+        The measure of error asked for, and its value.
+    solved_for : {"n_comparisons", "n_items", "both", "error"}
+        What was found.
+    alternatives : dict
+        Every method's study, or the error that says why it has none.
+    rule_of_ten : PlannedStudy
+        The same study with every item compared ten times.
+    noise_estimate : NoiseEstimate or None
+        What the pilot says of the noise.
+    interval : pair of float or None
+        Where the number found lies given the uncertainty of the pilot's noise (90 %); its upper end
+        is inf if the pilot does not exclude that labels are coins. Where items and comparisons were
+        both found it is that of the comparisons, and ``items_interval`` that of the items.
+    notes : tuple of str
+        Sentences on what the answer takes for granted.
     """
 
-    study: PlannedStudy
     law: ErrorLaw
     noise: float
     target: tuple[str, float] | None
@@ -65,40 +105,10 @@ class Plan:
     notes: tuple[str, ...] = ()
 
     @property
-    def method(self) -> str:
-        return self.study.method
-
-    @property
-    def n_items(self) -> int:
-        return self.study.n_items
-
-    @property
-    def n_items_total(self) -> int:
-        return self.study.n_items_total
-
-    @property
-    def n_comparisons(self) -> int:
-        return self.study.n_comparisons
-
-    @property
-    def angle(self) -> float:
-        return self.study.error.angle
-
-    @property
-    def misordered(self) -> float:
-        return self.study.error.misordered
-
-    @property
-    def norm_error(self) -> float:
-        return self.study.error.norm_error
-
-    @property
-    def hours(self) -> float:
-        return self.study.hours
-
-    @property
-    def cost(self) -> float | None:
-        return self.study.cost
+    def study(self) -> PlannedStudy:
+        """The study without the rest of the plan."""
+        names = [field.name for field in fields(PlannedStudy)]
+        return PlannedStudy(**{name: getattr(self, name) for name in names})
 
 
 def plan(
@@ -122,73 +132,71 @@ def plan(
 ) -> Plan:
     """Say how many items and comparisons a study needs, before any are collected.
 
-    Give two of ``n_items``, ``n_comparisons`` and a target (``angle`` in radians, ``misordered``
-    share of pairs of new items, or ``norm_error``) and get the third. With the target alone, get
-    the cheapest study if ``item_cost`` and ``comparison_cost`` are given, else the smallest with M
-    = ceil(N log N).
+    Give two of ``n_items``, ``n_comparisons`` and a target, and get the third. With the target
+    alone, get the cheapest study if ``item_cost`` and ``comparison_cost`` are given, else the
+    smallest with M = ceil(N log N).
 
-    The population is ``n_features`` with ``min_eigenvalue`` (1.0 unless given), ``link`` ("logit"
-    unless given) and ``noise`` (the share of labels that go against the scores), or a
-    :class:`Population`, or your own ``items``: their correlations then count, and their number is N
-    unless ``n_items`` says otherwise. A ``pilot``, at least 50 comparisons of those items, takes
-    the place of ``noise``; its uncertainty is carried to the answer.
+    Parameters
+    ----------
+    n_features, min_eigenvalue, noise, link
+        The population: number of features, smallest eigenvalue of their covariance (1.0 unless
+        given), share of labels that contradict the scores, and "logit" unless given.
+    population : Population
+        Instead of these.
+    items : table or array
+        Your own items instead of n_features and min_eigenvalue: their correlations then count, and
+        their number is N unless ``n_items`` says otherwise.
+    pilot : votes
+        At least 50 comparisons of those items, in the place of ``noise``; the uncertainty of the
+        noise is carried to the answer.
+    angle, misordered, norm_error : float
+        The target: mean angle in radians, share of pairs of new items in the wrong order, or length
+        of the error of the coefficients.
+    n_items, n_comparisons : int
+        Fixed sizes.
+    method : {"mle", "paired", "pooled", "split"}
+        "mle", or "paired" where there is no noise or items have effects beyond their features,
+        unless given.
+    item_cost, comparison_cost : float
+        In any currency; `split` pays for the items behind its covariance too.
+    seconds_per_comparison : float
+        Of an expert.
 
-    ``method`` is "mle", or "paired" where there is no noise or items have effects of their own,
-    unless given.
-
+    Examples
+    --------
     >>> study = plan(n_features=90, noise=0.2, misordered=0.05)
     >>> study.n_items < 2000, study.misordered <= 0.05
     (True, True)
     """
-    target = target_of(angle=angle, misordered=misordered, norm_error=norm_error)
+    target = checked_target(angle=angle, misordered=misordered, norm_error=norm_error)
     table = None if items is None else read_items(items)
-    estimate = None if pilot is None else noise_of(table, pilot, link, noise)
+    estimate = None if pilot is None else pilot_noise(table, pilot, link, noise)
     noise = noise if estimate is None else estimate.noise
-    law = law_of(n_features, min_eigenvalue, noise, link, population, table)
-    if (
-        table is not None
-        and n_items is None
-        and (target is None or (n_comparisons is None and item_cost is None))
-    ):
+    law = error_law(n_features, min_eigenvalue, noise, link, population, table)
+    sizes_open = n_comparisons is None and item_cost is None
+    if table is not None and n_items is None and (target is None or sizes_open):
         n_items = len(table)
-    question = Question(
-        target,
-        None if n_items is None else whole_number(n_items, "n_items"),
-        None if n_comparisons is None else whole_number(n_comparisons, "n_comparisons"),
-        costs_of(item_cost, comparison_cost),
-        positive_number(seconds_per_comparison, "seconds_per_comparison"),
+    question = make_question(
+        target, n_items, n_comparisons, item_cost, comparison_cost, seconds_per_comparison
     )
-    if target is None and (question.n_items is None or question.n_comparisons is None):
-        raise PairscoreError(
-            "two of three are needed: give two of n_items, n_comparisons and a target (angle,"
-            " misordered or norm_error)."
-        )
-    if target is not None and question.n_items is not None and question.n_comparisons is not None:
-        raise PairscoreError(
-            "n_items, n_comparisons and a target are all given, so nothing is left to find; leave"
-            " one out."
-        )
-    chosen = (
-        ("paired" if np.isinf(law.labels.spread) or law.labels.item_effect > 0 else "mle")
-        if method is None
-        else method
-    )
-    if chosen not in METHODS:
-        raise PairscoreError(f"method is {method!r}; use one of {', '.join(map(repr, METHODS))}.")
+    chosen = _default_method(law) if method is None else checked_method(method)
     answer = _answer(law, question, chosen, estimate)
-    return replace(
-        answer, notes=tuple(_notes(answer, None if table is None else len(table), method is None))
-    )
+    notes = _notes(answer, None if table is None else len(table), method is None)
+    return replace(answer, notes=tuple(notes))
 
 
-def _notes(answer: Plan, n_table: int | None, method_is_ours: bool) -> Iterator[str]:
+def _default_method(law: ErrorLaw) -> str:
+    return "paired" if np.isinf(law.labels.spread) or law.labels.item_effect > 0 else "mle"
+
+
+def _notes(answer: Plan, n_table: int | None, method_is_default: bool) -> Iterator[str]:
     """What the answer takes for granted and the question did not say."""
     if n_table is not None and answer.n_items_total > n_table:
         yield (
             f"The table has {plural(n_table, 'item', ',')}; the study asks for"
             f" {answer.n_items_total:,}."
         )
-    if answer.noise_estimate is not None and answer.noise == 0 and method_is_ours:
+    if answer.noise_estimate is not None and answer.noise == 0 and method_is_default:
         yield (
             "The pilot's best guess is that there is no noise; 'mle' has no maximum then, so the"
             " plan is for 'paired'."
@@ -196,190 +204,58 @@ def _notes(answer: Plan, n_table: int | None, method_is_ours: bool) -> Iterator[
 
 
 def _answer(law: ErrorLaw, question: Question, method: str, estimate: NoiseEstimate | None) -> Plan:
-    alternatives: dict[str, PlannedStudy | PairscoreError] = {}
-    for other in METHODS:
-        try:
-            alternatives[other] = solve(law, question, other)
-        except PairscoreError as error:
-            alternatives[other] = error
+    alternatives = {other: _study_or_error(law, question, other) for other in METHODS}
     chosen = alternatives[method]
     if isinstance(chosen, PairscoreError):
         # coins; a likelihood without a maximum
         no_answer = law.labels.spread == 0 or (method == "mle" and np.isinf(law.labels.spread))
-        raise (NoAnswerError if no_answer else type(chosen))(
-            _with_remedy(str(chosen), question, alternatives)
-        )
+        kind = NoAnswerError if no_answer else type(chosen)
+        raise kind(_with_remedy(str(chosen), question, alternatives))
     rule = _study(law, question, method, chosen.n_items, PER_ITEM * chosen.n_items // 2)
     answer = Plan(
-        chosen, law, law.noise, question.target, question.solved_for, alternatives, rule, estimate
+        **vars(chosen),
+        law=law,
+        noise=law.noise,
+        target=question.target,
+        solved_for=question.solved_for,
+        alternatives=alternatives,
+        rule_of_ten=rule,
+        noise_estimate=estimate,
     )
-    if estimate is None:
-        return answer
-    ends = _ends(law, question, method, estimate)
-    # labels may be coins
-    found = _between(
-        ends, lambda study: _found(study, question), np.inf if question.target else np.pi / 2
-    )
-    items = None
-    # the cheapest study is one of many that cost nearly the same, so ends need not lie apart
-    if question.solved_for == "both":
-        low, high = _between(ends, lambda study: float(study.n_items), np.inf)
-        items = min(low, high, chosen.n_items), max(low, high, chosen.n_items)
-    return replace(answer, interval=found, items_interval=items)
+    return answer if estimate is None else _with_intervals(answer, question, estimate)
 
 
-def solve(law: ErrorLaw, question: Question, method: str) -> PlannedStudy:
-    """The smallest study of ``method`` that answers the question."""
-    given_n, given_m = question.n_items, question.n_comparisons
-    if question.target is None:
-        return _study(law, question, method, int(given_n or 0), int(given_m or 0))
-    name, value = question.target
-
-    def error(n_items: int, n_comparisons: int) -> float:
-        return float(law.errors(n_items, n_comparisons, method)[name].mean())
-
-    fewest = law.n_features + (4 if method == "split" else 2)
-    n: int | None
-    m: int | None
-    if given_n is not None:
-        n, m = given_n, _smallest(lambda m: error(given_n, m) - value, 1, MOST_COMPARISONS)
-        if m is None:
-            floor = error(n, MOST_COMPARISONS)
-            raise NoAnswerError(
-                f"with {plural(n, 'item')} {method!r} cannot reach {name} {value:g} at any number"
-                f" of comparisons: it stays at {floor:.3g}."
-            )
-    elif given_m is not None:
-        n, m = _smallest(lambda n: error(n, given_m) - value, fewest, MOST_ITEMS), given_m
-        if n is None:
-            floor = error(MOST_ITEMS, m)
-            raise NoAnswerError(
-                f"with {plural(m, 'comparison')} {method!r} cannot reach {name} {value:g} at any"
-                f" number of items: it stays at {floor:.3g}."
-            )
-    elif question.costs is not None:
-        n, m = _cheapest(error, value, fewest, question.costs, 2 if method == "split" else 1)
-    else:
-        n = _smallest(lambda n: error(n, paper_comparisons(n)) - value, fewest, MOST_ITEMS)
-        if n is None:
-            raise NoAnswerError(
-                f"{method!r} cannot reach {name} {value:g} with {MOST_ITEMS:,} items and M = N log"
-                " N; ask for a larger error."
-            )
-        m = paper_comparisons(n)
-    return _study(law, question, method, n, m)
+def _study_or_error(
+    law: ErrorLaw, question: Question, method: str
+) -> PlannedStudy | PairscoreError:
+    try:
+        return solve(law, question, method)
+    except PairscoreError as error:
+        return error
 
 
-def paper_comparisons(n_items: int) -> int:
-    """The paper's number of comparisons for N items: ceil(N log N)."""
-    return int(np.ceil(n_items * np.log(n_items)))
+def _with_intervals(answer: Plan, question: Question, estimate: NoiseEstimate) -> Plan:
+    """The plan with what is needed at both ends of the noise's interval."""
+    floor = SMALLEST_NOISE if answer.method == "mle" else 0.0
+    ends = [
+        _study_or_error(answer.law.with_noise(max(noise, floor)), question, answer.method)
+        for noise in (estimate.low, estimate.high)
+    ]
 
+    def interval(number: Callable[[PlannedStudy], float], none: float) -> tuple[float, float]:
+        """A number of the studies at both ends; ``none`` where nothing is enough."""
+        low, high = sorted(number(end) if isinstance(end, PlannedStudy) else none for end in ends)
+        return low, high
 
-def _study(law: ErrorLaw, question: Question, method: str, n: int, m: int) -> PlannedStudy:
-    total = 2 * n if method == "split" else n
-    cost = None if question.costs is None else question.costs[0] * total + question.costs[1] * m
-    return PlannedStudy(
-        method, n, total, m, law.predict(n, m, method), m * question.seconds / 3600, cost
-    )
-
-
-def _smallest(excess: Callable[[int], float], low: int, high: int) -> int | None:
-    """The smallest whole number at which ``excess`` is not above zero; it falls."""
-    if excess(low) <= 0:
-        return low
-    top = low
-    while excess(top) > 0:
-        if top == high:
-            return None
-        low, top = top, min(4 * top, high)
-    if top > low + 1:
-        # exp(log 5) is below 5
-        root = np.exp(
-            brentq(
-                lambda log_x: excess(max(int(np.exp(log_x)), low)),
-                np.log(low),
-                np.log(top + 0.5),
-                rtol=1e-6,
-            )
-        )
-        near = [
-            point
-            for point in (int(root * (1 - 1e-4)) - 1, int(root * (1 + 1e-4)) + 1)
-            if low < point < top
-        ]
-        for point in near:  # brackets that bisection then closes to the last unit
-            low, top = (point, top) if excess(point) > 0 else (low, point)
-    while top > low + 1:
-        middle = (low + top) // 2
-        low, top = (low, middle) if excess(middle) <= 0 else (middle, top)
-    return top
-
-
-def _cheapest(
-    error: Callable[[int, int], float],
-    value: float,
-    fewest: int,
-    costs: tuple[float, float],
-    per_item: int,
-) -> tuple[int, int]:
-    """Items and comparisons that reach the error at the lowest cost."""
-    least = _smallest(lambda n: error(n, MOST_COMPARISONS) - value, fewest, MOST_ITEMS)
-    if least is None:
-        raise NoAnswerError(
-            f"no number of items and comparisons up to {MOST_ITEMS:,} and {MOST_COMPARISONS:,}"
-            f" reaches {value:g}; ask for a larger error."
-        )
-
-    def study(log_n: float) -> tuple[float, int, int]:
-        n = max(round(float(np.exp(log_n))), least)
-        m = _smallest(lambda m: error(n, m) - value, 1, MOST_COMPARISONS) or MOST_COMPARISONS
-        return costs[0] * per_item * n + costs[1] * m, n, m
-
-    grid = np.linspace(np.log(least), np.log(MOST_ITEMS), 8)
-    best = int(np.argmin([study(point)[0] for point in grid]))
-    around = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    found = minimize_scalar(
-        lambda point: np.log(study(point)[0]),
-        bounds=around,
-        method="bounded",
-        options={"xatol": 5e-3},
-    ).x
-    # whole numbers make the cost jagged
-    near = [study(found + step) for step in (-0.05, -0.025, 0.0, 0.025, 0.05)]
-    return min(*near, study(grid[best]))[1:]
-
-
-def _ends(
-    law: ErrorLaw, question: Question, method: str, estimate: NoiseEstimate
-) -> list[PlannedStudy | None]:
-    """The study at both ends of the noise's interval; None where nothing is enough."""
-    ends: list[PlannedStudy | None] = []
-    for noise in (estimate.low, estimate.high):
-        try:
-            ends.append(
-                solve(
-                    law.with_noise(max(noise, HARDLY_ANY) if method == "mle" else noise),
-                    question,
-                    method,
-                )
-            )
-        except PairscoreError:
-            ends.append(None)
-    return ends
-
-
-def _between(
-    ends: list[PlannedStudy | None], number: Callable[[PlannedStudy], float], beyond: float
-) -> tuple[float, float]:
-    """A number of the studies at both ends; ``beyond`` where there is none."""
-    low, high = sorted(beyond if study is None else number(study) for study in ends)
-    return low, high
-
-
-def _found(study: PlannedStudy, question: Question) -> float:
     if question.solved_for == "error":
-        return study.error.angle
-    return float(study.n_items if question.solved_for == "n_items" else study.n_comparisons)
+        return replace(answer, interval=interval(lambda study: study.error.angle, np.pi / 2))
+    items = interval(lambda study: float(study.n_items), np.inf)
+    comparisons = interval(lambda study: float(study.n_comparisons), np.inf)
+    if question.solved_for != "both":
+        return replace(answer, interval=items if question.n_items is None else comparisons)
+    # the cheapest study is one of many that cost nearly the same, so the ends may lie on one side
+    items = min(items[0], answer.n_items), max(items[1], answer.n_items)
+    return replace(answer, interval=comparisons, items_interval=items)
 
 
 def _with_remedy(
@@ -390,9 +266,126 @@ def _with_remedy(
     if not able or question.target is None:
         return sentence
     best = min(able, key=lambda study: (study.n_comparisons, study.n_items_total))
-    amount = (
-        plural(best.n_items, "item", ",")
-        if question.solved_for == "n_items"
-        else plural(best.n_comparisons, "comparison", ",")
-    )
+    if question.solved_for == "n_items":
+        amount = plural(best.n_items, "item", ",")
+    else:
+        amount = plural(best.n_comparisons, "comparison", ",")
     return f"{sentence.rstrip('.')}; {best.method!r} can with {amount}."
+
+
+def solve(law: ErrorLaw, question: Question, method: str) -> PlannedStudy:
+    """The smallest study of ``method`` that answers the question."""
+    n, m = question.n_items, question.n_comparisons
+    if question.target is not None:
+        search = Search(law, method, *question.target)
+        if n is not None:
+            m = search.comparisons(n)
+        elif m is not None:
+            n = search.items(m)
+        elif question.costs is not None:
+            n, m = search.cheapest(question.costs)
+        else:
+            n = search.items_with_paper_comparisons()
+            m = paper_comparisons(n)
+    return _study(law, question, method, int(n or 0), int(m or 0))
+
+
+def paper_comparisons(n_items: int) -> int:
+    """The paper's number of comparisons for N items: ceil(N log N)."""
+    return int(np.ceil(n_items * np.log(n_items)))
+
+
+def _study(law: ErrorLaw, question: Question, method: str, n: int, m: int) -> PlannedStudy:
+    total = _items_in_all(method) * n
+    cost = None if question.costs is None else question.costs[0] * total + question.costs[1] * m
+    hours = m * question.seconds / 3600
+    return PlannedStudy(method, n, total, m, law.predict(n, m, method), hours, cost)
+
+
+def _items_in_all(method: str) -> int:
+    """Items collected for each one compared: `split` has as many again behind its covariance."""
+    return 2 if method == "split" else 1
+
+
+@dataclass(frozen=True)
+class Search:
+    """Sizes at which the expected ``measure`` of error of a method comes down to a ``target``.
+
+    Errors fall in N and M. Every search that finds nothing raises NoAnswerError with a sentence.
+    """
+
+    law: ErrorLaw
+    method: str
+    measure: str
+    target: float
+
+    def error(self, n: int, m: int) -> float:
+        """The expected error of a study of n items and m comparisons."""
+        return float(self.law.errors(n, m, self.method)[self.measure].mean())
+
+    def excess(self, n: int, m: int) -> float:
+        """log(error / target), which is nearly linear in log n and log m."""
+        return float(np.log(np.clip(self.error(n, m) / self.target, 1e-12, 1e12)))
+
+    def comparisons(self, n: int, guess: int | None = None) -> int:
+        """The fewest comparisons of n items."""
+        m = smallest_whole_number(lambda m: self.excess(n, m), 1, MOST_COMPARISONS, guess)
+        if m is None:
+            raise self._refusal(plural(n, "item"), "comparisons", self.error(n, MOST_COMPARISONS))
+        return m
+
+    def items(self, m: int) -> int:
+        """The fewest items that are compared m times."""
+        n = self._fewest_items(lambda n: self.excess(n, m))
+        if n is None:
+            raise self._refusal(plural(m, "comparison"), "items", self.error(MOST_ITEMS, m))
+        return n
+
+    def items_with_paper_comparisons(self) -> int:
+        """The fewest items that are compared ceil(N log N) times."""
+        n = self._fewest_items(lambda n: self.excess(n, paper_comparisons(n)))
+        if n is None:
+            raise NoAnswerError(
+                f"{self.method!r} cannot reach {self.measure} {self.target:g} with {MOST_ITEMS:,}"
+                " items and M = N log N; ask for a larger error."
+            )
+        return n
+
+    def cheapest(self, costs: tuple[float, float]) -> tuple[int, int]:
+        """Items and comparisons at the lowest cost."""
+        least = self._fewest_items(lambda n: self.excess(n, MOST_COMPARISONS))
+        if least is None:
+            raise NoAnswerError(
+                f"no number of items and comparisons up to {MOST_ITEMS:,} and {MOST_COMPARISONS:,}"
+                f" reaches {self.target:g}; ask for a larger error."
+            )
+        item_cost, m = costs[0] * _items_in_all(self.method), None
+
+        def study(log_n: float) -> tuple[float, int, int]:
+            nonlocal m
+            n = max(round(float(np.exp(log_n))), least)
+            m = self.comparisons(n, guess=m)  # close to that of the study before
+            return item_cost * n + costs[1] * m, n, m
+
+        grid = np.linspace(np.log(least), np.log(MOST_ITEMS), 8)
+        best = int(np.argmin([study(point)[0] for point in grid]))
+        around = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+        bottom = minimize_scalar(
+            lambda point: np.log(study(point)[0]),
+            bounds=around,
+            method="bounded",
+            options={"xatol": 5e-3},
+        ).x
+        # whole numbers make the cost jagged
+        near = [study(bottom + step) for step in (-0.05, -0.025, 0.0, 0.025, 0.05)]
+        return min(*near, study(grid[best]))[1:]
+
+    def _fewest_items(self, excess: Callable[[int], float]) -> int | None:
+        fewest = fewest_items(self.method, self.law.n_features)
+        return smallest_whole_number(excess, fewest, MOST_ITEMS)
+
+    def _refusal(self, fixed: str, free: str, floor: float) -> NoAnswerError:
+        return NoAnswerError(
+            f"with {fixed} {self.method!r} cannot reach {self.measure} {self.target:g} at any"
+            f" number of {free}: it stays at {floor:.3g}."
+        )

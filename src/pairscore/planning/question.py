@@ -1,14 +1,12 @@
-"""What a plan is asked: the target, what is fixed, what things cost, and the population behind it
-all.
-"""
+"""What a plan is asked: the target, the fixed sizes, the costs, and the population behind it."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from pairscore.core.links import Link, get_link
+from pairscore.core.roots import solve_falling
 from pairscore.core.sums import moments
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
@@ -25,13 +23,22 @@ from pairscore.theory.integrals import spread_for_noise
 from pairscore.theory.population import checked_population
 from pairscore.theory.predict import ErrorLaw
 
-TARGETS = {"angle": np.pi / 2, "misordered": 0.5, "norm_error": np.inf}
+# targets: what each must be below, and in words
+TARGETS = {
+    "angle": (np.pi / 2, "between 0 and pi/2 = 1.571 radians"),
+    "misordered": (0.5, "between 0 and 0.5"),
+    "norm_error": (np.inf, "above 0"),
+}
 SEED = 1  # of the simulations behind a pilot's interval
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is fixed, what is wanted, and what things cost."""
+    """What is fixed, what is wanted, and what things cost.
+
+    ``target`` is a measure of error and its value, ``costs`` those of an item and a comparison (in
+    any currency), ``seconds`` those of an expert per comparison. None is what was not said.
+    """
 
     target: tuple[str, float] | None
     n_items: int | None
@@ -41,31 +48,70 @@ class Question:
 
     @property
     def solved_for(self) -> str:
+        """What has to be found: "error", "n_comparisons", "n_items" or "both" sizes."""
         if self.target is None:
             return "error"
-        return {(True, False): "n_comparisons", (False, True): "n_items"}.get(
-            (self.n_items is not None, self.n_comparisons is not None), "both"
+        if self.n_items is not None:
+            return "n_comparisons"
+        return "both" if self.n_comparisons is None else "n_items"
+
+
+def make_question(
+    target: tuple[str, float] | None,
+    n_items: Any,
+    n_comparisons: Any,
+    item_cost: Any,
+    comparison_cost: Any,
+    seconds: Any,
+) -> Question:
+    """The question that the arguments of ``plan`` ask, checked: two of three numbers are given."""
+    question = Question(
+        target,
+        None if n_items is None else whole_number(n_items, "n_items"),
+        None if n_comparisons is None else whole_number(n_comparisons, "n_comparisons"),
+        checked_costs(item_cost, comparison_cost),
+        positive_number(seconds, "seconds_per_comparison"),
+    )
+    n_sizes = sum(size is not None for size in (question.n_items, question.n_comparisons))
+    if target is None and n_sizes < 2:
+        raise PairscoreError(
+            "two of three are needed: give two of n_items, n_comparisons and a target (angle,"
+            " misordered or norm_error)."
         )
+    if target is not None and n_sizes == 2:
+        raise PairscoreError(
+            "n_items, n_comparisons and a target are all given, so nothing is left to find; leave"
+            " one out."
+        )
+    return question
 
 
-def target_of(**given: float | None) -> tuple[str, float] | None:
-    """The one target that was given, checked; None if there is none."""
-    asked = {name: value for name, value in given.items() if value is not None}
-    if len(asked) > 1:
-        raise PairscoreError(f"{' and '.join(asked)} are both targets; ask for one of them.")
-    for name, value in asked.items():
-        if not is_real(value) or not 0 < value < TARGETS[name]:
-            limit = {
-                "angle": "between 0 and pi/2 = 1.571 radians",
-                "misordered": "between 0 and 0.5",
-                "norm_error": "above 0",
-            }[name]
-            raise PairscoreError(f"{name} is {value!r}; use a number {limit}.")
+def checked_target(**measures: float | None) -> tuple[str, float] | None:
+    """The one target that was given, by name and value; None if there is none."""
+    given = {name: value for name, value in measures.items() if value is not None}
+    if len(given) > 1:
+        raise PairscoreError(f"{' and '.join(given)} are both targets; ask for one of them.")
+    for name, value in given.items():
+        limit, words = TARGETS[name]
+        if not is_real(value) or not 0 < value < limit:
+            raise PairscoreError(f"{name} is {value!r}; use a number {words}.")
         return name, float(value)
     return None
 
 
-def law_of(
+def checked_costs(item_cost: Any, comparison_cost: Any) -> tuple[float, float] | None:
+    """What an item and a comparison cost, if that was said."""
+    if item_cost is None and comparison_cost is None:
+        return None
+    if item_cost is None or comparison_cost is None:
+        raise PairscoreError(
+            "item_cost and comparison_cost are weighed against each other; give both."
+        )
+    item = positive_number(item_cost, "item_cost")
+    return item, positive_number(comparison_cost, "comparison_cost")
+
+
+def error_law(
     n_features: Any,
     min_eigenvalue: Any,
     noise: Any,
@@ -87,60 +133,59 @@ def law_of(
             " common), or a pilot, or a population."
         )
     noise = number_between(noise, "noise", 0, 0.5, "a share of flipped labels from 0 to 0.5")
-    if table is not None:
-        if n_features is not None or min_eigenvalue is not None:
-            raise PairscoreError(
-                "items have their own features; leave out n_features and min_eigenvalue, or the"
-                " items."
-            )
-        eigenvalues = correlation_eigenvalues(table)
-    else:
-        if n_features is None:
-            raise PairscoreError(
-                "the number of features is missing; give n_features, items or a population."
-            )
-        smallest = number_between(
-            1.0 if min_eigenvalue is None else min_eigenvalue,
-            "min_eigenvalue",
-            1e-12,
-            1,
-            "a number above 0 and at most 1",
+    if table is None:
+        eigenvalues = _equally_spaced(n_features, min_eigenvalue)
+    elif n_features is not None or min_eigenvalue is not None:
+        raise PairscoreError(
+            "items have their own features; leave out n_features and min_eigenvalue, or the items."
         )
-        eigenvalues = np.linspace(1.0, smallest, whole_number(n_features, "n_features"))
-    chosen = link_of(link)
+    else:
+        eigenvalues = correlation_eigenvalues(table)
+    chosen = default_link(link)
     return ErrorLaw(eigenvalues, chosen, spread_for_noise(chosen, noise))
 
 
-def link_of(link: Any) -> Link:
+def _equally_spaced(n_features: Any, min_eigenvalue: Any) -> np.ndarray:
+    """Eigenvalues of the paper's covariances, d of them from 1 down to the smallest."""
+    if n_features is None:
+        raise PairscoreError(
+            "the number of features is missing; give n_features, items or a population."
+        )
+    value = 1.0 if min_eigenvalue is None else min_eigenvalue
+    remedy = "a number above 0 and at most 1"
+    smallest = number_between(value, "min_eigenvalue", 1e-12, 1, remedy)
+    return np.linspace(1.0, smallest, whole_number(n_features, "n_features"))
+
+
+def default_link(link: Any) -> Link:
     """The link that was given, or logit."""
     return get_link("logit" if link is None else link)
 
 
 def correlation_eigenvalues(items: Items) -> np.ndarray:
-    """Eigenvalues of the features' correlations, without the zeros of constant or repeated
-    features.
+    """Eigenvalues of the features' correlations, from the largest down.
 
-    Those of a sample of n items spread too far: the trace of the inverse, on which angles depend,
-    is too large by about n / (n - d - 2). They are drawn towards their mean until it is not.
+    The zeros of constant or repeated features are left out. Eigenvalues of a sample of n items
+    spread too far: the trace of the inverse, on which angles depend, is too large by about
+    n / (n - d - 2). They are drawn towards their mean until it is not.
     """
     if len(items) < 2:
         raise PairscoreError(
             f"{plural(len(items), 'item')} cannot tell how features vary; give at least 2."
         )
-    found = moments(items.values)
-    kept = found.sd > 0
-    if not kept.any():
+    sample = moments(items.values)
+    varies = sample.sd > 0
+    if not varies.any():
         raise PairscoreError(
             "no feature of the items varies; give features that differ between items."
         )
-    standard = (items.values[:, kept] - found.mean[kept]) / found.sd[kept]
+    standard = (items.values[:, varies] - sample.mean[varies]) / sample.sd[varies]
     eigenvalues = np.linalg.eigvalsh(standard.T @ standard / len(items))[::-1]
     # with fewer items than features, zeros say nothing about the features
     if len(items) > len(eigenvalues):
         eigenvalues = eigenvalues[eigenvalues > 1e-10 * eigenvalues[0]]
-    return _less_spread(
-        np.maximum(eigenvalues, 0.0), max(len(items) - len(eigenvalues) - 2, 1) / (len(items) - 1)
-    )
+    share = max(len(items) - len(eigenvalues) - 2, 1) / (len(items) - 1)
+    return _less_spread(np.maximum(eigenvalues, 0.0), share)
 
 
 def _less_spread(eigenvalues: np.ndarray, share: float) -> np.ndarray:
@@ -149,26 +194,17 @@ def _less_spread(eigenvalues: np.ndarray, share: float) -> np.ndarray:
     """
     mean = float(eigenvalues.mean())
 
-    def drawn(weight: float) -> np.ndarray:
+    def mixed(weight: float) -> np.ndarray:
         return (1 - weight) * eigenvalues + weight * mean
 
-    if eigenvalues[-1] <= 0 or np.sum(1 / drawn(1.0)) >= share * np.sum(1 / eigenvalues):
-        return drawn(1.0)
-    return drawn(
-        float(
-            brentq(
-                lambda weight: np.log(
-                    np.sum(1 / drawn(weight)) / (share * np.sum(1 / eigenvalues))
-                ),
-                0.0,
-                1.0,
-            )
-        )
-    )
+    if eigenvalues[-1] <= 0:
+        return mixed(1.0)
+    target = share * np.sum(1 / eigenvalues)
+    return mixed(solve_falling(lambda weight: np.log(np.sum(1 / mixed(weight)) / target), 0.0, 1.0))
 
 
-def noise_of(table: Items | None, pilot: Any, link: Any, noise: Any) -> NoiseEstimate:
-    """The noise that a pilot tells."""
+def pilot_noise(table: Items | None, pilot: Any, link: Any, noise: Any) -> NoiseEstimate:
+    """The noise that a pilot tells, from comparisons of the items of a table."""
     if noise is not None:
         raise PairscoreError(
             "both noise and a pilot are given, and the pilot tells the noise; leave one out."
@@ -189,19 +225,6 @@ def noise_of(table: Items | None, pilot: Any, link: Any, noise: Any) -> NoiseEst
         data.left[rows],
         data.right[rows],
         outcome[rows],
-        link_of(link),
+        default_link(link),
         np.random.default_rng(SEED),
-    )
-
-
-def costs_of(item_cost: Any, comparison_cost: Any) -> tuple[float, float] | None:
-    """What an item and a comparison cost, if that was said."""
-    if item_cost is None and comparison_cost is None:
-        return None
-    if item_cost is None or comparison_cost is None:
-        raise PairscoreError(
-            "item_cost and comparison_cost are weighed against each other; give both."
-        )
-    return positive_number(item_cost, "item_cost"), positive_number(
-        comparison_cost, "comparison_cost"
     )

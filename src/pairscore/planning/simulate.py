@@ -1,6 +1,8 @@
-"""A simulated study as files: items, comparisons, and the truth they came from."""
+"""A simulated study as files: items, comparisons, and the truth they came from.
 
-import json
+It stands here and not with the population in ``theory``, which touches no files.
+"""
+
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ import numpy as np
 
 from pairscore.data.votes import Votes
 from pairscore.errors import PairscoreError
+from pairscore.files.records import json_text
 from pairscore.files.write import atomic_write, fill_table
 from pairscore.theory.population import Population
 
@@ -23,13 +26,11 @@ def simulate_study(
     kind: str = "csv",
     **options: Any,
 ) -> list[Path]:
-    """Draw a study and write ``items``, ``comparisons`` and ``truth.json`` to a folder.
+    """Draw a study, write it to a folder, and say which files these are.
 
-    Say which files that are.
-
-    ``options`` are those of :meth:`Population.draw`. Items are called item1, item2, ...; those
-    beyond
-    ``n_items`` are compared with none and give `split` its covariance.
+    They are ``items``, ``comparisons`` (of the suffix ``kind``) and ``truth.json``. ``options`` are
+    those of :meth:`Population.draw`. Items are called item1, item2, ...; those beyond ``n_items``
+    are compared with none and give `split` its covariance.
     """
     items, votes = population.draw(
         n_items, n_comparisons, np.random.default_rng([seed, 1]), **options
@@ -50,9 +51,8 @@ def simulate_study(
         ]
         fill_table(temporaries[0], {"id": names, **features}, paths[0])
         fill_table(temporaries[1], _vote_columns(votes, names), paths[1])
-        temporaries[2].write_text(
-            json.dumps(_truth(population, n_items, n_comparisons, seed), indent=2) + "\n"
-        )
+        truth = _truth(population, n_items, n_comparisons, seed)
+        temporaries[2].write_text(json_text(truth) + "\n")
     return paths
 
 
@@ -66,17 +66,11 @@ def _vote_columns(votes: Votes, names: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _truth(population: Population, n_items: int, n_comparisons: int, seed: int) -> dict[str, Any]:
+    names = ["noise", "slope", "c1", "item_effect", "judge_noise", "beta", "mean", "eigenvalues"]
     return {
         "n_items": n_items,
         "n_comparisons": n_comparisons,
         "seed": seed,
         "link": population.link.name,
-        "noise": population.noise,
-        "slope": population.slope if np.isfinite(population.slope) else None,
-        "c1": population.c1,
-        "item_effect": population.item_effect,
-        "judge_noise": None if population.judge_noise is None else population.judge_noise.tolist(),
-        "beta": population.beta.tolist(),
-        "mean": population.mean.tolist(),
-        "eigenvalues": population.eigenvalues.tolist(),
+        **{name: getattr(population, name) for name in names},
     }

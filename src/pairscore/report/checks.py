@@ -9,8 +9,8 @@ import numpy as np
 from scipy.stats import chi2
 
 from pairscore.core.links import Link
-from pairscore.core.sums import net
-from pairscore.core.whitening import whitened
+from pairscore.core.sums import net_per_item
+from pairscore.core.whitening import whiten
 from pairscore.data.comparisons import Comparisons
 from pairscore.errors import first_few
 from pairscore.estimators.fit_data import FitData, separation_note
@@ -105,7 +105,7 @@ def checks(
     outside : mask of the items with a feature beyond all compared items, in the order of the table
     same_data : whether these are the data of the fit
     """
-    z = whitened(data.items.values[data.compared])
+    z = whiten(data.items.values[data.compared])
     score = data.items.values[data.compared] @ model.coef_
     return [
         _data_check(same_data),
@@ -269,8 +269,8 @@ def item_residuals(
     """
     n, amount, two_items = len(data.items), data.amount, data.left != data.right
     variance = two_items * 4 * probability * (1 - probability) * importance(data) * amount
-    net_wins = net(data.left, data.right, amount * data.outcome, n)
-    expected = net(data.left, data.right, amount * (2 * probability - 1), n)
+    net_wins = net_per_item(data.left, data.right, amount * data.outcome, n)
+    expected = net_per_item(data.left, data.right, amount * (2 * probability - 1), n)
     sd = np.sqrt(np.bincount(data.left, variance, n) + np.bincount(data.right, variance, n))
     residual = np.divide(net_wins - expected, sd, out=np.full(n, np.nan), where=sd > 0)
     return net_wins, expected, residual

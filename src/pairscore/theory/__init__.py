@@ -1,7 +1,33 @@
-"""The paper's law, bound and decomposition; errors before any data.
+"""The paper's law, bound and decomposition; the error of a study before any data.
 
-Start with ``population`` (section 8 of the paper) and ``predict`` (the error of a study not yet
-made).
+Start with ``population`` (the law of the paper's section 8; ``draws`` has its random parts) and
+``predict`` (the error of a study not yet made). A prediction goes through ``integrals`` (averages
+of a link over normal items), ``direction_error`` (the variance of the error in one direction) and
+``quadrature`` (the fixed errors that means are taken over). ``bound`` is Theorem 1, its summands
+are in ``bound_terms``; ``decomposition`` splits the error of a simulated study by its sources.
+
+Documented names are also here: ``from pairscore.theory import theorem_bound``.
 
 Imports: errors, choices, data, core, estimators.
 """
+
+from importlib import import_module
+from typing import Any
+
+_NAMES = {
+    "bound": "theorem_bound simplified_log_bound smallest_log_n_items",
+    "decomposition": "Decomposition decompose decomposition_rows",
+    "direction_error": "LabelLaw label_constants",
+    "integrals": "agreement_excess closed_form_length eta fisher_information flip_probability kappa"
+    " length_information mean_derivative spread_for_noise win_excess",
+    "population": "Population",
+    "predict": "ErrorLaw ErrorPrediction first_order_variance predict_error",
+}
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    """Documented names are imported when first used."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'pairscore.theory' has no attribute {name!r}")
+    return getattr(import_module(f"pairscore.theory.{_HOME[name]}"), name)

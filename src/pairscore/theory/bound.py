@@ -1,23 +1,22 @@
-"""Theorem 1 of the paper with numbers in it.
-
-How likely is the `split` estimate to be off by epsilon or more?
+"""Theorem 1 of the paper with numbers in it: how likely is `split` to be off by epsilon or more?
 
     Pr(|beta-hat - c1 beta| >= epsilon) <= sum of ten terms in N, M, d, the eigenvalues of Sigma and
     four trade-offs delta0 ... delta3
 
 N items are compared M times and N more give the covariance. Each term bounds one source of error of
-`pairscore.theory.decomposition`. Everything is kept as a logarithm, for 2^N overflows at once and
-the bound says something only for N with many digits: give ``n_items=10**30`` as an integer.
+`pairscore.theory.decomposition`. Everything is kept as a logarithm, because 2^N overflows at once
+and the bound says something only for N with many digits: give ``n_items=10**30`` as an integer.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from scipy.optimize import minimize
 
+from pairscore.core.roots import bisect
 from pairscore.errors import PairscoreError
 from pairscore.theory.bound_terms import (
     LOG2,
@@ -25,31 +24,31 @@ from pairscore.theory.bound_terms import (
     TERMS,
     Condition,
     Setting,
-    Term,
     Tradeoffs,
-    counts,
-    counts_length,
     exp_or_inf,
-    labels_counts,
-    labels_counts_length,
-    labels_length,
-    labels_noise,
-    partners_length,
-    partners_noise,
     side_conditions,
 )
 
-# by how much 2^N is to be outweighed at least: times N, a difference of rounding errors would
-# decide otherwise
+# by how much 2^N is to be outweighed at least: rounding errors times N would decide otherwise
 MARGIN = 1e-9
 HUGE = 1e300
+LARGEST_LOG_N = 1e6  # up to which the smallest number of items is sought
+# trade-offs that share terms, and the terms they share
+GROUPS: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("log_delta0",): ("counts", "counts_length"),
+    ("log_delta1", "log_delta2"): (
+        "labels_counts",
+        "labels_counts_length",
+        "labels_length",
+        "labels_noise",
+    ),
+    ("log_delta3",): ("partners_length", "partners_noise"),
+}
 
 
 @dataclass(frozen=True)
 class Bound:
-    """The bound: its ten terms and their sum as logarithms, the side conditions and the trade-offs
-    used.
-    """
+    """The bound: logarithms of its ten terms, the side conditions, and the trade-offs used."""
 
     terms: dict[str, float]
     conditions: list[Condition]
@@ -57,172 +56,19 @@ class Bound:
 
     @property
     def log_probability(self) -> float:
-        """Logarithm of the sum of the terms.
-
-        Above zero the sum is no probability and says nothing.
-        """
+        """Logarithm of the sum of the terms; above zero the sum says nothing."""
         return _log_sum(self.terms.values())
 
     @property
     def probability(self) -> float:
         """The bound: at most 1, and 1 if a side condition fails."""
-        return (
-            min(1.0, exp_or_inf(self.log_probability))
-            if all(condition.satisfied for condition in self.conditions)
-            else 1.0
-        )
+        return 1.0 if self.vacuous else exp_or_inf(self.log_probability)
 
     @property
     def vacuous(self) -> bool:
         """Whether the bound says no more than that a probability is at most 1."""
-        return not (
-            self.log_probability < 0 and all(condition.satisfied for condition in self.conditions)
-        )
-
-
-def _log_sum(logs: Iterable[float]) -> float:
-    """log of a sum whose parts are given as logarithms, infinite ones included."""
-    logs = list(logs)
-    largest = max(logs)
-    return (
-        largest + math.log(sum(math.exp(x - largest) for x in logs))
-        if math.isfinite(largest)
-        else largest
-    )
-
-
-# -- trade-offs ----------------------------------------------------------------------------------------
-
-
-def paper_tradeoffs(s: Setting) -> Tradeoffs:
-    """delta0 = delta2 = d log^2 N, delta1 = 4 eps^2 lambda_d / (d log^2 N), delta3 = eps^2 lambda_d
-    / (1152 d log N).
-    """
-    log_d, log_log_n = math.log(s.n_features), math.log(s.log_n)
-    long = log_d + 2 * log_log_n
-    return Tradeoffs(
-        long, LOG4 + s.log_signal - long, long, s.log_signal - math.log(1152) - log_d - log_log_n
-    )
-
-
-def best_tradeoffs(s: Setting) -> Tradeoffs:
-    """The trade-offs with the smallest sum, if any have one below 1, and never a larger sum than
-    the paper's.
-
-    delta0, delta3 and the couple (delta1, delta2) meet in no common term. Each weighs a term that
-    falls in it against one that rises: where they meet is within a small factor of the best, and a
-    bounded search from there finds the rest.
-    """
-    paper, d = paper_tradeoffs(s), s.n_features
-    reach, short, noise = _log_reach(s), math.log(d), LOG2 + math.log(s.log_n)
-
-    def with_delta2(x: float) -> Tradeoffs:
-        t = replace(paper, log_delta1=x)
-        return _balanced(
-            s,
-            t,
-            "log_delta2",
-            labels_counts_length,
-            labels_counts,
-            short,
-            reach - math.log(4608) - x,
-        )
-
-    def still_falling(x: float) -> bool:
-        t = with_delta2(x)
-        return labels_noise(s, t) > max(
-            labels_length(s, t), labels_counts(s, t), labels_counts_length(s, t)
-        )
-
-    t = with_delta2(
-        _last_true(still_falling, noise + s.log_n - s.log_m, s.log_signal - math.log(2304 * d))
-    )
-    t = _balanced(s, t, "log_delta0", counts_length, counts, short, reach - math.log(1152))
-    t = _balanced(
-        s,
-        t,
-        "log_delta3",
-        partners_noise,
-        partners_length,
-        noise - s.log_n,
-        s.log_signal - math.log(576 * d),
-    )
-    for names in GROUPS:
-        t = _polished(s, t, paper, names)
-    return t
-
-
-GROUPS: dict[tuple[str, ...], tuple[Term, ...]] = {
-    ("log_delta0",): (counts, counts_length),
-    ("log_delta1", "log_delta2"): (
-        labels_counts,
-        labels_counts_length,
-        labels_length,
-        labels_noise,
-    ),
-    ("log_delta3",): (partners_length, partners_noise),
-}
-
-
-def _log_reach(s: Setting) -> float:
-    """log(eps^2 lambda_d M / (N log 2)).
-
-    1152 delta0 and 4608 delta1 delta2 must stay below it for 2^N to be outweighed.
-    """
-    return s.log_signal + s.log_m - s.log_n - math.log(LOG2) - MARGIN
-
-
-def _last_true(still_falling: Callable[[float], bool], low: float, high: float) -> float:
-    """Where a falling function meets a rising one, from below.
-
-    Comparisons only, as both may be infinite.
-    """
-    low, high = min(low, high), max(low, high)
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if still_falling(middle) else (low, middle)
-    return low
-
-
-def _balanced(
-    s: Setting, t: Tradeoffs, name: str, falling: Term, rising: Term, low: float, high: float
-) -> Tradeoffs:
-    """The trade-offs with one of them moved to where its falling and its rising term meet."""
-
-    def moved(x: float) -> Tradeoffs:
-        return replace(t, **{name: x})
-
-    return moved(_last_true(lambda x: falling(s, moved(x)) > rising(s, moved(x)), low, high))
-
-
-def _polished(s: Setting, start: Tradeoffs, paper: Tradeoffs, names: tuple[str, ...]) -> Tradeoffs:
-    """The best of the meeting point, the paper's choice and a bounded search around the former, for
-    trade-offs that share terms.
-    """
-
-    def moved(x: Iterable[float]) -> Tradeoffs:
-        return replace(start, **dict(zip(names, map(float, x), strict=True)))
-
-    def objective(x: Iterable[float]) -> float:
-        t = moved(x)
-        return _log_sum(term(s, t) for term in GROUPS[names])
-
-    def guarded(x: np.ndarray) -> float:
-        t = moved(x)
-        within = max(
-            math.log(1152) + t.log_delta0, math.log(4608) + t.log_delta1 + t.log_delta2
-        ) <= _log_reach(s)
-        return float(np.clip(objective(x), -HUGE, HUGE)) if within else HUGE
-
-    candidates = [np.array([getattr(choice, name) for name in names]) for choice in (start, paper)]
-    near = [(x - 1.0, x + 1.0) for x in candidates[0]]
-    simplex = candidates[0] - np.vstack([np.zeros(len(names)), 0.05 * np.eye(len(names))])
-    options = {"initial_simplex": simplex, "xatol": 1e-9, "fatol": 1e-9, "maxiter": 200}
-    found = minimize(guarded, candidates[0], method="Nelder-Mead", bounds=near, options=options)
-    return moved(min([*candidates, found.x], key=objective))
-
-
-# -- the doors -----------------------------------------------------------------------------------------
+        proved = all(condition.satisfied for condition in self.conditions)
+        return not (self.log_probability < 0 and proved)
 
 
 def theorem_bound(
@@ -240,27 +86,34 @@ def theorem_bound(
 ) -> Bound:
     """How likely is it, at most, that |beta-hat - c1 beta| >= epsilon for the `split` estimate?
 
-    ``n_items`` is N, the number of compared items (as many again give the covariance); integers may
-    be of any size. ``tradeoff`` takes delta0 ... delta3 from the paper or the best ones. The
-    defaults of the constants are proved for normal features: c3 = 1 and c4 = 1/2 (singular values
-    of a normal matrix), c2 = 1152 = 2 * 576 (variance proxy 4 of W_n g_n).
+    Parameters
+    ----------
+    n_items, n_comparisons : int or float
+        N, the number of compared items (as many again give the covariance), and M. Integers may be
+        of any size.
+    n_features : int
+        d.
+    min_eigenvalue, max_eigenvalue : float
+        lambda_d and lambda_1 of the items' covariance.
+    epsilon : float
+        The error asked about, in the units of the coefficients; c1 beta has a length of at most
+        2/sqrt(pi lambda_d).
+    tradeoff : {"paper", "best"}
+        delta0 ... delta3 of the paper, or those with the smallest sum.
+    c2, c3, c4 : float
+        Constants that the paper leaves open. The defaults are proved for normal features: c3 = 1
+        and c4 = 1/2 (singular values of a normal matrix), c2 = 1152 = 2 * 576 (variance proxy 4 of
+        W_n g_n).
 
+    Examples
+    --------
     >>> theorem_bound(10**6, 10**9, n_features=10, min_eigenvalue=1.0, epsilon=0.5).vacuous
     True
     >>> theorem_bound(10**8100, 10**8120, n_features=10, min_eigenvalue=1.0, epsilon=0.5).vacuous
     False
     """
-    s = Setting(
-        _log_size("n_items", n_items),
-        _log_size("n_comparisons", n_comparisons),
-        n_features,
-        min_eigenvalue,
-        max_eigenvalue,
-        epsilon,
-        c2,
-        c3,
-        c4,
-    )
+    log_n, log_m = _log_size("n_items", n_items), _log_size("n_comparisons", n_comparisons)
+    s = Setting(log_n, log_m, n_features, min_eigenvalue, max_eigenvalue, epsilon, c2, c3, c4)
     if n_items <= n_features + 2:
         raise PairscoreError(
             f"n_items is {n_items} but must exceed n_features + 2 = {n_features + 2} for the"
@@ -294,24 +147,13 @@ def simplified_log_bound(
     what else it needs). c2 = 44 adds up the prefactors of the five terms it stands for, c3 is that
     of the last one left.
     """
-    s = _checked(
-        Setting(
-            _log_size("n_items", n_items),
-            0.0,
-            n_features,
-            min_eigenvalue,
-            max(1.0, min_eigenvalue),
-            epsilon,
-            c2,
-            c3,
-            1.0,
-        )
-    )
-    tail = n_features * (0.5 * math.log(6 * s.log_n) - s.log_n)
+    log_n, largest = _log_size("n_items", n_items), max(1.0, min_eigenvalue)
+    _checked(Setting(log_n, 0.0, n_features, min_eigenvalue, largest, epsilon, c2, c3, 1.0))
+    tail = n_features * (0.5 * math.log(6 * log_n) - log_n)
     average = -exp_or_inf(
-        s.log_n + 2 * math.log(epsilon) + math.log(min_eigenvalue / (c3 * n_features * s.log_n))
+        log_n + 2 * math.log(epsilon) + math.log(min_eigenvalue / (c3 * n_features * log_n))
     )
-    return math.log(c2) + s.log_n + max(tail, average)
+    return math.log(c2) + log_n + max(tail, average)
 
 
 def log_paper_comparisons(
@@ -333,8 +175,10 @@ def smallest_log_n_items(
     c3: float = 1.0,
     c4: float = 0.5,
 ) -> float:
-    """The smallest log N at which the bound is below 1, given ``comparisons`` times as many
-    comparisons as the theorem asks for.
+    """The smallest log N at which the bound is below 1, to six digits.
+
+    M is ``comparisons`` times as large as the theorem asks for (:func:`log_paper_comparisons`); the
+    other arguments are those of :func:`theorem_bound`.
     """
     if not comparisons > 0:
         raise PairscoreError(
@@ -346,24 +190,120 @@ def smallest_log_n_items(
     )
 
     def vacuous(log_n: float) -> bool:
-        log_m = log_paper_comparisons(log_n, n_features, min_eigenvalue, epsilon) + math.log(
-            comparisons
-        )
-        return bound_at(replace(base, log_n=log_n, log_m=log_m), tradeoff).vacuous
+        log_m = log_paper_comparisons(log_n, n_features, min_eigenvalue, epsilon)
+        s = replace(base, log_n=log_n, log_m=log_m + math.log(comparisons))
+        return bound_at(s, tradeoff).vacuous
 
     low = math.log(n_features + 3)
     high = 2 * low
-    while vacuous(high) and high < 1e6:
+    while vacuous(high):
+        if high >= LARGEST_LOG_N:
+            raise PairscoreError(
+                f"the bound stays at 1 up to log N = {high:.3g}; use tradeoff='best', more"
+                f" comparisons or an epsilon below {epsilon}."
+            )
         low, high = high, 2 * high
-    if vacuous(high):
-        raise PairscoreError(
-            f"the bound stays at 1 up to log N = {high:.3g}; use tradeoff='best', more comparisons"
-            f" or an epsilon below {epsilon}."
-        )
-    while high - low > 1e-6 * high:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if vacuous(middle) else (low, middle)
-    return high
+    return bisect(vacuous, low, high, rtol=1e-6)[1]
+
+
+def paper_tradeoffs(s: Setting) -> Tradeoffs:
+    """delta0 = delta2 = d log^2 N, delta1 = 4 eps^2 lambda_d / (d log^2 N), delta3 = eps^2 lambda_d
+    / (1152 d log N).
+    """
+    log_d, log_log_n = math.log(s.n_features), math.log(s.log_n)
+    long = log_d + 2 * log_log_n
+    return Tradeoffs(
+        long, LOG4 + s.log_signal - long, long, s.log_signal - math.log(1152) - log_d - log_log_n
+    )
+
+
+def best_tradeoffs(s: Setting) -> Tradeoffs:
+    """The trade-offs with the smallest sum, if any have one below 1; never a larger sum than the
+    paper's.
+
+    delta0, delta3 and the couple (delta1, delta2) meet in no common term. Each weighs a term that
+    falls in it against one that rises: where they meet is within a small factor of the best, and a
+    bounded search from there finds the rest.
+    """
+    paper, limit, signal = paper_tradeoffs(s), _log_count_limit(s), s.log_signal
+    log_d, noise = math.log(s.n_features), LOG2 + math.log(s.log_n)
+
+    def with_delta2(log_delta1: float) -> Tradeoffs:
+        t, high = replace(paper, log_delta1=log_delta1), limit - math.log(4608) - log_delta1
+        return _balance(s, t, "log_delta2", "labels_counts_length", "labels_counts", log_d, high)
+
+    def still_falling(log_delta1: float) -> bool:
+        t = with_delta2(log_delta1)
+        rising = ("labels_length", "labels_counts", "labels_counts_length")
+        return TERMS["labels_noise"](s, t) > max(TERMS[name](s, t) for name in rising)
+
+    ends = sorted((noise + s.log_n - s.log_m, signal - math.log(2304) - log_d))
+    t = with_delta2(bisect(still_falling, *ends)[0])
+    high = limit - math.log(1152)
+    t = _balance(s, t, "log_delta0", "counts_length", "counts", log_d, high)
+    low, high = noise - s.log_n, signal - math.log(576) - log_d
+    t = _balance(s, t, "log_delta3", "partners_noise", "partners_length", low, high)
+    for names in GROUPS:
+        t = _polish(s, t, paper, names)
+    return t
+
+
+def _log_count_limit(s: Setting) -> float:
+    """log(eps^2 lambda_d M / (N log 2)).
+
+    1152 delta0 and 4608 delta1 delta2 must stay below it for 2^N to be outweighed.
+    """
+    return s.log_signal + s.log_m - s.log_n - math.log(LOG2) - MARGIN
+
+
+def _balance(
+    s: Setting, t: Tradeoffs, name: str, falling: str, rising: str, low: float, high: float
+) -> Tradeoffs:
+    """Move one trade-off to where its falling and its rising term meet, from below.
+
+    By comparisons only, as both terms may be infinite.
+    """
+
+    def still_falling(x: float) -> bool:
+        moved = replace(t, **{name: x})
+        return TERMS[falling](s, moved) > TERMS[rising](s, moved)
+
+    return replace(t, **{name: bisect(still_falling, *sorted((low, high)))[0]})
+
+
+def _polish(s: Setting, start: Tradeoffs, paper: Tradeoffs, names: tuple[str, ...]) -> Tradeoffs:
+    """The best of the meeting point, the paper's choice and a bounded search around the former, for
+    trade-offs that share terms.
+    """
+
+    def moved(x: Iterable[float]) -> Tradeoffs:
+        return replace(start, **dict(zip(names, map(float, x), strict=True)))
+
+    def objective(x: Iterable[float]) -> float:
+        t = moved(x)
+        return _log_sum(TERMS[name](s, t) for name in GROUPS[names])
+
+    def guarded(x: np.ndarray) -> float:
+        t = moved(x)
+        counts, labels = math.log(1152) + t.log_delta0, math.log(4608) + t.log_delta1 + t.log_delta2
+        within = max(counts, labels) <= _log_count_limit(s)
+        return float(np.clip(objective(x), -HUGE, HUGE)) if within else HUGE
+
+    candidates = [np.array([getattr(choice, name) for name in names]) for choice in (start, paper)]
+    near = [(x - 1.0, x + 1.0) for x in candidates[0]]
+    simplex = candidates[0] - np.vstack([np.zeros(len(names)), 0.05 * np.eye(len(names))])
+    options = {"initial_simplex": simplex, "xatol": 1e-9, "fatol": 1e-9, "maxiter": 200}
+    search = minimize(guarded, candidates[0], method="Nelder-Mead", bounds=near, options=options)
+    return moved(min([*candidates, search.x], key=objective))
+
+
+def _log_sum(logs: Iterable[float]) -> float:
+    """log of a sum whose parts are given as logarithms, infinite ones included."""
+    logs = list(logs)
+    largest = max(logs)
+    if not math.isfinite(largest):
+        return largest
+    return largest + math.log(sum(math.exp(x - largest) for x in logs))
 
 
 def _log_size(name: str, size: float) -> float:
@@ -377,14 +317,8 @@ def _checked(s: Setting) -> Setting:
     """A setting whose numbers make sense, or one sentence about the first that does not."""
     if s.n_features < 1 or s.n_features != int(s.n_features):
         raise PairscoreError(f"n_features is {s.n_features}; give a whole number of at least 1.")
-    positive = {
-        "min_eigenvalue": s.min_eigenvalue,
-        "max_eigenvalue": s.max_eigenvalue,
-        "epsilon": s.epsilon,
-        "c2": s.c2,
-        "c4": s.c4,
-    }
-    for name, value in positive.items():
+    for name in ("min_eigenvalue", "max_eigenvalue", "epsilon", "c2", "c4"):
+        value = getattr(s, name)
         if not (math.isfinite(value) and value > 0):
             raise PairscoreError(f"{name} is {value}; give a positive number.")
     if not (math.isfinite(s.c3) and s.c3 >= 0):

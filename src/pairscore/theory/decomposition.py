@@ -1,20 +1,17 @@
-"""Where the error of the `split` estimate comes from.
+"""Where the error of the `split` estimate comes from: six parts of beta-hat - c1 beta.
 
-Six parts that add up to beta-hat - c1 beta exactly.
+They add up to it exactly. In the paper's notation (Lemmas 8 and 9, without their norms), with
+W_n = Sigma^-1/2 (X_n - mu) and v(x) = Sigma^-1/2 x:
 
-In the paper's notation (Lemmas 8 and 9, without their norms), with W_n = Sigma^-1/2 (X_n - mu) and
-v = Sigma^-1/2 times what stands in brackets:
-
-    covariance    (Sigma-hat^-1 - Sigma^-1) Sigma c1 beta                     the covariance is
-    estimated counts        v( sum_n (M_n/M - 1/N) W_n g~_n )                           items are
-    drawn unevenly labels        v( 1/M sum_n W_n M_n Delta_n )
-    outcomes are noisy, and partners are drawn partners      v( 1/N sum_n W_n z_n )
-    an item meets N others, not the population items         v( 1/N sum_n W_n g_n - Sigma^1/2 c1
-    beta / 2 )              N items are not the population interaction   (Sigma-hat^-1 - Sigma^-1)
-    (S - Sigma c1 beta)               covariance and label sum are off together
+    covariance   (Sigma-hat^-1 - Sigma^-1) Sigma c1 beta       the covariance is estimated
+    counts       v( sum_n (M_n/M - 1/N) W_n g~_n )             items are drawn unevenly
+    labels       v( 1/M sum_n W_n M_n Delta_n )                outcomes and partners are random
+    partners     v( 1/N sum_n W_n z_n )                        an item meets N others, not all
+    items        v( 1/N sum_n W_n g_n - Sigma^1/2 c1 beta/2 )  N items are not the population
+    interaction  (Sigma-hat^-1 - Sigma^-1) (S - Sigma c1 beta) covariance and label sum are both off
 
 The paper follows the left items and says that the right ones, with -Y for Y, are alike; here each
-part adds both sides. S = 1/M sum_m Y_m (X_I - X_J), so that beta-hat = Sigma-hat^-1 S.
+part adds both sides. S = 1/M sum_m Y_m (X_I - X_J), so that beta-hat = Sigma-hat^-1 S (eq. 3).
 """
 
 from collections.abc import Callable, Iterable
@@ -32,7 +29,7 @@ BLOCK = 1 << 20  # score differences at a time
 
 @dataclass(frozen=True)
 class Decomposition:
-    """The six parts of beta-hat - c1 beta, each a vector in the units of beta."""
+    """The six parts of beta-hat - c1 beta, each a vector of length d in the units of beta."""
 
     covariance: np.ndarray
     counts: np.ndarray
@@ -65,12 +62,22 @@ def decompose(
     c1: float,
     slope: float = 1.0,
 ) -> Decomposition:
-    """Split the error of the `split` estimate of a simulated study, whose truth is known, into its
-    sources.
+    """Take the error of the `split` estimate of a simulated study apart, by its sources.
 
-    ``left`` and ``right`` are rows of ``items``, ``outcome`` is +1 where left won and -1 where
-    right did; a pair of an item with itself is allowed. Items are N(mean, covariance), left wins
-    with probability f(slope beta'(x_left - x_right)), and c1 = 4 E[slope f'(slope beta'(x - y))].
+    Parameters
+    ----------
+    items : array (N x d)
+        The compared items, N(mean, covariance).
+    left, right : integer arrays of length M
+        Rows of ``items``; a pair of an item with itself is allowed.
+    outcome : array of length M
+        +1 where left won and -1 where right did.
+    second_half : array (N_c x d)
+        The items behind the covariance, N_c > d + 2.
+    beta, mean, covariance, link, slope
+        The truth: left wins with probability f(slope * beta'(x_left - x_right)).
+    c1 : float
+        4 E[slope f'(slope * beta'(x - y))], so that c1 beta is what the estimate tends to.
     """
     X, second_half = np.asarray(items, dtype=float), np.asarray(second_half, dtype=float)
     left, right, outcome = np.asarray(left), np.asarray(right), np.asarray(outcome, dtype=float)
@@ -104,10 +111,10 @@ def side_terms(
     population: np.ndarray,
     target: np.ndarray,
 ) -> dict[str, np.ndarray]:
-    """The four parts of Lemma 9 for one side of the pairs, before whitening: with X_n - mu for W_n.
+    """The four parts of Lemma 9 for one side of the pairs, before whitening (X_n - mu for W_n).
 
-    ``sample`` is g~_n, ``population`` g_n, and ``target`` the mean of Y (X_I - mu) of two different
-    items.
+    ``side`` (length M) are the items on that side and ``label`` their outcomes; ``sample`` is g~_n,
+    ``population`` g_n (length N), and ``target`` the mean of Y (X_I - mu) of two different items.
     """
     n_items, n_comparisons = len(centred), len(side)
     count = np.bincount(side, minlength=n_items)  # M_n
@@ -121,15 +128,15 @@ def side_terms(
 
 
 def sample_label(score: np.ndarray, link: Link) -> np.ndarray:
-    """g~_n = 1/N sum_j (2 f(s_n - s_j) - 1).
+    """Mean label of each item against a random one of the N items, itself included.
 
-    The mean label of item n against a random one of the items, itself included.
+    g~_n = 1/N sum_j (2 f(s_n - s_j) - 1), for scores s of length N.
     """
     return _mean_label(score, score, np.full(len(score), 1 / len(score)), link)
 
 
 def population_label(score: np.ndarray, sd: float, link: Link) -> np.ndarray:
-    """g_n = E[2 f(s_n - t) - 1], t ~ N(0, sd^2): the mean label of item n against a new item.
+    """Mean label of each item against a new item: g_n = E[2 f(s_n - t) - 1], t ~ N(0, sd^2).
 
     Trapezoidal rule, which for such integrands gains digits exponentially once a step is short
     against both the normal law and the link's rise (a width of 1/sd in units of the former).
@@ -160,8 +167,9 @@ def decomposition_rows(
 ) -> list[dict[str, float | int | str]]:
     """Mean squared length of every part, and of the total, over repeated studies of each size.
 
-    ``draw(n_items, n_comparisons, rng)`` simulates one study. One row per size and part:
-    n_items, n_comparisons, term, mean_square, std_error (of the mean square) and repeats.
+    ``draw(n_items, n_comparisons, rng)`` simulates one study of a size on the ``grid``. One row per
+    size and part: n_items, n_comparisons, term, mean_square, std_error (of the mean square) and
+    repeats.
     """
     if repeats < 2:
         raise PairscoreError(
@@ -175,18 +183,17 @@ def decomposition_rows(
             for name in draws[0].terms
         }
         squares["total"] = np.array([part.total @ part.total for part in draws])
-        for name, square in squares.items():
-            size, error = float(square.mean()), float(square.std(ddof=1) / np.sqrt(repeats))
-            rows.append(
-                dict(
-                    n_items=n_items,
-                    n_comparisons=n_comparisons,
-                    term=name,
-                    mean_square=size,
-                    std_error=error,
-                    repeats=repeats,
-                )
-            )
+        rows += [
+            {
+                "n_items": n_items,
+                "n_comparisons": n_comparisons,
+                "term": name,
+                "mean_square": float(square.mean()),
+                "std_error": float(square.std(ddof=1) / np.sqrt(repeats)),
+                "repeats": repeats,
+            }
+            for name, square in squares.items()
+        ]
     return rows
 
 

@@ -1,8 +1,9 @@
-"""What labels tell about an item, on average.
+"""How far an estimate strays from the true direction, before any data: the variance R.
 
-The constants of a link and its noise that every prediction starts from.
-
-How far an estimate strays from the true direction, before any data: the variance R per direction.
+R is the variance of the error in one direction orthogonal to the truth, in whitened coordinates and
+relative to the squared length of the truth. It starts from two constants of the labels, kappa and
+eta (:class:`LabelConstants`), and goes beyond the first-order formulas
+(:func:`pairscore.theory.predict.first_order_variance`), which hold for M much larger than N.
 
 Whiten the items, and let G (N x D, D = d - 1) be their coordinates orthogonal to the truth. Labels
 depend on the scores alone, so given the labels G is still standard normal. `pooled`, `paired` and
@@ -14,31 +15,39 @@ v'v = s^2 l + eta' l^2 along each eigenvector, for large N and D
     D R kappa^2  =  m (s^2 + eta' Q),   Q = mean of l^2 / (1 + l m)^2  /  mean of l / (1 + l m)^2.
 
 The first line counts degrees of freedom, as many as comparisons let each item carry; with equal
-exposures k it is m = D / (k (N - D)). docs/theory.md derives both.
+exposures k it is m = D / (k (N - D)). The code solves it for x = 1/m. docs/theory.md derives both.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtr
 from scipy.stats import chi2, poisson
 
 from pairscore.core.links import Link
+from pairscore.core.roots import solve_falling
 from pairscore.theory import integrals
-from pairscore.theory.integrals import eta, kappa
+from pairscore.theory.integrals import eta, kappa, label_information
 
-STEP = 1e-3
+STEP = 1e-3  # of the numerical derivative of h
+# average exposure from which three points of a normal stand for a Poisson, to 1 / MANY^2
+MANY = 300
+GRID = 8.0  # standard deviations of z that an average over items covers
+NORMAL_GRID = np.linspace(-6.0, 6.0, 41)  # trapezoid rule of a normal variable, exact to rounding
+# a noise of 0.02 under logit: beyond it `mle` is predicted as there, a little too large an error
+WIDEST_SPREAD = 20.0
+LOWER_SPREADS = 1.5 ** np.arange(-6, 8)  # up to 17, at which less information is looked for
 
 
 @dataclass(frozen=True)
 class LabelLaw:
     """Labels of random pairs of items whose scores, on the link's scale, are N(0, spread^2).
 
-    Let z be an item's place along the true direction in standard deviations, and h its expected
-    outcome against a random other item. ``item_effect`` is the standard deviation of what features
-    do not explain, again on the link's scale.
+    Let z be an item's score in standard deviations, and h its expected outcome against a random
+    other item. ``item_effect`` is the standard deviation of what features do not explain, again on
+    the link's scale.
     """
 
     link: Link
@@ -47,6 +56,7 @@ class LabelLaw:
 
     @property
     def total_spread(self) -> float:
+        """Standard deviation of an item's score with what features do not explain."""
         return float(np.hypot(self.spread, self.item_effect))
 
     @property
@@ -54,14 +64,18 @@ class LabelLaw:
         """Correlation of z with the whole score of an item."""
         return self.spread / self.total_spread if self.item_effect > 0 else 1.0
 
+    @property
+    def capped_spread(self) -> float:
+        """The spread at which `mle` is predicted."""
+        return min(self.spread, WIDEST_SPREAD)
+
 
 @dataclass(frozen=True)
 class LabelConstants:
     """kappa = E[z h], eta = E[h^2], and what follows from them.
 
-    ``unexplained`` is eta' = eta - kappa^2, the mean square of h - kappa z: how far an item's
-    expected outcome is from linear in z. ``drift`` is the variance of an item's part in a = w'z /
-    M, and ``cube`` is E[z^3 h].
+    ``drift`` is the variance of an item's part in w'z / M, w the net wins, and ``cube`` is
+    E[z^3 h].
     """
 
     kappa: float
@@ -71,12 +85,38 @@ class LabelConstants:
 
     @property
     def unexplained(self) -> float:
+        """eta' = eta - kappa^2 = E[(h - kappa z)^2]: how far h is from linear in z."""
         return max(self.eta - self.kappa**2, 0.0)
 
     @property
     def length(self) -> float:
         """Length of c1 beta in the metric of the items' covariance, c1 q = 2 kappa."""
         return 2 * self.kappa
+
+
+@dataclass(frozen=True)
+class StudySize:
+    """N compared items, M comparisons, d features; N and M need not be whole."""
+
+    n_items: float
+    n_comparisons: float
+    n_features: int
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom D / N that errors have; the mean and the score take one item each."""
+        return (self.n_features - 1) / (self.n_items - 2)
+
+    @property
+    def inflation(self) -> float:
+        """N / (N - d - 1), by which estimating a covariance of N items raises a variance."""
+        return self.n_items / (self.n_items - self.n_features - 1)
+
+    @cached_property
+    def exposures(self) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of comparisons of an item, less those with itself, and their probabilities."""
+        mean = 2 * self.n_comparisons / self.n_items * (1 - 1 / self.n_items)
+        return poisson_points(mean)
 
 
 def label_constants(law: LabelLaw) -> LabelConstants:
@@ -87,109 +127,86 @@ def label_constants(law: LabelLaw) -> LabelConstants:
     part of an item in a comparison's Y (z_left - z_right) is, given the item, z h(z) + h'(z)
     (Stein), which gives ``drift``.
     """
-    share, q = law.explained, law.total_spread
-    kappa, eta = share * integrals.kappa(law.link, q), integrals.eta(law.link, q)
-    z = integrals.HALF_LINE
-    h = integrals.win_excess(law.link, q, z)
-    slope = (
-        integrals.win_excess(law.link, q, z + STEP) - integrals.win_excess(law.link, q, z - STEP)
-    ) / (2 * STEP)
-    at_zero = float(integrals.win_excess(law.link, q, STEP)) / STEP  # h is odd
+    share, q, z = law.explained, law.total_spread, integrals.HALF_LINE
+    h, above, below = (integrals.win_excess(law.link, q, z + step) for step in (0, STEP, -STEP))
+    slope = (above - below) / (2 * STEP)
+    slope_at_zero = float(integrals.win_excess(law.link, q, STEP)) / STEP  # h is odd
     centre = 1 / np.sqrt(2 * np.pi) / 8  # weight of z = 0, which the half line leaves out
-    part = float(integrals.EVEN_NORMAL @ (z * h + slope) ** 2) + centre * at_zero**2
-    cube = share**3 * float(integrals.EVEN_NORMAL @ (z**3 * h)) + 3 * (1 - share**2) * kappa
-    return LabelConstants(
-        kappa, eta, share**2 * part + (1 - share**2) * eta - (2 * kappa) ** 2, cube
-    )
+    part = float(integrals.EVEN_NORMAL @ (z * h + slope) ** 2) + centre * slope_at_zero**2
+    k, e = share * kappa(law.link, q), eta(law.link, q)
+    cube = share**3 * float(integrals.EVEN_NORMAL @ (z**3 * h)) + 3 * (1 - share**2) * k
+    return LabelConstants(k, e, share**2 * part + (1 - share**2) * e - (2 * k) ** 2, cube)
 
 
-# average exposure from which a Poisson distribution is as good as three points of a normal one: to
-# 1 / MANY^2
-MANY = 300
-GRID = 8.0  # standard deviations of z that an average over items covers
-# the trapezoid rule of a normal variable, good to the last digits
-NORMAL_GRID = np.linspace(-6.0, 6.0, 41)
-# spread, a noise of 0.02 under logit: beyond it predictions of `mle` stay as they are there, a
-# little too large
-WIDEST = 20.0
-RUNGS = 1.5 ** np.arange(-6, 8)  # spreads up to 17 at which less information is looked for
-
-
-def exposures(mean: float) -> tuple[np.ndarray, np.ndarray]:
-    """Values and probabilities of an item's number of comparisons, Poisson."""
+def poisson_points(mean: float) -> tuple[np.ndarray, np.ndarray]:
+    """Values and probabilities that stand for a Poisson variable, whose ``mean`` may be huge."""
     if mean > MANY:
         return mean + np.sqrt(3 * mean) * np.array([-1.0, 0.0, 1.0]), np.array([1.0, 4.0, 1.0]) / 6
-    reach = 10 * np.sqrt(mean) + 20
-    k = np.arange(max(0, int(mean - reach)), int(mean + reach) + 1, dtype=float)
+    width = 10 * np.sqrt(mean) + 20
+    k = np.arange(max(0, int(mean - width)), int(mean + width) + 1, dtype=float)
     return k, poisson.pmf(k, mean)
 
 
 def root_of_share(share: Callable[[float], float], wanted: float, scale: float) -> float:
-    """x with share(x) = wanted, share falling in x.
+    """x with share(x) = wanted, share falling in x, where x is of the order of ``scale``.
 
-    Zero if even share(0) is too small: too few comparisons.
+    Zero if even share(0) is too small: there are too few comparisons.
     """
     low, high = np.log(1e-9 * scale), np.log(1e3 * scale / wanted)
-    if share(np.exp(low)) <= wanted:
-        return 0.0
-    return float(np.exp(brentq(lambda log_x: share(np.exp(log_x)) - wanted, low, high, xtol=1e-10)))
+    log_x = solve_falling(lambda log_x: share(np.exp(log_x)) - wanted, low, high, xtol=1e-10)
+    return 0.0 if log_x == low else float(np.exp(log_x))
 
 
-def pooled_variance(
-    labels: LabelConstants, n_items: float, n_comparisons: float, n_features: int
-) -> float:
+def pooled_variance(labels: LabelConstants, size: StudySize) -> float:
     """R of `pooled`: s^2 = 1 - eta, and the eigenvalues are the items' exposures."""
-    k, chance = exposures(_mean_exposure(n_items, n_comparisons))
-    x = root_of_share(lambda x: float(chance @ (k / (k + x))), _freedom(n_items, n_features), k[-1])
+    k, chance = size.exposures
+    x = root_of_share(lambda x: float(chance @ (k / (k + x))), size.freedom, k[-1])
     if x == 0:
         return np.inf
     q = (chance @ (k / (k + x)) ** 2) / (chance @ (k / (k + x) ** 2))
-    return float(
-        (1 - labels.eta + labels.unexplained * q) / (x * (n_features - 1) * labels.kappa**2)
-    )
+    noise = 1 - labels.eta + labels.unexplained * q
+    return float(noise / (x * (size.n_features - 1) * labels.kappa**2))
 
 
-def paired_variance(
-    labels: LabelConstants, n_items: float, n_comparisons: float, n_features: int
-) -> float:
-    """R of `paired`: s^2 = 1 - 2 kappa^2 - 2 eta', and the eigenvalues are those of the random
-    graph's Laplacian.
+def paired_variance(labels: LabelConstants, size: StudySize) -> float:
+    """R of `paired`: s^2 = 1 - 2 kappa^2 - 2 eta', with the eigenvalues of a random graph.
 
-    A random graph is a tree as far as an item sees. Hang each item from the ground by a conductance
-    x and let each comparison conduct 1: item i of k comparisons then has (L + x)^-1_ii = 1 / (x + k
-    c), with c = u / (1 + u) through a neighbour that has u = x + k c itself. c is nearly the same
-    for all.
+    Those of its Laplacian. The graph is a tree as far as an item sees. Hang each item from the
+    ground by a conductance x and let each comparison conduct 1: item i of k comparisons then has
+    (L + x)^-1_ii = 1 / (x + k c), with c the conductance through a neighbour.
     """
-    k, chance = exposures(_mean_exposure(n_items, n_comparisons))
-
-    def conductance(x: float) -> float:
-        c = 1.0
-        for _ in range(200):
-            u = x + k * c
-            last, c = c, float(chance @ (u / (1 + u)))
-            if abs(c - last) < 1e-14:
-                break
-        return c
+    k, chance = size.exposures
 
     def share(x: float) -> float:
-        c = conductance(x)
+        c = _tree_conductance(x, k, chance)
         return float(chance @ (k * c / (x + k * c)))
 
-    x = root_of_share(share, _freedom(n_items, n_features), k[-1])
+    x = root_of_share(share, size.freedom, k[-1])
     if x == 0:
         return np.inf
-    c = conductance(x)
+    c = _tree_conductance(x, k, chance)
     u = x + k * c
     slope = float(chance @ (1 / (1 + u) ** 2)) / (1 - float(chance @ (k / (1 + u) ** 2)))  # dc/dx
     around = float(chance @ (k / u**2))
     q = (float(chance @ (k * c / u) ** 2) + x**2 * slope * around) / ((c - x * slope) * around)
     noise = 1 - 2 * labels.kappa**2 - 2 * labels.unexplained
-    return (noise + labels.unexplained * q) / (x * (n_features - 1) * labels.kappa**2)
+    return (noise + labels.unexplained * q) / (x * (size.n_features - 1) * labels.kappa**2)
 
 
-def closed_form_length_variance(
-    labels: LabelConstants, n_items: float, n_comparisons: float, n_features: int, method: str
-) -> float:
+def _tree_conductance(x: float, k: np.ndarray, chance: np.ndarray) -> float:
+    """c = E[u / (1 + u)], u = x + k c: of one comparison and the tree behind it, nearly the same
+    for all.
+    """
+    c = 1.0
+    for _ in range(200):
+        u = x + k * c
+        last, c = c, float(chance @ (u / (1 + u)))
+        if abs(c - last) < 1e-14:
+            break
+    return c
+
+
+def closed_form_length_variance(labels: LabelConstants, size: StudySize, method: str) -> float:
     """Variance of the length of `pooled` or `paired` relative to the truth's.
 
     (V / M + 4 U / N) N / (N - d - 1) / (2 kappa)^2.
@@ -199,16 +216,11 @@ def closed_form_length_variance(
     brings both down to E[z^3 h].
     """
     k, cube = labels.kappa, labels.cube
-    comparison = (
-        2 - 16 * k * cube + 36 * k**2 if method == "paired" else 2 - 8 * k * cube + 16 * k**2
-    )
+    shrinkage, square = (16, 36) if method == "paired" else (8, 16)
+    comparison = 2 - shrinkage * k * cube + square * k**2
     item = max(labels.drift - 4 * k * cube + 10 * k**2, 0.0)
-    return (
-        (comparison / n_comparisons + 4 * item / n_items)
-        * n_items
-        / (n_items - n_features - 1)
-        / labels.length**2
-    )
+    variance = comparison / size.n_comparisons + 4 * item / size.n_items
+    return variance * size.inflation / labels.length**2
 
 
 def wrong_sign(law: LabelLaw, n_items: float, n_comparisons: float) -> float:
@@ -225,94 +237,70 @@ def wrong_sign(law: LabelLaw, n_items: float, n_comparisons: float) -> float:
     k = np.array([one.explained * kappa(law.link, one.total_spread) for one in laws])
     shared = np.zeros(len(sd))
     if law.item_effect > 0:
-        shared = (
-            4
-            * eta(law.link, law.total_spread)
-            * (n_items - 1)
-            / n_items**2
-            * np.array([1 - one.explained**2 for one in laws])
+        shared = np.array([1 - one.explained**2 for one in laws]) * (
+            4 * eta(law.link, law.total_spread) * (n_items - 1) / n_items**2
         )
     chance = np.exp(-0.5 * NORMAL_GRID**2)
-    return float(
-        chance @ ndtr(-2 * k / np.sqrt((2 - 4 * k**2) / n_comparisons + shared)) / chance.sum()
-    )
+    wrong = ndtr(-2 * k / np.sqrt((2 - 4 * k**2) / n_comparisons + shared))
+    return float(chance @ wrong / chance.sum())
 
 
-def likelihood_variance(
-    law: LabelLaw, n_items: float, n_comparisons: float, n_features: int
-) -> float:
-    """R of `mle`: the smallest that any spread up to the law's own gives.
+def likelihood_variance(law: LabelLaw, size: StudySize) -> float:
+    """R of `mle`: the smallest that any spread up to the law's gives.
 
-    With little noise few comparisons are close enough to inform on their place, and the quadratic
-    approximation of the likelihood, which sees no others, gets worse as labels get better. They
-    still say who is above: less noise never hurts, so a larger spread is at least as good as a
-    smaller one.
+    With little noise few pairs are close enough for their label to inform, and the quadratic
+    approximation of the likelihood, which sees no others, gets worse as labels get better. The
+    others still say who is above: less noise never hurts, so a larger spread is at least as good as
+    a smaller one.
     """
-    best = _quadratic_variance(
-        law.link, min(law.spread, WIDEST), n_items, n_comparisons, n_features
-    )
-    for spread in RUNGS[law.spread > RUNGS][::-1]:
-        lower = _quadratic_variance(law.link, float(spread), n_items, n_comparisons, n_features)
+    best = _quadratic_variance(law.link, law.capped_spread, size)
+    for spread in LOWER_SPREADS[law.spread > LOWER_SPREADS][::-1]:
+        lower = _quadratic_variance(law.link, float(spread), size)
         if np.isfinite(best) and lower >= best:
             break
         best = min(best, lower)
     return best
 
 
-def _quadratic_variance(
-    link: Link, spread: float, n_items: float, n_comparisons: float, n_features: int
-) -> float:
-    """R where the log-likelihood is quadratic.
+def _quadratic_variance(link: Link, spread: float, size: StudySize) -> float:
+    """R where the log-likelihood is quadratic: x solves the count of degrees of freedom, and
+    R = 1 / (x D q^2), as the information equality says v'v = l.
 
-    Each comparison conducts its Fisher information w = f'^2 / (f (1 - f)), and v'v = l.
-
-    As for `paired`, with conductances that depend on the places z of both items.
+    As for `paired`, with conductances that depend on the scores z of both items: each comparison
+    conducts its Fisher information w = f'^2 / (f (1 - f)).
     """
-    k, often = exposures(_mean_exposure(n_items, n_comparisons))
-    z, chance = _places(spread)
-    information = _information(link, spread * (z[:, None] - z[None, :]))
-
-    def conductances(x: float) -> np.ndarray:
-        """From an item at z (rows) through one comparison with an item at z' (columns)."""
-        through = information
-        for _ in range(100):
-            resistance = (1 / (x + (through @ chance)[:, None] * k)) @ often
-            last, through = through, information / (1 + information * resistance)
-            if np.max(np.abs(through - last)) < 1e-8 * x:
-                break
-        return through
+    k, often = size.exposures
+    z, chance = _score_grid(spread)
+    information = label_information(link, spread * (z[:, None] - z[None, :]))
 
     def share(x: float) -> float:
-        through = conductances(x)
-        mean = (through @ chance)[:, None]
-        variance = (through**2 @ chance)[:, None] - mean**2
+        conductance = _pair_conductances(x, information, chance, k, often)
+        mean = (conductance @ chance)[:, None]
+        variance = (conductance**2 @ chance)[:, None] - mean**2
         u = x + k * mean
         return float(chance @ (k * mean / u - x * k * variance / u**3) @ often)
 
-    x = root_of_share(share, _freedom(n_items, n_features), k[-1] * float(information.max()))
-    return 1 / (x * (n_features - 1) * spread**2) if x > 0 else np.inf
+    x = root_of_share(share, size.freedom, k[-1] * float(information.max()))
+    return 1 / (x * (size.n_features - 1) * spread**2) if x > 0 else np.inf
 
 
-def _information(link: Link, difference: np.ndarray) -> np.ndarray:
-    return link.ratio(difference) * link.ratio(-difference)
+def _pair_conductances(
+    x: float, information: np.ndarray, chance: np.ndarray, k: np.ndarray, often: np.ndarray
+) -> np.ndarray:
+    """Conductance from an item at z (rows) through one comparison with an item at z' (columns)."""
+    conductance = information
+    for _ in range(100):
+        resistance = (1 / (x + (conductance @ chance)[:, None] * k)) @ often
+        last, conductance = conductance, information / (1 + information * resistance)
+        if np.max(np.abs(conductance - last)) < 1e-8 * x:
+            break
+    return conductance
 
 
-def _places(spread: float) -> tuple[np.ndarray, np.ndarray]:
-    """Places z of items and their probabilities, fine enough for a link that is narrow beside the
-    items.
+def _score_grid(spread: float) -> tuple[np.ndarray, np.ndarray]:
+    """Scores z and their probabilities, on a grid fine enough for a link that is narrow beside the
+    items: 1.6 of the link's units, where the trapezoid rule is good to three digits.
     """
-    # 1.6 of the link's own units apart: the trapezoid rule is good to three digits
-    n = int(np.clip(10 * spread, 60, 800))
-    z = np.linspace(-GRID, GRID, n)
+    z = np.linspace(-GRID, GRID, int(np.clip(10 * spread, 60, 800)))
     chance = np.exp(-0.5 * z**2)
     return z, chance / chance.sum()
-
-
-def _mean_exposure(n_items: float, n_comparisons: float) -> float:
-    """2 M / N, less the comparisons of an item with itself."""
-    return 2 * n_comparisons / n_items * (1 - 1 / n_items)
-
-
-def _freedom(n_items: float, n_features: int) -> float:
-    """D / N; the mean and the score take one item each."""
-    return (n_features - 1) / (n_items - 2)

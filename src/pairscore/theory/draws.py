@@ -1,8 +1,8 @@
-"""Random votes of the paper's law, and exact draws of closed forms without any item table.
+"""Random comparisons of the paper's law, and exact draws of closed forms without any item table.
 
 Coordinates are whitened: items are standard normal, and the score depends on the first coordinate z
-only. Labels then know nothing of the other d - 1 coordinates, and what these contribute to a closed
-form has a law that can be drawn from a handful of normals and chi-squares (docs/population.md).
+only. Labels are then independent of the other d - 1 coordinates, and what these contribute to a
+closed form has a law that can be drawn from a few normals and chi-squares (docs/population.md).
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairscore.core.links import Link, Logit
-from pairscore.core.sums import net
+from pairscore.core.sums import net_per_item
 
 LARGEST_EXPONENT = 300.0  # exp of it, and ratios of such, are far from overflow
 
@@ -26,9 +26,8 @@ def random_covariance(eigenvalues: np.ndarray, rng: np.random.Generator) -> np.n
 
 @dataclass(frozen=True)
 class Judging:
-    """How pairs become labels.
-
-    The spread of scores on the link's scale, one for each judge, and that of item effects.
+    """How pairs become labels: the link, and on its scale the standard deviations of the scores
+    (``spreads``, one for each judge) and of what features do not explain (``item_effect``).
     """
 
     link: Link
@@ -37,9 +36,11 @@ class Judging:
 
 
 @dataclass(frozen=True)
-class JudgedPairs:
-    """Row numbers of uniformly random pairs, whether left won, and the number of the judge (None if
-    there is one judge).
+class RandomComparisons:
+    """Uniformly random pairs and their labels, arrays of length M.
+
+    ``left`` and ``right`` are row numbers of the items, ``won`` says whether left won, ``judge``
+    is the number of the judge (None if there is one judge).
     """
 
     left: np.ndarray
@@ -47,17 +48,23 @@ class JudgedPairs:
     won: np.ndarray
     judge: np.ndarray | None
 
+    def net_wins(self, n_items: int) -> np.ndarray:
+        """Wins minus losses of every item; a comparison of an item with itself cancels."""
+        return net_per_item(self.left, self.right, 2.0 * self.won - 1.0, n_items)
 
-def judged_pairs(
+
+def random_comparisons(
     z: np.ndarray,
     n_comparisons: int,
     judging: Judging,
     rng: np.random.Generator,
     repeats: int = 1,
     self_pairs: bool = True,
-) -> JudgedPairs:
-    """Pairs uniform on [N] x [N], or of different items only, each judged ``repeats`` times, labels
-    by the items' scores z.
+) -> RandomComparisons:
+    """Draw pairs and their labels as the paper does (section 2, eq. 1).
+
+    Pairs are uniform on [N] x [N], or on pairs of different items if not ``self_pairs``; each is
+    judged ``repeats`` times. ``z`` (length N) are the items' scores in standard deviations.
     """
     n, n_judges = len(z), len(judging.spreads)
     partners = n if self_pairs else n - 1
@@ -77,7 +84,7 @@ def judged_pairs(
         won[rows] = chance[rows] < win_probability(
             judging.link, spread, z, effect, left[rows], right[rows]
         )
-    return JudgedPairs(left, right, won, judge)
+    return RandomComparisons(left, right, won, judge)
 
 
 def win_probability(
@@ -88,31 +95,26 @@ def win_probability(
     left: np.ndarray,
     right: np.ndarray,
 ) -> np.ndarray:
-    """f(difference of the scores spread * z + effect).
+    """Probability that left wins: f of the difference of the scores spread * z + effect.
 
-    Without noise the higher z, and a coin where they are equal.
+    Without noise (an infinite spread) the higher z wins, and a coin decides where they are equal.
     """
     if np.isinf(spread):
         return 0.5 + 0.5 * np.sign(z[left] - z[right])
     score = spread * z + effect
     if isinstance(link, Logit) and np.abs(score).max() < LARGEST_EXPONENT:
-        # Bradley and Terry's own form: one exponential for each item, not for each comparison
+        # the form of Bradley and Terry: one exponential for each item, not for each comparison
         strength = np.exp(score)
-        of_left = strength[left]
-        return of_left / (of_left + strength[right])
+        left_strength = strength[left]
+        return left_strength / (left_strength + strength[right])
     return link.cdf(score[left] - score[right])
 
 
-def net_wins(pairs: JudgedPairs, n_items: int) -> np.ndarray:
-    """Wins minus losses of every item; one of an item with itself cancels."""
-    return net(pairs.left, pairs.right, 2.0 * pairs.won - 1.0, n_items)
-
-
 def inverse_wishart_times(v: np.ndarray, freedom: int, rng: np.random.Generator) -> np.ndarray:
-    """W^-1 v for W ~ Wishart_d(I, freedom) and a fixed v, from d normals and two chi-squares.
+    """Draw W^-1 v for W ~ Wishart_d(I, freedom) and a fixed v (length d) in O(d).
 
-    W^-1 v = (v + |v| t) / chi2(freedom - d + 1), t normal orthogonal to v over the root of
-    chi2(freedom - d + 2).
+    W^-1 v = (v + |v| t) / chi2(freedom - d + 1), with t normal orthogonal to v over the root of
+    chi2(freedom - d + 2): d normals and two chi-squares (docs/population.md).
     """
     d, length = len(v), np.sqrt(v @ v)
     if length == 0:
@@ -127,24 +129,25 @@ def inverse_wishart_times(v: np.ndarray, freedom: int, rng: np.random.Generator)
 def split_draw(
     z: np.ndarray, w: np.ndarray, n_comparisons: int, d: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Whitened `split` estimate given z and w.
+    """Draw the whitened `split` estimate (eq. 3) given the scores z and net wins w of N items.
 
-    S-hat^-1 Z'w / M, S-hat = Wishart_d(N - 1) / (N - d - 2).
+    S^-1 Z'w / M, with Z (N x d) whitened items whose first column is z and S ~ Wishart_d(N - 1) /
+    (N - d - 2), the covariance of eq. 4. Z'w is w'z along the truth and |w| times a standard normal
+    across, because labels do not depend on the other columns.
     """
     v = np.append(w @ z, np.sqrt(w @ w) * rng.normal(size=d - 1)) / n_comparisons
     return (len(z) - d - 2) * inverse_wishart_times(v, len(z) - 1, rng)
 
 
 def pooled_draw(
-    z: np.ndarray, w: np.ndarray, n_apart: int, d: int, rng: np.random.Generator
+    z: np.ndarray, w: np.ndarray, n_comparisons: int, d: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Whitened unweighted `pooled` estimate given z and w.
+    """Draw the whitened unweighted `pooled` estimate given z and w of N items.
 
-    (N/M') (Z~'Z~)^-1 Z~'w, Z~ centred at the plain mean.
-
-    With w = along z~/|z~| + across u, u orthogonal to 1 and z, the other d - 1 columns have
-    independent normal coordinates y along z~ and y' along u, and a Wishart_{d-1}(N - 3) of the
-    rest.
+    (N/M) (Z'Z)^-1 Z'w with Z centred at its plain mean, where M counts comparisons of different
+    items. With w = along z/|z| + across u, z centred and u orthogonal to 1 and z, the other d - 1
+    columns have independent normal coordinates y along z and y' along u, and a Wishart_{d-1}(N - 3)
+    of the rest.
     """
     n, centred = len(z), z - z.mean()
     size = np.linalg.norm(centred)
@@ -154,11 +157,11 @@ def pooled_draw(
     solved = inverse_wishart_times(y_across, n - 3, rng)
     # (V + y'y'^T)^-1 y', by Sherman and Morrison
     others = across * solved / (1 + y_across @ solved)
-    return n / n_apart * np.append((along - y @ others) / size, others)
+    return n / n_comparisons * np.append((along - y @ others) / size, others)
 
 
-def turned(y: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """``y`` with its first axis turned onto a unit vector.
+def reflect_first_axis(y: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """Map ``y`` by an orthogonal matrix that takes the first axis to the unit vector ``direction``.
 
     A Householder reflection, so lengths and angles stay.
     """

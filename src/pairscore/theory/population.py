@@ -1,5 +1,6 @@
-"""Population: the law the paper's data come from, as an object that can be asked and drawn from."""
+"""Population: the law of the paper's data (section 8), to read constants off and to draw from."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -13,12 +14,11 @@ from pairscore.data.votes import Votes
 from pairscore.errors import PairscoreError, number_between, plural, whole_number
 from pairscore.theory.draws import (
     Judging,
-    judged_pairs,
-    net_wins,
     pooled_draw,
+    random_comparisons,
     random_covariance,
+    reflect_first_axis,
     split_draw,
-    turned,
 )
 from pairscore.theory.integrals import flip_probability, mean_derivative, spread_for_noise
 
@@ -30,15 +30,13 @@ SINGULAR = 1e-12
 
 
 class Population:
-    """Normal items whose scores decide random comparisons.
-
-    The law of the paper's experiments (section 8).
+    """Normal items whose scores decide random comparisons: the law of the paper's experiments.
 
     Items are x ~ N(mean, covariance). Pairs are uniform, an item may meet itself, and left wins
-    with probability f(slope * beta'(x_left - x_right)). What is not given is drawn as the paper
-    does: beta from N(0, 10 I), the mean uniform in [-5, 5]^d, the covariance with a random
-    orthonormal basis and eigenvalues equally spaced in [min_eigenvalue, 1]; the slope is such that
-    a share ``noise`` of the labels goes against the scores.
+    with probability f(slope * beta'(x_left - x_right)) (eq. 1). What is not given is drawn as in
+    section 8 of the paper: beta from N(0, 10 I), the mean uniform in [-5, 5]^d, the covariance with
+    a random orthonormal basis and eigenvalues equally spaced in [min_eigenvalue, 1]; the slope is
+    such that a share ``noise`` of the labels contradicts the scores.
 
     Parameters
     ----------
@@ -53,15 +51,14 @@ class Population:
         Instead of ``noise``: the slope itself.
     link : {"logit", "probit"} or pair of functions (f, f')
         How a score difference becomes a probability.
-    beta, mean, covariance : arrays
+    beta, mean, covariance : arrays of shape (d,), (d,) and (d, d)
         Your own, instead of random ones.
     item_effect : float
         Standard deviation, on the link's scale, of what an item has beyond its features: N(0,
         item_effect^2) is added to slope * beta'x. Neither slope nor ``noise`` change with it,
         ``c1`` does. Without noise the link has no scale, so it must be zero there.
     judge_noise : list of float
-        Several judges, each with a noise of their own; every comparison goes to one of them at
-        random.
+        Several judges, each with a separate noise; every comparison goes to one of them at random.
     rng : seed or numpy.random.Generator
         Where the random parts come from; None is a fresh seed, as in NumPy.
 
@@ -111,24 +108,19 @@ class Population:
         rng = _generator(rng)
         self.link = get_link(link)
         self.n_features = d = _size(n_features, beta=beta, mean=mean, covariance=covariance)
-        self.beta = _read_only(
-            np.sqrt(10) * rng.normal(size=d) if beta is None else _vector(beta, "beta", d)
-        )
-        self.mean = _read_only(
-            rng.uniform(-5, 5, size=d) if mean is None else _vector(mean, "mean", d)
-        )
+        self.beta = _vector(np.sqrt(10) * rng.normal(size=d) if beta is None else beta, "beta", d)
+        self.mean = _vector(rng.uniform(-5, 5, size=d) if mean is None else mean, "mean", d)
         if covariance is None:
             self.eigenvalues = _read_only(_equally_spaced(min_eigenvalue, d))
-            covariance = random_covariance(self.eigenvalues, rng)
+            self.covariance = _read_only(random_covariance(self.eigenvalues, rng))
         elif min_eigenvalue is not None:
             raise PairscoreError(
                 "both covariance and min_eigenvalue are given, but a covariance has its own"
                 " eigenvalues; give one of them."
             )
         else:
-            covariance = _positive_definite(covariance, d)
-            self.eigenvalues = _read_only(np.linalg.eigvalsh(covariance)[::-1])
-        self.covariance = _read_only(covariance)
+            self.covariance = _read_only(_positive_definite(covariance, d))
+            self.eigenvalues = _read_only(np.linalg.eigvalsh(self.covariance)[::-1])
         self.min_eigenvalue = float(self.eigenvalues[-1])
         self.feature_names: tuple[str, ...] | None = None
         self._backend: Any = None
@@ -141,10 +133,12 @@ class Population:
                 " shall be coins."
             )
         self._direction = whitened / self._length
-        self._judge(noise, slope, judge_noise, item_effect)
+        self._set_noise(noise, slope, judge_noise)
+        self._set_item_effect(item_effect)
+        self.c1 = float(np.mean([self._c1(one) for one in self.slopes]))
 
-    def _judge(self, noise: Any, slope: Any, judge_noise: Any, item_effect: Any) -> None:
-        """From noise, slope or the judges' noise to all of these, and c1."""
+    def _set_noise(self, noise: Any, slope: Any, judge_noise: Any) -> None:
+        """Noise, slopes and spread, from the one of the three that is given."""
         if sum(given is not None for given in (noise, slope, judge_noise)) > 1:
             raise PairscoreError(
                 "more than one of noise, slope and judge_noise is given, and each settles the"
@@ -152,25 +146,24 @@ class Population:
             )
         self.judge_noise = None if judge_noise is None else _read_only(_shares(judge_noise))
         if slope is not None:
-            self.slope = number_between(
-                slope, "slope", 0, np.inf, "a number from 0, inf for labels without noise"
-            )
+            remedy = "a number from 0, inf for labels without noise"
+            self.slope = number_between(slope, "slope", 0, np.inf, remedy)
             self.noise = flip_probability(self.link, self.slope * self._length)
         else:
             share = DEFAULT_NOISE if noise is None else noise
             share = share if self.judge_noise is None else float(self.judge_noise.mean())
-            self.noise = number_between(
-                share, "noise", 0, 0.5, "a share of flipped labels from 0 to 0.5"
-            )
+            remedy = "a share of flipped labels from 0 to 0.5"
+            self.noise = number_between(share, "noise", 0, 0.5, remedy)
             self.slope = self._slope_for(self.noise)
-        self.slopes = _read_only(
-            np.array(
-                [self.slope]
-                if self.judge_noise is None
-                else [self._slope_for(share) for share in self.judge_noise]
-            )
-        )
+        noises = [self.noise] if self.judge_noise is None else self.judge_noise
+        slopes = [self.slope] if slope is not None else [*map(self._slope_for, noises)]
+        self.slopes = _read_only(np.array(slopes))
         self.spread = self.slope * self._length
+
+    def _slope_for(self, noise: float) -> float:
+        return spread_for_noise(self.link, noise) / self._length
+
+    def _set_item_effect(self, item_effect: Any) -> None:
         self.item_effect = number_between(
             item_effect, "item_effect", 0, 1e10, "a standard deviation that is not negative"
         )
@@ -180,20 +173,13 @@ class Population:
                 " positive noise, or item_effect=0."
             )
         self._judging = Judging(self.link, self.slopes * self._length, self.item_effect)
-        self.c1 = float(np.mean([self._c1(one) for one in self.slopes]))
-
-    def _slope_for(self, noise: float) -> float:
-        return spread_for_noise(self.link, noise) / self._length
 
     def _c1(self, slope: float) -> float:
-        """c1 = 4 slope E f'(score difference, item effects included)."""
+        """c1 = 4 slope E f'(score difference, item effects included); its limit without noise."""
         if np.isinf(slope):
             return 2 / np.sqrt(np.pi) / self._length
-        return (
-            4
-            * slope
-            * mean_derivative(self.link, float(np.hypot(slope * self._length, self.item_effect)))
-        )
+        spread = float(np.hypot(slope * self._length, self.item_effect))
+        return 4 * slope * mean_derivative(self.link, spread)
 
     @classmethod
     def from_items(
@@ -208,12 +194,10 @@ class Population:
         judge_noise: Any = None,
         rng: Any = None,
     ) -> "Population":
-        """A population like your own items.
+        """A population like your own items: their mean, covariance and feature names.
 
-        Their mean and covariance, and tables with their feature names.
-
-        Without ``beta``, that of the features in units of their standard deviation is drawn from
-        N(0, 10 I).
+        ``items`` is any table that ``fit`` takes, or an array (n x d) with n > d. Without ``beta``,
+        that of the features in units of their standard deviation is drawn from N(0, 10 I).
         """
         table = read_items(items)
         n, d = table.values.shape
@@ -222,25 +206,18 @@ class Population:
                 f"{plural(n, 'item')} cannot tell the covariance of {plural(d, 'feature')}; give at"
                 f" least {d + 1} items, or fewer features."
             )
-        found = moments(table.values)
-        constant = [name for name, sd in zip(table.feature_names, found.sd, strict=True) if sd == 0]
+        sample = moments(table.values)
+        constant = [table.feature_names[column] for column in np.flatnonzero(sample.sd == 0)]
         if constant:
             raise PairscoreError(
                 f"{plural(len(constant), 'feature')} of the items never vary"
                 f" ({', '.join(map(repr, constant[:5]))}); drop such columns."
             )
         rng = _generator(rng)
-        beta = np.sqrt(10) * rng.normal(size=d) / found.sd if beta is None else beta
-        law = {
-            "noise": noise,
-            "slope": slope,
-            "link": link,
-            "item_effect": item_effect,
-            "judge_noise": judge_noise,
-        }
-        population = cls(
-            d, beta=beta, mean=found.mean, covariance=found.scatter / (n - 1), rng=rng, **law
-        )
+        beta = np.sqrt(10) * rng.normal(size=d) / sample.sd if beta is None else beta
+        items_law = dict(beta=beta, mean=sample.mean, covariance=sample.scatter / (n - 1), rng=rng)
+        noise_law = dict(noise=noise, slope=slope, judge_noise=judge_noise)
+        population = cls(d, link=link, item_effect=item_effect, **items_law, **noise_law)
         population.feature_names, population._backend = table.feature_names, table.backend
         return population
 
@@ -253,8 +230,6 @@ class Population:
             f" {self.link.name}{judges}{effect})"
         )
 
-    # -- draws -------------------------------------------------------------------------------------
-
     def draw(
         self,
         n_items: int,
@@ -265,99 +240,95 @@ class Population:
         repeats: int = 1,
         self_pairs: bool = True,
     ) -> tuple[Any, Votes]:
-        """Random items and votes, ready for ``RankRegression().fit(items, votes)`` with any method.
+        """Draw items and votes, ready for ``RankRegression().fit(items, votes)`` with any method.
 
-        The items are 2 N, the first N of them compared and the others there for the covariance of
-        ``split``; with ``second_half=False`` just the first N. With ``repeats`` every pair is
-        judged so many times, M staying the number of comparisons. With ``self_pairs=False`` no item
-        meets itself.
+        N items are compared M times. With ``second_half`` N more follow that are never compared and
+        give ``split`` its covariance; the votes name them. With ``repeats`` every pair is judged so
+        many times, M staying the number of comparisons. ``self_pairs`` says whether an item may be
+        compared with itself, as in the paper.
+
+        Returns
+        -------
+        items : array (2N or N x d), or a table of the kind :meth:`from_items` was given
+        votes : Votes
         """
-        n, m, repeats = (
-            whole_number(n_items, "n_items"),
-            whole_number(n_comparisons, "n_comparisons"),
-            whole_number(repeats, "repeats"),
-        )
+        n, m = whole_number(n_items, "n_items"), whole_number(n_comparisons, "n_comparisons")
+        repeats = whole_number(repeats, "repeats")
         if not self_pairs and n == 1:
             raise PairscoreError(
                 "one item has no other to be compared with; draw at least 2, or keep self_pairs."
             )
         rng = _generator(rng)
         white = rng.normal(size=(2 * n if second_half else n, self.n_features))
-        pairs = judged_pairs(
+        pairs = random_comparisons(
             white[:n] @ self._direction, m, self._judging, rng, repeats, self_pairs
         )
-        outcome = np.where(pairs.won, 1, -1).astype(np.int8)
-        names = np.array([f"judge{number + 1}" for number in range(len(self.slopes))])
-        judge = (
-            None
-            if self.judge_noise is None
-            else names[np.zeros(m, dtype=int) if pairs.judge is None else pairs.judge]
-        )
-        rest = np.arange(n, 2 * n) if second_half else None
+        judge = None
+        if self.judge_noise is not None:
+            names = np.array([f"judge{number + 1}" for number in range(len(self.slopes))])
+            judge = names[np.zeros(m, dtype=int) if pairs.judge is None else pairs.judge]
         votes = Votes(
-            pairs.left, pairs.right, outcome, judge=judge, self_pairs="keep", covariance_items=rest
+            pairs.left,
+            pairs.right,
+            np.where(pairs.won, 1, -1).astype(np.int8),
+            judge=judge,
+            self_pairs="keep",
+            covariance_items=np.arange(n, 2 * n) if second_half else None,
         )
         return self._table(white @ self._root.T + self.mean), votes
 
     def draw_split(
         self, n_items: int, n_comparisons: int, rng: Any = None, *, repeats: int = 1
     ) -> np.ndarray:
-        """The `split` estimate (eq.
+        """Draw the `split` estimate (eq. 3) of a fresh study, exactly from its law.
 
-        3) of a fresh study, drawn exactly from its law in O(N + M + d^2): no items are made.
-
-        What ``RankRegression("split").fit(*population.draw(...)).closed_form_coef_`` is distributed
-        as.
+        An array of length d. It is distributed as the ``closed_form_coef_`` of
+        ``RankRegression("split").fit(*population.draw(n_items, n_comparisons))`` but costs
+        O(N + M + d^2), because no items are made.
         """
-        n, m, d = self._study(n_items, n_comparisons, 3, "split")
+        n, m, d = self._sizes(n_items, n_comparisons, 3, "split")
         rng = _generator(rng)
         z = rng.normal(size=n)
-        w = net_wins(judged_pairs(z, m, self._judging, rng, whole_number(repeats, "repeats")), n)
-        return self._unwhitened(split_draw(z, w, m, d, rng))
+        pairs = random_comparisons(z, m, self._judging, rng, whole_number(repeats, "repeats"))
+        return self._unwhitened(split_draw(z, pairs.net_wins(n), m, d, rng))
 
     def draw_pooled(
         self, n_items: int, n_comparisons: int, rng: Any = None, *, repeats: int = 1
     ) -> np.ndarray:
-        """The unweighted `pooled` estimate of a fresh study, drawn exactly from its law in O(N + M
-        + d^2).
+        """Draw the unweighted `pooled` estimate of a fresh study, exactly from its law.
 
-        That is 2 (k X~'X~)^-1 X~'w with X~ the compared items less their plain mean and k = 2 M'/N,
-        the average exposure, in place of each item's own (M' comparisons are between different
-        items).
+        That is 2 (k X~'X~)^-1 X~'w with X~ the compared items less their plain mean, w their net
+        wins and k = 2 M'/N the average exposure in place of each item's (M' comparisons are between
+        different items). It costs O(N + M + d^2). An array of length d.
         """
-        n, m, d = self._study(n_items, n_comparisons, 2, "pooled")
+        n, m, d = self._sizes(n_items, n_comparisons, 2, "pooled")
         rng = _generator(rng)
         z = rng.normal(size=n)
-        pairs = judged_pairs(z, m, self._judging, rng, whole_number(repeats, "repeats"))
-        n_apart = int(np.count_nonzero(pairs.left != pairs.right))
-        if n_apart == 0:
+        pairs = random_comparisons(z, m, self._judging, rng, whole_number(repeats, "repeats"))
+        n_distinct = int(np.count_nonzero(pairs.left != pairs.right))
+        if n_distinct == 0:
             raise PairscoreError(
                 f"none of the {plural(m, 'comparison')} drawn was between two different items; draw"
                 " more comparisons or items."
             )
-        return self._unwhitened(pooled_draw(z, net_wins(pairs, n), n_apart, d, rng))
+        return self._unwhitened(pooled_draw(z, pairs.net_wins(n), n_distinct, d, rng))
 
-    def _study(
-        self, n_items: Any, n_comparisons: Any, more: int, method: str
-    ) -> tuple[int, int, int]:
-        n, m, d = (
-            whole_number(n_items, "n_items"),
-            whole_number(n_comparisons, "n_comparisons"),
-            self.n_features,
-        )
-        if n < d + more:
+    def _sizes(self, n_items: Any, n_comparisons: Any, extra: int, method: str) -> Sequence[int]:
+        """N, M and d, where ``method`` needs N >= d + extra."""
+        n, m = whole_number(n_items, "n_items"), whole_number(n_comparisons, "n_comparisons")
+        if n < self.n_features + extra:
             raise PairscoreError(
-                f"n_items is {n}, and {method!r} with {plural(d, 'feature')} needs at least"
-                f" {d + more}; draw more items."
+                f"n_items is {n}, and {method!r} with {plural(self.n_features, 'feature')} needs at"
+                f" least {self.n_features + extra}; draw more items."
             )
-        return n, m, d
+        return n, m, self.n_features
 
     def _unwhitened(self, y: np.ndarray) -> np.ndarray:
         """From coordinates whose first axis is the score to those of the features."""
-        return dtrsv(self._root.T, turned(y, self._direction))  # R' b = y, R' upper triangular
+        return dtrsv(self._root.T, reflect_first_axis(y, self._direction))  # R' b = y
 
     def _table(self, values: np.ndarray) -> Any:
-        """As the kind of table that :meth:`from_items` was given."""
+        """The kind of table that :meth:`from_items` was given."""
         if self._backend is None or self.feature_names is None:
             return values
         return nw.from_dict(
@@ -365,19 +336,10 @@ class Population:
         ).to_native()
 
 
-# -- checks ---------------------------------------------------------------------------------------------
-
-
 def _equally_spaced(smallest: Any, d: int) -> np.ndarray:
-    smallest = 1.0 if smallest is None else smallest
-    smallest = number_between(
-        smallest,
-        "min_eigenvalue",
-        SMALLEST_EIGENVALUE,
-        1,
-        f"a number above 0 (from {SMALLEST_EIGENVALUE:g}) and at most 1",
-    )
-    return np.linspace(1.0, smallest, d)
+    low, value = SMALLEST_EIGENVALUE, 1.0 if smallest is None else smallest
+    remedy = f"a number above 0 (from {low:g}) and at most 1"
+    return np.linspace(1.0, number_between(value, "min_eigenvalue", low, 1, remedy), d)
 
 
 def _generator(rng: Any) -> np.random.Generator:
@@ -417,22 +379,21 @@ def _floats(value: Any, name: str) -> np.ndarray:
 
 
 def _vector(value: Any, name: str, d: int) -> np.ndarray:
-    values = _floats(value, name)
-    if values.shape != (d,):
+    return _read_only(_of_shape(value, name, (d,), "one number for each"))
+
+
+def _of_shape(value: Any, name: str, shape: tuple[int, ...], remedy: str) -> np.ndarray:
+    values, d = _floats(value, name), shape[0]
+    if values.shape != shape:
         raise PairscoreError(
             f"{name} has shape {values.shape} but there {'is' if d == 1 else 'are'}"
-            f" {plural(d, 'feature')}; give one number for each."
+            f" {plural(d, 'feature')}; give {remedy}."
         )
     return values
 
 
 def _positive_definite(value: Any, d: int) -> np.ndarray:
-    values = _floats(value, "covariance")
-    if values.shape != (d, d):
-        raise PairscoreError(
-            f"covariance has shape {values.shape} but there {'is' if d == 1 else 'are'}"
-            f" {plural(d, 'feature')}; give a {d} x {d} matrix."
-        )
+    values = _of_shape(value, "covariance", (d, d), f"a {d} x {d} matrix")
     if not np.allclose(values, values.T, rtol=1e-8, atol=1e-12 * np.abs(values).max()):
         raise PairscoreError(
             "covariance is not symmetric (entries differ by up to"
@@ -444,12 +405,12 @@ def _positive_definite(value: Any, d: int) -> np.ndarray:
         smallest = float(np.linalg.eigvalsh(values / sd[:, None] / sd)[0])
         if smallest > SINGULAR * d:
             return (values + values.T) / 2
-        what = f"the smallest eigenvalue of its correlations is {smallest:.3g}"
+        reason = f"the smallest eigenvalue of its correlations is {smallest:.3g}"
     else:
-        what = f"{plural(int(np.sum(variances <= 0)), 'variance')} not positive"
+        reason = f"{plural(int(np.sum(variances <= 0)), 'variance')} not positive"
     raise PairscoreError(
-        f"covariance is not positive definite ({what}); drop constant or repeated features, or give"
-        " another matrix."
+        f"covariance is not positive definite ({reason}); drop constant or repeated features, or"
+        " give another matrix."
     )
 
 
@@ -469,7 +430,7 @@ def _read_only(values: np.ndarray) -> np.ndarray:
 
 
 def checked_population(population: Any) -> Population:
-    """A population, or a sentence that asks for one."""
+    """The argument itself if it is a :class:`Population`; a sentence that asks for one if not."""
     if not isinstance(population, Population):
         raise PairscoreError(f"population is {population!r}; give a pairscore.Population.")
     return population

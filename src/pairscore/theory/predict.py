@@ -1,12 +1,10 @@
-"""The error of an estimate before any data.
-
-Mean angle, norm error and misordered share for every method.
+"""The error of an estimate before any data: mean angle, norm error and misordered share.
 
 In whitened coordinates the estimate is (1 + a) e + p, with e the true direction, a its error along
 e and p its error across, whose direction is uniform by symmetry. Back in the units of the features,
 x -> covariance^(-1/2) x stretches p differently in every direction, so that the mean angle is that
 of a quadratic form in few normals where one eigenvalue is small. Means are therefore taken over a
-fixed set of directions and lengths, not over mean squares.
+fixed set of directions and lengths (:mod:`pairscore.theory.quadrature`), not over mean squares.
 """
 
 from dataclasses import dataclass
@@ -18,11 +16,10 @@ import numpy as np
 from pairscore.choices import METHODS
 from pairscore.core.links import Link
 from pairscore.errors import PairscoreError, is_real, plural
-from pairscore.theory.bound import theorem_bound
 from pairscore.theory.direction_error import (
-    WIDEST,
     LabelConstants,
     LabelLaw,
+    StudySize,
     closed_form_length_variance,
     label_constants,
     likelihood_variance,
@@ -30,44 +27,42 @@ from pairscore.theory.direction_error import (
     pooled_variance,
     wrong_sign,
 )
-from pairscore.theory.error_nodes import NODES, QuasiRandomErrors, make_nodes
 from pairscore.theory.integrals import (
-    closed_form_length,
-    eta,
     fisher_information,
     flip_probability,
-    kappa,
     length_bias,
     length_information,
     spread_for_noise,
 )
 from pairscore.theory.population import checked_population
+from pairscore.theory.quadrature import NODES, QuasiRandomErrors
 
-__all__ = [
-    "ErrorLaw",
-    "ErrorPrediction",
-    "closed_form_length",
-    "eta",
-    "first_order_variance",
-    "fisher_information",
-    "flip_probability",
-    "kappa",
-    "label_constants",
-    "predict_error",
-    "spread_for_noise",
-    "theorem_bound",
-]
+# too few comparisons for so many features: any direction is as good
+ANY_DIRECTION = {
+    "angle": np.full(1, np.pi / 2),
+    "sigma_angle": np.full(1, np.pi / 2),
+    "norm_error": np.full(1, np.inf),
+    "misordered": np.full(1, 0.5),
+}
 
 
 @dataclass(frozen=True)
 class ErrorPrediction:
     """What to expect of an estimate, on average over studies.
 
-    ``angle`` between estimate and truth in the units of the features (radians), ``sigma_angle`` in
-    the metric of the items' covariance, ``norm_error`` of the coefficients (closed forms: against
-    c1 beta;
-    ``mle``: against slope * beta), ``misordered`` the share of pairs of new items put in the wrong
-    order. Nine of ten studies have an error within ``ranges[name]``.
+    Attributes
+    ----------
+    angle : float
+        Between estimate and truth in the units of the features, in radians.
+    sigma_angle : float
+        The same in the metric of the items' covariance.
+    norm_error : float
+        Length of the error of the coefficients (closed forms: against c1 beta; ``mle``: against
+        slope * beta).
+    misordered : float
+        Share of pairs of new items put in the wrong order, sigma_angle / pi.
+    ranges : dict of pairs
+        Nine of ten studies have an error within ``ranges[name]``.
     """
 
     angle: float
@@ -80,8 +75,18 @@ class ErrorPrediction:
 class ErrorLaw:
     """Everything about a population that the size of the error depends on.
 
-    ``eigenvalues`` of the items' covariance, ``beta`` in their eigenvectors' coordinates (None: any
-    direction is as likely, and means are over all), and the law of the labels.
+    Parameters
+    ----------
+    eigenvalues : array of length d
+        Of the items' covariance.
+    link : Link
+    spread : float
+        Standard deviation q of one item's score on the link's scale; inf for labels without noise.
+    beta : array of length d, optional
+        In the coordinates of the eigenvectors; None: any direction is as likely, and means are over
+        all.
+    item_effect : float
+        Standard deviation of what features do not explain, on the link's scale.
     """
 
     def __init__(
@@ -97,7 +102,7 @@ class ErrorLaw:
 
     @classmethod
     def of(cls, population: Any) -> "ErrorLaw":
-        """The law behind a :class:`pairscore.Population`."""
+        """The law behind a :class:`pairscore.Population` with one noise."""
         if population.judge_noise is not None:
             raise PairscoreError(
                 f"the population has {len(population.judge_noise)} judges, each with their own"
@@ -119,7 +124,7 @@ class ErrorLaw:
 
     @property
     def noise(self) -> float:
-        """Share of labels that go against the scores."""
+        """Share of labels that contradict the scores."""
         return flip_probability(self.labels.link, self.labels.spread)
 
     def with_noise(self, noise: float) -> "ErrorLaw":
@@ -131,16 +136,18 @@ class ErrorLaw:
             self.beta,
             self.labels.item_effect,
         )
-        other.__dict__["nodes"] = self.nodes  # they depend on the items alone
+        other.__dict__["nodes"] = self.nodes
         return other
 
     @cached_property
     def constants(self) -> LabelConstants:
+        """kappa, eta and the like of the labels."""
         return label_constants(self.labels)
 
     @cached_property
     def nodes(self) -> QuasiRandomErrors:
-        return make_nodes(self.eigenvalues, self.beta)
+        """Errors to average over; they depend on the items alone."""
+        return QuasiRandomErrors.of_covariance(self.eigenvalues, self.beta)
 
     def errors(
         self,
@@ -149,76 +156,18 @@ class ErrorLaw:
         method: str,
         n_covariance_items: float | None = None,
     ) -> dict[str, np.ndarray]:
-        """Errors of ``method`` with so many compared items and comparisons, one for every node."""
-        _refuse(self, n_items, n_comparisons, method)
+        """Errors of ``method`` with N items and M comparisons, one for every node.
+
+        ``n_covariance_items`` are behind the covariance of `split`, as many as are compared unless
+        given. The names are those of :class:`ErrorPrediction`.
+        """
+        _check_predictable(self, n_items, n_comparisons, method)
+        size = StudySize(n_items, n_comparisons, self.n_features)
         if method == "split":
-            along, across = _split_errors(
-                self,
-                n_items,
-                n_comparisons,
-                n_items if n_covariance_items is None else n_covariance_items,
-            )
+            errors = _split_errors(self, size, n_covariance_items)
         else:
-            across_variance, along_variance = (
-                direction_variance(self, n_items, n_comparisons, method),
-                length_variance(self, n_items, n_comparisons, method),
-            )
-            # too few comparisons for so many features: any direction is as good
-            if np.isinf(across_variance):
-                quarter = np.full(1, np.pi / 2)
-                return {
-                    "angle": quarter,
-                    "sigma_angle": quarter,
-                    "norm_error": np.full(1, np.inf),
-                    "misordered": np.full(1, 0.5),
-                }
-            across = (
-                np.sqrt(across_variance)
-                * self.nodes.length
-                * self._study_factor(n_items, n_comparisons)
-            )
-            # labels are as noisy along the truth as across
-            along = 1 + np.sqrt(across_variance) * self.nodes.normal
-            if method == "mle":  # steeper or flatter labels stretch the whole estimate
-                longer = (
-                    2
-                    * self.n_features
-                    * across_variance
-                    * length_bias(self.labels.link, min(self.labels.spread, WIDEST))
-                )
-                stretch = (1 + longer) * np.exp(
-                    np.sqrt(max(along_variance - across_variance, 0.0)) * self.nodes.normal2
-                )
-                along, across = stretch * along, stretch * across
-        errors = self.nodes.errors(
-            along, across, self.labels.spread if method == "mle" else self.constants.length
-        )
-        # what the items' own spread adds to the length, or takes from it, turns nothing
-        if method in ("pooled", "paired"):
-            errors["norm_error"] = self.nodes.norm_error(
-                1 + np.sqrt(along_variance) * self.nodes.normal, across, self.constants.length
-            )
-        return errors | (self._sign_errors(n_items, n_comparisons) if self.n_features == 1 else {})
-
-    def _sign_errors(self, n_items: float, n_comparisons: float) -> dict[str, np.ndarray]:
-        """With one feature a study is wholly right or wholly wrong.
-
-        Ones for the share of wrong ones, at most one node between.
-        """
-        wrong = np.clip(
-            NODES * wrong_sign(self.labels, n_items, n_comparisons) - np.arange(NODES), 0.0, 1.0
-        )
-        return {"angle": np.pi * wrong, "sigma_angle": np.pi * wrong, "misordered": wrong}
-
-    def _study_factor(self, n_items: float, n_comparisons: float) -> np.ndarray:
-        """The error of a study over its root mean square.
-
-        Residuals and scatter differ between studies, as chi-squared variables do.
-        """
-        spread = np.sqrt(
-            2 / max(n_items - self.n_features, 1) + 4 / min(n_items, 2 * n_comparisons)
-        )
-        return np.exp(0.5 * spread * self.nodes.study - 0.25 * spread**2)
+            errors = _regression_errors(self, size, method)
+        return errors | _sign_errors(self, size) if self.n_features == 1 else errors
 
     def predict(
         self,
@@ -227,7 +176,7 @@ class ErrorLaw:
         method: str,
         n_covariance_items: float | None = None,
     ) -> ErrorPrediction:
-        """The expected error of ``method`` with so many compared items and comparisons."""
+        """The expected error of ``method``; arguments as for :meth:`errors`."""
         errors = self.errors(n_items, n_comparisons, method, n_covariance_items)
         ranges = {
             name: (
@@ -236,19 +185,28 @@ class ErrorLaw:
             )
             for name, values in errors.items()
         }
-        return ErrorPrediction(
-            **{name: float(values.mean()) for name, values in errors.items()}, ranges=ranges
-        )
+        means = {name: float(values.mean()) for name, values in errors.items()}
+        return ErrorPrediction(**means, ranges=ranges)
 
 
 def predict_error(
     population: Any, n_items: int, n_comparisons: int, method: str = "mle"
 ) -> ErrorPrediction:
-    """Expect this error of a study before it is made.
+    """Predict the error of a study before it is made.
 
-    ``population`` is a :class:`pairscore.Population`, ``n_items`` the number of compared items
-    (``split`` has as many again behind its covariance).
+    Parameters
+    ----------
+    population : Population
+        The law of items and labels, with one noise for all judges.
+    n_items : int
+        Number N of compared items (``split`` has as many again behind its covariance).
+    n_comparisons : int
+        Number M of comparisons, of uniformly random pairs.
+    method : {"mle", "paired", "pooled", "split"}
+        The estimator.
 
+    Examples
+    --------
     >>> from pairscore import Population
     >>> population = Population(n_features=10, noise=0.2, rng=0)
     >>> error = predict_error(population, n_items=500, n_comparisons=5000, method="pooled")
@@ -261,34 +219,17 @@ def predict_error(
     return ErrorLaw.of(checked_population(population)).predict(n_items, n_comparisons, method)
 
 
-def direction_variance(law: ErrorLaw, n_items: float, n_comparisons: float, method: str) -> float:
-    """R: variance of the error per direction orthogonal to the truth, relative to the squared
-    length.
-    """
-    d = law.n_features
-    if d == 1:
-        return 0.0
-    if method == "mle":
-        return likelihood_variance(law.labels, n_items, n_comparisons, d)
-    return (pooled_variance if method == "pooled" else paired_variance)(
-        law.constants, n_items, n_comparisons, d
-    )
-
-
-def length_variance(law: ErrorLaw, n_items: float, n_comparisons: float, method: str) -> float:
-    """Variance of the estimate's length along the truth, relative to the truth's, to first order."""
-    n, m, d = n_items, n_comparisons, law.n_features
-    if method == "mle":
-        return (
-            n
-            / (n - d - 1)
-            / (m * length_information(law.labels.link, min(law.labels.spread, WIDEST)))
-        )
-    return closed_form_length_variance(law.constants, n, m, d, method)
-
-
 def first_order_variance(law: ErrorLaw, n_items: float, n_comparisons: float, method: str) -> float:
-    """R for M much larger than N, in one line: where each part of the error comes from."""
+    """R for M much larger than N, in one line: where each part of the error comes from.
+
+    - split: 1/(N-d-4) + (2/M + 4 eta/N) (N-2)/(N-d-4) / (c1 q)^2
+    - pooled: (2 (1-kappa^2)/M + 4 eta'/N) N/(N-d-1) / (c1 q)^2
+    - paired: (2 (1-2 kappa^2)/M + 4 eta'/N) N/(N-d-1) / (c1 q)^2
+    - mle: N/(N-d-1) / (M I), I the Fisher information
+
+    R is the variance of the error in one direction orthogonal to the truth, whitened and relative
+    to the squared length. In the metric of the covariance tan^2(angle) is then about (d-1) R.
+    """
     n, m, d, c = n_items, n_comparisons, law.n_features, law.constants
     if method == "split":
         return 1 / (n - d - 4) + (2 / m + 4 * c.eta / n) * (n - 2) / (n - d - 4) / c.length**2
@@ -298,31 +239,96 @@ def first_order_variance(law: ErrorLaw, n_items: float, n_comparisons: float, me
     return (2 * noise / m + 4 * c.unexplained / n) * n / (n - d - 1) / c.length**2
 
 
+def direction_variance(law: ErrorLaw, size: StudySize, method: str) -> float:
+    """R of `pooled`, `paired` or `mle` at any M; inf where M is too small for d features."""
+    if law.n_features == 1:
+        return 0.0
+    if method == "mle":
+        return likelihood_variance(law.labels, size)
+    return (pooled_variance if method == "pooled" else paired_variance)(law.constants, size)
+
+
+def length_variance(law: ErrorLaw, size: StudySize, method: str) -> float:
+    """Variance of an estimate's length along the truth, relative to the truth's, to first order."""
+    if method == "mle":
+        information = length_information(law.labels.link, law.labels.capped_spread)
+        return size.inflation / (size.n_comparisons * information)
+    return closed_form_length_variance(law.constants, size, method)
+
+
+def study_factor(law: ErrorLaw, size: StudySize) -> np.ndarray:
+    """The error of a study over its root mean square, one for each node.
+
+    Residuals and scatter differ between studies, as chi-squared variables do.
+    """
+    n, m = size.n_items, size.n_comparisons
+    spread = np.sqrt(2 / max(n - size.n_features, 1) + 4 / min(n, 2 * m))
+    return np.exp(0.5 * spread * law.nodes.study - 0.25 * spread**2)
+
+
+def _regression_errors(law: ErrorLaw, size: StudySize, method: str) -> dict[str, np.ndarray]:
+    """Errors of `pooled`, `paired` or `mle`."""
+    across_variance = direction_variance(law, size, method)
+    if np.isinf(across_variance):
+        return dict(ANY_DIRECTION)
+    along_variance, nodes, sd = length_variance(law, size, method), law.nodes, across_variance**0.5
+    along = 1 + sd * nodes.normal  # labels are as noisy along the truth as across
+    across = sd * nodes.length * study_factor(law, size)
+    if method == "mle":  # steeper or flatter labels stretch the whole estimate
+        bias = 2 * size.n_features * across_variance
+        bias *= length_bias(law.labels.link, law.labels.capped_spread)
+        excess = np.sqrt(max(along_variance - across_variance, 0.0))
+        stretch = (1 + bias) * np.exp(excess * nodes.normal2)
+        return nodes.errors(stretch * along, stretch * across, law.labels.spread)
+    # what the spread of the items adds to the length, or takes from it, turns nothing
+    along_in_norm = 1 + np.sqrt(along_variance) * nodes.normal
+    return nodes.errors(along, across, law.constants.length, along_in_norm)
+
+
 def _split_errors(
-    law: ErrorLaw, n: float, m: float, n_covariance: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Along and across the truth, the law of `split` with the label sums at their means
-    (docs/population.md).
+    law: ErrorLaw, size: StudySize, n_covariance: float | None
+) -> dict[str, np.ndarray]:
+    """Errors of `split`: its exact law with the label sums at their means (docs/population.md).
 
     v = a e + r g, and W^-1 v has the length |v| / chi^2 and the direction of v/|v| + t, t
     orthogonal to v with |t|^2 = chi^2_{d-1} / chi^2_{N_c-d+1}, turned by a uniform angle about v.
     """
-    nodes, c, d = law.nodes, law.constants, law.n_features
-    variance_of_a = 4 * c.drift / n + (2 - c.length**2) / m
-    a = c.length + np.sqrt(variance_of_a) * nodes.normal
+    nodes, c, n, m, d = law.nodes, law.constants, size.n_items, size.n_comparisons, size.n_features
+    n_covariance = n if n_covariance is None else n_covariance
+    a = c.length + np.sqrt(4 * c.drift / n + (2 - c.length**2) / m) * nodes.normal
     r = np.sqrt((1 - 1 / n) * (2 / m + 4 * c.eta / n))
     v = np.hypot(a, r * nodes.length)
     cosine, sine = a / v, r * nodes.length / v
     t = nodes.other_length / np.sqrt(nodes.chi_square(n_covariance - d + 1))
     x = cosine - t * sine * nodes.turn
     scale = v * (n_covariance - d - 2) / nodes.chi_square(n_covariance - d) / c.length
-    return scale * x, scale * np.sqrt(np.maximum(1 + t**2 - x**2, 0.0))
+    return nodes.errors(scale * x, scale * np.sqrt(np.maximum(1 + t**2 - x**2, 0.0)), c.length)
 
 
-def _refuse(law: ErrorLaw, n_items: float, n_comparisons: float, method: str) -> None:
+def _sign_errors(law: ErrorLaw, size: StudySize) -> dict[str, np.ndarray]:
+    """With one feature a study is wholly right or wholly wrong: ones for the share of wrong ones,
+    at most one node between.
+    """
+    wrong = wrong_sign(law.labels, size.n_items, size.n_comparisons)
+    wrong = np.clip(NODES * wrong - np.arange(NODES), 0.0, 1.0)
+    return {"angle": np.pi * wrong, "sigma_angle": np.pi * wrong, "misordered": wrong}
+
+
+def checked_method(method: Any) -> str:
+    """The argument itself if it names a method; a sentence with the four names if not."""
     if method not in METHODS:
         raise PairscoreError(f"method is {method!r}; use one of {', '.join(map(repr, METHODS))}.")
-    least = law.n_features + (4 if method == "split" else 2)
+    return str(method)
+
+
+def fewest_items(method: str, n_features: int) -> int:
+    """The smallest number of compared items for which an error is predicted."""
+    return n_features + (4 if method == "split" else 2)
+
+
+def _check_predictable(law: ErrorLaw, n_items: float, n_comparisons: float, method: str) -> None:
+    """A sentence for what has no error to predict."""
+    least = fewest_items(checked_method(method), law.n_features)
     if not n_items >= least:
         raise PairscoreError(
             f"n_items is {n_items!r}, and {method!r} with {plural(law.n_features, 'feature')} needs"
@@ -330,18 +336,15 @@ def _refuse(law: ErrorLaw, n_items: float, n_comparisons: float, method: str) ->
         )
     if not n_comparisons >= 1:
         raise PairscoreError(f"n_comparisons is {n_comparisons!r}; use a number from 1.")
-    if method == "mle" and np.isinf(law.labels.spread):
-        raise PairscoreError(
-            "without noise the likelihood has no maximum, so 'mle' has no error to predict; use"
-            " 'paired', or a noise above 0."
-        )
-    if method == "mle" and law.labels.item_effect > 0:
-        raise PairscoreError(
-            "the error of 'mle' is predicted for items that their features explain; use"
-            " item_effect=0, or 'paired'."
-        )
-    if law.labels.spread == 0:
-        raise PairscoreError(
-            "noise is 0.5, so labels are coins and no number of comparisons tells anything; use a"
-            " noise below 0.5."
-        )
+    labels = law.labels
+    refusals = {
+        "without noise the likelihood has no maximum, so 'mle' has no error to predict; use"
+        " 'paired', or a noise above 0.": method == "mle" and np.isinf(labels.spread),
+        "the error of 'mle' is predicted for items that their features explain; use item_effect=0,"
+        " or 'paired'.": method == "mle" and labels.item_effect > 0,
+        "noise is 0.5, so labels are coins and no number of comparisons tells anything; use a noise"
+        " below 0.5.": labels.spread == 0,
+    }
+    for sentence, holds in refusals.items():
+        if holds:
+            raise PairscoreError(sentence)

@@ -1,0 +1,255 @@
+"""Covariances that let comparisons that share an item be dependent.
+
+Two comparisons of the same item are dependent, because features never explain an item fully. An
+estimate that solves sum_r u_r = 0, a sum over rows with two items each, has covariance
+
+    J meat J',    meat = sum_i t_i t_i' - sum_p u_p u_p',
+
+J the inverse of the derivative of the equations, t_i the sum of u over the rows of item i, and u_p
+the sum over all rows of the unordered pair p. The items count every two rows that share one; rows
+of one pair share two items, and are taken off once. This is the dyadic cluster-robust variance
+(Fafchamps and Gubert 2007; Cameron and Miller 2014; Aronow, Samii and Assenova 2015).
+
+u_r is either given explicitly, a block of rows at a time (:meth:`DyadicSums.of_rows`), or in terms
+of the features of the two items, and is then never formed (:meth:`DyadicSums.of_pairs`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from pairscore.core.sums import (
+    Moments,
+    Pairs,
+    centred_blocks,
+    neighbour_sums,
+    pair_scatter,
+    row_blocks,
+)
+
+LARGEST_LEVERAGE = 0.8  # an item alone in its category has 1, and nothing is left of its deviation
+# in a larger item table the meat is summed in single precision, good to five digits
+MANY_NUMBERS = 500_000
+SMALLEST_RATIO = 0.5  # of item-robust over classical variance in any direction
+
+
+def sum_per_item(
+    left: np.ndarray, right: np.ndarray, values: np.ndarray, n_items: int
+) -> np.ndarray:
+    """For every item, the sum over its rows; a row of an item with itself counts once.
+
+    Parameters
+    ----------
+    left, right : integer arrays (R)
+        The two items, or groups of items, of each row.
+    values : array (R) or (R x e)
+    n_items : int
+
+    Returns
+    -------
+    Array (N) or (N x e).
+    """
+    other = np.flatnonzero(left != right)
+    rows = np.concatenate([np.arange(len(left)), other])
+    items = np.concatenate([left, right[other]])
+    incidence = sparse.csr_array((np.ones(len(rows)), (items, rows)), shape=(n_items, len(left)))
+    return incidence @ values
+
+
+def sum_per_pair(left: np.ndarray, right: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """For every unordered pair of different items, the sum over its rows.
+
+    Parameters are those of :func:`sum_per_item`; pairs are in the order of (low, high).
+    """
+    low, high = np.minimum(left, right).astype(np.int64), np.maximum(left, right)
+    pair = np.where(low == high, -1, low * (high.max(initial=0) + 1) + high)
+    if np.any(np.diff(pair, prepend=0) < 0):  # not sorted by pair, or some row is no pair
+        order = np.argsort(pair, kind="stable")
+        order = order[pair[order] >= 0]
+        pair, values = pair[order], values[order]
+    starts = np.flatnonzero(np.diff(pair, prepend=-1))
+    return np.add.reduceat(values, starts, axis=0) if len(starts) else values[:0]
+
+
+@dataclass(frozen=True)
+class PairContributions:
+    """u_p = (low_p z_low + high_p z_high, extra_p): what each pair adds to estimating equations.
+
+    z = x - mean are the features of an item, ``low`` and ``high`` (P) their factors. ``extra``
+    (P x e) holds the equations that are no sums of features: those of the side effect and of a
+    closed form's scale.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    extra: np.ndarray
+
+
+@dataclass(frozen=True)
+class DyadicSums:
+    """Sums t_i of contributions per item (N x e), and sum_p u_p u_p' over pairs (e x e).
+
+    Sums of blocks of rows add if no pair is in two blocks.
+    """
+
+    item_sums: np.ndarray
+    pair_meat: np.ndarray
+
+    def __add__(self, other: "DyadicSums") -> "DyadicSums":
+        return DyadicSums(self.item_sums + other.item_sums, self.pair_meat + other.pair_meat)
+
+    @classmethod
+    def zero(cls, n_items: int, size: int) -> "DyadicSums":
+        return cls(np.zeros((n_items, size)), np.zeros((size, size)))
+
+    @classmethod
+    def of_rows(
+        cls, left: np.ndarray, right: np.ndarray, u: np.ndarray, n_items: int
+    ) -> "DyadicSums":
+        """From explicit contributions ``u`` (R x e) of rows with two items each (R)."""
+        of_pairs = sum_per_pair(left, right, u)
+        return cls(sum_per_item(left, right, u, n_items), of_pairs.T @ of_pairs)
+
+    @classmethod
+    def of_pairs(cls, Z: np.ndarray, pairs: Pairs, u: PairContributions) -> "DyadicSums":
+        """From contributions in terms of the items' centred features ``Z`` (N x d), in any unit.
+
+        No u_p is formed: the sum over the pairs of an item is a sum over its neighbours.
+        """
+        item_factors = (pairs.sum_at_low(u.low) + pairs.sum_at_high(u.high)).astype(Z.dtype)
+        start_of_high, low_items, order = pairs.by_high
+        low_factors = u.low[order]
+        item_sums = np.empty((len(Z), Z.shape[1] + u.extra.shape[1]), dtype=Z.dtype)
+        item_sums[:, Z.shape[1] :] = _item_columns(pairs, u.extra, u.extra)
+        for rows in row_blocks(len(Z)):
+            t = item_sums[rows, : Z.shape[1]]
+            np.multiply(item_factors[rows, None], Z[rows], out=t)
+            t += neighbour_sums(Z, pairs.start, pairs.high, u.high, rows)
+            t += neighbour_sums(Z, start_of_high, low_items, low_factors, rows)
+        return cls(item_sums, pair_meat(Z, np.zeros(Z.shape[1], dtype=Z.dtype), pairs, u))
+
+    def meat(self, inflation: np.ndarray) -> np.ndarray:
+        """sum_i c_i^2 t_i t_i' - sum_p u_p u_p', c_i the ``inflation`` of each item (N)."""
+        meat, factor = -self.pair_meat, inflation.astype(self.item_sums.dtype)
+        for rows in row_blocks(len(self.item_sums)):
+            t = factor[rows, None] * self.item_sums[rows]
+            meat += t.T @ t
+        return meat
+
+
+def pair_meat(X: np.ndarray, mean: np.ndarray, pairs: Pairs, u: PairContributions) -> np.ndarray:
+    """sum_p u_p u_p', by products of items (N x d) instead of pairs."""
+    squares = pairs.sum_at_low(u.low**2) + pairs.sum_at_high(u.high**2)
+    on_features = pair_scatter(X, mean, pairs, squares, u.low * u.high)
+    at_items = _item_columns(pairs, u.low[:, None] * u.extra, u.high[:, None] * u.extra)
+    mixed = at_items.T.astype(X.dtype, copy=False) @ X - np.outer(at_items.sum(axis=0), mean)
+    return np.block([[on_features, mixed.T], [mixed, u.extra.T @ u.extra]])
+
+
+def _item_columns(pairs: Pairs, at_low: np.ndarray, at_high: np.ndarray) -> np.ndarray:
+    """Per item (rows) and column, the sum over its pairs of the values of low or of high."""
+    columns = [
+        pairs.sum_at_low(low) + pairs.sum_at_high(high)
+        for low, high in zip(at_low.T, at_high.T, strict=True)
+    ]
+    return np.array(columns).T.reshape(pairs.n_items, len(columns))
+
+
+def jackknife_inflation(Z: np.ndarray, exposures: np.ndarray, whitener: np.ndarray) -> np.ndarray:
+    """1 / (1 - h_i) of every item, h_i its leverage.
+
+    An item pulls the fit towards itself by h_i = k_i (1/sum k + z_i' (Z'KZ)^-1 z_i), so what is
+    left of its deviation is too small by 1 - h_i; dividing by that is, to first order, the
+    jackknife that leaves out one item at a time (the HC3 of MacKinnon and White 1985).
+
+    Parameters
+    ----------
+    Z : array (N x d)
+        Centred features.
+    exposures : array (N)
+        How often each item was compared, k.
+    whitener : array (d x r)
+        W with W'(Z'KZ)W = I.
+    """
+    leverage = np.empty(len(Z))
+    for rows in row_blocks(len(Z)):
+        leverage[rows] = np.sum((Z[rows] @ whitener) ** 2, axis=1)
+    leverage = exposures * (1 / exposures.sum() + leverage)
+    return 1 / (1 - np.minimum(leverage, LARGEST_LEVERAGE))
+
+
+def item_robust_meat(
+    X: np.ndarray, center: Moments, pairs: Pairs, u: PairContributions, whitener: np.ndarray
+) -> np.ndarray:
+    """The meat of pairs, jackknifed over items: sum_i t_i t_i' / (1 - h_i)^2 - sum_p u_p u_p'.
+
+    Contributions that do not sum to zero (those of `split`, or of any method with a ridge) are
+    taken from their mean: with the number of comparisons as one more equation, that is a linear map
+    of the meat.
+
+    Parameters
+    ----------
+    X : array (N x d)
+        Features of the items.
+    center : Moments
+        Of the items as often as they were compared.
+    pairs, u : Pairs and PairContributions
+        P pairs, and what each adds to the d + e equations.
+    whitener : array (d x r)
+        W with W'(Z'KZ)W = I, for the leverage of items.
+
+    Returns
+    -------
+    Matrix (d + e) x (d + e).
+    """
+    unit = np.where(center.sd > 0, center.sd, 1.0)
+    Z = np.empty(X.shape, dtype=np.float32 if X.size > MANY_NUMBERS else np.float64)
+    for rows, centred in centred_blocks(X, center.mean):
+        Z[rows] = centred / unit
+    exposures = pairs.sum_at_low(pairs.number) + pairs.sum_at_high(pairs.number)
+    inflation = jackknife_inflation(Z, exposures, (unit[:, None] * whitener).astype(Z.dtype))
+    with_number = PairContributions(u.low, u.high, np.column_stack([u.extra, pairs.number]))
+    meat = DyadicSums.of_pairs(Z, pairs, with_number).meat(inflation)
+    item_factors = pairs.sum_at_low(u.low) + pairs.sum_at_high(u.high)
+    total = np.concatenate([item_factors.astype(Z.dtype) @ Z, u.extra.sum(axis=0)])
+    take_off_mean = np.column_stack([np.eye(len(total)), -total / pairs.number.sum()])
+    back = np.append(unit, np.ones(u.extra.shape[1]))[:, None] * take_off_mean
+    return back @ meat @ back.T
+
+
+def floored_covariance(
+    robust: np.ndarray, model: np.ndarray, smallest: float = SMALLEST_RATIO
+) -> np.ndarray:
+    """The robust covariance, raised where it is less than ``smallest`` (a half) of the model's.
+
+    The item-robust estimate need not be positive definite, and with few items it can be far too
+    small by chance. Sharing items only ever adds variance, so in coordinates in which the model's
+    covariance is the identity, eigenvalues of the robust one below that are raised to it. Both are
+    p x p.
+    """
+    unit = np.sqrt(np.where(np.diag(model) > 0, np.diag(model), 1.0))
+    scale = np.outer(unit, unit)
+    values, vectors = np.linalg.eigh(model / scale)
+    positive = values > 1e-13 * values[-1]
+    vectors, root = vectors[:, positive], np.sqrt(values[positive])
+    ratios, axes = np.linalg.eigh((vectors / root).T @ (robust / scale) @ (vectors / root))
+    axes = ((vectors * root) @ axes) * unit[:, None]
+    return (axes * np.maximum(ratios, smallest)) @ axes.T
+
+
+def sandwich(
+    jacobian: np.ndarray,
+    model_meat: np.ndarray,
+    robust_meat: np.ndarray | None,
+    weight_unit: float = 1.0,
+) -> np.ndarray:
+    """Covariance of the estimates, J meat J': classical, or item-robust where that meat is given.
+
+    The classical one takes weights for counts; as a floor for the other, which does not depend on
+    their unit, it is brought to comparisons of average weight ``weight_unit``.
+    """
+    model = jacobian @ model_meat @ jacobian.T
+    if robust_meat is None:
+        return model
+    return floored_covariance(jacobian @ robust_meat @ jacobian.T, weight_unit * model)

@@ -1,0 +1,77 @@
+"""Links against numerical derivatives, and what is no link."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from pairscore import RankRegression
+from pairscore.core.links import get_link
+from tests.laws import GaussianStudy
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "logit",
+        "probit",
+        (lambda x: 0.5 + np.arctan(x) / np.pi, lambda x: 1 / (np.pi * (1 + x * x))),
+    ],
+)
+def test_links_agree_with_numerical_derivatives(link):
+    link = get_link(link)
+    x, step = np.linspace(-4, 4, 33), 1e-6
+    win, lose = np.linspace(0, 2, 33), np.linspace(3, 0, 33)
+
+    def log_likelihood(at):
+        return win * link.log_cdf(at) + lose * link.log_cdf(-at)
+
+    score, information = link.score(x, win, lose)
+    np.testing.assert_allclose(
+        score,
+        (log_likelihood(x + step) - log_likelihood(x - step)) / (2 * step),
+        rtol=1e-6,
+        atol=1e-7,
+    )
+    np.testing.assert_allclose(
+        link.pdf(x), (link.cdf(x + step) - link.cdf(x - step)) / (2 * step), rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        information, (win + lose) * link.pdf(x) ** 2 / (link.cdf(x) * link.cdf(-x)), rtol=1e-9
+    )
+    second = (link.score(x + 1e-4, win, lose)[0] - link.score(x - 1e-4, win, lose)[0]) / 2e-4
+    np.testing.assert_allclose(
+        link.observed_information(x, win, lose), -second, rtol=1e-4, atol=1e-6
+    )
+    np.testing.assert_allclose(link.log_cdf(x), np.log(link.cdf(x)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_links_do_not_overflow(link):
+    link = get_link(link)
+    x = np.array([-700.0, -40.0, 40.0, 700.0])
+    with np.errstate(all="raise", under="ignore"):
+        assert np.all(np.isfinite(link.log_cdf(x)))
+        assert np.all(np.isfinite(link.ratio(x)))
+    assert np.all(np.diff(link.log_cdf(x)) >= 0)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        (lambda x: x, lambda x: np.ones_like(x)),
+        (expit, expit),
+        (lambda x: expit(x + 1), lambda x: expit(x + 1) * expit(-x - 1)),
+    ],
+)
+def test_a_function_that_is_no_link_is_refused(bad):
+    with pytest.raises(ValueError, match="link"):
+        get_link(bad)
+
+
+def test_a_users_own_link_gives_what_the_built_in_one_gives():
+    X, votes = GaussianStudy(100, 1000, 3, second_half=False).draw(np.random.default_rng(0))
+    own = (expit, lambda x: expit(x) * expit(-x))
+    for method in ("mle", "paired"):
+        one, two = (RankRegression(method, link=link).fit(X, votes) for link in ("logit", own))
+        np.testing.assert_allclose(two.coef_, one.coef_, rtol=1e-6)
+        np.testing.assert_allclose(two.std_errors_, one.std_errors_, rtol=1e-5)

@@ -1,0 +1,146 @@
+"""The dyadic sandwich against double loops."""
+
+import numpy as np
+import pytest
+
+from pairscore.core.sandwich import (
+    LARGEST_LEVERAGE,
+    DyadicSums,
+    PairContributions,
+    floored_covariance,
+    item_robust_meat,
+    pair_meat,
+    sandwich,
+    sum_per_item,
+    sum_per_pair,
+)
+from pairscore.core.sums import aggregate_pairs, moments
+from pairscore.core.whitening import whitening_basis
+
+
+def random_pairs(seed, n_items=14, n_comparisons=60, n_features=3):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_items, n_features)) + 5
+    left = rng.integers(0, n_items, n_comparisons)
+    right = (left + rng.integers(1, n_items, n_comparisons)) % n_items
+    outcome, amount = rng.integers(-1, 2, n_comparisons), rng.uniform(0.5, 2, n_comparisons)
+    return X, aggregate_pairs(left, right, outcome, amount, n_items)
+
+
+def rows_with_two_items(seed, n_items=9, n_rows=40, size=3):
+    rng = np.random.default_rng(seed)
+    left, right = rng.integers(0, n_items, (2, n_rows))
+    return left, right, rng.normal(size=(n_rows, size))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_that_share_an_item_count_once(seed):
+    """The meat is a sum over all two rows that share an item, of groups as of items."""
+    left, right, u = rows_with_two_items(seed)
+    ends = [{int(i), int(j)} for i, j in zip(left, right, strict=True)]
+    naive = sum(
+        np.outer(u[r], u[s]) for r in range(len(u)) for s in range(len(u)) if ends[r] & ends[s]
+    )
+    sums = DyadicSums.of_rows(left, right, u, 9)
+    np.testing.assert_allclose(sums.meat(np.ones(9)), naive, atol=1e-10)
+    scalar = sum_per_item(left, right, u[:, 0], 9), sum_per_pair(left, right, u[:, 0])
+    assert scalar[0] @ scalar[0] - scalar[1] @ scalar[1] == pytest.approx(naive[0, 0])
+    inflation = np.random.default_rng(seed).uniform(1, 2, 9)
+    t = np.array([u[[i in pair for pair in ends]].sum(axis=0) for i in range(9)])
+    np.testing.assert_allclose(
+        sums.meat(inflation) - sums.meat(np.ones(9)),
+        (t * (inflation**2 - 1)[:, None]).T @ t,
+        atol=1e-10,
+    )
+
+
+def test_sums_of_blocks_of_whole_pairs_add():
+    left, right, u = rows_with_two_items(5)
+    pair = np.minimum(left, right) * 9 + np.maximum(left, right)
+    whole, parts = DyadicSums.of_rows(left, right, u, 9), DyadicSums.zero(9, 3)
+    for block in (pair < 20, (pair >= 20) & (pair < 21), pair >= 21):
+        parts = parts + DyadicSums.of_rows(left[block], right[block], u[block], 9)
+    np.testing.assert_allclose(parts.item_sums, whole.item_sums, atol=1e-12)
+    np.testing.assert_allclose(parts.pair_meat, whole.pair_meat, atol=1e-12)
+    split = DyadicSums.of_rows(left[::2], right[::2], u[::2], 9) + DyadicSums.of_rows(
+        left[1::2], right[1::2], u[1::2], 9
+    )
+    assert np.abs(split.pair_meat - whole.pair_meat).max() > 0.1  # a pair in two blocks must fail
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sums_without_contributions_equal_those_with_them(seed):
+    X, pairs = random_pairs(seed)
+    rng, n = np.random.default_rng(seed), len(pairs.high)
+    u = PairContributions(rng.normal(size=n), rng.normal(size=n), rng.normal(size=(n, 2)))
+    Z = X - X.mean(axis=0)
+    explicit = np.hstack([u.low[:, None] * Z[pairs.low] + u.high[:, None] * Z[pairs.high], u.extra])
+    one, two = (
+        DyadicSums.of_pairs(Z, pairs, u),
+        DyadicSums.of_rows(pairs.low, pairs.high, explicit, len(X)),
+    )
+    np.testing.assert_allclose(one.item_sums, two.item_sums, atol=1e-10)
+    np.testing.assert_allclose(one.pair_meat, two.pair_meat, atol=1e-10)
+
+
+def test_a_classical_covariance_needs_no_robust_meat():
+    J, meat = np.array([[2.0, 0.0], [1.0, 1.0]]), np.array([[1.0, 0.2], [0.2, 3.0]])
+    model = J @ meat @ J.T
+    np.testing.assert_allclose(sandwich(J, meat, None), model)
+    np.testing.assert_allclose(sandwich(J, meat, 5 * meat), 5 * model)
+    np.testing.assert_allclose(sandwich(J, meat, 0 * meat, weight_unit=0.1), 0.05 * model)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_meats_equal_double_loops(seed):
+    X, pairs = random_pairs(seed)
+    rng = np.random.default_rng(seed)
+    n_pairs = len(pairs.high)
+    k = np.array(
+        [
+            sum(pairs.number[p] for p in range(n_pairs) if item in (pairs.low[p], pairs.high[p]))
+            for item in range(len(X))
+        ]
+    )
+    mean = k @ X / k.sum()
+    u = PairContributions(
+        rng.normal(size=n_pairs), rng.normal(size=n_pairs), rng.normal(size=(n_pairs, 2))
+    )
+    explicit = [
+        np.concatenate(
+            [
+                u.low[p] * (X[pairs.low[p]] - mean) + u.high[p] * (X[pairs.high[p]] - mean),
+                u.extra[p],
+            ]
+        )
+        for p in range(n_pairs)
+    ]
+    np.testing.assert_allclose(
+        pair_meat(X, mean, pairs, u),
+        sum(np.outer(vector, vector) for vector in explicit),
+        rtol=1e-10,
+        atol=1e-10,
+    )
+    centred = [
+        vector - pairs.number[p] * sum(explicit) / pairs.number.sum()
+        for p, vector in enumerate(explicit)
+    ]
+    scatter = sum(k[i] * np.outer(X[i] - mean, X[i] - mean) for i in range(len(X)))
+    naive = -sum(np.outer(vector, vector) for vector in centred)
+    for i in range(len(X)):
+        t = sum(centred[p] for p in range(n_pairs) if i in (pairs.low[p], pairs.high[p]))
+        h = k[i] * (1 / k.sum() + (X[i] - mean) @ np.linalg.inv(scatter) @ (X[i] - mean))
+        naive += np.outer(t, t) / (1 - min(h, LARGEST_LEVERAGE)) ** 2
+    whitener = whitening_basis(scatter, np.ones(3)).transform
+    np.testing.assert_allclose(
+        item_robust_meat(X, moments(X, k), pairs, u, whitener), naive, rtol=1e-9, atol=1e-9
+    )
+
+
+def test_a_covariance_is_raised_where_it_is_far_below_the_models():
+    model = np.array([[2.0, 0.5], [0.5, 1.0]])
+    np.testing.assert_allclose(floored_covariance(3 * model, model), 3 * model)
+    np.testing.assert_allclose(floored_covariance(0.1 * model, model), 0.5 * model)
+    np.testing.assert_allclose(floored_covariance(-model, model), 0.5 * model)
+    mixed = floored_covariance(np.diag([5.0, 0.0]), np.eye(2))
+    np.testing.assert_allclose(mixed, np.diag([5.0, 0.5]))

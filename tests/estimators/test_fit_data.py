@@ -1,0 +1,81 @@
+"""The sums of one fit, against explicit differences."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pairscore import Comparisons
+from pairscore.core.links import get_link
+from pairscore.estimators.fit_data import (
+    WEAK_L2,
+    FitData,
+    bordered_scatter,
+    leverage_whitener,
+    ridge_is_weak,
+    ridge_penalty,
+)
+from pairscore.estimators.settings import Settings
+from tests.laws import GaussianStudy
+
+
+def make_data(keep_sides=False, **options):
+    X, votes = GaussianStudy(40, 300, 3).draw(np.random.default_rng(0))
+    swap = np.random.default_rng(1).random(len(votes)) < 0.5
+    left, right = np.where(swap[:, None], votes[:, ::-1], votes).T
+    frame = pd.DataFrame({"left": left, "right": right, "winner": np.where(swap, "right", "left")})
+    frame["weight"] = np.random.default_rng(2).uniform(0.5, 2, len(frame))
+    return FitData(Comparisons.from_frames(X, frame, **options)[0], keep_sides)
+
+
+def test_the_sum_of_labels_is_that_of_eq_3():
+    data = make_data()
+    votes = data.comparisons
+    D = data.X[votes.left] - data.X[votes.right]
+    np.testing.assert_allclose(data.label_sum, (data.amount * votes.outcome) @ D)
+    assert data.n_items == len(np.unique([votes.left, votes.right]))
+    assert data.weight_unit == pytest.approx(np.sum(votes.weight**2) / votes.weight.sum())
+
+
+@pytest.mark.parametrize("keep_sides", [False, True])
+def test_the_bordered_scatter_is_that_of_explicit_differences(keep_sides):
+    data = make_data(keep_sides)
+    votes = data.comparisons
+    D = data.X[votes.left] - data.X[votes.right]
+    D = np.column_stack([D, np.ones(len(D))]) if keep_sides else D
+    found = bordered_scatter(data, data.pairs.win + data.pairs.lose)
+    np.testing.assert_allclose(found, (D * data.amount[:, None]).T @ D, rtol=1e-9, atol=1e-9)
+
+
+def test_the_second_half_is_named_or_never_compared():
+    never = make_data()
+    assert np.shares_memory(never.second_half, never.X)
+    np.testing.assert_array_equal(never.second_half, never.X[~never.comparisons.compared])
+    rows = np.array([1, 5, 7, 60])
+    np.testing.assert_array_equal(make_data(covariance_items=rows).second_half, never.X[rows])
+
+
+def test_a_ridge_means_the_same_to_a_closed_form_as_to_a_newton_step_of_the_likelihood():
+    data, link, l2 = make_data(), get_link("probit"), 7.0
+    sd, slope = data.item_moments.sd, float(link.pdf(0.0))
+    votes = data.comparisons
+    D = data.X[votes.left] - data.X[votes.right]
+    G = (D * data.amount[:, None]).T @ D
+    newton = np.linalg.solve(4 * slope**2 * G + np.diag(l2 * sd**2), 2 * slope * data.label_sum)
+    closed = np.linalg.solve(G + np.diag(ridge_penalty(l2, sd, slope)), 2 * data.label_sum)
+    np.testing.assert_allclose(newton, closed / (4 * slope), rtol=1e-9)
+
+
+def test_the_leverage_of_items_sums_to_the_number_of_features():
+    data = make_data()
+    Z = data.X - data.item_moments.mean
+    for l2, total in ((0.0, 3.0), (1e9, 0.0)):
+        W = leverage_whitener(data, Settings("mle", get_link("logit"), l2=l2))
+        leverage = data.tally.exposures * np.sum((Z @ W) ** 2, axis=1)
+        assert leverage.sum() == pytest.approx(total, abs=1e-3)
+
+
+def test_the_unit_of_weights_decides_what_is_a_weak_ridge():
+    data = make_data()
+    for factor, weak in ((0.99, True), (1.01, False)):
+        l2 = factor * WEAK_L2 * data.weight_unit
+        assert ridge_is_weak(data, Settings("mle", get_link("logit"), l2=l2)) == weak

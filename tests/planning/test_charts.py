@@ -1,0 +1,72 @@
+"""The chart of a plan: its curves, the target and the chosen study."""
+
+import pytest
+
+from pairscore import PairscoreError
+from pairscore.planning.charts import empty_figure, plan_chart, quiet_frame
+
+CHOSEN = {
+    "n_items": 1500,
+    "n_comparisons": 20_000,
+    "error": 0.05,
+    "measure": "misordered",
+    "method": "mle",
+}
+
+
+def rows_of(sizes):
+    return [
+        {"n_items": n, "n_comparisons": m, "error": 1 / (n * m) ** 0.25}
+        for n in sizes
+        for m in (1000, 10_000, 100_000)
+    ]
+
+
+@pytest.fixture
+def figures(monkeypatch):
+    """What is saved, instead of files."""
+    pytest.importorskip("matplotlib")
+    saved = []
+    monkeypatch.setattr(
+        "pairscore.planning.charts.save_figure", lambda figure, path: saved.append(figure)
+    )
+    return saved
+
+
+def test_the_chart_has_a_curve_for_each_number_of_items_the_target_and_the_choice(figures):
+    plan_chart(rows_of([750, 1500, 3000]), CHOSEN, "plan.svg", target=0.06)
+    (axis,) = figures[0].axes
+    curves, target, choice = axis.lines[:3], axis.lines[3], axis.lines[4]
+    assert [line.get_label() for line in curves] == ["750 items", "1,500 items", "3,000 items"]
+    assert len({line.get_linestyle() for line in curves}) == 3
+    assert set(target.get_ydata()) == {0.06}
+    assert (choice.get_xdata()[0], choice.get_ydata()[0]) == (20_000, 0.05)
+    texts = [text.get_text() for text in axis.texts]
+    assert texts == ["target 0.06", "1,500 items,\n20,000 comparisons"]
+    assert (axis.get_xscale(), axis.get_yscale()) == ("log", "log")
+    assert axis.get_ylabel() == "misordered share of new pairs (log scale)"
+    assert axis.get_title() == "method mle: expected error before any data"
+
+
+def test_without_a_target_there_is_no_line(figures):
+    plan_chart(rows_of([1500]), CHOSEN | {"measure": "angle"}, "plan.pdf")
+    (axis,) = figures[0].axes
+    assert len(axis.lines) == 2
+    assert axis.get_ylabel() == "mean angle (radians) (log scale)"
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path):
+    with pytest.raises(PairscoreError, match=r"'.*plan\.txt'; name a \.png, \.svg or \.pdf file\."):
+        plan_chart(rows_of([10]), CHOSEN, tmp_path / "plan.txt")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_figure_has_its_size_and_panels():
+    pytest.importorskip("matplotlib")
+    figure = empty_figure(3, (9.0, 2.0))
+    assert len(figure.axes) == 3
+    assert tuple(figure.get_size_inches()) == (9.0, 2.0)
+    assert tuple(empty_figure(2).get_size_inches()) == (12.8, 4.8)
+    quiet_frame(figure.axes[0])
+    assert not figure.axes[0].spines["top"].get_visible()
+    assert figure.axes[0].spines["left"].get_visible()

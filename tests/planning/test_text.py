@@ -1,0 +1,70 @@
+"""A plan in words, as a record, and as the rows of its chart."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from pairscore import plan
+from pairscore.planning.text import plan_curves, plan_record, plan_text
+
+
+def test_the_words_are_question_answer_error_table_and_reasons():
+    found = plan(n_features=5, noise=0, misordered=0.05)
+    question, answer, error, table, reasons = plan_text(found).split("\n\n")
+    assert question == (
+        "To put at most 5 % of the pairs of new items in the wrong order, with 5 features and 0 %"
+        " of the labels flipped:"
+    )
+    assert f"{found.n_items:,} items, {found.n_comparisons:,} comparisons, " in answer
+    assert answer.endswith("(method paired, M = N log N)")
+    assert error.startswith(f"Expected: {100 * found.misordered:.2f} % of new pairs misordered")
+    names = [line.split()[0] for line in table.splitlines()]
+    assert names == ["items", "split", "pooled", "*", "10"]
+    assert reasons.startswith("Without noise the likelihood has no maximum")
+
+
+def test_a_study_without_a_target_is_described():
+    found = plan(n_features=12, noise=0.2, n_items=20, n_comparisons=15, method="split")
+    question, answer, *_, cautions = plan_text(found).split("\n\n")
+    assert question == "With 12 features and 20 % of the labels flipped, this study:"
+    assert "20 items compared, 40 in all, 15 comparisons" in answer
+    assert cautions.splitlines() == [
+        "20 items for 12 features are few: predictions were tested from 48 items on.",
+        "Some items will never be compared: predictions were tested from as many comparisons as"
+        " items on.",
+    ]
+
+
+def test_the_record_is_plain_and_an_infinite_number_is_none():
+    found = plan(n_features=60, noise=0.2, n_items=200, n_comparisons=15)
+    assert found.norm_error == np.inf
+    record = plan_record(found)
+    assert record == json.loads(json.dumps(record, allow_nan=False))
+    assert record["norm_error"] is None
+    assert record["angle"] == found.angle == np.pi / 2
+    assert (record["n_items"], record["n_comparisons"], record["target"]) == (200, 15, None)
+    assert set(record["methods"]) == {"split", "pooled", "paired", "mle"}
+    impossible = plan_record(plan(n_features=5, noise=0, misordered=0.1))["methods"]["mle"]
+    assert "no maximum" in impossible["impossible"]
+
+
+def test_curves_are_of_half_once_and_twice_the_items():
+    found = plan(n_features=12, noise=0.2, misordered=0.1, method="paired", n_items=15)
+    rows = plan_curves(found, n_points=5)
+    assert sorted({row["n_items"] for row in rows}) == [14, 15, 30]  # 12 features need 14
+    for row in rows:
+        error = found.law.predict(row["n_items"], row["n_comparisons"], "paired")
+        assert row["error"] == error.misordered
+        assert (row["measure"], row["method"]) == ("misordered", "paired")
+
+
+@pytest.mark.parametrize(("d", "n", "m"), [(1, 3, 1), (2, 5, 1), (1, 4, 2000)])
+def test_one_is_singular_in_the_words(d, n, m):
+    lines = plan_text(plan(n_features=d, noise=0.2, n_items=n, n_comparisons=m)).splitlines()
+    # the theory's own sentence
+    text = "\n".join(line for line in lines if "needs at least" not in line)
+    assert not re.search(r"\b1 (items|comparisons|features)", text)
+    assert not re.search(r"\b[\d,]*[02-9] (item|comparison|feature)\b", text)
+    assert ("1 comparison for" in text and "is few" in text) == (m == 1)
