@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from html import unescape
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -127,7 +128,7 @@ def run_pairscore(arguments: str, folder: Path) -> str:
 def page_text(page: str) -> str:
     """The words and numbers of an HTML page, one piece of text a line."""
     page = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.S)
-    pieces = re.split(r"<[^>]*>", page)
+    pieces = map(unescape, re.split(r"<[^>]*>", page))
     return "\n".join(text for piece in pieces if (text := " ".join(piece.split())))
 
 

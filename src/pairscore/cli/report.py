@@ -1,8 +1,6 @@
 """`pairscore report`: a model, its items and comparisons on one page."""
 
 import json
-import re
-from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +72,7 @@ def report(
     from pairscore.data.features import recipe_of
     from pairscore.files.read_study import read_study
     from pairscore.model.regression import load
-    from pairscore.report.page import write_report
+    from pairscore.report.page import write_page
 
     with input_path(model) as path:
         fitted = load(path)
@@ -95,29 +93,21 @@ def report(
         stage("Ranking the items, and trying every method on items that it has not seen"),
         output_path(output, "report.html") as path,
     ):
-        write_report(fitted, study.items, study.votes, path)
-        record = _record(output, path, study) if as_json else None
-    if record is not None or str(output) != "-":  # standard output is the page's then
-        click.echo(
-            str(output) if record is None else json.dumps(record, indent=2), err=str(output) == "-"
-        )
+        facts = write_page(fitted, study.items, study.votes, path)
+    is_standard_output = str(output) == "-"  # which is the page's then
+    if as_json:
+        record = _record(output, study, facts.answer)
+        click.echo(json.dumps(record, indent=2), err=is_standard_output)
+    elif not is_standard_output:
+        click.echo(str(output))
 
 
-def _record(output: Path, page: Path, study: Any) -> dict[str, Any]:
+def _record(output: Path, study: Any, answer: list[str]) -> dict[str, Any]:
     """Where the page is, of how much, and the sentences that it begins with."""
-    from pairscore.files.write import is_device
-
-    begin = (
-        ""
-        if is_device(page)
-        else page.read_text(encoding="utf-8")
-        .partition('<div class="answer">')[2]
-        .partition("</div>")[0]
-    )
     count = len(study.votes) if study.votes.count is None else float(study.votes.count.sum())
     return {
         "path": None if str(output) == "-" else str(output),
         "n_items": len(study.items),
         "n_comparisons": count,
-        "answer": [unescape(sentence) for sentence in re.findall("<p>(.*?)</p>", begin, re.DOTALL)],
+        "answer": answer,
     }

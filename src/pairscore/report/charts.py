@@ -1,40 +1,55 @@
-"""Charts of a report as inline SVG: values in, text out.
+"""Charts of a report as inline SVG: facts in, SVG text out.
 
-Colours come from the page's style, so that light and dark both work.
+Colours and fonts come from the classes in ``report.css``, so that light and dark both work. Names
+and tooltips are escaped here; the page takes a chart as it is.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 
-from pairscore.report.facts import Bar, Bin, RankedItem
-from pairscore.report.trials import Trial
-from pairscore.report.words import from_to, number_of, short_names, signed, width_of
+from pairscore.estimators.ridge import RidgeCurve
+from pairscore.report.facts import Bar, Coefficient, Effect, Judge, RankedItem, TieRate
+from pairscore.report.trials import CalibrationBin, Prospect, Trial
+from pairscore.report.words import (
+    brief,
+    from_to,
+    number,
+    number_of,
+    percent,
+    shorten_names,
+    signed,
+    text_width,
+    tick_label,
+    wins,
+)
 
-WIDTH = 440  # of the drawing; the page scales it to its card
-# the font size on a telephone, where texts are largest beside their drawing
-LARGEST_TEXT, ROW = 14.5, 21
-NAME_ROOM, TAG_ROOM = 15.0, 12.0  # of a name before a row and beside a dot, in font sizes
-MOST_MARKS = 1000  # dots with a tooltip
-NAMED = 5
+WIDTH, BOTTOM, TOP = 440, 300, 8  # of a drawing; the page scales it to its card
+LOW_BOTTOM = 190  # of the smaller charts
+AXIS_ROOM = 42  # for values and title below the bottom
+LARGEST_TEXT = 14.5  # font size on a telephone, where texts are largest relative to the drawing
+ROW, TALL_ROW = 21, 34  # height of a row of a chart with names on the left
+NAME_WIDTH, TAG_WIDTH = 15.0, 12.0  # of a name before a row and next to a dot, in font sizes
+MOST_DOTS = 1000  # with a tooltip
+MOST_TAGS = 5  # of the largest residuals
+ENDS = 12  # items at either end of the ranking
+ITEM_EFFECTS, JUDGES = 8, 15  # at either end
+MOST_EFFECTS = 30
+PROSPECTS = ("now", "twice", "four times")
+
+Row = TypeVar("Row")
 
 
-@dataclass(frozen=True)
-class Mark:
-    """A named value with its interval (NaN where there is none) and a tooltip."""
-
-    name: str
-    value: float
-    low: float
-    high: float
-    tip: str
+# -- axes ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Where values lie on the drawing."""
+    """Where values lie on the drawing: ``low`` at ``start`` and ``high`` at ``end``."""
 
     low: float
     high: float
@@ -49,12 +64,8 @@ class Axis:
         raw = (self.high - self.low) / number
         power = 10.0 ** np.floor(np.log10(raw))
         step = power * next(factor for factor in (1, 2, 5, 10) if factor * power >= raw * 0.75)
-        return [
-            float(place * step)
-            for place in range(
-                int(np.ceil(self.low / step - 1e-9)), int(np.floor(self.high / step + 1e-9)) + 1
-            )
-        ]
+        first, last = np.ceil(self.low / step - 1e-9), np.floor(self.high / step + 1e-9)
+        return [float(k * step) for k in range(int(first), int(last) + 1)]
 
 
 def axis_over(values: Iterable[float], start: float, end: float) -> Axis:
@@ -65,10 +76,40 @@ def axis_over(values: Iterable[float], start: float, end: float) -> Axis:
     return Axis(low - room, high + room, start, end)
 
 
-def drawing(height: float, label: str, parts: Iterable[str]) -> str:
-    """One chart, with a name for those who hear the page."""
+def score_axis(items: Sequence[RankedItem]) -> Axis:
+    """The axis of the small bars in the ranking's table, from 0 to 100 % of their cell."""
+    ends = [end for item in items for end in (item.score, item.low, item.high) if np.isfinite(end)]
+    return Axis(min(ends), max(ends) if max(ends) > min(ends) else min(ends) + 1.0, 0.0, 100.0)
+
+
+def bottom_axis(
+    x: Axis, bottom: float, top: float, title: str, as_percent: bool = False, ticks: int = 5
+) -> list[str]:
+    """Grid lines with their values below, and what they are."""
+    parts = []
+    for tick in x.ticks(ticks):
+        parts.append(line(x(tick), top, x(tick), bottom, "grid"))
+        parts.append(text(x(tick), bottom + 16, tick_label(tick, as_percent)))
+    middle = min((x.start + x.end) / 2, WIDTH - LARGEST_TEXT * text_width(title) / 2)
+    return [*parts, text(middle, bottom + 34, title)]
+
+
+def left_axis(y: Axis, x: Axis, as_percent: bool = False) -> list[str]:
+    """Grid lines across ``x`` with their values to the left."""
+    parts = []
+    for tick in y.ticks():
+        parts.append(line(x.start, y(tick), x.end, y(tick), "grid"))
+        parts.append(text(x.start - 6, y(tick) + 4, tick_label(tick, as_percent), "end"))
+    return parts
+
+
+# -- pieces of a drawing ---------------------------------------------------------------------------
+
+
+def drawing(bottom: float, label: str, parts: Iterable[str]) -> str:
+    """One chart, with a name for screen readers."""
     return (
-        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img"'
+        f'<svg viewBox="0 0 {WIDTH} {bottom + AXIS_ROOM:.0f}" role="img"'
         f' aria-label="{escape(label)}">{"".join(parts)}</svg>'
     )
 
@@ -78,295 +119,320 @@ def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
     return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
 
 
+def bar(left: float, right: float, top: float, tip: str = "") -> str:
+    """A bar of a histogram that stands on the bottom."""
+    size = f'width="{right - left:.1f}" height="{BOTTOM - top:.1f}"'
+    return f'<rect class="bar" x="{left:.1f}" y="{top:.1f}" {size}>{_title(tip)}</rect>'
+
+
 def dot(x: float, y: float, kind: str, radius: float = 4, tip: str = "") -> str:
     """A circle, with a tooltip if there is something to say."""
-    title = f"><title>{escape(tip)}</title></circle>" if tip else "/>"
-    return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}"{title}'
+    at = f'cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}"'
+    return f'<circle class="{kind}" {at}>{_title(tip)}</circle>'
 
 
-def words(x: float, y: float, text: str, anchor: str = "middle", kind: str = "") -> str:
-    """Text beside its anchor."""
+def _title(tip: str) -> str:
+    return f"<title>{escape(tip)}</title>" if tip else ""
+
+
+def text(x: float, y: float, words: str, anchor: str = "middle", kind: str = "") -> str:
+    """Text at its anchor."""
     look = f' class="{kind}"' if kind else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{look}>{escape(text)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{look}>{escape(words)}</text>'
 
 
-def number(value: float, percent: bool = False) -> str:
-    """A tick in few digits."""
-    return (
-        f"{100 * value:.4g} %"
-        if percent
-        else f"{value:,.10g}"
-        if abs(value) >= 1e4
-        else f"{round(value, 12):.4g}"
-    )
+def group(tip: str, *parts: str) -> str:
+    """Parts that share a tooltip."""
+    return f"<g>{_title(tip)}{''.join(parts)}</g>"
 
 
-def bottom_axis(
-    x: Axis, y: float, top: float, title: str, percent: bool = False, ticks: int = 5
-) -> list[str]:
-    """Grid lines with their values below, and what they are."""
-    parts = [
-        line(x(tick), top, x(tick), y, "grid") + words(x(tick), y + 16, number(tick, percent))
-        for tick in x.ticks(ticks)
-    ]
-    middle = min((x.start + x.end) / 2, WIDTH - LARGEST_TEXT * width_of(title) / 2)
-    return [*parts, words(middle, y + 34, title, kind="name")]
+def curve(x: Iterable[float], y: Iterable[float]) -> list[str]:
+    """Points joined by lines."""
+    points = zip(x, y, strict=True)
+    return [line(*start, *end, "interval") for start, end in pairwise(points)]
 
 
-def left_axis(y: Axis, x: float, right: float, percent: bool = False, ticks: int = 5) -> list[str]:
-    """Grid lines with their values to the left."""
-    return [
-        line(x, y(tick), right, y(tick), "grid")
-        + words(x - 6, y(tick) + 4, number(tick, percent), "end")
-        for tick in y.ticks(ticks)
-    ]
+# -- values with intervals, one below the other ----------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A named value with its interval (NaN where there is none) and a tooltip."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    tip: str
 
 
 def interval_chart(
-    marks: Sequence[Mark | None],
-    label: str,
-    title: str,
-    reference: float | None = None,
-    percent: bool = False,
+    marks: Sequence[Mark | None], label: str, title: str, reference: float, as_percent: bool = False
 ) -> str:
-    """Values with intervals, one below the other; None leaves a gap. A forest, or a caterpillar."""
-    bottom = 8 + ROW * len(marks)
-    known = [value for mark in marks if mark for value in (mark.value, mark.low, mark.high)]
-    names = iter(short_names([mark.name for mark in marks if mark], NAME_ROOM))
-    name_end = LARGEST_TEXT * min(max(width_of(mark.name) for mark in marks if mark), NAME_ROOM) + 2
-    x = axis_over(known if reference is None else [*known, reference], name_end + 8, WIDTH - 12)
-    parts = bottom_axis(x, bottom, 4, title, percent, 4)
-    if reference is not None:
-        parts.append(line(x(reference), 4, x(reference), bottom, "zero"))
+    """Values with their intervals, one below the other, and a line at ``reference``.
+
+    None leaves a gap.
+    """
+    bottom, known = 8 + ROW * len(marks), [mark for mark in marks if mark]
+    names = iter(shorten_names([mark.name for mark in known], NAME_WIDTH))
+    width = min(max(text_width(mark.name) for mark in known), NAME_WIDTH)
+    name_end = LARGEST_TEXT * width + 2
+    values = [value for mark in known for value in (mark.value, mark.low, mark.high)]
+    x = axis_over([*values, reference], name_end + 8, WIDTH - 12)
+    parts = bottom_axis(x, bottom, 4, title, as_percent, 4)
+    parts.append(line(x(reference), 4, x(reference), bottom, "zero"))
     for row, mark in enumerate(marks):
         y = 8 + ROW * (row + 0.5)
-        if mark is None:
-            parts.append(words(name_end, y + 4, "⋮", "end"))
-            continue
-        parts.append(words(name_end, y + 4, next(names), "end"))
-        interval = (
-            line(x(mark.low), y, x(mark.high), y, "reach")
-            if np.isfinite(mark.low) and np.isfinite(mark.high)
-            else ""
-        )
-        parts.append(
-            f"<g><title>{escape(mark.tip)}</title>{interval}{dot(x(mark.value), y, 'own')}</g>"
-        )
-    return drawing(bottom + 42, label, parts)
+        parts.append(text(name_end, y + 4, next(names) if mark else "⋮", "end"))
+        if mark:
+            has_interval = np.isfinite(mark.low) and np.isfinite(mark.high)
+            interval = line(x(mark.low), y, x(mark.high), y, "interval") if has_interval else ""
+            parts.append(group(mark.tip, interval, dot(x(mark.value), y, "accent")))
+    return drawing(bottom, label, parts)
+
+
+def both_ends(
+    rows: Sequence[Row], each: int, make_mark: Callable[[Row], Mark]
+) -> list[Mark | None]:
+    """Marks of the first and the last rows with a gap between them, or of all if they are few."""
+    if len(rows) <= 2 * each:
+        return [make_mark(row) for row in rows]
+    return [*map(make_mark, rows[:each]), None, *map(make_mark, rows[-each:])]
+
+
+def item_chart(items: Sequence[RankedItem], average: float) -> str:
+    """Scores of the best and the worst items, as a caterpillar."""
+    label = "Scores of the best and the worst items with their intervals"
+    return interval_chart(both_ends(items, ENDS, _item_mark), label, "score", average)
+
+
+def _item_mark(item: RankedItem) -> Mark:
+    tip = (
+        f"{item.name}: score {number(item.score)} ({number(item.low)} to {number(item.high)}), rank"
+        f" {item.rank} ({from_to(item.rank_low, item.rank_high)})"
+    )
+    return Mark(item.name, item.score, item.low, item.high, tip)
+
+
+def coefficient_chart(coefficients: Sequence[Coefficient]) -> str:
+    """The coefficients, per standard deviation so that features share an axis, as a forest."""
+    title = "per standard deviation of the feature"
+    marks = [_coefficient_mark(coefficient) for coefficient in coefficients]
+    return interval_chart(marks, "Coefficients with their intervals", title, 0.0)
+
+
+def _coefficient_mark(one: Coefficient) -> Mark:
+    tip = (
+        f"{one.feature}: {number(one.coef)} ({number(one.low)} to {number(one.high)}) per unit; one"
+        f" standard deviation more wins {wins(one.wins_of_100)} of 100"
+    )
+    return Mark(one.feature, one.coef * one.sd, one.low * one.sd, one.high * one.sd, tip)
+
+
+def item_effect_chart(effects: Sequence[Effect]) -> str:
+    """The largest and the smallest effects of items."""
+    marks = both_ends(
+        effects,
+        ITEM_EFFECTS,
+        lambda e: Mark(e.name, e.value, e.low, e.high, f"{e.name}: {e.value:+.3g}"),
+    )
+    label = "What items have beyond their features, with intervals"
+    return interval_chart(marks, label, "added to the score", 0.0)
+
+
+def comparison_effect_chart(effects: Sequence[Effect]) -> str:
+    """Effects of context and sides."""
+    marks = []
+    for effect in effects[:MOST_EFFECTS]:
+        ends = f"{number(effect.low)} to {number(effect.high)}"
+        tip = f"{effect.name}: {number(effect.value)} ({ends})"
+        marks.append(Mark(effect.name, effect.value, effect.low, effect.high, tip))
+    label = "Effects of the comparison with their intervals"
+    return interval_chart(marks, label, "on the scale of score differences", 0.0)
+
+
+def judge_chart(judges: Sequence[Judge]) -> str:
+    """Slopes of the sharpest and the least sharp judges."""
+    label, title = "Sharpness of the judges with its interval", "1 is the average judge, 0 a coin"
+    return interval_chart(both_ends(judges, JUDGES, _judge_mark), label, title, 1.0)
+
+
+def _judge_mark(judge: Judge) -> Mark:
+    tip = (
+        f"{judge.name}: slope {judge.slope:.2f}, {percent(judge.noise)} of votes against the"
+        f" score, {judge.n_comparisons:.6g} comparisons"
+    )
+    return Mark(judge.name, judge.slope, judge.low, judge.high, tip)
+
+
+def prospect_chart(prospects: Sequence[Prospect]) -> str:
+    """Misordered pairs with the comparisons of now, twice and four times as many."""
+    marks = []
+    for name, one in zip(PROSPECTS, prospects, strict=True):
+        span = f" ({percent(one.low)} to {percent(one.high)})" if np.isfinite(one.low) else ""
+        tip = f"{one.n_comparisons:,.10g}: {percent(one.misordered)}{span}"
+        marks.append(Mark(name, one.misordered, one.low, one.high, tip))
+    one_feature = not np.isfinite(prospects[0].low)
+    title = "chance of the wrong order" if one_feature else "share of new pairs in the wrong order"
+    return interval_chart(marks, "Predicted share of misordered pairs", title, 0.0, as_percent=True)
+
+
+# -- other charts ----------------------------------------------------------------------------------
 
 
 def order_chart(items: Sequence[RankedItem], average: float) -> str:
-    """All items from best to worst.
-
-    Score and interval against rank, as two lines of one path each.
-    """
-    places = np.unique(
-        np.linspace(0, len(items) - 1, min(len(items), 2 * MOST_MARKS)).round().astype(int)
-    )
-    shown = [items[place] for place in places]
-    x, bottom = Axis(1, max(len(items), 2), 48, WIDTH - 20), 300
-    y = axis_over(
-        [value for item in shown for value in (item.score, item.low, item.high)] + [average],
-        bottom,
-        8,
-    )
-    across = [x(float(place) + 1) for place in places]
-    reach = "".join(
-        f"M{a:.1f} {y(item.low):.1f}V{y(item.high):.1f}"
-        for a, item in zip(across, shown, strict=True)
+    """Score and interval of all items against their rank, as two lines of one path each."""
+    n_points = min(len(items), 2 * MOST_DOTS)
+    rows = np.unique(np.linspace(0, len(items) - 1, n_points).round().astype(int)).tolist()
+    values = [
+        value for row in rows for value in (items[row].score, items[row].low, items[row].high)
+    ]
+    x = Axis(1, max(len(items), 2), 48, WIDTH - 20)
+    y = axis_over([*values, average], BOTTOM, TOP)
+    points = [(x(row + 1), items[row]) for row in rows]
+    intervals = "".join(
+        f"M{across:.1f} {y(item.low):.1f}V{y(item.high):.1f}"
+        for across, item in points
         if np.isfinite(item.low)
     )
-    scores = " ".join(f"{a:.1f},{y(item.score):.1f}" for a, item in zip(across, shown, strict=True))
+    scores = " ".join(f"{across:.1f},{y(item.score):.1f}" for across, item in points)
     parts = [
-        *bottom_axis(x, bottom, 8, "rank (1 = best)"),
-        *left_axis(y, 48, WIDTH - 20),
-        line(48, y(average), WIDTH - 20, y(average), "zero"),
+        *bottom_axis(x, BOTTOM, TOP, "rank (1 = best)"),
+        *left_axis(y, x),
+        line(x.start, y(average), x.end, y(average), "zero"),
+        f'<path class="interval thin" d="{intervals}"/>',
+        f'<polyline class="curve" points="{scores}"/>',
     ]
-    return drawing(
-        bottom + 42,
-        "Score of every item against its rank",
-        [
-            *parts,
-            f'<path class="reach thin" d="{reach}"/><polyline class="curve" points="{scores}"/>',
-        ],
-    )
+    return drawing(BOTTOM, "Score of every item against its rank", parts)
 
 
-def calibration_chart(in_sample: Sequence[Bin], held_out: Sequence[Bin]) -> str:
+def calibration_chart(
+    in_sample: Sequence[CalibrationBin], held_out: Sequence[CalibrationBin]
+) -> str:
     """Promised against observed shares, with the number of comparisons of each bin below."""
-    bins, bottom = [*in_sample, *held_out], 300
-    x = Axis(0.49, 1.01, 52, WIDTH - 18)
-    y = Axis(min([0.45, *(one.observed_low for one in bins)]) - 0.02, 1.02, bottom - 44, 8)
-    parts = [
-        *bottom_axis(x, bottom, 8, "promised share of the favourite", True),
-        *left_axis(y, 52, WIDTH - 18, True),
-    ]
+    lowest = min([0.45, *(one.observed_low for one in (*in_sample, *held_out))])
+    x, y = Axis(0.49, 1.01, 52, WIDTH - 18), Axis(lowest - 0.02, 1.02, BOTTOM - 44, TOP)
+    parts = bottom_axis(x, BOTTOM, TOP, "promised share of the favourite", as_percent=True)
+    parts += left_axis(y, x, as_percent=True)
     parts.append(line(x(0.5), y(0.5), x(1.0), y(1.0), "zero"))
     most = max([one.number for one in in_sample], default=1.0)
     for one in in_sample:
-        height = 22 * one.number / most
-        bar = (
-            f'<rect class="bar" x="{x(one.low) + 1:.1f}" y="{bottom - height:.1f}"'
-            f' width="{x(one.high) - x(one.low) - 2:.1f}" height="{height:.1f}"/>'
-        )
-        parts.append(
-            bar
-            + words(
-                x((one.low + one.high) / 2), bottom - height - 3, brief(one.number), kind="small"
-            )
-        )
-    for kind, group, shift in (("other", in_sample, -3.0), ("own", held_out, 3.0)):
-        for one in group:
-            a = x(one.promised) + shift
-            what = "held out" if kind == "own" else "in sample"
+        top = BOTTOM - 22 * one.number / most
+        parts.append(bar(x(one.low) + 1, x(one.high) - 1, top))
+        parts.append(text(x((one.low + one.high) / 2), top - 3, brief(one.number), kind="small"))
+    for what, bins, kind, shift in (
+        ("in sample", in_sample, "contrast", -3.0),
+        ("held out", held_out, "accent", 3.0),
+    ):
+        for one in bins:
             tip = (
                 f"{what}: promised {one.promised:.1%}, observed {one.observed:.1%}"
                 f" ({one.observed_low:.1%} to {one.observed_high:.1%}) of {one.number:,.6g}"
             )
-            interval = line(a, y(one.observed_low), a, y(one.observed_high), f"reach {kind}-line")
-            parts.append(
-                f"<g><title>{escape(tip)}</title>{interval}{dot(a, y(one.observed), kind)}</g>"
-            )
-    return drawing(bottom + 42, "Promised against observed win share", parts)
-
-
-def brief(value: float) -> str:
-    """12345 as 12k."""
-    return (
-        f"{value / 1e6:.3g}M"
-        if value >= 1e6
-        else f"{value / 1e3:.0f}k"
-        if value >= 1e4
-        else f"{value:,.4g}"
-    )
+            a, low, high = x(one.promised) + shift, y(one.observed_low), y(one.observed_high)
+            interval = line(a, low, a, high, f"interval {kind}-line")
+            parts.append(group(tip, interval, dot(a, y(one.observed), kind)))
+    return drawing(BOTTOM, "Promised against observed win share", parts)
 
 
 def residual_chart(items: Sequence[RankedItem]) -> str:
-    """Standardised residual against score, a dot for each compared item, the largest named."""
-    known = sorted(
-        (item for item in items if np.isfinite(item.residual)), key=lambda item: -abs(item.residual)
-    )[:MOST_MARKS]
-    bottom = 300
-    x, y = (
-        axis_over([item.score for item in known], 44, WIDTH - 10),
-        axis_over([item.residual for item in known] + [-2.5, 2.5], bottom, 8),
-    )
-    parts = [
-        *bottom_axis(x, bottom, 8, "score"),
-        *left_axis(y, 44, WIDTH - 10),
-        line(44, y(0), WIDTH - 10, y(0), "zero"),
-    ]
-    parts += [line(44, y(level), WIDTH - 10, y(level), "limit") for level in (-2, 2)]
-    for item in known:
+    """Standardised residual against score of compared items, the largest first and named."""
+    items = items[:MOST_DOTS]
+    x = axis_over([item.score for item in items], 44, WIDTH - 10)
+    y = axis_over([*(item.residual for item in items), -2.5, 2.5], BOTTOM, TOP)
+    parts = bottom_axis(x, BOTTOM, TOP, "score") + left_axis(y, x)
+    for level, kind in ((0, "zero"), (-2, "limit"), (2, "limit")):
+        parts.append(line(x.start, y(level), x.end, y(level), kind))
+    for item in items:
         tip = (
             f"{item.name}: {item.net_wins:+.4g} net wins, {signed(item.expected, 1)} expected,"
             f" residual {signed(item.residual, 2)}"
         )
-        parts.append(dot(x(item.score), y(item.residual), "own faint", 3, tip))
-    named = sorted(known[:NAMED], key=lambda item: -item.residual)
-    heights, names = (
-        apart([y(item.residual) for item in named], bottom - 8),
-        short_names([item.name for item in named], TAG_ROOM),
-    )
-    for item, height, name in zip(named, heights, names, strict=True):
-        right = x(item.score) > WIDTH / 2
-        parts.append(
-            words(
-                x(item.score) + (-7 if right else 7),
-                height + 4,
-                name,
-                "end" if right else "start",
-                "tag",
-            )
-        )
-    return drawing(bottom + 42, "Residual of every compared item", parts)
+        parts.append(dot(x(item.score), y(item.residual), "accent faint", 3, tip))
+    largest = sorted(items[:MOST_TAGS], key=lambda item: -item.residual)
+    heights = spaced_heights([y(item.residual) for item in largest], BOTTOM - 8)
+    names = shorten_names([item.name for item in largest], TAG_WIDTH)
+    for item, height, name in zip(largest, heights, names, strict=True):
+        shift, anchor = (-7, "end") if x(item.score) > WIDTH / 2 else (7, "start")
+        parts.append(text(x(item.score) + shift, height + 4, name, anchor, "tag"))
+    return drawing(BOTTOM, "Residual of every compared item", parts)
 
 
-def apart(heights: Sequence[float], lowest: float, gap: float = 13) -> list[float]:
+def spaced_heights(heights: Sequence[float], lowest: float, gap: float = 13) -> list[float]:
     """Heights in rising order, moved where they are closer than ``gap``, none beyond ``lowest``."""
-    placed = list(heights)
-    for place in range(1, len(placed)):
-        placed[place] = max(placed[place], placed[place - 1] + gap)
-    for place in reversed(range(len(placed))):
-        placed[place] = min(placed[place], lowest - gap * (len(placed) - 1 - place))
-    return placed
+    spaced = list(heights)
+    for k in range(1, len(spaced)):
+        spaced[k] = max(spaced[k], spaced[k - 1] + gap)
+    for k in reversed(range(len(spaced))):
+        spaced[k] = min(spaced[k], lowest - gap * (len(spaced) - 1 - k))
+    return spaced
 
 
-def bar_chart(bars: Sequence[Bar]) -> str:
+def exposure_chart(bars: Sequence[Bar]) -> str:
     """How many items were compared how often."""
-    bottom, top = 300, max(max(bar.items for bar in bars), 1)
-    x, y = (
-        Axis(bars[0].low - 0.5, bars[-1].high + 0.5, 44, WIDTH - 10),
-        Axis(0, 1.05 * top, bottom, 8),
-    )
-    parts = [
-        *left_axis(y, 44, WIDTH - 10),
-        words((44 + WIDTH) / 2, bottom + 34, "comparisons of an item", kind="name"),
-    ]
-    parts += [
-        words(x(tick), bottom + 16, number(tick))
-        for tick in x.ticks()
-        if tick == int(tick) and tick >= 0
-    ]
-    for bar in bars:
-        left, right = x(bar.low - 0.5) + 0.5, x(bar.high + 0.5) - 0.5
-        box = (
-            f'x="{left:.1f}" y="{y(bar.items):.1f}" width="{right - left:.1f}"'
-            f' height="{bottom - y(bar.items):.1f}"'
-        )
-        parts.append(
-            f'<rect class="bar" {box}><title>{number_of(bar.items, "item")} compared'
-            f" {from_to(bar.low, bar.high)} times</title></rect>"
-        )
-    return drawing(
-        bottom + 42,
-        "Number of items by number of comparisons",
-        [*parts, line(44, bottom, WIDTH - 10, bottom, "zero")],
-    )
+    most = max(1, *(one.items for one in bars))
+    x = Axis(bars[0].low - 0.5, bars[-1].high + 0.5, 44, WIDTH - 10)
+    y = Axis(0, 1.05 * most, BOTTOM, TOP)
+    parts = left_axis(y, x)
+    parts.append(text((44 + WIDTH) / 2, BOTTOM + 34, "comparisons of an item"))
+    whole = [tick for tick in x.ticks() if tick == int(tick) and tick >= 0]
+    parts += [text(x(tick), BOTTOM + 16, tick_label(tick)) for tick in whole]
+    for one in bars:
+        tip = f"{number_of(one.items, 'item')} compared {from_to(one.low, one.high)} times"
+        left, right = x(one.low - 0.5) + 0.5, x(one.high + 0.5) - 0.5
+        parts.append(bar(left, right, y(one.items), tip))
+    parts.append(line(x.start, BOTTOM, x.end, BOTTOM, "zero"))
+    return drawing(BOTTOM, "Number of items by number of comparisons", parts)
 
 
-def accuracy_chart(trials: Sequence[Trial], own: str) -> str:
-    """Share of comparisons called rightly by each method: folds, held out together, in sample.
-
-    A coin is at 50 %.
-    """
-    bottom = 8 + 34 * len(trials)
-    x = axis_over(
-        [0.5]
-        + [share for trial in trials for share in (trial.in_sample, trial.held_out, *trial.folds)],
-        84,
-        WIDTH - 16,
-    )
-    parts = [
-        *bottom_axis(x, bottom, 4, "decided comparisons called rightly", True),
-        line(x(0.5), 4, x(0.5), bottom, "zero"),
+def accuracy_chart(trials: Sequence[Trial], method: str) -> str:
+    """Accuracy of each method in sample, held out, and in each fold; a coin is at 50 %."""
+    bottom = 8 + TALL_ROW * len(trials)
+    shares = [
+        share for trial in trials for share in (trial.in_sample, trial.held_out, *trial.folds)
     ]
+    x = axis_over([0.5, *shares], 84, WIDTH - 16)
+    parts = bottom_axis(x, bottom, 4, "decided comparisons called rightly", as_percent=True)
+    parts.append(line(x(0.5), 4, x(0.5), bottom, "zero"))
     for row, trial in enumerate(trials):
-        y = 8 + 34 * (row + 0.5)
-        parts.append(words(76, y + 4, trial.method, "end", "tag" if trial.method == own else ""))
+        y = 8 + TALL_ROW * (row + 0.5)
+        parts.append(text(76, y + 4, trial.method, "end", "tag" if trial.method == method else ""))
+        dots = [(f"fold {k}", share, "accent faint", 3.0) for k, share in enumerate(trial.folds, 1)]
+        dots.append(("in sample", trial.in_sample, "contrast", 5.5))
+        dots.append(("held out", trial.held_out, "accent", 5.5))
         parts += [
-            dot(x(share), y, "own faint", 3, f"{trial.method}, fold {fold}: {share:.1%}")
-            for fold, share in enumerate(trial.folds, 1)
+            dot(x(share), y, kind, radius, f"{trial.method}, {what}: {share:.1%}")
+            for what, share, kind, radius in dots
             if np.isfinite(share)
         ]
-        if np.isfinite(trial.in_sample):
-            parts.append(
-                dot(
-                    x(trial.in_sample),
-                    y,
-                    "other",
-                    5.5,
-                    f"{trial.method}, in sample: {trial.in_sample:.1%}",
-                )
-            )
-        if np.isfinite(trial.held_out):
-            parts.append(
-                dot(
-                    x(trial.held_out),
-                    y,
-                    "own",
-                    5.5,
-                    f"{trial.method}, held out: {trial.held_out:.1%}",
-                )
-            )
-    return drawing(bottom + 42, "Share of comparisons called rightly, by method", parts)
+    return drawing(bottom, "Share of comparisons called rightly, by method", parts)
+
+
+def tie_chart(ties: Sequence[TieRate]) -> str:
+    """Observed ties as dots, expected ties as a line, against the score difference."""
+    middles = [(rate.low + rate.high) / 2 for rate in ties]
+    shares = [share for rate in ties for share in (rate.expected, rate.observed, 0.0)]
+    x, y = axis_over([*middles, 0.0], 52, WIDTH - 12), axis_over(shares, LOW_BOTTOM, 10)
+    parts = left_axis(y, x, as_percent=True)
+    parts += bottom_axis(x, LOW_BOTTOM, 10, "score difference, without sign")
+    parts += curve(map(x, middles), [y(rate.expected) for rate in ties])
+    for middle, rate in zip(middles, ties, strict=True):
+        tip = (
+            f"differences of {rate.low:.2f} to {rate.high:.2f}: {percent(rate.observed)} of"
+            f" {rate.number:.6g} tied, {percent(rate.expected)} expected"
+        )
+        parts.append(dot(x(middle), y(rate.observed), "accent", tip=tip))
+    return drawing(LOW_BOTTOM, "Share of ties by score difference", parts)
+
+
+def ridge_chart(ridge: RidgeCurve) -> str:
+    """Held-out log-loss of every ridge that was tried, with a dot at the one that was chosen."""
+    powers, best = np.log10(ridge.l2), float(ridge.loss.min())
+    # a weak ridge can lose so much that the rest looks flat
+    usual = ridge.loss <= np.quantile(ridge.loss, 0.9)
+    x, y = axis_over(powers, 52, WIDTH - 12), axis_over(ridge.loss[usual], LOW_BOTTOM, 10)
+    parts = left_axis(y, x) + bottom_axis(x, LOW_BOTTOM, 10, "ridge, as a power of ten")
+    parts += curve(map(x, powers[usual]), map(y, ridge.loss[usual]))
+    tip = f"l2 = {ridge.chosen:.4g}: log-loss {best:.4f}"
+    parts.append(dot(x(float(np.log10(ridge.chosen))), y(best), "accent", tip=tip))
+    return drawing(LOW_BOTTOM, "Held-out log-loss by ridge", parts)

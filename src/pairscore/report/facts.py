@@ -1,6 +1,6 @@
-"""Facts of a report beside the items: context, sides, judges, ties and the chosen ridge.
+"""Everything that a report shows, as plain values; nothing of how it looks.
 
-The facts of a report as plain values: everything a page shows, nothing of how it looks.
+``report_facts`` computes them all; ``ReportFacts.answer`` has the sentences that come first.
 """
 
 import sys
@@ -10,134 +10,46 @@ from shlex import join
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
-from pairscore.core.sums import net_per_item
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import recipe_of
 from pairscore.data.items import ID_COLUMN, Items, read_items, refuse_other_features
 from pairscore.data.tables import Columns
-from pairscore.errors import PairscoreError
+from pairscore.errors import PairscoreError, first_few
 from pairscore.estimators.results import REACH, Effects, Judges
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.model.ranking import rank_pieces
 from pairscore.model.record import fingerprint
 from pairscore.model.regression import RankRegression
-from pairscore.report.checks import Check, checks, importance
+from pairscore.report.checks import Check, checks, comparisons_per_item, item_residuals
 from pairscore.report.trials import (
+    CalibrationBin,
     HeldOut,
     Prospect,
     Trial,
+    calibration,
     misordered_by_intervals,
     prospects,
     try_methods,
 )
+from pairscore.report.words import number_of, percent, wins
 
-TIE_BINS = 5
-
-
-@dataclass(frozen=True)
-class TieRate:
-    """Comparisons whose items differ by ``low`` to ``high`` in score.
-
-    How many tied, and how many the model expects to.
-    """
-
-    low: float
-    high: float
-    expected: float
-    observed: float
-    number: float
-
-
-@dataclass(frozen=True)
-class ItemEffect:
-    """What an item has beyond its features, with an interval."""
-
-    name: str
-    effect: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Beside:
-    """What a model was fitted with beside features; None or empty where it was not."""
-
-    effects: Effects | None
-    judges: Judges | None
-    ridge: RidgeCurve | None
-    ties: list[TieRate]
-    item_effects: list[ItemEffect]
-    item_effects_in_words: str
-
-    @property
-    def is_empty(self) -> bool:
-        return (
-            self.effects is None
-            and self.judges is None
-            and self.ridge is None
-            and not self.item_effects_in_words
-        )
-
-
-def beside_facts(model: RankRegression, data: Comparisons) -> Beside:
-    """Collect them; ties are counted in five groups of equal size by the score difference."""
-    ties = [] if model.ties_ == "half" else tie_rates(model, data)
-    words = "" if model.item_effects_ is None else model.item_effects_.in_words
-    return Beside(
-        model.effects_,
-        model.judges_,
-        model.ridge_curve_,
-        ties,
-        effects_of_items(model, data),
-        words,
-    )
-
-
-def effects_of_items(model: RankRegression, data: Comparisons) -> list[ItemEffect]:
-    """Those of the compared items, the largest first."""
-    known = model.known_items(data.items)
-    if known is None or not known.effect.any():
-        return []
-    rows = np.flatnonzero((known.row >= 0) & data.compared)
-    reach, names = REACH * np.sqrt(known.variance), data.items.names
-    found = [
-        ItemEffect(
-            str(names[row]), *(float(known.effect[row] + sign * reach[row]) for sign in (0, -1, 1))
-        )
-        for row in rows
-    ]
-    return sorted(found, key=lambda one: -one.effect)
-
-
-def tie_rates(model: RankRegression, data: Comparisons) -> list[TieRate]:
-    """Expected and observed share of ties, from the closest comparisons to the clearest."""
-    gap, expected = np.abs(model.decision_function(data)), model.predict_ties(data)
-    rates = []
-    for rows in np.array_split(np.argsort(gap, kind="stable"), min(TIE_BINS, len(gap))):
-        amount = data.amount[rows]
-        tied = float(np.average(data.outcome[rows] == 0, weights=amount))
-        foreseen = float(np.average(expected[rows], weights=amount))
-        rates.append(
-            TieRate(
-                float(gap[rows].min()), float(gap[rows].max()), foreseen, tied, float(amount.sum())
-            )
-        )
-    return rates
-
-
-N_BINS = 10
 MOST_BARS = 24
+TIE_BINS = 5
+LABELS = {"context": "{}", "side": "side: {}", "tie": "ties"}  # of an effect, by its kind
+
+
+# -- values of a page ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class RankedItem:
-    """An item with its place. ``wins_of_100``: against the average compared item.
+    """An item with its rank, score and comparisons.
 
-    ``residual``: standardised, NaN if never compared.
+    ``wins_of_100`` is against the average compared item; ``residual`` is standardised, and NaN for
+    an item that was never compared; ``outside`` says that a feature lies beyond all compared items.
     """
 
     name: str
@@ -157,7 +69,7 @@ class RankedItem:
 
 @dataclass(frozen=True)
 class Coefficient:
-    """A coefficient in the user's units, and per standard deviation of its feature."""
+    """A coefficient in the user's units, and the standard deviation of its feature."""
 
     feature: str
     coef: float
@@ -168,18 +80,59 @@ class Coefficient:
 
 
 @dataclass(frozen=True)
-class Bin:
-    """Comparisons whose favourite was promised a share between ``low`` and ``high``, and the share
-    that favourites won.
+class Effect:
+    """An effect of an item, a context column, a side or of ties, with its 95 % interval."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    kind: str = "item"
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A judge with the slope of their answers (1 is the average judge, 0 a coin).
+
+    ``noise`` is the share of their comparisons that go against the score.
     """
+
+    name: str
+    n_comparisons: float
+    slope: float
+    low: float
+    high: float
+    noise: float
+    remark: str
+
+
+@dataclass(frozen=True)
+class TieRate:
+    """Ties, expected and observed, of comparisons with score differences from low to high."""
 
     low: float
     high: float
-    promised: float
+    expected: float
     observed: float
-    observed_low: float
-    observed_high: float
     number: float
+
+
+@dataclass(frozen=True)
+class EffectsFacts:
+    """What a model was fitted with beyond features; empty or None where it was not."""
+
+    of_items: list[Effect]
+    of_items_in_words: str
+    of_comparisons: list[Effect]
+    judges: list[Judge]
+    judges_in_words: str
+    ties: list[TieRate]
+    ridge: RidgeCurve | None
+
+    @property
+    def is_empty(self) -> bool:
+        lists = self.of_items_in_words or self.of_comparisons or self.judges
+        return not lists and self.ridge is None
 
 
 @dataclass(frozen=True)
@@ -193,7 +146,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class ReportFacts:
-    """Everything a report says."""
+    """Everything that a report says."""
 
     items: list[RankedItem]
     coefficients: list[Coefficient]
@@ -201,13 +154,11 @@ class ReportFacts:
     summary: list[tuple[str, str]]
     average_score: float
     has_intervals: bool
-    told_apart: float
-    agreement: float
     noise: float
     method: str
     link: str
-    calibration: list[Bin]
-    held_out_calibration: list[Bin]
+    calibration: list[CalibrationBin]
+    held_out_calibration: list[CalibrationBin]
     exposures: list[Bar]
     n_compared: int
     n_comparisons: float
@@ -217,35 +168,125 @@ class ReportFacts:
     prospects: list[Prospect]
     no_prospects: str
     checks: list[Check]
+    effects: EffectsFacts
     record: dict[str, Any]
     command: str
-    beside: Beside
 
     @property
-    def own_trial(self) -> Trial:
+    def trial(self) -> Trial:
+        """The trial of the model's method."""
         return next(trial for trial in self.trials if trial.method == self.method)
+
+    @property
+    def items_by_residual(self) -> list[RankedItem]:
+        """The items that were compared, the one with the largest residual first."""
+        known = [item for item in self.items if np.isfinite(item.residual)]
+        return sorted(known, key=lambda item: -abs(item.residual))
+
+    @property
+    def coefficients_by_size(self) -> list[Coefficient]:
+        """The coefficients, the largest per standard deviation of its feature first."""
+        return sorted(self.coefficients, key=lambda one: -abs(one.coef * one.sd))
+
+    @property
+    def sure_pairs(self) -> float:
+        """Share of all pairs of items whose order is sure at 95 %; NaN without intervals.
+
+        A rank interval leaves out the items that are surely better and those surely worse.
+        """
+        n = len(self.items)
+        if not self.has_intervals or n < 2:
+            return float("nan")
+        return sum(item.rank_low - 1 + n - item.rank_high for item in self.items) / (n * (n - 1))
+
+    @property
+    def answer(self) -> list[str]:
+        """What the page says first, in plain sentences."""
+        sentences = [_first_place(self)]
+        if self.has_intervals:
+            sentences.append(
+                f"Of all pairs of items, {percent(self.sure_pairs, 0)} are told apart surely (95 %"
+                " each); the others are too close to call."
+            )
+        return [*sentences, *_accuracy_in_words(self.trial), self.meaning, _verdict(self.checks)]
+
+
+def _first_place(facts: ReportFacts) -> str:
+    """Which item comes first and how surely; none does if all scores are the same."""
+    first = [item for item in facts.items if item.rank == 1]
+    best, n_items = first[0], number_of(len(facts.items), "item")
+    if len(first) == len(facts.items):
+        return f"All {n_items} have the same score, so none comes first."
+    if len(first) > 1:
+        return (
+            f"{first_few([item.name for item in first], 3)} share the first place of {n_items} and"
+            f" would win {wins(best.wins_of_100)} of 100 with the average one."
+        )
+    sentence = (
+        f"{best.name} comes first of {n_items} and would win {wins(best.wins_of_100)} of 100"
+        " comparisons with the average one."
+    )
+    if not facts.has_intervals:
+        return sentence
+    ranks = f"lies between {best.rank_low:,} and {best.rank_high:,}"
+    if best.rank_low == best.rank_high:
+        ranks = f"is {best.rank_low:,}"
+    return f"{sentence} Its rank {ranks} (95 % confidence)."
+
+
+def _accuracy_in_words(trial: Trial) -> list[str]:
+    """Accuracy on items that the fit had not seen, else in sample; nothing without either."""
+    if np.isfinite(trial.held_out):
+        return [
+            f"Between items that it had not seen, the score called {percent(trial.held_out)} of the"
+            " decided comparisons rightly (on the comparisons it was fitted to,"
+            f" {percent(trial.in_sample)}; a coin, 50 %)."
+        ]
+    if np.isfinite(trial.in_sample):
+        return [
+            "Of the decided comparisons that it was fitted to, the score called"
+            f" {percent(trial.in_sample)} rightly (a coin, 50 %); how it does on items that it has"
+            " not seen cannot be tested here."
+        ]
+    return []
+
+
+def _verdict(checks: list[Check]) -> str:
+    """How many checks deserve a look, and which."""
+    doubts = [check.question for check in checks if not check.fine]
+    if not doubts:
+        return "All checks below came out well."
+    deserve = "deserves" if len(doubts) == 1 else "deserve"
+    return f"Of the {len(checks)} checks below, {len(doubts)} {deserve} a look: {' '.join(doubts)}"
+
+
+# -- computing them --------------------------------------------------------------------------------
 
 
 def report_facts(model: RankRegression, items: Any, votes: Any) -> ReportFacts:
-    """Compute what a report of ``model`` on these items and comparisons says."""
+    """Compute what a report of ``model`` says about these items and comparisons.
+
+    Parameters
+    ----------
+    model : a fitted model
+    items, votes : tables of any kind, as in ``RankRegression.fit``; they may be other data than
+        those of the fit
+    """
     data = read_study(model, items, votes)
     probability = model.predict_proba(data)[:, 1]
     ranked, outside = ranked_items(model, data, probability)
     residual = np.array([item.residual for item in ranked])
     trials, held_out, held_out_probability = try_methods(model, data)
     tested = np.isfinite(held_out_probability)
-    more, no_more = prospects(model, data)
-    same = fingerprint(data) == model.record_.get("fingerprint")
-    average = float(model.feature_mean_ @ model.coef_)
+    predicted, no_prospects = prospects(model, data)
+    same_data = fingerprint(data) == model.record_.get("fingerprint")
     return ReportFacts(
         items=ranked,
         coefficients=coefficients(model),
         meaning=model.summary().meaning(),
         summary=model.summary().facts(),
-        average_score=average,
+        average_score=float(model.feature_mean_ @ model.coef_),
         has_intervals=model.covariance_ is not None,
-        told_apart=told_apart(ranked) if model.covariance_ is not None else float("nan"),
-        agreement=next(trial.in_sample for trial in trials if trial.method == model.method),
         noise=model.noise_,
         method=model.method,
         link=model.link_.name,
@@ -257,21 +298,19 @@ def report_facts(model: RankRegression, items: Any, votes: Any) -> ReportFacts:
         trials=trials,
         held_out=held_out,
         misordered=misordered_by_intervals(model, data.items.values[data.compared]),
-        prospects=more,
-        no_prospects=no_more,
-        checks=checks(
-            model, data, residual, outside, same, [str(name) for name in data.items.names]
-        ),
-        beside=beside_facts(model, data),
+        prospects=predicted,
+        no_prospects=no_prospects,
+        checks=checks(model, data, residual, outside, same_data),
+        effects=effects_facts(model, data),
         record=model.record_,
         command=join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv and sys.argv[0] else "",
     )
 
 
 def read_study(model: RankRegression, items: Any, votes: Any) -> Comparisons:
-    """The comparisons, once it is clear that the model can speak about them.
+    """Read the comparisons, and refuse what the model cannot say anything about.
 
-    Of a file, the model's own columns are taken.
+    Of a table of items, the columns that the model was fitted with are taken.
     """
     check_is_fitted(model)
     if model.n_items_ is None:
@@ -302,129 +341,99 @@ def read_study(model: RankRegression, items: Any, votes: Any) -> Comparisons:
 def ranked_items(
     model: RankRegression, data: Comparisons, probability: np.ndarray
 ) -> tuple[list[RankedItem], np.ndarray]:
-    """The items best first, and a mask of those outside in the order of the table."""
-    n = len(data.items)
-    ranking = rank_pieces(model.result_, lambda: [data.items.values], ids=lambda: data.items.ids)
-    net_wins, expected, residual = item_residuals(data, probability)
-    wins = 100 * model.outcome_law.win_chance(ranking["score"] - model.feature_mean_ @ model.coef_)
-    number = comparisons_per_item(data)
-    names, row = data.items.names, ranking["row"]
-    columns = [ranking[name] for name in ("rank", "rank_low", "rank_high", "score", "low", "high")]
-    columns += [wins, number[row], net_wins[row], expected[row], residual[row], ranking["outside"]]
-    outside = np.zeros(n, dtype=bool)
-    outside[row] = ranking["outside"]
-    cells = [column.tolist() for column in columns]
-    return [
-        RankedItem(str(names[place]), *values)
-        for place, *values in zip(row.tolist(), *cells, strict=True)
-    ], outside
+    """The items best first, and a mask of those outside in the order of the table.
 
-
-def comparisons_per_item(data: Comparisons) -> np.ndarray:
-    """How often each item was compared with another; weights do not matter here."""
-    count = (data.left != data.right) * (1 if data.count is None else data.count)
-    return np.bincount(data.left, count, len(data.items)) + np.bincount(
-        data.right, count, len(data.items)
-    )
-
-
-def item_residuals(
-    data: Comparisons, probability: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Per item: net wins, what the model expects of them, and their difference over its standard
-    deviation.
-
-    A comparison's outcome has mean 2p - 1 and, unless ties make it less, variance 4p(1 - p); a row
-    that stands for several comparisons has several such variances.
+    ``probability`` is the model's for left, one for each comparison.
     """
-    n, amount, apart = len(data.items), data.amount, data.left != data.right
-    variance = apart * 4 * probability * (1 - probability) * importance(data) * amount
-    net_wins = net_per_item(data.left, data.right, amount * data.outcome, n)
-    expected = net_per_item(data.left, data.right, amount * (2 * probability - 1), n)
-    spread = np.sqrt(np.bincount(data.left, variance, n) + np.bincount(data.right, variance, n))
-    return (
-        net_wins,
-        expected,
-        np.divide(net_wins - expected, spread, out=np.full(n, np.nan), where=spread > 0),
-    )
+    ranking = rank_pieces(model.result_, lambda: [data.items.values], ids=lambda: data.items.ids)
+    row, names = ranking["row"], data.items.names
+    chance = model.outcome_law.win_chance(ranking["score"] - model.feature_mean_ @ model.coef_)
+    by_item = (comparisons_per_item(data), *item_residuals(data, probability))
+    columns = [ranking[name] for name in ("rank", "rank_low", "rank_high", "score", "low", "high")]
+    columns += [100 * chance, *(values[row] for values in by_item), ranking["outside"]]
+    outside = np.zeros(len(names), dtype=bool)
+    outside[row] = ranking["outside"]
+    cells = zip(row.tolist(), *(column.tolist() for column in columns), strict=True)
+    return [RankedItem(str(names[item]), *values) for item, *values in cells], outside
 
 
 def coefficients(model: RankRegression) -> list[Coefficient]:
     """Coefficients in the order of the features."""
-    columns = model.summary().to_columns()
-    rows = zip(
-        columns["feature"],
-        columns["coef"],
-        columns["low"],
-        columns["high"],
-        model.feature_sd_.tolist(),
-        columns["wins_of_100"],
-        strict=True,
-    )
-    return [Coefficient(*row) for row in rows]
-
-
-def calibration(probability: np.ndarray, data: Comparisons) -> list[Bin]:
-    """Promised against observed shares of the favourites in ten bins from 50 to 100 %.
-
-    A tie is half a win.
-
-    Intervals are Wilson's, 95 %, as if comparisons were independent. Weighted ones are worth (sum
-    of weights)^2 / sum of squares.
-    """
-    outcome, amount, squares = data.outcome, data.amount, data.amount * importance(data)
-    promised = np.maximum(probability, 1 - probability)
-    won = 0.5 + 0.5 * np.where(probability >= 0.5, outcome, -outcome)
-    place = np.minimum((2 * N_BINS * (promised - 0.5)).astype(int), N_BINS - 1)
-    bins = []
-    for number in np.unique(place[amount > 0]):
-        inside = (place == number) & (amount > 0)
-        weight = amount[inside]
-        observed = float(np.average(won[inside], weights=weight))
-        low, high = wilson(observed, float(weight.sum() ** 2 / squares[inside].sum()))
-        edge = 0.5 + float(number) / (2 * N_BINS)
-        bins.append(
-            Bin(
-                edge,
-                edge + 0.5 / N_BINS,
-                float(np.average(promised[inside], weights=weight)),
-                observed,
-                low,
-                high,
-                float(weight.sum()),
-            )
-        )
-    return bins
-
-
-def wilson(share: float, number: float, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's interval of a share of so many."""
-    z2 = float(norm.ppf(0.5 + level / 2)) ** 2
-    middle = (share + z2 / (2 * number)) / (1 + z2 / number)
-    reach = np.sqrt(z2 * share * (1 - share) / number + z2**2 / (4 * number**2)) / (1 + z2 / number)
-    return float(middle - reach), float(middle + reach)
+    columns = model.summary().to_columns() | {"sd": model.feature_sd_.tolist()}
+    names = ("feature", "coef", "low", "high", "sd", "wins_of_100")
+    return [Coefficient(*row) for row in zip(*(columns[name] for name in names), strict=True)]
 
 
 def exposure_bars(number: np.ndarray) -> list[Bar]:
-    """Histogram of whole numbers in at most 24 bars of one width, the first of which starts at
-    zero.
-    """
+    """Histogram of comparisons per item: at most 24 bars of one width, the first from zero."""
     width = int(max(np.ceil((number.max() + 1) / MOST_BARS), 1))
-    counts = np.bincount((number // width).astype(int))
+    counts = np.bincount((number // width).astype(int)).tolist()
+    return [Bar(k * width, k * width + width - 1, count) for k, count in enumerate(counts)]
+
+
+# -- effects ---------------------------------------------------------------------------------------
+
+
+def effects_facts(model: RankRegression, data: Comparisons) -> EffectsFacts:
+    """Effects of items and comparisons, judges, ties and the chosen ridge, as plain values."""
+    return EffectsFacts(
+        of_items=effects_of_items(model, data),
+        of_items_in_words="" if model.item_effects_ is None else model.item_effects_.in_words,
+        of_comparisons=effects_of_comparisons(model.effects_),
+        judges=judge_rows(model.judges_),
+        judges_in_words="" if model.judges_ is None else model.judges_.in_words,
+        ties=[] if model.ties_ == "half" else tie_rates(model, data),
+        ridge=model.ridge_curve_,
+    )
+
+
+def effects_of_items(model: RankRegression, data: Comparisons) -> list[Effect]:
+    """Effects of the compared items, the largest first; none if all are zero."""
+    known = model.known_items(data.items)
+    if known is None or not known.effect.any():
+        return []
+    half, names = REACH * np.sqrt(known.variance), data.items.names
+    low, high = known.effect - half, known.effect + half
+    effects = [
+        Effect(str(names[row]), float(known.effect[row]), float(low[row]), float(high[row]))
+        for row in np.flatnonzero((known.row >= 0) & data.compared)
+    ]
+    return sorted(effects, key=lambda effect: -effect.value)
+
+
+def effects_of_comparisons(effects: Effects | None) -> list[Effect]:
+    """Effects of context, sides and ties, in the order of the fit."""
+    if effects is None:
+        return []
+    columns = effects.to_columns()
+    rows = zip(*(columns[name] for name in ("name", "kind", "coef", "std_error")), strict=True)
     return [
-        Bar(place * width, place * width + width - 1, int(items))
-        for place, items in enumerate(counts)
+        Effect(LABELS[kind].format(name), value, value - REACH * error, value + REACH * error, kind)
+        for name, kind, value, error in rows
     ]
 
 
-def told_apart(items: list[RankedItem]) -> float:
-    """Share of all pairs of items whose order is sure, from the rank intervals.
+def judge_rows(judges: Judges | None) -> list[Judge]:
+    """The judges, the one with the largest slope first."""
+    if judges is None:
+        return []
+    columns = judges.to_columns()
+    names = ("name", "n_comparisons", "slope", "std_error", "noise", "remark")
+    return [
+        Judge(str(name), number, slope, slope - REACH * error, slope + REACH * error, noise, remark)
+        for name, number, slope, error, noise, remark in zip(
+            *(columns[name] for name in names), strict=True
+        )
+    ]
 
-    Each counts the items surely better and surely worse.
-    """
-    n = len(items)
-    return (
-        sum(item.rank_low - 1 + n - item.rank_high for item in items) / (n * (n - 1))
-        if n > 1
-        else float("nan")
-    )
+
+def tie_rates(model: RankRegression, data: Comparisons) -> list[TieRate]:
+    """Expected and observed share of ties, in five groups of equal size by score difference."""
+    gap, expected = np.abs(model.decision_function(data)), model.predict_ties(data)
+    rates = []
+    for rows in np.array_split(np.argsort(gap, kind="stable"), min(TIE_BINS, len(gap))):
+        amount = data.amount[rows]
+        shares = [np.average(x[rows], weights=amount) for x in (expected, data.outcome == 0)]
+        numbers = (gap[rows].min(), gap[rows].max(), *shares, amount.sum())
+        rates.append(TieRate(*map(float, numbers)))
+    return rates

@@ -1,69 +1,124 @@
-"""The report: everything about a model on one page that needs nothing else, for people who were not
-there.
+"""The HTML page of a report: one file that needs nothing else, from the templates of this room.
+
+``report.html.j2`` is the page and ``sections/`` has a template for each section; ``report.css``
+and ``report.js`` are written into it.
 """
 
 from base64 import b64encode
+from collections.abc import Callable
+from functools import cache
 from hashlib import sha256
+from importlib.resources import files
+from math import isfinite
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import TYPE_CHECKING, Any
 
 from pairscore.errors import PairscoreError
 from pairscore.files.write import atomic_write
 from pairscore.model.regression import RankRegression
-from pairscore.report.beside import beside
+from pairscore.report import charts, words
 from pairscore.report.facts import ReportFacts, report_facts
-from pairscore.report.parts import (
-    answer,
-    checks_part,
-    coefficient_part,
-    more_comparisons,
-    origin,
-    ranking,
-    reading,
-)
-from pairscore.report.style import SCRIPT, STYLE
-from pairscore.report.trust import trust
 
-PARTS = (
-    answer,
-    ranking,
-    coefficient_part,
-    beside,
-    trust,
-    checks_part,
-    more_comparisons,
-    reading,
-    origin,
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+FILTERS = (
+    median,
+    words.from_to,
+    words.interval,
+    words.number,
+    words.number_of,
+    words.percent,
+    words.shorten,
+    words.signed,
+    words.wins,
+)
+CHARTS = (
+    charts.accuracy_chart,
+    charts.calibration_chart,
+    charts.coefficient_chart,
+    charts.comparison_effect_chart,
+    charts.exposure_chart,
+    charts.item_chart,
+    charts.item_effect_chart,
+    charts.judge_chart,
+    charts.order_chart,
+    charts.prospect_chart,
+    charts.residual_chart,
+    charts.ridge_chart,
+    charts.tie_chart,
 )
 
 
 def write_report(model: RankRegression, items: Any, votes: Any, path: Any) -> None:
-    """Write what a model says about these items and comparisons as one HTML file that needs nothing
-    else.
+    """Write what a model says about these items and comparisons as one HTML file.
+
+    The file needs nothing else: it works from disk and fetches nothing.
+
+    Parameters
+    ----------
+    model : a fitted model
+    items, votes : tables of any kind, as in ``RankRegression.fit``; they may be other data than
+        those of the fit
+    path : name of the file, ending in .html
     """
+    write_page(model, items, votes, path)
+
+
+def write_page(model: RankRegression, items: Any, votes: Any, path: Any) -> ReportFacts:
+    """Write the report as :func:`write_report` does, and return the facts that it shows."""
     if not isinstance(path, str | PathLike) or Path(path).suffix.lower() not in (".html", ".htm"):
         raise PairscoreError(
             f"the report's file is {str(path)!r}; give it a name that ends in .html."
         )
-    page = report_html(report_facts(model, items, votes))
+    facts = report_facts(model, items, votes)
+    page = report_html(facts)
     with atomic_write(path, "the report") as temporary:
         temporary.write_text(page, encoding="utf-8", errors="replace", newline="\n")
+    return facts
 
 
 def report_html(facts: ReportFacts) -> str:
-    """The page as text. Nothing is fetched, and no script but its own may run.
+    """The page as text."""
+    return page_template().render(facts=facts)
 
-    The page says so to the browser.
+
+def package_text(name: str) -> str:
+    """The text of a file of this room, such as ``report.js``."""
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def page_template() -> "Template":
+    """The template of the page, with the words and charts that it calls.
+
+    Every value is escaped; only charts, the style and the script are taken as they are.
     """
-    own = b64encode(sha256(SCRIPT.encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{own}'"
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    def as_markup(chart: Callable[..., str]) -> Callable[..., Markup]:
+        return lambda *facts: Markup(chart(*facts))
+
+    environment = Environment(
+        loader=PackageLoader(__package__, ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport"'
-        ' content="width=device-width, initial-scale=1">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}"><link rel="icon"'
-        ' href="data:,"><title>pairscore report</title>'
-        f"<style>{STYLE}</style></head><body><main>\n{''.join(part(facts) + chr(10) for part in PARTS)}</main><script>{SCRIPT}</script></body></html>\n"
+    environment.filters |= {function.__name__: function for function in FILTERS}
+    environment.tests["finite"] = isfinite
+    environment.globals |= {chart.__name__: as_markup(chart) for chart in CHARTS}
+    environment.globals |= {"score_axis": charts.score_axis, "ends": charts.ENDS}
+    script = package_text("report.js")
+    return environment.get_template(
+        "report.html.j2",
+        globals={
+            "style": Markup(package_text("report.css")),
+            "script": Markup(script),
+            "script_hash": b64encode(sha256(script.encode()).digest()).decode(),
+        },
     )

@@ -1,15 +1,16 @@
-"""What a report tries out.
+"""Held-out trials: every method on items that it has not seen, and calibration.
 
-Every method on items it has not seen, and what more comparisons would buy.
+Also what more comparisons would improve, from the planner's theory.
 """
 
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
+from scipy.stats import norm
 
 from pairscore.choices import METHODS
 from pairscore.core.sums import moments
@@ -26,22 +27,28 @@ from pairscore.theory.predict import ErrorLaw
 
 MOST_FOLDS = 5
 FACTORS = (1, 2, 4)
-EVEN_NORMALS = ndtri((np.arange(1000) + 0.5) / 1000)  # a normal variable, averaged over
+N_BINS = 10
+# equally likely values of a standard normal variable, for averages over it
+NORMAL_NODES = ndtri((np.arange(1000) + 0.5) / 1000)
+NAN = float("nan")
+
+Folds = list[tuple[np.ndarray, np.ndarray]]  # rows to train on, rows to test on
+
+
+# -- methods on items that they have not seen ------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One method on these comparisons.
+    """One method on these comparisons: its accuracy, or the reason why it could not be fitted.
 
-    Shares of decided ones called rightly, or the reason why there are none.
-
-    ``degrees``: angle of its score to that of each method tried, in the items' own spread (the
-    scores' correlation).
+    ``in_sample``, ``held_out`` and ``folds`` are shares of the decided comparisons that went to
+    the favourite; ``degrees`` has the angle of its score to that of each method that was tried.
     """
 
     method: str
-    in_sample: float = float("nan")
-    held_out: float = float("nan")
+    in_sample: float = NAN
+    held_out: float = NAN
     folds: tuple[float, ...] = ()
     degrees: tuple[float, ...] = ()
     reason: str = ""
@@ -49,57 +56,66 @@ class Trial:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """How the held-out trials were made, or the reason why the model's own method has none."""
+    """How items were held out, or the reason why they could not be for the model's method."""
 
     n_folds: int = 0
     n_tested: float = 0.0
-    share_trained: float = float("nan")
+    share_trained: float = NAN
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class Prospect:
-    """Share of pairs of new items that would stand in the wrong order.
+def try_methods(
+    model: RankRegression, data: Comparisons
+) -> tuple[list[Trial], HeldOut, np.ndarray]:
+    """Fit every method with the model's settings, and test each on items that it has not seen.
 
-    Nine of ten studies lie from ``low`` to ``high``.
-
-    With one feature all pairs do or none: the share is the chance of the wrong sign, and there is
-    no range (NaN).
+    Returns
+    -------
+    A trial for each of METHODS; how items were held out; and the held-out probability that left
+    wins, of the model's method, for each comparison (NaN where there is none).
     """
+    data = set_covariance_items(data)
+    folds, no_folds = item_folds(data)
+    fits, held_out, reasons = {}, {}, {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PairscoreWarning)
+        for method in METHODS:
+            try:
+                same = method == model.method
+                fits[method] = model if same else with_method(model, method).fit(data)
+                held_out[method] = _held_out(model, method, data, folds)
+            except PairscoreError as error:
+                reasons[method] = option_words(str(error))
+    items = data.items.values[data.compared]
+    scores = {method: linear_scores(items, fitted.coef_) for method, fitted in fits.items()}
+    trials = [
+        Trial(method, reason=reasons[method])
+        if method in reasons
+        else Trial(
+            method,
+            accuracy(fits[method].predict_proba(data)[:, 1], data),
+            accuracy(held_out[method][0], data),
+            tuple(accuracy(held_out[method][0][test], data[test]) for _, test in folds),
+            tuple(_degrees(scores[method], other) for other in scores.values()),
+        )
+        for method in METHODS
+    ]
+    probability, no_fit = held_out[model.method]
+    return trials, _how_held_out(data, folds, probability, no_folds or no_fit), probability
 
-    factor: int
-    n_comparisons: float
-    misordered: float
-    low: float
-    high: float
 
-
-def like(model: RankRegression, method: str) -> RankRegression:
+def with_method(model: RankRegression, method: str) -> RankRegression:
     """An unfitted model with the settings of this one and another method, without intervals."""
-    shrinkage = None if method == "mle" else model.shrinkage
-    params = model.get_params() | {
-        "method": method,
-        "link": model.link_,
-        "shrinkage": shrinkage,
-        "inference": None,
-    }
+    settings = model.get_params() | {"method": method, "link": model.link_, "inference": None}
+    if method == "mle":
+        return RankRegression(**settings | {"shrinkage": None})
     # closed forms know neither judges, context nor item effects, and take a tie for half a win
-    if method != "mle":
-        params |= {
-            "judge_slopes": False,
-            "context": None,
-            "ties": "half",
-            "side_effect": bool(model.side_effect),
-            "item_effects": False,
-        }
-    return RankRegression(**params)
+    without = {"judge_slopes": False, "context": None, "ties": "half", "item_effects": False}
+    return RankRegression(**settings | without | {"side_effect": bool(model.side_effect)})
 
 
-def folds_for(data: Comparisons) -> tuple[list[tuple[np.ndarray, np.ndarray]], str]:
-    """Training and test rows of as many item folds as there are comparisons for, five at most.
-
-    Or the reason why not.
-    """
+def item_folds(data: Comparisons) -> tuple[Folds, str]:
+    """As many item folds as there are comparisons for, at most five, or the reason for none."""
     for number in range(MOST_FOLDS, 1, -1):
         with suppress(PairscoreError):
             return list(ItemKFold(number).split(data)), ""
@@ -110,145 +126,172 @@ def folds_for(data: Comparisons) -> tuple[list[tuple[np.ndarray, np.ndarray]], s
 
 
 def held_out_probabilities(
-    make: Callable[[], RankRegression],
-    data: Comparisons,
-    folds: list[tuple[np.ndarray, np.ndarray]],
+    make: Callable[[], RankRegression], data: Comparisons, folds: Folds
 ) -> np.ndarray:
-    """Probability that left wins, said by a model that saw neither item.
-
-    NaN where no fold tests the comparison.
-    """
+    """Probability that left wins, by a model that saw neither item; NaN where no fold tests it."""
     probability = np.full(len(data), np.nan)
     for train, test in folds:
         probability[test] = make().fit(data[train]).predict_proba(data[test])[:, 1]
     return probability
 
 
-def share_right(probability: np.ndarray, outcome: np.ndarray, amount: np.ndarray) -> float:
+def accuracy(probability: np.ndarray, data: Comparisons) -> float:
     """Share of decided comparisons that went to the favourite; NaN without any."""
-    decided = amount * ((outcome != 0) & np.isfinite(probability))
-    right = (probability > 0.5) == (outcome > 0)
-    return float(decided @ right / decided.sum()) if decided.sum() > 0 else float("nan")
-
-
-def try_methods(
-    model: RankRegression, data: Comparisons
-) -> tuple[list[Trial], HeldOut, np.ndarray]:
-    """Every method with the model's settings, in sample and held out, and the held-out
-    probabilities of the model's own.
-    """
-    data = set_covariance_items(data)
-    folds, no_folds = folds_for(data)
-    trials: list[Trial] = []
-    scores: dict[str, np.ndarray] = {}
-    own, reason = np.full(len(data), np.nan), no_folds
-    for method in METHODS:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PairscoreWarning)
-            try:
-                fitted = model if method == model.method else like(model, method).fit(data)
-            except PairscoreError as error:
-                trials.append(Trial(method, reason=option_words(str(error))))
-                continue
-            probability, no_fit = _held_out(model, method, data, folds)
-        if method == model.method:
-            own, reason = probability, no_folds or no_fit
-        scores[method] = linear_scores(data.items.values[data.compared], fitted.coef_)
-        by_fold = tuple(
-            share_right(probability[test], data.outcome[test], data.amount[test])
-            for _, test in folds
-        )
-        in_sample = share_right(fitted.predict_proba(data)[:, 1], data.outcome, data.amount)
-        trials.append(
-            Trial(method, in_sample, share_right(probability, data.outcome, data.amount), by_fold)
-        )
-    turned = [replace(trial, degrees=_degrees(scores, trial.method)) for trial in trials]
-    return turned, HeldOut(reason=reason) if reason else _how_held_out(data, folds, own), own
+    decided = data.amount * ((data.outcome != 0) & np.isfinite(probability))
+    right = (probability > 0.5) == (data.outcome > 0)
+    return float(decided @ right / decided.sum()) if decided.sum() > 0 else NAN
 
 
 def _held_out(
-    model: RankRegression,
-    method: str,
-    data: Comparisons,
-    folds: list[tuple[np.ndarray, np.ndarray]],
+    model: RankRegression, method: str, data: Comparisons, folds: Folds
 ) -> tuple[np.ndarray, str]:
-    """Held-out probabilities of a method.
-
-    All NaN, and the reason, where it cannot be fitted without a fold's items.
-    """
+    """Held-out probabilities; all NaN, and the reason, if the method cannot be fitted in a fold."""
     try:
-        return held_out_probabilities(lambda: like(model, method), data, folds), ""
+        return held_out_probabilities(lambda: with_method(model, method), data, folds), ""
     except PairscoreError as error:
         return np.full(len(data), np.nan), f"without them, {option_words(str(error))}"
 
 
-def _how_held_out(
-    data: Comparisons, folds: list[tuple[np.ndarray, np.ndarray]], own: np.ndarray
-) -> HeldOut:
+def _how_held_out(data: Comparisons, folds: Folds, probability: np.ndarray, reason: str) -> HeldOut:
+    if reason:
+        return HeldOut(reason=reason)
     number = np.ones(len(data)) if data.count is None else data.count
     trained = float(np.mean([number[train].sum() for train, _ in folds]) / number.sum())
-    return HeldOut(len(folds), float(data.amount[np.isfinite(own)].sum()), trained)
+    return HeldOut(len(folds), float(data.amount[np.isfinite(probability)].sum()), trained)
 
 
-def _degrees(scores: dict[str, np.ndarray], method: str) -> tuple[float, ...]:
-    if method not in scores:
-        return ()
-    return tuple(_angle(scores[method], other) for other in scores.values())
-
-
-def _angle(scores: np.ndarray, other: np.ndarray) -> float:
+def _degrees(scores: np.ndarray, other: np.ndarray) -> float:
     """Arc cosine of the correlation of two scores, in degrees; NaN if one of them is constant."""
     a, b = scores - scores.mean(), other - other.mean()
-    return float(np.degrees(angle(a, b))) if a.any() and b.any() else float("nan")
+    return float(np.degrees(angle(a, b))) if a.any() and b.any() else NAN
+
+
+# -- calibration -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CalibrationBin:
+    """Comparisons whose favourite should win with a probability from ``low`` to ``high``.
+
+    ``promised`` is their mean probability, ``observed`` the share that the favourites won.
+    """
+
+    low: float
+    high: float
+    promised: float
+    observed: float
+    observed_low: float
+    observed_high: float
+    number: float
+
+
+def calibration(probability: np.ndarray, data: Comparisons) -> list[CalibrationBin]:
+    """Predicted and observed win shares of the favourites, in ten bins from 50 to 100 %.
+
+    A tie is half a win. Intervals are Wilson's, 95 %, as if comparisons were independent; weighted
+    ones are worth (sum of weights)^2 / sum of squares. ``probability`` is that of left, one for
+    each comparison; empty bins are left out.
+    """
+    outcome, amount, squares = data.outcome, data.amount, data.amount * importance(data)
+    promised = np.maximum(probability, 1 - probability)
+    won = 0.5 + 0.5 * np.where(probability >= 0.5, outcome, -outcome)
+    label = np.minimum((2 * N_BINS * (promised - 0.5)).astype(int), N_BINS - 1)
+    bins = []
+    for number in np.unique(label[amount > 0]):
+        inside = (label == number) & (amount > 0)
+        weight = amount[inside]
+        low = 0.5 + float(number) / (2 * N_BINS)
+        mean = float(np.average(promised[inside], weights=weight))
+        share = float(np.average(won[inside], weights=weight))
+        ends = wilson_interval(share, float(weight.sum() ** 2 / squares[inside].sum()))
+        high, total = low + 0.5 / N_BINS, float(weight.sum())
+        bins.append(CalibrationBin(low, high, mean, share, *ends, total))
+    return bins
+
+
+def importance(data: Comparisons) -> np.ndarray:
+    """Weight of each comparison, one for each row.
+
+    A count is no weight: it says how many comparisons a row stands for, each with its own chance.
+    """
+    return np.ones(len(data)) if data.weight is None else data.weight
+
+
+def wilson_interval(share: float, number: float, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval of a share of so many comparisons."""
+    z2 = float(norm.ppf(0.5 + level / 2)) ** 2
+    middle = (share + z2 / (2 * number)) / (1 + z2 / number)
+    half = np.sqrt(z2 * share * (1 - share) / number + z2**2 / (4 * number**2)) / (1 + z2 / number)
+    return float(middle - half), float(middle + half)
+
+
+# -- more comparisons ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """Share of pairs of new items that would stand in the wrong order.
+
+    Nine of ten studies lie from ``low`` to ``high``. With one feature all pairs do or none: the
+    share is the chance of the wrong sign, and there is no range (NaN).
+    """
+
+    factor: int
+    n_comparisons: float
+    misordered: float
+    low: float
+    high: float
 
 
 def prospects(model: RankRegression, data: Comparisons) -> tuple[list[Prospect], str]:
-    """Predicted share of misordered new pairs now, at twice and at four times the comparisons.
+    """Predicted share of misordered new pairs with 1, 2 and 4 times the comparisons.
 
-    Or the reason why not.
+    Or no prospects, and the reason why.
     """
     n_comparisons = float(len(data) if data.count is None else data.count.sum())
     compared = np.flatnonzero(data.compared)
+    second = float(np.count_nonzero(~data.compared)) if model.method == "split" else None
     try:
         law = ErrorLaw(
             correlation_eigenvalues(data.items.take(compared)),
             model.link_,
             spread_for_noise(model.link_, model.noise_),
         )
-        second = float(np.count_nonzero(~data.compared)) if model.method == "split" else None
-        found = [
-            (factor, law.predict(len(compared), factor * n_comparisons, model.method, second))
+        errors = [
+            law.predict(len(compared), factor * n_comparisons, model.method, second)
             for factor in FACTORS
         ]
     except PairscoreError as error:
         return [], option_words(str(error))
-    whole = law.n_features == 1
-    ranges = [
-        (float("nan"), float("nan")) if whole else error.ranges["misordered"] for _, error in found
-    ]
+    one_feature = law.n_features == 1
     return [
-        Prospect(factor, factor * n_comparisons, error.misordered, *ends)
-        for (factor, error), ends in zip(found, ranges, strict=True)
+        Prospect(
+            factor,
+            factor * n_comparisons,
+            error.misordered,
+            *((NAN, NAN) if one_feature else error.ranges["misordered"]),
+        )
+        for factor, error in zip(FACTORS, errors, strict=True)
     ], ""
 
 
 def misordered_by_intervals(model: RankRegression, X: np.ndarray) -> float:
-    """Share of pairs of new items in the wrong order, as the coefficients' own covariance C has it;
-    NaN without one.
+    """Share of pairs of new items in the wrong order that the coefficients' covariance C implies.
 
     Of the error, b'SCSb/b'Sb lies along the score in the items' covariance S, and the rest of
     tr(SC) across. The squared length b'Sb was made longer by tr(SC). Across over along is the
     tangent of the angle, beyond a right angle if the error along undoes the length; with one
-    feature that is all that can go wrong. Angle/pi is the share for normal items.
+    feature that is all that can go wrong. Angle/pi is the share for normal items. NaN for a model
+    without a covariance. ``X`` has a row of features for each compared item.
     """
     if model.covariance_ is None or not np.isfinite(model.covariance_).all():
-        return float("nan")
+        return NAN
     spread = moments(X).covariance
     error, b = spread @ model.covariance_, model.coef_
     length = float(b @ spread @ b)
     if length == 0:
-        return float("nan")
+        return NAN
     along = float(b @ error @ spread @ b / length)
     across = max(float(np.trace(error)) - along, 0.0)
-    lengths = np.sqrt(max(length - float(np.trace(error)), 0.0)) + np.sqrt(along) * EVEN_NORMALS
+    lengths = np.sqrt(max(length - float(np.trace(error)), 0.0)) + np.sqrt(along) * NORMAL_NODES
     return float(np.mean(np.arctan2(np.sqrt(across), lengths)) / np.pi)

@@ -1,28 +1,47 @@
-"""How a report says things.
+"""Numbers and names as the text that a report shows.
 
-One or many, hardly ever certain, options of the command in place of Python's, names that fit beside
-a chart.
+Numbers with their unit or "unknown", singular and plural, command-line options in place of Python
+arguments, and names cut to the width that a chart has for them.
 """
 
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from math import isfinite
 from unicodedata import east_asian_width
 
 OPTION = re.compile(r"\b(\w+)=(?:'(\w+)'|True|(\d+(?:\.\d+)?(?:e-?\d+)?))")
-NAMED = re.compile(r", name some with covariance_items=")
-BARE = re.compile(r"\b([Ss])et l2\b")
+COVARIANCE_ITEMS = re.compile(r", name some with covariance_items=")
+RIDGE = re.compile(r"\b([Ss])et l2\b")
 N_ITEMS = re.compile(r"\bn_items is (\d+)")
-PASSES = 4  # of telling names apart by where they differ
+MOST_PASSES = 4  # over names that still look alike after they were cut
 
 
-def number_of(number: float, noun: str) -> str:
-    """So many of something.
+def number(value: float, style: str = ".4g") -> str:
+    """A number, or that it is unknown.
 
-    >>> number_of(1.0, "item"), number_of(1200, "item")
-    ('1 item', '1,200 items')
+    >>> number(0.123456), number(float("nan"))
+    ('0.1235', 'unknown')
     """
-    return f"{number:,.10g} {noun}{'' if number == 1 else 's'}"
+    return format(value, style) if isfinite(value) else "unknown"
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share from 0 to 1 as a percentage, or that it is unknown.
+
+    >>> percent(0.123), percent(float("nan"))
+    ('12.3 %', 'unknown')
+    """
+    return number(100 * share, f".{digits}f") + (" %" if isfinite(share) else "")
+
+
+def interval(low: float, high: float, style: str = ".3g") -> str:
+    """Both ends of an interval, or that it is unknown.
+
+    >>> interval(0.5, 1.25), interval(float("nan"), float("nan"))
+    ('0.5 to 1.25', 'unknown')
+    """
+    return f"{low:{style}} to {high:{style}}" if isfinite(low) else "unknown"
 
 
 def from_to(low: float, high: float) -> str:
@@ -30,9 +49,36 @@ def from_to(low: float, high: float) -> str:
     return f"{low:,.6g}" if low == high else f"{low:,.6g} to {high:,.6g}"
 
 
+def tick_label(value: float, as_percent: bool = False) -> str:
+    """A value of an axis in few digits."""
+    if as_percent:
+        return f"{100 * value:.4g} %"
+    return f"{value:,.10g}" if abs(value) >= 1e4 else f"{round(value, 12):.4g}"
+
+
+def brief(value: float) -> str:
+    """A count in few letters.
+
+    >>> brief(999), brief(12345), brief(2.5e6)
+    ('999', '12k', '2.5M')
+    """
+    if value >= 1e6:
+        return f"{value / 1e6:.3g}M"
+    return f"{value / 1e3:.0f}k" if value >= 1e4 else f"{value:,.4g}"
+
+
 def signed(value: float, digits: int) -> str:
     """A number with its sign; zero is never negative."""
     return f"{round(value, digits) + 0.0:+.{digits}f}"
+
+
+def number_of(count: float, noun: str) -> str:
+    """A count with its noun in the singular or plural.
+
+    >>> number_of(1.0, "item"), number_of(1200, "item")
+    ('1 item', '1,200 items')
+    """
+    return f"{count:,.10g} {noun}{'' if count == 1 else 's'}"
 
 
 def wins(of_100: float, more: str = "more than ", fewer: str = "fewer than ") -> str:
@@ -51,87 +97,76 @@ def option_words(text: str) -> str:
     'set a ridge such as --l2 1, or use --method pooled with --side-effect.'
     """
 
-    def option(found: re.Match[str]) -> str:
-        name, word, number = found.groups()
+    def option(match: re.Match[str]) -> str:
+        name, word, number = match.groups()
         value = word or (f"{float(number):g}" if number else "")
         return f"--{name.replace('_', '-')} {value}".rstrip()
 
-    text = NAMED.sub("", text)
-    text = N_ITEMS.sub(r"the number of compared items is \1", text)
-    return BARE.sub(r"\1et --l2", OPTION.sub(option, text))
+    text = N_ITEMS.sub(r"the number of compared items is \1", COVARIANCE_ITEMS.sub("", text))
+    return RIDGE.sub(r"\1et --l2", OPTION.sub(option, text))
 
 
-def width_of(text: str) -> float:
-    """About how wide a text is in units of its font size.
-
-    The fonts of browsers are rather narrower.
-    """
-    return sum(
-        (
-            1.05
-            if east_asian_width(one) in "WF" or one in "MWmw@%…"
-            else 0.8
-            if one.isupper()
-            else 0.65
-        )
-        for one in text
-    )
+def text_width(text: str) -> float:
+    """About how wide a text is, in font sizes; the fonts of browsers are rather narrower."""
+    return sum(map(_letter_width, text))
 
 
-def short(name: str, room: float) -> str:
-    """A name cut in the middle to a width, for both of its ends may tell it from others.
+def _letter_width(letter: str) -> float:
+    if east_asian_width(letter) in "WF" or letter in "MWmw@%…":
+        return 1.05
+    return 0.8 if letter.isupper() else 0.65
 
-    >>> short("gpt-4-turbo-2024-04-09-run-13", 11)
+
+def shorten(name: str, width: float) -> str:
+    """A name cut in the middle to a width, because either end may tell it from others.
+
+    >>> shorten("gpt-4-turbo-2024-04-09-run-13", 11)
     'gpt-4-tu…-run-13'
     """
-    if width_of(name) <= room:
+    if text_width(name) <= width:
         return name
-    head, tail, left = 0, len(name), room - width_of("…")
+    head, tail, left = 0, len(name), width - text_width("…")
     for turn in range(len(name)):
-        left -= width_of(name[head] if turn % 2 == 0 else name[tail - 1])
+        left -= text_width(name[head] if turn % 2 == 0 else name[tail - 1])
         if left < 0:
             break
         head, tail = (head + 1, tail) if turn % 2 == 0 else (head, tail - 1)
     return f"{name[:head]}…{name[tail:]}"
 
 
-def first_difference(names: Iterable[str]) -> int:
-    """How many letters all names begin with."""
-    names = list(names)
-    return next(
-        (place for place, letters in enumerate(zip(*names, strict=False)) if len(set(letters)) > 1),
-        min(map(len, names)),
-    )
+def shorten_names(names: Sequence[str], width: float) -> list[str]:
+    """Names cut to a width such that no two of them look the same.
 
+    Names that would look alike begin where they differ, or end in their number where that does
+    not fit either.
 
-def short_names(names: Sequence[str], room: float) -> list[str]:
-    """Names cut to a width and still told apart.
-
-    Those that would look alike start where they differ.
-
-    >>> short_names(["a long name with 1 in the middle", "a long name with 2 in the middle", "b"], 8)
-    ['…1 in …ddle', '…2 in …ddle', 'b']
+    >>> shorten_names(["a long name with 1 in the middle", "a long name with 2 in the middle"], 8)
+    ['…1 in …ddle', '…2 in …ddle']
     """
-    found = [short(name, room) for name in names]
-    for _ in range(PASSES):
-        skipped = {
-            name: first_difference(group) for group in _alike(names, found) for name in group
-        }
-        found = [
-            f"…{short(name[skipped[name] :], room - width_of('…'))}" if name in skipped else text
-            for name, text in zip(names, found, strict=True)
+    texts = [shorten(name, width) for name in names]
+    for _ in range(MOST_PASSES):
+        common = {name: _common_start(group) for group in _alike(names, texts) for name in group}
+        texts = [
+            f"…{shorten(name[common[name] :], width - text_width('…'))}" if name in common else text
+            for name, text in zip(names, texts, strict=True)
         ]
-    # several differences, none of which fits: by number
-    still = {name for group in _alike(names, found) for name in group}
-    tags = [f"·{place}" if name in still else "" for place, name in enumerate(names, 1)]
+    alike = {name for group in _alike(names, texts) for name in group}
+    tags = [f"·{count}" if name in alike else "" for count, name in enumerate(names, 1)]
     return [
-        short(name, room - width_of(tag)) + tag if tag else text
-        for name, text, tag in zip(names, found, tags, strict=True)
+        shorten(name, width - text_width(tag)) + tag if tag else text
+        for name, text, tag in zip(names, texts, tags, strict=True)
     ]
 
 
+def _common_start(names: Iterable[str]) -> int:
+    """How many letters all names begin with."""
+    names = list(names)
+    differ = (i for i, letters in enumerate(zip(*names, strict=False)) if len(set(letters)) > 1)
+    return next(differ, min(map(len, names)))
+
+
 def _alike(names: Sequence[str], texts: Sequence[str]) -> list[set[str]]:
-    """Names that have one text in common."""
+    """Groups of different names that have one text in common."""
     groups: dict[str, set[str]] = defaultdict(set)
     for name, text in zip(names, texts, strict=True):
         groups[text].add(name)

@@ -1,0 +1,51 @@
+"""Charts: axes and labels, and names that stay text."""
+
+import numpy as np
+import pytest
+
+from pairscore.report.charts import Axis, Mark, both_ends, interval_chart, spaced_heights
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0, 1), (-3.2, 7.9), (1e-9, 2e-9), (995, 1000), (-1e6, 1e7)]
+)
+def test_ticks_are_round_and_within(low, high):
+    ticks = Axis(low, high, 0, 100).ticks()
+    assert 2 <= len(ticks) <= 8
+    steps = np.diff(ticks)
+    np.testing.assert_allclose(steps, steps[0], rtol=1e-6)
+    assert f"{steps[0]:.6e}"[:8] in ("1.000000", "2.000000", "5.000000")
+    assert min(ticks) >= low - 1e-6 * (high - low)
+    assert max(ticks) <= high + 1e-6 * (high - low)
+
+
+def test_labels_keep_their_distance_and_stay_above_the_axis():
+    placed = spaced_heights([10, 12, 40, 95, 99], lowest=100, gap=13)
+    assert np.all(np.diff(placed) >= 13)
+    assert placed[-1] <= 100
+    assert spaced_heights([10, 30], lowest=100) == [10, 30]
+
+
+def test_names_and_tooltips_are_escaped_in_a_chart():
+    mark = Mark('<b>a & b "c"</b>', 1.0, 0.5, 1.5, "<script>tip</script>")
+    chart = interval_chart([mark, None, mark], 'a "label"', "title", 0.0)
+    assert "<b>" not in chart
+    assert "<script>" not in chart
+    assert 'aria-label="a &quot;label&quot;"' in chart
+    assert chart.count("&lt;script&gt;tip&lt;/script&gt;") == 2
+    assert chart.count("⋮") == 1
+
+
+def test_a_mark_without_an_interval_is_a_dot_alone():
+    mark = Mark("a", 1.0, float("nan"), float("nan"), "tip")
+    chart = interval_chart([mark], "label", "title", 0.0)
+    assert chart.count("<circle") == 1
+    assert 'class="interval"' not in chart
+    assert "nan" not in chart
+
+
+def test_of_many_rows_both_ends_are_drawn():
+    rows = [Mark(str(row), row, row, row, "") for row in range(7)]
+    names = [mark and mark.name for mark in both_ends(rows, 3, lambda mark: mark)]
+    assert names == ["0", "1", "2", None, "4", "5", "6"]
+    assert both_ends(rows, 4, lambda mark: mark) == rows

@@ -1,0 +1,233 @@
+"""Checks of a report: residuals, shape, sides and chance against naive twins."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import chi2, norm
+
+from pairscore import Comparisons, RankRegression
+from pairscore.core.links import get_link
+from pairscore.core.whitening import whiten
+from pairscore.errors import PairscoreWarning, SeparationWarning
+from pairscore.report.checks import (
+    COINS,
+    REFERENCE,
+    TILT,
+    chance_p,
+    checks,
+    comparisons_per_item,
+    item_residuals,
+    shape_of,
+    side_z,
+)
+from pairscore.report.facts import report_facts
+from tests.report.conftest import draw_coins, draw_study, facts_of, read_comparisons
+
+LOGIT = get_link("logit")
+
+
+def test_residuals_are_those_of_a_loop_over_single_comparisons():
+    items, votes = draw_study(12, 150, ties=True, weights=True)
+    data = read_comparisons(items, votes)
+    p = np.random.default_rng(1).uniform(0.1, 0.9, len(data))
+    net, expected, variance, number = np.zeros((4, 12))
+    for m in range(len(data)):
+        for _ in range(int(data.count[m])):
+            for item, sign in ((data.left[m], 1), (data.right[m], -1)):
+                net[item] += sign * data.weight[m] * data.outcome[m]
+                expected[item] += sign * data.weight[m] * (2 * p[m] - 1)
+                variance[item] += data.weight[m] ** 2 * 4 * p[m] * (1 - p[m])
+                number[item] += 1
+    found = item_residuals(data, p)
+    for value, twin in zip(
+        found, (net, expected, (net - expected) / np.sqrt(variance)), strict=True
+    ):
+        np.testing.assert_allclose(value, twin, rtol=1e-10, atol=1e-10)
+    np.testing.assert_array_equal(comparisons_per_item(data), number)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_residuals_are_standard_under_the_truth_and_not_with_an_item_effect(seed):
+    rng = np.random.default_rng(seed)
+    score, effect = rng.normal(size=100), 1.5 * rng.normal(size=100)
+    left = rng.integers(0, 100, 20_000)
+    right = (left + rng.integers(1, 100, 20_000)) % 100
+    p = expit(score[left] - score[right])
+    largest = {}
+    for name, truth in (("features", score), ("item effect", score + effect)):
+        outcome = np.where(rng.random(20_000) < expit(truth[left] - truth[right]), 1, -1)
+        largest[name] = np.abs(
+            item_residuals(Comparisons(np.zeros((100, 1)), left, right, outcome), p)[2]
+        ).max()
+    assert largest["features"] < norm.isf(1e-7 / 200) < largest["item effect"]
+
+
+def test_an_item_met_only_by_itself_or_never_has_no_residual():
+    votes = {"left": [0, 0, 2], "right": [1, 1, 2], "winner": ["left", "right", "left"]}
+    data, _ = Comparisons.from_frames(np.arange(8.0).reshape(4, 2), votes, self_pairs="keep")
+    assert np.isfinite(item_residuals(data, np.full(3, 0.5))[2]).tolist() == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert comparisons_per_item(data).tolist() == [2, 2, 0, 0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_heavy_tailed_elliptical_features_do_not_turn_a_closed_form(seed):
+    rng = np.random.default_rng(seed)
+    X = (
+        rng.normal(size=(4000, 5))
+        / np.sqrt(rng.chisquare(7, (4000, 1)) / 7)
+        @ rng.normal(size=(5, 5))
+    )
+    z = whiten(X)
+    np.testing.assert_allclose(z.T @ z / 4000, np.eye(5), atol=1e-8)
+    shape = shape_of(z, 2 * z[:, 0], LOGIT)
+    assert shape.tilt < TILT / 2
+    assert shape.skewness_p > 1e-6
+    assert shape.kurtosis > 1.2
+
+
+def bent_cloud(rng):
+    x = rng.exponential(size=3000) - 1
+    return whiten(np.column_stack([x, x**2 + 0.3 * rng.normal(size=3000)]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_bent_cloud_turns_a_closed_form_by_the_angle_that_least_squares_finds(seed):
+    z = bent_cloud(np.random.default_rng(seed))
+    direction = np.array([np.cos(0.5), np.sin(0.5)])
+    score = 3 * z @ direction
+    h = np.array([np.mean(2 * expit(one - score) - 1) for one in score])
+    towards = np.linalg.lstsq(np.column_stack([np.ones(3000), z]), h, rcond=None)[0][1:]
+    turned = np.degrees(np.arccos(towards @ direction / np.linalg.norm(towards)))
+    assert turned > 2 * TILT
+    assert shape_of(z, score, LOGIT).tilt == pytest.approx(turned, rel=0.05)
+    assert len(score) > REFERENCE
+
+
+def test_bent_features_are_a_doubt_of_a_closed_form_and_not_of_the_likelihood():
+    rng = np.random.default_rng(4)
+    z = bent_cloud(rng)
+    score = 3 * z @ np.array([np.cos(0.5), np.sin(0.5)])
+    left = rng.integers(0, 3000, 30_000)
+    right = (left + rng.integers(1, 3000, 30_000)) % 3000
+    votes = np.where(
+        (rng.random(30_000) < expit(score[left] - score[right]))[:, None],
+        np.column_stack([left, right]),
+        np.column_stack([right, left]),
+    )
+    data = read_comparisons(z, votes)
+    for method in ("mle", "pooled"):
+        model = RankRegression(method, inference=None).fit(data)
+        check = next(
+            one
+            for one in checks(model, data, np.zeros(3000), np.zeros(3000, dtype=bool), True)
+            if "elliptical" in one.question
+        )
+        assert "not elliptical enough" in check.answer
+        assert check.fine == (method == "mle")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_skewed_features_are_seen_to_be_so(seed):
+    z = whiten(np.random.default_rng(seed).gamma(4.0, size=(2000, 3)))
+    assert shape_of(z, z[:, 0], LOGIT).skewness_p < 1e-6
+
+
+def test_normal_features_have_the_kurtosis_and_skewness_of_mardia():
+    z = whiten(np.random.default_rng(3).normal(size=(20_000, 4)))
+    shape = shape_of(z, z[:, 0], LOGIT)
+    assert shape.kurtosis == pytest.approx(1, abs=5 * np.sqrt(8 * 4 * 6 / 20_000) / 24)
+    assert shape.skewness_p > 1e-6
+
+
+def test_a_side_effect_is_seen_where_there_is_one():
+    for side, seen in ((0.0, False), (0.7, True)):
+        items, votes = draw_study(100, 3000, side=side)
+        data = read_comparisons(items, votes)
+        z = side_z(data, RankRegression().fit(items, votes).predict_proba(data)[:, 1])
+        assert (z > 5) == seen
+        p = RankRegression().fit(items, votes).predict_proba(data)[:, 1]
+        wins = np.where(data.outcome > 0, 1.0, 0.0)
+        assert z == pytest.approx(sum(wins - p) / np.sqrt(sum(p * (1 - p))))
+        check = next(check for check in facts_of(items, votes).checks if "side" in check.question)
+        assert check.fine != seen
+        allowed = next(
+            check
+            for check in report_facts(
+                RankRegression(side_effect=True).fit(items, votes), items, votes
+            ).checks
+            if "side" in check.question
+        )
+        assert "The model allows for it" in allowed.answer
+        assert ("is clear" in allowed.answer) == seen
+
+
+def test_items_far_away_and_beyond_are_named():
+    items, votes = draw_study(60, 900, spare=1)
+    items["feature 1"][3] = 60.0
+    items["feature 2"][60] = 99.0
+    facts = facts_of(items, votes)
+    check = next(check for check in facts.checks if "outside" in check.question)
+    assert not check.fine
+    assert "(item 3)" in check.answer
+    assert "(item 60)" in check.answer
+
+
+def test_separation_is_said():
+    items, votes = draw_study(20, 100)
+    first = items["feature 0"]
+    rows = (
+        [int(name.split()[1]) for name in votes["left"]],
+        [int(name.split()[1]) for name in votes["right"]],
+    )
+    votes["winner"] = np.where(first[rows[0]] > first[rows[1]], "left", "right")
+    with pytest.warns(SeparationWarning):
+        model = RankRegression().fit(items, votes)
+    said = {check.question: check.fine for check in report_facts(model, items, votes).checks}
+    assert said["Is there separation?"] is False
+    assert said["What did the fit itself warn of?"] is False
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_coins_could_be_chance_and_answers_could_not(seed):
+    items, votes = draw_study(60, 600, seed=seed)
+    model = RankRegression().fit(items, votes)
+    p = chance_p(model)
+    assert p == pytest.approx(
+        chi2.sf(np.linalg.solve(model.covariance_, model.coef_) @ model.coef_, 3)
+    )
+    assert p < COINS
+    with pytest.warns(PairscoreWarning):  # a feature twice is still one
+        assert chance_p(
+            RankRegression().fit(items | {"again": items["feature 0"]}, votes)
+        ) == pytest.approx(p, rel=0.01)
+    assert chance_p(RankRegression().fit(*draw_coins(seed, d=2))) > 1e-6
+    assert np.isnan(chance_p(RankRegression(inference=None).fit(items, votes)))
+
+
+def test_a_fit_that_chance_explains_is_not_called_well():
+    items, votes = draw_coins(0)
+    votes["winner"] = np.tile(["left", "right"], 40)  # each pair of rows one way and the other
+    for side in ("left", "right"):
+        votes[side] = np.repeat(votes[side][:40], 2)
+    facts = facts_of(items, votes)
+    check = next(check for check in facts.checks if "chance" in check.question)
+    assert (check.fine, "in 1e+02 of 100" in check.answer) == (False, False)
+    assert "All checks below came out well" not in facts.answer[-1]
+
+
+def test_other_data_than_those_of_the_fit_are_said_to_be_so():
+    items, votes = draw_study(60, 600)
+    model = RankRegression().fit(items, votes)
+    fewer = {name: column[:500] for name, column in votes.items()}
+    for data, fine, answer in (
+        (votes, True, "These are the items and comparisons that the model was fitted to."),
+        (fewer, False, "These are not the items and comparisons that the model was fitted to."),
+    ):
+        check = report_facts(model, items, data).checks[0]
+        assert (check.question, check.fine) == ("Is this the data of the fit?", fine)
+        assert check.answer.startswith(answer)

@@ -1,0 +1,188 @@
+"""Facts of a report: plain values against naive twins, and the sentences that come first."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from pairscore import Comparisons, PairscoreError, RankRegression
+from pairscore.choices import METHODS
+from pairscore.errors import PairscoreWarning
+from pairscore.report.facts import exposure_bars, report_facts
+from pairscore.report.page import write_report
+from tests.report.conftest import (
+    draw_counted_study,
+    draw_study,
+    facts_of,
+    page_in_words,
+    page_of,
+)
+
+
+def test_counts_and_single_comparisons_give_the_same_page():
+    items, rows, single = draw_counted_study()
+    pages = []
+    for votes in (rows, single):
+        text = page_of(items, votes)
+        pages.append(re.sub("<dd>[0-9a-f]{32}</dd>", "", text))  # the fingerprints of two files
+    assert pages[0] == pages[1]
+
+
+def test_sure_pairs_are_the_share_of_a_loop_over_pairs():
+    items, votes = draw_study(60, 800)
+    model = RankRegression().fit(items, votes)
+    facts = report_facts(model, items, votes)
+    X = np.column_stack([items[f"feature {column}"] for column in range(3)])
+    sure = 0
+    for a in range(60):
+        for b in range(a):
+            gap = X[a] - X[b]
+            error = np.sqrt(gap @ model.covariance_ @ gap)
+            sure += abs(gap @ model.coef_) > norm.ppf(0.975) * error
+    assert facts.sure_pairs == pytest.approx(sure / (60 * 59 / 2))
+
+
+def test_the_ranking_is_the_models_own():
+    items, votes = draw_study(60, 800, spare=5)
+    model = RankRegression().fit(items, votes)
+    facts, ranking = report_facts(model, items, votes), model.rank(items)
+    for name in ("rank", "rank_low", "rank_high", "score", "low", "high", "outside"):
+        assert [getattr(item, name) for item in facts.items] == ranking[name].tolist()
+    assert [item.name for item in facts.items] == ranking["id"].tolist()
+    assert [item.comparisons == 0 for item in facts.items] == [
+        int(name.split()[1]) >= 60 for name in ranking["id"]
+    ]
+
+
+@pytest.mark.parametrize("highest", [1, 23, 24, 500])
+def test_every_item_is_in_one_bar(highest):
+    number = np.random.default_rng(0).integers(0, highest + 1, 300).astype(float)
+    bars = exposure_bars(number)
+    assert len(bars) <= 24
+    assert [bar.items for bar in bars] == [
+        sum(bar.low <= value <= bar.high for value in number) for bar in bars
+    ]
+    assert sum(bar.items for bar in bars) == 300
+
+
+def test_one_of_a_thing_is_one():
+    items, votes = draw_study(30, 400, d=1, spare=1)
+    items["feature 0"][30] = 99.0
+    said = page_in_words(items, votes)
+    for right in (
+        "30 items, 1 feature, method mle",
+        "1 item has a feature beyond all compared items",
+        "its score is extrapolated",
+        "1 item was never compared and is",
+    ):
+        assert right in said, right
+    assert not re.search(r"(?<![\d.,])1 (items|features|comparisons|deserve) ", said)
+    facts = facts_of(*draw_study(60, 900))
+    for number, look in ((1, "1 deserves a look: "), (2, "2 deserve a look: ")):
+        doubted = [replace(check, fine=place >= number) for place, check in enumerate(facts.checks)]
+        assert f"checks below, {look}" in replace(facts, checks=doubted).answer[-1]
+
+
+def test_a_chance_is_never_a_hundred_of_a_hundred_and_a_sure_rank_no_interval():
+    items, votes = draw_study(60, 4000, d=1)
+    items["feature 0"][0] = 40.0  # far ahead of all others
+    rows = [
+        (int(a.split()[1]), int(b.split()[1]))
+        for a, b in zip(votes["left"], votes["right"], strict=True)
+    ]
+    votes["winner"] = np.where(
+        [0 in pair and pair[1] == 0 for pair in rows],
+        "right",
+        np.where([pair[0] == 0 for pair in rows], "left", votes["winner"]),
+    )
+    said = page_in_words(items, votes)
+    assert (
+        "item 0 comes first of 60 items and would win more than 99 of 100 comparisons with the"
+        " average one. Its rank is 1 (95 % confidence)." in said
+    )
+    assert "100 of 100" not in said
+    assert "between 1 and 1" not in said
+    assert "1 to 1 " not in said
+
+
+def test_items_that_tie_share_the_first_place_or_nobody_has_it():
+    items, votes = draw_study(30, 200, d=1)
+    votes["winner"] = np.full(200, "tie")
+    assert "All 30 items have the same score, so none comes first." in page_in_words(items, votes)
+    items, votes = draw_study(30, 900, d=1)
+    items["feature 0"][:2] = items["feature 0"].max()
+    best = int(np.argmax(items["feature 0"][2:])) + 2
+    items["feature 0"][best] -= 0.01
+    assert "item 0, item 1 share the first place of 30 items and would win" in page_in_words(
+        items, votes
+    )
+
+
+def test_what_cannot_be_reported_is_a_sentence(tmp_path):
+    items, votes = draw_study(60, 600)
+    model = RankRegression().fit(items, votes)
+    renamed = {name.replace("feature 0", "mass"): column for name, column in items.items()}
+    with pytest.raises(
+        PairscoreError, match=r"1 feature missing \('feature 0'\) and 1 unknown \('mass'\)"
+    ):
+        write_report(model, renamed, votes, tmp_path / "report.html")
+    strangers = {name: column[:30] for name, column in items.items()}
+    with pytest.raises(PairscoreError, match="item table"):
+        write_report(model, strangers, votes, tmp_path / "report.html")
+    differences = RankRegression().fit(
+        np.random.default_rng(0).normal(size=(50, 3)), np.tile([1, -1], 25)
+    )
+    with pytest.raises(PairscoreError, match="fitted to differences"):
+        write_report(differences, items, votes, tmp_path / "report.html")
+    with pytest.raises(PairscoreError, match=r"ends in \.html"):
+        write_report(model, items, votes, tmp_path / "report.pdf")
+    with pytest.raises(PairscoreError, match="could not be saved"):
+        write_report(model, items, votes, tmp_path / "nowhere" / "report.html")
+    alike = {"id": items["id"], "x": np.ones(60)}
+    with pytest.raises(PairscoreError, match="no feature varies"), pytest.warns(PairscoreWarning):
+        write_report(RankRegression().fit(alike, votes), alike, votes, tmp_path / "report.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_effects_are_plain_values_of_the_model(study_with_effects):
+    model, items, votes = study_with_effects
+    effects = report_facts(model, items, votes).effects
+    columns = model.effects_.to_columns()
+    assert [one.value for one in effects.of_comparisons] == columns["coef"]
+    assert [one.kind for one in effects.of_comparisons] == columns["kind"]
+    assert {one.name for one in effects.of_comparisons} == {"rest", "side: left", "ties"}
+    for one, error in zip(effects.of_comparisons, columns["std_error"], strict=True):
+        assert one.high - one.low == pytest.approx(2 * norm.ppf(0.975) * error)
+    assert [judge.slope for judge in effects.judges] == sorted(model.judges_.slope, reverse=True)
+    assert [judge.remark for judge in effects.judges][-1] == "inverted"
+    assert effects.ridge is model.ridge_curve_
+    assert (effects.of_items, effects.of_items_in_words, effects.is_empty) == ([], "", False)
+
+
+def test_ties_are_counted_in_groups_by_score_difference(study_with_effects):
+    model, items, votes = study_with_effects
+    facts = report_facts(model, items, votes)
+    data, outcome = Comparisons.from_frames(items, votes, context=["rest"])
+    gap = np.abs(model.decision_function(data))
+    for rate in facts.effects.ties:
+        inside = (gap >= rate.low) & (gap <= rate.high)
+        assert rate.number == inside.sum()
+        assert rate.observed == pytest.approx(np.mean(outcome[inside] == 0))
+        assert rate.expected == pytest.approx(model.predict_ties(data)[inside].mean())
+    assert sum(rate.number for rate in facts.effects.ties) == 1500
+    # nothing is left for the split
+    assert [trial.method for trial in facts.trials if np.isfinite(trial.held_out)] == [*METHODS][1:]
+
+
+def test_effects_of_items_are_those_of_the_model_the_largest_first():
+    items, votes = draw_study(60, 1500, spare=5)
+    model = RankRegression(item_effects=True).fit(items, votes)
+    effects = report_facts(model, items, votes).effects
+    assert effects.of_items_in_words == model.item_effects_.in_words
+    known = dict(zip(items["id"][:60], model.item_effects_.effect[:60], strict=True))
+    if model.item_effects_.sigma2 > 0:
+        assert {one.name: one.value for one in effects.of_items} == pytest.approx(known)
+    values = [one.value for one in effects.of_items]
+    assert values == sorted(values, reverse=True)

@@ -1,0 +1,459 @@
+"""The page: against a parser, hostile names and a real browser, and by the command."""
+
+import base64
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+from functools import cache
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from pairscore import RankRegression
+from pairscore.cli.commands import main
+from pairscore.errors import PairscoreWarning
+from pairscore.files.write import write_table
+from pairscore.report.facts import report_facts
+from pairscore.report.page import report_html, write_page, write_report
+from tests.report.conftest import (
+    EVIL,
+    NAMES,
+    Page,
+    assert_whole,
+    baseball,
+    draw_study,
+    facts_of,
+    page_in_words,
+    page_of,
+    text_of,
+)
+
+CHARTS = [
+    "Scores of the best and the worst items with their intervals",
+    "Score of every item against its rank",
+    "Coefficients with their intervals",
+    "Share of comparisons called rightly, by method",
+    "Promised against observed win share",
+    "Residual of every compared item",
+    "Number of items by number of comparisons",
+    "Predicted share of misordered pairs",
+]
+
+
+def test_where_no_items_can_be_held_out_the_fit_itself_is_still_shown(tmp_path):
+    """Seven teams and six features: four teams are too few to fit the other three."""
+    model, text = baseball(tmp_path)
+    assert_whole(text)
+    chart = re.search(
+        r'<svg[^>]*aria-label="Share of comparisons called rightly, by method">.*?</svg>', text
+    )[0]
+    assert chart.count('class="contrast"') == 3  # in sample: pooled, paired, mle
+    said = text_of(text)
+    assert (
+        "Items cannot be held out here: without them, there are 6 features but only 4 compared"
+        " items" in said
+    )
+    assert (
+        "Of the decided comparisons that it was fitted to, the score called"
+        f" {100 * model.agreement_:.1f} % rightly (a coin, 50 %)" in said
+    )
+    assert "(0 in all)" not in text
+    assert "<th>held out</th>" not in text
+    assert "All checks below came out well" not in text
+    assert "-0.00<" not in text  # as many features as items less one: nothing is left of any
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"inference": None},
+        {"inference": "model", "link": "probit"},
+        {"method": "pooled"},
+        {"side_effect": True},
+    ],
+)
+def test_the_page_is_whole(settings, tmp_path):
+    items, votes = draw_study(60, 700, ties=True, weights=True, spare=40)
+    write_report(
+        RankRegression(**settings).fit(items, votes), items, votes, tmp_path / "report.html"
+    )
+    text = (tmp_path / "report.html").read_text()
+    page = assert_whole(text)
+    assert len(page.cells) == 100
+    labels = [value for name, value in page.attributes if name == "aria-label"]
+    assert [label for label in labels if label in CHARTS] == CHARTS
+    assert ("The model was fitted without intervals" in text) == (
+        settings.get("inference", "items") is None
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+@cache
+def page_of_many():
+    items, votes = draw_study(1000, 6000, d=6)
+    items["id"] = items["id"].astype(object)
+    for row, name in ((7, EVIL), (8, "a" * 300), (9, "日本 \u202e&amp;<b>\"'\n"), (10, "\ud800")):
+        for side in ("left", "right"):
+            votes[side] = np.where(votes[side] == f"item {row}", name, votes[side].astype(object))
+        items["id"][row] = name
+    items["<script>alert(2)</script>"] = items.pop("feature 5")
+    return page_of(items, votes)
+
+
+def test_a_script_in_a_name_stays_text():
+    page = assert_whole(page_of_many())
+    assert EVIL in page.cells
+    assert "日本 \u202e&amp;<b>\"'\n" in "".join(page.cells)
+
+
+def test_marks_in_names_are_escaped_on_the_page_and_plain_in_the_facts(tmp_path):
+    script, quoted = "<script>alert(1)</script>", 'a & b "c"'
+    items, votes = draw_study(40, 400, d=2)
+    best = np.argsort(-items["feature 0"])[:2]
+    names = dict(zip(items["id"][best], (script, quoted), strict=True))
+    items["id"] = np.array([names.get(name, name) for name in items["id"]], dtype=object)
+    for side in ("left", "right"):
+        votes[side] = np.array([names.get(name, name) for name in votes[side]], dtype=object)
+    items = {{"feature 0": script, "feature 1": quoted}.get(k, k): v for k, v in items.items()}
+    with pytest.warns(PairscoreWarning):  # few items
+        model = RankRegression().fit(items, votes)
+    facts = write_page(model, items, votes, tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    page = assert_whole(text)
+    assert {script, quoted} <= set(page.cells)
+    assert facts.items[0].name in (script, quoted)
+    assert facts.answer[0].startswith(f"{facts.items[0].name} comes first of 40 items")
+    assert facts.answer[0] in text_of(text)
+    assert script not in text
+    assert quoted not in text
+    assert "&amp;lt;" not in text  # escaped once
+    assert "&amp;amp;" not in text
+    tips = re.findall("<title>(.*?)</title>", text)
+    assert any(unescape(tip).startswith(f"{script}: score") for tip in tips)
+    assert any(unescape(tip).startswith(f"{quoted}: score") for tip in tips)
+
+
+def test_templates_are_loaded_when_a_page_is_written_and_not_before():
+    code = "import sys, pairscore.report.page; print('jinja2' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_a_thousand_items_are_all_there_in_a_small_file():
+    assert len(Page(page_of_many()).cells) >= 1000
+    assert len(page_of_many().encode("utf-8", "replace")) < 1_200_000
+
+
+def test_beyond_five_thousand_items_the_table_has_both_ends():
+    items, votes = draw_study(5600, 6000, d=2)
+    text = page_of(items, votes, method="paired", inference=None)
+    assert len(assert_whole(text).cells) == 5000
+    assert "Left out here: 600 items in the middle" in text
+
+
+@pytest.mark.parametrize(
+    "case", ["two items", "one feature", "all ties", "constant feature", "ridge with many features"]
+)
+def test_small_and_odd_studies_have_a_page_too(case):
+    settings = {}
+    items, votes = draw_study(30, 200, ties=True)
+    if case == "two items":
+        items = {"id": [1, 2], "x": [0.0, 1.0]}
+        votes = {"left": [1, 2, 1], "right": [2, 1, 2], "winner": ["left", "left", "right"]}
+    if case == "one feature":
+        items = {"id": items["id"], "x": items["feature 0"]}
+    if case == "all ties":
+        votes["winner"] = np.full(200, "tie")
+    if case == "constant feature":
+        items["feature 1"] = np.ones(30)
+    if case == "ridge with many features":
+        items |= {
+            f"more {column}": np.random.default_rng(column).normal(size=30) for column in range(60)
+        }
+        settings = {"l2": 1.0}
+    with pytest.warns(PairscoreWarning):
+        model = RankRegression(**settings).fit(items, votes)
+    text = report_html(report_facts(model, items, votes))
+    assert_whole(text)
+    assert "What did the fit itself warn of?" in text
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_odds_multiply_under_logit_only_and_score_differences_determine_chances(link):
+    said = page_in_words(*draw_study(60, 600), link=link)
+    assert ("it is the odds that multiply" in said) == (link == "logit")
+    assert "the difference of two scores determines how likely one item beats the other" in said
+
+
+def test_intervals_that_hold_together_are_named_for_the_command_and_for_python():
+    said = page_in_words(*draw_study(60, 600))
+    assert "--simultaneous" in CliRunner().invoke(main, ["rank", "--help"]).output
+    assert "rank with --simultaneous (in Python, simultaneous=True)" in said
+    assert "hold together" not in page_in_words(*draw_study(60, 600), inference=None)
+
+
+@cache
+def page_of_long_names():
+    """All items stand in the caterpillar; one of them lies outside."""
+    items, votes = draw_study(23, 900, d=4, spare=1)
+    items["feature 1"][23] = 99.0
+    names = dict(zip(items["id"], NAMES, strict=True))
+    votes = {
+        name: values if name == "winner" else np.array([names[one] for one in values], dtype=object)
+        for name, values in votes.items()
+    }
+    items = items | {
+        "id": np.array(NAMES, dtype=object),
+        "A very long name of a feature, in words": items["feature 3"],
+    }
+    items.pop("feature 3")
+    with pytest.warns(PairscoreWarning):
+        return page_of(items, votes)
+
+
+def test_a_long_name_is_whole_in_its_title_and_an_item_outside_is_marked_beside_its_name():
+    page = assert_whole(page_of_long_names())
+    titles = [value for name, value in page.attributes if name == "title"]
+    assert sorted(titles) == sorted(name for name in NAMES if len(name) > 24)
+    assert re.search(r"</bdi> <span class=\"mark\">outside</span></td>", page_of_long_names())
+
+
+@pytest.fixture
+def files(tmp_path):
+    items, votes = draw_study(60, 600)
+    RankRegression().fit(items, votes).save(tmp_path / "model.npz")
+    write_table(items | {"remark": np.array(["text"] * 60)}, tmp_path / "items.csv")
+    write_table(votes, tmp_path / "votes.csv")
+    return [str(tmp_path / name) for name in ("model.npz", "items.csv", "votes.csv")]
+
+
+def test_the_command_writes_the_page_and_says_where(files, tmp_path):
+    result = CliRunner().invoke(main, ["report", *files, "-o", str(tmp_path / "page.html")])
+    assert (result.exit_code, result.output) == (0, f"{tmp_path / 'page.html'}\n")
+    text = (tmp_path / "page.html").read_text()
+    assert_whole(text)
+    assert "These are the items and comparisons that the model was fitted to." in text
+    assert "The model was made by" in text
+    assert "This report was made by" in text
+
+
+def test_a_model_fitted_in_the_shell_has_its_report_with_its_recipe_and_columns(tmp_path):
+    items, votes = draw_study(60, 600)
+    names = list(items)
+    style = np.array(["oil", "ink", "chalk"])[np.arange(60) % 3]
+    gaps = np.where(np.arange(60) == 7, np.nan, np.arange(60.0) % 5)
+    write_table(
+        {"name" if name == "id" else name: values for name, values in items.items()}
+        | {"style": style, "age": gaps},
+        tmp_path / "items.csv",
+    )
+    write_table(
+        {"home": votes["left"], "away": votes["right"], "winner": votes["winner"]},
+        tmp_path / "votes.csv",
+    )
+    files = [str(tmp_path / name) for name in ("items.csv", "votes.csv")]
+    columns = ["--left", "home", "--right", "away"]
+    model, page = str(tmp_path / "model.npz"), tmp_path / "page.html"
+    feature = next(name for name in names if name != "id")
+    recipe = ["--id", "name", "--categorical", "style", "--square", feature]
+    recipe += ["--interact", f"{feature}:style", "--missing", "drop-items"]
+    fitted = CliRunner().invoke(main, ["fit", *files, *columns, *recipe, "-o", model])
+    assert fitted.exit_code == 0, fitted.output
+    result = CliRunner().invoke(main, ["report", model, *files, *columns, "-o", str(page)])
+    assert (result.exit_code, result.output) == (0, f"{page}\n")
+    text = page.read_text()
+    assert_whole(text)
+    assert "These are the items and comparisons that the model was fitted to." in text
+    assert all(word in text for word in ("style=oil", f"{feature}^2", f"{feature}:style=ink"))
+    without = CliRunner().invoke(
+        main, ["report", model, *files, "-o", str(tmp_path / "other.html")]
+    )
+    assert without.exit_code == 2
+    assert not (tmp_path / "other.html").exists()
+
+
+def test_a_model_of_items_without_ids_has_its_report(tmp_path):
+    items, votes = draw_study(60, 600)
+    row = {name: number for number, name in enumerate(items["id"])}
+    plain = {name: values for name, values in items.items() if name != "id"}
+    numbered = votes | {
+        side: np.array([row[name] for name in votes[side]]) for side in ("left", "right")
+    }
+    RankRegression().fit(plain, numbered).save(tmp_path / "model.npz")
+    write_table(plain, tmp_path / "items.csv")
+    write_table(numbered, tmp_path / "votes.csv")
+    files = [str(tmp_path / name) for name in ("model.npz", "items.csv", "votes.csv")]
+    result = CliRunner().invoke(main, ["report", *files, "-o", str(tmp_path / "page.html")])
+    assert result.exit_code == 0, result.output
+    assert (
+        "These are the items and comparisons that the model was fitted to."
+        in (tmp_path / "page.html").read_text()
+    )
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 2])
+def test_a_file_that_is_not_there_is_a_sentence(files, tmp_path, wrong):
+    files[wrong] = (
+        files[wrong].replace("model", "mode").replace("items", "item").replace("votes", "vote")
+    )
+    result = CliRunner().invoke(main, ["report", *files, "-o", str(tmp_path / "page.html")])
+    assert result.exit_code == 2
+    assert result.output.startswith("Error: ")
+    assert "Traceback" not in result.output
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_json_has_the_sentences_that_the_page_begins_with(files, tmp_path):
+    page = tmp_path / "page.html"
+    result = CliRunner().invoke(main, ["report", *files, "-o", str(page), "--json"])
+    record = json.loads(result.stdout)
+    assert list(record) == ["path", "n_items", "n_comparisons", "answer"]
+    answer = re.search(r'<div class="answer">(.*?)</div>', page.read_text(), re.DOTALL)[1]
+    paragraphs = re.findall("<p>(.*?)</p>", answer, re.DOTALL)
+    assert record["answer"] == [unescape(paragraph) for paragraph in paragraphs]
+    assert len(paragraphs) == 5
+
+
+def test_help_has_an_example():
+    assert (
+        "Example: pairscore report model.npz items.csv comparisons.csv -o report.html"
+        in CliRunner().invoke(main, ["report", "--help"]).output
+    )
+
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
+# make test installs a browser where it may; somebody without root can still test all else, and
+# reads what was not looked at
+needs_browser = pytest.mark.skipif(
+    BROWSER is None,
+    reason=(
+        "no Chromium or Chrome, and make test could not install one here (it needs root and"
+        " apt-get): the page was not looked at"
+    ),
+)
+LOOK = Path(__file__).with_name("look.js").read_text()
+WATCH = (
+    'window.faults = []; for (const kind of ["error", "securitypolicyviolation"])'
+    " addEventListener(kind, event => window.faults.push(kind + event.message));"
+)
+FRAME = """<body style="margin:0">
+<iframe src="page.html" style="border:0;width:{width}px;height:800px"></iframe><pre id="seen"></pre>
+<script>addEventListener("message", event => {{
+  const text = btoa(unescape(encodeURIComponent(event.data)));
+  document.getElementById("seen").textContent = text;
+}})</script></body>"""
+
+
+def look_at(text, width, folder):
+    """What a browser sees of a page in a frame of some width.
+
+    A window cannot be narrower than 500 pixels.
+    """
+    allowed = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'"
+        for code in (WATCH, LOOK)
+    )
+    text = text.replace("script-src ", f"script-src {allowed} ").replace(
+        "<title>", f"<script>{WATCH}</script><title>", 1
+    )
+    text = text.replace("</body>", f"<script>{LOOK}</script></body>")
+    (folder / "page.html").write_text(text, encoding="utf-8", errors="replace")
+    (folder / "frame.html").write_text(FRAME.format(width=width))
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"]
+    options += ["--virtual-time-budget=5000", f"--user-data-dir={folder / 'profile'}"]
+    options += ["--window-size=1400,900", "--dump-dom", str(folder / "frame.html")]
+    done = subprocess.run(
+        [BROWSER, *options], capture_output=True, text=True, check=True, timeout=600
+    )
+    seen = re.search(r'<pre id="seen">(.+?)</pre>', done.stdout)
+    assert seen, done.stdout[-2000:] + done.stderr[-2000:]
+    console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    return json.loads(base64.b64decode(seen[1])), console
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_in_a_browser_everything_is_there_and_fits(width, tmp_path):
+    seen, console = look_at(page_of_many(), width, tmp_path)
+    assert console == []
+    assert seen["faults"] == []
+    assert seen["requests"] == 0
+    assert seen["width"] == width
+    assert seen["scroll"] <= width
+    assert seen["outside"] == 0
+    assert seen["charts"] == len(CHARTS)
+    assert seen["tools"]
+    assert seen["found"] == 11
+    assert (seen["worst"], seen["best"]) == ("1000", "1")
+    numbers = [int(name.split()[1]) for name in seen["names"] if re.fullmatch(r"item \d+", name)]
+    assert numbers == sorted(numbers)
+    assert len(numbers) > 300
+    assert (seen["clipped"], seen["scrolling"]) == (0, 0)
+    assert {"rank", "item", "score", "95 % interval", "ranks"} <= set(seen["heads"])
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_in_a_browser_long_names_have_room_and_no_table_or_label_is_cut(width, tmp_path):
+    seen, _ = look_at(page_of_long_names(), width, tmp_path)
+    assert (seen["clipped"], seen["scrolling"], seen["outside"]) == (0, 0, 0)
+    # two lines and a mark, or three; all of the 160 letters would be 300
+    assert seen["highest"] < (80 if width == 1280 else 110)
+    assert seen["item"] > (250 if width == 1280 else 75)
+
+
+@needs_browser
+def test_the_browser_check_would_see_a_wide_page_and_a_fault(tmp_path):
+    broken = page_of_many().replace(
+        "<main>", '<main><div style="width:3000px">wide</div><img src="http://evil.example/x.png">'
+    )
+    seen, console = look_at(broken, 390, tmp_path)
+    assert seen["scroll"] > 390
+    moved = page_of_long_names().replace("<text x=", '<text dx="-300" x=')
+    assert look_at(moved, 390, tmp_path)[0]["clipped"] > 0
+    assert seen["faults"]
+    assert console
+
+
+def test_a_page_tells_of_judges_context_ties_and_ridge(study_with_effects):
+    model, items, votes = study_with_effects
+    page = report_html(report_facts(model, items, votes))
+    assert_whole(page)
+    said = text_of(page)
+    for words in (
+        "Beside the items",
+        "What a comparison adds",
+        "How sharp the judges are",
+        "Every judge",
+        "Ties",
+        "The ridge",
+        "inverted",
+        "rest",
+    ):
+        assert words in said
+    assert "&lt;script&gt;judge 4" in page
+    assert "<script>judge" not in page
+
+
+def test_a_plain_model_has_no_section_of_effects():
+    facts = facts_of(*draw_study(60, 600))
+    assert facts.effects.is_empty
+    assert "Beside the items" not in report_html(facts)
+
+
+def test_a_page_of_items_with_gaps(tmp_path):
+    from tests.data.test_feature_options import gappy
+
+    items, votes = gappy()
+    write_report(
+        RankRegression(missing="item-effect").fit(items, votes), items, votes, tmp_path / "r.html"
+    )
+    assert "item item 20" in (tmp_path / "r.html").read_text()

@@ -1,0 +1,300 @@
+"""Held-out trials, calibration and prospects against naive twins."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, norm
+from sklearn.model_selection import cross_val_score
+
+from pairscore import (
+    Comparisons,
+    ItemKFold,
+    PairscoreError,
+    Population,
+    RankRegression,
+    plan,
+    predict_error,
+)
+from pairscore.core.links import get_link
+from pairscore.data.items import Items
+from pairscore.report.checks import side_z
+from pairscore.report.facts import report_facts
+from pairscore.report.page import report_html
+from pairscore.report.trials import (
+    calibration,
+    item_folds,
+    misordered_by_intervals,
+    prospects,
+    try_methods,
+    wilson_interval,
+)
+from pairscore.theory.direction_error import LabelLaw, wrong_sign
+from pairscore.theory.integrals import spread_for_noise
+from tests.report.conftest import (
+    assert_whole,
+    draw_coins,
+    draw_counted_study,
+    draw_study,
+    facts_of,
+    read_comparisons,
+)
+
+LOGIT = get_link("logit")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_calibration_is_that_of_a_loop(seed):
+    rng = np.random.default_rng(seed)
+    p, outcome, amount = rng.random(500), rng.integers(-1, 2, 500), rng.uniform(0, 2, 500)
+    p[:3] = 0.5, 0.0, 1.0
+    sums = Counter()
+    for one, way, much in zip(p, outcome, amount, strict=True):
+        promised = max(one, 1 - one)
+        place = min(int((promised - 0.5) * 20), 9)
+        won = (way if one >= 0.5 else -way) / 2 + 0.5
+        sums.update(
+            {
+                (place, "number"): much,
+                (place, "promised"): much * promised,
+                (place, "won"): much * won,
+            }
+        )
+    data = Comparisons(
+        np.zeros((2, 1)), np.zeros(500, int), np.ones(500, int), outcome, weight=amount
+    )
+    bins = calibration(p, data)
+    assert [round(20 * (one.low - 0.5)) for one in bins] == sorted({place for place, _ in sums})
+    for one in bins:
+        place = round(20 * (one.low - 0.5))
+        number = sums[place, "number"]
+        assert (one.number, one.promised, one.observed) == pytest.approx(
+            (number, sums[place, "promised"] / number, sums[place, "won"] / number)
+        )
+        assert one.low <= one.promised <= one.high + 1e-12
+        assert 0 <= one.observed_low <= one.observed <= one.observed_high <= 1
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_a_count_is_so_many_comparisons_and_a_weight_is_not(weights):
+    items, rows, single = draw_counted_study(weights=weights)
+    found = []
+    for votes in (rows, single):
+        data = read_comparisons(items, votes)
+        p = RankRegression(inference=None).fit(items, votes).predict_proba(data)[:, 1]
+        found.append(
+            [
+                side_z(data, p),
+                *(
+                    end
+                    for one in calibration(p, data)
+                    for end in (one.observed_low, one.observed_high)
+                ),
+            ]
+        )
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
+    as_weights = {
+        ("weight" if name == "count" else name): values
+        for name, values in rows.items()
+        if name != "weight"
+    }
+    data = read_comparisons(items, as_weights)
+    # a hundred comparisons, some of them important
+    assert abs(side_z(data, p[np.cumsum(rows["count"]) - 1])) < 0.5 * abs(found[0][0])
+
+
+@pytest.mark.parametrize(("won", "number"), [(0, 5), (3, 10), (70, 100), (9, 9)])
+def test_wilson_is_that_of_scipy(won, number):
+    witness = binomtest(won, number).proportion_ci(method="wilson")
+    assert wilson_interval(won / number, number) == pytest.approx(
+        (witness.low, witness.high), abs=1e-12
+    )
+
+
+def test_held_out_accuracy_is_that_of_a_loop_over_folds_and_of_scikit_learn():
+    items, votes = draw_study(80, 1500, ties=True, weights=True)
+    data = read_comparisons(items, votes)
+    model = RankRegression().fit(items, votes)
+    trials, held_out, own = try_methods(model, data)
+    right = total = tested = 0.0
+    for train, test in ItemKFold(5).split(data):
+        fitted = RankRegression(inference=None).fit(data[train])
+        for m in test:
+            tested += data.amount[m]
+            if data.outcome[m] != 0:
+                gap = (
+                    data.items.values[data.left[m]] - data.items.values[data.right[m]]
+                ) @ fitted.coef_
+                right += data.amount[m] * ((gap > 0) == (data.outcome[m] > 0))
+                total += data.amount[m]
+    mine = next(trial for trial in trials if trial.method == "mle")
+    assert mine.held_out == pytest.approx(right / total)
+    assert held_out.n_tested == pytest.approx(tested)
+    np.testing.assert_allclose(
+        mine.folds,
+        cross_val_score(RankRegression(inference=None), data, data.outcome, cv=ItemKFold(5)),
+    )
+    assert mine.in_sample == pytest.approx(model.agreement_)
+    assert np.isfinite(own).sum() == sum(len(test) for _, test in ItemKFold(5).split(data))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_answers_by_coin_are_called_like_coins_when_held_out_though_not_in_sample(seed):
+    items, votes = draw_study(100, 1500, d=40, seed=seed)
+    votes["winner"] = np.random.default_rng(seed).choice(["left", "right"], 1500)
+    trials, held_out, _ = try_methods(
+        RankRegression().fit(items, votes), read_comparisons(items, votes)
+    )
+    for trial in trials[1:]:
+        assert abs(trial.held_out - 0.5) * 2 * np.sqrt(held_out.n_tested) < norm.isf(1e-6)
+        assert trial.in_sample > 0.525  # the rival flatters: 0.57, give or take 0.008
+
+
+def test_the_methods_are_those_of_separate_fits_and_split_needs_a_second_half():
+    items, votes = draw_study(80, 2000, spare=60)
+    data = read_comparisons(items, votes)
+    trials = try_methods(RankRegression("pooled").fit(items, votes), data)[0]
+    assert [trial.method for trial in trials] == ["split", "pooled", "paired", "mle"]
+    X = data.items.values[data.compared]
+    scores = [X @ RankRegression(trial.method).fit(items, votes).coef_ for trial in trials]
+    degrees = np.degrees(np.arccos(np.clip(np.corrcoef(scores), -1, 1)))
+    np.testing.assert_allclose([trial.degrees for trial in trials], degrees, atol=1e-4)
+    without = try_methods(
+        RankRegression("mle").fit(*draw_study(80, 2000)), read_comparisons(*draw_study(80, 2000))
+    )[0]
+    assert "items" in without[0].reason
+    assert not any(trial.reason for trial in without[1:])
+    assert all(len(trial.degrees) == 3 for trial in without[1:])
+
+
+def test_few_comparisons_get_fewer_folds_and_none_get_a_reason():
+    few = read_comparisons(*draw_study(6, 40))
+    folds, reason = item_folds(few)
+    assert (2 <= len(folds) <= 5, reason) == (True, "")
+    one = Comparisons(
+        np.arange(4.0)[:, None], np.array([0, 0, 0]), np.array([1, 2, 3]), np.array([1, 1, -1])
+    )
+    folds, reason = item_folds(one)
+    assert folds == []
+    assert "no" in reason
+
+
+@pytest.mark.parametrize("failing", ["paired", "mle"])
+def test_a_fold_that_cannot_be_fitted_costs_its_method_the_held_out_figure_only(
+    failing, monkeypatch
+):
+    items, votes = draw_study(60, 900)
+    model = RankRegression().fit(items, votes)
+    whole, *_ = try_methods(model, read_comparisons(items, votes))
+    fit = RankRegression.fit
+
+    def refuse(self, data):
+        if self.method == failing and len(data) < 900:
+            raise PairscoreError("the fold is too small; set l2=2.0.")
+        return fit(self, data)
+
+    monkeypatch.setattr(RankRegression, "fit", refuse)
+    trials, held_out, own = try_methods(model, read_comparisons(items, votes))
+    for trial, before in zip(trials, whole, strict=True):
+        assert (trial.method, trial.degrees, trial.reason) == (
+            before.method,
+            before.degrees,
+            before.reason,
+        )
+        assert trial.in_sample == pytest.approx(before.in_sample, nan_ok=True)
+        assert np.isnan(trial.held_out) == (trial.method in ("split", failing))
+    assert held_out.reason == (
+        "without them, the fold is too small; set --l2 2." if failing == "mle" else ""
+    )
+    assert np.isfinite(own).any() == (failing != "mle")
+    text = report_html(report_facts(model, items, votes))
+    assert_whole(text)
+    assert "<th>held out</th>" in text
+
+
+@pytest.mark.parametrize("method", ["mle", "pooled", "split"])
+def test_prospects_are_those_of_the_planner(method):
+    items, votes = draw_study(80, 1600, d=5, spare=80)
+    model = RankRegression(method).fit(items, votes)
+    data = read_comparisons(items, votes)
+    found, reason = prospects(model, data)
+    assert reason == ""
+    compared = Items(data.items.values[:80], data.items.feature_names)
+    for one, factor in zip(found, (1, 2, 4), strict=True):
+        witness = plan(
+            items=compared,
+            noise=model.noise_,
+            n_items=80,
+            n_comparisons=1600 * factor,
+            method=method,
+        )
+        assert (one.n_comparisons, one.misordered) == (
+            1600 * factor,
+            pytest.approx(witness.misordered),
+        )
+        assert one.low < one.misordered < one.high
+    assert found[0].misordered > found[1].misordered > found[2].misordered
+
+
+def test_the_intervals_and_the_theory_agree_where_features_explain_everything():
+    population = Population(n_features=10, noise=0.2, rng=5)
+    items, votes = population.draw(
+        400, 8000, np.random.default_rng(6), second_half=False, self_pairs=False
+    )
+    model = RankRegression().fit(items, votes)
+    theory = predict_error(population, 400, 8000, "mle").misordered
+    assert theory / 1.4 < misordered_by_intervals(model, items) < 1.4 * theory
+    assert np.isnan(
+        misordered_by_intervals(RankRegression(inference=None).fit(items, votes), items)
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_with_one_feature_the_share_is_the_chance_of_the_wrong_sign(seed):
+    items, votes = draw_coins(seed)
+    model = RankRegression().fit(items, votes)
+    facts = report_facts(model, items, votes)
+    z2 = float(model.coef_[0] / model.std_errors_[0]) ** 2
+    assert facts.misordered == pytest.approx(norm.sf(np.sqrt(max(z2 - 1, 0))), abs=1e-3)
+    law = LabelLaw(LOGIT, spread_for_noise(LOGIT, model.noise_))
+    assert [one.misordered for one in facts.prospects] == pytest.approx(
+        [wrong_sign(law, facts.n_compared, 80 * factor) for factor in (1, 2, 4)]
+    )
+    assert 0 < facts.prospects[0].misordered < 0.5
+    text = report_html(facts)
+    assert "all pairs of new items stand in the right order or all in the wrong one" in text
+    assert "nine of ten" not in text
+    assert_whole(text)
+
+
+def test_the_intervals_own_share_is_that_of_drawn_coefficients():
+    """Coefficients drawn, by the fit's covariance, about a truth of the length that is left when
+    the error's part is taken off.
+    """
+    items, votes = draw_study(60, 120, d=2)
+    model = RankRegression().fit(items, votes)
+    X = np.column_stack([items["feature 0"], items["feature 1"]])[
+        read_comparisons(items, votes).compared
+    ]
+    S, C = np.cov(X.T, bias=True), 3 * model.covariance_
+    b = model.coef_ * np.sqrt(1 - np.trace(S @ C) / (model.coef_ @ S @ model.coef_))
+    drawn_b = np.random.default_rng(0).multivariate_normal(b, C, 100_000)
+    cosine = drawn_b @ S @ b / np.sqrt(np.einsum("ij,jk,ik->i", drawn_b, S, drawn_b) * (b @ S @ b))
+    model.covariance_ = C
+    # the error across is at its root mean square, here of one normal: at most 1/sqrt(2/pi) too
+    # large
+    assert np.mean(np.arccos(cosine)) / np.pi == pytest.approx(
+        misordered_by_intervals(model, X), rel=0.25
+    )
+
+
+def test_a_feature_that_only_one_item_has_may_be_constant_in_a_fold():
+    items, votes = draw_study(60, 900)
+    items = {"id": items["id"], "x": (np.arange(60) == 7).astype(float)}
+    facts = facts_of(items, votes)
+    assert_whole(report_html(facts))
+    assert [trial.method for trial in facts.trials if not trial.reason] == [
+        "pooled",
+        "paired",
+        "mle",
+    ]
