@@ -25,7 +25,7 @@ def heavy_modules_after(code):
     return done.stdout.splitlines()[-1]
 
 
-# -- import ------------------------------------------------------------------------------------------
+# -- import ----------------------------------------------------------------------------------------
 
 
 def test_importing_the_package_loads_nothing_heavy():

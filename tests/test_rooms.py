@@ -92,7 +92,7 @@ def calls(code):
 
 
 def impurities(code):
-    """Modules of the outside world that some code imports, and calls that mathematics may not make."""
+    """Modules of the outside world that code imports, and calls that mathematics may not make."""
     names = {name.split(".")[0] for name in imported_names(code)} & OUTSIDE_WORLD
     return names | {
         name
@@ -169,8 +169,13 @@ def test_the_eye_on_imports_sees_what_it_should():
         "pairscore.cli.main",
         "pairscore.data.votes.Votes",
     }
-    assert impurities("import time\nprint(1)\nnp.random.seed(1)\nrng = np.random.default_rng()\nrng.random()") == {
-        "time", "print", "np.random.seed", "np.random.default_rng",
-    }  # fmt: skip
+    assert impurities(
+        "import time\nprint(1)\nnp.random.seed(1)\nrng = np.random.default_rng()\nrng.random()"
+    ) == {
+        "time",
+        "print",
+        "np.random.seed",
+        "np.random.default_rng",
+    }
     with pytest.raises(ValueError, match="cycle"):
         TopologicalSorter({"a": {"b"}, "b": {"a"}}).prepare()

@@ -1,4 +1,4 @@
-"""pairscore: from pairwise comparisons and features to a score that ranks, with honest uncertainty."""
+"""pairscore: pairwise comparisons and features in, a score with honest uncertainty out."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

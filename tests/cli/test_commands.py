@@ -588,7 +588,7 @@ def test_names_in_options_may_have_commas():
     assert split_names(["a, b", '"x, y",b', "c"]) == ["a", "b", "x, y", "c"]
 
 
-# -- columns that nobody needs -----------------------------------------------------------------------
+# -- columns that nobody needs ---------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -1675,7 +1675,7 @@ def test_a_device_is_written_to_and_not_replaced(study):
     assert full.is_char_device()
 
 
-# -- the examples of the documentation ---------------------------------------------------------------
+# -- the examples of the documentation -------------------------------------------------------------
 
 ROOT = DATA.parent.parent
 DOCUMENTS = {

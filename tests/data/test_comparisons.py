@@ -1,4 +1,4 @@
-"""Comparisons: one row per comparison, slices that share the item table, and outcomes given apart."""
+"""Comparisons: one row each, slices that share the item table, and outcomes given apart."""
 
 import pickle
 import re
@@ -220,7 +220,7 @@ def test_comparisons_travel_between_processes():
     assert again.items.feature_names == X.items.feature_names
 
 
-# -- made by hand ------------------------------------------------------------------------------------
+# -- made by hand ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("table", [np.asarray, np.ndarray.tolist, pd.DataFrame, pl.DataFrame])

@@ -51,7 +51,7 @@ def random_pairs(n_items, n_votes, rng):
     return np.column_stack([winner, (winner + rng.integers(1, n_items, n_votes)) % n_items])
 
 
-# -- layouts -----------------------------------------------------------------------------------------
+# -- layouts ---------------------------------------------------------------------------------------
 
 
 @every_table
@@ -233,7 +233,7 @@ def test_winner_and_loser_tell_the_same_story_from_either_side(rows, table, seed
     assert seen == list(zip(winner, loser, strict=True))
 
 
-# -- what is refused ---------------------------------------------------------------------------------
+# -- what is refused -------------------------------------------------------------------------------
 
 
 @every_table

@@ -88,7 +88,7 @@ Z = norm.isf(1e-5)
 
 @pytest.fixture(scope="module")
 def studies():
-    """Estimates and errors of (context, side, tie, slopes) over many studies, with the true slopes."""
+    """Estimates and errors of (context, side, tie, slopes) over many studies, and true slopes."""
     found = {"effects": [], "errors": [], "slope": [], "slope_error": [], "true": []}
     for seed in range(N_STUDIES):
         rng = np.random.default_rng([7, seed])

@@ -1,4 +1,7 @@
-"""The likelihood of single comparisons: its maximum, and what each comparison adds to its gradient."""
+"""The likelihood of single comparisons.
+
+Its maximum, and what each comparison adds to its gradient.
+"""
 
 import numpy as np
 import pytest

@@ -115,8 +115,13 @@ def test_the_slope_nearest_one_is_the_best_and_not_the_largest():
 
 def test_a_score_shows_two_digits_of_its_error():
     assert [str(Score(0.5, error)) for error in (0.2, 0.011, 0.0004, 0.0, 1e-17, np.nan)] == [
-        "0.500 ± 0.200", "0.500 ± 0.011", "0.50000 ± 0.00040", "0.500 ± 0.000", "0.500 ± 0.000", "0.500 ± unknown",
-    ]  # fmt: skip
+        "0.500 ± 0.200",
+        "0.500 ± 0.011",
+        "0.50000 ± 0.00040",
+        "0.500 ± 0.000",
+        "0.500 ± 0.000",
+        "0.500 ± unknown",
+    ]
 
 
 def test_the_table_has_a_line_for_each_model_under_each_kind():

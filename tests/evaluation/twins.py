@@ -133,7 +133,7 @@ def naive_slope(data, p):
 
 
 def naive_calibration_error(data, p):
-    """Walk up the favourite's probabilities and note whenever another tenth of the weight is full."""
+    """Walk up the favourite's probabilities and note when another tenth of the weight is full."""
     groups = {}
     for _, _, outcome, amount, _, chance in rows(data, p):
         share = 0.5 if chance == 0.5 else (1 + (outcome if chance > 0.5 else -outcome)) / 2

@@ -36,7 +36,8 @@ LAYOUTS = {
         3,
         5,
         "     {:<}" + 6 * "  {:>}",
-        r" +(plain|side|)" + 5 * r" +(\S+ ± \S+|accuracy|log-loss|slope|calib. error|misordered)"
+        r" +(plain|side|)"
+        + 5 * r" +(\S+ ± \S+|accuracy|log-loss|slope|calib. error|misordered)"
         + r" *(.*)",
     ),
     "plan": (
@@ -47,7 +48,7 @@ LAYOUTS = {
         r"(\* \S+|  10 per item|  [a-z]{4,6} |) +(\S+) +(in all|\S+) +(\S+) +(\S+)"
         r" +(misordered|\S+ %) +(\S+) +(norm error|\S+)",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", LAYOUTS)

@@ -1,4 +1,4 @@
-"""Model files: the same model bit for bit, never pickle, and a clear sentence for every other file."""
+"""Model files: the same model bit for bit, never pickle, a clear sentence for other files."""
 
 import errno
 import io
@@ -136,7 +136,7 @@ def model_file(tmp_path):
     return saved(model_of("mle logit"), tmp_path / "model.npz")
 
 
-# -- there and back ----------------------------------------------------------------------------------
+# -- there and back --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -277,7 +277,7 @@ def test_a_fitted_model_pickles_with_its_link():
         assert pickle.loads(pickle.dumps(model_of(name))).link_ == model_of(name).link_
 
 
-# -- nothing in it is executed -----------------------------------------------------------------------
+# -- nothing in it is executed ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -306,7 +306,7 @@ def test_a_trap_in_a_file_does_not_go_off(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["model.npz"]
 
 
-# -- files that are no models ------------------------------------------------------------------------
+# -- files that are no models ----------------------------------------------------------------------
 
 
 def assert_refused(path, reason):
@@ -431,7 +431,7 @@ def test_no_file_and_a_directory_are_refused(tmp_path):
     assert_refused(tmp_path, "cannot be read (Is a directory); check the path")
 
 
-# -- a save that fails -------------------------------------------------------------------------------
+# -- a save that fails -----------------------------------------------------------------------------
 
 
 def full_disk(file, **arrays):

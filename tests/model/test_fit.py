@@ -227,7 +227,7 @@ def test_estimated_noise_is_near_the_true_share_of_flips():
     assert abs(model.noise_ - flips) < norm.isf(1e-4) * spread
 
 
-# -- functions under the class -----------------------------------------------------------------------
+# -- functions under the class ---------------------------------------------------------------------
 
 
 def test_the_class_is_a_shell_over_the_function():
@@ -269,9 +269,10 @@ from pairscore import Comparisons
 from pairscore.estimators.settings import check_settings
 from pairscore.model.fit import fit_comparisons
 rng = np.random.default_rng(0)
-X, _ = Comparisons.from_frames(rng.normal(size=(60, 2)), rng.permuted(np.tile(np.arange(60), (99, 1)), axis=1)[:, :2])
+votes = rng.permuted(np.tile(np.arange(60), (99, 1)), axis=1)[:, :2]
+X, _ = Comparisons.from_frames(rng.normal(size=(60, 2)), votes)
 fit_comparisons(X, check_settings(**eval(sys.argv[1])))
-print(sorted(name for name in sys.modules if name == "sklearn" or name.startswith("pairscore.effects")))
+print([name for name in sys.modules if name.startswith(("sklearn", "pairscore.effects"))])
 """
     for settings, loaded in (
         ("{}", False),

@@ -1,4 +1,7 @@
-"""What is given to ``fit``: items and votes, Comparisons, a matrix of differences, and odd things."""
+"""What is given to ``fit``.
+
+Items and votes, Comparisons, a matrix of differences, and odd things.
+"""
 
 import numpy as np
 import pytest

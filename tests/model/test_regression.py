@@ -68,7 +68,7 @@ TIED_X, TIED_Y = Comparisons.from_frames(*study(tie_share=0.3))
 QUICK = RankRegression(inference=None)
 
 
-# -- the estimator -----------------------------------------------------------------------------------
+# -- the estimator ---------------------------------------------------------------------------------
 
 
 CHECKS = """
@@ -147,7 +147,7 @@ def test_settings_that_mean_nothing_are_refused_in_fit(settings, facts):
         model.fit(X, Y)
 
 
-# -- model selection ---------------------------------------------------------------------------------
+# -- model selection -------------------------------------------------------------------------------
 
 
 def test_cross_val_score_is_the_share_of_held_out_comparisons_won():
@@ -246,7 +246,7 @@ def test_every_comparison_is_predicted_once_by_a_model_that_has_not_seen_it():
     assert np.mean((probability[:, 1] > 0.5) == (Y == 1)) > 0.65
 
 
-# -- ties --------------------------------------------------------------------------------------------
+# -- ties ------------------------------------------------------------------------------------------
 
 
 def test_ties_are_learnt_from_but_not_scored():
@@ -290,7 +290,7 @@ def test_a_row_counts_as_often_as_it_says_in_a_score():
     assert model.score(counted) != pytest.approx(model.score(X))
 
 
-# -- transformers of items ---------------------------------------------------------------------------
+# -- transformers of items -------------------------------------------------------------------------
 
 
 def test_a_pipeline_scales_items_by_those_compared_in_training():

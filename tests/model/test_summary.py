@@ -50,7 +50,7 @@ def table_lines(text):
     return lines[first : lines.index("", first)]
 
 
-# -- the numbers -------------------------------------------------------------------------------------
+# -- the numbers -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -80,7 +80,7 @@ def test_the_table_comes_as_any_frame_with_the_models_numbers(method, backend):
     )
 
 
-# -- the words ---------------------------------------------------------------------------------------
+# -- the words -------------------------------------------------------------------------------------
 
 
 def test_the_text_says_what_was_fitted():

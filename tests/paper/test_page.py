@@ -59,7 +59,10 @@ class Reader(HTMLParser):
 
 @pytest.fixture(scope="module", autouse=True)
 def _quick_page():
-    """Only the SVG files that a page shows are drawn, and few predicted points: the rest is slow."""
+    """Only the SVG files that a page shows are drawn, and few predicted points.
+
+    The rest is slow.
+    """
     picture = figures._picture
 
     def svg_only(figure, suffix, name):

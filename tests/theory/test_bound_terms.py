@@ -1,6 +1,6 @@
 """The ten terms against plain twins in long decimals, and the repairs of the proof against what they
 mend.
-"""
+"""  # noqa: E501
 
 import math
 from decimal import MIN_EMIN, Decimal, getcontext
@@ -95,12 +95,21 @@ def test_conditions_are_plain_comparisons():
     a, edge = smallest * eps / (6 * d * math.sqrt(2 * largest)), 0.3 * math.sqrt(d)
     signal = eps**2 * smallest
     expected = [
-        (2 / (n * math.sqrt(math.pi * smallest)), epsilon), (eps, 12 * d**2 * largest), (eps, 6 / (largest * smallest)),
-        (math.sqrt((n - d - 2) / (1 + a)) + edge, math.sqrt(n - 1)), (math.sqrt(n - 1) + edge, math.sqrt((n - d - 2) / (1 - a))),
-        (2 * d * 2.0 / signal, n), (d, 40.0), (1152 * 40 * n * math.log(2) / signal, m), (d, 30.0),
-        (4608 * 1e-5 * 30 * n * math.log(2) / signal, m), (1e-5, signal / (2304 * d)), (2 * n * math.log(n) / m, 1e-5),
-        (1e-4, signal / (576 * d)), (2 * math.log(n) / n, 1e-4),
-    ]  # fmt: skip
+        (2 / (n * math.sqrt(math.pi * smallest)), epsilon),
+        (eps, 12 * d**2 * largest),
+        (eps, 6 / (largest * smallest)),
+        (math.sqrt((n - d - 2) / (1 + a)) + edge, math.sqrt(n - 1)),
+        (math.sqrt(n - 1) + edge, math.sqrt((n - d - 2) / (1 - a))),
+        (2 * d * 2.0 / signal, n),
+        (d, 40.0),
+        (1152 * 40 * n * math.log(2) / signal, m),
+        (d, 30.0),
+        (4608 * 1e-5 * 30 * n * math.log(2) / signal, m),
+        (1e-5, signal / (2304 * d)),
+        (2 * n * math.log(n) / m, 1e-5),
+        (1e-4, signal / (576 * d)),
+        (2 * math.log(n) / n, 1e-4),
+    ]
     conditions = side_conditions(s, t)
     assert [(c.smaller, c.larger) for c in conditions] == [
         pytest.approx(pair, rel=1e-9) for pair in expected

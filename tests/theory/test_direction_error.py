@@ -1,4 +1,6 @@
-"""The variance of a direction: constants against simulated labels, resolvents against real graphs and
+"""The variance of a direction.
+
+Constants against simulated labels, resolvents against real graphs and
 matrices.
 """
 

@@ -100,7 +100,7 @@ def test_the_angle_of_the_likelihood_with_hardly_any_noise():
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("noise", [0.1, 0.3])
 def test_the_length_of_an_estimate_of_one_feature(method, noise):
-    """With d = 1 there is no direction to err in, and the norm error is that of the length alone."""
+    """With d = 1 there is no direction to err in; the norm error is that of the length alone."""
     rng, n, m = np.random.default_rng(9), 100, 600
     population, found = Population(beta=[1.0], covariance=[[1.0]], noise=noise), []
     truth = population.slope if method == "mle" else population.c1

@@ -282,9 +282,20 @@ def single_comparisons_of(
         + ("tie",) * rule.has_parameter
     )
     contest = SingleComparisons(
-        study.X, study.item_moments.mean, data.left[order], data.right[order], data.outcome[order].astype(float), amount, context, sides,
-        judge[order], max(len(names), 1), rule, ridge, np.empty(0, dtype=int),
-    )  # fmt: skip
+        study.X,
+        study.item_moments.mean,
+        data.left[order],
+        data.right[order],
+        data.outcome[order].astype(float),
+        amount,
+        context,
+        sides,
+        judge[order],
+        max(len(names), 1),
+        rule,
+        ridge,
+        np.empty(0, dtype=int),
+    )
     _refuse_one_kind_of_outcome(contest)
     return contest, effect_names, kinds
 

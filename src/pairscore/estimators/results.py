@@ -1,4 +1,4 @@
-"""What a fit found: coefficients with their covariance, effects of comparisons, judges and items."""
+"""What a fit finds: coefficients, their covariance, and effects of sides, judges and items."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any

@@ -33,7 +33,7 @@ def _is_number(value: Any, low: float, high: float) -> bool:
 
 @dataclass(frozen=True)
 class Setting:
-    """A parameter of ``RankRegression``: its default, a test of a value, and what to use instead."""
+    """A parameter of ``RankRegression``: default, test of a value, and what to use instead."""
 
     default: Any
     allows: Callable[[Any], bool]

@@ -103,7 +103,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     Examples
     --------
     >>> items = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]]
-    >>> votes = np.array([[1, 0], [2, 1], [1, 2], [3, 2], [4, 3], [3, 4], [5, 4], [5, 3], [2, 0], [4, 1]])
+    >>> winners, losers = [1, 2, 1, 3, 4, 3, 5, 5, 2, 4], [0, 1, 2, 2, 3, 4, 4, 3, 0, 1]
+    >>> votes = np.column_stack([winners, losers])
     >>> model = RankRegression(inference="model").fit(items, votes)
     >>> bool(model.coef_[0] > 0)
     True

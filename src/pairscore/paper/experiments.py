@@ -60,12 +60,33 @@ NEEDED_POINTS = 8
 CURVE = ("figure", "panel", "n_features", "min_eigenvalue", "noise", "method")
 
 CELL_COLUMNS = (
-    "figure", "panel", "n_items", "n_comparisons", "n_features", "min_eigenvalue", "noise",
-    "generation", "seed", "method", "engine", "angle", "norm_error", "c1", "seconds", "version",
-)  # fmt: skip
+    "figure",
+    "panel",
+    "n_items",
+    "n_comparisons",
+    "n_features",
+    "min_eigenvalue",
+    "noise",
+    "generation",
+    "seed",
+    "method",
+    "engine",
+    "angle",
+    "norm_error",
+    "c1",
+    "seconds",
+    "version",
+)
 NEED_COLUMNS = (
-    *CURVE, "n_needed", "low", "high", "predicted", "n_generations", "seconds", "version",
-)  # fmt: skip
+    *CURVE,
+    "n_needed",
+    "low",
+    "high",
+    "predicted",
+    "n_generations",
+    "seconds",
+    "version",
+)
 
 
 # -- cells -----------------------------------------------------------------------------------------

@@ -16,8 +16,17 @@ from scipy.stats import chi2, t
 Row = Mapping[str, Any]
 LEVEL = 0.95  # of the interval of an N needed
 WORDS = {
-    "job", "figure", "panel", "method", "engine", "version", "scenario", "term", "kind", "label",
-}  # fmt: skip
+    "job",
+    "figure",
+    "panel",
+    "method",
+    "engine",
+    "version",
+    "scenario",
+    "term",
+    "kind",
+    "label",
+}
 
 
 # -- rows ------------------------------------------------------------------------------------------

@@ -26,12 +26,28 @@ SOURCES_GRID = [(n, paper_comparisons(n)) for n in (100, 200, 400, 800, 1600, 32
     (500, m) for m in (500, 2000, 8000, 32_000, 128_000)
 ]
 SOURCE_COLUMNS = (
-    "figure", "n_items", "n_comparisons", "term", "mean_square", "std_error", "repeats", "version",
-)  # fmt: skip
+    "figure",
+    "n_items",
+    "n_comparisons",
+    "term",
+    "mean_square",
+    "std_error",
+    "repeats",
+    "version",
+)
 SCENARIO_COLUMNS = (
-    "figure", "scenario", "n_items", "n_comparisons", "n_features", "noise", "generation", "seed",
-    "method", "angle", "version",
-)  # fmt: skip
+    "figure",
+    "scenario",
+    "n_items",
+    "n_comparisons",
+    "n_features",
+    "noise",
+    "generation",
+    "seed",
+    "method",
+    "angle",
+    "version",
+)
 N_PARTS = 7  # six parts of the error, and the total
 N_ITEMS, N_FEATURES, NOISE = 1000, 20, 0.2
 Features = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
