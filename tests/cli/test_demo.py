@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from pairscore import RankRegression, __version__, kendall_distance
 from pairscore.cli.commands import main
-from pairscore.cli.demo import FEATURES, HELD_OUT, diabetes_patients, run_demo, simulated_grades
+from pairscore.cli.demo import FEATURES, HELD_OUT, diabetes_patients, run_demo, simulate_grades
 
 SEEDS = (1, 2, 3)
 
@@ -54,7 +54,7 @@ def test_a_model_of_shuffled_answers_does_not():
         rng = np.random.default_rng(seed)
         order = rng.permutation(len(patients))
         held_out, training = order[:HELD_OUT], order[HELD_OUT:]
-        votes = simulated_grades(progression, training, rng)
+        votes = simulate_grades(progression, training, rng)
         for _ in range(5):
             shuffled = np.where(rng.random((len(votes), 1)) < 0.5, votes[:, ::-1], votes)
             score = (
@@ -89,7 +89,7 @@ def test_the_model_sees_ten_features_and_only_training_patients():
 
 def test_the_grades_name_the_worse_patient_first_more_often_than_not():
     progression = np.arange(100.0)
-    votes = simulated_grades(progression, np.arange(20, 100), np.random.default_rng(0))
+    votes = simulate_grades(progression, np.arange(20, 100), np.random.default_rng(0))
     assert votes.min() >= 20
     assert np.all(votes[:, 0] != votes[:, 1])
     assert 0.7 < np.mean(votes[:, 0] > votes[:, 1]) < 0.95

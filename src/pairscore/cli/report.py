@@ -10,11 +10,11 @@ from pairscore.cli.options import (
     FILE,
     FILE_OPTIONS,
     VOTE_OPTIONS,
-    bad_rows_beside,
-    checked_output,
     input_path,
+    list_bad_rows,
     options,
     output_path,
+    refuse_output,
     stage,
     vote_settings,
 )
@@ -47,9 +47,6 @@ def report(
     model: Path,
     items: Path,
     comparisons: Path,
-    self_pairs: bool,
-    delimiter: str | None,
-    encoding: str | None,
     output: Path,
     as_json: bool,
     **given: Any,
@@ -63,7 +60,7 @@ def report(
 
     Example: pairscore report model.npz items.csv comparisons.csv -o report.html
     """
-    checked_output(output, model, items, comparisons)
+    refuse_output(output, model, items, comparisons)
     if [str(path) for path in (model, items, comparisons)].count("-") > 1:
         raise PairscoreError(
             "standard input can be the model, the items or the comparisons, one of them; name files"
@@ -76,18 +73,15 @@ def report(
 
     with input_path(model) as path:
         fitted = load(path)
-    with bad_rows_beside(output), stage("Reading"):
+    with list_bad_rows(output), stage("Reading"):
         study = read_study(
             items,
             comparisons,
             recipe=recipe_of(fitted),
             id_is_optional=fitted.recipe_ is None,  # fitted in Python, where ids are
-            vote_columns=vote_settings(given),
-            self_pairs="keep" if self_pairs else "error",
             seed=fitted.record_.get("seed") or 0,
             context=fitted.context or (),
-            delimiter=delimiter,
-            encoding=encoding,
+            **vote_settings(given),
         )
     with (
         stage("Ranking the items, and trying every method on items that it has not seen"),
