@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pairscore.cli.model_options import MODEL_OPTIONS, model_settings, parse_models
 from pairscore.cli.options import (
     FILE,
     FILE_OPTIONS,
     ITEM_OPTIONS,
-    MODEL_OPTIONS,
     SELF_PAIRS_OPTION,
     VOTE_OPTIONS,
     examples,
     file_settings,
+    files,
     flag,
     input_path,
     item_settings,
     json_flag,
     list_bad_rows,
-    model_settings,
-    number_or_word,
     option,
     options,
+    output_option,
     output_path,
     refuse_output,
     show_json,
@@ -35,14 +35,7 @@ from pairscore.cli.options import (
     stage,
     vote_settings,
 )
-from pairscore.errors import (
-    BadEntriesError,
-    PairscoreError,
-    PairscoreWarning,
-    did_you_mean,
-    first_few,
-    plural,
-)
+from pairscore.errors import BadEntriesError, PairscoreError, PairscoreWarning, plural
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
@@ -60,16 +53,9 @@ SUMMARY_JSON = json_flag("Print coefficients, errors and the like as JSON.")
 
 
 @click.command()
-@click.argument("items", type=FILE)
-@click.argument("comparisons", type=FILE)
+@files("items", "comparisons")
 @options(MODEL_OPTIONS, ITEM_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS)
-@option(
-    "-o",
-    "--output",
-    type=FILE,
-    required=True,
-    help="Model file to write, such as model.npz (-: standard output).",
-)
+@output_option("Model file to write, such as model.npz (-: standard output).", required=True)
 @flag("--keep-data", help="Keep the comparisons in the model file, for pairscore update.")
 @SUMMARY_JSON
 @examples(
@@ -142,8 +128,7 @@ def write_model(model: "ModelFile", output: Path, as_json: bool, keep_data: bool
 
 
 @click.command()
-@click.argument("model", type=FILE)
-@click.argument("comparisons", type=FILE)
+@files("model", "comparisons")
 @option(
     "--items",
     type=FILE,
@@ -151,13 +136,7 @@ def write_model(model: "ModelFile", output: Path, as_json: bool, keep_data: bool
 )
 @SELF_PAIRS_OPTION
 @options(VOTE_OPTIONS, FILE_OPTIONS)
-@option(
-    "-o",
-    "--output",
-    type=FILE,
-    required=True,
-    help="Model file to write; it may be MODEL (-: standard output).",
-)
+@output_option("Model file to write; it may be MODEL (-: standard output).", required=True)
 @SUMMARY_JSON
 @examples(
     "update model.npz monday.csv -o model.npz",
@@ -199,17 +178,13 @@ def update(
 
 
 @click.command()
-@click.argument("model", type=FILE)
-@click.argument("items", type=FILE)
+@files("model", "items")
 @option("--id", metavar="NAME", help="Column with the items' ids.  [default: as in the fit]")
 @option("--level", type=float, default=0.95, help="Of the intervals.")
 @flag("--simultaneous", help="Intervals that hold for all items together, which are wider.")
 @options(FILE_OPTIONS)
-@option(
-    "-o",
-    "--output",
-    type=FILE,
-    help="Write the ranking to this .csv, .parquet or .jsonl file (-: CSV to standard output).",
+@output_option(
+    "Write the ranking to this .csv, .parquet or .jsonl file (-: CSV to standard output)."
 )
 @json_flag("Print the ranking as JSON.")
 @examples("rank model.npz new_items.csv", "rank model.npz new_items.parquet -o ranking.csv")
@@ -322,8 +297,7 @@ def ranking_text(ranking: dict[str, Any]) -> str:
 
 
 @click.command()
-@click.argument("items", type=FILE)
-@click.argument("comparisons", type=FILE)
+@files("items", "comparisons")
 @option(
     "--model",
     "models",
@@ -363,7 +337,7 @@ def compare(
     from pairscore.evaluation.compare import compare as compare_models
     from pairscore.model.regression import RankRegression
 
-    settings = named_models(models or ("plain:", "ridge: l2=auto"))
+    settings = parse_models(models or ("plain:", "ridge: l2=auto"))
     context = sorted({name for one in settings.values() for name in one.get("context") or ()})
     with stage("Reading"):
         study = read_files(items, comparisons, context, given)
@@ -388,57 +362,3 @@ def collect_warnings() -> Iterator[list[str]]:
         warnings.simplefilter("always", PairscoreWarning)
         yield texts
     texts += [str(warning.message) for warning in caught]
-
-
-def named_models(texts: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    """Settings of models by name, from texts such as ``ridge: l2=auto side_effect=yes``."""
-    models = dict(_named_model(text) for text in texts)
-    if 1 < len(models) < len(texts):
-        raise PairscoreError(
-            f"{plural(len(texts), 'model')} have {plural(len(models), 'name')}; give each --model"
-            " a name of its own."
-        )
-    if len(models) < 2:
-        raise PairscoreError(
-            f"to compare takes two models of different names, and {len(models)} was given; give"
-            " --model twice."
-        )
-    for name, settings in models.items():
-        _refuse_other_settings(name, settings)
-    return models
-
-
-def _named_model(text: str) -> tuple[str, dict[str, Any]]:
-    name, colon, rest = text.partition(":")
-    pairs = [word.partition("=") for word in rest.split()]
-    if not colon or not name.strip() or not all(sign and value for _, sign, value in pairs):
-        raise PairscoreError(
-            f"--model {text!r} is not of the form 'NAME: setting=value setting=value'; write for"
-            " example 'ridge: l2=auto'."
-        )
-    return name.strip(), {key: _setting(key, value) for key, _, value in pairs}
-
-
-def _refuse_other_settings(name: str, settings: dict[str, Any]) -> None:
-    from pairscore.estimators.settings import DEFAULTS
-
-    known = sorted(DEFAULTS.keys() - {"inference", "missing"})
-    for key in settings:
-        if key == "missing":
-            raise PairscoreError(
-                f"the model {name!r} has a setting 'missing'; all models are compared on the"
-                " same items: use --missing."
-            )
-        if key not in known:
-            raise PairscoreError(
-                f"the model {name!r} has a setting {key!r}; settings are"
-                f" {first_few(map(repr, known), 20)}.{did_you_mean(key, known)}"
-            )
-
-
-def _setting(key: str, text: str) -> Any:
-    """A setting from its text; the model says which names and words it knows."""
-    words = {"yes": True, "true": True, "no": False, "false": False, "none": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    return text.split("+") if key == "context" else number_or_word(text)

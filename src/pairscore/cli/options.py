@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import click
 
-from pairscore.choices import INFERENCES, LINKS, METHODS, MISSING_RULES, TIE_RULES
+from pairscore.choices import LINKS, MISSING_RULES
 from pairscore.cli.words import in_options
 from pairscore.errors import PairscoreError
 
@@ -50,6 +50,11 @@ def column_options(helps: dict[str, str]) -> tuple[Option, ...]:
     return tuple(option(f"--{name}", metavar="NAME", help=help) for name, help in helps.items())
 
 
+def output_option(help: str, type: click.Path = FILE, **settings: Any) -> Option:
+    """Make the option ``-o``."""
+    return option("-o", "--output", type=type, help=help, **settings)
+
+
 def json_flag(help: str) -> Option:
     """Make the option ``--json``."""
     return flag("--json", "as_json", help=help)
@@ -64,6 +69,11 @@ def options(*groups: tuple[Option, ...]) -> Callable[[Command], Command]:
         return command
 
     return decorate
+
+
+def files(*names: str) -> Callable[[Command], Command]:
+    """Decorate a command with arguments that are files; ``-`` is standard input."""
+    return options(tuple(click.argument(name, type=FILE) for name in names))
 
 
 def examples(*commands: str) -> Callable[[Command], Command]:
@@ -148,74 +158,9 @@ VOTE_NAMES = tuple(VOTE_COLUMNS)
 FILE_NAMES = ("delimiter", "encoding")
 LINK_OPTION = word("--link", LINKS, "How a score difference becomes a probability.", "logit")
 SELF_PAIRS_OPTION = flag("--self-pairs", help="Keep comparisons of an item with itself.")
-MODEL_OPTIONS = (
-    word("--method", METHODS, "Maximum likelihood, or one of three closed forms.", "mle"),
-    LINK_OPTION,
-    option(
-        "--l2",
-        default="0",
-        help="Ridge on standardised coefficients, against the sum of log-losses; auto: best on"
-        " held-out items.",
-    ),
-    option(
-        "--group",
-        metavar="NAME",
-        help="Column of ITEMS: items of one group (topic, patient) are held out together by --l2"
-        " auto.",
-    ),
-    option("--shrinkage", help="Of a closed form's covariance: 0 to 1, ledoit-wolf or oas."),
-    flag("--side-effect", help="Estimate the advantage of the left side (home, shown first, ...)."),
-    flag(
-        "--item-effects",
-        help="Give every item an effect beyond its features; new items have none and wider"
-        " intervals.",
-    ),
-    flag("--side-by-judge", help="Estimate that advantage for every judge."),
-    flag(
-        "--judge-slopes",
-        help="Give every judge a sharpness of their own; names spammers and inverted judges.",
-    ),
-    option(
-        "--context",
-        multiple=True,
-        metavar="A,B",
-        help="Numeric columns of COMPARISONS that belong to a comparison: of left minus of right.",
-    ),
-    word("--ties", TIE_RULES, "A tie is half a win each way, or has a parameter.", "half"),
-    word(
-        "--inference",
-        (*INFERENCES, "none"),
-        "Intervals that allow for comparisons sharing an item, or an item or a judge; classical"
-        " ones; or none.",
-        "items",
-    ),
-    SELF_PAIRS_OPTION,
-)
 
 
 # -- what options mean to the library --------------------------------------------------------------
-
-
-def number_or_word(text: str | None) -> float | str | None:
-    """A number where the text is one; the library says which words a setting may be."""
-    try:
-        return float(text or "")
-    except ValueError:
-        return text
-
-
-def model_settings(given: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of ``RankRegression``, from MODEL_OPTIONS."""
-    from pairscore.data.feature_options import split_names
-
-    names = ("method", "link", "judge_slopes", "ties", "item_effects")
-    return {name: given[name] for name in names} | {
-        "l2": number_or_word(given["l2"]),
-        "shrinkage": number_or_word(given["shrinkage"]),
-        "side_effect": "judges" if given["side_by_judge"] else given["side_effect"],
-        "context": split_names(given["context"]) or None,
-        "inference": None if given["inference"] == "none" else given["inference"],
-    }
 
 
 def item_settings(given: dict[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from pairscore.cli.options import (
     json_flag,
     option,
     options,
+    output_option,
     show_json,
     show_unused_columns,
     stage,
@@ -232,7 +233,7 @@ def _refuse_options(names: tuple[str, ...], needed: str) -> None:
 )
 @option("--seed", type=SEED, default=0, help="Seed of the population and of the draw.")
 @option("--format", "kind", type=click.Choice(FILE_KINDS), default="csv", help="Of the tables.")
-@option("-o", "--output", type=FOLDER, required=True, help="Folder to write to.")
+@output_option("Folder to write to.", FOLDER, required=True)
 def simulate(
     n_items: int,
     n_comparisons: int,
@@ -271,9 +272,7 @@ def _shares(text: str | None) -> list[float] | None:
 
 @click.command()
 @option("--seed", type=SEED, default=1, help="Seed of the simulated grader.")
-@option(
-    "-o", "--output", type=FOLDER, default=Path("pairscore-demo"), help="Folder for the report."
-)
+@output_option("Folder for the report.", FOLDER, default=Path("pairscore-demo"))
 @json_flag(
     "Print coefficients, the test on new patients and where the report is as JSON, without the"
     " story."
@@ -295,13 +294,7 @@ def demo(seed: int, output: Path, as_json: bool) -> None:
 @click.command()
 @click.argument("figures", nargs=-1)
 @option("--seeds", type=int, default=10, help="Random generations behind every mean.")
-@option(
-    "-o",
-    "--output",
-    type=FOLDER,
-    default=Path("reproduction"),
-    help="Folder for tables, figures and page.",
-)
+@output_option("Folder for tables, figures and page.", FOLDER, default=Path("reproduction"))
 @flag(
     "--direct",
     help="Draw items and votes and fit every cell, instead of drawing the estimate from its exact"
