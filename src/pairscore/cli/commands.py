@@ -14,8 +14,7 @@ from typing import Any
 
 import click
 
-from pairscore.cli.models import compare, fit, rank, update
-from pairscore.cli.report import report
+from pairscore.cli.models import compare, fit, rank, report, update
 from pairscore.cli.studies import demo, plan, reproduce, simulate
 from pairscore.cli.words import in_options
 from pairscore.errors import NoAnswerError, PairscoreError
