@@ -4,12 +4,12 @@ import click
 import pytest
 
 from pairscore.cli import main
-from pairscore.cli.words import in_options
+from pairscore.cli.words import translate
 
 
 def translated(text):
     with click.Context(main):
-        return in_options(text)
+        return translate(text)
 
 
 @pytest.mark.parametrize(

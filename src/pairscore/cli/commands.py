@@ -16,7 +16,7 @@ import click
 
 from pairscore.cli.models import compare, fit, rank, report, update
 from pairscore.cli.studies import demo, plan, reproduce, simulate
-from pairscore.cli.words import in_options
+from pairscore.cli.words import translate
 from pairscore.errors import NoAnswerError, PairscoreError
 
 
@@ -42,7 +42,7 @@ def error_sentence(error: Exception) -> str:
     if isinstance(error, OSError):
         reason = error.strerror or error
         return f"something could not be read or written ({reason}); check the disk and the paths."
-    return in_options(str(error))
+    return translate(str(error))
 
 
 @contextmanager

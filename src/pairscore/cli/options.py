@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import click
 
 from pairscore.choices import LINKS, MISSING_RULES
-from pairscore.cli.words import in_options
+from pairscore.cli.words import translate
 from pairscore.errors import PairscoreError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -301,7 +301,7 @@ def show_json(record: Any, err: bool = False) -> None:
 def show_warnings(texts: Iterable[str]) -> None:
     """Print what a fit warns of, each once, in the words of the command line."""
     for text in dict.fromkeys(texts):
-        click.echo(f"Warning: {in_options(text)}", err=True)
+        click.echo(f"Warning: {translate(text)}", err=True)
 
 
 def show_unused_columns(text: list[str], nested: list[str]) -> None:

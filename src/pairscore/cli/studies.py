@@ -31,7 +31,7 @@ from pairscore.cli.options import (
     vote_settings,
     word,
 )
-from pairscore.cli.words import in_options
+from pairscore.cli.words import translate
 from pairscore.errors import NoAnswerError, PairscoreError, first_few
 
 if TYPE_CHECKING:
@@ -288,7 +288,7 @@ def demo(seed: int, output: Path, as_json: bool) -> None:
     if as_json:
         show_json(run_demo(lambda text: None, seed, output).to_record())
     else:
-        run_demo(lambda text: click.echo(in_options(text)), seed, output)
+        run_demo(lambda text: click.echo(translate(text)), seed, output)
 
 
 @click.command()
