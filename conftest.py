@@ -10,13 +10,13 @@ def _files_of_the_readme(request, tmp_path, monkeypatch):
         return
     import pandas as pd
 
-    from pairscore.cli.demo import diabetes_patients, simulated_grades
+    from pairscore.cli.demo import diabetes_patients, simulate_grades
 
     monkeypatch.chdir(tmp_path)
     patients, progression = diabetes_patients()
     table = pd.DataFrame(patients.values, columns=list(patients.feature_names))
     table.insert(0, "id", patients.ids)
-    worse, milder = simulated_grades(
+    worse, milder = simulate_grades(
         progression, np.arange(len(table) - 50), np.random.default_rng(0)
     ).T
     left_is_worse = np.random.default_rng(1).random(len(worse)) < 0.5

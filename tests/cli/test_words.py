@@ -4,12 +4,13 @@ import click
 import pytest
 
 from pairscore.cli import main
-from pairscore.cli.words import in_options
+from pairscore.cli.words import translate
+from tests.cli.running import run
 
 
 def translated(text):
     with click.Context(main):
-        return in_options(text)
+        return translate(text)
 
 
 @pytest.mark.parametrize(
@@ -56,3 +57,12 @@ def test_settings_become_options(of_the_library, of_the_command):
 )
 def test_words_of_the_language_names_and_rows_of_files_stay(text):
     assert translated(text) == text
+
+
+def test_the_text_of_a_file_is_never_put_in_other_words(study):
+    folder, _, _ = study
+    (folder / "same.csv").write_text("winner,loser\nitem 1,side_effect=True\n")
+    result = run("fit items.csv same.csv -o m.npz", code=2)
+    assert "unknown item: 'side_effect=True'" in result.stderr
+    result = run("fit items.csv votes.csv --exclude n_items -o m.npz", code=2)
+    assert "--exclude names 'n_items'" in result.stderr

@@ -1,4 +1,6 @@
-"""Missing feature values from Python: the mean with a flag, or an effect of the item's own."""
+"""Recipes for features, and missing values: the mean with a flag, or an effect of the item."""
+
+import json
 
 import numpy as np
 import pandas as pd
@@ -6,7 +8,10 @@ import polars as pl
 import pytest
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
-from tests.cli.test_commands import run
+from pairscore.data.feature_options import make_recipe, split_names
+from pairscore.data.features import Recipe, recipe_of
+from pairscore.data.tables import Columns
+from tests.cli.running import run
 from tests.model.test_fit import FEATURES, tables
 
 
@@ -167,3 +172,110 @@ def test_messages_name_settings_and_not_options():
     )
     with pytest.raises(PairscoreError, match=r"add one, or name a text column in categorical=\."):
         RankRegression(missing="mean-with-flag").fit(items[["id"]], votes)
+
+
+# -- recipes from the options of a command -----------------------------------------------------------
+
+
+def test_names_in_options_may_have_commas():
+    assert split_names(["a, b", '"x, y",b', "c"]) == ["a", "b", "x, y", "c"]
+
+
+TABLE = Columns(
+    {
+        "id": ["p", "q", "r", "s"],
+        "a": [1.0, 2, 3, 4],
+        "b": [5.0, -1, 0.5, 2],
+        "k": ["x", "y", "x", "z"],
+        "note": ["-", "-", "-", "-"],
+    }
+)
+
+
+def test_a_recipe_by_hand():
+    recipe, left_out = make_recipe(
+        TABLE, categorical=["k"], squares=["b"], interactions=["a:b", "k:a"]
+    )
+    assert left_out == ["note"]
+    expected = {
+        "a": [1, 2, 3, 4], "b": [5, -1, 0.5, 2], "k=x": [1, 0, 1, 0], "k=y": [0, 1, 0, 0], "k=z": [0, 0, 0, 1], "b^2": [25, 1, 0.25, 4],
+        "a:b": [5, -2, 1.5, 8], "k=x:a": [1, 0, 3, 0], "k=y:a": [0, 2, 0, 0], "k=z:a": [0, 0, 0, 4],
+    }  # fmt: skip
+    assert recipe.names == tuple(expected)
+    np.testing.assert_array_equal(recipe.matrix(TABLE), np.column_stack(list(expected.values())))
+    new = Columns({"k": ["z"], "b": [3.0], "a": [10.0], "id": ["new"]})
+    np.testing.assert_array_equal(recipe.matrix(new), [[10, 3, 0, 0, 1, 9, 30, 0, 0, 10]])
+    assert Recipe.from_record(json.loads(json.dumps(recipe.to_record()))) == recipe
+
+
+def test_means_and_flags_by_hand():
+    table = Columns(
+        {
+            "id": ["p", "q", "r", "s"],
+            "a": [1.0, np.nan, 3, 8],
+            "b": [1.0, 2, 3, 4],
+            "k": ["x", None, "x", "z"],
+        }
+    )
+    recipe, _ = make_recipe(table, categorical=["k"], squares=["a"], missing="mean-with-flag")
+    assert recipe.names == ("a", "b", "k=x", "k=z", "a missing", "k missing", "a^2")
+    third = 1 / 3
+    expected = [
+        [1, 1, 1, 0, 0, 0, 1],
+        [4, 2, 2 * third, third, 1, 1, 16],
+        [3, 3, 1, 0, 0, 0, 9],
+        [8, 4, 0, 1, 0, 0, 64],
+    ]
+    np.testing.assert_allclose(recipe.matrix(table), expected, rtol=1e-15)
+    assert recipe.note == "filled with the mean, and flagged: 1 of a, 1 of k"
+    new = Columns({"id": ["n"], "a": [np.nan], "b": [0.0], "k": ["z"]})
+    np.testing.assert_allclose(recipe.items(new).values, [[4, 0, 0, 1, 1, 0, 16]])
+    with pytest.raises(PairscoreError, match=r"'b' \(1: 'n'\); the fit had no gaps there"):
+        recipe.items(Columns({"id": ["n"], "a": [1.0], "b": [np.nan], "k": ["z"]}))
+
+
+REFUSED = {
+    "square of text": ({"squares": ["k"], "categorical": ["k"]}, "is the category itself"),
+    "square of nothing": ({"squares": ["c"]}, "squares names 'c'"),
+    "square of no feature": ({"features": ["a"], "squares": ["b"]}, "squares names 'b'"),
+    "interaction of one": ({"interactions": ["a"]}, "does not name two features"),
+    "interaction of unknown": ({"interactions": ["a:c"]}, "does not name two features"),
+    "interaction with itself": ({"interactions": ["a:a"]}, r"use squares=\['a'\]"),
+    "no numbers": ({"exclude": ["a", "b"]}, "no numeric column"),
+    "unknown category": ({"categorical": ["K"]}, "categorical names 'K'"),
+    "text as number": ({"features": ["k"]}, "is text"),
+    "unknown rule": ({"missing": "guess"}, "missing is 'guess'"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_recipes_that_cannot_be(name):
+    options, message = REFUSED[name]
+    with pytest.raises(PairscoreError, match=message):
+        make_recipe(TABLE, **options)
+
+
+def test_the_id_may_be_a_category_too():
+    """One strength for each item, as in Bradley and Terry's model without features."""
+    recipe, _ = make_recipe(TABLE, categorical=["id"], exclude=["a", "b"])
+    items = recipe.items(TABLE)
+    assert items.feature_names == ("id=p", "id=q", "id=r", "id=s")
+    np.testing.assert_array_equal(items.values, np.eye(4))
+    assert items.ids.tolist() == ["p", "q", "r", "s"]
+
+
+def test_a_feature_is_not_made_twice():
+    with pytest.raises(PairscoreError, match="made twice: 'a\\^2'"):
+        make_recipe(Columns({"a": [1.0, 2], "a^2": [1.0, 4]}), squares=["a"])
+
+
+def test_a_colon_may_be_part_of_a_name():
+    recipe, _ = make_recipe(Columns({"a:b": [1.0, 2], "c": [3.0, 4]}), interactions=["a:b:c"])
+    assert recipe.interactions == (("a:b", "c"),)
+
+
+def test_the_recipe_of_a_model_is_checked_against_its_features():
+    model = RankRegression(inference=None).fit(
+        [[0.0], [1.0], [2.0]], np.array([[1, 0], [2, 1], [1, 2]])
+    )
+    assert recipe_of(model).names == ("x0",)

@@ -1,6 +1,6 @@
 """Recipes: what they make of old and new items, their records, and what they refuse.
 
-Recipes by hand are in tests/cli/test_commands.py, next to the commands that use them.
+Recipes by hand are in test_feature_options.py.
 """
 
 import json

@@ -10,12 +10,19 @@ from run to run (versions, dates, times). ``test_golden.py`` runs the same cases
 
 import csv
 import re
+import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
+from contextlib import chdir
 from html import unescape
 from pathlib import Path
+from unittest.mock import patch
+
+from click.testing import CliRunner
+
+import pairscore
+from pairscore.cli import main as pairscore_main
 
 HERE = Path(__file__).parent
 SIMULATE = (
@@ -83,7 +90,7 @@ OLD_MODELS = ("plain.npz", "rich.npz", "effects.npz")
 
 
 def write_rich_study(folder: Path) -> None:
-    """The simulated study with ties, a context column, a category and missing values."""
+    """Write the simulated study with ties, a context column, a category and missing values."""
     rich = folder / "rich"
     rich.mkdir()
     with open(folder / "study/items.csv") as file:
@@ -112,16 +119,19 @@ def write_rich_study(folder: Path) -> None:
 
 
 def run_pairscore(arguments: str, folder: Path) -> str:
-    """What ``pairscore`` prints; other output and exit codes are shown and end the run."""
-    words = [
-        word[1:-1] if word.startswith("'") else word
-        for word in re.findall(r"'[^']*'|\S+", arguments)
-    ]
-    done = subprocess.run(
-        [sys.executable, "-m", "pairscore", *words], cwd=folder, capture_output=True, text=True
-    )
-    if done.returncode:
-        raise RuntimeError(f"pairscore {arguments}: exit {done.returncode}\n{done.stderr}")
+    """What ``pairscore`` prints in a folder; other exit codes than 0 end the run.
+
+    It runs in this process, which spares an interpreter for each case. Reports and models show the
+    command, so ``sys.argv`` is as ``python -m pairscore`` sets it.
+    """
+    words = shlex.split(arguments)
+    command = [str(Path(pairscore.__file__).with_name("__main__.py")), *words]
+    with chdir(folder), patch.object(sys, "argv", command):
+        done = CliRunner().invoke(pairscore_main, words)
+    if done.exit_code:
+        raise RuntimeError(
+            f"pairscore {arguments}: exit {done.exit_code}\n{done.stderr}"
+        ) from done.exception
     return done.stdout
 
 

@@ -13,6 +13,7 @@ from scipy.stats import chi2, norm
 
 from pairscore import Comparisons, PairscoreError, RankRegression
 from pairscore.model.predict import linear_scores
+from pairscore.model.ranking import rank_pieces
 from tests.data.conftest import every_table, study
 from tests.laws import GaussianStudy
 
@@ -444,3 +445,23 @@ def test_rank_gives_ids_best_first(table):
     assert ranking["rank"] == list(range(1, len(X) + 1))
     for name in ("score", "low", "high", "rank_low", "rank_high", "outside"):
         assert ranking[name] == reference[name].tolist()
+
+
+# -- items in pieces ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("inference", ["items", None])
+@pytest.mark.parametrize("size", [1, 7, 64, 10_000])
+def test_pieces_of_any_size_are_ranked_as_the_whole(monkeypatch, size, inference):
+    # so that not everybody is compared with everybody
+    monkeypatch.setattr("pairscore.model.ranking.REFERENCE_ITEMS", 50)
+    rng = np.random.default_rng(size)
+    values = rng.normal(size=(200, 3)).round(1)
+    votes = rng.integers(0, 200, (900, 2))
+    model = RankRegression(inference=inference).fit(values, votes[votes[:, 0] != votes[:, 1]])
+    whole = model.rank(values)
+    starts = range(0, 200, size)
+    pieces = rank_pieces(model.result_, lambda: (values[first : first + size] for first in starts))
+    np.testing.assert_array_equal(pieces["row"], whole["id"])
+    for name in whole.dtype.names[1:]:
+        np.testing.assert_allclose(pieces[name], whole[name], rtol=1e-9, atol=1e-12)

@@ -68,3 +68,19 @@ def test_one_is_singular_in_the_words(d, n, m):
     assert not re.search(r"\b1 (items|comparisons|features)", text)
     assert not re.search(r"\b[\d,]*[02-9] (item|comparison|feature)\b", text)
     assert ("1 comparison for" in text and "is few" in text) == (m == 1)
+
+
+def test_the_curves_fall_and_pass_through_the_chosen_study():
+    made = plan(n_features=20, noise=0.2, angle=0.2)
+    rows = plan_curves(made)
+    sizes = sorted({row["n_items"] for row in rows})
+    assert made.n_items in sizes
+    assert len(sizes) == 3
+    for n in sizes:
+        errors = [row["error"] for row in rows if row["n_items"] == n]
+        assert np.all(np.diff(errors) < 0)
+    here = [(row["n_comparisons"], row["error"]) for row in rows if row["n_items"] == made.n_items]
+    m, error = np.array(here).T
+    assert np.interp(np.log(made.n_comparisons), np.log(m), error) == pytest.approx(
+        made.angle, rel=0.01
+    )

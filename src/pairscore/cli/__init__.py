@@ -1,8 +1,16 @@
-"""The command line: one library call and a print each.
+"""The command line: each command is one library call and a print.
 
-Start with ``commands``. Nothing heavy is imported before a command runs.
+Start with ``commands``: the group of all commands, its exit codes and signals. ``models`` has the
+commands about a model (fit, rank, update, compare, report), ``studies`` those about studies (plan,
+simulate, demo, reproduce), ``demo`` the story that the demo tells. ``options`` has what several
+commands share: options, where they read and write, what they show meanwhile; ``model_options`` the
+settings of a model. ``words`` turns messages of the library into the words of the command line.
 
-Imports: errors, choices, metrics, data, files, model, evaluation, theory, planning, report, paper.
+Nothing heavy is imported before a command runs: ``pairscore --help`` does without NumPy, and fit,
+rank, update and plan do without scikit-learn.
+
+Imports: errors, choices, metrics, data, files, estimators, model, evaluation, theory,
+planning, report, paper.
 """
 
 from pairscore.cli.commands import main

@@ -9,104 +9,116 @@ import numpy as np
 
 from pairscore.data.items import Items
 from pairscore.errors import PairscoreError
+from pairscore.files.text import text_table
 from pairscore.metrics import kendall_distance
 from pairscore.model.ranking import MULTIPLICITY
 from pairscore.model.regression import RankRegression
 from pairscore.report.page import write_report
 
 FEATURES = (
-    "age",
-    "sex",
-    "bmi",
-    "blood_pressure",
-    "cholesterol",
-    "ldl",
-    "hdl",
-    "chol_hdl_ratio",
-    "log_triglycerides",
-    "glucose",
+    *("age", "sex", "bmi", "blood_pressure", "cholesterol", "ldl", "hdl", "chol_hdl_ratio"),
+    *("log_triglycerides", "glucose"),
 )
 N_COMPARISONS = 3000
 HELD_OUT = 110
 # of the standard deviation of the recorded progression, on each look at a patient
 GRADER_NOISE = 0.5
 
+DATA_STEPS = """\
+1. The items.
+{n_patients} real patients with diabetes (scikit-learn's data): ten features each, and the disease \
+progression recorded one year later.
+
+2. The comparisons.
+{n_held_out} patients are held out. Of the other {n_training}, {n_comparisons:,} random pairs go \
+to a grader who says which one is worse.
+The grader is simulated: she sees the recorded progression, blurred by noise of half its standard \
+deviation at each look.
+The model sees features and her answers only, never the recorded progression."""
+FIT_STEP = """
+3. The fit: which features make a patient look worse, and how sure that is.
+"""
+RANKING_STEP = """
+4. The ranking: the held-out patients, ranked by features alone (the ten most severe).
+"""
+TEST_STEP = """
+5. The test: are new patients put in the order of what was recorded later?"""
+TEST_RESULT = """\
+Check: of all pairs of the {n_held_out} held-out patients, the score puts {score:.1%} in the order \
+of their recorded progression. Least squares that was told the recorded progression of the \
+training patients gets {least_squares:.1%}; a coin, 50 %."""
+REPORT_STEP = """
+6. The report: all of this and more on one page, for people who were not there. Open it in a \
+browser:"""
+
 
 @dataclass(frozen=True)
 class Demo:
-    """The model, the shares of held-out pairs in the right order (of the score, and of least
-    squares that was told more), and the report.
+    """What the demo came to.
+
+    Parameters
+    ----------
+    model : RankRegression
+    score, least_squares : float
+        Shares of held-out pairs in the right order: by the score, and by least squares that was
+        told the recorded progression of the training patients.
+    report : Path or None
     """
 
     model: RankRegression
-    right: float
-    told: float
+    score: float
+    least_squares: float
     report: Path | None
 
     def to_record(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        test = {"n_patients": HELD_OUT, "score": self.right, "least_squares": self.told}
+        shares = {"score": self.score, "least_squares": self.least_squares}
         return {
             **self.model.summary().to_record(),
-            "held_out_pairs_in_order": test,
+            "held_out_pairs_in_order": {"n_patients": HELD_OUT, **shares},
             "report": None if self.report is None else str(self.report),
         }
 
 
 def run_demo(say: Callable[[str], None], seed: int = 1, folder: Path | None = None) -> Demo:
-    """Tell the story of one study with ``say``, write its report to ``folder`` if there is one, and
-    return what came out.
+    """Tell the story of one study, from patients to a report, and return what it came to.
+
+    Parameters
+    ----------
+    say : function
+        Called with each part of the story when it is ready; a part may have several lines.
+    seed : int
+        Of who is held out, of the pairs, and of the simulated grader.
+    folder : Path
+        Where the report goes; None for no report.
     """
     patients, progression = diabetes_patients()
     rng = np.random.default_rng(seed)
-    order = rng.permutation(len(patients))
-    held_out, training = order[:HELD_OUT], order[HELD_OUT:]
-    say("1. The items.")
-    say(
-        f"{len(patients)} real patients with diabetes (scikit-learn's data): ten features each, and"
-        " the disease progression recorded one year later."
-    )
-    say("\n2. The comparisons.")
-    say(
-        f"{HELD_OUT} patients are held out. Of the other {len(training)}, {N_COMPARISONS:,} random"
-        " pairs go to a grader who says which one is worse."
-    )
-    say(
-        "The grader is simulated: she sees the recorded progression, blurred by noise of half its"
-        " standard deviation at each look."
-    )
-    say("The model sees features and her answers only, never the recorded progression.")
-    votes = simulated_grades(progression, training, rng)
-    say("\n3. The fit: which features make a patient look worse, and how sure that is.\n")
+    held_out, training = np.split(rng.permutation(len(patients)), [HELD_OUT])
+    sizes = {"n_patients": len(patients), "n_held_out": HELD_OUT, "n_training": len(training)}
+    say(DATA_STEPS.format(**sizes, n_comparisons=N_COMPARISONS))
+    votes = simulate_grades(progression, training, rng)
+    say(FIT_STEP)
     model = RankRegression().fit(patients, votes)
     say(str(model.summary()))
-    say(
-        "\n4. The ranking: the held-out patients, ranked by features alone (the ten most severe).\n"
-    )
+    say(RANKING_STEP)
     say(ranking_text(model, patients.take(held_out), progression))
     say(f"\n{MULTIPLICITY}")
-    say("\n5. The test: are new patients put in the order of what was recorded later?")
-    right, told = shares_in_order(model, patients, progression, training, held_out)
-    say(
-        f"Check: of all pairs of the {len(held_out)} held-out patients, the score puts {right:.1%}"
-        " in the order of their recorded progression. Least squares that was told the recorded"
-        f" progression of the training patients gets {told:.1%}; a coin, 50 %."
-    )
+    say(TEST_STEP)
+    score, least_squares = shares_in_order(model, patients, progression, training, held_out)
+    say(TEST_RESULT.format(**sizes, score=score, least_squares=least_squares))
     report = None
     if folder is not None:
-        say(
-            "\n6. The report: all of this and more on one page, for people who were not there. Open"
-            " it in a browser:"
-        )
+        say(REPORT_STEP)
         report = write_demo_report(model, patients, votes, folder)
         say(str(report))
-    return Demo(model, right, told, report)
+    return Demo(model, score, least_squares, report)
 
 
 def write_demo_report(
     model: RankRegression, patients: Items, votes: np.ndarray, folder: Path
 ) -> Path:
-    """Write the report of all patients, those never compared among them, and say where it is."""
+    """Write the report of all patients, those never compared among them, and return its path."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -119,7 +131,7 @@ def write_demo_report(
 
 
 def diabetes_patients() -> tuple[Items, np.ndarray]:
-    """The 442 patients in their own units, and their recorded progression."""
+    """The 442 patients with ten features each, and their recorded progression."""
     from sklearn.datasets import load_diabetes
 
     values, progression = load_diabetes(return_X_y=True, scaled=False)
@@ -127,10 +139,14 @@ def diabetes_patients() -> tuple[Items, np.ndarray]:
     return Items(np.ascontiguousarray(values), FEATURES, ids), progression
 
 
-def simulated_grades(
+def simulate_grades(
     progression: np.ndarray, patients: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """Pairs of patients, the one graded as worse first."""
+    """Random pairs of patients as votes, shape (N_COMPARISONS, 2), the one graded as worse first.
+
+    ``patients`` are the row numbers to choose from. The grader sees the progression of both, each
+    with normal noise of GRADER_NOISE of its standard deviation.
+    """
     first = rng.integers(0, len(patients), N_COMPARISONS)
     second = (first + rng.integers(1, len(patients), N_COMPARISONS)) % len(patients)
     first, second = patients[first], patients[second]
@@ -140,24 +156,18 @@ def simulated_grades(
 
 
 def ranking_text(model: RankRegression, patients: Items, progression: np.ndarray) -> str:
-    """The top of a ranking as text, with the recorded progression beside it."""
-    ranking = model.rank(patients)[:10]
-    lines = [
-        f"  {'rank':>4}  {'of ranks':>9}  {'patient':<12} {'score':>7}  {'95 % interval':^17} "
-        " recorded progression"
-    ]
-    for row in ranking:
-        recorded = progression[int(row["id"].split()[1]) - 1]
-        span, interval = (
-            f"{row['rank_low']}-{row['rank_high']}",
-            f"[{row['low']:.2f}, {row['high']:.2f}]",
-        )
+    """The ten most severe patients as a table, with their recorded progression."""
+
+    def cells(row: Any) -> tuple[Any, ...]:
+        recorded = f"{progression[int(row['id'].split()[1]) - 1]:.0f}"
         note = "  (a feature beyond all training patients)" if row["outside"] else ""
-        lines.append(
-            f"  {row['rank']:>4}  {span:>9}  {row['id']:<12} {row['score']:>7.2f}  {interval:^17} "
-            f" {recorded:.0f}{note}"
-        )
-    return "\n".join(lines)
+        interval = f"[{row['low']:.2f}, {row['high']:.2f}]"
+        ranks = f"{row['rank_low']}-{row['rank_high']}"
+        return row["rank"], ranks, row["id"], f"{row['score']:.2f}", interval, recorded + note
+
+    header = ("rank", "of ranks", "patient", "score", "95 % interval", "recorded progression")
+    layout = "  {:>4}  {:>9}  {:<12} {:>7}  {:^17}  {:<}"
+    return text_table(header, map(cells, model.rank(patients)[:10]), layout)
 
 
 def shares_in_order(
@@ -167,14 +177,16 @@ def shares_in_order(
     training: np.ndarray,
     held_out: np.ndarray,
 ) -> tuple[float, float]:
-    """How well the score orders new patients, beside least squares that was told the progression
-    itself.
+    """Shares of pairs of held-out patients in the order of their progression.
+
+    By the score of the model, and by least squares that was told the progression of the training
+    patients: 1 - Kendall's distance. ``training`` and ``held_out`` are row numbers.
     """
     X = patients.values
     design = np.column_stack([np.ones(len(X)), X])
-    told = design @ np.linalg.lstsq(design[training], progression[training], rcond=None)[0]
-    right, ceiling = (
-        1 - kendall_distance(scores[held_out], progression[held_out])
-        for scores in (model.decision_function(X), told)
+    coef = np.linalg.lstsq(design[training], progression[training], rcond=None)[0]
+    score, least_squares = (
+        1 - kendall_distance(values[held_out], progression[held_out])
+        for values in (model.decision_function(X), design @ coef)
     )
-    return right, ceiling
+    return score, least_squares

@@ -1,12 +1,15 @@
-"""Options that several commands share, and what they have in common.
+"""Options that several commands share, and what commands do around their one library call.
 
-Stages on a terminal, bad rows beside the output.
+First tables of options and the settings that they mean to the library; then where a command reads
+and writes, the list of bad rows next to its output, and what it shows on the screen meanwhile.
 """
 
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from inspect import cleandoc
 from pathlib import Path
 from shlex import quote
 from tempfile import TemporaryDirectory
@@ -14,69 +17,124 @@ from typing import Any, TypeVar
 
 import click
 
-from pairscore.choices import MISSING_RULES
+from pairscore.choices import LINKS, MISSING_RULES
+from pairscore.cli.words import translate
 from pairscore.errors import PairscoreError
 
-SHOWN_ROWS = 20
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
 
 FILE = click.Path(path_type=Path, allow_dash=True)
+FOLDER = click.Path(path_type=Path)
+SEED = click.IntRange(min=0)
+
+
+def option(*names: str, help: str, **settings: Any) -> Option:
+    """Make an option of click that shows its default where it has one."""
+    has_default = settings.get("default") is not None
+    return click.option(*names, help=help, show_default=has_default, **settings)
+
+
+def flag(*names: str, help: str) -> Option:
+    """Make an option without a value."""
+    return click.option(*names, is_flag=True, help=help)
+
+
+def word(name: str, words: Iterable[str], help: str, default: str | None = None) -> Option:
+    """Make an option that is one of some words."""
+    return option(name, type=click.Choice([*words]), default=default, help=help)
+
+
+def column_options(helps: dict[str, str]) -> tuple[Option, ...]:
+    """Make options that name a column of a table, from what each of them is."""
+    return tuple(option(f"--{name}", metavar="NAME", help=help) for name, help in helps.items())
+
+
+def output_option(help: str, type: click.Path = FILE, **settings: Any) -> Option:
+    """Make the option ``-o``."""
+    return option("-o", "--output", type=type, help=help, **settings)
+
+
+def json_flag(help: str) -> Option:
+    """Make the option ``--json``."""
+    return flag("--json", "as_json", help=help)
+
+
+def options(*groups: tuple[Option, ...]) -> Callable[[Command], Command]:
+    """Decorate a command with all options of some groups, in their order."""
+
+    def decorate(command: Command) -> Command:
+        for one in reversed([option for group in groups for option in group]):
+            command = one(command)
+        return command
+
+    return decorate
+
+
+def files(*names: str) -> Callable[[Command], Command]:
+    """Decorate a command with arguments that are files; ``-`` is standard input."""
+    return options(tuple(click.argument(name, type=FILE) for name in names))
+
+
+def examples(*commands: str) -> Callable[[Command], Command]:
+    """Add examples to the docstring of a command, each on a line of its own however long it is."""
+    block = "\n          ".join(f"pairscore {command}" for command in commands)
+
+    def decorate(command: Command) -> Command:
+        command.__doc__ = f"{cleandoc(command.__doc__ or '')}\n\n\b\nExamples: {block}\n"
+        return command
+
+    return decorate
+
+
+# -- tables of options -----------------------------------------------------------------------------
+
 FILE_OPTIONS = (
-    click.option(
+    option(
         "--delimiter",
-        help=(
-            "Of CSV files, such as ';' or tab; a file whose first line has none of it keeps its"
-            " own.  [default: detected]"
-        ),
+        help="Of CSV files, such as ';' or tab; a file whose first line has none of it keeps its"
+        " own.  [default: detected]",
     ),
-    click.option(
+    option(
         "--encoding",
-        help=(
-            "Of all CSV files of the command, such as latin-1.  [default: detected, for each file]"
-        ),
+        help="Of all CSV files of the command, such as latin-1.  [default: detected, for each"
+        " file]",
     ),
 )
 RECIPE_OPTIONS = (
-    click.option(
+    option(
         "--id",
-        "id",
         metavar="NAME",
-        help=(
-            "Column with the items' ids.  [default: id; without one, items are known by row number"
-            " from 0]"
-        ),
+        help="Column with the items' ids.  [default: id; without one, items are known by row number"
+        " from 0]",
     ),
-    click.option("--exclude", multiple=True, metavar="X,Y", help="Columns to leave out."),
-    click.option(
+    option("--exclude", multiple=True, metavar="X,Y", help="Columns to leave out."),
+    option(
         "--categorical",
         multiple=True,
         metavar="X,Y",
         help="Columns to make into 0/1 columns, one for each level.",
     ),
-    click.option(
+    option(
         "--square", "squares", multiple=True, metavar="A,B", help="Features whose squares to add."
     ),
-    click.option(
+    option(
         "--interact",
         "interactions",
         multiple=True,
         metavar="A:B",
         help="Features whose product to add.",
     ),
-    click.option(
+    word(
         "--missing",
-        type=click.Choice(MISSING_RULES),
+        MISSING_RULES,
+        "If feature values are missing: stop; leave those items and their comparisons out; fill in"
+        " the mean and add a 0/1 flag; or give each such item an effect of its own.",
         default="refuse",
-        show_default=True,
-        help=(
-            "If feature values are missing: stop; leave those items and their comparisons out; fill"
-            " in the mean and add a 0/1 flag; or give each such item an effect of its own."
-        ),
     ),
 )
 ITEM_OPTIONS = (
-    click.option(
+    option(
         "--features",
         multiple=True,
         metavar="A,B,C",
@@ -84,68 +142,56 @@ ITEM_OPTIONS = (
     ),
     *RECIPE_OPTIONS,
 )
-VOTE_OPTIONS = (
-    click.option(
-        "--winner",
-        metavar="NAME",
-        help="Column with the winner: left, right, tie, or its id.  [default: winner]",
-    ),
-    click.option(
-        "--loser",
-        metavar="NAME",
-        help="Column with the loser's id; then there are no sides.  [default: loser]",
-    ),
-    click.option(
-        "--left", metavar="NAME", help="Column with the left item's id.  [default: left or model_a]"
-    ),
-    click.option(
-        "--right",
-        metavar="NAME",
-        help="Column with the right item's id.  [default: right or model_b]",
-    ),
-    click.option("--judge", metavar="NAME", help="Column that says who judged.  [default: judge]"),
-    click.option(
-        "--weight",
-        metavar="NAME",
-        help="Column with the importance of each row.  [default: weight]",
-    ),
-    click.option(
-        "--count",
-        metavar="NAME",
-        help="Column with how many equal comparisons a row stands for.  [default: count]",
-    ),
-)
-ITEM_NAMES = ("id", "features", "exclude", "categorical", "squares", "interactions", "missing")
-VOTE_NAMES = ("winner", "loser", "left", "right", "judge", "weight", "count")
+VOTE_COLUMNS = {
+    "winner": "Column with the winner: left, right, tie, or its id.  [default: winner]",
+    "loser": "Column with the loser's id; then there are no sides.  [default: loser]",
+    "left": "Column with the left item's id.  [default: left or model_a]",
+    "right": "Column with the right item's id.  [default: right or model_b]",
+    "judge": "Column that says who judged.  [default: judge]",
+    "weight": "Column with the importance of each row.  [default: weight]",
+    "count": "Column with how many equal comparisons a row stands for.  [default: count]",
+}
+VOTE_OPTIONS = column_options(VOTE_COLUMNS)
+LIST_NAMES = ("features", "exclude", "categorical", "squares", "interactions")
+ITEM_NAMES = ("id", *LIST_NAMES, "missing")
+VOTE_NAMES = tuple(VOTE_COLUMNS)
+FILE_NAMES = ("delimiter", "encoding")
+LINK_OPTION = word("--link", LINKS, "How a score difference becomes a probability.", "logit")
+SELF_PAIRS_OPTION = flag("--self-pairs", help="Keep comparisons of an item with itself.")
 
 
-def options(*groups: tuple[Option, ...]) -> Callable[[Command], Command]:
-    """All options of some groups, in their order."""
-
-    def decorate(command: Command) -> Command:
-        for option in reversed([option for group in groups for option in group]):
-            command = option(command)
-        return command
-
-    return decorate
+# -- what options mean to the library --------------------------------------------------------------
 
 
 def item_settings(given: dict[str, Any]) -> dict[str, Any]:
-    """The settings of ``make_recipe`` from those of ITEM_OPTIONS."""
+    """The settings of ``make_recipe``, from ITEM_OPTIONS."""
     from pairscore.data.feature_options import split_names
 
-    lists = ("features", "exclude", "categorical", "squares", "interactions")
-    return {name: split_names(given[name]) if name in lists else given[name] for name in ITEM_NAMES}
+    lists = {name: split_names(given[name]) for name in LIST_NAMES}
+    return {name: given[name] for name in ITEM_NAMES} | lists
 
 
-def vote_settings(given: dict[str, Any]) -> dict[str, str | None]:
-    """The columns of the comparisons that have other names."""
-    return {name: given[name] for name in VOTE_NAMES}
+def vote_settings(given: dict[str, Any]) -> dict[str, Any]:
+    """What reads comparisons takes, from VOTE_OPTIONS, FILE_OPTIONS and ``--self-pairs``."""
+    return {
+        "vote_columns": {name: given[name] for name in VOTE_NAMES},
+        "self_pairs": "keep" if given.get("self_pairs") else "error",
+    } | file_settings(given)
 
 
-def checked_output(output: Path | None, *inputs: Path, is_table: bool = False) -> None:
-    """Say before a long computation, not after, that the result has no place to go, or that it
-    would be a table of an unknown kind.
+def file_settings(given: dict[str, Any]) -> dict[str, Any]:
+    """How files are read, from FILE_OPTIONS."""
+    return {name: given[name] for name in FILE_NAMES}
+
+
+# -- files in, files out ---------------------------------------------------------------------------
+
+
+def refuse_output(output: Path | None, *inputs: Path, is_table: bool = False) -> None:
+    """Refuse an output that cannot be written, before a long computation and not after.
+
+    There must be a folder for it, it may not be one of the ``inputs``, and with ``is_table`` it
+    must be a table of a known kind. None and ``-`` (standard output) are always possible.
     """
     if output is None or str(output) == "-":
         return
@@ -166,8 +212,100 @@ def checked_output(output: Path | None, *inputs: Path, is_table: bool = False) -
         )
 
 
-def say_what_is_left_out(text: list[str], nested: list[str]) -> None:
-    """Notes on columns that are no features, and how they could be."""
+@contextmanager
+def input_path(path: Path) -> Iterator[Path]:
+    """The file itself; a copy of standard input for ``-``."""
+    if str(path) != "-":
+        yield path
+        return
+    with TemporaryDirectory() as directory:
+        copy = Path(directory) / "standard input"
+        copy.write_bytes(sys.stdin.buffer.read())
+        yield copy
+
+
+@contextmanager
+def output_path(path: Path, name: str) -> Iterator[Path]:
+    """The file itself; for ``-``, one that goes to standard output when it is written."""
+    if str(path) != "-":
+        yield path
+        return
+    with TemporaryDirectory() as directory:
+        yield Path(directory) / name
+        with (Path(directory) / name).open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+
+
+@contextmanager
+def list_bad_rows(output: Path | None) -> Iterator[None]:
+    """Write all bad rows of the files that are read to a list next to the output.
+
+    The message, which shows the first ones, says where the list is. A list of an earlier run is
+    removed where no row is bad. Without an output file there is no list.
+    """
+    from pairscore.errors import BadRowsError
+    from pairscore.files.faults import BadFilesError, write_bad_rows
+    from pairscore.files.write import is_device
+
+    # nobody looks for a list in /dev
+    has_list = output is not None and str(output) != "-" and not is_device(output)
+    path = Path(f"{output}.bad-rows.csv")
+    try:
+        yield
+    except (BadRowsError, BadFilesError) as error:
+        errors = error.errors if isinstance(error, BadFilesError) else [error]
+        if has_list and write_bad_rows(errors, path):
+            raise PairscoreError(
+                f"{error}\nAll of them are in {str(path)!r}; nothing else was written."
+            ) from error
+        raise
+    if has_list:
+        with suppress(OSError):
+            path.unlink()
+
+
+# -- the screen ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def stage(text: str) -> Iterator[Callable[[float, float], None]]:
+    """Show on a terminal what is going on; elsewhere show nothing.
+
+    Yields a function that shows how far it is, from what is done and the total, and the time left.
+    """
+    start, is_shown = time.monotonic(), sys.stderr.isatty()
+
+    def show(done: float, total: float) -> None:
+        share = done / total if total else 1.0
+        left = (time.monotonic() - start) * (1 / share - 1) if share else 0.0
+        progress = f" {share:.0%}, {left:.0f} s left" if share else ""
+        if is_shown:
+            click.echo(f"\r{text} …{progress}\x1b[K", nl=False, err=True)
+
+    show(0, 1)
+    try:
+        yield show
+    finally:
+        if is_shown:
+            click.echo("\r\x1b[K", nl=False, err=True)
+
+
+def show_json(record: Any, err: bool = False) -> None:
+    """Print a result as JSON."""
+    from pairscore.files.records import json_text
+
+    click.echo(json_text(record), err=err)
+
+
+def show_warnings(texts: Iterable[str]) -> None:
+    """Print what a fit warns of, each once, in the words of the command line."""
+    for text in dict.fromkeys(texts):
+        click.echo(f"Warning: {translate(text)}", err=True)
+
+
+def show_unused_columns(text: list[str], nested: list[str]) -> None:
+    """Print a note on each column of the items that is no feature, and how it could be one."""
     for name in text:
         click.echo(
             f"Note: the column {name!r} is text and was left out; --categorical {quote(name)} makes"
@@ -180,73 +318,3 @@ def say_what_is_left_out(text: list[str], nested: list[str]) -> None:
             " value makes it features.",
             err=True,
         )
-
-
-@contextmanager
-def input_path(path: Path) -> Iterator[Path]:
-    """The file itself; a copy of standard input for -."""
-    if str(path) != "-":
-        yield path
-        return
-    with TemporaryDirectory() as directory:
-        copy = Path(directory) / "standard input"
-        copy.write_bytes(sys.stdin.buffer.read())
-        yield copy
-
-
-@contextmanager
-def output_path(path: Path, name: str) -> Iterator[Path]:
-    """The file itself; for -, one that goes to standard output when it is written."""
-    if str(path) != "-":
-        yield path
-        return
-    with TemporaryDirectory() as directory:
-        yield Path(directory) / name
-        with (Path(directory) / name).open("rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
-
-
-@contextmanager
-def bad_rows_beside(output: Path | None) -> Iterator[None]:
-    """Where a file has bad rows.
-
-    All of them in a file beside the output, the first ones on the screen; else no such file of an
-    earlier run stays.
-    """
-    from pairscore.errors import BadRowsError
-    from pairscore.files.faults import BadFilesError, write_bad_rows
-    from pairscore.files.write import is_device
-
-    # nobody looks for a list in /dev
-    has_place = output is not None and str(output) != "-" and not is_device(output)
-    beside = Path(f"{output}.bad-rows.csv")
-    try:
-        yield
-    except (BadRowsError, BadFilesError) as error:
-        errors = error.errors if isinstance(error, BadFilesError) else [error]
-        if has_place and write_bad_rows(errors, beside):
-            raise PairscoreError(
-                f"{error}\nAll of them are in {str(beside)!r}; nothing else was written."
-            ) from error
-        raise
-    if has_place:
-        with suppress(OSError):
-            beside.unlink()
-
-
-@contextmanager
-def stage(text: str) -> Iterator[Callable[[float], None]]:
-    """Say on a terminal what is going on, and how far it is (a share); say nothing elsewhere."""
-    shown = sys.stderr.isatty()
-
-    def show(share: float) -> None:
-        if shown:
-            click.echo(f"\r{text} … {share:.0%}" if share else f"\r{text} …", nl=False, err=True)
-
-    show(0.0)
-    try:
-        yield show
-    finally:
-        if shown:
-            click.echo("\r\x1b[K", nl=False, err=True)

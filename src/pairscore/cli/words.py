@@ -28,18 +28,18 @@ WORD = r"'([\w+-]+)'"
 NAME_IN_QUOTES = r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 
 
-def in_options(text: str) -> str:
+def translate(text: str) -> str:
     """A message of the library with options in place of settings.
 
     Lines that show bad rows of a file are left as they are.
     """
     return "\n".join(
-        line if line.startswith(BAD_ROW_INDENT) else _line_in_options(line)
+        line if line.startswith(BAD_ROW_INDENT) else _translate_line(line)
         for line in text.split("\n")
     )
 
 
-def _line_in_options(line: str) -> str:
+def _translate_line(line: str) -> str:
     for phrase, other in PHRASES.items():
         line = line.replace(phrase, other)
     for name, (option, is_flag) in _options().items():

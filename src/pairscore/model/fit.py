@@ -9,7 +9,7 @@ import numpy as np
 from pairscore.core.outcomes import OutcomeLaw
 from pairscore.core.sums import feature_range
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.folds import assign_folds
+from pairscore.data.folds import assign_folds, number_groups
 from pairscore.data.items import LARGEST_NUMBER, Items
 from pairscore.data.votes import PER_ROW, Votes, read_votes
 from pairscore.errors import (
@@ -104,6 +104,30 @@ def estimator_of(settings: Settings) -> Estimator:
     return lambda data, settings, rng: effects.with_item_effects(
         data, settings, fit_likelihood(data, settings), rng
     )
+
+
+def number_item_groups(item_groups: Any, items: Items | None, settings: Settings) -> np.ndarray:
+    """Number the groups of items that are held out together where the ridge is chosen.
+
+    Parameters
+    ----------
+    item_groups : one label per item (topic, patient), or dict from id to label
+    items : Items
+        All N of them; None for plain differences, which have no groups.
+    settings : Settings
+        With ``l2="auto"``; nothing else holds items out.
+
+    Returns
+    -------
+    ndarray of shape (N,), integer, in the order of first appearance
+    """
+    if not settings.choose_l2 or items is None:
+        l2 = "auto" if settings.choose_l2 else settings.l2
+        raise PairscoreError(
+            "item_groups are held out together where l2='auto' chooses the ridge for items and"
+            f" votes, and l2 is {l2!r}; leave them out."
+        )
+    return np.array(number_groups(item_groups, items, np.arange(len(items))))
 
 
 def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:

@@ -12,14 +12,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import recipe_of
-from pairscore.data.folds import number_groups
 from pairscore.data.items import Items, read_items, refuse_other_features
 from pairscore.data.tables import as_frame, to_array
 from pairscore.errors import PairscoreError
 from pairscore.estimators.results import Fit, KnownItems, Note
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.model.file import ModelFile, load_model, save_model
-from pairscore.model.fit import fit_comparisons, update_fit
+from pairscore.model.fit import fit_comparisons, number_item_groups, update_fit
 from pairscore.model.fit_input import comparisons_to_fit
 from pairscore.model.predict import (
     Outcomes,
@@ -194,7 +193,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             )
         groups = None
         if item_groups is not None:
-            groups = self._groups(item_groups, data.items if has_items else None)
+            items = data.items if has_items else None
+            groups = number_item_groups(item_groups, items, settings)
         fit, notes = fit_comparisons(data, settings, has_items=has_items, item_groups=groups)
         if not has_items and "feature_names_in_" in vars(self):  # scikit-learn set them
             fit = replace(fit, feature_names=tuple(self.feature_names_in_))
@@ -228,22 +228,12 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         groups = item_groups
         if item_groups is not None and self.comparisons_ is not None:
             table = self.comparisons_.items
-            groups = self._groups(
-                item_groups, table if more is None else table.with_new_items(more)
-            )
+            table = table if more is None else table.with_new_items(more)
+            groups = number_item_groups(item_groups, table, settings)
         fit, notes = update_fit(
             self.result_, settings, votes, more, self_pairs=self_pairs, item_groups=groups
         )
         return self._keep(fit, notes)
-
-    def _groups(self, item_groups: Any, items: Items | None) -> np.ndarray:
-        """The group of every item, as a number."""
-        if self.l2 != "auto" or items is None:
-            raise PairscoreError(
-                "item_groups are held out together where l2='auto' chooses the ridge for items and"
-                f" votes, and l2 is {self.l2!r}; leave them out."
-            )
-        return np.array(number_groups(item_groups, items, np.arange(len(items))))
 
     # -- scores and probabilities ------------------------------------------------------------------
 

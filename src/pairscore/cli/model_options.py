@@ -1,0 +1,127 @@
+"""What a model is asked for: by options of ``fit``, or by a text such as ``ridge: l2=auto``."""
+
+from typing import Any
+
+from pairscore.choices import INFERENCES, METHODS, TIE_RULES
+from pairscore.cli.options import LINK_OPTION, SELF_PAIRS_OPTION, flag, option, word
+from pairscore.errors import PairscoreError, did_you_mean, first_few, plural
+
+MODEL_OPTIONS = (
+    word("--method", METHODS, "Maximum likelihood, or one of three closed forms.", "mle"),
+    LINK_OPTION,
+    option(
+        "--l2",
+        default="0",
+        help="Ridge on standardised coefficients, against the sum of log-losses; auto: best on"
+        " held-out items.",
+    ),
+    option(
+        "--group",
+        metavar="NAME",
+        help="Column of ITEMS: items of one group (topic, patient) are held out together by --l2"
+        " auto.",
+    ),
+    option("--shrinkage", help="Of a closed form's covariance: 0 to 1, ledoit-wolf or oas."),
+    flag("--side-effect", help="Estimate the advantage of the left side (home, shown first, ...)."),
+    flag(
+        "--item-effects",
+        help="Give every item an effect beyond its features; new items have none and wider"
+        " intervals.",
+    ),
+    flag("--side-by-judge", help="Estimate that advantage for every judge."),
+    flag(
+        "--judge-slopes",
+        help="Give every judge a sharpness of their own; names spammers and inverted judges.",
+    ),
+    option(
+        "--context",
+        multiple=True,
+        metavar="A,B",
+        help="Numeric columns of COMPARISONS that belong to a comparison: of left minus of right.",
+    ),
+    word("--ties", TIE_RULES, "A tie is half a win each way, or has a parameter.", "half"),
+    word(
+        "--inference",
+        (*INFERENCES, "none"),
+        "Intervals that allow for comparisons sharing an item, or an item or a judge; classical"
+        " ones; or none.",
+        "items",
+    ),
+    SELF_PAIRS_OPTION,
+)
+
+
+def number_or_word(text: str | None) -> float | str | None:
+    """A number where the text is one; the library says which words a setting may be."""
+    try:
+        return float(text or "")
+    except ValueError:
+        return text
+
+
+def model_settings(given: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of ``RankRegression``, from MODEL_OPTIONS."""
+    from pairscore.data.feature_options import split_names
+
+    names = ("method", "link", "judge_slopes", "ties", "item_effects")
+    return {name: given[name] for name in names} | {
+        "l2": number_or_word(given["l2"]),
+        "shrinkage": number_or_word(given["shrinkage"]),
+        "side_effect": "judges" if given["side_by_judge"] else given["side_effect"],
+        "context": split_names(given["context"]) or None,
+        "inference": None if given["inference"] == "none" else given["inference"],
+    }
+
+
+def parse_models(texts: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """Settings of models by name, from texts such as ``ridge: l2=auto side_effect=yes``."""
+    models = dict(_parse_model(text) for text in texts)
+    if 1 < len(models) < len(texts):
+        raise PairscoreError(
+            f"{plural(len(texts), 'model')} have {plural(len(models), 'name')}; give each --model"
+            " a name of its own."
+        )
+    if len(models) < 2:
+        raise PairscoreError(
+            f"to compare takes two models of different names, and {len(models)} was given; give"
+            " --model twice."
+        )
+    for name, settings in models.items():
+        _refuse_other_settings(name, settings)
+    return models
+
+
+def _parse_model(text: str) -> tuple[str, dict[str, Any]]:
+    name, colon, rest = text.partition(":")
+    pairs = [word.partition("=") for word in rest.split()]
+    if not colon or not name.strip() or not all(sign and value for _, sign, value in pairs):
+        raise PairscoreError(
+            f"--model {text!r} is not of the form 'NAME: setting=value setting=value'; write for"
+            " example 'ridge: l2=auto'."
+        )
+    return name.strip(), {key: _parse_setting(key, value) for key, _, value in pairs}
+
+
+def _refuse_other_settings(name: str, settings: dict[str, Any]) -> None:
+    from pairscore.estimators.settings import DEFAULTS
+
+    known = sorted(DEFAULTS.keys() - {"inference", "missing"})
+    for key in settings:
+        if key == "missing":
+            raise PairscoreError(
+                f"the model {name!r} has a setting 'missing'; all models are compared on the"
+                " same items: use --missing."
+            )
+        if key not in known:
+            raise PairscoreError(
+                f"the model {name!r} has a setting {key!r}; settings are"
+                f" {first_few(map(repr, known), 20)}.{did_you_mean(key, known)}"
+            )
+
+
+def _parse_setting(key: str, text: str) -> Any:
+    """A setting from its text; the model says which names and words it knows."""
+    words = {"yes": True, "true": True, "no": False, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    return text.split("+") if key == "context" else number_or_word(text)

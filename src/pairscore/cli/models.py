@@ -1,0 +1,431 @@
+"""Commands about a model: ``fit``, ``rank``, ``update``, ``compare`` and ``report``."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pairscore.cli.model_options import MODEL_OPTIONS, model_settings, parse_models
+from pairscore.cli.options import (
+    FILE,
+    FILE_OPTIONS,
+    ITEM_OPTIONS,
+    SELF_PAIRS_OPTION,
+    VOTE_OPTIONS,
+    examples,
+    file_settings,
+    files,
+    flag,
+    input_path,
+    item_settings,
+    json_flag,
+    list_bad_rows,
+    option,
+    options,
+    output_option,
+    output_path,
+    refuse_output,
+    show_json,
+    show_unused_columns,
+    show_warnings,
+    stage,
+    vote_settings,
+)
+from pairscore.errors import BadEntriesError, PairscoreError, PairscoreWarning, plural
+
+if TYPE_CHECKING:
+    from pairscore.data.comparisons import Comparisons
+    from pairscore.estimators.results import Fit
+    from pairscore.files.pieces import ItemPieces
+    from pairscore.files.read_study import Intake
+    from pairscore.model.file import ModelFile
+
+MEMORY = "1GB"  # of a table to rank; what is beyond goes to disk
+SHOWN_ITEMS = 20  # of a ranking, on the screen
+SUMMARY_JSON = json_flag("Print coefficients, errors and the like as JSON.")
+
+
+# -- fit and update --------------------------------------------------------------------------------
+
+
+@click.command()
+@files("items", "comparisons")
+@options(MODEL_OPTIONS, ITEM_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS)
+@output_option("Model file to write, such as model.npz (-: standard output).", required=True)
+@flag("--keep-data", help="Keep the comparisons in the model file, for pairscore update.")
+@SUMMARY_JSON
+@examples(
+    "fit items.csv votes.csv -o model.npz",
+    "fit wines.csv tastings.csv --id wine --categorical grape --square alcohol -o wines.npz",
+    "fit teams.csv games.csv --left home --right away --side-effect --context rest_days"
+    " -o teams.npz",
+    "fit answers.csv votes.csv --l2 auto --group topic --judge-slopes --ties davidson"
+    " -o answers.npz",
+)
+def fit(
+    items: Path, comparisons: Path, output: Path, as_json: bool, keep_data: bool, **given: Any
+) -> None:
+    """Learn a score from ITEMS and COMPARISONS and write the model.
+
+    Both are CSV, Parquet or JSONL files, by their suffix; - is CSV from standard input. Numeric
+    columns of ITEMS are features. COMPARISONS has columns left, right, winner (left, right, tie or
+    an id), or model_a, model_b, winner, or winner, loser; and, if you like, judge, weight, count.
+    """
+    refuse_output(output, items, comparisons)
+    import numpy as np
+
+    from pairscore.estimators.settings import DEFAULTS, check_settings
+    from pairscore.model.file import ModelFile
+    from pairscore.model.fit import fit_comparisons, number_item_groups
+
+    params = DEFAULTS | model_settings(given)
+    settings = check_settings(**params)
+    with list_bad_rows(output), stage("Reading"):
+        study = read_files(items, comparisons, settings.context, given)
+    show_unused_columns(study.left_out, study.nested)
+    data, groups = study_comparisons(study), study.groups
+    groups = None if groups is None else number_item_groups(groups, data.items, settings)
+    with stage("Fitting"):
+        result, notes = fit_comparisons(data, settings, item_groups=groups)
+    show_warnings(text for _, text in notes)
+    write_model(ModelFile(result, params, np.array([-1, 1])), output, as_json, keep_data)
+
+
+def read_files(items: Path, comparisons: Path, context: Any, given: dict[str, Any]) -> "Intake":
+    """Items and comparisons, as ITEM_OPTIONS, VOTE_OPTIONS and FILE_OPTIONS say.
+
+    ``context`` has names of numeric columns of the comparisons.
+    """
+    from pairscore.files.read_study import read_study
+
+    settings = vote_settings(given) | {"columns": item_settings(given), "group": given["group"]}
+    return read_study(items, comparisons, context=context, **settings)
+
+
+def study_comparisons(study: "Intake") -> "Comparisons":
+    """The items and votes of files as comparisons; items know how their features were made."""
+    from pairscore.data.comparisons import Comparisons
+
+    return Comparisons.of(replace(study.items, recipe=study.recipe.to_record()), study.votes)
+
+
+def write_model(model: "ModelFile", output: Path, as_json: bool, keep_data: bool) -> None:
+    """Write a model and print its summary; to the error stream if the output is the model's."""
+    from pairscore.model.file import save_model
+    from pairscore.model.summary import Summary
+
+    summary, is_piped = Summary(model.fit), str(output) == "-"
+    with output_path(output, "model.npz") as path:
+        save_model(model, path, keep_data)
+    if as_json:
+        show_json(summary.to_record(), err=is_piped)
+    else:
+        click.echo(summary.text(notes=False), err=is_piped)
+
+
+@click.command()
+@files("model", "comparisons")
+@option(
+    "--items",
+    type=FILE,
+    help="File with new items, with the columns of the fit and ids of their own.",
+)
+@SELF_PAIRS_OPTION
+@options(VOTE_OPTIONS, FILE_OPTIONS)
+@output_option("Model file to write; it may be MODEL (-: standard output).", required=True)
+@SUMMARY_JSON
+@examples(
+    "update model.npz monday.csv -o model.npz",
+    "update model.npz tuesday.csv --items new_items.csv -o tuesday.npz",
+)
+def update(
+    model: Path, comparisons: Path, items: Path | None, output: Path, as_json: bool, **given: Any
+) -> None:
+    """Add COMPARISONS to those that MODEL was fitted to, and fit to all of them.
+
+    MODEL must have been written with --keep-data. The result is that of a fit to everything.
+    """
+    refuse_output(output, comparisons, *([items] if items else []))
+    from pairscore.estimators.settings import check_settings
+    from pairscore.files.read_study import read_new_items, read_new_votes
+    from pairscore.model.file import load_model
+    from pairscore.model.fit import update_fit
+
+    with input_path(model) as path:
+        file = load_model(path)
+    before = file.fit.comparisons
+    if before is None:
+        raise PairscoreError(
+            f"{str(model)!r} was written without its comparisons; fit again with --keep-data."
+        )
+    settings = check_settings(**file.params)
+    with list_bad_rows(output), stage("Reading"):
+        more = None if items is None else read_new_items(items, file.fit, **file_settings(given))
+        known = before.items if more is None else before.items.with_new_items(more)
+        votes = read_new_votes(comparisons, known, settings.context, **vote_settings(given))
+    with stage("Fitting"):
+        result, notes = update_fit(file.fit, settings, votes, more)
+    show_warnings(text for _, text in notes)
+    result = replace(result, recipe=file.fit.recipe)
+    write_model(replace(file, fit=result), output, as_json, keep_data=True)
+
+
+# -- rank ------------------------------------------------------------------------------------------
+
+
+@click.command()
+@files("model", "items")
+@option("--id", metavar="NAME", help="Column with the items' ids.  [default: as in the fit]")
+@option("--level", type=float, default=0.95, help="Of the intervals.")
+@flag("--simultaneous", help="Intervals that hold for all items together, which are wider.")
+@options(FILE_OPTIONS)
+@output_option(
+    "Write the ranking to this .csv, .parquet or .jsonl file (-: CSV to standard output)."
+)
+@json_flag("Print the ranking as JSON.")
+@examples("rank model.npz new_items.csv", "rank model.npz new_items.parquet -o ranking.csv")
+def rank(model: Path, items: Path, output: Path | None, as_json: bool, **given: Any) -> None:
+    """Rank ITEMS, old or new, best first, by the score in MODEL.
+
+    ITEMS needs the columns that the fit used, under the same names; others do no harm. Features are
+    made as in the fit. Columns of the ranking: id, score, low, high (an interval), rank, rank_low,
+    rank_high, and outside: 1 if some feature lies beyond all items of the fit. Without -o, the
+    first 20 are shown.
+    """
+    refuse_output(output, model, items, is_table=True)
+    from pairscore.files.records import row_records
+    from pairscore.files.write import write_table
+    from pairscore.model.file import load_model
+
+    if str(model) == str(items) == "-":
+        raise PairscoreError(
+            "standard input can be the model or the items, not both; name a file for one of them."
+        )
+    with list_bad_rows(output):
+        with input_path(model) as path:
+            fit = load_model(path).fit
+        ranking, dropped = rank_file(fit, items, **given)
+    if dropped:
+        note = f"Note: {plural(dropped, 'item')} with missing values left out, as in the fit."
+        click.echo(note, err=True)
+    if output is not None:
+        write_table(ranking, output)
+    if as_json and str(output) != "-":
+        n = len(ranking["id"])
+        show_json({"n_items": n, "dropped": dropped, "ranking": row_records(ranking)})
+    elif output is None:
+        click.echo(ranking_text(ranking))
+
+
+def rank_file(
+    fit: "Fit", items: Path, id: str | None, level: float, simultaneous: bool, **reading: Any
+) -> tuple[dict[str, Any], int]:
+    """Rank the items of a file of any size, piece by piece.
+
+    Returns the ranking as columns, best item first, and how many items were left out for missing
+    values.
+    """
+    from pairscore.data.features import recipe_of
+    from pairscore.files.faults import refused
+    from pairscore.files.pieces import ItemPieces
+    from pairscore.files.read_study import for_table, item_identifiers, recipe_choice
+    from pairscore.files.tables import stored_table
+    from pairscore.model.ranking import rank_pieces
+
+    recipe = recipe_of(fit) if id is None else replace(recipe_of(fit), id=id)
+    id_is_optional = id is None and fit.recipe is None  # fitted in Python, where ids are
+    reading["columns"] = recipe_choice(recipe, id_is_optional)
+    reading["identifiers"] = item_identifiers(recipe)
+    with stage("Reading") as show, stored_table(items, memory=MEMORY, **reading) as table:
+        recipe = for_table(recipe, table.cells, id_is_optional)
+        pieces = ItemPieces(table, recipe)
+        try:
+            columns = rank_pieces(
+                fit,
+                with_progress(pieces, show, n_passes=1 if fit.covariance is None else 3),
+                ids=lambda: pieces.ids if recipe.id else None,
+                level=level,
+                simultaneous=simultaneous,
+            )
+        except BadEntriesError as error:
+            raise refused(pieces.faults(), table, {"id": recipe.id or "id"}) from error
+    rows = columns.pop("row")
+    return {"id": rows if pieces.ids is None else pieces.ids[rows], **columns}, pieces.dropped
+
+
+def with_progress(
+    pieces: "ItemPieces", show: Callable[[float, float], None], n_passes: int
+) -> Callable[[], Iterator[Any]]:
+    """The pieces; after each, ``show`` is told how many rows of all passes are done."""
+    done = 0
+
+    def one_pass() -> Iterator[Any]:
+        nonlocal done
+        for values in pieces():
+            done += len(values)
+            yield values
+            show(done, n_passes * pieces.n_rows)
+
+    return one_pass
+
+
+def ranking_text(ranking: dict[str, Any]) -> str:
+    """The first items of a ranking as a table for the screen."""
+    from pairscore.files.records import row_records
+    from pairscore.files.text import text_table
+
+    def cells(row: dict[str, Any]) -> tuple[Any, ...]:
+        interval = "unknown" if row["low"] is None else f"[{row['low']:.4g}, {row['high']:.4g}]"
+        ranks = f"{row['rank_low']}-{row['rank_high']}"
+        outside = "outside the fitted items" if row["outside"] else ""
+        return row["rank"], row["id"], f"{row['score']:.4g}", interval, ranks, outside
+
+    first = row_records({name: values[:SHOWN_ITEMS] for name, values in ranking.items()})
+    header, layout = (
+        ("rank", "id", "score", "interval", "ranks", ""),
+        "{:>}  {:<}  {:>}  {:>}  {:>}  {:<}",
+    )
+    text, n_more = text_table(header, map(cells, first), layout), len(ranking["id"]) - len(first)
+    return text + (f"\nand {n_more:,} more; -o ranking.csv writes them all." if n_more else "")
+
+
+# -- compare ---------------------------------------------------------------------------------------
+
+
+@click.command()
+@files("items", "comparisons")
+@option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="'NAME: SETTINGS'",
+    help="A model by a name and settings such as 'ridge: l2=auto'; give several.",
+)
+@option("--folds", type=click.IntRange(min=2), default=5, help="Folds of items.")
+@option(
+    "--group",
+    metavar="NAME",
+    help="Column of ITEMS: items of one group (topic, patient) are held out together.",
+)
+@options(ITEM_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS)
+@json_flag("Print everything as JSON.")
+@examples(
+    "compare items.csv votes.csv",
+    "compare items.csv votes.csv --model 'plain:' --model 'judges: l2=auto judge_slopes=yes'"
+    " --group topic",
+)
+def compare(
+    items: Path,
+    comparisons: Path,
+    models: tuple[str, ...],
+    folds: int,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Compare models on comparisons that they have not seen: of known items, of known with new,
+    and of new items.
+
+    Settings are those of fit, as name=value: method, link, l2, side_effect, judge_slopes, context
+    (a+b), ties, item_effects. Without --model, plain maximum likelihood meets the ridge chosen from
+    the data.
+    """
+    from pairscore.data.splitters import ItemKFold
+    from pairscore.evaluation.compare import compare as compare_models
+    from pairscore.model.regression import RankRegression
+
+    settings = parse_models(models or ("plain:", "ridge: l2=auto"))
+    context = sorted({name for one in settings.values() for name in one.get("context") or ()})
+    with stage("Reading"):
+        study = read_files(items, comparisons, context, given)
+    show_unused_columns(study.left_out, study.nested)
+    candidates = {name: RankRegression(**one, inference=None) for name, one in settings.items()}
+    splitter = ItemKFold(folds, item_groups=study.groups)
+    with stage("Fitting every model in every fold"), collect_warnings() as texts:
+        result = compare_models(candidates, study_comparisons(study), cv=splitter)
+    show_warnings(texts)
+    if as_json:
+        show_json(result.to_record())
+    else:
+        click.echo(str(result))
+
+
+@contextmanager
+def collect_warnings() -> Iterator[list[str]]:
+    """Collect what the library warns of, and ignore what others do."""
+    texts: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", PairscoreWarning)
+        yield texts
+    texts += [str(warning.message) for warning in caught]
+
+
+# -- report ----------------------------------------------------------------------------------------
+
+
+@click.command()
+@files("model", "items", "comparisons")
+@flag("--self-pairs", help="Keep comparisons of an item with itself, as in such a fit.")
+@options(VOTE_OPTIONS, FILE_OPTIONS)
+@output_option("HTML file to write (-: standard output).", default=Path("report.html"))
+@json_flag("Print where the page is and what it says first as JSON.")
+def report(
+    model: Path, items: Path, comparisons: Path, output: Path, as_json: bool, **given: Any
+) -> None:
+    """Show a model, its items and comparisons on one HTML page that needs nothing else.
+
+    The ranking with intervals, what counts, how well it fits and does on unseen items, checks in
+    words, and what more comparisons would buy. Of ITEMS, the columns that the model was fitted with
+    are taken, and made into features as in the fit. Columns of COMPARISONS with other names are
+    named again, as in the fit.
+
+    Example: pairscore report model.npz items.csv comparisons.csv -o report.html
+    """
+    refuse_output(output, model, items, comparisons)
+    if [str(path) for path in (model, items, comparisons)].count("-") > 1:
+        raise PairscoreError(
+            "standard input can be the model, the items or the comparisons, one of them; name files"
+            " for the others."
+        )
+    from pairscore.data.features import recipe_of
+    from pairscore.files.read_study import read_study
+    from pairscore.model.regression import load
+    from pairscore.report.page import write_page
+
+    with input_path(model) as path:
+        fitted = load(path)
+    with list_bad_rows(output), stage("Reading"):
+        study = read_study(
+            items,
+            comparisons,
+            recipe=recipe_of(fitted),
+            id_is_optional=fitted.recipe_ is None,  # fitted in Python, where ids are
+            seed=fitted.record_.get("seed") or 0,
+            context=fitted.context or (),
+            **vote_settings(given),
+        )
+    with (
+        stage("Ranking the items, and trying every method on items that it has not seen"),
+        output_path(output, "report.html") as path,
+    ):
+        facts = write_page(fitted, study.items, study.votes, path)
+    is_piped = str(output) == "-"  # standard output is the page's then
+    if as_json:
+        show_json(report_record(output, study, facts.answer), err=is_piped)
+    elif not is_piped:
+        click.echo(str(output))
+
+
+def report_record(output: Path, study: "Intake", answer: list[str]) -> dict[str, Any]:
+    """Where the page is, of how much, and the sentences that it begins with."""
+    count = len(study.votes) if study.votes.count is None else float(study.votes.count.sum())
+    return {
+        "path": None if str(output) == "-" else str(output),
+        "n_items": len(study.items),
+        "n_comparisons": count,
+        "answer": answer,
+    }

@@ -1,0 +1,337 @@
+"""Commands about studies: ``plan``, ``simulate``, ``demo`` and ``reproduce``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pairscore.choices import FILE_KINDS, LINKS, METHODS
+from pairscore.cli.options import (
+    FILE,
+    FILE_NAMES,
+    FILE_OPTIONS,
+    FOLDER,
+    ITEM_NAMES,
+    LINK_OPTION,
+    RECIPE_OPTIONS,
+    SEED,
+    VOTE_NAMES,
+    VOTE_OPTIONS,
+    examples,
+    file_settings,
+    flag,
+    item_settings,
+    json_flag,
+    option,
+    options,
+    output_option,
+    show_json,
+    show_unused_columns,
+    stage,
+    vote_settings,
+    word,
+)
+from pairscore.cli.words import translate
+from pairscore.errors import NoAnswerError, PairscoreError, first_few
+
+if TYPE_CHECKING:
+    from pairscore.planning.planner import Plan
+
+DEFAULT = click.core.ParameterSource.DEFAULT
+
+
+# -- plan ------------------------------------------------------------------------------------------
+
+PLAN_OPTIONS = (
+    option(
+        "--features",
+        multiple=True,
+        metavar="N|A,B,C",
+        help="Number of features; with --items-file, the columns to use.  [default: every numeric"
+        " one]",
+    ),
+    option(
+        "--noise",
+        type=float,
+        help="Share of comparisons that go against the scores, 0 to 0.5; left out with --pilot.",
+    ),
+    option(
+        "--misordered", type=float, help="Target: share of pairs of new items in the wrong order."
+    ),
+    option("--angle", type=float, help="Target: mean angle to the true direction, in radians."),
+    option(
+        "--norm-error",
+        type=float,
+        help="Target: mean distance of the coefficients from their limit.",
+    ),
+    option("--items", "n_items", type=int, help="Number of items to compare, if fixed."),
+    option("--comparisons", "n_comparisons", type=int, help="Number of comparisons, if fixed."),
+    word("--method", METHODS, "Method of the fit  [default: mle; paired without noise]"),
+    word("--link", LINKS, "How a score difference becomes a probability.  [default: logit]"),
+    option(
+        "--min-eigenvalue",
+        type=float,
+        help="Smallest eigenvalue of the features' covariance, largest 1; left out with"
+        " --items-file.  [default: 1.0]",
+    ),
+    option(
+        "--items-file",
+        type=FILE,
+        help="Your items with their features: their correlations and number are used.",
+    ),
+    option(
+        "--pilot", type=FILE, help="At least 50 comparisons of those items: they tell the noise."
+    ),
+    option(
+        "--item-cost",
+        type=float,
+        help="Cost of an item; with --comparison-cost, the cheapest study is found.",
+    ),
+    option("--comparison-cost", type=float, help="Cost of a comparison, in the same unit."),
+    option(
+        "--seconds-per-comparison",
+        type=float,
+        default=23.0,
+        help="Time of an expert for one comparison.",
+    ),
+    option(
+        "--chart",
+        type=click.Path(path_type=Path),
+        help="Draw error against comparisons to this .png, .svg or .pdf file.",
+    ),
+)
+
+
+@click.command()
+@options(PLAN_OPTIONS, RECIPE_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS)
+@json_flag("Print the plan as JSON.")
+@examples(
+    "plan --features 90 --noise 0.2 --misordered 0.05",
+    "plan --items-file items.csv --pilot votes.csv --misordered 0.05",
+    "plan --items-file wines.csv --id wine --categorical grape --noise 0.2 --comparisons 5000",
+)
+def plan(
+    items_file: Path | None, pilot: Path | None, chart: Path | None, as_json: bool, **given: Any
+) -> None:
+    """Say how many items and comparisons a study needs.
+
+    Give two of --items, --comparisons and a target (--misordered, --angle or --norm-error) and get
+    the third. With the target alone, get the cheapest study if both costs are given, else the
+    smallest with M = N log N. Columns of --items-file and --pilot are named as in the fit.
+    """
+    from pairscore.planning.planner import plan as make_plan
+    from pairscore.planning.text import plan_record, plan_text
+
+    about_files = (*ITEM_NAMES, *VOTE_NAMES, *FILE_NAMES)
+    question = {name: value for name, value in given.items() if name not in about_files}
+    if items_file is None:
+        features = _feature_count(pilot, given)
+    else:
+        features = _items_and_pilot(items_file, pilot, given)
+    result = make_plan(**question, **features)
+    if chart is not None:
+        draw_plan(result, chart)
+    if as_json:
+        show_json(plan_record(result))
+    else:
+        click.echo(plan_text(result))
+
+
+def draw_plan(plan: "Plan", path: Path) -> None:
+    """Draw the error of a plan against the number of comparisons, with the plan on its curve."""
+    from pairscore.planning.charts import plan_chart
+    from pairscore.planning.text import plan_curves
+
+    measure, target = plan.target or ("misordered", None)
+    chosen = {
+        "n_items": plan.n_items,
+        "n_comparisons": plan.n_comparisons,
+        "error": getattr(plan, measure),
+        "measure": measure,
+        "method": plan.method,
+    }
+    plan_chart(plan_curves(plan), chosen, path, target=target)
+
+
+def _items_and_pilot(items_file: Path, pilot: Path | None, given: dict[str, Any]) -> dict[str, Any]:
+    """The items and the pilot of a plan, as a fit would take them."""
+    from pairscore.files.read_study import read_item_file, read_study
+
+    columns = item_settings(given)
+    if pilot is None:
+        _refuse_options(VOTE_NAMES, "--pilot")
+        study = read_item_file(items_file, columns=columns, **file_settings(given))
+    else:
+        study = read_study(items_file, pilot, columns=columns, **vote_settings(given))
+    show_unused_columns(study.left_out, study.nested)
+    if study.recipe.note:
+        click.echo(f"Note: {study.recipe.note}.", err=True)
+    return {"items": study.items, "pilot": getattr(study, "votes", None)}
+
+
+def _feature_count(pilot: Path | None, given: dict[str, Any]) -> dict[str, Any]:
+    """The number of features, where no file has them."""
+    if pilot is not None:
+        raise PairscoreError(
+            f"the pilot {str(pilot)!r} names items, and there are none; give them with their"
+            " features: --items-file."
+        )
+    about_columns = tuple(name for name in (*ITEM_NAMES, *VOTE_NAMES) if name != "features")
+    _refuse_options(about_columns, "--items-file")
+    numbers = given["features"]
+    if len(numbers) > 1 or not all(number.strip().isdecimal() for number in numbers):
+        raise PairscoreError(
+            f"--features is {','.join(numbers)!r}; give the number of features, or the items that"
+            " have these columns: --items-file."
+        )
+    return {"n_features": int(numbers[0])} if numbers else {}
+
+
+def _refuse_options(names: tuple[str, ...], needed: str) -> None:
+    """Refuse options that say something about a file which is not given."""
+    context = click.get_current_context()
+    idle = [
+        option.opts[0]
+        for option in context.command.params
+        if option.name in names and context.get_parameter_source(option.name) is not DEFAULT
+    ]
+    if idle:
+        raise PairscoreError(
+            f"{first_few(idle)} {'is' if len(idle) == 1 else 'are'} about a file that is not given;"
+            f" add {needed}."
+        )
+
+
+# -- simulate --------------------------------------------------------------------------------------
+
+
+@click.command()
+@option("--items", "n_items", type=int, required=True, help="Number of items to compare.")
+@option("--features", "n_features", type=int, required=True, help="Number of features.")
+@option("--comparisons", "n_comparisons", type=int, required=True, help="Number of comparisons.")
+@option("--noise", type=float, help="Share of labels that go against the scores.  [default: 0.2]")
+@option("--judge-noise", help="Several judges instead: the noise of each, such as 0.1,0.2,0.4.")
+@option(
+    "--min-eigenvalue",
+    type=float,
+    default=1.0,
+    help="Smallest eigenvalue of the features' covariance, largest 1.",
+)
+@option(
+    "--item-effect",
+    type=float,
+    default=0.0,
+    help="Standard deviation of what features do not explain, on the link's scale.",
+)
+@LINK_OPTION
+@option("--repeats", type=int, default=1, help="How often each pair is judged.")
+@flag("--self-pairs", help="Let items meet themselves, as the paper does.")
+@option(
+    "--second-half/--no-second-half",
+    default=True,
+    help="As many items again, never compared, for the covariance of split.",
+)
+@option("--seed", type=SEED, default=0, help="Seed of the population and of the draw.")
+@option("--format", "kind", type=click.Choice(FILE_KINDS), default="csv", help="Of the tables.")
+@output_option("Folder to write to.", FOLDER, required=True)
+def simulate(
+    n_items: int,
+    n_comparisons: int,
+    judge_noise: str | None,
+    seed: int,
+    kind: str,
+    output: Path,
+    **given: Any,
+) -> None:
+    """Write a simulated study with a known truth: items, comparisons and truth.json.
+
+    Example: pairscore simulate --items 2500 --features 90 --comparisons 20000 --noise 0.2 --seed 1
+    -o study
+    """
+    from pairscore.planning.simulate import simulate_study
+    from pairscore.theory.population import Population
+
+    draw = {name: given.pop(name) for name in ("repeats", "self_pairs", "second_half")}
+    population = Population(**given, judge_noise=_shares(judge_noise), rng=seed)
+    paths = simulate_study(population, n_items, n_comparisons, output, seed=seed, kind=kind, **draw)
+    for path in paths:
+        click.echo(str(path))
+
+
+def _shares(text: str | None) -> list[float] | None:
+    try:
+        return None if text is None else [float(share) for share in text.split(",")]
+    except ValueError:
+        raise PairscoreError(
+            f"--judge-noise is {text!r}; write one share for each judge, such as 0.1,0.2,0.4."
+        ) from None
+
+
+# -- demo and reproduce ----------------------------------------------------------------------------
+
+
+@click.command()
+@option("--seed", type=SEED, default=1, help="Seed of the simulated grader.")
+@output_option("Folder for the report.", FOLDER, default=Path("pairscore-demo"))
+@json_flag(
+    "Print coefficients, the test on new patients and where the report is as JSON, without the"
+    " story."
+)
+def demo(seed: int, output: Path, as_json: bool) -> None:
+    """Learn a severity score for 442 real patients from comparisons alone, and write a report to
+    open.
+
+    Example: pairscore demo --seed 2
+    """
+    from pairscore.cli.demo import run_demo
+
+    if as_json:
+        show_json(run_demo(lambda text: None, seed, output).to_record())
+    else:
+        run_demo(lambda text: click.echo(translate(text)), seed, output)
+
+
+@click.command()
+@click.argument("figures", nargs=-1)
+@option("--seeds", type=int, default=10, help="Random generations behind every mean.")
+@output_option("Folder for tables, figures and page.", FOLDER, default=Path("reproduction"))
+@flag(
+    "--direct",
+    help="Draw items and votes and fit every cell, instead of drawing the estimate from its exact"
+    " law.",
+)
+@option(
+    "--processes",
+    "n_workers",
+    type=click.IntRange(min=1),
+    help="How many processes  [default: one for each core]",
+)
+@json_flag("Print where the page is and how long it took as JSON.")
+@examples("reproduce", "reproduce 2a 3 --seeds 2 -o quick")
+def reproduce(
+    figures: tuple[str, ...], seeds: int, output: Path, as_json: bool, **running: Any
+) -> None:
+    """Rebuild the paper's figures 1 to 6 and ours, 7 to 10, and check its claims.
+
+    Stopped at any moment, the same command goes on where it was. Rows go to rows.csv and
+    needed.csv, all pictures to one page.
+    """
+    from pairscore.paper.run import reproduce as make
+
+    try:
+        with stage("Computing the cells of all figures") as show:
+            done = make(figures, seeds, output, progress=show, **running)
+    except KeyboardInterrupt:
+        raise NoAnswerError(
+            f"stopped; what is finished is kept in {str(output)!r}, and the same command goes on"
+            " from there."
+        ) from None
+    if as_json:
+        show_json(done)
+    else:
+        click.echo(
+            f"{done['cells']:,} cells ({done['cells_run']:,} run now) in"
+            f" {done['cell_seconds']:.0f} s; predictions, figures and page in"
+            f" {done['page_seconds']:.0f} s; calibration loop {done['calibration_seconds']:.2f} s"
+        )
+        click.echo(done["page"])

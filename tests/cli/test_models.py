@@ -1,0 +1,627 @@
+"""`fit`, `rank`, `update`, `compare` and `report` as somebody uses them who writes no Python."""
+
+import html
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pairscore import RankRegression, load
+from pairscore.files.tables import StoredTable, read_table
+from pairscore.files.write import write_table
+from tests.cli.running import (
+    FAULTY_ITEMS,
+    RANKING,
+    faults,
+    fit_frames,
+    ranking,
+    run,
+    scores,
+    state,
+)
+from tests.estimators.test_outside_results import DATA, PUBLISHED
+
+pytestmark = pytest.mark.filterwarnings("ignore::pairscore.errors.FewItemsWarning")
+
+
+# -- fit: from files to known numbers ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_tables_give_the_published_numbers(tmp_path, name):
+    known = PUBLISHED[name]
+    side = ["--side-effect"] if "side" in known else []
+    items, votes = DATA / name / "items.csv", DATA / name / "votes.csv"
+    result = run("fit --inference model -o model.npz --json", *side, items, votes)
+    record = json.loads(result.stdout)
+    found = {row["feature"]: (row["coef"], row["std_error"]) for row in record["coefficients"]}
+    if side:
+        found["side"] = (record["side_effect"]["coef"], record["side_effect"]["std_error"])
+    for feature, (coef, error) in known.items():
+        assert found[feature][0] == pytest.approx(coef, abs=1e-7)
+        assert found[feature][1] == pytest.approx(error, rel=2e-6, abs=6e-8)
+    run("rank model.npz -o ranking.csv", items)
+    best = ranking(tmp_path / "ranking.csv")
+    assert best["score"] == sorted(best["score"], reverse=True)
+    winners = {"citations": "JRSSB", "baseball": "Milwaukee", "heaviness": "110g"}
+    assert best["id"][0] == winners[name]
+
+
+def test_the_category_is_the_published_dummies(tmp_path):
+    """One 0/1 column for each of seven teams; their differences are those of the published six."""
+    teams = read_table(DATA / "baseball" / "items.csv")["id"]
+    write_table({"id": teams, "team": teams}, tmp_path / "items.csv")
+    options = "--categorical team --side-effect --inference model"
+    result = run(f"fit {options} -o m.npz items.csv", DATA / "baseball" / "votes.csv")
+    assert "Warning" in result.stderr
+    assert "Warning" not in result.stdout
+    model = load(tmp_path / "m.npz")
+    coef = dict(zip(model.feature_names_in_, model.coef_, strict=True))
+    for team, (known, _) in PUBLISHED["baseball"].items():
+        if team != "side":
+            assert coef[f"team={team}"] - coef["team=Baltimore"] == pytest.approx(known, abs=1e-6)
+
+
+def test_the_command_is_the_library_call(study):
+    folder, items, votes = study
+    result = run("fit items.csv votes.csv -o m.npz")
+    ours, theirs = load(folder / "m.npz"), fit_frames(items, votes)
+    np.testing.assert_array_equal(ours.coef_, theirs.coef_)
+    np.testing.assert_array_equal(ours.covariance_, theirs.covariance_)
+    assert result.stdout == theirs.summary().text(notes=False) + "\n"
+    assert [line for line in result.stderr.splitlines() if line.startswith("Warning")] == [
+        f"Warning: {note}" for note in theirs.notes_
+    ]
+    assert "'style' is text" in result.stderr
+    assert "--categorical style" in result.stderr
+    run("rank m.npz items.csv -o r.parquet")
+    expected = theirs.rank({name: values for name, values in items.items() if name != "style"})
+    found = ranking(folder / "r.parquet")
+    assert list(found) == RANKING
+    assert found["id"] == expected["id"].tolist()
+    for name in RANKING[1:]:
+        np.testing.assert_allclose(
+            np.asarray(found[name], float), np.asarray(expected[name], float), rtol=1e-12
+        )
+
+
+def test_json_has_what_the_summary_says(study):
+    _, items, votes = study
+    result = run("fit items.csv votes.csv -o m.npz --json")
+    record, model = json.loads(result.stdout), fit_frames(items, votes)
+    assert [row["coef"] for row in record["coefficients"]] == model.coef_.tolist()
+    intervals = [[row["low"], row["high"]] for row in record["coefficients"]]
+    assert intervals == model.confidence_intervals().tolist()
+    assert (record["n_items"], record["n_comparisons"]) == (model.n_items_, 300)
+    assert (record["agreement"], record["noise"]) == (model.agreement_, model.noise_)
+    assert record["warnings"] == model.notes_
+    assert record["warnings"]  # thirty items are few
+
+
+def test_every_part_of_the_model_has_its_option(files):
+    folder, items, votes = files
+    options = (
+        "--l2 auto --group topic --judge-slopes --ties davidson --context rest --side-by-judge"
+        " --inference items+judges"
+    )
+    result = run(f"fit items.csv votes.csv {options} -o m.npz")
+    for words in (
+        "context rest",
+        "side left, judge 0",
+        "ties (davidson)",
+        "votes against the others: 'judge 4'",
+        "by held-out log-loss",
+        "robust to items and judges",
+    ):
+        assert words in result.stdout
+    model = RankRegression(
+        l2="auto",
+        judge_slopes=True,
+        ties="davidson",
+        context=["rest"],
+        side_effect="judges",
+        inference="items+judges",
+    )
+    model.fit(items, votes, item_groups=[row // 8 for row in range(80)])
+    again = load(folder / "m.npz")
+    np.testing.assert_allclose(again.coef_, model.coef_, atol=1e-8)
+    np.testing.assert_allclose(again.std_errors_, model.std_errors_, atol=1e-8)
+    assert again.judges_.name.tolist() == model.judges_.name.tolist()
+    record = json.loads(run(f"fit items.csv votes.csv {options} -o m.npz --json").stdout)
+    assert record["effects"][0]["name"] == "rest"
+    assert len(record["judges"]) == 5
+    assert record["l2"] == pytest.approx(model.l2_)
+    assert len(record["ridge_curve"]["l2"]) == 30
+
+
+def test_a_group_is_no_feature_and_must_be_there(files):
+    folder, _, _ = files
+    run("fit items.csv votes.csv --l2 auto --group topic -o m.npz")
+    assert list(load(folder / "m.npz").feature_names_in_) == ["a", "b", "c"]
+    result = run("fit items.csv votes.csv --l2 auto --group topics -o x.npz", code=2)
+    assert "Did you mean 'topic'?" in result.stderr
+    result = run("fit items.csv votes.csv --group topic -o x.npz", code=2)
+    assert "held out together where --l2 auto chooses" in result.stderr
+
+
+def test_layouts_of_other_programs(study):
+    """One data set as in choix (winner, loser), Evalica (left, right, winner) or LMArena: one fit."""
+    folder, _, _ = study
+    votes = read_table(folder / "votes.csv")
+    decided = np.flatnonzero(votes["winner"] != "tie")
+    left, right, word = votes["left"][decided], votes["right"][decided], votes["winner"][decided]
+    won, lost = np.where(word == "left", left, right), np.where(word == "left", right, left)
+    as_side = np.where(word == "left", "model_a", "model_b").astype(object)
+    layouts = {
+        "evalica": ({"left": left, "right": right, "winner": word}, ""),
+        "arena": ({"model_a": left, "model_b": right, "winner": as_side}, ""),
+        "own id": ({"left": left, "right": right, "winner": won}, ""),
+        "choix": ({"winner": won, "loser": lost}, ""),
+        "better, worse": (
+            {"better": won, "worse": lost, "left": left, "right": right},
+            "--winner better --loser worse",
+        ),
+    }
+    coefs = []
+    for name, (columns, options) in layouts.items():
+        write_table(columns, folder / f"{name}.csv")
+        run(f"fit items.csv '{name}.csv' {options} -o m.npz")
+        coefs.append(load(folder / "m.npz").coef_)
+    for coef in coefs:
+        np.testing.assert_allclose(coef, coefs[0], rtol=1e-9)
+
+
+def test_self_pairs_can_be_kept(study):
+    folder, _, _ = study
+    (folder / "same.csv").write_text((folder / "votes.csv").read_text() + "item 1,item 1,left\n")
+    run("fit items.csv same.csv --self-pairs -o m.npz")
+    assert load(folder / "m.npz").n_comparisons_ == 301
+
+
+WRONG_FITS = {
+    "cannot be read": "items.csv no.csv",
+    "what kind of table": "items.csv votes.xls",
+    "they need left, right, winner": "items.csv layout.csv",
+    "an item with itself": "items.csv same.csv",
+    "an id already seen": "twice.csv votes.csv",
+    "not finite": "inf.csv votes.csv",
+    "no numeric column to learn from (text: 'style')": "text.csv votes.csv",
+    "there is no folder": "items.csv votes.csv -o no/x.npz",
+    "is a folder": "items.csv votes.csv -o .",
+    "would be overwritten": "items.csv votes.csv -o items.csv",
+    "--l2 is -1.0": "items.csv votes.csv --l2 -1",
+    "--shrinkage is 'much'; use a number from 0 to 1, 'ledoit-wolf' or 'oas'": (
+        "items.csv votes.csv --shrinkage much"
+    ),
+    "delimiter is 'ab'": "items.csv votes.csv --delimiter ab",
+    "no text encoding": "items.csv votes.csv --encoding klingon",
+    "and --method mle has none": "items.csv votes.csv --shrinkage 0.5",
+    "--method split needs at least": "items.csv votes.csv --method split",
+    "in no comparison, or use --method pooled": "items.csv votes.csv --method split",
+    "--square names 'mas', which is no feature; the features are 'mass', 'height'. Did you mean"
+    " 'mass'?": "items.csv votes.csv --square mas",
+    "with two of 'mass', 'height'. Did you mean 'height'?": (
+        "items.csv votes.csv --interact mass:heigt"
+    ),
+    "Did you mean 'Left' as left, 'Right' as right, 'Winner' as winner?": "items.csv upper.csv",
+    "Did you mean 'lft' as left?": "items.csv lft.csv",
+    "Did you mean 'lft'?": "items.csv lft.csv --left lf",
+    "(did you mean --id ID?)": "ID.csv votes.csv",
+    "(did you mean --id idd?)": "idd.csv votes.csv",
+    "--side-effect needs votes": "items.csv pairs.csv --side-effect",
+}
+
+
+def test_what_is_wrong_is_one_sentence_and_exit_2(study):
+    folder, _, _ = study
+    items, votes = folder / "items.csv", folder / "votes.csv"
+    (folder / "layout.csv").write_text("one,two\nitem 1,item 2\n")
+    (folder / "same.csv").write_text("winner,loser\nitem 1,item 1\nitem 1,item 2\n")
+    (folder / "twice.csv").write_text("id,mass\na,1\na,2\n")
+    (folder / "inf.csv").write_text(
+        "id,mass\n" + "\n".join(f"item {row},{row}" for row in range(30)) + "\nz,inf\n"
+    )
+    (folder / "text.csv").write_text("id,style\nitem 1,oil\n")
+    (folder / "pairs.csv").write_text("winner,loser\nitem 1,item 2\nitem 2,item 3\n")
+    (folder / "upper.csv").write_text(votes.read_text().replace("left,right,w", "Left,Right,W", 1))
+    (folder / "lft.csv").write_text(votes.read_text().replace("left,", "lft,", 1))
+    (folder / "ID.csv").write_text(items.read_text().replace("id,", "ID,", 1))
+    (folder / "idd.csv").write_text(items.read_text().replace("id,", "idd,", 1))
+    before = sorted(folder.iterdir())
+    for message, words in WRONG_FITS.items():
+        result = run(f"fit {words}" if " -o " in words else f"fit {words} -o x.npz", code=2)
+        assert message in result.stderr, (message, result.stderr)
+        assert result.stdout == ""
+        assert result.stderr.count("Error: ") == 1
+        (folder / "x.npz.bad-rows.csv").unlink(missing_ok=True)
+        assert sorted(folder.iterdir()) == before
+
+
+# -- recipes -----------------------------------------------------------------------------------------
+
+
+def test_the_recipe_travels_with_the_model(study):
+    """After a fit with categories, squares and products, new items score as computed by hand."""
+    folder, _, _ = study
+    products = "--square mass --interact mass:height --interact style:mass"
+    run(f"fit items.csv votes.csv --categorical style {products} --l2 1 -o m.npz")
+    model = load(folder / "m.npz")
+    names = ["mass", "height", "style=chalk", "style=ink", "style=oil", "mass^2", "mass:height"]
+    names += ["style=chalk:mass", "style=ink:mass", "style=oil:mass"]
+    assert model.feature_names_in_.tolist() == names
+    (folder / "new.csv").write_text(
+        "colour,style,id,height,mass\nred,oil,one,0.5,2\nred,ink,two,-1,3\n"
+    )
+    run("rank m.npz new.csv -o r.jsonl")
+    found = scores(folder / "r.jsonl")
+    coef = dict(zip(names, model.coef_, strict=True))
+    one = (
+        2 * coef["mass"]
+        + 0.5 * coef["height"]
+        + coef["style=oil"]
+        + 4 * coef["mass^2"]
+        + coef["mass:height"]
+        + 2 * coef["style=oil:mass"]
+    )
+    two = (
+        3 * coef["mass"]
+        - coef["height"]
+        + coef["style=ink"]
+        + 9 * coef["mass^2"]
+        - 3 * coef["mass:height"]
+        + 3 * coef["style=ink:mass"]
+    )
+    assert found == {"one": pytest.approx(one, rel=1e-12), "two": pytest.approx(two, rel=1e-12)}
+    (folder / "strange.csv").write_text(
+        "id,style,height,mass\na,oil,1,2\nb,pastel,1,2\nc,pastel,1,2\n"
+    )
+    result = run("rank m.npz strange.csv -o never.csv", code=2)
+    assert "strange.csv' has 2 bad rows; it knew 'chalk', 'ink', 'oil'" in result.stderr
+    assert "column 'style': a level that the fit did not know: 'pastel'" in result.stderr
+    assert not (folder / "never.csv").exists()
+
+
+def test_levels_that_look_like_numbers_stay_levels(study):
+    folder, _, _ = study
+    table = read_table(folder / "items.csv")
+    grade = np.array(["01", "1", "2"], dtype=object)[np.arange(len(table)) % 3]
+    write_table({"id": table["id"], "grade": grade}, folder / "graded.csv")
+    run("fit graded.csv votes.csv --categorical grade -o m.npz")
+    assert load(folder / "m.npz").feature_names_in_.tolist() == ["grade=01", "grade=1", "grade=2"]
+    (folder / "new.csv").write_text("id,grade\na,2\nb,1\n")  # all whole numbers now
+    run("rank m.npz new.csv -o r.csv")
+    _, second, third = load(folder / "m.npz").coef_
+    assert scores(folder / "r.csv") == {"a": third, "b": second}
+
+
+def test_an_item_or_a_level_may_be_called_na(study):
+    folder, _, _ = study
+    for name in ("items", "votes"):
+        path = folder / f"{name}.csv"
+        path.write_text(path.read_text().replace("item 7,", "NA,").replace(",ink", ",n/a"))
+    run("fit items.csv votes.csv --categorical style -o m.npz")
+    assert "style=n/a" in load(folder / "m.npz").feature_names_in_
+    run("rank m.npz items.csv -o r.csv")
+    assert "NA" in ranking(folder / "r.csv")["id"]
+
+
+# -- missing values ----------------------------------------------------------------------------------
+
+
+def test_missing_values_are_refused_with_a_list(gappy):
+    folder, _, _ = gappy
+    result = run("fit gappy.csv votes.csv --categorical style -o m.npz", code=2)
+    missing = [line.strip() for line in result.stderr.splitlines() if "missing: ''" in line]
+    assert missing == [
+        f"line {line}, column '{name}': missing: ''"
+        for line, name in ((5, "mass"), (9, "mass"), (9, "style"), (11, "style"))
+    ]
+    assert (
+        "--missing drop-items, --missing mean-with-flag or --missing item-effect" in result.stderr
+    )
+    assert not (folder / "m.npz").exists()
+
+
+def test_dropping_items_drops_their_comparisons_and_says_so(gappy):
+    folder, items, votes = gappy
+    result = run("fit gappy.csv votes.csv --missing drop-items -o m.npz")
+    gone = {"item 3", "item 7"}
+    pairs = zip(votes["left"], votes["right"], strict=True)
+    rows = np.array([gone.isdisjoint(pair) for pair in pairs])
+    kept = np.array([name not in gone for name in items["id"]])
+    assert f"2 items dropped, with {(~rows).sum()} rows of comparisons" in result.stdout
+    expected = fit_frames(
+        {name: values[kept] for name, values in items.items()},
+        {name: values[rows] for name, values in votes.items()},
+    )
+    np.testing.assert_array_equal(load(folder / "m.npz").coef_, expected.coef_)
+    ranked = run("rank m.npz gappy.csv -o r.csv")
+    assert "2 items with missing values left out" in ranked.stderr
+    assert set(ranking(folder / "r.csv")["id"]) == set(items["id"]) - gone
+
+
+def test_dropping_everything_is_an_error(gappy):
+    folder, items, _ = gappy
+    write_table(
+        {"id": items["id"], "mass": np.where(np.arange(len(items["id"])) == 0, 1.0, np.nan)},
+        folder / "empty.csv",
+    )
+    result = run("fit empty.csv votes.csv --missing drop-items -o m.npz", code=2)
+    assert "no comparison without them" in result.stderr
+
+
+def test_means_with_flags_are_counted_and_remembered(gappy):
+    folder, items, votes = gappy
+    result = run("fit gappy.csv votes.csv --missing mean-with-flag -o m.npz")
+    assert "filled with the mean, and flagged: 2 of mass" in result.stdout
+    mean = np.delete(items["mass"], [3, 7]).mean()
+    flag = np.isin(np.arange(len(items["id"])), [3, 7]).astype(float)
+    by_hand = {
+        "id": items["id"],
+        "mass": np.where(flag, mean, items["mass"]),
+        "height": items["height"],
+        "mass missing": flag,
+    }
+    expected = RankRegression().fit(by_hand, votes)
+    np.testing.assert_allclose(load(folder / "m.npz").coef_, expected.coef_, rtol=1e-9)
+    (folder / "new.csv").write_text("id,mass,height\nn,,0\nm,1,0\n")
+    run("rank m.npz new.csv -o r.csv")
+    slope, _, flagged = expected.coef_
+    found = {"n": mean * slope + flagged, "m": slope}
+    assert scores(folder / "r.csv") == pytest.approx(found, rel=1e-9)
+    (folder / "worse.csv").write_text("id,mass,height\nn,,\nm,1,0\n")
+    result = run("rank m.npz worse.csv", code=2)
+    assert "the fit had no gaps there, so it has no flag for them" in result.stderr
+    assert "line 2, column 'height': missing: ''" in result.stderr
+
+
+def test_words_for_missing_numbers_are_missing_numbers(gappy):
+    folder, _, _ = gappy
+    lines = (folder / "gappy.csv").read_text().splitlines()
+    for row, word in ((3, "NA"), (7, " ? ")):
+        name, _, *rest = lines[row + 1].split(",")
+        lines[row + 1] = ",".join([name, word, *rest])
+    (folder / "words.csv").write_text("\n".join(lines) + "\n")
+    for rule in ("drop-items", "mean-with-flag"):
+        for name in ("gappy", "words"):
+            run(f"fit {name}.csv votes.csv --missing {rule} -o {name}.npz")
+        assert state(folder / "gappy.npz") == state(folder / "words.npz")
+        run("rank words.npz words.csv -o r.csv")
+        assert len(ranking(folder / "r.csv")["id"]) == (28 if rule == "drop-items" else 30)
+    result = run("fit words.csv votes.csv -o m.npz", code=2)
+    told = [line.strip() for line in result.stderr.splitlines() if "missing: " in line]
+    assert told == ["line 5, column 'mass': missing: 'NA'", "line 9, column 'mass': missing: ' ? '"]
+
+
+# -- update ------------------------------------------------------------------------------------------
+
+
+def test_an_update_is_a_fit_of_both_files(files):
+    folder, _, _ = files
+    run("fit items.csv early.csv --context rest --keep-data -o m.npz")
+    run("update m.npz late.csv -o m.npz")
+    run("fit items.csv votes.csv --context rest -o all.npz")
+    one, other = load(folder / "m.npz"), load(folder / "all.npz")
+    np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-8)
+    assert one.n_comparisons_ == other.n_comparisons_ == 1500
+    assert one.recipe_ == other.recipe_
+    run("rank m.npz items.csv -o r.csv")
+
+
+def test_an_update_brings_new_items(files):
+    folder, items, votes = files
+    early = set(items["id"][:60])
+    known = votes["left"].isin(early) & votes["right"].isin(early)
+    items[:60].to_csv(folder / "old.csv", index=False)
+    items[60:].to_csv(folder / "new.csv", index=False)
+    votes[known].to_csv(folder / "first.csv", index=False)
+    votes[~known].to_csv(folder / "second.csv", index=False)
+    run("fit old.csv first.csv --keep-data -o m.npz")
+    result = run("update m.npz second.csv -o x.npz", code=2)
+    assert "unknown item" in result.stderr
+    assert not (folder / "x.npz").exists()
+    run("update m.npz second.csv --items new.csv -o x.npz")
+    expected = RankRegression().fit(items, pd.concat([votes[known], votes[~known]]))
+    np.testing.assert_allclose(load(folder / "x.npz").coef_, expected.coef_, atol=1e-7)
+
+
+def test_what_cannot_be_updated(files):
+    folder, _, _ = files
+    run("fit items.csv early.csv -o m.npz")
+    assert "fit again with --keep-data" in run("update m.npz late.csv -o x.npz", code=2).stderr
+    run("fit items.csv early.csv --keep-data -o m.npz")
+    (folder / "bad.csv").write_text(
+        "left,right,winner\nitem 1,item 2,left\nitem 1,nobody,left\nitem 1,item 2,huh\n"
+    )
+    result = run("update m.npz bad.csv -o x.npz", code=2)
+    assert "line 3, column 'right': unknown item: 'nobody'" in result.stderr
+    assert "line 4, column 'winner'" in result.stderr
+
+
+# -- rank --------------------------------------------------------------------------------------------
+
+
+def test_the_screen_shows_twenty_and_the_file_has_all(study):
+    folder, _, _ = study
+    run("fit items.csv votes.csv -o m.npz")
+    shown = run("rank m.npz items.csv").stdout.splitlines()
+    assert len(shown) == 22
+    assert shown[-1].startswith("and 10 more")
+    record = json.loads(run("rank m.npz items.csv --json").stdout)
+    assert record["n_items"] == len(record["ranking"]) == 30
+    assert list(record["ranking"][0]) == RANKING
+    for suffix in ("csv", "parquet", "jsonl"):
+        silent = run(f"rank m.npz items.csv -o r.{suffix}")
+        assert silent.output == ""
+        assert ranking(folder / f"r.{suffix}")["id"] == [row["id"] for row in record["ranking"]]
+    assert shown[1].split()[1:3] == record["ranking"][0]["id"].split()
+
+
+@pytest.mark.usefixtures("study")
+def test_level_and_simultaneous_widen():
+    run("fit items.csv votes.csv -o m.npz")
+
+    def width(option):
+        best = json.loads(run(f"rank m.npz items.csv --json {option}").stdout)["ranking"][0]
+        return best["high"] - best["low"]
+
+    assert width("--level 0.5") < width("") < width("--simultaneous")
+
+
+def test_items_of_equal_score_keep_the_order_of_the_file(study):
+    folder, _, _ = study
+    run("fit items.csv votes.csv -o m.npz")
+    (folder / "equal.csv").write_text("id,mass,height\nd,1,0\nb,1,0\nc,5,0\na,1,0\n")
+    run("rank m.npz equal.csv -o r.csv")
+    found = ranking(folder / "r.csv")
+    assert found["id"] == ["c", "d", "b", "a"]
+    assert found["rank"] == [1, 2, 2, 2]
+    assert found["outside"] == [1, 0, 0, 0]
+
+
+def test_models_made_in_python_rank_files_too(study):
+    folder, items, votes = study
+    fit_frames(items, votes).save(folder / "m.npz")
+    assert load(folder / "m.npz").recipe_ is None
+    run("rank m.npz items.csv -o r.csv")
+    table = {name: items[name] for name in ("id", "mass", "height")}
+    assert ranking(folder / "r.csv")["id"] == fit_frames(items, votes).rank(table)["id"].tolist()
+    (folder / "no_id.csv").write_text("height,mass\n1,2\n3,4\n")
+    run("rank m.npz no_id.csv -o r.csv")
+    assert sorted(ranking(folder / "r.csv")["id"]) == [0, 1]
+
+
+def test_model_files_of_before_have_no_recipe_and_broken_recipes_are_refused(study):
+    folder, _, _ = study
+    run("fit items.csv votes.csv --categorical style -o m.npz")
+    with np.load(folder / "m.npz") as file:
+        arrays = {name: file[name] for name in file.files}
+    header = json.loads(arrays.pop("header").tobytes())
+
+    good = header.pop("recipe")
+
+    def save(name, **recipe):
+        changed = np.frombuffer(json.dumps(header | recipe).encode(), dtype=np.uint8)
+        np.savez(folder / name, header=changed, **arrays)
+
+    save("old.npz")
+    assert load(folder / "old.npz").recipe_ is None
+    other = good | {"features": ["height", "mass"]}
+    broken = [
+        {},
+        [],
+        "x",
+        5,
+        good | {"means": {"nothing": [1]}},
+        good | {"interactions": [["a", "b"]]},
+        good | {"categorical": 3},
+        good | {"missing": "x"},
+        other,
+    ]
+    for recipe in broken:
+        save("broken.npz", recipe=recipe)
+        assert "fit again" in run("rank broken.npz items.csv", code=2).stderr, recipe
+
+
+def test_bad_rows_of_a_ranking(study):
+    folder, _, _ = study
+    run("fit items.csv votes.csv -o m.npz")
+    (folder / "new.csv").write_text(
+        "id,mass,height\n" + "\n".join(f"{row},1,2" for row in range(50)) + "\nz,1,2,3\n"
+    )
+    result = run("rank m.npz new.csv -o r.csv", code=2)
+    assert "4 cells instead of 3" in result.stderr
+    assert read_table(folder / "r.csv.bad-rows.csv")["line"].tolist() == [52]
+    assert not (folder / "r.csv").exists()
+    assert "4 cells instead of 3" in run("rank m.npz new.csv", code=2).stderr
+
+
+def test_rank_says_all_that_is_wrong_with_its_items(tmp_path, monkeypatch):
+    (tmp_path / "good.csv").write_text("name,a,b\n1,2,3\n2,1,4\n3,5,2\n")
+    (tmp_path / "votes.csv").write_text("winner,loser\n1,2\n2,1\n2,3\n3,1\n1,3\n3,2\n")
+    run("fit good.csv votes.csv --id name --inference none -o m.npz")
+    (tmp_path / "items.csv").write_text(FAULTY_ITEMS)
+    for rows in (50_000, 2):  # in one piece, or with faults in several
+        monkeypatch.setattr(StoredTable.pieces, "__defaults__", (rows,))
+        result = run("rank m.npz items.csv -o r.csv", code=2)
+        assert faults(result.stderr) == {
+            ("7", "name", "missing"),
+            ("6", "name", "an id already seen"),
+            ("4", "b", "not finite"),
+            ("3", "a", "missing"),
+        }
+        assert not (tmp_path / "r.csv").exists()
+
+
+def test_rank_refuses_what_it_cannot_rank(study):
+    folder, _, _ = study
+    run("fit items.csv votes.csv -o m.npz")
+    (folder / "less.csv").write_text("id,mas,height\na,1,2\n")
+    (folder / "words.csv").write_text("id,mass,height\na,heavy,2\nb,light,1\n")
+    (folder / "none.csv").write_text("id,mass,height\n")
+    (folder / "twice.csv").write_text("id,mass,height\na,1,2\na,1,2\n")
+    (folder / "gap.csv").write_text("id,mass,height\na,,2\nb,1,2\n")
+    (folder / "fine.csv").write_text("id,mass,height\nb,1,2\n")
+    wrong = {
+        "lacks 1 column that the score is made of: 'mass'; add them. Did you mean 'mas'?": (
+            "m.npz less.csv"
+        ),
+        "is text (such as 'heavy')": "m.npz words.csv",
+        "no items to rank": "m.npz none.csv",
+        "an id already seen": "m.npz twice.csv",
+        "': missing: ''": "m.npz gap.csv",
+        "no complete model file": "fine.csv fine.csv",
+        "level is 2.0": "m.npz fine.csv --level 2",
+        "both": "- -",
+    }
+    for message, words in wrong.items():
+        result = run(f"rank {words} -o r.csv", code=2, stdin=b"")
+        assert message in result.stderr, (message, result.stderr)
+        assert not (folder / "r.csv").exists()
+
+
+# -- compare -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("files")
+def test_models_are_compared():
+    command = (
+        "compare items.csv votes.csv --model plain: --model 'judges: judge_slopes=yes context=rest'"
+    )
+    result = run(f"{command} --group topic")
+    assert "'judges' has the lowest log-loss on pairs of new items" in result.stdout
+    record = json.loads(run(f"{command} --json --folds 3").stdout)
+    assert record["models"] == ["plain", "judges"]
+
+
+@pytest.mark.usefixtures("files")
+def test_models_that_cannot_be_compared_are_a_sentence():
+    for models, message in (
+        ("--model 'a:'", "give --model twice"),
+        ("--model 'a: method=best' --model b:", "method is 'best'"),
+    ):
+        assert message in run(f"compare items.csv votes.csv {models}", code=2).stderr
+
+
+# -- report ------------------------------------------------------------------------------------------
+
+
+def test_a_report_through_pipes_and_as_json(study):
+    folder, _, _ = study
+    run("fit items.csv votes.csv -o m.npz")
+    assert run("report m.npz items.csv votes.csv -o page.html").stdout == "page.html\n"
+    model = (folder / "m.npz").read_bytes()
+    page = run("report - items.csv votes.csv -o -", stdin=model)
+    record = json.loads(run("report m.npz items.csv votes.csv -o page.html --json").stdout)
+    assert record["path"] == "page.html"
+    assert (record["n_items"], record["n_comparisons"]) == (30, 300)
+    assert "comes first of 30 items" in record["answer"][0]
+    for text in (page.stdout, (folder / "page.html").read_text()):
+        assert text.startswith("<!DOCTYPE html>")
+        assert text.rstrip().endswith("</html>")
+        assert html.escape(record["answer"][0]) in text
+    both = run("report m.npz items.csv votes.csv -o - --json")
+    assert both.stdout.startswith("<!DOCTYPE html>")
+    assert json.loads(both.stderr) == record | {"path": None}
+    assert "one of them" in run("report - - votes.csv", code=2, stdin=b"").stderr

@@ -1,0 +1,424 @@
+"""What commands share: files of any kind, columns by other names, bad rows, outputs, progress."""
+
+import re
+import sys
+from io import StringIO
+
+import click
+import duckdb
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from pairscore import load
+from pairscore.cli.options import examples, stage
+from pairscore.files.read_study import read_study
+from pairscore.files.tables import read_table
+from pairscore.files.write import write_table
+from tests.cli.running import (
+    FAULTY_ITEMS,
+    FAULTY_VOTES,
+    device,
+    faults,
+    fit_frames,
+    ranking,
+    run,
+    shell,
+    state,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::pairscore.errors.FewItemsWarning")
+
+
+# -- one data set in many kinds of files -------------------------------------------------------------
+
+
+def test_every_kind_of_file_and_a_pipe_give_the_same_model_to_the_last_bit(study):
+    folder, _, _ = study
+    models, recipe = {}, "--categorical style --square mass"
+    for kind in ("csv", "parquet", "jsonl", "tsv"):
+        for table in ("items", "votes"):
+            write_table(read_table(folder / f"{table}.csv"), folder / f"{table}.{kind}")
+        run(f"fit items.{kind} votes.{kind} {recipe} -o {kind}.npz")
+        models[kind] = state(folder / f"{kind}.npz")
+    run(f"fit items.csv - {recipe} -o votes.npz", stdin=(folder / "votes.csv").read_bytes())
+    items = (folder / "items.csv").read_bytes()
+    done = shell(f"fit - votes.csv {recipe} -o items.npz", input=items)
+    assert done.returncode == 0, done.stderr
+    models |= {name: state(folder / f"{name}.npz") for name in ("items", "votes")}
+    assert all(model == models["csv"] for model in models.values())
+
+
+def test_model_and_ranking_through_pipes(study):
+    folder, _, _ = study
+    run("fit items.csv votes.csv -o m.npz")
+    made = shell("fit items.csv votes.csv -o -")
+    assert made.returncode == 0, made.stderr
+    (folder / "piped.npz").write_bytes(made.stdout)
+    assert state(folder / "piped.npz") == state(folder / "m.npz")
+    assert b"Rank regression" in made.stderr  # the summary makes way for the model
+    ranked = shell("rank - items.csv -o -", input=made.stdout)
+    assert ranked.returncode == 0, ranked.stderr
+    run("rank m.npz items.csv -o r.csv")
+    assert ranked.stdout == (folder / "r.csv").read_bytes()
+    again = run("rank m.npz - -o -", stdin=(folder / "items.csv").read_bytes())
+    assert again.stdout_bytes == ranked.stdout
+    assert "both" in run("fit - - -o x.npz", code=2, stdin=b"").stderr
+
+
+def test_delimiter_and_encoding(tmp_path):
+    items = "id;size\nmüsli;1.0\ngröße;2\nx;3\n"
+    (tmp_path / "items.csv").write_bytes(items.encode("latin-1"))
+    (tmp_path / "votes.csv").write_bytes(
+        "winner;loser\ngröße;müsli\nx;größe\ngröße;x\nx;müsli\nmüsli;x\n".encode("latin-1")
+    )
+    run("fit items.csv votes.csv --delimiter ';' --encoding latin-1 -o m.npz")
+    run("rank m.npz items.csv --delimiter ';' --encoding latin-1 -o r.csv")
+    assert ranking(tmp_path / "r.csv")["id"] == ["x", "größe", "müsli"]
+    wrong = run("fit items.csv votes.csv --encoding utf-8 -o n.npz", code=2)
+    assert "not text in 'utf-8'" in wrong.stderr
+    assert not (tmp_path / "n.npz").exists()
+
+
+def test_a_delimiter_may_be_that_of_one_file(study):
+    folder, _, _ = study
+    run("fit items.csv votes.csv -o m.npz")
+    (folder / "tilde.csv").write_text((folder / "items.csv").read_text().replace(",", "~"))
+    run("fit tilde.csv votes.csv --delimiter '~' -o tilde.npz")
+    assert state(folder / "tilde.npz") == state(folder / "m.npz")
+    (folder / "bad.csv").write_text(
+        (folder / "votes.csv").read_text() + '"who\nis that",item 1,left\nitem 1,item 2,huh\n'
+    )
+    wrong = run("fit tilde.csv bad.csv --delimiter '~' -o x.npz", code=2)
+    assert faults(wrong.stderr) == {
+        ("302", "left", "unknown item"),
+        ("304", "winner", "neither side, nor a tie"),
+    }
+
+
+# -- columns by other names --------------------------------------------------------------------------
+
+
+def test_columns_of_the_comparisons_by_other_names(study):
+    folder, _, _ = study
+    run("fit items.csv votes.csv --side-effect -o plain.npz")
+    votes = read_table(folder / "votes.csv")
+    n = len(votes)
+    sides = {"left": "home", "right": "away"}
+    renamed = {
+        "home": votes["left"],
+        "away": votes["right"],
+        "result": np.array([sides.get(word, word) for word in votes["winner"]], dtype=object),
+        "who": np.array(["ann", "bob"] * (n // 2), dtype=object),
+        "times": np.full(n, 2.0),
+        "trust": np.full(n, 0.5),
+        "left": votes["right"],  # not what its name says
+    }
+    write_table(renamed, folder / "other.csv")
+    names = {"left": "home", "right": "away", "winner": "result"}
+    names |= {"judge": "who", "count": "times", "weight": "trust"}
+    options = " ".join(f"--{role} {name}" for role, name in names.items())
+    run(f"fit items.csv other.csv {options} --side-effect -o other.npz")
+    plain, other = load(folder / "plain.npz"), load(folder / "other.npz")
+    np.testing.assert_allclose(other.coef_, plain.coef_, rtol=1e-9)  # twice a half each
+    assert other.side_effect_ == pytest.approx(plain.side_effect_, rel=1e-9)
+    rows = read_study(folder / "items.csv", folder / "other.csv", vote_columns=names)
+    assert rows.votes.judge.tolist() == ["ann", "bob"] * (n // 2)
+    assert set(rows.votes.count) == {2.0}
+    wrong = run("fit items.csv other.csv --left hom --right away -o x.npz", code=2)
+    assert "--left names 'hom'" in wrong.stderr
+    assert "Did you mean 'home'?" in wrong.stderr
+    both = run("fit items.csv other.csv --left home --loser away -o x.npz", code=2)
+    assert "--loser goes without --left" in both.stderr
+
+
+def test_a_winner_told_by_a_column_that_is_also_an_item_is_refused(tmp_path):
+    (tmp_path / "items.csv").write_text("id,x\nhome,1\naway team,2\nb,3\n")
+    (tmp_path / "votes.csv").write_text("home,guest,winner\nhome,b,home\nb,home,home\n")
+    result = run("fit items.csv votes.csv --left home --right guest -o m.npz", code=2)
+    assert "both an item and the column of a side" in result.stderr
+
+
+def test_columns_of_the_items_by_name(study):
+    folder, items, votes = study
+    table = read_table(folder / "items.csv")
+    features = {name: table[name] for name in ("mass", "height")}
+    write_table(
+        {"name": table["id"], **features, "id": np.arange(len(table))}, folder / "named.csv"
+    )
+    base = "fit named.csv votes.csv --id name -o m.npz"
+    run(f"{base} --features height,mass")
+    assert load(folder / "m.npz").feature_names_in_.tolist() == ["height", "mass"]
+    run(f"{base} --exclude id --exclude height")
+    assert load(folder / "m.npz").feature_names_in_.tolist() == ["mass"]
+    np.testing.assert_array_equal(
+        load(folder / "m.npz").coef_,
+        fit_frames({"id": items["id"], "mass": items["mass"]}, votes).coef_,
+    )
+    # the id column is remembered
+    run("rank m.npz named.csv -o r.csv")
+    assert set(ranking(folder / "r.csv")["id"]) == set(items["id"])
+    run("rank m.npz items.csv --id id -o r2.csv")
+    assert (folder / "r.csv").read_bytes() == (folder / "r2.csv").read_bytes()
+    assert "--id NAME" in run("rank m.npz items.csv", code=2).stderr
+    assert "Did you mean 'mass'?" in run(f"{base} --features mas", code=2).stderr
+    assert "--exclude names" in run(f"{base} --exclude colour", code=2).stderr
+    result = run("fit items.csv votes.csv --features style -o m.npz", code=2)
+    assert "is text (such as" in result.stderr
+
+
+def test_items_without_ids_are_known_by_row_number(tmp_path):
+    (tmp_path / "items.csv").write_text("x\n1\n2\n4\n8\n")
+    (tmp_path / "votes.csv").write_text("winner,loser\n1,0\n2,1\n1,2\n3,2\n3,0\n2,3\n0,1\n")
+    run("fit items.csv votes.csv -o m.npz")
+    run("rank m.npz items.csv -o r.csv")
+    assert ranking(tmp_path / "r.csv")["id"] == [3, 2, 1, 0]
+
+
+# -- columns that nobody needs -----------------------------------------------------------------------
+
+
+def test_what_is_in_a_column_that_nobody_needs_does_no_harm(cluttered):
+    folder = cluttered
+    fit = "fit cluttered.csv timed.csv -o m.npz"
+    refused = run(fit, code=2).stderr
+    assert faults(refused) == {(str(line), "phone", "no number") for line in (5, 22, 61)}
+    run("fit items.csv votes.csv -o plain.npz")
+    coef = load(folder / "plain.npz").coef_
+    for options in ("--exclude phone", "--features mass,height"):
+        result = run(f"{fit} {options}")
+        np.testing.assert_array_equal(load(folder / "m.npz").coef_, coef)
+        assert "phone" not in result.stderr
+    for model, name in (("m", "cluttered"), ("plain", "items"), ("plain", "cluttered")):
+        run(f"rank {model}.npz {name}.csv -o {model}-{name}.csv")
+    assert (
+        (folder / "plain-cluttered.csv").read_bytes()
+        == (folder / "m-cluttered.csv").read_bytes()
+        == (folder / "plain-items.csv").read_bytes()
+    )
+    run("report plain.npz cluttered.csv timed.csv -o page.html")
+    assert "Did you mean 'phone'?" in run(f"{fit} --exclude phne", code=2).stderr
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_lists_and_records_are_left_out_unless_asked_for(cluttered, kind):
+    folder = cluttered
+    run("fit items.csv votes.csv -o plain.npz")
+    talk = "[{'role': 'user', 'content': 'hi'}, {'role': 'assistant', 'content': 'ho'}]"
+    with duckdb.connect() as connection:
+        for table in ("items", "votes"):
+            source = (
+                f"SELECT *, {talk} AS conversation_a, MAP {{'tokens': 3}} AS meta FROM"
+                f" read_csv('{folder / table}.csv', all_varchar=false)"
+            )
+            connection.execute(
+                f"COPY ({source}) TO '{folder / table}.{kind}' (FORMAT"
+                f" {'json' if kind == 'jsonl' else kind})"
+            )
+    fit = f"fit items.{kind} votes.{kind} -o m.npz"
+    notes = [line for line in run(fit).stderr.splitlines() if "lists or records" in line]
+    assert [note.split("'")[1] for note in notes] == ["conversation_a", "meta"]
+    np.testing.assert_array_equal(load(folder / "m.npz").coef_, load(folder / "plain.npz").coef_)
+    assert "lists or records" not in run(f"{fit} --features mass,height").stderr
+    assert "conversation_a" not in run(f"{fit} --exclude conversation_a").stderr
+    for options in ("--features mass,conversation_a", "--left conversation_a --right right"):
+        refused = run(f"{fit} {options}", code=2).stderr
+        assert "neither numbers nor text: 'conversation_a'" in refused
+    run(f"rank m.npz items.{kind} -o r.csv")
+
+
+# -- bad rows ----------------------------------------------------------------------------------------
+
+
+def read_bad_rows(path):
+    return read_table(path, identifiers=("file", "text", "column", "reason"))
+
+
+def test_everything_wrong_with_the_items_is_said_at_once_by_physical_line(tmp_path):
+    (tmp_path / "items.csv").write_text(FAULTY_ITEMS)
+    (tmp_path / "votes.csv").write_text("winner,loser\n1,2\n")
+    always = {
+        ("7", "name", "missing"),
+        ("6", "name", "an id already seen"),
+        ("4", "b", "not finite"),
+    }
+    for rule, more in (("refuse", {("3", "a", "missing")}), ("drop-items", set())):
+        result = run(f"fit items.csv votes.csv --id name --missing {rule} -o m.npz", code=2)
+        assert faults(result.stderr) == always | more
+        kept = read_table(tmp_path / "m.npz.bad-rows.csv")
+        assert {
+            (str(int(line)), column, why)
+            for line, column, why in zip(kept["line"], kept["column"], kept["reason"], strict=True)
+        } == always | more
+        assert not (tmp_path / "m.npz").exists()
+
+
+def test_everything_wrong_with_the_comparisons_is_said_at_once(tmp_path):
+    (tmp_path / "items.csv").write_text("id,a\n1,2\n2,1\n3,5\n")
+    (tmp_path / "votes.csv").write_text(FAULTY_VOTES)
+    result = run("fit items.csv votes.csv -o m.npz", code=2)
+    assert faults(result.stderr) == {
+        ("3", "right", "unknown item"),
+        ("8", "left", "unknown item"),
+        ("5", "right", "an item with itself"),
+        ("6", "winner", "neither side, nor a tie"),
+        ("7", "weight", "negative or not finite"),
+    }
+    assert "remove them, or pass --self-pairs:" in result.stderr
+
+
+def test_lines_of_standard_input_are_counted_as_those_of_a_file(tmp_path):
+    (tmp_path / "votes.csv").write_text("winner,loser\n1,2\n")
+    (tmp_path / "items.csv").write_text("\n".join(("id,a", "1,2", "2,1", "3,5")) + "\n")
+    for content, words in (
+        (FAULTY_ITEMS, "{} votes.csv --id name"),
+        (FAULTY_VOTES, "items.csv {}"),
+    ):
+        (tmp_path / "faulty.csv").write_text(content)
+        piped = run(f"fit {words.format('-')} -o -", code=2, stdin=content.encode()).stderr
+        from_file = run(f"fit {words.format('faulty.csv')} -o -", code=2).stderr
+        assert faults(piped) == faults(from_file)
+        assert piped.startswith("Error: 'standard input' has")
+    run(
+        "fit items.csv - --inference none -o m.npz",
+        stdin=b"winner,loser\n1,2\n2,1\n2,3\n3,1\n1,3\n3,2\n",
+    )
+    ranked = run("rank m.npz -", code=2, stdin=b'id,a\n\n"a\nb",1\n\nc,inf\n').stderr
+    assert faults(ranked) == {("6", "a", "not finite")}
+
+
+def test_bad_rows_of_both_files_are_all_told(study):
+    folder, _, _ = study
+    lines = (folder / "items.csv").read_text().splitlines()
+    more = [f"extra {row},1,{row}," for row in range(400)]
+    bad = [f"bad {row},x{row},1,oil" for row in range(30)]
+    (folder / "bad_items.csv").write_text("\n".join([*lines, *more, *bad]) + "\n")
+    (folder / "bad_votes.csv").write_text((folder / "votes.csv").read_text() + "item 1,item 2\n")
+    (folder / "m.npz").write_bytes(b"what was there before")
+    result = run("fit bad_items.csv bad_votes.csv -o m.npz", code=2)
+    assert len(re.findall("no number", result.stderr)) == 20
+    assert "and 10 more" in result.stderr
+    assert "2 cells instead of 3" in result.stderr
+    bad_rows = read_bad_rows("m.npz.bad-rows.csv")
+    assert "'m.npz.bad-rows.csv'" in result.stderr
+    assert bad_rows["line"].tolist() == [*range(len(lines) + 401, len(lines) + 431), 302]
+    assert bad_rows["text"].tolist()[:2] == ["x0", "x1"]
+    assert bad_rows["column"].tolist() == ["mass"] * 30 + [None]
+    assert (folder / "m.npz").read_bytes() == b"what was there before"
+
+
+def test_unknown_items_are_all_told_by_their_physical_lines(study):
+    folder, _, _ = study
+    rows = [
+        (f"item {row % 30}" if row % 2 else f"no {row}", "item 0" if row % 3 else '"who\nis this"')
+        for row in range(1, 60)
+    ]
+    lines = [f"{left},{right},first" for left, right in rows]
+    (folder / "bad.csv").write_text("\n".join(["first,second,winner\n", *lines, ""]))
+    result = run("fit items.csv bad.csv --left first --right second -o m.npz", code=2)
+    bad_rows = read_bad_rows("m.npz.bad-rows.csv")
+    columns = [bad_rows[name].tolist() for name in ("line", "column", "text")]
+    line, expected = 3, []
+    for left, right in rows:
+        expected += [(line, "first", left)] if left.startswith("no") else []
+        expected += [(line, "second", "who\nis this")] if right != "item 0" else []
+        line += 1 if right == "item 0" else 2
+    assert list(zip(*columns, strict=True)) == expected
+    assert "add the missing items or correct the ids" in result.stderr
+    assert result.stderr.count("unknown item: ") == 20
+    assert set(bad_rows["reason"].tolist()) == {"unknown item"}
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "-"])
+def test_a_winner_that_is_neither_side_is_told_by_its_line(study, kind):
+    folder, _, _ = study
+    votes = read_table(folder / "votes.csv")
+    winner = votes["winner"].copy()
+    winner[[4, 200]] = "both", None
+    path = folder / ("bad.csv" if kind == "-" else f"bad.{kind}")
+    write_table({"left": votes["left"], "right": votes["right"], "winner": winner}, path)
+    stdin = path.read_bytes() if kind == "-" else None
+    result = run("fit items.csv -o m.npz", "-" if stdin else path, code=2, stdin=stdin)
+    offset = {"csv": 2, "-": 2}.get(kind, 1)
+    assert f"line {4 + offset}, column 'winner': neither side, nor a tie: 'both'" in result.stderr
+    assert f"line {200 + offset}, column 'winner'" in result.stderr
+    assert read_table(folder / "m.npz.bad-rows.csv")["line"].tolist() == [4 + offset, 200 + offset]
+
+
+def test_a_list_of_bad_rows_goes_when_there_are_none_any_more(study):
+    folder, _, _ = study
+    (folder / "bad.csv").write_text("winner,loser\nitem 1\n")
+    run("fit items.csv bad.csv -o m.npz", code=2)
+    assert (folder / "m.npz.bad-rows.csv").exists()
+    run("fit items.csv votes.csv -o m.npz")
+    assert not (folder / "m.npz.bad-rows.csv").exists()
+
+
+# -- outputs -----------------------------------------------------------------------------------------
+
+
+def test_an_output_of_an_unknown_kind_is_refused_before_anything_is_read():
+    assert "what kind of table" in run("rank 'no model' 'no items' -o r.xlsx", code=2).stderr
+
+
+def test_a_device_is_written_to_and_not_replaced(study):
+    folder, _, _ = study
+    null = device(folder, "null")
+    assert "Rank regression" in run("fit items.csv votes.csv -o", null).stdout
+    (folder / "bad.csv").write_text("winner,loser\nitem 1\n")
+    assert "1 cell instead of 2" in run("fit items.csv bad.csv -o", null, code=2).stderr
+    assert null.is_char_device()
+    assert {path.name for path in folder.iterdir()} <= {"items.csv", "votes.csv", "bad.csv", "null"}
+    full = device(folder, "full")
+    assert "could not be saved" in run("fit items.csv votes.csv -o", full, code=2).stderr
+    assert full.is_char_device()
+
+
+# -- the screen --------------------------------------------------------------------------------------
+
+
+class Terminal(StringIO):
+    """An error stream that is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def test_a_stage_shows_how_far_it_is_and_the_time_left(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    seconds = iter([100.0, 103.0, 106.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(seconds))
+    with stage("Reading") as show:
+        show(1, 4)
+        show(2, 4)
+    lines = sys.stderr.getvalue().replace("\x1b[K", "").split("\r")
+    assert lines == ["", "Reading …", "Reading … 25%, 9 s left", "Reading … 50%, 6 s left", ""]
+
+
+def test_a_stage_without_work_is_finished(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with stage("Computing") as show:
+        show(0, 0)
+    assert "Computing … 100%, 0 s left" in sys.stderr.getvalue()
+
+
+def test_a_stage_says_nothing_where_nobody_looks(capsys):
+    with stage("Reading") as show:
+        show(1, 2)
+    assert capsys.readouterr().err == ""
+
+
+def test_an_example_stays_on_one_line_however_long_it_is():
+    long = "fit " + " ".join(f"--exclude column{number}" for number in range(20))
+
+    @click.command()
+    @examples("fit a b", long)
+    def command():
+        """Do it.
+
+        Well.
+        """
+
+    shown = CliRunner().invoke(command, ["--help"]).output
+    assert f"  Examples: pairscore fit a b\n            pairscore {long}\n" in shown
+    assert "  Do it.\n\n  Well.\n" in shown

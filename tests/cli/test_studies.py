@@ -1,0 +1,269 @@
+"""`plan` and `simulate`: answers and files, exit codes, one sentence for what cannot be."""
+
+import json
+import re
+import struct
+
+import numpy as np
+import pytest
+
+from pairscore import Population, RankRegression, angle, plan
+from pairscore.files.tables import read_table
+from pairscore.planning.text import plan_record, plan_text
+from tests.cli.running import (
+    run,
+)
+
+# -- plan --------------------------------------------------------------------------------------------
+
+
+PLAN = "plan --features 20 --noise 0.2"
+
+
+def test_the_words_have_the_numbers_of_the_library():
+    result = run(f"{PLAN} --misordered 0.05")
+    made = plan(n_features=20, noise=0.2, misordered=0.05)
+    size = f"{made.n_items:,} items, {made.n_comparisons:,} comparisons, {made.hours:,.1f} hours"
+    assert size in result.output
+    for method in ("split", "pooled", "paired", "mle", "10 per item"):
+        assert method in result.output
+
+
+def test_json_is_the_same_plan_and_is_valid_where_a_number_is_infinite():
+    record = json.loads(run(f"{PLAN} --angle 0.3 --items 100 --json").output)
+    made = plan(n_features=20, noise=0.2, angle=0.3, n_items=100)
+    assert record == json.loads(json.dumps(plan_record(made)))
+    assert record["n_comparisons"] == made.n_comparisons
+    assert "cannot reach" in record["methods"]["split"]["impossible"]
+    few = run(f"{PLAN} --items 100 --comparisons 5 --json")
+    assert json.loads(few.output)["norm_error"] is None
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_a_chart_is_written(tmp_path, suffix):
+    run(f"{PLAN} --misordered 0.05 --chart plan.{suffix}")
+    content = (tmp_path / f"plan.{suffix}").read_bytes()
+    if suffix == "png":
+        assert content[:8] == b"\x89PNG\r\n\x1a\n"
+        assert struct.unpack(">II", content[16:24])[0] >= 900
+    else:
+        assert b"</svg>" in content
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "sentence"),
+    [
+        (
+            "--items 100 --angle 0.3 --method split",
+            1,
+            "with 100 items 'split' cannot reach angle 0.3",
+        ),
+        ("--noise 0.5 --angle 0.3", 1, "labels are coins"),
+        ("--noise 0 --angle 0.3 --method mle", 1, "the likelihood has no maximum"),
+        ("--noise 0.7 --angle 0.3", 2, "Error: --noise is 0.7"),
+        ("--noise -0.1 --angle 0.3", 2, "noise is -0.1"),
+        ("--misordered 0.6", 2, "misordered is 0.6"),
+        ("--angle 2", 2, "angle is 2.0"),
+        ("--norm-error 0", 2, "--norm-error is 0.0"),
+        ("--angle 0.3 --misordered 0.1", 2, "are both targets"),
+        ("--angle 0.3 --items 15", 2, "--items is 15"),
+        (
+            "--items 100",
+            2,
+            "two of three are needed: give two of --items, --comparisons and a target (angle,"
+            " misordered or --norm-error)",
+        ),
+        ("--angle 0.3 --item-cost 3", 2, "--item-cost and --comparison-cost are weighed"),
+        ("--angle 0.3 --pilot nowhere.csv", 2, "nowhere.csv"),
+        ("--angle 0.3 --chart plan.bmp", 2, "name a .png, .svg or .pdf file"),
+        ("--angle 0.3 --method best", 2, "'best' is not one of"),
+        ("--angle wide", 2, "'wide' is not a valid float"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence_and_an_exit_code(options, code, sentence):
+    assert sentence in run(f"{PLAN} {options}", code=code).output
+
+
+def test_items_and_a_pilot_from_files(study_files):
+    _, items, votes = study_files
+    result = run("plan --items-file items.csv --pilot votes.csv --misordered 0.1")
+    assert "The pilot says that" in result.output
+    assert "60 items" in result.output
+    apart = votes.left != votes.right
+    pilot = {
+        "left": votes.left[apart],
+        "right": votes.right[apart],
+        "winner": np.where(votes.outcome > 0, "left", "right")[apart],
+    }
+    made = plan(items=items, pilot=pilot, misordered=0.1)
+    assert plan_text(made) in result.output.replace("\r\n", "\n")
+
+
+def test_an_items_file_with_text_for_a_number_is_refused_by_name(study_files):
+    folder, *_ = study_files
+    text = (folder / "items.csv").read_text()
+    (folder / "items.csv").write_text(re.sub("item7,[^,]*,", "item7,many,", text))
+    result = run("plan --items-file items.csv --noise 0.2 --misordered 0.1", code=2)
+    assert "many" in result.output
+
+
+def test_text_columns_are_left_out_of_the_plan_as_of_the_fit(study_files):
+    folder, items, _ = study_files
+    head, *lines = (folder / "items.csv").read_text().splitlines()
+    (folder / "items.csv").write_text(
+        "\n".join([f"{head},style", *(f"{line},oil" for line in lines)]) + "\n"
+    )
+    result = run("plan --items-file items.csv --noise 0.2 --misordered 0.1")
+    assert result.stderr == (
+        "Note: the column 'style' is text and was left out; --categorical style makes it 0/1"
+        " columns.\n"
+    )
+    assert result.stdout == plan_text(plan(items=items, noise=0.2, misordered=0.1)) + "\n"
+
+
+def test_columns_of_items_and_pilot_are_named_as_in_the_fit(study_files):
+    folder, items, _ = study_files
+    head, *lines = (folder / "items.csv").read_text().splitlines()
+    wide = [f"{head.replace('id', 'name')};extra;style".replace(",", ";")]
+    wide += [
+        f"{line};{'?' if row == 3 else row};{'oil' if row % 2 else 'ink'}".replace(",", ";")
+        for row, line in enumerate(lines)
+    ]
+    (folder / "wide.csv").write_text("\n".join(wide) + "\n")
+    votes = (folder / "votes.csv").read_text().replace("left,right,winner", "home,away,result", 1)
+    (folder / "named.csv").write_text(votes.replace(",", ";"))
+    files = "plan --items-file wide.csv --id name --delimiter ';' --encoding utf-8 --misordered 0.1"
+    pilot = "--pilot named.csv --left home --right away --winner result"
+    plain = run("plan --items-file items.csv --pilot votes.csv --misordered 0.1")
+    for columns in (
+        "--exclude extra,style",
+        "--features a,b,c,d",
+        "--features a,b --features c,d",
+    ):
+        assert run(f"{files} {columns} {pilot}").stdout == plain.stdout
+    with_style = run(f"{files} --exclude extra --categorical style --square a --noise 0.2")
+    table = {name: items[:, column] for column, name in enumerate("abcd")}
+    by_hand = {
+        **table,
+        "style=ink": np.arange(60) % 2 == 0,
+        "style=oil": np.arange(60) % 2 == 1,
+        "a^2": items[:, 0] ** 2,
+    }
+    assert with_style.stdout == plan_text(plan(items=by_hand, noise=0.2, misordered=0.1)) + "\n"
+    dropped = run(f"{files} --missing drop-items --exclude style --noise 0.2")
+    assert "Note: 1 item dropped." in dropped.stderr
+    gap = run(f"{files} --noise 0.2", code=2)
+    assert "line 5, column 'extra': missing: '?'" in gap.output
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            "--features a,b",
+            "--features is 'a,b'; give the number of features, or the items that have these"
+            " columns: --items-file",
+        ),
+        ("--features 20 --id name", "--id is about a file that is not given; add --items-file"),
+        (
+            "--features 20 --left home --missing drop-items",
+            "--missing, --left are about a file that is not given",
+        ),
+        (
+            "--items-file items.csv --winner x",
+            "--winner is about a file that is not given; add --pilot",
+        ),
+        (
+            "--items-file items.csv --features 4",
+            "--features names '4', and the item table has no such column",
+        ),
+        (
+            "--features 20 --pilot votes.csv",
+            "the pilot 'votes.csv' names items, and there are none",
+        ),
+        ("--items-file - --pilot -", "not both"),
+    ],
+)
+@pytest.mark.usefixtures("study_files")
+def test_options_about_files_need_the_file(options, sentence):
+    assert sentence in run(f"plan --noise 0.2 --misordered 0.1 {options}", code=2).output
+
+
+def test_help_shows_an_example():
+    assert "pairscore plan --features 90 --noise 0.2 --misordered 0.05" in run("plan --help").output
+
+
+# -- simulate ----------------------------------------------------------------------------------------
+
+
+SIMULATE = "simulate --items 60 --features 3 --comparisons 500 --seed 4"
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
+def test_the_files_fit_and_are_those_of_the_population(tmp_path, kind):
+    run(f"{SIMULATE} --noise 0.1 --format {kind} -o .")
+    items, votes = (read_table(tmp_path / f"{name}.{kind}") for name in ("items", "comparisons"))
+    truth = json.loads((tmp_path / "truth.json").read_text())
+    assert (len(items), len(votes)) == (120, 500)
+    assert np.all(votes["left"] != votes["right"])
+    population = Population(3, noise=0.1, min_eigenvalue=1.0, rng=4)
+    assert truth["beta"] == population.beta.tolist()
+    assert truth["c1"] == population.c1
+    drawn, _ = population.draw(60, 500, np.random.default_rng([4, 1]), self_pairs=False)
+    np.testing.assert_array_equal(
+        np.column_stack([items[f"x{column}"] for column in (1, 2, 3)]), drawn
+    )
+    for method in ("mle", "split"):
+        assert angle(RankRegression(method).fit(items, votes).coef_, truth["beta"]) < 0.6
+
+
+def test_judges_self_pairs_and_no_second_half(tmp_path):
+    run(f"{SIMULATE} --judge-noise 0,0.5 --self-pairs --no-second-half -o .")
+    votes = read_table(tmp_path / "comparisons.csv")
+    assert len(read_table(tmp_path / "items.csv")) == 60
+    assert set(votes["judge"]) == {"judge1", "judge2"}
+    assert np.any(votes["left"] == votes["right"])
+    truth = json.loads((tmp_path / "truth.json").read_text())
+    assert truth["judge_noise"] == [0.0, 0.5]
+
+
+def test_no_noise_is_written_as_valid_json(tmp_path):
+    run(f"{SIMULATE} --noise 0 -o .")
+    assert json.loads((tmp_path / "truth.json").read_text())["slope"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("--noise 0.6", "noise is 0.6"),
+        ("--judge-noise '0.1;0.2'", "write one share for each judge"),
+        ("--min-eigenvalue 0", "--min-eigenvalue is 0.0"),
+        ("--items 0", "--items is 0"),
+        ("--items 1", "at least 2"),
+        ("--comparisons -3", "--comparisons is -3"),
+        ("--repeats 0", "repeats is 0"),
+        ("--noise 0 --item-effect 1", "--item-effect"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, options, sentence):
+    assert sentence in run(f"{SIMULATE} {options} -o study", code=2).output
+    assert not (tmp_path / "study").exists()
+
+
+@pytest.mark.parametrize("old", [True, False])
+def test_all_three_files_appear_or_none(tmp_path, monkeypatch, old):
+    if old:
+        run(f"{SIMULATE} --seed 5 -o .")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pairscore.planning.simulate._truth", full)  # the last of the three
+    assert "No space left on device" in run(f"{SIMULATE} -o .", code=2).output
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    assert "cannot be made" in run(f"{SIMULATE} -o file/study", code=2).output
