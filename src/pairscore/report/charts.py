@@ -4,17 +4,16 @@ Colours and fonts come from the classes in ``report.css``, so that light and dar
 and tooltips are escaped here; the page takes a chart as it is.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from pairscore.estimators.ridge import RidgeCurve
-from pairscore.report.facts import Bar, Coefficient, Effect, Judge, RankedItem, TieRate
-from pairscore.report.trials import CalibrationBin, Prospect, Trial
 from pairscore.report.words import (
     brief,
     from_to,
@@ -27,6 +26,11 @@ from pairscore.report.words import (
     tick_label,
     wins,
 )
+
+if TYPE_CHECKING:
+    from pairscore.estimators.ridge import RidgeCurve
+    from pairscore.report.facts import Bar, Coefficient, Effect, Judge, RankedItem, TieRate
+    from pairscore.report.trials import CalibrationBin, Prospect, Trial
 
 WIDTH, BOTTOM, TOP = 440, 300, 8  # of a drawing; the page scales it to its card
 LOW_BOTTOM = 190  # of the smaller charts
