@@ -23,7 +23,7 @@ from tests.estimators.test_outside_results import DATA
 pytestmark = pytest.mark.filterwarnings("ignore::pairscore.errors.FewItemsWarning")
 
 
-# -- help --------------------------------------------------------------------------------------------
+# -- help ------------------------------------------------------------------------------------------
 
 
 def test_the_package_runs_as_a_module():
@@ -32,10 +32,15 @@ def test_the_package_runs_as_a_module():
     assert "fit" in done.stdout
 
 
-def test_every_command_has_an_example_and_completion_works():
+def test_every_command_has_an_example_and_each_example_a_line():
     for name in main.commands:
-        assert re.search(r"Examples?: pairscore " + name, main.commands[name].help), name
-        assert f"pairscore {name}" in run(f"{name} --help").output
+        shown = run(f"{name} --help").output
+        assert re.search(rf"  Examples?: pairscore {name}", shown), name
+        for line in shown.partition("Examples:")[2].partition("\n\n")[0].splitlines():
+            assert line.strip().startswith(f"pairscore {name}"), line
+
+
+def test_a_shell_can_ask_for_completion():
     script = shell("", env={**os.environ, "_PAIRSCORE_COMPLETE": "bash_source"})
     assert b"complete -o nosort -F" in script.stdout
 
@@ -71,7 +76,7 @@ def test_a_mistyped_word_gets_a_suggestion(wrong, hint):
     assert hint in run(wrong, code=2).stderr
 
 
-# -- what a start loads ------------------------------------------------------------------------------
+# -- what a start loads ----------------------------------------------------------------------------
 
 
 def modules_after(*commands):
@@ -111,7 +116,7 @@ def test_to_fit_rank_update_and_plan_takes_neither_scikit_learn_nor_effects():
     assert "Rank regression" in printed
 
 
-# -- errors and signals ------------------------------------------------------------------------------
+# -- errors and signals ----------------------------------------------------------------------------
 
 
 def test_no_traceback_where_the_disk_refuses(study):
@@ -184,7 +189,7 @@ def test_the_command_in_the_record_can_be_run_again(study):
     assert shlex.split(recorded)[1:] == shlex.split(command)
 
 
-# -- the examples of the documentation ---------------------------------------------------------------
+# -- the examples of the documentation -------------------------------------------------------------
 
 
 ROOT = DATA.parent.parent

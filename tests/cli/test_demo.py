@@ -132,9 +132,9 @@ def test_json_has_the_numbers_of_the_story_and_nothing_else(tmp_path):
 
 
 def test_every_step_is_explained():
-    assert re.findall(r"^(\d)\. The (\w+)", demo_text(1), re.MULTILINE) == [
-        ("1", "items"), ("2", "comparisons"), ("3", "fit"), ("4", "ranking"), ("5", "test"), ("6", "report"),
-    ]  # fmt: skip
+    steps = ["items", "comparisons", "fit", "ranking", "test", "report"]
+    told = re.findall(r"^(\d)\. The (\w+)", demo_text(1), re.MULTILINE)
+    assert told == [(str(number), step) for number, step in enumerate(steps, start=1)]
 
 
 def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path):

@@ -25,7 +25,7 @@ from tests.estimators.test_outside_results import DATA, PUBLISHED
 pytestmark = pytest.mark.filterwarnings("ignore::pairscore.errors.FewItemsWarning")
 
 
-# -- fit: from files to known numbers ----------------------------------------------------------------
+# -- fit: from files to known numbers --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -146,7 +146,7 @@ def test_a_group_is_no_feature_and_must_be_there(files):
 
 
 def test_layouts_of_other_programs(study):
-    """One data set as in choix (winner, loser), Evalica (left, right, winner) or LMArena: one fit."""
+    """One data set as choix, Evalica and LMArena have it: one fit."""
     folder, _, _ = study
     votes = read_table(folder / "votes.csv")
     decided = np.flatnonzero(votes["winner"] != "tie")
@@ -238,7 +238,7 @@ def test_what_is_wrong_is_one_sentence_and_exit_2(study):
         assert sorted(folder.iterdir()) == before
 
 
-# -- recipes -----------------------------------------------------------------------------------------
+# -- recipes ---------------------------------------------------------------------------------------
 
 
 def test_the_recipe_travels_with_the_model(study):
@@ -306,7 +306,7 @@ def test_an_item_or_a_level_may_be_called_na(study):
     assert "NA" in ranking(folder / "r.csv")["id"]
 
 
-# -- missing values ----------------------------------------------------------------------------------
+# -- missing values --------------------------------------------------------------------------------
 
 
 def test_missing_values_are_refused_with_a_list(gappy):
@@ -394,7 +394,7 @@ def test_words_for_missing_numbers_are_missing_numbers(gappy):
     assert told == ["line 5, column 'mass': missing: 'NA'", "line 9, column 'mass': missing: ' ? '"]
 
 
-# -- update ------------------------------------------------------------------------------------------
+# -- update ----------------------------------------------------------------------------------------
 
 
 def test_an_update_is_a_fit_of_both_files(files):
@@ -439,7 +439,7 @@ def test_what_cannot_be_updated(files):
     assert "line 4, column 'winner'" in result.stderr
 
 
-# -- rank --------------------------------------------------------------------------------------------
+# -- rank ------------------------------------------------------------------------------------------
 
 
 def test_the_screen_shows_twenty_and_the_file_has_all(study):
@@ -581,7 +581,7 @@ def test_rank_refuses_what_it_cannot_rank(study):
         assert not (folder / "r.csv").exists()
 
 
-# -- compare -----------------------------------------------------------------------------------------
+# -- compare ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("files")
@@ -604,7 +604,7 @@ def test_models_that_cannot_be_compared_are_a_sentence():
         assert message in run(f"compare items.csv votes.csv {models}", code=2).stderr
 
 
-# -- report ------------------------------------------------------------------------------------------
+# -- report ----------------------------------------------------------------------------------------
 
 
 def test_a_report_through_pipes_and_as_json(study):

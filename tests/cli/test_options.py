@@ -30,7 +30,7 @@ from tests.cli.running import (
 pytestmark = pytest.mark.filterwarnings("ignore::pairscore.errors.FewItemsWarning")
 
 
-# -- one data set in many kinds of files -------------------------------------------------------------
+# -- one data set in many kinds of files -----------------------------------------------------------
 
 
 def test_every_kind_of_file_and_a_pipe_give_the_same_model_to_the_last_bit(study):
@@ -96,7 +96,7 @@ def test_a_delimiter_may_be_that_of_one_file(study):
     }
 
 
-# -- columns by other names --------------------------------------------------------------------------
+# -- columns by other names ------------------------------------------------------------------------
 
 
 def test_columns_of_the_comparisons_by_other_names(study):
@@ -175,7 +175,7 @@ def test_items_without_ids_are_known_by_row_number(tmp_path):
     assert ranking(tmp_path / "r.csv")["id"] == [3, 2, 1, 0]
 
 
-# -- columns that nobody needs -----------------------------------------------------------------------
+# -- columns that nobody needs ---------------------------------------------------------------------
 
 
 def test_what_is_in_a_column_that_nobody_needs_does_no_harm(cluttered):
@@ -227,7 +227,7 @@ def test_lists_and_records_are_left_out_unless_asked_for(cluttered, kind):
     run(f"rank m.npz items.{kind} -o r.csv")
 
 
-# -- bad rows ----------------------------------------------------------------------------------------
+# -- bad rows --------------------------------------------------------------------------------------
 
 
 def read_bad_rows(path):
@@ -354,7 +354,7 @@ def test_a_list_of_bad_rows_goes_when_there_are_none_any_more(study):
     assert not (folder / "m.npz.bad-rows.csv").exists()
 
 
-# -- outputs -----------------------------------------------------------------------------------------
+# -- outputs ---------------------------------------------------------------------------------------
 
 
 def test_an_output_of_an_unknown_kind_is_refused_before_anything_is_read():
@@ -374,7 +374,7 @@ def test_a_device_is_written_to_and_not_replaced(study):
     assert full.is_char_device()
 
 
-# -- the screen --------------------------------------------------------------------------------------
+# -- the screen ------------------------------------------------------------------------------------
 
 
 class Terminal(StringIO):

@@ -14,7 +14,7 @@ from tests.cli.running import (
     run,
 )
 
-# -- plan --------------------------------------------------------------------------------------------
+# -- plan ------------------------------------------------------------------------------------------
 
 
 PLAN = "plan --features 20 --noise 0.2"
@@ -193,7 +193,7 @@ def test_help_shows_an_example():
     assert "pairscore plan --features 90 --noise 0.2 --misordered 0.05" in run("plan --help").output
 
 
-# -- simulate ----------------------------------------------------------------------------------------
+# -- simulate --------------------------------------------------------------------------------------
 
 
 SIMULATE = "simulate --items 60 --features 3 --comparisons 500 --seed 4"

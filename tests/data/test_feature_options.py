@@ -174,7 +174,7 @@ def test_messages_name_settings_and_not_options():
         RankRegression(missing="mean-with-flag").fit(items[["id"]], votes)
 
 
-# -- recipes from the options of a command -----------------------------------------------------------
+# -- recipes from the options of a command ---------------------------------------------------------
 
 
 def test_names_in_options_may_have_commas():
@@ -198,9 +198,17 @@ def test_a_recipe_by_hand():
     )
     assert left_out == ["note"]
     expected = {
-        "a": [1, 2, 3, 4], "b": [5, -1, 0.5, 2], "k=x": [1, 0, 1, 0], "k=y": [0, 1, 0, 0], "k=z": [0, 0, 0, 1], "b^2": [25, 1, 0.25, 4],
-        "a:b": [5, -2, 1.5, 8], "k=x:a": [1, 0, 3, 0], "k=y:a": [0, 2, 0, 0], "k=z:a": [0, 0, 0, 4],
-    }  # fmt: skip
+        "a": [1, 2, 3, 4],
+        "b": [5, -1, 0.5, 2],
+        "k=x": [1, 0, 1, 0],
+        "k=y": [0, 1, 0, 0],
+        "k=z": [0, 0, 0, 1],
+        "b^2": [25, 1, 0.25, 4],
+        "a:b": [5, -2, 1.5, 8],
+        "k=x:a": [1, 0, 3, 0],
+        "k=y:a": [0, 2, 0, 0],
+        "k=z:a": [0, 0, 0, 4],
+    }
     assert recipe.names == tuple(expected)
     np.testing.assert_array_equal(recipe.matrix(TABLE), np.column_stack(list(expected.values())))
     new = Columns({"k": ["z"], "b": [3.0], "a": [10.0], "id": ["new"]})

@@ -447,7 +447,7 @@ def test_rank_gives_ids_best_first(table):
         assert ranking[name] == reference[name].tolist()
 
 
-# -- items in pieces ---------------------------------------------------------------------------------
+# -- items in pieces -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("inference", ["items", None])
