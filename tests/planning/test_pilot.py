@@ -4,7 +4,7 @@ simulated studies.
 
 import numpy as np
 import pytest
-from scipy.stats import ks_2samp, norm
+from scipy.stats import binomtest, ks_2samp, kstest, norm
 
 from pairscore import PairscoreError, Population, plan
 from pairscore.planning import pilot
@@ -16,6 +16,7 @@ from pairscore.planning.pilot import (
     agreement,
     estimate_noise,
     feature_axes,
+    simulated_agreements,
 )
 from pairscore.theory.integrals import spread_for_noise
 from tests.planning.conftest import (
@@ -75,25 +76,37 @@ def test_axes_span_the_features_whatever_their_units():
     assert feature_axes(np.full((5, 2), 3.0)).shape == (5, 0)
 
 
-def test_the_chance_below_is_uniform_at_the_true_noise(monkeypatch):
-    """1200 studies of N = 40, M = 60, d = 4: so nine of ten intervals hold the noise.
+def ranks(studies, noise_off, rng):
+    """Rank of each pilot's agreement among 200 simulated ones, from 0 to 1, equal ones by lot.
 
-    The interval holds the noises whose chance is within its tails. A share of 60 comparisons has
-    steps of about 0.1 in chance, half of which is counted, so the distribution is allowed to
-    differ from the uniform by 0.03.
+    By exchangeability exactly uniform where the simulated noise is the true one.
     """
-    monkeypatch.setattr(pilot, "MOST_SIMULATIONS", 200)
-    studies, rng, chances = 1200, np.random.default_rng(5), []
+    found = []
     for study in range(studies):
         noise = (0.1, 0.2, 0.3, 0.4)[study % 4]
         X, left, right, outcome = a_study(40, 60, 4, noise, rng)
         incidence, axes = incidence_of(left, right, 40), feature_axes(X)
-        observed = float(agreement(incidence, axes @ (axes.T @ (incidence @ outcome)), outcome))
-        q = spread_for_noise(LOGIT, noise)
-        chances.append(pilot.chance_below(observed, incidence, 4, LOGIT, q, rng))
-    for point in (0.05, 0.25, 0.5, 0.75, 0.95):
-        error = norm.isf(LEVEL / 10) * np.sqrt(point * (1 - point) / studies)
-        assert abs(np.mean(np.array(chances) < point) - point) < 0.03 + error, point
+        observed = agreement(incidence, axes @ (axes.T @ (incidence @ outcome)), outcome)
+        q = spread_for_noise(LOGIT, noise + noise_off)
+        values = simulated_agreements(incidence, 4, LOGIT, q, rng)
+        below, equal = np.sum(values < observed), np.sum(values == observed)
+        found.append((below + rng.random() * (equal + 1)) / (len(values) + 1))
+    return np.array(found)
+
+
+def test_a_pilot_ranks_evenly_among_studies_of_its_noise(monkeypatch):
+    """1200 pilots of N = 40, M = 60, d = 4: nine of ten intervals hold the noise.
+
+    An interval holds the noises at which the rank is within its tails. A noise that is off by 0.08
+    would be seen.
+    """
+    monkeypatch.setattr(pilot, "MOST_SIMULATIONS", 200)
+    rng = np.random.default_rng(5)
+    even = ranks(1200, 0.0, rng)
+    assert kstest(even, "uniform").pvalue > LEVEL / 2
+    outside = int(np.sum((even < 0.05) | (even > 0.95)))
+    assert binomtest(outside, 1200, 0.1).pvalue > LEVEL / 2
+    assert kstest(ranks(150, 0.08, rng), "uniform").pvalue < LEVEL
 
 
 def test_counting_misfits_would_not_do():

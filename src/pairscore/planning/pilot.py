@@ -89,12 +89,10 @@ def estimate_noise(
     incidence = _incidence(left, right, len(rows))
     axes = _checked_axes(X[rows])
     observed = float(agreement(incidence, axes @ (axes.T @ (incidence @ outcome)), outcome))
-    below = np.array(
-        [
-            chance_below(observed, incidence, axes.shape[1], link, spread, rng.spawn(1)[0])
-            for spread in (spread_for_noise(link, float(noise)) for noise in GRID)
-        ]
-    )
+    below = []
+    for spread in (spread_for_noise(link, float(noise)) for noise in GRID):
+        values = simulated_agreements(incidence, axes.shape[1], link, spread, rng.spawn(1)[0])
+        below.append(np.mean(values < observed) + 0.5 * np.mean(values == observed))
     return _invert(np.maximum.accumulate(below), level)
 
 
@@ -121,18 +119,13 @@ def _checked_axes(X: np.ndarray) -> np.ndarray:
     return axes
 
 
-def chance_below(
-    observed: float,
-    incidence: sparse.csr_array,
-    rank: int,
-    link: Link,
-    q: float,
-    rng: np.random.Generator,
-) -> float:
-    """How often a simulated study agrees less than ``observed``, half of the equal ones counted.
+def simulated_agreements(
+    incidence: sparse.csr_array, rank: int, link: Link, q: float, rng: np.random.Generator
+) -> np.ndarray:
+    """Agreements of simulated studies with the pairs of ``incidence`` and ``rank`` features.
 
-    It has the pairs of ``incidence``, ``rank`` features and scores of spread q on the link's scale.
-    At the true spread this is uniform over pilots (up to the steps of a share).
+    Scores have spread q on the link's scale. At the true spread the pilot's own agreement is one
+    more draw from the same law.
     """
     n, m = incidence.shape
     runs = int(np.clip(WORK / (n + m), 100, MOST_SIMULATIONS))
@@ -144,8 +137,7 @@ def chance_below(
         chance = np.heaviside(difference, 0.5) if np.isinf(q) else link.cdf(q * difference)
         outcome = np.where(rng.random(chance.shape) < chance, 1.0, -1.0)
         values.append(agreement(incidence, _fitted(incidence @ outcome, z, rank, rng), outcome))
-    simulated = np.concatenate(values)
-    return float(np.mean(simulated < observed) + 0.5 * np.mean(simulated == observed))
+    return np.concatenate(values)
 
 
 def _fitted(net_wins: np.ndarray, z: np.ndarray, rank: int, rng: np.random.Generator) -> np.ndarray:
