@@ -202,7 +202,7 @@ def _falling_root(score: Callable[[float], float], at_start: float, at_end: floa
         return float("nan")  # no row favours a side
     if at_start == 0 or at_end == 0:  # the favourite never won, or always
         return float("inf") if at_end == 0 else float("-inf")
-    return solve_falling(score, -1.0, 1.0, limits=(-np.inf, np.inf))
+    return solve_falling(score, -1.0, 1.0, limits=(-np.inf, np.inf), xtol=1e-15)
 
 
 # -- standard errors ---------------------------------------------------------------------------
