@@ -1,17 +1,16 @@
 """CSV files: layout from the first line, cells by DuckDB, every bad row reported at once.
 
 The first line gives the delimiter and the names. DuckDB is told both and the type of each column,
-so that it guesses nothing, and it keeps a table of the rows that it rejects. A column whose first
-cells are all numbers is read as numbers, any other as text, and ``TRY_CAST`` counts the numbers in
-it: reading all columns as text would be simpler, but the casts of wide tables take DuckDB a time
-that grows with the square of their number.
+so that it guesses nothing, and it keeps a table of the rows that it rejects. Columns whose first
+cells are all numbers are read as such and others with ``TRY_CAST`` or as text: casts in SQL take a
+time that grows with the square of their number, too long for tables of thousands of columns.
 """
 
 import csv
 import io
 import mmap
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby, islice
@@ -31,6 +30,9 @@ DECIMAL_COMMA = r"\s*[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?\s*"
 # NaN is a number that is missing by itself
 MISSING = r"\s*(NA|na|N/A|n/a|#N/A|NULL|null|None|-|[.]|[?])?\s*"
 ODD_NUMBER = "_|[+][+-]"  # DuckDB takes 1_000 and +-1 for numbers; we do not
+
+# how a column is read: typed by DuckDB, cast with NaN for words that say so, or as text
+NUMBERS, GAPPY, TEXT = 2, 1, 0
 
 REASONS = {
     "UNQUOTED VALUE": "a quotation mark is not closed, or text follows it",
@@ -113,8 +115,8 @@ def load_csv(source: Source, delimiter: str | None) -> dict[str, str]:
     """Read the wanted columns of a UTF-8 file into DuckDB's table ``cells``.
 
     A column is DOUBLE if it is meant to be numeric (``CellCounts.numeric``), else VARCHAR, as every
-    identifier is. The file is read once, and once more where the first rows of a column are numbers
-    and others are not; to say what is wrong with a faulty file takes one more reading.
+    identifier is. The first rows say how to read each column; where that fails for later rows, the
+    file is read again, as it is where something is wrong with it and the places are needed.
 
     Returns
     -------
@@ -129,45 +131,58 @@ def load_csv(source: Source, delimiter: str | None) -> dict[str, str]:
     layout = read_layout(source.path, delimiter, source.shown)
     places = {name: place for place, name in enumerate(layout.names)}
     wanted = {name: places[name] for name in source.wanted(layout.names)}
-    free = {place for name, place in wanted.items() if name not in source.identifiers}
-    numeric = {place for place in free if _begins_with_numbers(layout.first_rows, place)}
-    rejects = _load(source, layout, wanted.values(), numeric)
-    if no_numbers := {place for _, place, kind, _ in rejects if kind == "CAST"}:
-        numeric -= no_numbers
-        rejects = _load(source, layout, wanted.values(), numeric)
-    counts = {place: _count_cells(source, f"c{place}") for place in free - numeric}
-    late = {place for place, count in counts.items() if count.numeric}
+    free = [place for name, place in wanted.items() if name not in source.identifiers]
+    kinds = dict.fromkeys(wanted.values(), TEXT)
+    kinds |= {place: _first_guess(layout.first_rows, place) for place in free}
+    rejects = _load(source, layout, kinds)
+    while failed := _columns_not_cast(source, kinds, rejects):
+        kinds |= {place: kinds[place] - 1 for place in failed}
+        rejects = _load(source, layout, kinds)
+    counts = {place: _count_cells(source, place) for place in free if kinds[place] == TEXT}
+    late = {place: GAPPY for place, count in counts.items() if count.numeric}
     if rejects or any(counts[place].faults for place in late):
-        raise _bad_rows(source, layout, _load(source, layout, wanted.values(), numeric | late))
-    for cell in (f"c{place}" for place in late):
-        source.connection.execute(
-            f"ALTER TABLE cells ALTER {cell} TYPE DOUBLE USING TRY_CAST({cell} AS DOUBLE)"
-        )
-    _refuse_odd_numbers(source, layout, sorted(numeric | late))
+        numbers = {place: kind and NUMBERS for place, kind in (kinds | late).items()}
+        raise _bad_rows(source, layout, _load(source, layout, numbers))
+    if late:
+        _load(source, layout, kinds | late)
+    _refuse_odd_numbers(source, layout, [place for place in free if (kinds | late)[place]])
     return {name: f"c{place}" for name, place in wanted.items()}
 
 
-def _begins_with_numbers(rows: list[list[str]], place: int) -> bool:
-    """Whether all cells of a column in the first rows are empty or numbers."""
+def _first_guess(rows: list[list[str]], place: int) -> int:
+    """How to read a column of which the first rows are known."""
     cells = [row[place] for row in rows if place < len(row) and row[place]]
+    filled = [cell for cell in cells if not _is_missing(cell)]
     try:
-        np.array(cells, dtype=float)
+        np.array(filled, dtype=float)
     except ValueError:
-        return False
-    return not any("_" in cell for cell in cells)  # Python takes 1_000 for a number, too
+        return TEXT
+    if any("_" in cell for cell in filled) or (cells and not filled):
+        return TEXT  # Python takes 1_000 for a number; words alone do not make a column of numbers
+    return NUMBERS if len(filled) == len(cells) else GAPPY
 
 
-def _load(
-    source: Source, layout: Layout, places: Collection[int], numeric: Collection[int]
-) -> list[Reject]:
-    """Fill the table ``cells`` with the columns at ``places``, those in ``numeric`` as DOUBLE.
+def _is_missing(cell: str) -> bool:
+    """Whether a cell of a column of numbers says that there is none."""
+    return re.fullmatch(MISSING, cell, re.ASCII) is not None
 
-    Returns the rejected rows and cells in the order of the file.
+
+def _load(source: Source, layout: Layout, kinds: Mapping[int, int]) -> list[Reject]:
+    """Fill the table ``cells`` with columns of some ``kinds``.
+
+    Returns the rejected rows, and cells that are no numbers, in the order of the file.
     """
     for table in ("cells", "reject_errors", "reject_scans"):
         source.connection.execute(f"DROP TABLE IF EXISTS {table}")
-    cells = ", ".join(f"c{place}" for place in places)
-    file = _csv_file(source.path, layout, numeric)
+    number_or_nan = (
+        f"TRY_CAST(CASE WHEN {{0}} IS NULL OR regexp_full_match({{0}}, {sql_text(MISSING)})"
+        " THEN 'nan' ELSE {0} END AS DOUBLE) AS {0}"
+    )
+    cells = ", ".join(
+        (number_or_nan if kind == GAPPY else "{0}").format(f"c{place}")
+        for place, kind in kinds.items()
+    )
+    file = _csv_file(source.path, layout, [place for place in kinds if kinds[place] == NUMBERS])
     source.connection.execute(f"CREATE TEMP TABLE cells AS SELECT {cells} FROM {file}")
     return source.connection.execute(
         "SELECT line_byte_position, column_idx - 1, error_type, csv_line FROM reject_errors"
@@ -175,14 +190,24 @@ def _load(
     ).fetchall()
 
 
-def _csv_file(path: Path, layout: Layout, numeric: Collection[int]) -> str:
+def _columns_not_cast(source: Source, kinds: Mapping[int, int], rejects: list[Reject]) -> set[int]:
+    """Columns read as numbers in which some cell is none."""
+    gappy = [place for place, kind in kinds.items() if kind == GAPPY]
+    counts = ", ".join(f"count(*) - count(c{place})" for place in gappy)
+    nulls = source.connection.execute(f"SELECT {counts} FROM cells").fetchone() if gappy else ()
+    return {place for _, place, kind, _ in rejects if kind == "CAST"} | {
+        place for place, count in zip(gappy, nulls, strict=True) if count
+    }
+
+
+def _csv_file(path: Path, layout: Layout, numbers: Collection[int]) -> str:
     """The file in SQL, with columns c0, c1, ... of numbers or text."""
     # DuckDB would take a line ending from inside quotes; told of CRLF, it finds no rows, but it
     # sees CRLF by itself
     ends = layout.line_end.encode("unicode_escape").decode()
     new_line = f"new_line={sql_text(ends)}, " if len(layout.line_end) == 1 else ""
     columns = ", ".join(
-        f"'c{place}': '{'DOUBLE' if place in numeric else 'VARCHAR'}'"
+        f"'c{place}': '{'DOUBLE' if place in numbers else 'VARCHAR'}'"
         for place in range(len(layout.names))
     )
     return (
@@ -195,53 +220,53 @@ def _csv_file(path: Path, layout: Layout, numeric: Collection[int]) -> str:
 
 @dataclass(frozen=True)
 class CellCounts:
-    """What the filled cells of a text column are.
+    """How many filled cells of a text column are of each kind.
 
-    ``numbers`` are all that DuckDB can cast, ``odd`` those of them that we refuse; ``words`` say
-    that a number is missing; ``commas`` are numbers with a decimal comma; ``others`` are the rest.
+    Plain ``numbers``; ``odd`` ones, which only DuckDB takes for numbers; ``words`` that say that a
+    number is missing; numbers with decimal ``commas``; ``others``.
     """
 
-    numbers: int
-    odd: int
-    words: int
-    commas: int
-    others: int
+    numbers: int = 0
+    odd: int = 0
+    words: int = 0
+    commas: int = 0
+    others: int = 0
 
     @property
     def numeric(self) -> bool:
-        """Whether the column is meant to be one of numbers: 90 % of its cells but words are."""
-        meant = self.numbers + self.commas
+        """Whether the column is meant to be numeric: words aside, 90 % of its cells are numbers."""
+        plain = self.numbers + self.commas
+        filled = plain + self.odd + self.others
         return (
-            meant >= NUMERIC_SHARE * (meant + self.others)
-            and 2 * self.odd <= meant
-            and (meant > 0 or self.words == 0)
+            plain + self.odd >= NUMERIC_SHARE * filled
+            and plain >= filled / 2
+            and (plain > 0 or self.words == 0)
         )
 
     @property
     def faults(self) -> int:
-        """How many cells are wrong if the column is one of numbers."""
+        """How many cells are wrong if the column is numeric."""
         return self.commas + self.others
 
 
-def _count_cells(source: Source, cell: str) -> CellCounts:
-    """Count the cells of a text column of the table ``cells`` by kind."""
-    kinds = (
-        f"SELECT {cell} AS cell, number IS NOT NULL AS is_number,"
-        f" is_number AND regexp_matches(cell, {sql_text(ODD_NUMBER)}) AS is_odd,"
-        f" NOT is_number AND regexp_full_match(cell, {sql_text(MISSING)}) AS is_word,"
-        f" NOT is_number AND regexp_full_match(cell, {sql_text(DECIMAL_COMMA)}) AS is_comma"
-        f" FROM (SELECT {cell}, TRY_CAST({cell} AS DOUBLE) AS number FROM cells)"
+def _count_cells(source: Source, place: int) -> CellCounts:
+    """Count the filled cells of a text column of the table ``cells`` by kind."""
+    cell = f"c{place}"
+    kind = (
+        f"CASE WHEN TRY_CAST({cell} AS DOUBLE) IS NULL"
+        f" THEN CASE WHEN regexp_full_match({cell}, {sql_text(MISSING)}) THEN 'words'"
+        f" WHEN regexp_full_match({cell}, {sql_text(DECIMAL_COMMA)}) THEN 'commas'"
+        f" ELSE 'others' END"
+        f" WHEN regexp_matches({cell}, {sql_text(ODD_NUMBER)}) THEN 'odd' ELSE 'numbers' END"
     )
-    *counts, filled = source.connection.execute(
-        "SELECT count(*) FILTER (is_number), count(*) FILTER (is_odd), count(*) FILTER (is_word),"
-        f" count(*) FILTER (is_comma), count(*) FROM ({kinds}) WHERE cell <> ''"
-    ).fetchone()
-    numbers, odd, words, commas = counts
-    return CellCounts(numbers, odd, words, commas, filled - numbers - words - commas)
+    counts = source.connection.execute(
+        f"SELECT {kind} AS kind, count(*) FROM cells WHERE {cell} <> '' GROUP BY kind"
+    ).fetchall()
+    return CellCounts(**dict(counts))
 
 
 def _refuse_odd_numbers(source: Source, layout: Layout, numeric: list[int]) -> None:
-    """Refuse 1_000 and +-1, which DuckDB takes for numbers."""
+    """Refuse 1_000 and +-1 in numeric columns, which DuckDB takes for numbers."""
     if not numeric or not _contains(source.path, (b"_", b"++", b"+-")):
         return
     cells = ", ".join(f"c{place}" for place in numeric)
@@ -302,7 +327,7 @@ def _faults_of_row(line: int, faults: list[Reject], layout: Layout) -> Iterator[
         yield BadRow(line, None, text[:200], reason)
         return
     for _, place, *_ in faults:
-        if re.fullmatch(MISSING, cells[place], re.ASCII) is None:
+        if not _is_missing(cells[place]):
             yield BadRow(line, layout.names[place], cells[place][:200], "no number")
 
 
