@@ -71,7 +71,10 @@ def module_of(folder, name, text):
 
 
 def test_lines_are_counted_without_docstrings(tmp_path):
-    text = '"""One.\n\nTwo.\n"""\n\n\n@wrap\ndef f(x):\n    """Three."""\n    return (\n        x\n    )\n'  # noqa: E501
+    text = (
+        '"""One.\n\nTwo.\n"""\n\n\n@wrap\ndef f(x):\n'
+        '    """Three."""\n    return (\n        x\n    )\n'
+    )
     module = module_of(tmp_path, "a", text)
     assert (module.n_lines, module.n_docstring_lines) == (12, 5)
     (function,) = module.functions

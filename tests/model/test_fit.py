@@ -288,9 +288,6 @@ print([name for name in sys.modules if name.startswith(("sklearn", "pairscore.ef
 # -- features --------------------------------------------------------------------------------------
 
 
-pytestmark = pytest.mark.filterwarnings("error::pairscore.errors.PairscoreWarning")
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_arrays_are_not_modified_and_may_be_read_only(method):
     X, votes = small_study()

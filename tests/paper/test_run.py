@@ -167,9 +167,10 @@ def test_an_error_ends_the_workers_and_leaves_tables(tmp_path, run):
         if done:
             raise KeyboardInterrupt
 
+    others = set(multiprocessing.active_children())  # of tests that ran in this process before
     with pytest.raises(KeyboardInterrupt):
         reproduce(FIGURES, 1, tmp_path, n_workers=1, progress=stop)
-    assert multiprocessing.active_children() == []
+    assert set(multiprocessing.active_children()) <= others
     (row, *_), whole = table(tmp_path / "scenarios.csv"), tables(run[0])["scenarios.csv"]
     assert row in whole
     assert not (tmp_path / "index.html").exists()

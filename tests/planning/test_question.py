@@ -97,7 +97,10 @@ REFUSED = {
     r"misordered is True; use a number": {**LAW, "misordered": True},
     r"misordered is nan; use a number": {**LAW, "misordered": float("nan")},
     r"norm_error is 0; use a number above 0\.": {**LAW, "norm_error": 0},
-    r"a population has its own features, noise and link; leave out n_features, min_eigenvalue, noise, link, items and pilot, or the population\.": {  # noqa: E501
+    (
+        r"a population has its own features, noise and link; leave out n_features,"
+        r" min_eigenvalue, noise, link, items and pilot, or the population\."
+    ): {
         "population": Population(3, rng=0),
         "noise": 0.1,
         "angle": 0.1,
@@ -113,7 +116,10 @@ REFUSED = {
         "angle": 0.1,
     },
     r"population is 4; give a pairscore\.Population\.": {"population": 4, "angle": 0.1},
-    r"the noise is missing: give the share of labels that go against the scores \(0\.2 is common\), or a pilot, or a population\.": {  # noqa: E501
+    (
+        r"the noise is missing: give the share of labels that go against the scores"
+        r" \(0\.2 is common\), or a pilot, or a population\."
+    ): {
         "n_features": 3,
         "angle": 0.1,
     },
@@ -190,11 +196,17 @@ REFUSED = {
         "angle": 0.1,
         "n_comparisons": 10.0,
     },
-    r"two of three are needed: give two of n_items, n_comparisons and a target \(angle, misordered or norm_error\)\.": {  # noqa: E501
+    (
+        r"two of three are needed: give two of n_items, n_comparisons and a target"
+        r" \(angle, misordered or norm_error\)\."
+    ): {
         **LAW,
         "n_items": 100,
     },
-    r"n_items, n_comparisons and a target are all given, so nothing is left to find; leave one out\.": {  # noqa: E501
+    (
+        r"n_items, n_comparisons and a target are all given, so nothing is left to find;"
+        r" leave one out\."
+    ): {
         **LAW,
         "angle": 0.1,
         "n_items": 100,

@@ -38,10 +38,8 @@ from pairscore.cli.options import (
 from pairscore.errors import BadEntriesError, PairscoreError, PairscoreWarning, plural
 
 if TYPE_CHECKING:
-    from pairscore.data.comparisons import Comparisons
     from pairscore.estimators.results import Fit
-    from pairscore.files.pieces import ItemPieces
-    from pairscore.files.read_study import Intake
+    from pairscore.files.read_study import ItemPieces, StudyInput
     from pairscore.model.file import ModelFile
 
 MEMORY = "1GB"  # of a table to rank; what is beyond goes to disk
@@ -87,7 +85,7 @@ def fit(
     with list_bad_rows(output), stage("Reading"):
         study = read_files(items, comparisons, settings.context, given)
     show_unused_columns(study.left_out, study.nested)
-    data, groups = study_comparisons(study), study.groups
+    data, groups = study.comparisons, study.groups
     groups = None if groups is None else number_item_groups(groups, data.items, settings)
     with stage("Fitting"):
         result, notes = fit_comparisons(data, settings, item_groups=groups)
@@ -95,7 +93,7 @@ def fit(
     write_model(ModelFile(result, params, np.array([-1, 1])), output, as_json, keep_data)
 
 
-def read_files(items: Path, comparisons: Path, context: Any, given: dict[str, Any]) -> "Intake":
+def read_files(items: Path, comparisons: Path, context: Any, given: dict[str, Any]) -> "StudyInput":
     """Items and comparisons, as ITEM_OPTIONS, VOTE_OPTIONS and FILE_OPTIONS say.
 
     ``context`` has names of numeric columns of the comparisons.
@@ -104,13 +102,6 @@ def read_files(items: Path, comparisons: Path, context: Any, given: dict[str, An
 
     settings = vote_settings(given) | {"columns": item_settings(given), "group": given["group"]}
     return read_study(items, comparisons, context=context, **settings)
-
-
-def study_comparisons(study: "Intake") -> "Comparisons":
-    """The items and votes of files as comparisons; items know how their features were made."""
-    from pairscore.data.comparisons import Comparisons
-
-    return Comparisons.of(replace(study.items, recipe=study.recipe.to_record()), study.votes)
 
 
 def write_model(model: "ModelFile", output: Path, as_json: bool, keep_data: bool) -> None:
@@ -230,18 +221,18 @@ def rank_file(
     values.
     """
     from pairscore.data.features import recipe_of
-    from pairscore.files.faults import refused
-    from pairscore.files.pieces import ItemPieces
-    from pairscore.files.read_study import for_table, item_identifiers, recipe_choice
+    from pairscore.files.faults import locate_faults
+    from pairscore.files.read_study import ItemPieces
+    from pairscore.files.study_columns import ItemColumns
     from pairscore.files.tables import stored_table
     from pairscore.model.ranking import rank_pieces
 
     recipe = recipe_of(fit) if id is None else replace(recipe_of(fit), id=id)
-    id_is_optional = id is None and fit.recipe is None  # fitted in Python, where ids are
-    reading["columns"] = recipe_choice(recipe, id_is_optional)
-    reading["identifiers"] = item_identifiers(recipe)
+    # a model that was fitted in Python may know its items by row number
+    needed = ItemColumns(recipe=recipe, id_is_optional=id is None and fit.recipe is None)
+    reading |= {"columns": needed.choose, "identifiers": needed.identifiers}
     with stage("Reading") as show, stored_table(items, memory=MEMORY, **reading) as table:
-        recipe = for_table(recipe, table.cells, id_is_optional)
+        recipe = needed.recipe_for(table.cells)
         pieces = ItemPieces(table, recipe)
         try:
             columns = rank_pieces(
@@ -252,7 +243,7 @@ def rank_file(
                 simultaneous=simultaneous,
             )
         except BadEntriesError as error:
-            raise refused(pieces.faults(), table, {"id": recipe.id or "id"}) from error
+            raise locate_faults(pieces.faults(), table, {"id": recipe.id or "id"}) from error
     rows = columns.pop("row")
     return {"id": rows if pieces.ids is None else pieces.ids[rows], **columns}, pieces.dropped
 
@@ -345,7 +336,7 @@ def compare(
     candidates = {name: RankRegression(**one, inference=None) for name, one in settings.items()}
     splitter = ItemKFold(folds, item_groups=study.groups)
     with stage("Fitting every model in every fold"), collect_warnings() as texts:
-        result = compare_models(candidates, study_comparisons(study), cv=splitter)
+        result = compare_models(candidates, study.comparisons, cv=splitter)
     show_warnings(texts)
     if as_json:
         show_json(result.to_record())
@@ -412,7 +403,7 @@ def report(
         stage("Ranking the items, and trying every method on items that it has not seen"),
         output_path(output, "report.html") as path,
     ):
-        facts = write_page(fitted, study.items, study.votes, path)
+        facts = write_page(fitted, study.comparisons, None, path)
     is_piped = str(output) == "-"  # standard output is the page's then
     if as_json:
         show_json(report_record(output, study, facts.answer), err=is_piped)
@@ -420,7 +411,7 @@ def report(
         click.echo(str(output))
 
 
-def report_record(output: Path, study: "Intake", answer: list[str]) -> dict[str, Any]:
+def report_record(output: Path, study: "StudyInput", answer: list[str]) -> dict[str, Any]:
     """Where the page is, of how much, and the sentences that it begins with."""
     count = len(study.votes) if study.votes.count is None else float(study.votes.count.sum())
     return {

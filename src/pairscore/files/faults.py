@@ -45,14 +45,14 @@ def all_faults(
         return faults
 
 
-def refused(
+def locate_faults(
     faults: list[BadEntriesError], stored: StoredTable, named: Mapping[str, str], hint: str = ""
 ) -> BadFilesError:
     """The faults of a stored table, with the names that columns have in the file."""
-    return BadFilesError([_located(fault, stored, named, hint) for fault in faults])
+    return BadFilesError([_locate(fault, stored, named, hint) for fault in faults])
 
 
-def _located(
+def _locate(
     error: BadEntriesError, stored: StoredTable, named: Mapping[str, str], hint: str
 ) -> BadRowsError:
     entries = [(row, named.get(column, column), value) for row, column, value in error.entries]

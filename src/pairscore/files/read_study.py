@@ -1,43 +1,29 @@
-"""From two files to items and votes.
+"""Items and comparisons of a command, from files: checked once, with all faults of both files."""
 
-Columns by the names that the user gave them, features by a recipe.
-"""
-
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from pairscore.data.feature_options import item_columns, make_recipe
+from pairscore.data.comparisons import Comparisons
 from pairscore.data.features import Recipe, recipe_of
 from pairscore.data.items import Items, refuse_bad_ids, refuse_non_finite
-from pairscore.data.tables import Column, Columns
-from pairscore.data.votes import LAYOUTS, Votes, layout_of, read_votes
-from pairscore.errors import (
-    BadEntriesError,
-    BadRowsError,
-    PairscoreError,
-    closest,
-    did_you_mean,
-    first_few,
-    plural,
-)
-from pairscore.files.faults import BadFilesError, all_faults, refused
-from pairscore.files.source import Choice
+from pairscore.data.tables import Columns
+from pairscore.data.votes import Votes, read_votes
+from pairscore.errors import BadEntriesError, BadRowsError, PairscoreError, closest, plural
+from pairscore.files.faults import BadFilesError, all_faults, locate_faults
+from pairscore.files.study_columns import ItemColumns, VoteColumns
 from pairscore.files.tables import StoredTable, stored_table
-
-SIDES = tuple(name for layout in LAYOUTS for name in layout)
-VOTE_IDENTIFIERS = (*SIDES, "winner", "loser", "judge")
-VOTE_ROLES = (*VOTE_IDENTIFIERS, "weight", "count")
 
 
 @dataclass(frozen=True)
-class ItemIntake:
-    """Items ready for use, the recipe that made their features, and the columns that it left out.
+class ItemsInput:
+    """Items from a file, ready for use.
 
-    Of text, and of lists or records.
+    ``recipe`` made their features; ``left_out`` names the columns of text, ``nested`` those of
+    lists or records, that are no features.
     """
 
     items: Items
@@ -47,46 +33,32 @@ class ItemIntake:
 
 
 @dataclass(frozen=True)
-class Intake(ItemIntake):
-    """Items and votes ready for a fit, and the group of every item where a column of groups was
-    named.
-    """
+class StudyInput(ItemsInput):
+    """Items and votes from files, and the group of every item where groups were named."""
 
     votes: Votes
     groups: np.ndarray | None = None
 
+    @property
+    def comparisons(self) -> Comparisons:
+        """Items with the votes on them; the items know how their features were made."""
+        items = replace(self.items, recipe=self.recipe.to_record())
+        return Comparisons.of(items, self.votes)
 
-def read_item_file(
-    items_file: Any,
-    *,
-    columns: Mapping[str, Any],
-    delimiter: str | None = None,
-    encoding: str | None = None,
-) -> ItemIntake:
-    """Read items from a file; ``columns`` are the settings of ``make_recipe``."""
-    nested: list[str] = []
-    reading: dict[str, Any] = {
-        "identifiers": item_identifiers(None, **columns),
-        "columns": settings_choice(columns, nested),
-        "delimiter": delimiter,
-        "encoding": encoding,
-    }
-    with stored_table(items_file, **reading) as stored:
+
+def read_item_file(items_file: Any, *, columns: Mapping[str, Any], **reading: Any) -> ItemsInput:
+    """Read items from a file.
+
+    ``columns`` are the settings of ``make_recipe``; ``reading`` may name delimiter and encoding.
+    """
+    needed = ItemColumns(columns)
+    with _open_table(items_file, needed, **reading) as stored:
         table = stored.read()
-        recipe, left_out = make_recipe(table, **{**columns, "exclude": ()})
-        try:
-            items = recipe.items(table)
-        except BadEntriesError as error:
-            raise refused(
-                all_faults(recipe.items, table), stored, {"id": recipe.id or "id"}
-            ) from error
+        recipe, left_out = needed.make_recipe(table)
+        items = _items_or_faults(recipe, table, stored)
     dropped = len(table) - len(items)
-    return ItemIntake(
-        items,
-        replace(recipe, note=f"{plural(dropped, 'item')} dropped" if dropped else recipe.note),
-        left_out,
-        nested,
-    )
+    note = f"{plural(dropped, 'item')} dropped" if dropped else recipe.note
+    return ItemsInput(items, replace(recipe, note=note), left_out, needed.nested)
 
 
 def read_study(
@@ -101,72 +73,99 @@ def read_study(
     seed: int = 0,
     context: Collection[str] = (),
     group: str | None = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-) -> Intake:
+    **reading: Any,
+) -> StudyInput:
     """Read items and comparisons from files; columns that neither needs may hold anything.
 
-    ``recipe`` is that of a model; without one it is made from ``columns``, the settings of
-    ``make_recipe``. ``vote_columns`` says which columns of the comparisons are ``left``,
-    ``winner``, ... where they have other names; ``context`` names numeric columns of theirs to
-    keep, ``group`` a column of the items. A ``recipe`` with ``id_is_optional`` knows items by row
-    number where its column of ids is absent.
+    Parameters
+    ----------
+    items_file, votes_file
+        Paths of CSV, Parquet or JSONL files; one of them may be ``-``, CSV from standard input.
+    recipe : Recipe or None
+        That of a model; without one it is made from ``columns``.
+    columns : dict
+        Settings of ``make_recipe``: id, features, exclude, categorical, ...
+    vote_columns : dict
+        Which columns of the comparisons are ``left``, ``winner``, ... under other names.
+    self_pairs, seed, context
+        As in :func:`~pairscore.data.votes.read_votes`.
+    id_is_optional : bool
+        Whether items are known by row number where the recipe's column of ids is absent.
+    group : str or None
+        A column of the items that says which belong together.
+    **reading
+        Delimiter and encoding of CSV files.
     """
     if str(items_file) == str(votes_file) == "-":
         raise PairscoreError(
             "standard input can be the items or the comparisons, not both; name a file for one of"
             " them."
         )
-    settings, named = (
-        dict(columns or {}),
-        {role: name for role, name in (vote_columns or {}).items() if name},
-    )
-    if group is not None:
-        settings["exclude"] = [*settings.get("exclude", ()), group]
-    nested: list[str] = []
-    choice = with_group(
-        (
-            settings_choice(settings, nested)
-            if recipe is None
-            else recipe_choice(recipe, id_is_optional)
-        ),
-        group,
-    )
-    vote_identifiers = {
-        *VOTE_IDENTIFIERS,
-        *(name for role, name in named.items() if role in VOTE_IDENTIFIERS),
-    }
-    identifiers = item_identifiers(recipe, **settings) | ({group} if group else set())
-    files = (
-        (items_file, identifiers, choice),
-        (votes_file, vote_identifiers, vote_choice(named, context)),
-    )
+    items = ItemColumns(columns or {}, recipe, id_is_optional, group)
+    votes = VoteColumns.of(vote_columns, context)
     with ExitStack() as stack:
-        stored_items, stored_votes = _opened(
-            stack, files, {"delimiter": delimiter, "encoding": encoding}
+        files = _open_tables(stack, [(items_file, items), (votes_file, votes)], reading)
+        return _read_study(files, items, votes, _VoteRules(self_pairs, seed, context))
+
+
+@dataclass(frozen=True)
+class _VoteRules:
+    """How votes are read against items: the arguments of ``read_votes`` that a study keeps."""
+
+    self_pairs: str = "error"
+    seed: int = 0
+    context: Collection[str] = ()
+
+    def read(self, votes: Columns, items: Items) -> Votes:
+        read = read_votes(votes, items, self.self_pairs, self.seed, self.context)
+        return replace(read, self_pairs=self.self_pairs)
+
+
+def _read_study(
+    files: list[StoredTable], items: ItemColumns, votes: VoteColumns, rules: _VoteRules
+) -> StudyInput:
+    table, rows = (file.read() for file in files)
+    recipe, left_out = items.make_recipe(table)
+    rows = votes.rename(rows, recipe.ids(table))
+    try:
+        study, complete = _read_complete(recipe, table, rows, rules)
+    except BadEntriesError as error:
+        if error.table == "items":
+            raise _item_faults(recipe, table, files[0]) from error
+        faults = all_faults(lambda some: _read_complete(recipe, table, some, rules), rows)
+        raise locate_faults(faults, files[1], votes.named, _likely_id(recipe, table)) from error
+    groups = None if items.group is None else table[items.group][complete]
+    return replace(study, left_out=left_out, nested=items.nested, groups=groups)
+
+
+def _read_complete(
+    recipe: Recipe, table: Columns, votes: Columns, rules: _VoteRules
+) -> tuple[StudyInput, np.ndarray]:
+    """Items and votes without what the recipe drops for missing values, and a mask of the rest."""
+    if recipe.missing != "drop-items":
+        items = recipe.items(table)
+        study = StudyInput(items, recipe, [], [], rules.read(votes, items))
+        return study, np.ones(len(table), dtype=bool)
+    ids = recipe.ids(table)
+    if ids is not None:
+        refuse_bad_ids(ids)
+    values, names = recipe.matrix(table), np.arange(len(table)) if ids is None else ids
+    complete = recipe.complete_rows(values, names)
+    read = rules.read(votes, Items(values, recipe.names, ids, Columns))
+    usable = complete[read.left] & complete[read.right]
+    n_dropped = int(np.count_nonzero(~complete))
+    if not complete.any() or not usable.any():
+        raise PairscoreError(
+            f"{plural(n_dropped, 'item')} of {len(complete)} with missing values, and no"
+            " comparison without them; fill some in."
         )
-        table, votes = stored_items.read(), stored_votes.read()
-        ungrouped = {"exclude": [group] if group else ()}
-        recipe, left_out = (
-            make_recipe(table, **settings | ungrouped)
-            if recipe is None
-            else (for_table(recipe, table, id_is_optional), [])
-        )
-        votes = rename_votes(votes, named, recipe.ids(table), context)
-        try:
-            items, read, recipe, kept = _dropped(recipe, table, votes, self_pairs, seed, context)
-            return Intake(
-                items, recipe, left_out, nested, read, None if group is None else table[group][kept]
-            )
-        except BadEntriesError as error:
-            if error.table == "items":
-                raise refused(
-                    all_faults(recipe.items, table), stored_items, {"id": recipe.id or "id"}
-                ) from error
-            faults = all_faults(
-                lambda rows: _dropped(recipe, table, rows, self_pairs, seed, context), votes
-            )
-            raise refused(faults, stored_votes, named, _id_meant(recipe, table)) from error
+    refuse_non_finite(np.where(complete[:, None], values, 0.0), recipe.names)
+    items = Items(values[complete], recipe.names, names[complete], Columns)
+    rows = plural(int(np.count_nonzero(~usable)), "row")
+    note = f"{plural(n_dropped, 'item')} dropped, with {rows} of comparisons" if n_dropped else ""
+    new_row, read = np.cumsum(complete) - 1, read[usable]
+    read = replace(read, left=new_row[read.left], right=new_row[read.right])
+    return StudyInput(items, replace(recipe, note=note), [], [], read), complete
 
 
 def read_new_votes(
@@ -179,59 +178,54 @@ def read_new_votes(
     **reading: Any,
 ) -> Votes:
     """Comparisons from a file, of items that are known already."""
-    named = {role: name for role, name in vote_columns.items() if name}
-    identifiers = {
-        *VOTE_IDENTIFIERS,
-        *(name for role, name in named.items() if role in VOTE_IDENTIFIERS),
-    }
-    with stored_table(
-        votes_file, identifiers=identifiers, columns=vote_choice(named, context), **reading
-    ) as stored:
-        votes = rename_votes(stored.read(), named, items.ids, context)
-
-        def read(rows: Columns) -> Votes:
-            return replace(read_votes(rows, items, self_pairs, 0, context), self_pairs=self_pairs)
-
+    columns, rules = VoteColumns.of(vote_columns, context), _VoteRules(self_pairs, 0, context)
+    with _open_table(votes_file, columns, **reading) as stored:
+        votes = columns.rename(stored.read(), items.ids)
         try:
-            return read(votes)
+            return rules.read(votes, items)
         except BadEntriesError as error:
-            raise refused(all_faults(read, votes), stored, named) from error
+            faults = all_faults(lambda rows: rules.read(rows, items), votes)
+            raise locate_faults(faults, stored, columns.named) from error
 
 
-def read_new_items(items_file: Any, model: Any, **reading: Any) -> Items:
-    """Items from a file, with the features of a model."""
-    recipe = recipe_of(model)
-    with stored_table(
-        items_file,
-        identifiers=item_identifiers(recipe),
-        columns=recipe_choice(recipe, model.recipe is None),
-        **reading,
-    ) as stored:
+def read_new_items(items_file: Any, fit: Any, **reading: Any) -> Items:
+    """Items from a file, with the features of a fit."""
+    needed = ItemColumns(recipe=recipe_of(fit), id_is_optional=fit.recipe is None)
+    with _open_table(items_file, needed, **reading) as stored:
         table = stored.read()
-        try:
-            return for_table(recipe, table.columns, model.recipe is None).items(table)
-        except BadEntriesError as error:
-            raise refused(
-                all_faults(recipe.items, table), stored, {"id": recipe.id or "id"}
-            ) from error
+        return _items_or_faults(needed.recipe_for(table.columns), table, stored)
 
 
-def _id_meant(recipe: Recipe, table: Columns) -> str:
+def _items_or_faults(recipe: Recipe, table: Columns, stored: StoredTable) -> Items:
+    try:
+        return recipe.items(table)
+    except BadEntriesError as error:
+        raise _item_faults(recipe, table, stored) from error
+
+
+def _item_faults(recipe: Recipe, table: Columns, stored: StoredTable) -> BadFilesError:
+    return locate_faults(all_faults(recipe.items, table), stored, {"id": recipe.id or "id"})
+
+
+def _likely_id(recipe: Recipe, table: Columns) -> str:
     """Where items are known by row number: the column that may have their ids."""
     close = closest("id", table.columns) if recipe.id is None else None
-    return "" if close is None else f" (did you mean --id {close}?)"
+    return "" if close is None else f" (did you mean id={close!r}?)"
 
 
-def _opened(stack: ExitStack, files: Any, options: Mapping[str, Any]) -> list[StoredTable]:
+def _open_table(path: Any, columns: ItemColumns | VoteColumns, **reading: Any) -> Any:
+    identifiers = columns.identifiers
+    return stored_table(path, identifiers=identifiers, columns=columns.choose, **reading)
+
+
+def _open_tables(
+    stack: ExitStack, files: list[tuple[Any, ItemColumns | VoteColumns]], reading: Mapping[str, Any]
+) -> list[StoredTable]:
     """Tables that stay while the stack does; the bad rows of all are reported together."""
     tables, errors = [], []
-    for path, identifiers, choice in files:
+    for path, columns in files:
         try:
-            tables.append(
-                stack.enter_context(
-                    stored_table(path, identifiers=identifiers, columns=choice, **options)
-                )
-            )
+            tables.append(stack.enter_context(_open_table(path, columns, **reading)))
         except BadRowsError as error:
             errors.append(error)
     if errors:
@@ -239,210 +233,64 @@ def _opened(stack: ExitStack, files: Any, options: Mapping[str, Any]) -> list[St
     return tables
 
 
-# -- which columns ---------------------------------------------------------------------------------
+# -- items of a file of any size -------------------------------------------------------------------
 
 
-def settings_choice(settings: Mapping[str, Any], nested: list[str]) -> Choice:
-    """The columns of the items that these settings need.
+class ItemPieces:
+    """The features of the items of a stored table, piece by piece.
 
-    ``nested`` collects the lists and records that might have been features.
+    Call it for an iterator of matrices.
+
+    The first pass collects the ``ids`` and counts the items ``dropped`` for missing values.
     """
 
-    def choose(names: list[str], lists: list[str]) -> Collection[str]:
-        chosen = item_columns(names, lists, **settings)
-        if not settings.get("features"):
-            nested.extend(
-                name for name in lists if name not in (*chosen, *settings.get("exclude", ()))
+    def __init__(self, table: StoredTable, recipe: Recipe):
+        recipe.refuse_absent(table.cells)
+        self.table, self.recipe = table, recipe
+        self.n_rows = len(table)
+        self.ids: np.ndarray | None = None
+        self.dropped = 0
+
+    def __call__(self) -> Iterator[np.ndarray]:
+        names, dropped, first = [], 0, 0
+        for piece in self._pieces():
+            values, kept, ids = self._features(piece, first)
+            first += len(piece)
+            dropped += int(np.count_nonzero(~kept))
+            if self.ids is None:
+                names.append(ids[kept])
+            yield values
+        if self.ids is None and names:
+            self.ids, self.dropped = np.concatenate(names), dropped
+            refuse_bad_ids(self.ids)
+
+    def _features(
+        self, piece: Columns, first: int = 0
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Feature values of the items kept, a mask of those, and what all items are called."""
+        found = self.recipe.ids(piece)
+        ids = np.arange(first, first + len(piece)) if found is None else found
+        values = self.recipe.matrix(piece)
+        kept = self.recipe.complete_rows(values, ids)
+        refuse_non_finite(
+            values if kept.all() else np.where(kept[:, None], values, 0.0), self.recipe.names
+        )
+        return values if kept.all() else values[kept], kept, ids
+
+    def faults(self) -> list[BadEntriesError]:
+        """All that is wrong with the items, wherever it is."""
+        faults, first = [], 0
+        for piece in self._pieces():
+            faults += all_faults(self._features, piece, first)
+            first += len(piece)
+        if self.recipe.id:
+            ids = Columns(
+                {"id": np.concatenate([piece[self.recipe.id] for piece in self._pieces()])}
             )
-        return chosen
+            faults += all_faults(lambda table: refuse_bad_ids(table["id"]), ids)
+        return faults
 
-    return choose
-
-
-def with_group(choice: Choice, group: str | None) -> Choice:
-    """The same columns, and that of the groups."""
-
-    def choose(names: list[str], lists: list[str]) -> Collection[str]:
-        if group is not None and group not in names:
-            known = first_few(map(repr, names), 8)
-            raise PairscoreError(
-                f"--group names {group!r}, and the item table has no such column; it has"
-                f" {known}.{did_you_mean(group, names)}"
-            )
-        return {*choice(names, lists), *([group] if group else [])}
-
-    return choose
-
-
-def recipe_choice(recipe: Recipe, id_is_optional: bool) -> Choice:
-    """The columns of the items that a recipe needs."""
-
-    def choose(names: list[str], lists: list[str]) -> Collection[str]:
-        known = for_table(recipe, names, id_is_optional)
-        known.refuse_absent(names)
-        return {*known.sources, *([known.id] if known.id else [])}
-
-    return choose
-
-
-def for_table(recipe: Recipe, names: Collection[str], id_is_optional: bool) -> Recipe:
-    """The recipe, without ids where they are optional and a table has none."""
-    return replace(recipe, id=None) if id_is_optional and recipe.id not in names else recipe
-
-
-def item_identifiers(
-    recipe: Recipe | None, *, id: str | None = None, categorical: Any = (), **_: Any
-) -> set[str]:
-    """The columns of an item table that are read as exact text: the ids and the categories."""
-    return (
-        {id or "id", *categorical} if recipe is None else {recipe.id or "id", *recipe.categorical}
-    )
-
-
-def vote_choice(named: Mapping[str, str], context: Collection[str] = ()) -> Choice:
-    """The columns of the comparisons that have a role, and those of the context."""
-
-    def choose(names: list[str], lists: list[str]) -> Collection[str]:
-        for role, name in (*named.items(), *(("context", name) for name in context)):
-            if name not in names:
-                known = first_few(map(repr, names), 8)
-                raise PairscoreError(
-                    f"--{role} names {name!r}, and the comparisons have no such column; they have"
-                    f" {known}.{did_you_mean(name, names)}"
-                )
-        if "loser" in named and {"left", "right"} & set(named):
-            raise PairscoreError(
-                "--loser goes without --left and --right: either a row names a winner and a loser,"
-                " or two sides and the winner of them."
-            )
-        roles = _unnamed_roles(named)
-        layout_of(
-            [
-                *named,
-                *(
-                    name
-                    for name in names
-                    if name in roles or name not in (*VOTE_ROLES, *named.values())
-                ),
-            ]
+    def _pieces(self) -> Iterator[Columns]:
+        return self.table.pieces(
+            {*self.recipe.sources, *([self.recipe.id] if self.recipe.id else [])}
         )
-        return {*roles, *named.values(), *context}
-
-    return choose
-
-
-def _unnamed_roles(named: Mapping[str, str]) -> set[str]:
-    """Roles that columns have by their own name.
-
-    Not those given to others, nor sides beside a named loser or side.
-    """
-    without_sides = (
-        SIDES if "loser" in named else LAYOUTS[1] if {"left", "right"} & set(named) else ()
-    )
-    return set(VOTE_ROLES) - {*named, *named.values(), *without_sides}
-
-
-def rename_votes(
-    votes: Columns,
-    named: Mapping[str, str],
-    ids: np.ndarray | None = None,
-    context: Collection[str] = (),
-) -> Columns:
-    """The comparisons under the names that pairscore knows; columns of the context keep theirs.
-
-    The winner may be told by the name of a side's column, as in ``model_a``.
-    """
-    columns = {
-        name: votes.get_column(name) for name in votes.columns if name in _unnamed_roles(named)
-    }
-    columns = (
-        {name: votes.get_column(name) for name in context}
-        | columns
-        | {role: votes.get_column(name) for role, name in named.items()}
-    )
-    sides = {
-        named[role]: role for role in ("left", "right") if role in named and named[role] != role
-    }
-    if sides and "winner" in columns:
-        columns["winner"] = _by_side(columns["winner"], sides, ids)
-    return Columns(columns, from_file=True)
-
-
-def _by_side(winner: Column, sides: dict[str, str], ids: np.ndarray | None) -> Column:
-    """The names of the sides' columns, in the column of winners, as left and right."""
-    told = [name for name in sides if name in set(winner.values.tolist())]
-    clash = sorted(set(told) & set(map(str, [] if ids is None else ids.tolist())))
-    if clash:
-        raise PairscoreError(
-            f"{clash[0]!r} is both an item and the column of a side, so a winner of that name is"
-            " unclear; rename the item or the column."
-        )
-    if not told:
-        return winner
-    values = np.array(
-        [
-            sides.get(value, value) if isinstance(value, str) else value
-            for value in winner.values.tolist()
-        ],
-        dtype=object,
-    )
-    return Column(values, winner.codes)
-
-
-def _dropped(
-    recipe: Recipe,
-    table: Columns,
-    votes: Columns,
-    self_pairs: str,
-    seed: int,
-    context: Collection[str] = (),
-) -> tuple[Items, Votes, Recipe, np.ndarray]:
-    """Items and votes without the items that the recipe drops for missing values, a note on how
-    many, and a mask of those kept.
-    """
-    ids = recipe.ids(table)
-    if recipe.missing != "drop-items":
-        items = recipe.items(table)
-        return (
-            items,
-            replace(read_votes(votes, items, self_pairs, seed, context), self_pairs=self_pairs),
-            recipe,
-            np.ones(len(table), dtype=bool),
-        )
-    if ids is not None:
-        refuse_bad_ids(ids)
-    values = recipe.matrix(table)
-    kept = recipe.complete_rows(values, np.arange(len(table)) if ids is None else ids)
-    everything = Items(values, recipe.names, ids, Columns)
-    read = read_votes(votes, everything, self_pairs, seed, context)
-    whole = kept[read.left] & kept[read.right]
-    if not kept.any() or not whole.any():
-        raise PairscoreError(
-            f"{plural(int((~kept).sum()), 'item')} of {len(kept)} with missing values, and no"
-            " comparison without them; fill some in."
-        )
-    place = np.cumsum(kept) - 1
-    columns: dict[str, Any] = {
-        name: column[whole]
-        for name in ("outcome", "weight", "count", "judge")
-        if (column := getattr(read, name)) is not None
-    }
-    columns["context"] = {name: column[whole] for name, column in read.context.items()}
-    note = (
-        f"{plural(int((~kept).sum()), 'item')} dropped, with {plural(int((~whole).sum()), 'row')}"
-        " of comparisons"
-        if not kept.all()
-        else ""
-    )
-    items = Items(
-        values[kept], recipe.names, np.flatnonzero(kept) if ids is None else ids[kept], Columns
-    )
-    refuse_non_finite(np.where(kept[:, None], values, 0.0), items.feature_names)
-    read = replace(
-        read,
-        left=place[read.left[whole]],
-        right=place[read.right[whole]],
-        self_pairs=self_pairs,
-        **columns,
-    )
-    return items, read, replace(recipe, note=note), kept

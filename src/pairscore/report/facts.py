@@ -310,7 +310,8 @@ def report_facts(model: RankRegression, items: Any, votes: Any) -> ReportFacts:
 def read_study(model: RankRegression, items: Any, votes: Any) -> Comparisons:
     """Read the comparisons, and refuse what the model cannot say anything about.
 
-    Of a table of items, the columns that the model was fitted with are taken.
+    ``items`` may be Comparisons, which are taken as they are; ``votes`` is None then. Of a table of
+    items, the columns that the model was fitted with are taken.
     """
     check_is_fitted(model)
     if model.n_items_ is None:
@@ -318,24 +319,27 @@ def read_study(model: RankRegression, items: Any, votes: Any) -> Comparisons:
             "the model was fitted to differences and knows no items, so there is nothing to rank in"
             " a report; fit it to items and votes."
         )
-    names = tuple(map(str, model.feature_names_in_))
-    if isinstance(items, Columns) and set(names) <= set(items.columns):
-        items = Columns(
-            {name: items.get_column(name) for name in (ID_COLUMN, *names) if name in items.columns},
-            items.from_file,
-        )
-    by_recipe = model.recipe_ is not None and not isinstance(items, Items)
-    table = apply_recipe(recipe_of(model), items) if by_recipe else read_items(items)
-    refuse_other_features(table, names)
-    data = Comparisons.from_frames(
-        table, votes, seed=model.record_.get("seed") or 0, context=model.context or ()
-    )[0]
-    if not np.ptp(table.values[data.compared], axis=0).any():
+    data = items if isinstance(items, Comparisons) else _read_tables(model, items, votes)
+    refuse_other_features(data.items, model.result_.names)
+    if not np.ptp(data.items.values[data.compared], axis=0).any():
         raise PairscoreError(
             "no feature varies among the compared items, so that all have the same score and a"
             " report has nothing to show; give features that differ."
         )
     return data
+
+
+def _read_tables(model: RankRegression, items: Any, votes: Any) -> Comparisons:
+    """Comparisons of tables of any kind; more columns than those of the fit do no harm."""
+    names = model.result_.names
+    if isinstance(items, Columns) and set(names) <= set(items.columns):
+        used = [name for name in (ID_COLUMN, *names) if name in items.columns]
+        items = Columns({name: items.get_column(name) for name in used}, items.from_file)
+    by_recipe = model.recipe_ is not None and not isinstance(items, Items)
+    table = apply_recipe(recipe_of(model), items) if by_recipe else read_items(items)
+    refuse_other_features(table, names)
+    seed, context = model.record_.get("seed") or 0, model.context or ()
+    return Comparisons.from_frames(table, votes, seed=seed, context=context)[0]
 
 
 def ranked_items(

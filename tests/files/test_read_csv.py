@@ -1,0 +1,253 @@
+"""CSV files of every kind: what is read, and the sentence where nothing can be."""
+
+import numpy as np
+import pytest
+
+from pairscore import PairscoreError
+from pairscore.errors import BadRowsError
+from pairscore.files.source import MAX_COLUMNS
+from tests.files.test_tables import INF, as_lists, read_bytes
+
+ANSWERS = {
+    "plain": (b"id,x\na,1\nb,2.5\n", {"id": ["a", "b"], "x": [1.0, 2.5]}),
+    "no last newline": (b"id,x\na,1\nb,2", {"id": ["a", "b"], "x": [1.0, 2.0]}),
+    "byte order mark": (b"\xef\xbb\xbfid,x\na,1\n", {"id": ["a"], "x": [1.0]}),
+    "CRLF": (b"id,x\r\na,1\r\nb,2\r\n", {"id": ["a", "b"], "x": [1.0, 2.0]}),
+    "CR only": (b"id,x\ra,1\rb,2\r", {"id": ["a", "b"], "x": [1.0, 2.0]}),
+    "semicolons": (b"id;x\na;1\n", {"id": ["a"], "x": [1.0]}),
+    "tabs": (b"id\tx\na\t1\n", {"id": ["a"], "x": [1.0]}),
+    "bars": (b"id|x\na|1\n", {"id": ["a"], "x": [1.0]}),
+    "commas in a quoted name": (b'"id";"x, y, z"\na;1\n', {"id": ["a"], "x, y, z": [1.0]}),
+    "id with a comma": (b'id,x\n"a,b",1\n', {"id": ["a,b"], "x": [1.0]}),
+    "id with a newline": (b'id,x\n"a\nb",1\n', {"id": ["a\nb"], "x": [1.0]}),
+    "id with quotes": (b'id,x\n"say ""hi""",1\n', {"id": ['say "hi"'], "x": [1.0]}),
+    "quote inside a cell": (b'id,x\n5" disk,1\n', {"id": ['5" disk'], "x": [1.0]}),
+    "a carriage return in the first id": (
+        b'id,x\n"a\rb",1\nb,2\n',
+        {"id": ["a\rb", "b"], "x": [1.0, 2.0]},
+    ),
+    "line feeds among carriage returns": (
+        b'id,x\r"a\nb",1\rb,2\r',
+        {"id": ["a\nb", "b"], "x": [1.0, 2.0]},
+    ),
+    "emoji": ("id,x\n😀,1\n".encode(), {"id": ["😀"], "x": [1.0]}),
+    "latin-1": ("id,x\nMüller,1\n".encode("latin-1"), {"id": ["Müller"], "x": [1.0]}),
+    "old Windows": ("id,x\n5 €,1\n".encode("cp1252"), {"id": ["5 €"], "x": [1.0]}),
+    "utf-16": ("id,x\nMüller,1\n".encode("utf-16"), {"id": ["Müller"], "x": [1.0]}),
+    "utf-16 without mark": ("id,x\nMüller,1\n".encode("utf-16-be"), {"id": ["Müller"], "x": [1.0]}),
+    "utf-32": ("id,x\nMüller,1\n".encode("utf-32"), {"id": ["Müller"], "x": [1.0]}),
+    "header only": (b"id,x\n", {"id": [], "x": []}),
+    "one column": (b"x\n1\n2\n", {"x": [1.0, 2.0]}),
+    "blank lines": (b"id,x\n\na,1\n\n\nb,2\n\n", {"id": ["a", "b"], "x": [1.0, 2.0]}),
+    "missing cells": (
+        b"id,x,s\n,1,q\nb,,\n",
+        {"id": [None, "b"], "x": [1.0, None], "s": ["q", None]},
+    ),
+    "an empty column": (b"id,x\na,\nb,\n", {"id": ["a", "b"], "x": [None, None]}),
+    "NaN and infinities": (
+        b"id,x\na,NaN\nb,inf\nc,-Infinity\nd,1\n",
+        {"id": ["a", "b", "c", "d"], "x": [None, INF, -INF, 1.0]},
+    ),
+    "too large for a double": (b"id,x\na,1e999\n", {"id": ["a"], "x": [INF]}),
+    "ways to write numbers": (
+        b"x\n+1\n1.\n.5\n1e3\n1E-3\n 7 \n-0\n007\n",
+        {"x": [1.0, 1.0, 0.5, 1000.0, 0.001, 7.0, -0.0, 7.0]},
+    ),
+    "leading zeros in ids": (b"id,x\n007,1\n08,2\n", {"id": ["007", "08"], "x": [1.0, 2.0]}),
+    "whole-number ids": (b"id,x\n-7,1\n80,2\n", {"id": [-7, 80], "x": [1.0, 2.0]}),
+    "ids beyond 64 bits": (
+        b"id,x\n99999999999999999999,1\n",
+        {"id": ["99999999999999999999"], "x": [1.0]},
+    ),
+    "ids like versions": (b"id,x\n1.10,1\n1.1,2\n", {"id": ["1.10", "1.1"], "x": [1.0, 2.0]}),
+    "an id called NaN": (b"id,x\nNaN,1\ninf,2\n", {"id": ["NaN", "inf"], "x": [1.0, 2.0]}),
+    "dates are text": (b"id,d\na,2020-01-01\n", {"id": ["a"], "d": ["2020-01-01"]}),
+    "truth words are text": (
+        b"id,t\na,true\nb,false\n",
+        {"id": ["a", "b"], "t": ["true", "false"]},
+    ),
+    "hexadecimal is text": (b"id,h\na,0x10\n", {"id": ["a"], "h": ["0x10"]}),
+    "underscored text": (b"id,h\na_1,p_q\n", {"id": ["a_1"], "h": ["p_q"]}),
+    "names in two cases": (b"id,X,x\na,1,2\n", {"id": ["a"], "X": [1.0], "x": [2.0]}),
+    "blanks around names": (b"id , x\na,1\n", {"id": ["a"], "x": [1.0]}),
+    "a name with a quote": (b'id,"x\'"" y"\na,1\n', {"id": ["a"], "x'\" y": [1.0]}),
+    "half numbers": (b"x\n1\n2\na\nb\n", {"x": ["1", "2", "a", "b"]}),
+    "text only later": (b"x\n" + b"1\n" * 1500 + b"a\n" * 1500, {"x": ["1"] * 1500 + ["a"] * 1500}),
+    "words for missing numbers": (
+        b'x\n1\nNA\nN/A\nn/a\nna\n#N/A\nNaN\nNULL\nnull\nNone\n-\n.\n?\n NA \n"NA"\n2\n',
+        {"x": [1.0, *[None] * 14, 2.0]},
+    ),
+    "more words than numbers": (
+        b"id,x\na,NA\nb,7\nc,NA\n",
+        {"id": ["a", "b", "c"], "x": [None, 7.0, None]},
+    ),
+    "words only late": (
+        b"x\n" + b"1\n" * 1500 + b"NA\n" * 1500,
+        {"x": [1.0] * 1500 + [None] * 1500},
+    ),
+    "numbers only late": (b"x\n" + b"-\n" * 1500 + b"1\n" * 15, {"x": [None] * 1500 + [1.0] * 15}),
+    "words for missing in text": (
+        b"id,k\nNA,oil\n-,NA\nnull,?\n",
+        {"id": ["NA", "-", "null"], "k": ["oil", "NA", "?"]},
+    ),
+    "nothing but such words": (b"id,k\na,-\nb,NA\n", {"id": ["a", "b"], "k": ["-", "NA"]}),
+    "a blank in place of a number": (b"id,x\na, \nb,1\n", {"id": ["a", "b"], "x": [None, 1.0]}),
+    "a big cell": (b"id,x\n" + b"y" * 1_000_000 + b",1\n", {"id": ["y" * 1_000_000], "x": [1.0]}),
+    "many columns": (
+        ",".join(f"f{k}" for k in range(2000)).encode()
+        + b"\n"
+        + b",".join([b"1.5"] * 2000)
+        + b"\n",
+        {f"f{k}": [1.5] for k in range(2000)},
+    ),
+}
+
+
+SENTENCES = {
+    "empty": (b"", "is empty; its first line must name the columns"),
+    "blank first line": (b"\nid,x\n", "begins with an empty line"),
+    "a mark and nothing": (b"\xef\xbb\xbf", "is empty"),
+    "the same name twice": (
+        b"id,x,x\na,1,2\n",
+        "columns of the same name: 'x'; give every column its own name",
+    ),
+    "a column without a name": (b",x\na,1\n", "1 column of "),
+    "too few cells": (
+        b"id,x\na,1\nb\n",
+        "has 1 bad row; correct or remove them:\n  line 3: 1 cell instead of 2: 'b'",
+    ),
+    "too many cells": (b"id,x\na,1\nb,2,3\n", "line 3: 3 cells instead of 2: 'b,2,3'"),
+    "physical lines": (b'id,x\n"a\n\nb",1\nc,2,3\n', "line 5: 3 cells instead of 2"),
+    "physical lines, CRLF": (b'id,x\r\n"a\r\nb",1\r\nc,2,3\r\n', "line 4: 3 cells instead of 2"),
+    "physical lines, CR": (b"id,x\ra,1\rc,2,3\r", "line 3: 3 cells instead of 2"),
+    "a few bad numbers": (
+        b"x\n" + b"1\n" * 20 + b"5o\n" + b"1\n" * 20 + b"two\n",
+        "2 bad rows; correct or remove them:\n  line 22, column 'x': no number",
+    ),
+    "bad numbers among missing ones": (
+        b"x,y\n" + b"1,NA\nNA,2\n" * 20 + b"5o,1\n",
+        "remove them:\n  line 42, column 'x': no number: '5o'",
+    ),
+    "a short row among missing ones": (
+        b"x,y\n" + b"1,NA\nNA,2\n" * 20 + b"5\n",
+        "1 bad row; correct or remove them:\n  line 42: 1 cell instead of 2: '5'",
+    ),
+    "a row much too short": (
+        b",".join(b"f%d" % k for k in range(41)) + b"\n1,x,3,4\n",
+        "1 bad row; correct or remove them:\n  line 2: 4 cells instead of 41",
+    ),
+    "a row much too long": (
+        b"x,y\n1,2\np,2,3,4,5\n",
+        "has 1 bad row; correct or remove them:\n  line 3: 5 cells instead of 2: 'p,2,3,4,5'",
+    ),
+    "a line of blanks": (
+        b"x,y,z\n1,2,3\n   \n1,2,3\n",
+        "has 1 bad row; correct or remove them:\n  line 3: 1 cell instead of 3: '   '",
+    ),
+    "two in one row": (
+        b"x,y\n" + b"1,2\n" * 20 + b"p,q\n",
+        (
+            "1 bad row; correct or remove them:\n  line 22, column 'x': no number: 'p'\n  line 22,"
+            " column 'y'"
+        ),
+    ),
+    "line breaks in names": (b'id,"x\ny"\na,1\n', "has column names with line breaks: 'x\\ny'"),
+    "numbers only later": (b"x,y\n" + b"a,1\n" * 1200 + b"1,1\n" * 20000, "has 1200 bad rows"),
+    "rare text in a sparse column": (
+        b"x,y\n" + b",1\n" * 3000 + b"7,1\n" * 20 + b"p,1\n",
+        "line 3022, column 'x': no number: 'p'",
+    ),
+    "decimal commas": (
+        b"id;x\na;1,5\nb;2,5\n",
+        (
+            "2 bad rows; write numbers with a decimal point, not a decimal comma:\n  line 2, column"
+            " 'x': no number: '1,5'"
+        ),
+    ),
+    "quoted decimal commas": (b'id,x\na,"1,5"\nb,2\n', "decimal point, not a decimal comma"),
+    "underscored numbers": (b"id,x\na,1_000\nb,2\n", "'1_000' in column 'x'"),
+    "two signs": (b"id,x\na,+-1\nb,2\n", "'+-1' in column 'x'"),
+    "open quote": (
+        b'id,x\n"a,1\nb,2\n',
+        "line 2: a quotation mark is not closed, or text follows it",
+    ),
+    "open quote in the header": (b'id,"x\na,1\n', "the first line of "),
+    "text after a quote": (
+        b'id,x\n"a"b,1\nc,2\n',
+        "line 2: a quotation mark is not closed, or text follows it: '\"a\"b,1'",
+    ),
+    "NUL": (b"id,x\na,1\nb\0,2\n", "has NUL bytes (the first in line 3)"),
+    "mixed line endings": (b"id,x\na,1\r\nb,2\n", "mixes line endings"),
+    "damaged UTF-8": (
+        "id,x\nMüller,1\nM".encode() + b"\xfc\xffller,2\n",
+        "is UTF-8 but for some bytes (the first in line 3)",
+    ),
+    "a huge header": (b"y" * 1_000_000, "does not name columns"),
+    "a huge line": (b"id,x\na,1\n" + b"y" * 100_000_000 + b",1\nb,2\n", "line 3 of "),
+    "too many columns": (
+        b",".join(b"f%d" % k for k in range(100_000)) + b"\n",
+        f"has 100000 columns, more than the {MAX_COLUMNS} that can be read",
+    ),
+    "random bytes": (np.random.default_rng(0).bytes(3000), "table.csv' "),
+    "a Parquet file": (b"PAR1\x15\x00\x15\x8a\x01\x15@", "table.csv' "),
+}
+
+
+@pytest.mark.parametrize("case", ANSWERS)
+def test_files_that_can_be_read(case, tmp_path):
+    content, meant = ANSWERS[case]
+    read = as_lists(read_bytes(tmp_path, content))
+    assert read == meant
+    assert {name: [type(value) for value in values] for name, values in read.items()} == {
+        name: [type(value) for value in values] for name, values in meant.items()
+    }
+
+
+@pytest.mark.parametrize("case", SENTENCES)
+def test_files_that_cannot_be_read(case, tmp_path):
+    content, sentence = SENTENCES[case]
+    with pytest.raises(PairscoreError) as caught:
+        read_bytes(tmp_path, content)
+    assert sentence in str(caught.value)
+    assert len(str(caught.value)) < 6000
+    if isinstance(caught.value, BadRowsError):
+        faults = [(row.line, row.column) for row in caught.value.rows]
+        assert len(set(faults)) == len(faults)
+
+
+@pytest.mark.parametrize("size", [1 << 20, 5 << 20, 45 << 20])
+def test_no_row_is_lost_whatever_its_length(size, tmp_path):
+    """DuckDB alone loses a row of twice its buffer without a word."""
+    for cell in (b"y" * size, b'"' + b"y\n" * 5 + b"z" * size + b'"'):
+        try:
+            read = read_bytes(tmp_path, b"id,x\na,1\n" + cell + b",1\nb,2\n")
+            said = ""
+        except PairscoreError as error:
+            said = str(error)
+        assert "longer than" in said if said else len(read) == 3
+        assert not said or size > 1 << 20
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
+def test_no_row_is_lost_whatever_the_line_endings(end, tmp_path):
+    """DuckDB alone takes its line ending from inside quotes, and then finds fewer rows."""
+    for inside in (b"\n", b"\r", b"\r\n"):
+        for first, second in ((b'"' + inside + b'"', b"b"), (b"a", b'"' + inside + b'x"')):
+            read = read_bytes(tmp_path, end.join([b"id,x", first + b",1", second + b",2"]))
+            assert read["id"].tolist() == [name.strip(b'"').decode() for name in (first, second)]
+        try:
+            rows = len(
+                read_bytes(tmp_path, b"id,x" + end + b"a,1" + inside + b"b,2" + end + b"c,3")
+            )
+        except PairscoreError as error:
+            rows = str(error)
+        assert rows == 3 or "mixes line endings" in rows
+
+
+def test_lines_are_right_far_into_a_large_file(tmp_path):
+    rows = [b'"a\nb",1'] * 400_000
+    for place in (350_000, 399_999):
+        rows[place] = b"c,x"
+    with pytest.raises(BadRowsError) as caught:
+        read_bytes(tmp_path, b"id,x\n" + b"\n".join(rows))
+    assert [row.line for row in caught.value.rows] == [2 + 2 * 350_000, 2 + 2 * 399_999 - 1]

@@ -1,0 +1,125 @@
+"""Items and comparisons of files: the same model from every kind of file."""
+
+import io
+import sys
+
+import duckdb
+import numpy as np
+import pytest
+
+from pairscore import Comparisons, PairscoreError, RankRegression, load
+from pairscore.data.features import Recipe
+from pairscore.files.read_study import ItemPieces
+from pairscore.files.tables import PIECE_ROWS, read_table, stored_table
+from pairscore.files.write import write_table
+from tests.files.test_tables import KINDS, ODD_IDS, bits, read_bytes, study
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [ODD_IDS, list(range(60)), [f"{k:03d}" for k in range(60)]],
+    ids=["odd text", "whole numbers", "leading zeros"],
+)
+def test_every_kind_of_file_and_standard_input_give_the_same_columns_and_the_same_model(
+    ids, tmp_path, monkeypatch
+):
+    items, votes = study(0, ids)
+    tables, models = [], []
+    for kind in (*KINDS, "-"):
+        for table, name in ((items, "items"), (votes, "votes")):
+            write_table(table, tmp_path / f"{name}.{'csv' if kind == '-' else kind}")
+        if kind == "-":
+            monkeypatch.setattr(
+                sys, "stdin", io.TextIOWrapper(io.BytesIO((tmp_path / "votes.csv").read_bytes()))
+            )
+            read_items, read_votes = read_table(tmp_path / "items.csv"), read_table("-")
+        else:
+            read_items, read_votes = (
+                read_table(tmp_path / f"{name}.{kind}") for name in ("items", "votes")
+            )
+        tables.append((bits(read_items), bits(read_votes)))
+        model = RankRegression().fit(read_items, read_votes)
+        models.append(
+            (model.coef_.tobytes(), model.covariance_.tobytes(), model.record_["fingerprint"])
+        )
+    assert all(table == tables[0] for table in tables)
+    assert all(model == models[0] for model in models)
+    assert tables[0][0]["f 1"][0] == items["f 1"].tobytes()
+    direct = RankRegression().fit(items, votes)
+    assert direct.coef_.tobytes() == models[0][0]
+
+
+def test_files_and_dataframes_give_the_same_model(tmp_path):
+    pd = pytest.importorskip("pandas")
+    items, votes = study(1, ODD_IDS)
+    write_table(pd.DataFrame(items), tmp_path / "items.csv")
+    write_table(pd.DataFrame(votes), tmp_path / "votes.csv")
+    from_files = RankRegression().fit(
+        read_table(tmp_path / "items.csv"), read_table(tmp_path / "votes.csv")
+    )
+    from_frames = RankRegression().fit(pd.DataFrame(items), pd.DataFrame(votes))
+    assert from_files.coef_.tobytes() == from_frames.coef_.tobytes()
+    assert np.array_equal(pd.read_csv(tmp_path / "items.csv")["id"], items["id"])
+
+
+def test_whole_number_ids_meet_their_text_in_files_only(tmp_path):
+    items = read_bytes(tmp_path, b"id,x\n1,0\n2,1\nc,2\n")  # the c makes 1 and 2 text
+    votes = read_bytes(tmp_path, b"winner,loser\n1,2\n2,1\n")
+    assert votes["winner"].dtype == np.int64
+    assert items["id"].tolist() == ["1", "2", "c"]
+    X, _ = Comparisons.from_frames(items, votes)
+    assert sorted(zip(X.left.tolist(), X.right.tolist(), strict=True)) in (
+        [(0, 1), (0, 1)],
+        [(0, 1), (1, 0)],
+        [(1, 0), (1, 0)],
+    )
+    with pytest.raises(PairscoreError, match="name an unknown item"):
+        Comparisons.from_frames(dict(items), dict(votes))
+    mixed = read_bytes(tmp_path, b"left,right,winner\n1,2,1\n2,x,2\n")
+    with pytest.raises(
+        PairscoreError, match=r"1 comparison in column 'right' names an unknown item: row 1 \('x'\)"
+    ):
+        Comparisons.from_frames(read_bytes(tmp_path, b"id,x\n1,0\n2,1\n"), mixed)
+    zeros = read_bytes(tmp_path, b"winner,loser\n01,2\n")
+    with pytest.raises(PairscoreError, match=r"row 0 \('01'\)"):
+        Comparisons.from_frames(read_bytes(tmp_path, b"id,x\n1,0\n2,1\n"), zeros)
+
+
+def test_a_model_from_files_is_saved_and_its_ranking_written(tmp_path):
+    items, votes = study(4, ODD_IDS)
+    write_table(items, tmp_path / "items.csv")
+    write_table(votes, tmp_path / "votes.csv")
+    table = read_table(tmp_path / "items.csv")
+    RankRegression().fit(table, read_table(tmp_path / "votes.csv")).save(tmp_path / "model.npz")
+    ranking = load(tmp_path / "model.npz").rank(table)
+    for kind in KINDS:
+        write_table(ranking, tmp_path / f"ranking.{kind}")
+        back = read_table(tmp_path / f"ranking.{kind}")
+        assert back["id"].tolist() == ranking["id"].tolist()
+        assert back["low"].tobytes() == ranking["low"].tobytes()
+        assert np.array_equal(back["outside"], ranking["outside"])
+
+
+def test_a_file_comes_in_pieces_with_its_ids_typed_as_a_whole(tmp_path):
+    n = 2 * PIECE_ROWS + 17
+    path = tmp_path / "long.csv"
+    with duckdb.connect() as connection:
+        connection.execute(
+            "COPY (SELECT range AS id, range % 7 AS x, CASE WHEN range % 2 = 0 THEN 'u' ELSE 'v'"
+            f" END AS k FROM range({n})) TO '{path}'"
+        )
+    recipe = Recipe(("x",), {"k": ("u", "v")})
+    with stored_table(path, identifiers=("id", "k"), memory="200MB") as table:
+        pieces = ItemPieces(table, recipe)
+        sizes = [len(values) for values in pieces()]
+        assert sizes == [PIECE_ROWS, PIECE_ROWS, 17]
+        assert pieces.ids.dtype.kind == "i"
+        np.testing.assert_array_equal(pieces.ids, np.arange(n))
+        values = np.concatenate(list(pieces()))
+    np.testing.assert_array_equal(
+        values, np.column_stack([np.arange(n) % 7, np.arange(n) % 2 == 0, np.arange(n) % 2 == 1])
+    )
+    path.write_text(path.read_text() + "last,1,u\n")  # one word makes all ids text
+    with stored_table(path, identifiers=("id", "k")) as table:
+        first = next(iter(table.pieces(["id"])))
+        assert first["id"][0] == "0"

@@ -1,0 +1,398 @@
+"""Tables from and to files.
+
+One answer whatever the kind of file, and one clear sentence for whatever is wrong.
+"""
+
+import contextlib
+import csv
+import io
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pairscore import Comparisons, PairscoreError, RankRegression
+from pairscore.data.tables import Column, Columns
+from pairscore.files import tables as fetched_module
+from pairscore.files import tables as files_module
+from pairscore.files.tables import read_table
+from pairscore.files.write import write_table
+
+KINDS = ("csv", "tsv", "parquet", "jsonl")
+NAN, INF = np.nan, np.inf
+
+
+def bits(columns):
+    """What a table holds, to the last bit."""
+    return {
+        name: (values.tobytes() if values.dtype != object else values.tolist(), values.dtype.str)
+        for name, values in dict(columns).items()
+    }
+
+
+def read_bytes(tmp_path, content, name="table.csv", **options):
+    path = tmp_path / name
+    path.write_bytes(content)
+    return read_table(path, **options)
+
+
+def as_lists(columns):
+    """Plain lists, with NaN as None, to compare with what was meant."""
+    return {
+        name: [None if value != value else value for value in values.tolist()]
+        for name, values in dict(columns).items()
+    }
+
+
+def study(seed, ids):
+    """An item table and votes on it."""
+    rng = np.random.default_rng(seed)
+    items = {
+        "id": np.array(ids, dtype=object),
+        **{f"f {k}": rng.normal(size=len(ids)) * 10.0**k for k in range(3)},
+    }
+    left = rng.integers(0, len(ids), 400)
+    right = (left + rng.integers(1, len(ids), 400)) % len(ids)
+    wins = rng.random(400) < 1 / (1 + np.exp(items["f 0"][right] - items["f 0"][left]))
+    votes = {
+        "left": items["id"][left],
+        "right": items["id"][right],
+        "winner": np.where(wins, "left", "right").astype(object),
+        "count": rng.integers(1, 4, 400),
+    }
+    return items, votes
+
+
+ODD_IDS = [f"{word}{k}" for k in range(12) for word in ("a,b", 'q"', "line\n", "😀", "ä;")]
+
+
+# -- one answer ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_long_tables_are_coded_and_say_the_same(kind, tmp_path, monkeypatch):
+    items, votes = study(2, ODD_IDS)
+    votes["judge"] = np.array([None, "x", "", "NaN"] * 100, dtype=object)
+    write_table(votes, tmp_path / f"votes.{kind}")
+    write_table(items, tmp_path / f"items.{kind}")
+    plain, plain_items = (
+        read_table(tmp_path / f"votes.{kind}"),
+        read_table(tmp_path / f"items.{kind}"),
+    )
+    monkeypatch.setattr(fetched_module, "CODED_ROWS", 1)
+    coded, coded_items = (
+        read_table(tmp_path / f"votes.{kind}"),
+        read_table(tmp_path / f"items.{kind}"),
+    )
+    assert coded.get_column("left").codes is not None
+    assert plain.get_column("left").codes is None
+    assert bits(coded) == bits(plain)
+    assert coded["judge"].tolist() == votes["judge"].tolist()
+    one, other = (
+        Comparisons.from_frames(plain_items, plain)[0],
+        Comparisons.from_frames(coded_items, coded)[0],
+    )
+    for name in ("left", "right", "outcome", "count"):
+        assert np.array_equal(getattr(one, name), getattr(other, name))
+    coded_votes = Columns(
+        {
+            "left": coded.get_column("left"),
+            "right": Column(np.array(["no such"], dtype=object), np.zeros(400, dtype=int)),
+            "winner": ["tie"] * 400,
+        }
+    )
+    with pytest.raises(
+        PairscoreError,
+        match=r"400 comparisons in column 'right' name an unknown item: row 0 \('no such'\)",
+    ):
+        Comparisons.from_frames(coded_items, coded_votes)
+
+
+def test_texts_of_one_hash_are_kept_apart(tmp_path, monkeypatch):
+    write_table(
+        {"left": ["ab", "cd", "ab", "efg"], "right": ["x", "yz", "uvw", "x"]},
+        tmp_path / "votes.csv",
+    )
+    monkeypatch.setattr(fetched_module, "CODED_ROWS", 1)
+    monkeypatch.setattr(fetched_module, "HASH", "CAST(length({}) AS UBIGINT)")
+    table = read_table(tmp_path / "votes.csv")
+    assert table["left"].tolist() == ["ab", "cd", "ab", "efg"]
+    assert table.get_column("left").codes is None
+    assert table["right"].tolist() == ["x", "yz", "uvw", "x"]
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), min_size=1, unique=True), st.data())
+def test_hashes_are_found_wherever_they_lie(hashes, data):
+    hashes = np.array(sorted(hashes), dtype=np.uint64)
+    wanted = np.array(data.draw(st.lists(st.integers(0, len(hashes) - 1))), dtype=int)
+    assert np.array_equal(fetched_module._sorted_places(hashes, hashes[wanted]), wanted)
+
+
+def test_no_dataframe_library_is_needed(tmp_path):
+    code = (
+        f"import sys\nstem = {str(tmp_path / 'table.')!r}\nfor name in ('pandas', 'polars',"
+        " 'pyarrow'): sys.modules[name] = None\nfrom pairscore.files import read_table,"
+        " write_table\nfor kind in ('csv', 'parquet', 'jsonl'):\n    write_table({'id': ['a',"
+        " None], 'x': [1.5, None]}, stem + kind)\n    print({name: values.tolist() for name,"
+        " values in dict(read_table(stem + kind)).items()})\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.splitlines() == ["{'id': ['a', None], 'x': [1.5, nan]}"] * 3
+
+
+def test_a_dict_of_columns_is_a_table():
+    items, votes = study(3, ODD_IDS)
+    model = RankRegression().fit({name: values.tolist() for name, values in items.items()}, votes)
+    ranking = model.rank(items)
+    assert isinstance(ranking, dict)
+    assert list(ranking) == [
+        "id",
+        "score",
+        "low",
+        "high",
+        "rank",
+        "rank_low",
+        "rank_high",
+        "outside",
+    ]
+    assert sorted(ranking["id"].tolist()) == sorted(ODD_IDS)
+    assert isinstance(model.rank(Columns(items)), dict)
+
+
+def test_columns_are_checked():
+    table = Columns(
+        {
+            "n": [1, 2],
+            "x": [1, None],
+            "t": [True, False],
+            "s": ["1", 2],
+            "m": np.ma.masked_array([1.0, 2.0], [True, False]),
+        }
+    )
+    assert [str(kind) for kind in table.schema.values()] == [
+        "Int64",
+        "Float64",
+        "Boolean",
+        "Object",
+        "Float64",
+    ]
+    assert table["s"].tolist() == ["1", 2]
+    assert np.isnan(table["m"][0])
+    assert "n" in table
+    assert list(table) == table.columns
+    assert repr(table) == "Columns(2 rows: 'n', 'x', 't', 's', 'm')"
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ({"a": [1], "b": [1, 2]}, "unequal lengths: 'a' (1), 'b' (2)"),
+        ({"a": np.eye(2)}, "2 dimensions"),
+        ({"a": 3}, "0 dimensions"),
+        ({1: [1], "1": [2]}, "same name"),
+    ],
+)
+def test_columns_that_are_no_table_are_refused(columns, sentence):
+    with pytest.raises(PairscoreError) as caught:
+        Columns(columns)
+    assert sentence in str(caught.value)
+
+
+# -- a corpus of files -----------------------------------------------------------------------------
+
+
+JSON_LINES = {
+    "numbers and text": (
+        b'{"id":"007","x":1}\n{"x":2.5,"id":"b"}\n',
+        {"id": ["007", "b"], "x": [1.0, 2.5]},
+    ),
+    "blank lines": (b'{"x":1}\n\n{"x":2}\n', {"x": [1.0, 2.0]}),
+    "left out": (
+        b'{"id":1,"x":1}\n{"id":2,"y":"a"}\n',
+        {"id": [1, 2], "x": [1.0, None], "y": [None, "a"]},
+    ),
+    "dates are text": (b'{"d":"2020-01-01"}\n', {"d": ["2020-01-01"]}),
+    "numbers as text": (b'{"d":"1.5"}\n{"d":"2"}\n', {"d": ["1.5", "2"]}),
+    "truth": (b'{"t":true}\n{"t":false}\n', {"t": [1.0, 0.0]}),
+    "text ids and number ids": (b'{"id":"a"}\n{"id":7}\n', {"id": ["a", "7"]}),
+    "infinite": (b'{"x":Infinity}\n{"x":-1e999}\n', {"x": [INF, -INF]}),
+    "like a renamed column": (b'{"x":1,"x_1":2}\n', {"x": [1.0], "x_1": [2.0]}),
+    "no value at all": (b'{"x":null,"y":1}\n{"y":2}\n', {"x": [None, None], "y": [1.0, 2.0]}),
+    "empty": (b"", "is empty; write one JSON object per row"),
+    "cut short": (
+        b'{"x":1}\n{"x":\n{"x":3}\n{"y"\n',
+        "2 bad rows; correct or remove them:\n  line 2: Expecting value",
+    ),
+    "no object": (b'{"x":1}\n[1]\n', "line 2: no JSON object: '[1]'"),
+    "a name twice": (b'{"x":1,"x":2}\n', "line 1: a name twice in one object"),
+    "nested": (b'{"x":{"y":1}}\n', "neither numbers nor text: 'x'"),
+    "lists": (b'{"x":[1]}\n', "neither numbers nor text: 'x'"),
+    "mostly numbers": (b'{"x":1}\n' * 20 + b'{"x":"p"}\n', "line 21, column 'x': no number: 'p'"),
+    "names in two cases": (b'{"x":1,"X":2}\n', "differ in upper and lower case only"),
+    "no UTF-8": (b'{"x":"\xff"}\n', "bad row"),
+}
+
+
+@pytest.mark.parametrize("case", JSON_LINES)
+def test_json_lines(case, tmp_path):
+    content, meant = JSON_LINES[case]
+    if isinstance(meant, dict):
+        assert as_lists(read_bytes(tmp_path, content, "table.jsonl")) == meant
+    else:
+        with pytest.raises(PairscoreError) as caught:
+            read_bytes(tmp_path, content, "table.jsonl")
+        assert meant in str(caught.value)
+
+
+def test_parquet_of_others(tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pa.table(
+        {
+            "id": pa.array([1, 2], pa.uint8()),
+            "x": pa.array([1.5, None], pa.float32()),
+            "n": pa.array([2**60, 1]),
+            "t": [True, None],
+            "d": ["1", None],
+        }
+    )
+    pq.write_table(table, tmp_path / "table.parquet")
+    read = as_lists(read_table(tmp_path / "table.parquet"))
+    assert read == {
+        "id": [1, 2],
+        "x": [1.5, None],
+        "n": [2.0**60, 1.0],
+        "t": [1.0, None],
+        "d": ["1", None],
+    }
+    for columns, sentence in (
+        ({"x": [1], "X": [2]}, "upper and lower case"),
+        ({"x": [[1]]}, "neither numbers nor text"),
+        ({"x": [b"\x00"]}, "neither numbers nor text"),
+    ):
+        pq.write_table(pa.table(columns), tmp_path / "table.parquet")
+        with pytest.raises(PairscoreError, match=sentence):
+            read_table(tmp_path / "table.parquet")
+
+
+# -- fuzz ------------------------------------------------------------------------------------------
+
+QUIET = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
+TEXT = st.one_of(st.none(), WORDS.map(lambda word: "w" + word), st.just(""))
+SHAPES = st.tuples(st.integers(1, 4), st.integers(0, 6))
+
+
+@st.composite
+def tables(draw):
+    n_columns, n_rows = draw(SHAPES)
+    names = draw(
+        st.lists(
+            WORDS.map(lambda word: re.sub(r"[\r\n]", "", word).strip()).filter(bool),
+            min_size=n_columns,
+            max_size=n_columns,
+            unique_by=str.casefold,
+        )
+    )
+    cells = st.one_of(
+        st.just(TEXT), st.just(st.floats(allow_nan=True)), st.just(st.integers(-(2**53), 2**53))
+    )
+    return {name: draw(st.lists(draw(cells), min_size=n_rows, max_size=n_rows)) for name in names}
+
+
+@QUIET
+@given(table=tables(), kind=st.sampled_from(KINDS))
+def test_what_is_written_is_read(table, kind, tmp_path):
+    path = tmp_path / f"table.{kind}"
+    write_table(table, path)
+    if not next(iter(table.values())) and kind == "jsonl":
+        return  # no rows, so no line says what the columns are
+    read = read_table(path, delimiter="tab" if kind == "tsv" else ",")
+    assert read.columns == list(table)
+    for name, values in table.items():
+        if any(isinstance(value, str) and value for value in values):
+            if len(table) > 1 or None not in values or kind not in ("csv", "tsv"):
+                assert read[name].tolist() == values
+        elif (
+            all(isinstance(value, int | float) for value in values)
+            and name not in files_module.IDENTIFIERS
+            and values
+        ):
+            assert (
+                np.array(values, dtype=float).tobytes() == read[name].tobytes()
+                or np.isnan(read[name]).any()
+            )
+            assert np.array_equal(np.array(values, dtype=float), read[name], equal_nan=True)
+
+
+VALID = {
+    "csv": 'id,x,s\n"a,1",1.5,p\nb,-2e3,"q\nr"\nc,,é\n'.encode(),
+    "jsonl": '{"id":"a","x":1.5,"s":"p"}\n{"id":"b","x":-2e3,"s":"é\\n"}\n'.encode(),
+    "parquet": None,
+}
+
+
+@settings(parent=QUIET, max_examples=150)
+@given(
+    kind=st.sampled_from(sorted(VALID)),
+    edits=st.lists(
+        st.tuples(
+            st.integers(0, 1 << 16),
+            st.integers(0, 2),
+            st.binary(max_size=3)
+            | st.sampled_from([b'"', b",", b"\n", b"\r", b"\0", b"\xff", b"{"]),
+        ),
+        max_size=5,
+    ),
+)
+def test_damaged_files_give_a_table_or_a_sentence(kind, edits, tmp_path):
+    path = tmp_path / f"table.{kind}"
+    if VALID[kind] is None:
+        write_table({"id": ["a", "b"], "x": [1.5, 2.0]}, path)
+        VALID[kind] = path.read_bytes()
+    content = VALID[kind]
+    for place, cut, put in edits:
+        place %= len(content) + 1
+        content = content[:place] + put + content[place + cut :]
+    path.write_bytes(content)
+    try:
+        table = read_table(path)
+    except PairscoreError:
+        return
+    assert {len(table[name]) for name in table} == {len(table)}
+    if kind == "csv":
+        assert_as_python_reads(table, content)
+
+
+def assert_as_python_reads(table, content):
+    """The csv module is the outside witness that no row or cell is lost, where it can tell."""
+    with contextlib.suppress(UnicodeDecodeError, csv.Error):
+        text = content.decode("utf-8-sig")
+        line = io.StringIO(text, newline="").readline()
+        rows = list(
+            csv.reader(
+                io.StringIO(text, newline=""),
+                delimiter=max(",;\t|", key=re.sub('"[^"]*"', "", line).count),
+                strict=True,
+            )
+        )
+        filled = [row for row in rows if row or len(rows[0]) == 1]
+        if len(rows[0]) > 1:
+            assert len(filled) - 1 == len(table)
+            for place, name in enumerate(table):
+                for row, value in zip(filled[1:], table[name].tolist(), strict=True):
+                    assert (
+                        row[place] == (value or "")
+                        if isinstance(value, str | None)
+                        else value != value or float(row[place]) == value
+                    )
+
+
+# -- writing ---------------------------------------------------------------------------------------
