@@ -1,4 +1,4 @@
-"""The ten terms against plain twins in long decimals, and repairs of the proof."""  # noqa: E501
+"""The ten terms against plain twins in long decimals, and repairs of the proof."""
 
 import math
 from decimal import MIN_EMIN, Decimal, getcontext
