@@ -3,7 +3,7 @@
 OTHER is a folder with the sources of another version (it holds `pairscore/`). Each version
 runs in a process of its own, which keeps the data of all jobs; the two take turns, so that whatever
 else the machine does touches both. A figure is the ratio of the medians of CPU seconds, here over
-there: below 1 is faster here.
+there: below 1 is faster here. A number of repeats and names of jobs may follow OTHER.
 """
 
 import json
@@ -127,11 +127,11 @@ class Version:
         return json.loads(self.process.stdout.readline())
 
 
-def main(other, repeats=REPEATS):
+def main(other, repeats=REPEATS, *chosen):
     here, there = Version(HERE), Version(other)
     slower = []
     print(f"{'job':<34} {'here, s':>9} {'there, s':>9} {'ratio':>7}")
-    for job in here.jobs:
+    for job in chosen or here.jobs:
         seconds = [[v.seconds(job) for v in (here, there)] for _ in range(repeats + 1)]
         mine, theirs = np.median(seconds[1:], axis=0)  # the first one warms up
         slower += [job] if mine > LIMIT * theirs else []
@@ -140,4 +140,6 @@ def main(other, repeats=REPEATS):
 
 
 if __name__ == "__main__":
-    work() if sys.argv[1] == "--work" else main(sys.argv[1], *map(int, sys.argv[2:]))
+    work() if sys.argv[1] == "--work" else main(
+        sys.argv[1], *map(int, sys.argv[2:3]), *sys.argv[3:]
+    )

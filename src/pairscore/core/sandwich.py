@@ -50,11 +50,15 @@ def sum_per_item(
     -------
     Array (N) or (N x e).
     """
+    return item_incidence(left, right, n_items) @ values
+
+
+def item_incidence(left: np.ndarray, right: np.ndarray, n_items: int) -> sparse.csr_array:
+    """The matrix (N x R) with 1 where an item is in a row, once also where it meets itself."""
     other = np.flatnonzero(left != right)
     rows = np.concatenate([np.arange(len(left)), other])
     items = np.concatenate([left, right[other]])
-    incidence = sparse.csr_array((np.ones(len(rows)), (items, rows)), shape=(n_items, len(left)))
-    return incidence @ values
+    return sparse.csr_array((np.ones(len(rows)), (items, rows)), shape=(n_items, len(left)))
 
 
 def sum_per_pair(left: np.ndarray, right: np.ndarray, values: np.ndarray) -> np.ndarray:

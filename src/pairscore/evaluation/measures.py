@@ -19,12 +19,13 @@ groups are drawn; a pair within a group shares one group with itself, not two.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
 
 from pairscore.core.roots import solve_falling
-from pairscore.core.sandwich import sum_per_item, sum_per_pair
+from pairscore.core.sandwich import item_incidence
 
 LARGEST_SHARE = 0.8  # of the comparisons that one item may have: without it little is left
 N_BINS = 10
@@ -220,12 +221,24 @@ class ItemPairs:
 
     def sum_per_item(self, values: np.ndarray) -> np.ndarray:
         """For every item, the sum over its comparisons; one of an item with itself counts once."""
-        size = max(self.one.max(initial=-1), self.other.max(initial=-1)) + 1
-        return sum_per_item(self.one, self.other, values, size)
+        return self._incidence @ values
 
     def sum_per_pair(self, values: np.ndarray) -> np.ndarray:
         """For every pair of different items, the sum over its comparisons."""
-        return sum_per_pair(self.one, self.other, values)
+        unequal, pair = self._pairs
+        return np.bincount(pair, values[unequal])
+
+    @cached_property
+    def _incidence(self) -> Any:
+        size = max(self.one.max(initial=-1), self.other.max(initial=-1)) + 1
+        return item_incidence(self.one, self.other, size)
+
+    @cached_property
+    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Comparisons of two different items, and the number of each one's pair."""
+        unequal = np.flatnonzero(self.one != self.other)
+        key = _pair_numbers(self.one[unequal], self.other[unequal])
+        return unequal, np.unique(key, return_inverse=True)[1]
 
 
 @dataclass(frozen=True, eq=False)

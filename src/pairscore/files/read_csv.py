@@ -10,7 +10,7 @@ import csv
 import io
 import mmap
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby, islice
@@ -115,8 +115,8 @@ def load_csv(source: Source, delimiter: str | None) -> dict[str, str]:
     """Read the wanted columns of a UTF-8 file into DuckDB's table ``cells``.
 
     A column is DOUBLE if it is meant to be numeric (``CellCounts.numeric``), else VARCHAR, as every
-    identifier is. The first rows say how to read each column; where that fails for later rows, the
-    file is read again, as it is where something is wrong with it and the places are needed.
+    identifier is. The first rows say how to read each column. The file is read again where later
+    rows do not agree with them, and where it is faulty, for the lines of its bad rows.
 
     Returns
     -------
@@ -141,8 +141,8 @@ def load_csv(source: Source, delimiter: str | None) -> dict[str, str]:
     counts = {place: _count_cells(source, place) for place in free if kinds[place] == TEXT}
     late = {place: GAPPY for place, count in counts.items() if count.numeric}
     if rejects or any(counts[place].faults for place in late):
-        numbers = {place: kind and NUMBERS for place, kind in (kinds | late).items()}
-        raise _bad_rows(source, layout, _load(source, layout, numbers))
+        typed = {place: NUMBERS if kind else TEXT for place, kind in (kinds | late).items()}
+        raise _bad_rows(source, layout, _load(source, layout, typed))
     if late:
         _load(source, layout, kinds | late)
     _refuse_odd_numbers(source, layout, [place for place in free if (kinds | late)[place]])
@@ -182,7 +182,7 @@ def _load(source: Source, layout: Layout, kinds: Mapping[int, int]) -> list[Reje
         (number_or_nan if kind == GAPPY else "{0}").format(f"c{place}")
         for place, kind in kinds.items()
     )
-    file = _csv_file(source.path, layout, [place for place in kinds if kinds[place] == NUMBERS])
+    file = _csv_file(source.path, layout, {place for place in kinds if kinds[place] == NUMBERS})
     source.connection.execute(f"CREATE TEMP TABLE cells AS SELECT {cells} FROM {file}")
     return source.connection.execute(
         "SELECT line_byte_position, column_idx - 1, error_type, csv_line FROM reject_errors"
@@ -200,7 +200,7 @@ def _columns_not_cast(source: Source, kinds: Mapping[int, int], rejects: list[Re
     }
 
 
-def _csv_file(path: Path, layout: Layout, numbers: Collection[int]) -> str:
+def _csv_file(path: Path, layout: Layout, numbers: set[int]) -> str:
     """The file in SQL, with columns c0, c1, ... of numbers or text."""
     # DuckDB would take a line ending from inside quotes; told of CRLF, it finds no rows, but it
     # sees CRLF by itself
@@ -271,7 +271,7 @@ def _refuse_odd_numbers(source: Source, layout: Layout, numeric: list[int]) -> N
         return
     cells = ", ".join(f"c{place}" for place in numeric)
     rows = source.connection.execute(
-        f"SELECT {cells} FROM {_csv_file(source.path, layout, ())}"
+        f"SELECT {cells} FROM {_csv_file(source.path, layout, set())}"
         f" WHERE regexp_matches(concat_ws(' ', {cells}), {sql_text(ODD_NUMBER)}) LIMIT 5"
     ).fetchall()
     odd = [
