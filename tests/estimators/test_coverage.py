@@ -9,7 +9,7 @@ import pytest
 from tests.coverage_cells import CELLS, METHODS, cell_scores
 from tests.limits import fair_misses, fair_squares
 
-N_FITS = 60
+N_FITS = 40
 
 
 def test_intervals_cover_over_all_cells_and_in_each():

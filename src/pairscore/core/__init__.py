@@ -1,4 +1,4 @@
-"""One comparison and sums of many: the arithmetic that every estimator shares.
+"""The arithmetic that every estimator shares: of one comparison, and of sums over many.
 
 Start with ``links``: how a difference of scores becomes a probability.
 
@@ -8,6 +8,7 @@ Start with ``links``: how a difference of scores becomes a probability.
     whitening  coordinates in which a scatter matrix is the identity
     newton     Newton's method with a line search, for every likelihood of the package
     sandwich   covariances that let comparisons that share an item be dependent
+    roots      where a falling function crosses zero, and the smallest whole number that will do
 
 Imports: errors.
 """

@@ -146,7 +146,7 @@ class Probit(Link):
         return ratio * (np.asarray(x) + ratio)
 
 
-LINKS: dict[str, type[Link]] = {"logit": Logit, "probit": Probit}
+KINDS: dict[str, type[Link]] = {"logit": Logit, "probit": Probit}  # by the names in choices.LINKS
 
 
 def get_link(link: Any) -> Link:
@@ -157,8 +157,8 @@ def get_link(link: Any) -> Link:
     """
     if isinstance(link, Link):
         return link
-    if isinstance(link, str) and link in LINKS:
-        return LINKS[link]()  # type: ignore[call-arg]
+    if isinstance(link, str) and link in KINDS:
+        return KINDS[link]()  # type: ignore[call-arg]
     if isinstance(link, tuple) and len(link) == 2 and all(callable(part) for part in link):
         return _check_link(Link(*link))
     raise PairscoreError(
@@ -169,7 +169,7 @@ def get_link(link: Any) -> Link:
 
 def link_name(link: Link) -> str:
     """The name by which :func:`get_link` knows the link, or ``"custom"`` for a user's own."""
-    return next((name for name, kind in LINKS.items() if type(link) is kind), "custom")
+    return next((name for name, kind in KINDS.items() if type(link) is kind), "custom")
 
 
 def _check_link(link: Link) -> Link:

@@ -1,7 +1,6 @@
-"""Errors of context, judges and ties.
+"""The fit with context, sides, judges and ties: coefficients and effects with their covariance.
 
-Comparisons that share an item, or a judge, depend on each other. Context, judges and ties: from the
-study to coefficients and effects with their covariance.
+Comparisons that share an item, or a judge, depend on each other; the covariance allows for it.
 """
 
 from collections.abc import Callable, Iterator

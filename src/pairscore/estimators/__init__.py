@@ -4,7 +4,7 @@ Start with ``closed_form``: eqs. 3-4 of the paper.
 
     settings     what the user asked for, checked
     fit_data     the comparisons of one fit, with the sums that its steps share
-    closed_form  split, pooled and paired: direction by eq. 3, scale on the link, fit
+    closed_form  split, pooled and paired: the direction by eq. 3, then its length, then both
     likelihood   maximum likelihood on the graph of items
     ridge        the ridge that predicts comparisons of new items best
     inference    what each pair adds to the equations of an estimate, for item-robust intervals

@@ -1,7 +1,16 @@
-"""Tables on disk: read with every fault at once, written whole.
+"""Tables on disk: all bad rows of a file are reported together, and files are written whole.
 
-Start with ``tables``: ``read_table`` and ``write_table``. ``read_study`` reads the items and
-comparisons of a command.
+Start with ``tables``, which has ``read_table``.
+
+    source         where a table comes from: path, encoding, names, wanted columns
+    read_csv       CSV of any delimiter; all bad rows by physical line
+    tables         tables in DuckDB, from CSV, Parquet and JSONL, and as arrays
+    faults         bad entries of a table as lines of its file
+    study_columns  which columns a command needs, and under which names
+    read_study     items and comparisons of a command, checked once
+    write          atomic_write and write_table: the old file or the new one, never half
+    records        results as plain values and JSON
+    text           text tables for the screen
 
 Imports: errors, data.
 """

@@ -1,7 +1,15 @@
 """RankRegression: fit, rank, summary, save.
 
-Start with ``fit``: from comparisons and settings to a fitted model. ``regression`` is the
-scikit-learn class over it.
+Start with ``fit``: from comparisons and settings to a ``Fit``, without scikit-learn.
+
+    fit         fit_comparisons and update_fit
+    regression  RankRegression, the scikit-learn class over it
+    fit_input   what people give to RankRegression.fit, as comparisons
+    predict     scores, differences and probabilities
+    ranking     ranks and scores with intervals, and the difference of two items
+    summary     the fit in words and numbers
+    record      where a model came from: versions, fingerprint, command
+    file        models on disk
 
 Imports: errors, data, files, core, estimators, effects.
 """

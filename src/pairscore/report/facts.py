@@ -272,7 +272,7 @@ def report_facts(model: RankRegression, items: Any, votes: Any) -> ReportFacts:
     items, votes : tables of any kind, as in ``RankRegression.fit``; they may be other data than
         those of the fit
     """
-    data = read_study(model, items, votes)
+    data = read_comparisons(model, items, votes)
     probability = model.predict_proba(data)[:, 1]
     ranked, outside = ranked_items(model, data, probability)
     residual = np.array([item.residual for item in ranked])
@@ -307,7 +307,7 @@ def report_facts(model: RankRegression, items: Any, votes: Any) -> ReportFacts:
     )
 
 
-def read_study(model: RankRegression, items: Any, votes: Any) -> Comparisons:
+def read_comparisons(model: RankRegression, items: Any, votes: Any) -> Comparisons:
     """Read the comparisons, and refuse what the model cannot say anything about.
 
     ``items`` may be Comparisons, which are taken as they are; ``votes`` is None then. Of a table of
