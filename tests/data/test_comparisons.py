@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pairscore import Comparisons, PairscoreError, RankRegression
+from pairscore.data.votes import Votes
 
 pytestmark = pytest.mark.filterwarnings("error::pairscore.errors.PairscoreWarning")
 
@@ -306,3 +307,20 @@ def test_covariance_items_that_are_lists_are_refused():
         ),
     ):
         six(covariance_items=np.array(["a", ["b"]], dtype=object))
+
+
+def test_columns_may_be_given_by_position():
+    X = Comparisons(np.eye(3), [0, 1], [1, 2], [1, -1], [2.0, 1.0], [1, 3], ["a", "b"], False, 4)
+    assert X.weight.tolist() == [2.0, 1.0]
+    assert X.amount.tolist() == [2.0, 3.0]
+    assert (X.judge.tolist(), X.sides_known, X.seed) == (["a", "b"], False, 4)
+
+
+def test_votes_made_by_hand_become_arrays_of_one_length():
+    columns = [0, 1], [1, 2], np.array([1, -1])
+    rows = [np.array(column) for column in columns]
+    X, _ = Comparisons.from_frames(np.eye(3), Votes(*rows, judge=["a", "b"], weight=[1.0, 2.0]))
+    assert X[[1, 0]].judge.tolist() == ["b", "a"]
+    for odd in ({"context": {"rest": np.ones(5)}}, {"weight": np.ones((2, 1))}):
+        with pytest.raises(PairscoreError, match="differ in shape"):
+            Comparisons.from_frames(np.eye(3), Votes(*rows, **odd))

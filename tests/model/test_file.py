@@ -533,3 +533,18 @@ def test_odd_ids_are_not_kept_in_a_file(tmp_path):
     with pytest.raises(PairscoreError, match="neither all text nor all numbers"):
         model.save(tmp_path / "m.npz", data=True)
     assert not (tmp_path / "m.npz").exists()
+
+
+def test_a_file_of_before_loads_whatever_was_set_after_the_fit(tmp_path):
+    """Older headers have parameters only, which ``set_params`` may have changed to anything."""
+    path = saved(model_of("mle logit"), tmp_path / "model.npz")
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files if name != "header"}
+        header = json.loads(file["header"].tobytes())
+    settings = header.pop("settings")
+    header["params"] |= {"shrinkage": 0.5, "l2": -1}
+    path.write_bytes(npz(header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays))
+    back = load(path)
+    assert (back.shrinkage, back.l2) == (0.5, -1)
+    assert (back.l2_, back.result_.settings.method) == (settings["l2"], settings["method"])
+    assert back.coef_.tobytes() == model_of("mle logit").coef_.tobytes()

@@ -465,3 +465,12 @@ def test_pieces_of_any_size_are_ranked_as_the_whole(monkeypatch, size, inference
     np.testing.assert_array_equal(pieces["row"], whole["id"])
     for name in whole.dtype.names[1:]:
         np.testing.assert_allclose(pieces[name], whole[name], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("level", [-0.5, 0.0, 1.0, 2.0])
+@pytest.mark.parametrize("settings", [{}, {"item_effects": True}])
+def test_a_level_outside_of_0_and_1_is_refused_also_for_all_items_together(level, settings):
+    X, model = fitted(**settings)
+    for simultaneous in (False, True):
+        with pytest.raises(PairscoreError, match="level is"):
+            model.rank(X, level=level, simultaneous=simultaneous)

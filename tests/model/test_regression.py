@@ -13,6 +13,7 @@ import pytest
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import (
     GridSearchCV,
@@ -400,3 +401,34 @@ def test_items_are_ranked_and_only_comparisons_predicted():
             use(ITEMS)
     with pytest.raises(PairscoreError, match="give one outcome for each"):
         model.score(X, Y[:-1])
+
+
+# -- fitted attributes -----------------------------------------------------------------------------
+
+
+def test_fitted_values_are_seen_set_and_completed():
+    model = clone(QUICK).fit(X)
+    assert {"coef_", "covariance_", "link_", "n_iter_"} <= set(dir(model))
+    assert not {"errors_", "names_", "settings_"} & set(dir(model))
+    assert not hasattr(model, "confidence_intervals_")
+    model.coef_ = 0 * model.coef_
+    assert np.all(model.decision_function(X) == 0)
+    assert str(model.summary().to_columns()["coef"]) == "[0.0, 0.0, 0.0]"
+    model.recipe_ = {"note": "kept"}
+    assert model.result_.recipe == {"note": "kept"}
+
+
+@pytest.mark.parametrize("name", ["coef_", "z_values_", "p_values_", "link_"])
+def test_before_the_fit_there_is_nothing_and_it_is_said(name):
+    model = RankRegression()
+    assert not hasattr(model, name)
+    assert name not in vars(model)
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        getattr(model, name)
+
+
+def test_undetermined_contrasts_are_masked():
+    model = clone(QUICK).fit(X)
+    assert not model.undetermined_contrasts(np.eye(3)).any()
+    with pytest.raises(NotFittedError):
+        RankRegression().undetermined_contrasts(np.eye(3))

@@ -87,7 +87,7 @@ def fit(
     show_unused_columns(study.left_out, study.nested)
     data, groups = study.comparisons, study.groups
     groups = None if groups is None else number_item_groups(groups, data.items, settings)
-    with stage("Fitting"):
+    with stage("Fitting"), collect_warnings():
         result, notes = fit_comparisons(data, settings, item_groups=groups)
     show_warnings(text for _, text in notes)
     write_model(ModelFile(result, params, np.array([-1, 1])), output, as_json, keep_data)
@@ -158,7 +158,7 @@ def update(
         more = None if items is None else read_new_items(items, file.fit, **file_settings(given))
         known = before.items if more is None else before.items.with_new_items(more)
         votes = read_new_votes(comparisons, known, settings.context, **vote_settings(given))
-    with stage("Fitting"):
+    with stage("Fitting"), collect_warnings():
         result, notes = update_fit(file.fit, settings, votes, more)
     show_warnings(text for _, text in notes)
     result = replace(result, recipe=file.fit.recipe)

@@ -12,7 +12,7 @@ from pairscore.choices import SELF_PAIRS
 from pairscore.data.feature_options import fill_missing
 from pairscore.data.items import Items, read_items
 from pairscore.data.tables import to_array
-from pairscore.data.votes import OUTCOMES, Votes, check_amounts, read_votes
+from pairscore.data.votes import OUTCOMES, Votes, check_amounts, check_columns, read_votes
 from pairscore.errors import PairscoreError, first_rows, plural
 
 
@@ -34,9 +34,8 @@ class Comparisons:
         Row numbers of the compared items.
     outcome : array of shape (M,)
         +1 where left won, -1 where right won, 0 for a tie.
-    **columns
-        The other columns of :class:`~pairscore.data.votes.Votes`: weight, count, judge,
-        sides_known, seed, covariance_items, context.
+    weight, count, judge, sides_known, seed, covariance_items, context
+        As in :class:`~pairscore.data.votes.Votes`.
 
     Attributes
     ----------
@@ -50,27 +49,33 @@ class Comparisons:
     covariance_items, context = _of_votes("covariance_items"), _of_votes("context")
     amount = _of_votes("amount")
 
-    def __init__(self, items: Any, left: Any, right: Any, outcome: Any, **columns: Any):
-        votes = Votes(left, right, outcome, **columns)
-        arrays: dict[str, Any] = {
-            name: to_array(column, f"{name} is") for name, column in votes.columns().items()
-        }
-        shapes = {column.shape for column in (*arrays.values(), *votes.context.values())}
-        if len(shapes) > 1 or len(shapes.pop()) != 1:
-            shown = ", ".join(f"{name} {column.shape}" for name, column in arrays.items())
-            raise PairscoreError(
-                f"the columns of comparisons differ in shape ({shown}); give one entry for each"
-                " comparison."
-            )
+    def __init__(
+        self,
+        items: Any,
+        left: Any,
+        right: Any,
+        outcome: Any,
+        weight: Any = None,
+        count: Any = None,
+        judge: Any = None,
+        sides_known: bool = True,
+        seed: int | None = None,
+        covariance_items: Any = None,
+        context: dict[str, Any] | None = None,
+    ):
+        votes = Votes(left, right, outcome, weight, count, judge, sides_known, seed)
+        votes = replace(votes, covariance_items=covariance_items, context=context or {})
+        votes = check_columns(votes)
         if not isinstance(items, Items):  # straight from a user: nothing has been looked at
             items = read_items(items)
             for side in ("left", "right"):
-                _refuse_other_rows(arrays[side], side, len(items))
-            arrays["outcome"] = _check_outcome(arrays["outcome"])
-            for name in {"weight", "count"} & set(arrays):
-                arrays[name] = check_amounts(arrays[name], name)
+                _refuse_other_rows(getattr(votes, side), side, len(items))
+            columns = votes.columns()
+            amounts: dict[str, Any] = {n: columns[n] for n in ("weight", "count") if n in columns}
+            amounts = {name: check_amounts(column, name) for name, column in amounts.items()}
+            votes = replace(votes, outcome=_check_outcome(votes.outcome), **amounts)
         self.items: Items = items
-        self.votes = replace(votes, **arrays)
+        self.votes = votes
 
     @classmethod
     def of(cls, items: Items, votes: Votes) -> "Comparisons":

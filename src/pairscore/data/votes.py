@@ -110,6 +110,20 @@ class Votes:
         return amount
 
 
+def check_columns(votes: Votes) -> Votes:
+    """The same votes with every column as an array with one entry for each comparison."""
+    arrays: dict[str, Any] = {n: to_array(c, f"{n} is") for n, c in votes.columns().items()}
+    context = {name: to_array(c, f"the context {name!r} is") for name, c in votes.context.items()}
+    shapes = {column.shape for column in (*arrays.values(), *context.values())}
+    if len(shapes) > 1 or len(shapes.pop()) != 1:
+        shown = ", ".join(f"{name} {column.shape}" for name, column in arrays.items())
+        raise PairscoreError(
+            f"the columns of comparisons differ in shape ({shown}); give one entry for each"
+            " comparison."
+        )
+    return replace(votes, **arrays, context=context)
+
+
 def read_votes(
     votes: Any,
     items: Items,
@@ -198,6 +212,7 @@ def _check_rows(votes: Votes, items: Items) -> Votes:
             f"the columns of the votes have different lengths ({first_few(sorted(sizes))}); give"
             " one entry for each comparison."
         )
+    votes = check_columns(votes)
     bad = np.flatnonzero(~np.isin(votes.outcome, OUTCOMES))
     if len(bad):
         raise PairscoreError(

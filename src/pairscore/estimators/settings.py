@@ -138,9 +138,16 @@ def check_settings(**given: Any) -> Settings:
     for name, setting in SETTINGS.items():
         if not setting.allows(given[name]):
             raise PairscoreError(f"{name} is {given[name]!r}; use {setting.remedy}.")
+    settings = make_settings(given)
+    _refuse_what_does_not_go_together(settings)
+    return settings
+
+
+def make_settings(given: dict[str, Any]) -> Settings:
+    """All parameters of ``RankRegression`` as settings, unchecked."""
     l2, shrinkage, side_effect = given["l2"], given["shrinkage"], given["side_effect"]
     choose = isinstance(l2, str)
-    settings = Settings(
+    return Settings(
         method=given["method"],
         link=get_link(given["link"]),
         l2=np.nan if choose else float(l2),
@@ -156,8 +163,6 @@ def check_settings(**given: Any) -> Settings:
         ties=given["ties"],
         item_effects=bool(given["item_effects"]),
     )
-    _refuse_what_does_not_go_together(settings)
-    return settings
 
 
 def _refuse_what_does_not_go_together(settings: Settings) -> None:

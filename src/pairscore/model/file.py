@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from pairscore.errors import PairscoreError
 from pairscore.estimators.pairing import Pairing
 from pairscore.estimators.results import Effects, Fit, ItemEffects, Judges
 from pairscore.estimators.ridge import RidgeCurve
-from pairscore.estimators.settings import Settings, check_settings
+from pairscore.estimators.settings import DEFAULTS, Settings, make_settings
 from pairscore.files.records import plain
 from pairscore.files.write import atomic_write
 
@@ -172,7 +172,8 @@ def _settings(header: dict[str, Any], params: dict[str, Any], link: Link) -> Set
     """Those of the fit; a file of before them has only the parameters."""
     record, fitted = header.get("settings"), header["fitted"]
     if record is None:
-        record = asdict(check_settings(**params)) | {
+        # unchecked: set_params may have changed parameters after the fit
+        record = vars(make_settings(DEFAULTS | params | {"link": link})) | {
             name: fitted[f"{name}_"] for name in ("inference", "l2", "ties")
         }
     return Settings(**record | {"link": link, "context": tuple(record["context"])})

@@ -223,8 +223,9 @@ def rank_pieces(
 
 
 def _width(fit: Fit, level: float, simultaneous: bool, n: int) -> float:
+    width = normal_width(level)  # refuses a level outside of (0, 1)
     if not simultaneous:
-        return normal_width(level)
+        return width
     if fit.item_effects is None:
         return scheffe_width(level, fit.n_features)
     # every item has an error of its own: n scores and n (n - 1) / 2 differences (Bonferroni)

@@ -1,7 +1,7 @@
 """RankRegression: the estimator that people and scikit-learn use, a shell over ``model.fit``."""
 
 import warnings
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,9 @@ from pairscore.model.predict import (
 )
 from pairscore.model.ranking import Difference, item_difference, rank_pieces, table_like
 from pairscore.model.summary import Summary
+
+FIELDS = frozenset(f"{field.name}_" for field in fields(Fit)) - {"settings_", "feature_names_"}
+FITTED = FIELDS | {"link_", "l2_", "ties_", "inference_", "tie_parameter_"}
 
 
 class RankRegression(ClassifierMixin, BaseEstimator):
@@ -150,10 +153,20 @@ class RankRegression(ClassifierMixin, BaseEstimator):
 
     def __getattr__(self, name: str) -> Any:
         """What the fit found: every field of :class:`~pairscore.estimators.results.Fit`."""
-        fit = vars(self).get("result_")
-        if fit is not None and name.endswith("_") and not name.startswith("_"):
-            return getattr(fit, name[:-1])
+        if name in FITTED and "result_" in vars(self):
+            return getattr(self.result_, name[:-1])
+        if name in FITTED or name in ("z_values_", "p_values_"):
+            check_is_fitted(self)  # NotFittedError, which is an AttributeError
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """A fitted value is set in the fit, so that everything that uses the fit obeys."""
+        if name in FIELDS and "result_" in vars(self):
+            name, value = "result_", replace(self.result_, **{name[:-1]: value})
+        super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *(FITTED if "result_" in vars(self) else ())})
 
     # -- fit ---------------------------------------------------------------------------------------
 
@@ -350,6 +363,11 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         )
         rows = columns.pop("row")
         return table_like(table, {"id": rows if table.ids is None else table.ids[rows], **columns})
+
+    def undetermined_contrasts(self, contrasts: np.ndarray) -> np.ndarray:
+        """Mask of the feature differences, shape (n, d), whose score is not determined."""
+        check_is_fitted(self)
+        return self.result_.undetermined_contrasts(contrasts)
 
     def difference(self, a: Any, b: Any, *, level: float = 0.95) -> Difference:
         """Score of item ``a`` minus score of item ``b``, with its interval and the chance that
