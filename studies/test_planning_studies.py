@@ -36,6 +36,7 @@ def test_the_cheapest_study_of_every_method_is_no_dearer_than_its_neighbours(rec
             n = max(round(factor * study.n_items), 8)
             other = plan(**law, **costs, n_items=n).alternatives[method]
             if isinstance(other, PlannedStudy):
-                assert study.cost <= 1.003 * other.cost, (method, factor)
+                # sizes are whole numbers, so the best may be missed by one comparison's cost
+                assert study.cost <= 1.003 * other.cost + costs["comparison_cost"], (method, factor)
         seen = (f"cheapest study of {method}", "no dearer", f"{study.cost:,.0f}")
         record_property("figures", seen)
