@@ -127,7 +127,10 @@ def test_killed_three_times_the_rows_are_those_of_a_run_in_peace(run, tmp_path):
 
 
 def test_workers_end_when_their_parent_is_killed(tmp_path):
-    kill_after(start(tmp_path / "out", "10", n_generations=50), 2)
+    process = start(tmp_path / "out", "10", n_generations=50)
+    kill_after(process, 2)  # its pipe ends only when the workers, who hold it too, have ended
+    assert process.returncode == -9
+    assert process.stdout.closed
 
 
 def test_ctrl_c_ends_with_a_sentence_and_the_next_run_goes_on(tmp_path):
