@@ -1,39 +1,40 @@
-"""From a fit of features alone to one with item effects.
+"""Coefficients, context, sides, judges' slopes, ties and effects of items, estimated together.
 
-Item effects beside context, judges and ties: the likelihood of single comparisons, averaged over
-the effects.
-
-Three things depend on each other: coefficients, context, sides and ties, which maximise the
-likelihood of each comparison averaged over the effects; sigma^2, which solves the equation of
-``shared_items`` for their residuals; and the judges' slopes. Each is found from the others, in
-turn, until none moves.
+Without effects of items the likelihood of single comparisons is maximised, and slopes of judges
+step towards theirs in turn. With them everything is the posterior of
+:mod:`pairscore.effects.propagation` at the likeliest sigma^2.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pairscore.core.outcomes import OutcomeLaw
+from pairscore.core.whitening import Basis
 from pairscore.effects.circumstances import comparison_scores
-from pairscore.effects.comparison_fit import (
-    ENDLESS,
-    PreparedFit,
-    fit_single_comparisons,
-    judge_notes,
-    prepare_fit,
-    single_comparisons_covariance,
-    single_comparisons_estimate,
+from pairscore.effects.covariance import robust_covariance
+from pairscore.effects.item_variance import (
+    ItemVariance,
+    Search,
+    fit_item_variance,
+    variance_interval,
 )
-from pairscore.effects.item_posterior import item_effects
-from pairscore.effects.item_variance import NO_VARIANCE, ItemVariance, item_variance, solution
-from pairscore.effects.judges import Judged, Sharpness, VotesSeen, judge_table, sharpened
-from pairscore.effects.shared_items import Seen, equation
-from pairscore.effects.single_comparisons import Optimum, climb
-from pairscore.errors import FewItemsWarning, NotConvergedWarning, SeparationWarning
+from pairscore.effects.judges import LARGEST_SPREAD, Slopes, judges_of_slopes, step_slopes
+from pairscore.effects.prepare import PreparedFit, prepare_fit
+from pairscore.effects.projection import LEAST_REST, Projection, project_on_items
+from pairscore.effects.propagation import Posterior, propagate, start_posterior
+from pairscore.effects.single_comparisons import Optimum, SingleComparisons, climb
+from pairscore.errors import (
+    CollinearFeaturesWarning,
+    FewItemsWarning,
+    NotConvergedWarning,
+    SeparationWarning,
+    first_few,
+    plural,
+)
 from pairscore.estimators.fit_data import FitData
-from pairscore.estimators.likelihood import predictor
 from pairscore.estimators.results import (
     FEWEST_ITEMS,
+    Effects,
     Estimate,
     ItemEffects,
     Judges,
@@ -42,285 +43,290 @@ from pairscore.estimators.results import (
 )
 from pairscore.estimators.settings import Settings
 
+ROUNDS = 40  # of slopes and the rest in turn
+CLOSE = 0.003  # a move of a slope that is none
+FEW_JUDGES = 10
+# standard error of an effect times the usual size of its column, on the link's scale
+ENDLESS = 30.0
+CONTRADICTING = 0.99 * LARGEST_SPREAD  # spread of slopes that would rather be endless
 
-def with_item_effects(
-    study: FitData, settings: Settings, plain: Estimate, rng: np.random.Generator
-) -> Estimate:
-    """The same fit with sigma^2 estimated, coefficients and side effect on the scale of one
-    comparison of two given items, and their effects.
-    """
-    d, unit, pairs = len(plain.coef), study.weight_unit, study.pairs
-    # the variance of effects is seen in comparisons, whatever unit their weights have
-    if unit != 1.0:
-        pairs = replace(pairs, win=pairs.win / unit, lose=pairs.lose / unit)
-    seen = Seen.of_pairs(
-        pairs, settings.link, predictor(study.X, pairs, plain.coef, plain.side_effect or 0.0)
-    )
-    found = item_variance(
-        seen, np.sqrt(unit) * (study.X - plain.center.mean) @ plain.basis.transform[:d], rng
-    )
-    coef, side_effect = (
-        found.kappa * plain.coef,
-        None if plain.side_effect is None else found.kappa * plain.side_effect,
-    )
-    covariance = None
-    if plain.covariance is not None:
-        length = np.append(coef, [side_effect] if len(plain.covariance) > d else [])
-        covariance = found.kappa**2 * plain.covariance + found.length_variance * np.outer(
-            length, length
-        )
-    longer = replace(plain, coef=coef, side_effect=side_effect, covariance=covariance)
-    kept = kept_effects(study, longer, replace(seen, eta=found.kappa * seen.eta), found)
-    scores = study.X @ coef + kept.effect
-    difference = (
-        scores[study.comparisons.left] - scores[study.comparisons.right] + (side_effect or 0.0)
-    )
+
+@dataclass(frozen=True)
+class JointFit:
+    """What was found: the posterior, slopes and sigma^2 where there are any."""
+
+    prepared: PreparedFit
+    projection: Projection | None
+    post: Posterior
+    top: Optimum
+    slopes: Slopes | None
+    variance: ItemVariance | None
+    settled: bool
+
+    @property
+    def n_projected(self) -> int:
+        """Columns of the items that stand for what context and side have of them."""
+        return len(self.post.rows.mean) - len(self.prepared.rows.mean)
+
+    def without_projected(self, vector: np.ndarray) -> np.ndarray:
+        """(coef, effects, t) of theta, or rows and columns of a matrix in it."""
+        d = len(self.prepared.rows.mean)
+        kept = np.delete(np.arange(len(self.post.theta)), np.s_[d : d + self.n_projected])
+        return vector[kept] if vector.ndim == 1 else vector[np.ix_(kept, kept)]
+
+
+def fit_effects(data: FitData, settings: Settings) -> Estimate:
+    """The fit with whatever the settings ask for beside features."""
+    prepared = prepare_fit(data, settings)
+    joint = _fit_jointly(prepared, settings)
+    full = None if settings.inference is None else _covariance(data, settings, joint)
+    fit = _estimate(data, settings, joint, full)
+    judges = None
+    if joint.slopes is not None:
+        judges = judges_of_slopes(joint.post, joint.slopes, prepared.judges)
+    kept = _kept_effects(data, joint, fit, full) if settings.item_effects else None
+    assert fit.effects is not None
+    scores = data.X @ fit.coef + (0.0 if kept is None else kept.effect)
+    notes = [*fit.notes, *_settled_notes(settings, joint), *judge_notes(settings, joint.post, judges)]
+    if kept is not None and kept.n_shared < FEWEST_ITEMS:
+        notes.append((FewItemsWarning, f"item effects are {kept.in_words}."))
     return replace(
-        longer, difference=difference, item_effects=kept, notes=plain.notes + few_items_note(kept)
+        fit,
+        difference=comparison_scores(scores, data.comparisons, fit.effects, judges),
+        judges=judges,
+        item_effects=kept,
+        notes=notes,
+        effects=fit.effects if prepared.names else None,
     )
 
 
-def kept_effects(study: FitData, fit: Estimate, seen: Seen, found: ItemVariance) -> ItemEffects:
-    """What a model keeps of its items; ``fit`` and ``seen`` are on the scale of given items."""
-    d = len(fit.coef)
-    errors = (
-        np.zeros((d, 0))
-        if fit.covariance is None
-        else root(fit.covariance[:d, :d], fit.covariance[:d, :d])
+def _fit_jointly(prepared: PreparedFit, settings: Settings) -> JointFit:
+    rows, projection = prepared.rows, None
+    top = climb(rows, rows.start(prepared.plain.coef), settings.max_iter, settings.tol)
+    varies = settings.item_effects and n_shared(rows) >= FEWEST_ITEMS and not _endless(rows, top)
+    if varies and (rows.context.shape[1] or rows.sides.shape[1]):
+        rows, projection = _with_projection(rows, settings)
+        d = len(prepared.rows.mean)
+        start = np.insert(top.theta, d, np.zeros(len(rows.mean) - d))
+        top = climb(rows, start, settings.max_iter, settings.tol)
+    post, slopes, search = start_posterior(rows, top.theta, 0.0), None, None
+    settled = not settings.judge_slopes
+    for _ in range(ROUNDS if settings.judge_slopes else 1):
+        if varies:
+            post, search = fit_item_variance(post)
+        elif settings.judge_slopes:
+            post = propagate(post, 0.0)
+        if settings.judge_slopes:
+            before, slopes = slopes, step_slopes(post, slopes)
+            old = 1.0 if before is None else before.slope
+            settled = bool(np.max(np.abs(slopes.slope - old)) < CLOSE)
+            rows = replace(rows, slopes=slopes.slope, slope_variance=slopes.variance)
+            post = replace(post, rows=rows)
+        if settled:
+            break
+    variance = None if search is None else variance_interval(post, search)
+    return JointFit(prepared, projection, post, top, slopes, variance, settled)
+
+
+def n_shared(rows: SingleComparisons) -> int:
+    """How many items met two opponents."""
+    pairs, _ = rows.pairs
+    one = np.ones(len(pairs.high))
+    return int(np.count_nonzero(pairs.sum_at_low(one) + pairs.sum_at_high(one) > 1))
+
+
+def _endless(rows: SingleComparisons, top: Optimum) -> bool:
+    """Whether some effect of comparisons has no finite size, so that nothing can be said of items
+    beside it.
+    """
+    errors = np.sqrt(np.diag(top.basis.inverse))[len(rows.mean) :]
+    return bool(np.any(errors * rows.usual_sizes > ENDLESS))
+
+
+def _with_projection(
+    rows: SingleComparisons, settings: Settings
+) -> tuple[SingleComparisons, Projection]:
+    """Rows whose items have what context and side have of them as further features."""
+    common = rows.sides.sum(axis=1, keepdims=True)[:, : bool(rows.sides.shape[1])]
+    projection = project_on_items(rows, np.hstack([rows.context, common]))
+    used = projection.values[:, projection.rest >= LEAST_REST]
+    used = used[:, np.std(used, axis=0) > 1e-9]
+    X, d = np.hstack([rows.X, used]), len(rows.mean)
+    mean = np.concatenate([rows.mean, used[rows.compared].mean(axis=0)])
+    ridge = np.insert(rows.ridge, d, np.zeros(used.shape[1]))
+    return replace(rows, X=X, mean=mean, ridge=ridge), projection
+
+
+def _covariance(data: FitData, settings: Settings, joint: JointFit) -> np.ndarray:
+    """Of theta; with effects of items it is that of the joint model, and the error of sigma^2."""
+    post, variance = joint.post, joint.variance
+    if post.sigma2 == 0 or variance is None:
+        return robust_covariance(data, settings, post, post.basis.inverse)
+    return post.basis.inverse + np.outer(variance.lean, variance.lean)
+
+
+def _estimate(
+    data: FitData, settings: Settings, joint: JointFit, full: np.ndarray | None
+) -> Estimate:
+    """What was found, in the terms of a fit."""
+    prepared, post, d = joint.prepared, joint.post, len(joint.prepared.rows.mean)
+    theta, basis = joint.without_projected(post.theta), post.basis
+    undetermined = joint.without_projected(basis.undetermined)[d:]
+    covariance, errors = None, np.full(len(theta) - d, np.nan)
+    if full is not None:
+        covariance = joint.without_projected(full)
+        errors = np.where(undetermined, np.nan, np.sqrt(np.diag(covariance)[d:]))
+    effects = Effects(prepared.names, prepared.kinds, theta[d:], errors)
+    notes = [*prepared.plain.notes, *([] if joint.top.converged else [_not_maximised(settings)])]
+    notes += _effect_notes(effects, undetermined, prepared.rows.usual_sizes)
+    return replace(
+        prepared.plain,
+        coef=theta[:d],
+        side_effect=effects.of_kind("side").get("left"),
+        basis=Basis(basis.transform[:d], basis.open_directions[:d], basis.unit[:d]),
+        covariance=None if covariance is None else covariance[: d + 1, : d + 1][:d, :d],
+        n_iterations=joint.top.steps + post.n_sweeps,
+        notes=notes,
+        effects=effects,
     )
-    effects = item_effects(seen, found.sigma2, study.X - fit.center.mean, errors)
+
+
+def _kept_effects(
+    data: FitData, joint: JointFit, fit: Estimate, full: np.ndarray | None
+) -> ItemEffects:
+    """What a model keeps of its items."""
+    post, d = joint.post, len(fit.coef)
+    rows, q = post.rows, joint.n_projected
+    further = rows.X[:, d:] - rows.mean[d:]
+    of_context = further @ post.theta[d : d + q]
+    variance, share = post.covariance.diagonal, np.ones(len(rows.X))
+    root = np.zeros((d + q, 0)) if full is None else matrix_root(full[: d + q, : d + q])
+    if post.sigma2 > 0:
+        variance, share = _score_errors(post, d, root)
+    context_variance = float(np.var(of_context[rows.compared])) if q else 0.0
+    low, high = (0.0, np.inf) if joint.variance is None else (joint.variance.low, joint.variance.high)
+    sigma2 = post.sigma2 + context_variance
     return ItemEffects(
-        ids=study.comparisons.items.ids,
-        keys=feature_keys(study.X),
-        effect=effects.effect,
-        std_error=np.sqrt(effects.variance),
-        share=effects.share,
-        sigma2=found.sigma2,
-        interval=(found.low, found.high),
-        explained=_explained(study, fit.coef, errors, found.sigma2),
-        factor=found.kappa,
-        n_shared=found.n_shared,
+        ids=data.comparisons.items.ids,
+        keys=feature_keys(data.X),
+        effect=np.where(rows.compared, post.effect + of_context, 0.0),
+        std_error=np.sqrt(np.where(rows.compared, variance, sigma2)),
+        share=share,
+        sigma2=sigma2,
+        interval=(low + context_variance, high + context_variance),
+        explained=_explained(data, fit.coef, root[:d], sigma2),
+        factor=_length(data, fit.coef) / _length(data, joint.top.theta[:d]),
+        n_shared=n_shared(rows),
     )
 
 
-def few_items_note(kept: ItemEffects) -> list[Note]:
-    """What is said where too few items met two opponents."""
-    return (
-        []
-        if kept.n_shared >= FEWEST_ITEMS
-        else [(FewItemsWarning, f"item effects are {kept.in_words}.")]
-    )
+def _score_errors(post: Posterior, d: int, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Variance of each item's effect (N), and what share of its features' error is left in its score.
+
+    If coefficients move by D, scores move by X~ D with X~ = V X / sigma^2: the surer an item is by
+    its own comparisons, the less it depends on the coefficients. The error of X~ D is split, item
+    by item, into share times that of the item's own features, and a rest that is taken for
+    independent of other items.
+    """
+    X = post.rows.X - post.rows.mean
+    error = X @ root
+    kept = post.covariance.times(error) / post.sigma2
+    of_features = X[:, :d] @ root[:d]
+    own, along = np.sum(of_features**2, axis=1), np.sum(of_features * kept, axis=1)
+    share = np.divide(along, own, out=np.ones(len(X)), where=own > 0)
+    rest = np.maximum(np.sum(kept**2, axis=1) - share**2 * own, 0.0)
+    return post.covariance.diagonal + rest, share
 
 
-def root(matrix: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+def matrix_root(matrix: np.ndarray) -> np.ndarray:
     """R with R R' the matrix, but for what is negative in it.
 
-    In units in which the covariance has ones, because features may differ in scale.
+    In units in which its diagonal has ones, because features may differ in scale.
     """
-    unit = np.sqrt(np.where(np.diag(covariance) > 0, np.diag(covariance), 1.0))
+    unit = np.sqrt(np.where(np.diag(matrix) > 0, np.diag(matrix), 1.0))
     values, vectors = np.linalg.eigh(matrix / np.outer(unit, unit))
     return unit[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
 
 
-def _explained(study: FitData, coef: np.ndarray, errors: np.ndarray, sigma2: float) -> float:
+def _explained(data: FitData, coef: np.ndarray, errors: np.ndarray, sigma2: float) -> float:
     """Share of the variance of compared items' scores that features explain, less what the error of
     the coefficients adds.
     """
-    compared = study.X[study.tally.exposures > 0]
+    compared = data.X[data.tally.exposures > 0]
     covariance = np.cov(compared.T, ddof=0).reshape(len(coef), len(coef))
     of_features = max(float(coef @ covariance @ coef - np.sum(errors * (covariance @ errors))), 0.0)
     total = of_features + sigma2
     return of_features / total if total > 0 else 0.0
 
 
-ROUNDS = 40
-CLOSE = 0.003  # a move of sigma (relative) or of a slope that is none
-ROUGH = 1e-6  # gap to the maximum, per comparison, while the rest still moves
-NO_EFFECTS = 1e-6  # variance that stands for none where one is divided by it
-
-
-def fit_single_comparisons_with_effects(
-    study: FitData, settings: Settings, rng: np.random.Generator
-) -> Estimate:
-    """The likelihood of single comparisons with item effects, on the scale of given items."""
-    asked = prepare_fit(study, settings)
-    first = climb(
-        asked.contest, asked.contest.start(asked.plain.coef), settings.max_iter, settings.tol
-    )
-    if _endless(first):
-        return _without_effects(study, settings, first)
-    top, sharp, notes = _settled(settings, first)
-    found = item_variance(_seen(top), _whitened(top), rng)
-    top = climb(
-        replace(top.contest, effect_variance=2 * found.sigma2),
-        top.params,
-        settings.max_iter,
-        settings.tol,
-    )
-    found = replace(found, kappa=_length(study, top) / _length(study, first))
-    covariance = None if settings.inference is None else _covariance(study, settings, top, found)
-    fit = single_comparisons_estimate(study, settings, asked, top, covariance, None)
-    kept = kept_effects(study, fit, _seen(top), found)
-    judges = None if sharp is None else _judges(study, asked, top, sharp, fit, kept)
-    assert fit.effects is not None  # single comparisons always have some
-    scores = study.X @ fit.coef + kept.effect
-    difference = comparison_scores(scores, study.comparisons, fit.effects, judges)
-    notes = [
-        *fit.notes,
-        *notes,
-        *few_items_note(kept),
-        *judge_notes(settings, top.contest.n_judges, judges),
-    ]
-    return replace(fit, difference=difference, item_effects=kept, judges=judges, notes=notes)
-
-
-def _endless(top: Optimum) -> bool:
-    """Whether some effect of comparisons has no finite size, so that nothing can be said of items
-    beside it.
-    """
-    errors = np.sqrt(np.diag(top.basis.inverse))[len(top.params.coef) :]
-    return bool(np.any(errors * top.contest.usual_sizes > ENDLESS))
-
-
-def _without_effects(study: FitData, settings: Settings, top: Optimum) -> Estimate:
-    fit = fit_single_comparisons(study, settings)
-    kept = kept_effects(study, fit, _seen(top), NO_VARIANCE)
-    text = (
-        "item effects are taken as none, because some effects of comparisons have no finite size."
-    )
-    return replace(fit, item_effects=kept, notes=[*fit.notes, (SeparationWarning, text)])
-
-
-def _settled(settings: Settings, top: Optimum) -> tuple[Optimum, Sharpness | None, list[Note]]:
-    """Coefficients, sigma^2 and slopes that agree with each other."""
-    sharp: Sharpness | None = None
-    slopes = np.ones(top.contest.n_judges)
-    for _ in range(ROUNDS):
-        sigma2, before = (
-            solution(equation(_seen(top), _whitened(top)))[0],
-            top.contest.effect_variance / 2,
-        )
-        contest, moved = (
-            replace(top.contest, effect_variance=2 * sigma2),
-            abs(np.sqrt(sigma2) - np.sqrt(before)) / (np.sqrt(sigma2) + CLOSE),
-        )
-        if settings.judge_slopes:
-            sharp = sharpened(_judged(top), max(sigma2, NO_EFFECTS), sharp)
-            moved, slopes = max(moved, float(np.abs(sharp.slope - slopes).max())), sharp.slope
-            contest = replace(contest, known_slopes=slopes)
-        top = climb(contest, top.params, settings.max_iter, max(settings.tol, ROUGH))
-        if moved < CLOSE:
-            return top, sharp, []
-    what = "judges' slopes" if settings.judge_slopes else "what a comparison has beside its items"
-    return (
-        top,
-        sharp,
-        [
-            (
-                NotConvergedWarning,
-                f"item effects and {what} do not settle together; fit with one of the two.",
-            )
-        ],
-    )
-
-
-def _seen(top: Optimum) -> Seen:
-    """The comparisons as the low item of their pair sees them."""
-    contest, params = top.contest, top.params
-    pairs, place = contest.pairs
-    low_is_left = np.where(contest.left < contest.right, 1.0, -1.0)
-    win = contest.amount * (1 + low_is_left * contest.outcome) / 2
-    return Seen(
-        pairs=pairs,
-        place=place,
-        law=OutcomeLaw(contest.rule, params.t),
-        eta=low_is_left * contest.predictor(params),
-        win=win,
-        lose=contest.amount - win,
-        sharpness=None if contest.known_slopes is None else contest.sharpness(params),
-        sigma2=contest.effect_variance / 2,
-    )
-
-
-def _judged(top: Optimum) -> Judged:
-    contest, seen = top.contest, _seen(top)
-    delta = np.where(contest.left < contest.right, 1.0, -1.0) * contest.delta(top.params)
-    return Judged(
-        seen,
-        delta,
-        seen.eta - contest.sharpness(top.params) * delta,
-        contest.judge,
-        contest.n_judges,
-    )
-
-
-def _whitened(top: Optimum) -> np.ndarray:
-    """Features in which the coefficients have the identity as classical covariance."""
-    return (top.contest.X - top.contest.mean) @ top.basis.transform[: len(top.params.coef)]
-
-
-def _length(study: FitData, top: Optimum) -> float:
+def _length(data: FitData, coef: np.ndarray) -> float:
     """Standard deviation of the scores that features give."""
-    return float(
-        np.sqrt(
-            max(
-                top.params.coef @ study.item_moments.covariance @ top.params.coef,
-                np.finfo(float).tiny,
-            )
+    square = float(coef @ data.item_moments.covariance @ coef)
+    return float(np.sqrt(max(square, np.finfo(float).tiny)))
+
+
+def _settled_notes(settings: Settings, joint: JointFit) -> list[Note]:
+    notes: list[Note] = []
+    if settings.item_effects and joint.variance is None and _endless(joint.prepared.rows, joint.top):
+        text = "item effects are taken as none, because some effects of comparisons have no finite size."
+        notes.append((SeparationWarning, text))
+    if not joint.settled:
+        what = "item effects and judges' slopes" if settings.item_effects else "judges' slopes"
+        text = f"{what} do not settle; fit without judge_slopes."
+        notes.append((NotConvergedWarning, text))
+    return notes
+
+
+def judge_notes(settings: Settings, post: Posterior, judges: Judges | None) -> list[Note]:
+    """Too few judges, or votes, for what was asked of them."""
+    notes: list[Note] = []
+    if judges is not None and judges.spread == 0:
+        why = "too few, or judges who vote against each other leave no common order"
+        text = (
+            f"fewer than two judges have votes enough for a slope of their own ({why}); all"
+            " are taken for average ones."
         )
+        notes.append((FewItemsWarning, text))
+    if judges is not None and judges.spread > CONTRADICTING:
+        text = (
+            "about as many votes go against the common order as with it, so slopes that average to"
+            " 1 have no finite size, and scores are in no unit; leave out the judges who vote"
+            " against the others, or turn their votes round."
+        )
+        notes.append((SeparationWarning, text))
+    if settings.inference == "items+judges" and post.rows.n_judges < FEW_JUDGES:
+        text = (
+            f"with {plural(post.rows.n_judges, 'judge')} intervals that allow for shared judges are"
+            " rough; read them with care."
+        )
+        notes.append((FewItemsWarning, text))
+    return notes
+
+
+def _not_maximised(settings: Settings) -> Note:
+    text = (
+        f"the likelihood was not maximised within {plural(settings.max_iter, 'iteration')}; raise"
+        " max_iter, add a ridge (l2), or drop an effect."
     )
+    return NotConvergedWarning, text
 
 
-def _covariance(
-    study: FitData, settings: Settings, top: Optimum, found: ItemVariance
-) -> np.ndarray:
-    """Of (coef, effects, tie), with what the error of sigma^2 adds, which goes along with that of
-    their length.
-    """
-    covariance = single_comparisons_covariance(study, settings, top)
-    if found.sigma2 == 0:
-        return covariance
-    moves = moves_with_variance(top, found.sigma2)
-    length = np.concatenate(
-        [top.params.coef, top.params.effects, [0.0] * top.contest.rule.has_parameter]
-    )
-    together = found.with_length * np.outer(moves, length)
-    added = found.std_error**2 * np.outer(moves, moves) + together + together.T
-    widened = root(added, covariance)
-    return covariance + widened @ widened.T
-
-
-def moves_with_variance(top: Optimum, sigma2: float) -> np.ndarray:
-    """How (coef, effects, tie) move with sigma^2.
-
-    Minus the inverse information times the move of their equations.
-    """
-    step = 0.05 * sigma2
-    further = replace(top.contest, effect_variance=2 * (sigma2 + step)).look(top.params).gradient
-    return -top.basis.solve(further - top.look.gradient) / step
-
-
-def _judges(
-    study: FitData,
-    asked: PreparedFit,
-    top: Optimum,
-    sharp: Sharpness,
-    fit: Estimate,
-    kept: ItemEffects,
-) -> Judges:
-    """Slopes with their errors.
-
-    Of the votes, and of the coefficients as far as scores depend on them.
-    """
-    contest = top.contest
-    variance = sharp.variance
-    if fit.covariance is not None:
-        answer = sharp.answer(kept.share[:, None] * (study.X - fit.center.mean))
-        variance = variance + np.einsum("ij,jk,ik->i", answer, fit.covariance, answer)
-    error = np.full(contest.n_judges, sharp.spread if sharp.spread else np.nan)
-    error[sharp.own] = np.sqrt(variance[sharp.own])
-    delta = contest.delta(top.params) + kept.effect[contest.left] - kept.effect[contest.right]
-    unsure = np.hypot(kept.std_error[contest.left], kept.std_error[contest.right])
-    number = np.bincount(contest.judge, contest.amount, contest.n_judges)
-    votes = VotesSeen(OutcomeLaw(contest.rule, top.params.t), delta, contest.amount, unsure)
-    return judge_table(asked.judges, number, sharp.slope, error, sharp.spread, votes)
+def _effect_notes(effects: Effects, undetermined: np.ndarray, unit: np.ndarray) -> list[Note]:
+    """Effects that the comparisons leave open, and those that they push to infinity."""
+    names = np.array(effects.names, dtype=object)
+    notes: list[Note] = []
+    if undetermined.any():
+        text = (
+            f"{plural(int(undetermined.sum()), 'effect')} not determined by the comparisons, because"
+            f" constant or a combination of others: {first_few(map(repr, names[undetermined]))};"
+            " intervals are unknown."
+        )
+        notes.append((CollinearFeaturesWarning, text))
+    endless = np.nan_to_num(effects.std_errors * unit) > ENDLESS
+    if endless.any():
+        text = (
+            "some effects explain every comparison that they touch and have no finite"
+            f" size: {first_few(map(repr, names[endless]))}; leave them out."
+        )
+        notes.append((SeparationWarning, text))
+    return notes

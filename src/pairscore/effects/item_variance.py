@@ -1,167 +1,126 @@
-"""How much do items differ beyond their features? sigma^2 with its interval, from the equation of
-``shared_items``.
+"""How much do items differ beyond their features? sigma^2 by maximum likelihood, with its interval.
+
+The derivative of the log-likelihood in x = log sigma^2 is (N/2)(rho - 1)
+(:mod:`pairscore.effects.propagation`). Where labels have hardly any noise, sigma^2 has no largest
+likely value; a weak prior on sigma, a Cauchy law of scale :data:`PRIOR_SD`, keeps the estimate finite,
+and the interval, which is of the likelihood alone, says that it is open above.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.stats import norm
+from scipy.special import ndtri
 
-from pairscore.effects.shared_items import Equation, Seen, equation
-from pairscore.estimators.results import FEWEST_ITEMS
+from pairscore.core.roots import solve_falling
+from pairscore.effects.propagation import Posterior, propagate
 
-Curve = Callable[[float], float]
-LARGEST_SD = 2.5  # of item effects, times the link's slope at zero: 10 under logit
+PRIOR_SD = 6.25  # of item effects, times the link's slope at zero: 25 under logit
+SMALLEST, LARGEST = 1e-4, 500.0  # sigma^2 that are looked at, on the scale of logit
+PRECISION = 0.01  # of log sigma^2
+REACH2 = float(ndtri(0.975)) ** 2
+WIDEST = 2.0  # standard error of log sigma^2 that is allowed for in other errors
+
+
+@dataclass
+class Search:
+    """The slope of the log-likelihood in x = log sigma^2, wherever it was looked at."""
+
+    post: Posterior
+    slopes: dict[float, float] = field(default_factory=dict)
+    thetas: dict[float, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def unit(self) -> float:
+        """The variance that 1 is under logit."""
+        return float((0.25 / self.post.rows.rule.link.pdf(np.zeros(1))[0]) ** 2)
+
+    @property
+    def n_items(self) -> int:
+        return int(np.count_nonzero(self.post.rows.compared))
+
+    def slope(self, x: float) -> float:
+        if x not in self.slopes:
+            self.post = propagate(self.post, float(np.exp(x)))
+            self.slopes[x] = 0.5 * self.n_items * (self.post.rho - 1)
+            self.thetas[x] = self.post.theta
+        return self.slopes[x]
+
+    def penalised(self, x: float) -> float:
+        scale = (PRIOR_SD / self.post.rows.rule.link.pdf(np.zeros(1))[0]) ** 2
+        return self.slope(x) - float(np.exp(x) / (np.exp(x) + scale))
+
+    def limits(self) -> tuple[float, float]:
+        return float(np.log(SMALLEST * self.unit)), float(np.log(LARGEST * self.unit))
 
 
 @dataclass(frozen=True)
 class ItemVariance:
-    """sigma^2, its standard error and 95 % interval, and at how many items it was seen.
+    """sigma^2 with its 95 % interval, and how theta moves with log sigma^2 within its error.
 
-    The coefficients are ``kappa`` times those of the fit that was given, and the error of kappa
-    adds ``length_variance`` to the variance of the logarithm of their length. ``with_length`` is
-    the covariance of sigma^2 with that logarithm.
+    ``lean`` (k) is that move for one standard error.
     """
 
     sigma2: float
-    std_error: float
     low: float
     high: float
-    n_shared: int
-    kappa: float
-    length_variance: float
-    with_length: float
+    lean: np.ndarray
 
 
-NO_VARIANCE = ItemVariance(0.0, np.nan, 0.0, np.inf, FEWEST_ITEMS, 1.0, 0.0, 0.0)
+def fit_item_variance(post: Posterior) -> tuple[Posterior, Search]:
+    """The posterior at the likeliest sigma^2, from one near it."""
+    search = Search(post)
+    near = float(np.log(post.sigma2 if post.sigma2 > 0 else 0.5 * search.unit))
+    limits = search.limits()
+    x = solve_falling(
+        search.penalised, near - 0.3, near + 0.3, limits=limits, xtol=PRECISION, rtol=1e-12
+    )
+    if x <= limits[0]:
+        return propagate(search.post, 0.0), search
+    search.slope(x)
+    return propagate(search.post, float(np.exp(x))), search
 
 
-def item_variance(seen: Seen, whitened: np.ndarray, rng: np.random.Generator) -> ItemVariance:
-    """Estimate sigma^2 beside a fit with the identity as covariance in ``whitened`` features.
+def variance_interval(post: Posterior, search: Search) -> ItemVariance:
+    """All sigma^2 whose log-likelihood is within 1.92 of the largest (likelihood ratio, 95 %)."""
+    lowest, highest = search.limits()
+    nothing = np.zeros_like(post.theta)
+    if post.sigma2 == 0:
+        high = _end(search, lowest, highest, 0.7)
+        return ItemVariance(0.0, 0.0, high, nothing)
+    x = float(np.log(post.sigma2))
+    step = 0.1
+    growth = (search.slope(x - step) - search.slope(x + step)) / (2 * step)
+    error = min(1 / np.sqrt(max(growth, 1e-12)), WIDEST)
+    lean = (search.thetas[x + step] - search.thetas[x - step]) / (2 * step) * error
+    low = _end(search, x, lowest, -error)
+    high = _end(search, x, highest, error)
+    return ItemVariance(post.sigma2, low, high, lean)
 
-    Zero where too few items meet two opponents.
+
+def _end(search: Search, start: float, limit: float, step: float) -> float:
+    """Where the log-likelihood is 1.92 lower than at ``start``, on the way to a limit.
+
+    By Simpson's rule from step to step; zero or infinity where it does not fall as far.
     """
-    to_solve = equation(seen, whitened)
-    n_shared = int(np.count_nonzero(to_solve.weights(0.0)))
-    if n_shared < FEWEST_ITEMS:
-        return replace(NO_VARIANCE, n_shared=n_shared)
-    sigma2, weight = solution(to_solve)
-    return _with_interval(to_solve, sigma2, weight, n_shared, rng)
-
-
-def solution(to_solve: Equation) -> tuple[float, np.ndarray]:
-    """sigma^2, with weights that are right near it."""
-    weight, largest = to_solve.weights(0.0), _largest(to_solve.seen)
-    if np.count_nonzero(weight) < FEWEST_ITEMS:
-        return 0.0, weight
-    first = to_solve.seen.sigma2  # that of the fit, if it had one, is near
-    first = (
-        first
-        if first > 0
-        else crossing(
-            lambda s: float(weight @ to_solve.excess(s)), (0.0, 0.02 * largest), largest, 0.05
-        )
-    )
-    better = to_solve.weights(first)
-    return (
-        crossing(
-            lambda s: float(better @ to_solve.excess(s)),
-            (0.9 * first, 1.1 * first + 1e-4 * largest),
-            largest,
-            1e-4,
-        ),
-        better,
-    )
-
-
-def _largest(seen: Seen) -> float:
-    return (LARGEST_SD / float(seen.law.rule.link.pdf(0.0))) ** 2
-
-
-def _with_interval(
-    to_solve: Equation, sigma2: float, weight: np.ndarray, n_shared: int, rng: np.random.Generator
-) -> ItemVariance:
-    """The solution without its bias, and its interval."""
-
-    def balance(sigma2: float) -> float:
-        return float(weight @ to_solve.excess(sigma2))
-
-    largest = _largest(to_solve.seen)
-    step = 0.05 * sigma2 + 1e-4 * largest
-    here, further, furthest = (balance(sigma2 + steps * step) for steps in range(3))
-    quiet, bend = to_solve.spread(0.0, weight, rng)[0], (here - 2 * further + furthest) / step**2
-    # where it does not grow, nothing is known
-    growth = max((here - further) / step, quiet / (10 * largest), np.finfo(float).tiny)
-    far = sigma2 if sigma2 > 0 else min(2 * quiet / growth, largest)
-    loud, with_length = to_solve.spread(far, weight, rng)
-    low, high = _interval(balance, sigma2, (quiet, loud), far, growth, largest)
-    error = min((loud if sigma2 > 0 else quiet) / growth, largest)
-    # the equation is unbiased and bends, so to second order its solution is too large by half the
-    # bend times its variance
-    best = min(max(sigma2 - 0.5 * bend / growth * error**2, low, 0.5 * sigma2), 2 * sigma2)
-    kappa = to_solve.seen.kappa(2 * best)
-    relative = (to_solve.seen.kappa(2 * (best + step)) / kappa - 1) / step
-    together = with_length / growth if best > 0 else 0.0
-    length_variance = (relative * error) ** 2 + 2 * relative * together if best > 0 else 0.0
-    return ItemVariance(
-        best, error, low, high, n_shared, kappa, max(length_variance, 0.0), together
-    )
-
-
-def _interval(
-    balance: Curve,
-    sigma2: float,
-    spreads: tuple[float, float],
-    far: float,
-    growth: float,
-    largest: float,
-) -> tuple[float, float]:
-    """All sigma^2 at which the equation is within 1.96 of its standard deviations there of zero.
-
-    Inf where no largest one can be told.
-
-    The deviation is known without effects and at ``far``, and taken for a straight line in the mean
-    of sum_i w_i T_i, which levels off for large sigma^2 as the deviation does. An estimate of zero
-    is no surer for being pushed there: the equation is then taken for balanced at zero.
-    """
-    reach, none = float(norm.ppf(0.975)), balance(0.0)
-    shift = none if sigma2 == 0 else 0.0
-    slope = (spreads[1] - spreads[0]) / max(none - balance(far), np.finfo(float).tiny)
-    at_zero = spreads[0] + slope * (none - shift)
-    guess = reach * at_zero / growth
-    low, bound = at_zero * reach / (1 + reach * slope), 1 - reach * slope
-    lowest = (
-        crossing(lambda s: balance(s) - low, (sigma2 - guess, sigma2), largest, 1e-3)
-        if sigma2 > 0
-        else 0.0
-    )
-    high = (
-        crossing(
-            lambda s: balance(s) - shift + reach * at_zero / bound,
-            (sigma2 + 0.9 * guess, sigma2 + 1.4 * guess),
-            largest,
-            1e-3,
-        )
-        if bound > 0
-        else largest
-    )
-    return lowest, high if high < largest else np.inf
-
-
-def crossing(function: Curve, near: tuple[float, float], largest: float, precision: float) -> float:
-    """Where a falling function meets zero between zero and the largest, or the end nearest to it.
-
-    Sought ``near`` first.
-    """
-    low, high = min(max(near[0], 0.0), 0.9 * largest), min(near[1], largest)
-    while function(low) <= 0:
-        if low == 0:
-            return 0.0
-        low, high = max(low - 2 * (high - low), 0.0), low
-    while function(high) > 0:
-        if high == largest:
-            return largest
-        low, high = high, min(high + 3 * (high - low), largest)
-    return float(brentq(function, low, high, rtol=precision, xtol=1e-3 * precision * largest))
+    x, fallen, here = start, 0.0, search.slope(start)
+    while (limit - x) * np.sign(step) > 0:
+        middle, there = search.slope(x + step / 2), search.slope(x + step)
+        drop = -step / 6 * (here + 4 * middle + there)
+        if fallen + drop >= REACH2 / 2:
+            left = REACH2 / 2 - fallen
+            # slope along the step as a parabola, so the drop is a cubic in the share of the step
+            cubic = np.array([
+                step * (2 * here - 4 * middle + 2 * there) / 3,
+                step * (-3 * here + 4 * middle - there) / 2,
+                step * here,
+                left,
+            ])
+            roots = np.roots(cubic) if abs(cubic[0]) > 0 else np.roots(cubic[1:])
+            real = roots[np.abs(roots.imag) < 1e-9].real
+            inside = real[(real > -1e-9) & (real < 1 + 1e-9)]
+            share = float(inside.min()) if len(inside) else 1.0
+            return float(np.exp(x + share * step))
+        fallen, x, here = fallen + drop, x + step, there
+        if abs(step) < 2:
+            step *= 1.5
+    return 0.0 if step < 0 else float("inf")

@@ -1,20 +1,19 @@
-"""Judges: how sharp each of them is, with shrinkage, as a slope and as a share of wrong votes."""
+"""Judges: how sharp each of them is, with shrinkage, as a slope and as a share of wrong votes.
 
-from dataclasses import dataclass, replace
+A slope is a judge's sharpness: slope ~ N(1, spread^2), and the slopes of the judges at hand average
+to exactly 1 (the prior alone would let all slopes shrink together while the scores grow). Judges of
+whom the votes say too little have no slope of their own.
+"""
+
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import minimize_scalar
 
-from pairscore.core.outcomes import OutcomeLaw, normal_grid
-from pairscore.effects.item_posterior import (
-    EXACT_ITEMS,
-    posterior_covariance,
-    posterior_mode,
-    precision_matrix,
-    tree_variances,
-)
-from pairscore.effects.shared_items import Seen
+from pairscore.core.outcomes import OutcomeLaw, averaged_derivatives, normal_grid
+from pairscore.effects.item_posterior import FormedCovariance
+from pairscore.effects.propagation import Posterior, cavities
 from pairscore.estimators.results import REACH, Judges
 
 SMALLEST_SPREAD = 0.02  # judges who differ less than this are alike
@@ -120,35 +119,78 @@ def judge_table(
     )
 
 
-MOST_JUDGES = 500  # whose information is inverted as a whole
-
-
 LONGEST_STEP = 0.5
 
 
 @dataclass(frozen=True)
-class Judged:
-    """Rows of comparisons as ``Seen`` has them, with what each is about (``delta``), what its side
-    adds, and who judged.
+class SlopeEquations:
+    """Of every judge (J): the score of the slope, its information if scores were known, and with
+    all else allowed for.
     """
 
-    rows: Seen
-    delta: np.ndarray
-    side: np.ndarray
-    judge: np.ndarray
-    n_judges: int
+    score: np.ndarray
+    known: np.ndarray
+    information: np.ndarray
 
-    def at(self, slopes: np.ndarray) -> Seen:
-        sharpness = slopes[self.judge]
-        return replace(self.rows, eta=sharpness * self.delta + self.side, sharpness=sharpness)
 
-    def per_judge(self, rows: np.ndarray) -> np.ndarray:
-        return np.bincount(self.judge, rows, self.n_judges)
+def slope_equations(post: Posterior) -> SlopeEquations:
+    """The slopes' equations at the present posterior of everything else.
+
+    With cavity N(c, v) of delta, log Z depends on the slope a through the mean a c and the variance
+    a^2 v of eta, and d log Z / d(variance) = (g^2 - h) / 2: the score of a comparison is
+    g c + a v (g^2 - h), and its information the expected square of that. What not knowing effects
+    of items and theta takes off it is a share, taken from the equations that are linear in eta.
+    """
+    rows, s = post.rows, post.derivatives
+    n_judges, (center, variance) = rows.n_judges, cavities(post)
+    score, information = _slope_scores(post, center, variance)
+    linear = s.eta_eta * center
+    at = np.tile(rows.judge, 2), np.concatenate([rows.left, rows.right])
+    cross = np.concatenate([linear, -linear]) * np.tile(rows.sharpness, 2)
+    on_items = sparse.csr_array((cross, at), shape=(n_judges, len(rows.X)))
+    others = [linear * one for one in rows.columns.T] + [s.eta_t * center] * rows.rule.has_parameter
+    by_judge = [np.bincount(rows.judge, one, n_judges) for one in others]
+    across = np.column_stack([on_items @ (rows.X - rows.mean), *by_judge]) - on_items @ post.solved
+    own = rows.sharpness**2 * post.tau * variance
+    alone = np.bincount(rows.judge, linear * center / (1 + own), n_judges)
+    known = np.bincount(rows.judge, linear * center, n_judges)
+    left = known - _through_items(post, on_items)
+    left -= np.sum((across @ post.basis.transform) ** 2, axis=1)
+    share = np.divide(left, alone, out=np.ones(n_judges), where=alone > 0)
+    return SlopeEquations(score, known, np.clip(share, 0.05, 1.0) * information)
+
+
+def _slope_scores(
+    post: Posterior, center: np.ndarray, variance: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of every judge (J): the sum of the comparisons' scores, and of their expected squares."""
+    rows, law = post.rows, OutcomeLaw(post.rows.rule, post.rows.tie(post.theta))
+    a = rows.sharpness
+    eta = a * center + rows.side(post.theta)
+    sd = np.sqrt(a * a * variance + rows.slope_noise(center))
+    score, information = np.zeros((2, len(eta)))
+    for outcome in (-1.0, 1.0, 0.0)[: 2 + rows.rule.has_parameter]:
+        s = averaged_derivatives(law, eta, sd, np.full(len(eta), outcome))
+        one = s.eta * center + a * variance * (s.eta**2 - s.eta_eta)
+        information += np.exp(s.value) * one**2
+        seen = rows.outcome == outcome
+        score[seen] = one[seen]
+        if not rows.rule.has_parameter:
+            score[rows.outcome == 0] += 0.5 * one[rows.outcome == 0]
+    sums = (np.bincount(rows.judge, rows.amount * part, rows.n_judges) for part in (score, information))
+    return next(sums), next(sums)
+
+
+def _through_items(post: Posterior, on_items: sparse.csr_array) -> np.ndarray:
+    """What not knowing the items' effects takes off the information of each slope (J)."""
+    if isinstance(post.covariance, FormedCovariance):
+        return np.asarray(on_items.multiply(on_items @ post.covariance.matrix).sum(axis=1)).ravel()
+    return on_items.power(2) @ post.covariance.diagonal
 
 
 @dataclass(frozen=True)
-class Sharpness:
-    """Slopes of all judges with their variance, and the spread among them.
+class Slopes:
+    """Slopes of all judges (J) with their variance, and the spread among them.
 
     Judges who are not among those with slopes of their ``own`` are taken for average.
     """
@@ -157,124 +199,41 @@ class Sharpness:
     variance: np.ndarray
     spread: float
     own: np.ndarray
-    equations: "Equations"
 
-    def answer(self, scores: np.ndarray) -> np.ndarray:
-        """How slopes move if the items' scores move (items x directions)."""
-        return (
-            self.equations.solved(self.equations.on_items @ scores, self.own, self.spread)
-            if len(self.own)
-            else np.zeros((len(self.slope), scores.shape[1]))
-        )
+    @classmethod
+    def average(cls, n_judges: int, own: np.ndarray) -> "Slopes":
+        return cls(np.ones(n_judges), np.zeros(n_judges), 0.0, own)
 
 
-@dataclass(frozen=True)
-class Equations:
-    """Of every judge: the score of the slope, its information at known effects, and how the score
-    answers to effects (judges x items).
+def step_slopes(post: Posterior, before: Slopes | None) -> Slopes:
+    """One step of Newton's method towards the maximum of the slopes' likelihood with their prior.
 
-    ``missing`` is what not knowing the effects takes off the information: a matrix, or of many
-    judges only its diagonal.
+    The spread is what the slopes show.
     """
-
-    score: np.ndarray
-    known: np.ndarray
-    missing: np.ndarray
-    on_items: sparse.csr_array
-
-    @property
-    def information(self) -> np.ndarray:
-        """Of each slope by itself."""
-        return self.known - (np.diag(self.missing) if self.missing.ndim == 2 else self.missing)
-
-    def solved(self, right: np.ndarray, own: np.ndarray, spread: float) -> np.ndarray:
-        """Inverse of the information, with the prior, of the judges' ``own`` slopes, times
-        ``right``; among slopes that keep their average.
-        """
-        prior = 1 / spread**2  # the votes never take information away
-        if self.missing.ndim == 2:
-            values, vectors = np.linalg.eigh(
-                np.diag(self.known[own] + prior) - self.missing[np.ix_(own, own)]
-            )
-            inverse = (vectors / np.maximum(values, prior)) @ vectors.T
-            answer, reach = inverse @ right[own], inverse.sum(axis=1)
-        else:
-            reach = 1 / np.maximum(self.information[own] + prior, prior)
-            answer = (reach * right[own].T).T
-        kept = np.zeros(right.shape)
-        kept[own] = answer - np.multiply.outer(reach / reach.sum(), answer.sum(axis=0))
-        return kept
-
-
-def slope_equations(judged: Judged, slopes: np.ndarray, sigma2: float) -> Equations:
-    """The slopes' equations, averaged over the posterior of the effects."""
-    seen, pairs = judged.at(slopes), judged.rows.pairs
-    effect, information = posterior_mode(seen, sigma2)
-    inverse = (
-        posterior_covariance(precision_matrix(pairs, information, sigma2))
-        if pairs.n_items <= EXACT_ITEMS
-        else None
-    )
-    variance, shared = (
-        tree_variances(pairs, information, sigma2)
-        if inverse is None
-        else (np.diag(inverse), inverse[pairs.low, pairs.high])
-    )
-    sd = np.sqrt(np.maximum(variance[pairs.low] + variance[pairs.high] - 2 * shared, 0.0))
-    score, known, cross = _averaged_derivatives(
-        judged, seen, pairs.differences(effect)[seen.place], sd[seen.place]
-    )
-    at = np.tile(judged.judge, 2), np.concatenate([pairs.low[seen.place], pairs.high[seen.place]])
-    on_items = sparse.csr_array(
-        (np.concatenate([cross, -cross]), at), shape=(judged.n_judges, pairs.n_items)
-    )
-    whole = inverse is not None and judged.n_judges <= MOST_JUDGES
-    missing = on_items @ (on_items @ inverse).T if whole else on_items.power(2) @ variance
-    return Equations(judged.per_judge(score), judged.per_judge(known), missing, on_items)
-
-
-def _averaged_derivatives(
-    judged: Judged, seen: Seen, moved: np.ndarray, sd: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each row's log-likelihood, with delta moved by the effects and by sd z.
-
-    In the slope, minus twice in the slope, and in slope and effects.
-    """
-    sharpness = seen.sharpened(np.ones(len(moved)))
-    score, known, cross = np.zeros((3, len(moved)))
-    for z, weight in zip(
-        *normal_grid(float(np.max(np.abs(sharpness) * sd, initial=0.0))), strict=True
-    ):
-        delta = judged.delta + moved + sd * z
-        of_eta, information = seen.law.newton(sharpness * delta + judged.side, seen.win, seen.lose)
-        score += weight * of_eta * delta
-        known += weight * information * delta**2
-        cross += weight * (of_eta - information * sharpness * delta)
-    return score, known, cross
-
-
-def sharpened(judged: Judged, sigma2: float, before: Sharpness | None) -> Sharpness:
-    """One step of Newton's method towards the maximum of the slopes' likelihood with the prior N(1,
-    spread^2), averaging to one.
-
-    The spread is what the slopes show. Judges of whom the comparisons say too little have no slope
-    of their own.
-    """
-    slopes = np.ones(judged.n_judges) if before is None else before.slope
-    found = slope_equations(judged, slopes, sigma2)
-    own = np.flatnonzero(found.known >= ENOUGH_INFORMATION) if before is None else before.own
+    equations, n_judges = slope_equations(post), post.rows.n_judges
+    if before is None:
+        before = Slopes.average(n_judges, np.flatnonzero(equations.known >= ENOUGH_INFORMATION))
+    own = before.own
     if len(own) < 2:
-        return Sharpness(np.ones(judged.n_judges), np.zeros(judged.n_judges), 0.0, own[:0], found)
-    alone = 1 / np.maximum(found.information[own], 1e-9)
-    free = slopes[own] + found.score[own] * alone  # without the prior's pull
+        return Slopes.average(n_judges, own[:0])
+    slope, alone = before.slope[own], 1 / equations.information[own]
+    free = slope + equations.score[own] * alone  # without the prior's pull
     spread = spread_of_slopes(free, alone)
-    step = found.solved(found.score - (slopes - 1) / spread**2, own, spread)
-    variance = np.zeros(judged.n_judges)
-    variance[own] = variance_over_spreads(free, alone)
-    return Sharpness(
-        slopes + step * min(1.0, LONGEST_STEP / max(np.abs(step).max(), 1e-300)),
-        variance,
-        spread,
-        own,
-        found,
-    )
+    kept = 1 / (equations.information[own] + 1 / spread**2)
+    step = kept * (equations.score[own] - (slope - 1) / spread**2)
+    step -= kept / kept.sum() * step.sum()  # slopes keep their average
+    step *= min(1.0, LONGEST_STEP / max(float(np.abs(step).max()), 1e-300))
+    slopes, variance = np.ones(n_judges), np.zeros(n_judges)
+    slopes[own], variance[own] = slope + step, variance_over_spreads(free, alone)
+    return Slopes(slopes, variance, spread, own)
+
+
+def judges_of_slopes(post: Posterior, slopes: Slopes, names: np.ndarray) -> Judges:
+    """The table of judges, as an average judge's votes go."""
+    rows, spread = post.rows, slopes.spread
+    error = np.full(rows.n_judges, spread if spread else np.nan)
+    error[slopes.own] = np.sqrt(slopes.variance[slopes.own])
+    number = np.bincount(rows.judge, rows.amount, rows.n_judges)
+    unsure = np.sqrt(post.covariance.pair_variance[rows.pairs[1]])
+    votes = VotesSeen(OutcomeLaw(rows.rule, rows.tie(post.theta)), post.delta, rows.amount, unsure)
+    return judge_table(names, number, slopes.slope, error, spread, votes)

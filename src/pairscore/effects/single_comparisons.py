@@ -5,15 +5,13 @@ With their context, who judged, which side, and ties as they are.
     delta = s_left - s_right + context'g       what the comparison is about
     eta   = slope_judge * delta + side          what the judge makes of it
 
-A slope is a judge's sharpness: slope ~ N(1, spread^2), and the slopes of the judges at hand average
-to exactly 1 (the prior alone would let all slopes shrink together while the scores grow). Since a
-comparison has one judge, the slopes' part of the Hessian is diagonal, and they are eliminated
-before the rest is solved for. Judges of whom the votes say too little have no slope: fitted
-together with the scores, many such slopes would explain noise.
+Parameters are one vector theta = (coef, effects, t): coefficients of the features, effects of
+context and sides, and the parameter of ties where the rule has one. Slopes of judges are given, each
+with a variance, over which the outcome is averaged; :mod:`pairscore.effects.judges` finds them.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -26,76 +24,34 @@ from pairscore.core.sums import Pairs, difference_scatter, net_per_item
 from pairscore.core.whitening import Basis, whitening_basis
 
 BLOCK_NUMBERS = 4_000_000  # contributions of comparisons that are held at a time
+Contributions = Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]]
 
 
-@dataclass(frozen=True)
-class Params:
-    """``coef`` of features, ``effects`` of context and sides, tie parameter ``t``, and the judges'
-    ``slopes``.
-    """
-
-    coef: np.ndarray
-    effects: np.ndarray
-    t: float
-    slopes: np.ndarray
-
-    def moved(self, step: np.ndarray, slope_step: np.ndarray, length: float) -> "Params":
-        d, e = len(self.coef), len(self.effects)
-        t = self.t + length * float(step[d + e]) if len(step) > d + e else self.t
-        return Params(
-            self.coef + length * step[:d],
-            self.effects + length * step[d : d + e],
-            t,
-            self.slopes + length * slope_step,
-        )
-
-
-@dataclass(frozen=True)
-class Derivatives:
-    """What one look at the likelihood gives.
-
-    Loss, gradient (downhill is minus), information of (coef, effects, t), of slopes, and across.
-    """
-
-    loss: float
-    gradient: np.ndarray
-    slope_gradient: np.ndarray
-    information: np.ndarray
-    across: np.ndarray
-    slope_information: np.ndarray
-
-    def solved(self, values: np.ndarray) -> np.ndarray:
-        """Inverse of the slopes' information times each row of ``values``, among slopes that keep
-        their average.
-        """
-        freely, reach = values / self.slope_information, 1 / self.slope_information
-        return freely - np.multiply.outer(freely.sum(axis=-1), reach / max(reach.sum(), 1e-300))
-
-    @property
-    def slope_variance(self) -> np.ndarray:
-        """Of each slope, given the rest."""
-        own = 1 / self.slope_information
-        return np.maximum(own - own**2 / own.sum(), 0.0)
-
-    @cached_property
-    def through(self) -> np.ndarray:
-        """How (coef, effects, t) answer to the slopes' equations."""
-        return self.solved(self.across)
-
-    @cached_property
-    def apart(self) -> np.ndarray:
-        """Information of (coef, effects, t) when the slopes are fitted too."""
-        return self.information - self.through @ self.across.T
+def laplacian(pairs: Pairs, weight: np.ndarray) -> sparse.csr_array:
+    """L of the graph of items whose edges have these weights (P), N x N."""
+    shape = (pairs.n_items, pairs.n_items)
+    above = sparse.csr_array((weight, pairs.high, pairs.start), shape=shape)
+    degree = pairs.sum_at_low(weight) + pairs.sum_at_high(weight)
+    return sparse.csr_array(sparse.diags_array(degree) - above - above.T)
 
 
 @dataclass(frozen=True)
 class SingleComparisons:
-    """Comparisons sorted by unordered pair.
+    """Comparisons (M) of items (N) with d features, sorted by unordered pair.
 
-    ``context`` and ``sides`` have one column per effect; ``judge`` is a code per row.
-
-    ``ridge`` has a number for each of (coef, effects, t). ``sloped`` and ``slope_spread`` are empty
-    and None where all judges are taken to be alike.
+    Parameters
+    ----------
+    X, mean : arrays (N x d) and (d)
+    left, right : integer arrays (M)
+    outcome, amount : arrays (M)
+        1, 0 or -1 as left won, tied or lost; and how often the comparison counts.
+    context, sides : arrays (M x c) and (M x s)
+        A column for each effect; e = c + s.
+    judge : integer array (M), with ``n_judges`` codes
+    rule : TieRule
+    ridge : array (k), k = d + e + 1 if the rule has a parameter, else d + e
+    slopes, slope_variance : arrays (n_judges)
+        Sharpness of every judge, and how unsure it is.
     """
 
     X: np.ndarray
@@ -110,68 +66,47 @@ class SingleComparisons:
     n_judges: int
     rule: TieRule
     ridge: np.ndarray
-    sloped: np.ndarray  # the judges with a slope of their own
-    slope_spread: float | None = None
-    known_slopes: np.ndarray | None = None  # of every judge, instead of those that are sought
-    effect_variance: float = 0.0  # of the difference of two items' effects, which are averaged over
+    slopes: np.ndarray
+    slope_variance: np.ndarray
 
     @cached_property
     def pairs(self) -> tuple[Pairs, np.ndarray]:
-        """The unordered pairs, and the place of each comparison's pair among them."""
+        """The unordered pairs (P), and the number of each comparison's pair (M)."""
         n = len(self.X)
         low, high = np.minimum(self.left, self.right), np.maximum(self.left, self.right)
         keys, place = np.unique(low.astype(np.int64) * n + high, return_inverse=True)
         start = np.searchsorted(keys // n, np.arange(n + 1)).astype(np.int32)
         number = np.bincount(place, self.amount)
-        return (
-            Pairs(
-                start,
-                (keys % n).astype(np.int32),
-                number[None],
-                np.zeros((1, len(keys))),
-                np.zeros(1),
-            ),
-            place,
-        )
-
-    @cached_property
-    def slope_code(self) -> np.ndarray:
-        """The place of each comparison's judge among those with a slope.
-
-        One beyond them for an average judge.
-        """
-        place = np.full(self.n_judges, len(self.sloped))
-        place[self.sloped] = np.arange(len(self.sloped))
-        return place[self.judge]
+        nothing = np.zeros((1, len(keys)))
+        pairs = Pairs(start, (keys % n).astype(np.int32), number[None], nothing, np.zeros(1))
+        return pairs, place
 
     @cached_property
     def n_comparisons(self) -> float:
         return float(self.amount.sum())
 
     @cached_property
+    def compared(self) -> np.ndarray:
+        """Mask (N) of the items that were compared."""
+        return np.bincount(np.concatenate([self.left, self.right]), minlength=len(self.X)) > 0
+
+    @cached_property
     def units(self) -> np.ndarray:
-        """Standard deviation of what each parameter multiplies.
+        """Standard deviation of what each parameter multiplies (k).
 
         Zero for a feature that does not vary.
         """
         pairs, _ = self.pairs
-        squares = np.diag(difference_scatter(self.X, self.mean, pairs, pairs.number)) / (
-            2 * self.n_comparisons
-        )
-        sd = np.sqrt(np.maximum(squares, 0.0))
+        scatter = difference_scatter(self.X, self.mean, pairs, pairs.number)
+        sd = np.sqrt(np.maximum(np.diag(scatter) / (2 * self.n_comparisons), 0.0))
         columns = np.hstack([self.context, self.sides])
         sd_of_columns = np.sqrt(self.amount @ columns**2 / self.n_comparisons)
-        return np.concatenate(
-            [
-                np.where(sd > 1e-13 * np.abs(self.mean), sd, 0.0),
-                sd_of_columns,
-                [1.0] * self.rule.has_parameter,
-            ]
-        )
+        features = np.where(sd > 1e-13 * np.abs(self.mean), sd, 0.0)
+        return np.concatenate([features, sd_of_columns, [1.0] * self.rule.has_parameter])
 
     @cached_property
     def usual_sizes(self) -> np.ndarray:
-        """Of what each effect and the tie parameter multiply, where it is not zero.
+        """Of what each effect and the tie parameter multiply, where it is not zero (k - d).
 
         A median, which one row cannot move.
         """
@@ -182,166 +117,109 @@ class SingleComparisons:
         ]
         return np.array(sizes + [1.0] * self.rule.has_parameter)
 
-    def start(self, coef: np.ndarray) -> Params:
+    def start(self, coef: np.ndarray) -> np.ndarray:
+        """theta with these coefficients, no effects, and ties as often as all tie."""
         tied = float(self.amount @ (self.outcome == 0)) / self.n_comparisons
-        slopes = np.ones(len(self.sloped))
-        return Params(
-            coef,
-            np.zeros(self.context.shape[1] + self.sides.shape[1]),
-            self.rule.start(tied) if self.rule.has_parameter else 0.0,
-            slopes,
-        )
+        t = [self.rule.start(tied)] if self.rule.has_parameter else []
+        return np.concatenate([coef, np.zeros(self.context.shape[1] + self.sides.shape[1]), t])
 
-    def flat(self, params: Params) -> np.ndarray:
-        """(coef, effects, t) in a row."""
-        return np.concatenate([params.coef, params.effects, [params.t] * self.rule.has_parameter])
+    def tie(self, theta: np.ndarray) -> float:
+        return float(theta[-1]) if self.rule.has_parameter else 0.0
 
-    def sharpness(self, params: Params) -> np.ndarray:
-        """The slope of every comparison's judge."""
-        if self.known_slopes is not None:
-            return self.known_slopes[self.judge]
-        return np.append(params.slopes, 1.0)[self.slope_code]
+    @cached_property
+    def sharpness(self) -> np.ndarray:
+        """The slope of every comparison's judge (M)."""
+        return self.slopes[self.judge]
 
-    def delta(self, params: Params) -> np.ndarray:
-        scores = self.X @ params.coef
-        return (
-            scores[self.left]
-            - scores[self.right]
-            + self.context @ params.effects[: self.context.shape[1]]
-        )
+    def delta(self, theta: np.ndarray) -> np.ndarray:
+        d, c = len(self.mean), self.context.shape[1]
+        scores = self.X @ theta[:d]
+        return scores[self.left] - scores[self.right] + self.context @ theta[d : d + c]
 
-    def predictor(self, params: Params) -> np.ndarray:
-        return (
-            self.sharpness(params) * self.delta(params)
-            + self.sides @ params.effects[self.context.shape[1] :]
-        )
+    def side(self, theta: np.ndarray) -> np.ndarray:
+        first = len(self.mean) + self.context.shape[1]
+        return self.sides @ theta[first : first + self.sides.shape[1]]
 
-    def outcome_derivatives(self, params: Params) -> OutcomeDerivatives:
+    def predictor(self, theta: np.ndarray) -> np.ndarray:
+        """eta of every comparison (M), item effects left out."""
+        return self.sharpness * self.delta(theta) + self.side(theta)
+
+    def slope_noise(self, delta: np.ndarray) -> np.ndarray:
+        """Variance of eta (M) for that the judge's slope is not known."""
+        return self.slope_variance[self.judge] * delta**2
+
+    def derivatives(self, theta: np.ndarray) -> OutcomeDerivatives:
         """Derivatives of the log-likelihood, each comparison as often as it counts."""
-        if self.effect_variance > 0:
-            reach = np.sqrt(self.effect_variance) * np.abs(self.sharpness(params))
-            found = averaged_derivatives(
-                OutcomeLaw(self.rule, params.t), self.predictor(params), reach, self.outcome
-            )
-        else:
-            found = self.rule.derivatives(self.predictor(params), self.outcome, params.t)
-        return OutcomeDerivatives(
-            **{name: self.amount * part for name, part in vars(found).items()}
-        )
+        law, eta = OutcomeLaw(self.rule, self.tie(theta)), self.predictor(theta)
+        if np.any(self.slope_variance > 0):
+            sd = np.sqrt(self.slope_noise(self.delta(theta)))
+            return self.counted(averaged_derivatives(law, eta, sd, self.outcome))
+        return self.counted(self.rule.derivatives(eta, self.outcome, law.t))
 
-    def effect_columns(self, params: Params) -> np.ndarray:
-        """Derivatives of eta in the effects."""
-        return np.hstack([self.sharpness(params)[:, None] * self.context, self.sides])
+    def counted(self, s: OutcomeDerivatives) -> OutcomeDerivatives:
+        """Each comparison as often as it counts."""
+        return OutcomeDerivatives(**{name: self.amount * part for name, part in vars(s).items()})
 
-    def look(self, params: Params) -> Derivatives:
-        """Loss, gradient and expected information."""
-        s, a, columns = (
-            self.outcome_derivatives(params),
-            self.sharpness(params),
-            self.effect_columns(params),
-        )
+    @cached_property
+    def columns(self) -> np.ndarray:
+        """Derivatives of eta in the effects, M x e."""
+        return np.hstack([self.sharpness[:, None] * self.context, self.sides])
+
+    def _weighted_columns(self, s: OutcomeDerivatives) -> np.ndarray:
+        """Information of eta with each effect and with t, comparison by comparison."""
+        weighted = s.eta_eta[:, None] * self.columns
+        return np.column_stack([weighted, s.eta_t]) if self.rule.has_parameter else weighted
+
+    def pair_information(self, s: OutcomeDerivatives) -> np.ndarray:
+        """Information of the difference of two items' scores, for every pair (P)."""
         pairs, place = self.pairs
-        weight = np.bincount(place, s.eta_eta * a * a)
-        scatter = difference_scatter(self.X, self.mean, pairs, weight)
-        extra = np.column_stack(
-            [s.eta_eta[:, None] * columns, s.eta_t]
-            if self.rule.has_parameter
-            else [s.eta_eta[:, None] * columns]
-        )
-        border = np.array(
-            [
-                net_per_item(self.left, self.right, a * column, len(self.X)) @ self.X
-                for column in extra.T
-            ]
-        ).reshape(extra.shape[1], len(self.mean))
-        corner = columns.T @ extra
-        corner = (
-            np.vstack([corner, np.append(s.eta_t @ columns, s.t_t.sum())])
-            if self.rule.has_parameter
-            else corner
-        )
-        information = np.block([[scatter, border.T], [border, corner]]) + np.diag(self.ridge)
-        tail = np.append(-columns.T @ s.eta, [-s.t.sum()] * self.rule.has_parameter)
-        gradient = np.concatenate(
-            [-net_per_item(self.left, self.right, a * s.eta, len(self.X)) @ self.X, tail]
-        ) + self.ridge * self.flat(params)
-        loss = -float(s.value.sum()) + 0.5 * float(self.ridge @ self.flat(params) ** 2)
-        look = Derivatives(
-            loss, gradient, np.empty(0), information, np.empty((len(gradient), 0)), np.empty(0)
-        )
-        return self._with_slopes(look, params, s, extra) if len(self.sloped) else look
+        return np.bincount(place, s.eta_eta * self.sharpness**2, len(pairs.high))
 
-    def _with_slopes(
-        self, look: Derivatives, params: Params, s: OutcomeDerivatives, extra: np.ndarray
-    ) -> Derivatives:
-        """The same with the judges' slopes, held to their prior."""
-        delta, precision = self.delta(params), 1 / self.slope_spread**2  # type: ignore[operator]
+    def information(self, s: OutcomeDerivatives) -> np.ndarray:
+        """Of theta, k x k, with the ridge."""
+        scatter = difference_scatter(self.X, self.mean, self.pairs[0], self.pair_information(s))
+        extra = self._weighted_columns(s)
+        border = self.net_per_item(extra).T @ self.X
+        corner = self.columns.T @ extra
+        if self.rule.has_parameter:
+            corner = np.vstack([corner, np.append(s.eta_t @ self.columns, s.t_t.sum())])
+        return np.block([[scatter, border.T], [border, corner]]) + np.diag(self.ridge)
 
-        def per_judge(values: np.ndarray) -> np.ndarray:
-            return np.bincount(self.slope_code, values, len(self.sloped) + 1)[:-1]
+    def item_borders(self, s: OutcomeDerivatives) -> np.ndarray:
+        """Information across the items' effects and theta, N x k."""
+        graph = laplacian(self.pairs[0], self.pair_information(s))
+        return np.hstack([graph @ (self.X - self.mean), self.net_per_item(self._weighted_columns(s))])
 
-        on_coef = self.judge_by_item(s.eta_eta * self.sharpness(params) * delta) @ self.X
-        on_extra = np.array([per_judge(column * delta) for column in extra.T]).reshape(
-            extra.shape[1], len(self.sloped)
-        )
-        return replace(
-            look,
-            loss=look.loss + 0.5 * precision * float(np.sum((params.slopes - 1) ** 2)),
-            slope_gradient=-per_judge(s.eta * delta) + precision * (params.slopes - 1),
-            across=np.vstack([on_coef.T, on_extra]),
-            slope_information=per_judge(s.eta_eta * delta**2) + precision,
-        )
+    def net_per_item(self, columns: np.ndarray) -> np.ndarray:
+        """B' diag(sharpness) columns: sums of each item's left rows minus its right ones, N x e."""
+        n = len(self.X)
+        nets = [net_per_item(self.left, self.right, self.sharpness * one, n) for one in columns.T]
+        return np.array(nets).reshape(columns.shape[1], n).T
 
-    def judge_by_item(self, values: np.ndarray) -> sparse.csr_array:
-        """Net values of every judge with a slope (rows) on every item."""
-        entries = (
-            np.concatenate([values, -values]),
-            (np.tile(self.slope_code, 2), np.concatenate([self.left, self.right])),
-        )
-        return sparse.csr_array(entries, shape=(len(self.sloped) + 1, len(self.X)))[:-1]
+    def gradient(self, s: OutcomeDerivatives, theta: np.ndarray) -> np.ndarray:
+        """Of minus the log-likelihood with the ridge (k)."""
+        n = len(self.X)
+        on_coef = net_per_item(self.left, self.right, self.sharpness * s.eta, n) @ self.X
+        tail = [s.t.sum()] * self.rule.has_parameter
+        return self.ridge * theta - np.concatenate([on_coef, self.columns.T @ s.eta, tail])
 
-    def contributions(
-        self, params: Params, look: Derivatives
-    ) -> Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]]:
-        """A function that takes comparisons sorted by pair and gives them back in blocks of whole
-        pairs.
+    def loss(self, s: OutcomeDerivatives, theta: np.ndarray) -> float:
+        return -float(s.value.sum()) + 0.5 * float(self.ridge @ theta**2)
 
-        Beside each block stands what its comparisons add to the equations of (coef, effects, t),
-        slopes fitted, from their mean.
+    def contributions(self, s: OutcomeDerivatives, theta: np.ndarray) -> Contributions:
+        """What single comparisons add to the equations of theta, from their mean.
+
+        A function that takes comparisons sorted by pair and gives them back in blocks of whole
+        pairs, each with its rows of contributions (k).
         """
-        s, a, columns, delta = (
-            self.outcome_derivatives(params),
-            self.sharpness(params),
-            self.effect_columns(params),
-            self.delta(params),
-        )
-        tail = np.column_stack(
-            [s.eta[:, None] * columns, s.t]
-            if self.rule.has_parameter
-            else [s.eta[:, None] * columns]
-        )
-        through = (
-            np.vstack([look.through.T, np.zeros(len(look.gradient))])
-            if len(params.slopes)
-            else None
-        )
-        average = self.ridge * self.flat(params) / self.n_comparisons
+        tail = np.column_stack([s.eta[:, None] * self.columns] + [s.t] * self.rule.has_parameter)
+        average = self.ridge * theta / self.n_comparisons
 
         def blocks(chosen: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-            for rows in self._whole_pairs(chosen, BLOCK_NUMBERS // len(look.gradient)):
-                on_coef = (self.X[self.left[rows]] - self.X[self.right[rows]]) * (
-                    a[rows] * s.eta[rows]
-                )[:, None]
-                u = np.hstack([on_coef, tail[rows]]) - self.amount[rows, None] * average
-                yield (
-                    rows,
-                    (
-                        u
-                        if through is None
-                        else u
-                        - (delta[rows] * s.eta[rows])[:, None] * through[self.slope_code[rows]]
-                    ),
-                )
+            for rows in self._whole_pairs(chosen, BLOCK_NUMBERS // len(theta)):
+                difference = self.X[self.left[rows]] - self.X[self.right[rows]]
+                on_coef = difference * (self.sharpness[rows] * s.eta[rows])[:, None]
+                yield rows, np.hstack([on_coef, tail[rows]]) - self.amount[rows, None] * average
 
         return blocks
 
@@ -349,86 +227,51 @@ class SingleComparisons:
         """About ``size`` rows at a time, to where a pair ends."""
         place, first = self.pairs[1][rows], 0
         while first < len(rows):
-            last = int(
-                np.searchsorted(
-                    place, place[min(first + max(size, 1), len(rows)) - 1], side="right"
-                )
-            )
+            end = place[min(first + max(size, 1), len(rows)) - 1]
+            last = int(np.searchsorted(place, end, side="right"))
             yield rows[first:last]
             first = last
 
 
 class Optimum(NamedTuple):
-    """Where a climb ended, after how many ``steps``: at the maximum if it ``converged``.
+    """Where a climb ended, after how many ``steps``: at the maximum if it ``converged``."""
 
-    ``basis`` has the inverse of ``look.apart``.
-    """
-
-    contest: SingleComparisons
-    params: Params
-    look: Derivatives
+    theta: np.ndarray
     basis: Basis
     steps: int
     converged: bool
 
 
 class Point(NamedTuple):
-    """The derivatives at a point, with loss and gradient in all parameters, slopes included."""
+    """Loss, gradient and information at some theta."""
 
-    look: Derivatives
-    basis: Basis
     loss: float
     gradient: np.ndarray
+    basis: Basis
 
 
 @dataclass(frozen=True)
 class SingleComparisonsLoss:
-    """The loss as a function of one vector, (coef, effects, t, slopes)."""
+    """Minus the log-likelihood as a function of theta."""
 
-    contest: SingleComparisons
+    rows: SingleComparisons
 
-    def params(self, vector: np.ndarray) -> Params:
-        d, n = len(self.contest.mean), len(self.contest.ridge)
-        has_t = self.contest.rule.has_parameter
-        t = float(vector[n - 1]) if has_t else 0.0
-        return Params(vector[:d], vector[d : n - has_t], t, vector[n:])
-
-    def derivatives(self, vector: np.ndarray) -> Point | None:
-        params = self.params(vector)
-        if not self.contest.rule.allowed(params.t):
+    def derivatives(self, theta: np.ndarray) -> Point | None:
+        rows = self.rows
+        if not rows.rule.allowed(rows.tie(theta)):
             return None
-        look = self.contest.look(params)
-        return Point(
-            look,
-            whitening_basis(look.apart, self.contest.units),
-            look.loss,
-            np.concatenate([look.gradient, look.slope_gradient]),
-        )
+        s = rows.derivatives(theta)
+        basis = whitening_basis(rows.information(s), rows.units)
+        return Point(rows.loss(s, theta), rows.gradient(s, theta), basis)
 
-    def newton_step(self, vector: np.ndarray, here: Point, iteration: int) -> Step:
-        look = here.look
-        steps = newton_step(look, here.basis, look.gradient, look.slope_gradient)
-        direction = -np.concatenate(steps)
-        return Step(direction, float(here.gradient @ direction) / self.contest.n_comparisons)
+    def newton_step(self, theta: np.ndarray, here: Point, iteration: int) -> Step:
+        direction = here.basis.solve(here.gradient)
+        return Step(direction, float(here.gradient @ direction) / self.rows.n_comparisons)
 
 
-def climb(contest: SingleComparisons, params: Params, max_iter: int, tol: float) -> Optimum:
-    """Newton's steps to the maximum; slopes times scores are not log-concave."""
-    loss = SingleComparisonsLoss(contest)
-    start = np.concatenate([contest.flat(params), params.slopes])
-    top = minimise(loss, start, max_iter, tol, search_by_value)
-    params = loss.params(top.params)
-    look = contest.look(params)
-    basis = whitening_basis(look.apart, contest.units)
-    return Optimum(contest, params, look, basis, top.n_iterations, top.converged)
-
-
-def newton_step(
-    look: Derivatives, basis: Basis, gradient: np.ndarray, slope_gradient: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Of (coef, effects, t) and of the slopes, which are eliminated first.
-
-    ``basis`` is that of ``look.apart``.
-    """
-    step = -basis.solve(gradient - look.through @ slope_gradient)
-    return step, -look.solved(slope_gradient + look.across.T @ step)
+def climb(rows: SingleComparisons, theta: np.ndarray, max_iter: int, tol: float) -> Optimum:
+    """Newton's steps to the maximum."""
+    loss = SingleComparisonsLoss(rows)
+    top = minimise(loss, theta, max_iter, tol, search_by_value)
+    basis = whitening_basis(rows.information(rows.derivatives(top.params)), rows.units)
+    return Optimum(top.params, basis, top.n_iterations, top.converged)

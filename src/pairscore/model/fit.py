@@ -95,15 +95,9 @@ def estimator_of(settings: Settings) -> Estimator:
         return lambda data, settings, rng: fit_closed_form(data, settings)
     if not (settings.by_comparison or settings.item_effects):
         return lambda data, settings, rng: fit_likelihood(data, settings)
-    from pairscore.effects import fit as effects
+    from pairscore.effects.fit import fit_effects
 
-    if settings.by_comparison and settings.item_effects:
-        return effects.fit_single_comparisons_with_effects
-    if settings.by_comparison:
-        return lambda data, settings, rng: effects.fit_single_comparisons(data, settings)
-    return lambda data, settings, rng: effects.with_item_effects(
-        data, settings, fit_likelihood(data, settings), rng
-    )
+    return lambda data, settings, rng: fit_effects(data, settings)
 
 
 def number_item_groups(item_groups: Any, items: Items | None, settings: Settings) -> np.ndarray:

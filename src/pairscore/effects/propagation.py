@@ -1,0 +1,183 @@
+"""Coefficients, effects of comparisons and effects of items, estimated together.
+
+Effects u ~ N(0, sigma^2 I) of items, given all comparisons, have about a normal law N(m, V)
+(expectation propagation). Each comparison takes part in it by a term that is normal in its own eta,
+with precision tau. The term is right if it makes of what all *other* comparisons say of eta, the
+cavity N(c, v), the same mean and variance as the comparison itself does:
+
+    log Z = log E p(outcome | c + sqrt(v) z),  g = d log Z / dc,  h = -d^2 log Z / dc^2
+    mean  = c + v g,    variance = v - v^2 h,    tau = h / (1 - v h),    score at the mean = g
+
+In the fixed point scores balance, B'g = m / sigma^2, V = (B' tau B + I / sigma^2)^-1, and theta
+maximises the approximate likelihood: sum g (x_left - x_right) = 0 and so on. With one comparison
+per item this is the likelihood averaged over the effects; with many it is the joint mode. The
+derivative of the log-likelihood in log sigma^2 is (N/2)(rho - 1) with
+rho = mean(m_i^2 + V_ii) / sigma^2.
+
+A move d of eta changes the score of a comparison by -tau d, and one dt of the tie parameter by
+-kappa dt with kappa = h_ct / (1 - v h): tau, kappa and lambda = h_tt + v h_ct^2 / (1 - v h) take
+the place of the second derivatives, and the equations are those of a likelihood without effects
+with N more parameters.
+
+References: T. Minka (2001), Expectation propagation for approximate Bayesian inference; P. Hall,
+I. Johnstone, J. Ormerod, M. Wand and J. Yu (2020), Fast and accurate binary response mixed model
+analysis via expectation propagation.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pairscore.core.outcomes import OutcomeDerivatives, OutcomeLaw, averaged_derivatives
+from pairscore.core.sums import net_per_item
+from pairscore.core.whitening import Basis, whitening_basis
+from pairscore.effects.item_posterior import Covariance, posterior_covariance
+from pairscore.effects.single_comparisons import SingleComparisons
+
+SWEEPS = 100
+CLOSE = 1e-4  # a move of eta, in standard errors of one comparison, that is none
+STEADY = 1e-3  # a change of the trace of V, relative, that is none
+SMALLEST_SHARE = 1e-3  # of a posterior precision that is left when one term is taken out
+SMALLEST_INFORMATION = 1e-12
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Where the sweeps stand: theta (k), the items' effects (N), and each comparison's term.
+
+    ``tau`` and ``score`` (M) are the precision of each term and its score at the present eta.
+    ``derivatives`` are those of the comparisons, as often as they count, with tau, kappa and lambda
+    for the second ones; ``solved`` is V times ``rows.item_borders(derivatives)`` and ``basis`` that
+    of the information of theta, effects of items allowed for.
+    """
+
+    rows: SingleComparisons
+    sigma2: float
+    theta: np.ndarray
+    effect: np.ndarray
+    tau: np.ndarray
+    score: np.ndarray
+    covariance: Covariance
+    derivatives: OutcomeDerivatives
+    solved: np.ndarray
+    basis: Basis
+    n_sweeps: int = 0
+    moved: float = np.inf
+
+    @property
+    def effect_gap(self) -> np.ndarray:
+        """Effect of left minus that of right (M)."""
+        return self.effect[self.rows.left] - self.effect[self.rows.right]
+
+    @property
+    def delta(self) -> np.ndarray:
+        """Difference of the two scores, with context (M)."""
+        return self.rows.delta(self.theta) + self.effect_gap
+
+    @property
+    def eta(self) -> np.ndarray:
+        return self.rows.predictor(self.theta) + self.rows.sharpness * self.effect_gap
+
+    @property
+    def rho(self) -> float:
+        """Mean square of the items' effects over sigma^2, which it should be."""
+        used = self.rows.compared
+        unused = len(used) - np.count_nonzero(used)
+        total = float(np.sum(self.effect[used] ** 2)) + self.covariance.trace()
+        return (total / self.sigma2 - unused) / (len(used) - unused)
+
+
+def start_posterior(rows: SingleComparisons, theta: np.ndarray, sigma2: float) -> Posterior:
+    """Before the first sweep: the maximum without effects of items, and no effects."""
+    eta, pairs = rows.predictor(theta), rows.pairs[0]
+    s = rows.rule.derivatives(eta, rows.outcome, rows.tie(theta))
+    tau, counted = np.maximum(s.eta_eta, SMALLEST_INFORMATION), rows.counted(s)
+    return Posterior(
+        rows,
+        sigma2,
+        theta,
+        effect=np.zeros(len(rows.X)),
+        tau=tau,
+        score=s.eta,
+        covariance=posterior_covariance(pairs, rows.pair_information(counted), sigma2),
+        derivatives=counted,
+        solved=np.zeros((len(rows.X), len(theta))),
+        basis=whitening_basis(rows.information(counted), rows.units),
+    )
+
+
+def cavities(post: Posterior) -> tuple[np.ndarray, np.ndarray]:
+    """What all other comparisons say of delta: its mean and variance, comparison by comparison."""
+    rows = post.rows
+    variance = post.covariance.pair_variance[rows.pairs[1]]
+    own = rows.sharpness**2 * post.tau * variance
+    without = variance / np.maximum(1 - own, SMALLEST_SHARE)
+    return post.delta - without * rows.sharpness * post.score, without
+
+
+def new_terms(post: Posterior) -> tuple[OutcomeDerivatives, np.ndarray, np.ndarray]:
+    """Each comparison's derivatives with its new term, one by one: tau and score beside them."""
+    rows, (delta, variance) = post.rows, cavities(post)
+    center = rows.sharpness * delta + rows.side(post.theta)
+    spread = rows.sharpness**2 * variance
+    sd = np.sqrt(spread + rows.slope_noise(delta))
+    s = averaged_derivatives(
+        OutcomeLaw(rows.rule, rows.tie(post.theta)), center, sd, rows.outcome
+    )
+    most = (1 - SMALLEST_SHARE) / np.maximum(spread, SMALLEST_INFORMATION)
+    h = np.clip(s.eta_eta, SMALLEST_INFORMATION, most)
+    left = 1 - spread * h
+    tau = h / left
+    score = s.eta + tau * (center + spread * s.eta - post.eta)
+    kappa, in_t = s.eta_t / left, s.t_t + spread * s.eta_t**2 / left
+    return OutcomeDerivatives(s.value, score, s.t, tau, kappa, in_t), tau, score
+
+
+def sweep(post: Posterior, share: float = 1.0) -> Posterior:
+    """New terms (a ``share`` of the way to them), and the law that follows from them."""
+    rows, theta = post.rows, post.theta
+    s, tau, score = new_terms(post)
+    if share < 1:
+        tau = tau**share * post.tau ** (1 - share)
+        score = share * score + (1 - share) * post.score
+        s = replace(s, eta=score, eta_eta=tau)
+    s = rows.counted(s)
+    covariance = posterior_covariance(rows.pairs[0], rows.pair_information(s), post.sigma2)
+    borders = rows.item_borders(s) if post.sigma2 > 0 else np.zeros_like(post.solved)
+    solved = covariance.times(borders, post.solved)
+    basis = whitening_basis(rows.information(s) - borders.T @ solved, rows.units)
+    on_items = np.zeros(len(post.effect))
+    if post.sigma2 > 0:
+        net = net_per_item(rows.left, rows.right, rows.sharpness * s.eta, len(rows.X))
+        on_items = net - post.effect / post.sigma2
+    step = -basis.solve(rows.gradient(s, theta) + solved.T @ on_items)
+    if rows.rule.has_parameter and not rows.rule.allowed(rows.tie(theta + step)):
+        step *= 0.5 * theta[-1] / -step[-1]
+    move = covariance.times(on_items - borders @ step)
+    after = replace(
+        post,
+        theta=theta + step,
+        effect=post.effect + move,
+        tau=tau,
+        covariance=covariance,
+        derivatives=s,
+        solved=solved,
+        basis=basis,
+        n_sweeps=post.n_sweeps + 1,
+    )
+    change = after.eta - post.eta
+    size = np.sqrt(float(np.sum(s.eta_eta * change**2)) / rows.n_comparisons)
+    return replace(after, score=score - tau * change, moved=size)
+
+
+def propagate(post: Posterior, sigma2: float) -> Posterior:
+    """Sweeps at one sigma^2 until nothing moves; shorter ones where they come and go."""
+    post, share = replace(post, sigma2=sigma2, moved=np.inf), 1.0
+    for _ in range(SWEEPS):
+        before, post = post, sweep(post, share)
+        drift = abs(np.sum(post.covariance.diagonal) / max(np.sum(before.covariance.diagonal), 1e-300) - 1)
+        if post.moved < CLOSE and (drift < STEADY or sigma2 == 0):
+            break
+        if post.moved > 0.9 * before.moved:
+            share = max(0.7 * share, 0.2)
+    return post
