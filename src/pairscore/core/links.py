@@ -67,6 +67,11 @@ class Link:
         step = 1e-5 * (1 + np.abs(x))
         return (self.ratio(x - step) - self.ratio(x + step)) / (2 * step)
 
+    def expansion(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """f, f' and f'' at ``x``."""
+        f, ratio = self.cdf(x), self.ratio(x)
+        return f, f * ratio, f * (ratio**2 - self.curvature(x))
+
     def score(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> TwoArrays:
         """Derivative of the log-likelihood in ``x``, and its expected (Fisher) information.
 
@@ -116,6 +121,11 @@ class Logit(Link):
     def curvature(self, x: Any) -> np.ndarray:
         return self.pdf(x)
 
+    def expansion(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        f = expit(x)
+        rise = f - f * f
+        return f, rise, rise - 2 * f * rise
+
     def score(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> TwoArrays:
         probability, number = expit(x), win + lose
         expected = number * probability
@@ -133,6 +143,10 @@ class Probit(Link):
 
     def __init__(self) -> None:
         super().__init__(ndtr, _normal_density, "probit")
+
+    def expansion(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        rise = _normal_density(x)
+        return ndtr(x), rise, -x * rise
 
     def log_cdf(self, x: Any) -> np.ndarray:
         return log_ndtr(x)

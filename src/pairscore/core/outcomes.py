@@ -14,11 +14,12 @@ its mean and variance. Where the score of an item has a normal effect beside its
 eta + sd z with z standard normal, and probabilities are averaged over z.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from pairscore.core.links import Link
+from pairscore.core.links import Link, Probit
 
 LARGEST_EXPONENT = 700.0
 
@@ -151,6 +152,9 @@ class TieRule:
 LARGEST_Z = 6.0  # of a standard normal variable in averages: 2e-9 is beyond
 # nodes on either side: enough for a deviation of 33, at which almost every outcome is sure
 MAX_NODES = 200
+# up to which sd how many nodes of Gauss and Hermite are enough (1e-5), none for zero
+SD_CLASSES = np.array([0.0, 0.25, 0.5, 1.0, 1.4, 2.5, 5.0, 10.0, 20.0])
+HERMITE_NODES = (5, 7, 13, 19)
 WIDEST_STEP = 0.7  # between nodes; a normal density sums to one but for exp(-2 pi^2 / 0.7^2)
 
 
@@ -234,6 +238,42 @@ def normal_grid(
     return z, weight / weight.sum()
 
 
+def grids_by_sd(sd: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Rows (indices) of about equal ``sd`` with the nodes and weights that they need.
+
+    Few nodes of Gauss and Hermite where sd is small, the trapezoidal rule elsewhere.
+    """
+    kind = np.searchsorted(SD_CLASSES, sd)
+    for one in np.unique(kind):
+        rows = np.flatnonzero(kind == one)
+        if one == 0:
+            yield rows, np.zeros(1), np.ones(1)
+        elif one <= len(HERMITE_NODES):
+            z, weight = np.polynomial.hermite_e.hermegauss(HERMITE_NODES[one - 1])
+            yield rows, z, weight / weight.sum()
+        else:
+            yield rows, *normal_grid(float(np.max(sd[rows])))
+
+
+def average_expansion(
+    link: Link, x: np.ndarray, sd: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """f, f' and f'' of a link, each averaged over x + sd z, z standard normal; arrays (M)."""
+    if isinstance(link, Probit):  # x + sd z and a normal noise make one normal variable
+        scale = np.sqrt(1 + sd**2)
+        f, rise, bend = link.expansion(x / scale)
+        return f, rise / scale, bend / scale**2
+    total = np.zeros((3, len(x)))
+    for rows, nodes, weights in grids_by_sd(sd):
+        at, spread = x[rows], sd[rows]
+        sums = np.zeros((3, len(rows)))
+        for z, weight in zip(nodes, weights, strict=True):
+            for part, value in zip(sums, link.expansion(at + spread * z), strict=True):
+                part += weight * value
+        total[:, rows] = sums
+    return total[0], total[1], total[2]
+
+
 def averaged_probabilities(
     law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -275,13 +315,7 @@ def _average_win(
     law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray, sign: np.ndarray
 ) -> OutcomeDerivatives:
     """Of a win of left (sign 1) or right (-1), without ties: the averages of f, f' and f''."""
-    mass, first, second = np.zeros((3, len(eta)))
-    for z, weight in zip(*normal_grid(float(np.max(sd, initial=0.0))), strict=True):
-        at = sign * eta + sd * z
-        f1, f2 = law.rule.densities(at)
-        mass += weight * law.rule.link.cdf(at)
-        first += weight * f1
-        second += weight * f2
+    mass, first, second = average_expansion(law.rule.link, sign * eta, sd)
     mass = np.maximum(mass, np.finfo(float).tiny)
     ratio, zero = first / mass, np.zeros_like(eta)
     return OutcomeDerivatives(
@@ -302,16 +336,20 @@ def _average_outcome(
     With p the probability at one node, p'/p of the average is the average of p'/p with weights p;
     second derivatives follow in the same way.
     """
-    mass, of_eta, of_t, eta_eta, eta_t, t_t = np.zeros((6, len(eta)))
-    for z, weight in zip(*normal_grid(float(np.max(sd, initial=0.0))), strict=True):
-        here = law.rule.derivatives(eta + sd * z, outcome, law.t)
-        p = weight * np.exp(here.value)
-        mass += p
-        of_eta += p * here.eta
-        of_t += p * here.t
-        eta_eta += p * (here.eta_eta - here.eta**2)
-        eta_t += p * (here.eta_t - here.eta * here.t)
-        t_t += p * (here.t_t - here.t**2)
+    total = np.zeros((6, len(eta)))
+    for rows, nodes, weights in grids_by_sd(sd):
+        sums = np.zeros((6, len(rows)))
+        for z, weight in zip(nodes, weights, strict=True):
+            here = law.rule.derivatives(eta[rows] + sd[rows] * z, outcome[rows], law.t)
+            p = weight * np.exp(here.value)
+            sums[0] += p
+            sums[1] += p * here.eta
+            sums[2] += p * here.t
+            sums[3] += p * (here.eta_eta - here.eta**2)
+            sums[4] += p * (here.eta_t - here.eta * here.t)
+            sums[5] += p * (here.t_t - here.t**2)
+        total[:, rows] = sums
+    mass, of_eta, of_t, eta_eta, eta_t, t_t = total
     mass = np.maximum(mass, np.finfo(float).tiny)
     of_eta, of_t = of_eta / mass, of_t / mass
     return OutcomeDerivatives(

@@ -203,7 +203,7 @@ def _kept_effects(
     root = np.zeros((d + q, 0)) if full is None else matrix_root(full[: d + q, : d + q])
     if post.sigma2 > 0:
         variance, share = _score_errors(post, d, root)
-    context_variance = float(np.var(of_context[rows.compared])) if q else 0.0
+    context_variance = _context_variance(joint, d, full)
     low, high = (0.0, np.inf) if joint.variance is None else (joint.variance.low, joint.variance.high)
     sigma2 = post.sigma2 + context_variance
     return ItemEffects(
@@ -218,6 +218,17 @@ def _kept_effects(
         factor=_length(data, fit.coef) / _length(data, joint.top.theta[:d]),
         n_shared=n_shared(rows),
     )
+
+
+def _context_variance(joint: JointFit, d: int, full: np.ndarray | None) -> float:
+    """Variance among items of what context and side have of them, less what errors add to it."""
+    post, q = joint.post, joint.n_projected
+    if q == 0:
+        return 0.0
+    further = np.cov(post.rows.X[post.rows.compared, d:].T, ddof=0).reshape(q, q)
+    coef, own = post.theta[d : d + q], slice(d, d + q)
+    errors = post.basis.inverse[own, own] if full is None else full[own, own]
+    return max(float(coef @ further @ coef - np.sum(errors * further)), 0.0)
 
 
 def _score_errors(post: Posterior, d: int, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,18 +6,24 @@ likely value; a weak prior on sigma, a Cauchy law of scale :data:`PRIOR_SD`, kee
 and the interval, which is of the likelihood alone, says that it is open above.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
+from pairscore.core.outcomes import OutcomeDerivatives
 from pairscore.core.roots import solve_falling
+from pairscore.core.sums import difference_scatter
+from pairscore.core.whitening import Basis
 from pairscore.effects.propagation import Posterior, propagate
+from pairscore.effects.single_comparisons import SingleComparisons
 
 PRIOR_SD = 6.25  # of item effects, times the link's slope at zero: 25 under logit
 SMALLEST, LARGEST = 1e-4, 500.0  # sigma^2 that are looked at, on the scale of logit
 PRECISION = 0.01  # of log sigma^2
 REACH2 = float(ndtri(0.975)) ** 2
+SURE = 0.1  # standard error of log sigma^2 below which its interval needs no further looks
 WIDEST = 2.0  # standard error of log sigma^2 that is allowed for in other errors
 
 
@@ -69,8 +75,11 @@ class ItemVariance:
 def fit_item_variance(post: Posterior) -> tuple[Posterior, Search]:
     """The posterior at the likeliest sigma^2, from one near it."""
     search = Search(post)
-    near = float(np.log(post.sigma2 if post.sigma2 > 0 else 0.5 * search.unit))
     limits = search.limits()
+    first = post.sigma2
+    if first == 0:
+        first = variance_score(post.rows, post.derivatives, post.basis).first_guess
+    near = float(np.clip(np.log(max(first, 1e-300)), limits[0] + 1, limits[1] - 1))
     x = solve_falling(
         search.penalised, near - 0.3, near + 0.3, limits=limits, xtol=PRECISION, rtol=1e-12
     )
@@ -92,8 +101,11 @@ def variance_interval(post: Posterior, search: Search) -> ItemVariance:
     growth = (search.slope(x - step) - search.slope(x + step)) / (2 * step)
     error = min(1 / np.sqrt(max(growth, 1e-12)), WIDEST)
     lean = (search.thetas[x + step] - search.thetas[x - step]) / (2 * step) * error
-    low = _end(search, x, lowest, -error)
-    high = _end(search, x, highest, error)
+    if error < SURE:  # many items: the log-likelihood is a parabola
+        reach = np.sqrt(REACH2) * error
+        low, high = float(np.exp(x - reach)), float(np.exp(x + reach))
+    else:
+        low, high = _end(search, x, lowest, -error), _end(search, x, highest, error)
     return ItemVariance(post.sigma2, low, high, lean)
 
 
@@ -124,3 +136,46 @@ def _end(search: Search, start: float, limit: float, step: float) -> float:
         if abs(step) < 2:
             step *= 1.5
     return 0.0 if step < 0 else float("inf")
+
+
+class VarianceScore(NamedTuple):
+    """Of sigma^2 at zero: the score with mean zero if that is true, how it grows, its variance."""
+
+    score: float
+    growth: float
+    variance: float
+
+    @property
+    def p_value(self) -> float:
+        """Of no effects, one-sided."""
+        return float(ndtr(-self.score / np.sqrt(max(self.variance, np.finfo(float).tiny))))
+
+    @property
+    def first_guess(self) -> float:
+        """sigma^2 to first order."""
+        return max(self.score, 0.0) / max(self.growth, np.finfo(float).tiny)
+
+
+def variance_score(rows: SingleComparisons, s: OutcomeDerivatives, basis: Basis) -> VarianceScore:
+    """The score of sigma^2 at a fit without effects of items, less what a pair says of itself,
+
+        T = sum_i [(sum_p r_p)^2 - sum_p r_p^2],    r_p the net score of pair p as item i sees it.
+
+    It is a sum over two pairs that share an item. With independent comparisons, information V_p of
+    each pair and no parameters it has mean zero and variance 2 sum_i [(sum_p V_p)^2 - sum_p V_p^2];
+    a fit takes C J C' off the covariance of the items' scores, which moves the mean.
+    """
+    pairs, place = rows.pairs
+    low_is_left = np.where(rows.left < rows.right, 1.0, -1.0)
+    score = np.bincount(place, low_is_left * rows.sharpness * s.eta, len(pairs.high))
+    information = rows.pair_information(s)
+
+    def at_items(values: np.ndarray) -> np.ndarray:
+        return pairs.sum_at_low(values) + pairs.sum_at_high(values)
+
+    statistic = np.sum(pairs.net_per_item(score) ** 2) - 2 * np.sum(score**2)
+    d, W = len(rows.mean), basis.transform
+    of_pairs = difference_scatter(rows.X, rows.mean, pairs, information**2)
+    moved = 2 * np.sum((of_pairs @ W[:d]) * W[:d]) - np.sum((rows.item_borders(s) @ W) ** 2)
+    growth = np.sum(at_items(information) ** 2 - at_items(information**2))
+    return VarianceScore(float(statistic - moved), float(growth), 2 * float(growth))
