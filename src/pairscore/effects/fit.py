@@ -13,6 +13,7 @@ from pairscore.core.whitening import Basis
 from pairscore.effects.circumstances import comparison_scores
 from pairscore.effects.covariance import robust_covariance
 from pairscore.effects.item_variance import (
+    REACH2,
     ItemVariance,
     Search,
     fit_item_variance,
@@ -162,7 +163,24 @@ def _covariance(data: FitData, settings: Settings, joint: JointFit) -> np.ndarra
     post, variance = joint.post, joint.variance
     if post.sigma2 == 0 or variance is None:
         return robust_covariance(data, settings, post, post.basis.inverse)
-    return post.basis.inverse + np.outer(variance.lean, variance.lean)
+    covariance = post.basis.inverse + np.outer(variance.lean, variance.lean)
+    d = len(joint.prepared.rows.mean)
+    covariance[:d, :d] += _projection_covariance(data, joint)
+    return covariance
+
+
+def _projection_covariance(data: FitData, joint: JointFit) -> np.ndarray:
+    """What coefficients (d x d) are unsure of because the projected context is net of the features.
+
+    As far as the features of the items at hand go along with it by chance, the coefficients have
+    it: they carry the regression of pi p on X, whose error is that of weighted least squares.
+    """
+    rows, d = joint.post.rows, len(joint.prepared.rows.mean)
+    of_context = (rows.X[:, d:] - rows.mean[d:]) @ joint.post.theta[d : d + joint.n_projected]
+    exposures, centred = data.tally.exposures, data.X - data.item_moments.mean
+    inverse = np.linalg.pinv(data.item_moments.scatter, hermitian=True)
+    weighted = (exposures * of_context)[:, None] * centred
+    return inverse @ (weighted.T @ weighted) @ inverse
 
 
 def _estimate(
@@ -203,32 +221,43 @@ def _kept_effects(
     root = np.zeros((d + q, 0)) if full is None else matrix_root(full[: d + q, : d + q])
     if post.sigma2 > 0:
         variance, share = _score_errors(post, d, root)
-    context_variance = _context_variance(joint, d, full)
-    low, high = (0.0, np.inf) if joint.variance is None else (joint.variance.low, joint.variance.high)
-    sigma2 = post.sigma2 + context_variance
+    of_items, interval = _variance_beyond_features(joint, d, full)
     return ItemEffects(
         ids=data.comparisons.items.ids,
         keys=feature_keys(data.X),
         effect=np.where(rows.compared, post.effect + of_context, 0.0),
-        std_error=np.sqrt(np.where(rows.compared, variance, sigma2)),
+        std_error=np.sqrt(np.where(rows.compared, variance, of_items)),
         share=share,
-        sigma2=sigma2,
-        interval=(low + context_variance, high + context_variance),
-        explained=_explained(data, fit.coef, root[:d], sigma2),
+        sigma2=of_items,
+        interval=interval,
+        explained=_explained(data, fit.coef, root[:d], of_items),
         factor=_length(data, fit.coef) / _length(data, joint.top.theta[:d]),
         n_shared=n_shared(rows),
     )
 
 
-def _context_variance(joint: JointFit, d: int, full: np.ndarray | None) -> float:
-    """Variance among items of what context and side have of them, less what errors add to it."""
-    post, q = joint.post, joint.n_projected
-    if q == 0:
-        return 0.0
+def _variance_beyond_features(
+    joint: JointFit, d: int, full: np.ndarray | None
+) -> tuple[float, tuple[float, float]]:
+    """sigma^2 with what context and side have of the items, and its interval.
+
+    The variance of pi p among items, less what the error of pi adds, is added to sigma^2; errors of
+    the two are combined by their squares on either side (Zou and Donner 2008).
+    """
+    post, variance, own = joint.post, joint.variance, slice(d, d + joint.n_projected)
+    if variance is None:
+        return 0.0, (0.0, float("inf"))
+    q = joint.n_projected
     further = np.cov(post.rows.X[post.rows.compared, d:].T, ddof=0).reshape(q, q)
-    coef, own = post.theta[d : d + q], slice(d, d + q)
     errors = post.basis.inverse[own, own] if full is None else full[own, own]
-    return max(float(coef @ further @ coef - np.sum(errors * further)), 0.0)
+    along = further @ post.theta[own]
+    size = max(float(post.theta[own] @ along - np.sum(errors * further)), 0.0)
+    n_items = np.count_nonzero(post.rows.compared)
+    reach2 = REACH2 * (4 * float(along @ errors @ along) + 2 * size**2 / n_items)
+    low = np.hypot(variance.sigma2 - variance.low, np.sqrt(reach2))
+    high = np.hypot(variance.high - variance.sigma2, np.sqrt(reach2))
+    total = variance.sigma2 + size
+    return total, (max(total - float(low), 0.0), total + float(high))
 
 
 def _score_errors(post: Posterior, d: int, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -21,6 +21,8 @@ from pairscore.effects.single_comparisons import SingleComparisons
 
 PRIOR_SD = 6.25  # of item effects, times the link's slope at zero: 25 under logit
 SMALLEST, LARGEST = 1e-4, 500.0  # sigma^2 that are looked at, on the scale of logit
+STEPS, LONGEST = 12, 1.5  # of Newton's method in log sigma^2, and how far one may go
+ROUGH = 1e-3  # as `close` of the sweeps while sigma^2 is sought
 PRECISION = 0.01  # of log sigma^2
 REACH2 = float(ndtri(0.975)) ** 2
 SURE = 0.1  # standard error of log sigma^2 below which its interval needs no further looks
@@ -46,10 +48,15 @@ class Search:
 
     def slope(self, x: float) -> float:
         if x not in self.slopes:
-            self.post = propagate(self.post, float(np.exp(x)))
+            self.post = propagate(self.post, float(np.exp(x)), ROUGH)
             self.slopes[x] = 0.5 * self.n_items * (self.post.rho - 1)
             self.thetas[x] = self.post.theta
         return self.slopes[x]
+
+    def information(self) -> float:
+        """Of x where it was looked at last, as if effects were seen with normal errors."""
+        known = 1 - self.post.covariance.diagonal[self.post.rows.compared] / self.post.sigma2
+        return 0.5 * float(np.sum(known**2))
 
     def penalised(self, x: float) -> float:
         scale = (PRIOR_SD / self.post.rows.rule.link.pdf(np.zeros(1))[0]) ** 2
@@ -79,13 +86,17 @@ def fit_item_variance(post: Posterior) -> tuple[Posterior, Search]:
     first = post.sigma2
     if first == 0:
         first = variance_score(post.rows, post.derivatives, post.basis).first_guess
-    near = float(np.clip(np.log(max(first, 1e-300)), limits[0] + 1, limits[1] - 1))
-    x = solve_falling(
-        search.penalised, near - 0.3, near + 0.3, limits=limits, xtol=PRECISION, rtol=1e-12
-    )
+    x = float(np.clip(np.log(max(first, 1e-300)), limits[0] + 1, limits[1] - 1))
+    for _ in range(STEPS):
+        step = search.penalised(x) / max(search.information(), np.finfo(float).tiny)
+        x = float(np.clip(x + np.clip(step, -LONGEST, LONGEST), *limits))
+        if abs(step) < PRECISION or (x in limits and x in search.slopes):
+            break
+    else:
+        ends = min(x, limits[1] - 0.5), min(x, limits[1] - 0.5) + 0.3
+        x = solve_falling(search.penalised, *ends, limits=limits, xtol=PRECISION, rtol=1e-12)
     if x <= limits[0]:
         return propagate(search.post, 0.0), search
-    search.slope(x)
     return propagate(search.post, float(np.exp(x))), search
 
 

@@ -170,13 +170,14 @@ def sweep(post: Posterior, share: float = 1.0) -> Posterior:
     return replace(after, score=score - tau * change, moved=size)
 
 
-def propagate(post: Posterior, sigma2: float) -> Posterior:
+def propagate(post: Posterior, sigma2: float, close: float = CLOSE) -> Posterior:
     """Sweeps at one sigma^2 until nothing moves; shorter ones where they come and go."""
     post, share = replace(post, sigma2=sigma2, moved=np.inf), 1.0
     for _ in range(SWEEPS):
         before, post = post, sweep(post, share)
-        drift = abs(np.sum(post.covariance.diagonal) / max(np.sum(before.covariance.diagonal), 1e-300) - 1)
-        if post.moved < CLOSE and (drift < STEADY or sigma2 == 0):
+        total = float(np.sum(before.covariance.diagonal))
+        drift = abs(float(np.sum(post.covariance.diagonal)) - total)
+        if post.moved < close and drift <= STEADY * total:
             break
         if post.moved > 0.9 * before.moved:
             share = max(0.7 * share, 0.2)
