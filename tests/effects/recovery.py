@@ -7,10 +7,8 @@ import numpy as np
 from sklearn.base import clone
 
 from pairscore import RankRegression
-from pairscore.core.links import Logit
-from pairscore.core.sums import aggregate_pairs
-from pairscore.effects.item_posterior import posterior_mode, precision_matrix
-from pairscore.effects.shared_items import Seen
+from pairscore.effects.item_posterior import posterior_covariance
+from tests.effects.rows import make_rows
 from tests.effects.simulators import BETA, EFFECTS, context_votes, draw, full_votes
 
 ITEM_VARIANCE = 0.64  # of full_votes and context_votes
@@ -121,15 +119,15 @@ def laplace_variance(data, beta):
     """The rival: sigma^2 as the mean square of the effects at the mode plus their posterior
     variance, again and again.
     """
-    pairs, sigma2 = (
-        aggregate_pairs(data.left, data.right, data.outcome, data.amount, len(data.items)),
-        1.0,
-    )
-    difference = pairs.differences(data.items.values @ beta)[None]
-    for _ in range(20):
-        effect, information = posterior_mode(Seen.of_pairs(pairs, Logit(), difference), sigma2)
-        precision = precision_matrix(pairs, information, sigma2).toarray()
-        sigma2 = float(np.mean(effect**2 + np.diag(np.linalg.inv(precision))))
+    rows, sigma2 = make_rows(data.items.values, data.left, data.right, data.outcome), 1.0
+    effect = np.zeros(len(rows.X))
+    for _ in range(60):
+        eta = rows.predictor(beta) + effect[rows.left] - effect[rows.right]
+        s = rows.counted(rows.rule.derivatives(eta, rows.outcome, 0.0))
+        covariance = posterior_covariance(rows.pairs[0], rows.pair_information(s), sigma2)
+        net = rows.net_per_item(s.eta[:, None])[:, 0]
+        effect = effect + covariance.times(net - effect / sigma2)
+        sigma2 = float(np.mean(effect**2 + covariance.diagonal))
     return sigma2
 
 

@@ -6,15 +6,10 @@ from scipy.special import expit
 from pairscore import Comparisons, RankRegression
 from pairscore.core.links import Logit, get_link
 from pairscore.core.outcomes import OutcomeLaw, TieRule, averaged_probabilities
-from pairscore.core.sums import Pairs, aggregate_pairs
-from pairscore.effects.comparison_fit import (
-    fit_with_spread,
-    judges_of,
-    single_comparisons_of,
-    with_slopes,
-)
-from pairscore.effects.judges import Judged
-from pairscore.effects.shared_items import Seen
+from pairscore.core.sums import aggregate_pairs
+from pairscore.effects.prepare import prepare_fit
+from pairscore.effects.propagation import propagate, start_posterior
+from pairscore.effects.single_comparisons import climb
 from pairscore.estimators.fit_data import FitData
 
 BETA = np.array([1.0, -0.5, 0.7])
@@ -54,42 +49,14 @@ def judged_votes(
 
 
 def fitted_comparisons(X, votes, **given):
+    """The data of a fit without item effects, and where its likelihood has its maximum."""
     settings = RankRegression(**given)._settings()
-    study = FitData(
-        Comparisons.from_frames(X, votes, context=settings.context)[0], keep_sides=False
-    )
-    names, judge = judges_of(study, settings)
-    contest, _, _ = single_comparisons_of(
-        study, settings, names, judge, settings.l2 * study.item_moments.sd**2
-    )
-    contest = with_slopes(contest, BETA) if settings.judge_slopes else contest
-    contest, params, look, _, _, converged = fit_with_spread(
-        contest, contest.start(np.zeros(X.shape[1])), settings
-    )
-    assert converged
-    return study, contest, params, look
-
-
-def judged_rows(law, rng, n_items=7, m=40, n_judges=3, slopes=(1.3, -0.4, 0.6)):
-    """Single comparisons with a judge each, sorted by pair, as their low items see them."""
-    left = rng.integers(0, n_items, m)
-    right = (left + rng.integers(1, n_items, m)) % n_items
-    key = np.sort(np.minimum(left, right) * n_items + np.maximum(left, right))
-    keys, place = np.unique(key, return_inverse=True)
-    start = np.searchsorted(keys // n_items, np.arange(n_items + 1)).astype(np.int32)
-    pairs = Pairs(
-        start,
-        (keys % n_items).astype(np.int32),
-        np.bincount(place).astype(float)[None],
-        np.zeros((1, len(keys))),
-        np.zeros(1),
-    )
-    judge, side = rng.integers(0, n_judges, m), 0.2 * rng.normal(size=m)
-    outcome = rng.integers(-1, 2, m) if law.rule.has_parameter else rng.choice([-1, 1], m)
-    delta = pairs.differences(rng.normal(size=n_items))[place]
-    seen = Seen(pairs, place, law, np.zeros(m), (1 + outcome) / 2, (1 - outcome) / 2)
-    judged = Judged(seen, delta, side, judge, n_judges)
-    return judged, np.array(slopes)
+    comparisons = Comparisons.from_frames(X, votes, context=settings.context)[0]
+    data = FitData(comparisons, keep_sides=False)
+    rows = prepare_fit(data, settings).rows
+    top = climb(rows, rows.start(np.zeros(X.shape[1])), 100, 1e-12)
+    assert top.converged
+    return data, settings, propagate(start_posterior(rows, top.theta, 0.0), 0.0)
 
 
 def full_votes(seed, rule="half", spread=0.4, n=150, m=2400, sigma=0.8, beta=BETA, n_judges=12):

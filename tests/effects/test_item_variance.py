@@ -1,60 +1,94 @@
-"""The variance of item effects: found where there is one, and none where nothing tells it."""
-
-import warnings
+"""sigma^2: likeliest value, interval, and the test that there is none."""
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from scipy.stats import binom
 
-from pairscore import Comparisons, RankRegression
-from pairscore.errors import FewItemsWarning, SeparationWarning
-from tests.effects.recovery import variances_from_few_comparisons
-from tests.effects.simulators import EFFECTS, full_votes
-from tests.limits import largest_mean
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"ties": "rao-kupper"},
-        {"ties": "davidson", "judge_slopes": True},
-        {"link": "probit", "judge_slopes": True},
-    ],
+from pairscore.effects.item_variance import (
+    LARGEST,
+    REACH2,
+    fit_item_variance,
+    variance_interval,
+    variance_score,
 )
-def test_a_context_that_explains_every_comparison_leaves_items_out(settings):
-    X, votes, _ = full_votes(7, "davidson", n=60, m=700)
-    votes["all"] = np.where(
-        votes["winner"] == "left", 1.0, np.where(votes["winner"] == "right", -1.0, 0.0)
-    )
-    with pytest.warns(SeparationWarning, match="item effects are taken as none"):
-        model = RankRegression(item_effects=True, context=["all"], **settings).fit(X, votes)
-    assert model.item_effects_.sigma2 == 0
-    assert np.all(np.isfinite(model.coef_))
+from pairscore.effects.propagation import start_posterior
+from pairscore.effects.single_comparisons import climb
+from tests.effects.rows import draw_rows
+from tests.effects.test_propagation import log_marginal, posterior
+from tests.limits import CHANCE, largest_mean
 
 
-def test_one_outlying_value_of_the_context_does_not_hide_the_items():
-    X, votes, _ = full_votes(11, n=60, m=900)
-    won = np.flatnonzero(votes["winner"] == "left")[0]
-    votes["rest"][won] = 99_999.0
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", SeparationWarning)
-        model = RankRegression(item_effects=True, context=["rest"]).fit(X, votes)
-    assert model.item_effects_.sigma2 > 0
+def found_in(rows):
+    top = climb(rows, rows.start(np.zeros(rows.X.shape[1])), 100, 1e-12)
+    return fit_item_variance(start_posterior(rows, top.theta, 0.0))
 
 
-@pytest.mark.filterwarnings("ignore::pairscore.PairscoreWarning")
-def test_laplace_is_too_small_where_comparisons_are_few_and_the_equation_is_not():
-    found = variances_from_few_comparisons(12, n_items=120)
-    (ours, rival), (limit, rival_limit) = found.mean(axis=0), largest_mean(found)
-    assert abs(ours) < limit
-    assert rival < -rival_limit
+def test_the_variance_is_the_likeliest_one_and_the_interval_that_of_its_likelihood():
+    """The slope that is integrated is exact to a few hundredths (test_propagation): here against
+    slopes at many sigma^2, summed finely.
+    """
+    rows, _ = draw_rows(np.random.default_rng(2), 40, 400)
+    post, search = found_in(rows)
+    interval = variance_interval(post, search)
+    x = np.linspace(np.log(interval.low) - 0.5, np.log(interval.high) + 0.5, 61)
+    slope = np.array([0.5 * 40 * (posterior(rows, np.exp(one)).rho - 1) for one in x])
+    value = np.append(0.0, np.cumsum(0.5 * (slope[1:] + slope[:-1]) * np.diff(x)))
+    assert np.log(post.sigma2) == pytest.approx(x[value.argmax()], abs=0.06)
+    drop = value.max() - np.interp(np.log([interval.low, interval.high]), x, value)
+    np.testing.assert_allclose(drop, REACH2 / 2, atol=0.06)
 
 
-def test_where_no_two_comparisons_share_an_item_that_is_said():
-    rng = np.random.default_rng(0)
-    X, won = rng.normal(size=(200, 2)), rng.random(100) < 0.5
-    data = Comparisons(X, np.arange(100), np.arange(100, 200), np.where(won, 1, -1))
-    with pytest.warns(FewItemsWarning, match="only 0 of the items met two opponents"):
-        model = clone(EFFECTS).fit(data)
-    assert model.item_effects_.sigma2 == 0
-    np.testing.assert_allclose(model.coef_, RankRegression().fit(data).coef_)
+def test_variances_have_no_bias_at_three_comparisons_per_item():
+    errors = []
+    for seed in range(12):
+        rows, _ = draw_rows(np.random.default_rng([3, seed]), 300, 450, sd=1.0)
+        errors.append(found_in(rows)[0].sigma2 - 1)
+    assert abs(np.mean(errors)) < largest_mean(np.array(errors)) + 0.05
+
+
+def test_where_items_do_not_differ_the_variance_is_zero_or_small():
+    zero = 0
+    for seed in range(12):
+        rows, _ = draw_rows(np.random.default_rng([4, seed]), 100, 1000, sd=0.0)
+        post, search = found_in(rows)
+        interval = variance_interval(post, search)
+        zero += post.sigma2 == 0
+        assert post.sigma2 < 0.2
+        assert interval.low <= 0.05
+        assert post.sigma2 < interval.high < 0.5
+    assert 0 < zero < 12  # about half of the studies fall on either side
+
+
+def test_labels_without_noise_leave_the_variance_open_above():
+    rows, _ = draw_rows(np.random.default_rng(5), 100, 150, sd=1000.0)
+    post, search = found_in(rows)
+    assert 30 < post.sigma2 <= LARGEST
+    assert variance_interval(post, search).high == np.inf
+
+
+@pytest.mark.parametrize(("n_items", "per_item"), [(60, 3), (100, 10)])
+def test_the_test_of_no_effects_keeps_its_size_and_finds_effects(n_items, per_item):
+    def p_values(sd, n_studies):
+        found = []
+        for seed in range(n_studies):
+            rng = np.random.default_rng([6, seed])
+            rows, _ = draw_rows(rng, n_items, n_items * per_item // 2, sd=sd)
+            top = climb(rows, rows.start(np.zeros(2)), 100, 1e-10)
+            found.append(variance_score(rows, rows.derivatives(top.theta), top.basis).p_value)
+        return np.array(found)
+
+    none = p_values(0.0, 200)
+    # a normal limit of a skewed statistic: between 3 and 8 %
+    low, high = binom.ppf(CHANCE, 200, 0.03), binom.isf(CHANCE, 200, 0.08)
+    assert low <= np.sum(none < 0.05) <= high
+    assert np.mean(p_values(1.5, 20) < 0.05) > 0.7
+
+
+def test_the_exact_likelihood_of_three_items_has_its_maximum_where_the_search_ends():
+    """Three items that met often, so that the weak prior does not matter."""
+    rows, _ = draw_rows(np.random.default_rng(8), 3, 40, 1, sd=1.5)
+    post, _ = found_in(rows)
+    grid = post.sigma2 * np.exp(np.linspace(-1, 1, 9))
+    values = [log_marginal(rows, posterior(rows, one).theta, one) for one in grid]
+    slope_of_prior = np.log(grid) * 0
+    assert abs(int(np.argmax(np.array(values) + slope_of_prior)) - 4) <= 1

@@ -3,12 +3,15 @@
 Its maximum, and what each comparison adds to its gradient.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 from pairscore import Comparisons, RankRegression
 from pairscore.core.outcomes import TieRule
+from tests.effects.rows import draw_rows
 from tests.effects.simulators import fitted_comparisons, judged_votes
 
 
@@ -83,15 +86,47 @@ def test_rao_and_kupper_with_a_side_is_an_ordered_logit():
 
 
 def test_contributions_sum_to_nothing_at_the_maximum_and_come_in_any_blocks(monkeypatch):
-    X, votes = judged_votes(np.random.default_rng(3), tie=0.4, slopes=np.array([0.3, 1.0, 1.7]))
-    _, contest, params, look = fitted_comparisons(
-        X, votes, context=["rest"], ties="rao-kupper", judge_slopes=True, l2=2.0
-    )
-    rows = np.arange(len(contest.left))
-    whole = np.vstack([u for _, u in contest.contributions(params, look)(rows)])
+    X, votes = judged_votes(np.random.default_rng(3), tie=0.4)
+    _, _, post = fitted_comparisons(X, votes, context=["rest"], ties="rao-kupper", l2=2.0)
+    rows = post.rows
+    blocks, chosen = rows.contributions(post.derivatives, post.theta), np.arange(len(rows.left))
+    whole = np.vstack([u for _, u in blocks(chosen)])
     monkeypatch.setattr("pairscore.effects.single_comparisons.BLOCK_NUMBERS", 40)
-    pieces = list(contest.contributions(params, look)(rows))
+    pieces = list(rows.contributions(post.derivatives, post.theta)(chosen))
     assert len(pieces) > 50
     np.testing.assert_array_equal(np.vstack([u for _, u in pieces]), whole)
-    slope_pull = look.through @ ((params.slopes - 1) / contest.slope_spread**2)
-    np.testing.assert_allclose(whole.sum(axis=0) + slope_pull, 0, atol=1e-3)
+    np.testing.assert_allclose(whole.sum(axis=0), 0, atol=1e-3)
+
+
+@pytest.mark.parametrize("rule", ["half", "davidson", "rao-kupper"])
+def test_gradient_and_information_are_derivatives_of_the_loss(rule):
+    rng = np.random.default_rng(4)
+    rows, _ = draw_rows(rng, 12, 80, rule=rule, side=True, context=rng.normal(size=(80, 1)))
+    rows = replace(rows, slopes=np.array([0.7]), ridge=np.full_like(rows.ridge, 0.3))
+    theta = rows.start(np.array([0.5, -0.2])) + 0.1
+    steps = 1e-5 * np.eye(len(theta))
+
+    def gradient(at):
+        return rows.gradient(rows.derivatives(at), at)
+
+    def loss(at):
+        return rows.loss(rows.derivatives(at), at)
+
+    slopes = [(loss(theta + step) - loss(theta - step)) / 2e-5 for step in steps]
+    np.testing.assert_allclose(gradient(theta), slopes, rtol=1e-5, atol=1e-5)
+    bends = [(gradient(theta + step) - gradient(theta - step)) / 2e-5 for step in steps]
+    np.testing.assert_allclose(
+        rows.information(rows.derivatives(theta)), bends, rtol=1e-4, atol=1e-4
+    )
+    # items as further features: their part of the information is that of the borders
+    wide = replace(
+        rows,
+        X=np.hstack([rows.X, np.eye(12)]),
+        mean=np.append(rows.mean, np.zeros(12)),
+        ridge=np.insert(rows.ridge, 2, np.zeros(12)),
+    )
+    longer = np.insert(theta, 2, np.zeros(12))
+    found = wide.information(wide.derivatives(longer))[2:14]
+    np.testing.assert_allclose(
+        rows.item_borders(rows.derivatives(theta)), np.delete(found, np.s_[2:14], axis=1), atol=1e-9
+    )

@@ -149,9 +149,10 @@ def _with_projection(
 ) -> tuple[SingleComparisons, Projection]:
     """Rows whose items have what context and side have of them as further features."""
     common = rows.sides.sum(axis=1, keepdims=True)[:, : bool(rows.sides.shape[1])]
-    projection = project_on_items(rows, np.hstack([rows.context, common]))
-    used = projection.values[:, projection.rest >= LEAST_REST]
-    used = used[:, np.std(used, axis=0) > 1e-9]
+    columns = np.hstack([rows.context, common])
+    projection = project_on_items(rows, columns)
+    varies = np.std(projection.values, axis=0) > 1e-6 * np.abs(columns).max(axis=0)
+    used = projection.values[:, varies & (projection.rest >= LEAST_REST)]
     X, d = np.hstack([rows.X, used]), len(rows.mean)
     mean = np.concatenate([rows.mean, used[rows.compared].mean(axis=0)])
     ridge = np.insert(rows.ridge, d, np.zeros(used.shape[1]))

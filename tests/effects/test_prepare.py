@@ -7,12 +7,12 @@ from scipy.stats import norm
 
 from pairscore import Comparisons, PairscoreError, RankRegression, compare
 from pairscore.core.links import Logit
-from pairscore.effects.comparison_fit import comparisons_item_meat, judge_robust_meat, prepare_fit
+from pairscore.effects.prepare import prepare_fit
 from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, SeparationWarning
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.settings import Settings
 from pairscore.files.tables import read_table
-from tests.effects.simulators import BETA, fitted_comparisons, full_votes, judged_votes
+from tests.effects.simulators import BETA, full_votes, judged_votes
 from tests.estimators.test_outside_results import DATA
 from tests.limits import fair_squares
 
@@ -38,46 +38,6 @@ def test_home_as_context_is_the_known_side_effect(folder, inference):
     assert model.effects_.values[0] == pytest.approx(printed[0], abs=1e-6)
     if inference == "model":
         assert model.effects_.std_errors[0] == pytest.approx(printed[1], abs=2e-6)
-
-
-@pytest.mark.parametrize("slopes", [False, True])
-def test_meats_are_sums_over_comparisons_that_share_an_item_or_a_judge(slopes):
-    X, votes = judged_votes(np.random.default_rng(2), n=15, m=120, tie=0.4)
-    study, contest, params, look = fitted_comparisons(
-        X, votes, context=["rest"], ties="davidson", judge_slopes=slopes, side_effect=True, l2=0.5
-    )
-    blocks = list(contest.contributions(params, look)(np.arange(len(contest.left))))
-    u = np.vstack([part for _, part in blocks])
-    m = len(u)
-    ends = [{int(contest.left[row]), int(contest.right[row])} for row in range(m)]
-    items = np.array([[bool(ends[one] & ends[two]) for two in range(m)] for one in range(m)])
-    judges = contest.judge[:, None] == contest.judge[None]
-    k, settings = study.tally.exposures, RankRegression(l2=0.5)._settings()
-    z = X - k @ X / k.sum()
-    # holds an item back from pulling the fit towards itself
-    ridge = 0.5 * (k @ z**2 / k.sum()) / (4 * 0.25**2)
-    inverse = np.linalg.inv(z.T @ (k[:, None] * z) + np.diag(ridge))
-    inflation = 1 / (1 - k * (1 / k.sum() + np.einsum("ij,jk,ik->i", z, inverse, z)))
-    t = np.array(
-        [inflation[item] * u[[item in pair for pair in ends]].sum(axis=0) for item in range(len(X))]
-    )
-    both = np.array([[ends[one] == ends[two] for two in range(m)] for one in range(m)])
-    np.testing.assert_allclose(
-        comparisons_item_meat(study, settings, contest, params, look),
-        t.T @ t - u.T @ both @ u,
-        rtol=1e-8,
-        atol=1e-8,
-    )
-    few = contest.n_judges / (contest.n_judges - 1)
-    # with every comparison that shares an item counted once: sum over pairs of rows, two shared
-    # items counted twice but for the pair's own
-    shared = judges & items
-    np.testing.assert_allclose(
-        judge_robust_meat(contest, params, look),
-        u.T @ (few * judges - shared) @ u,
-        rtol=1e-8,
-        atol=1e-8,
-    )
 
 
 N_STUDIES = 60
@@ -361,5 +321,15 @@ def test_a_prepared_fit_has_a_column_for_every_effect():
     asked = prepare_fit(
         FitData(data, True), Settings("mle", Logit(), context=("rest",), side_effect=True)
     )
-    assert asked.effect_names == ("rest", "left")
-    assert asked.contest.context.shape[1] == asked.contest.sides.shape[1] == 1
+    assert asked.names == ("rest", "left")
+    assert asked.kinds == ("context", "side")
+    assert asked.rows.context.shape[1] == asked.rows.sides.shape[1] == 1
+
+
+def test_equal_comparisons_are_one_row_that_counts_as_often():
+    X = np.random.default_rng(0).normal(size=(4, 1))
+    votes = {"left": [0, 1, 0, 2], "right": [1, 0, 1, 3], "winner": [0, 0, 1, "tie"]}
+    data, _ = Comparisons.from_frames(X, votes)
+    rows = prepare_fit(FitData(data, False), Settings("mle", Logit())).rows
+    seen = zip(rows.left, rows.right, rows.outcome, rows.amount, strict=True)
+    assert sorted(seen) == [(0, 1, -1, 1), (0, 1, 1, 2), (2, 3, 0, 1)]

@@ -1,0 +1,48 @@
+"""Covariances that allow for shared items and judges, against sums over pairs of comparisons."""
+
+import numpy as np
+
+from pairscore.core.sandwich import floored_covariance, sandwich
+from pairscore.effects.covariance import judge_robust_meat, robust_covariance
+from tests.effects.simulators import fitted_comparisons, judged_votes
+
+
+def test_covariances_are_sums_over_comparisons_that_share_an_item_or_a_judge():
+    X, votes = judged_votes(np.random.default_rng(2), n=15, m=120, tie=0.4)
+    data, settings, post = fitted_comparisons(
+        X,
+        votes,
+        context=["rest"],
+        ties="davidson",
+        side_effect=True,
+        l2=0.5,
+        inference="items+judges",
+    )
+    rows, bread = post.rows, post.basis.inverse
+    blocks = rows.contributions(post.derivatives, post.theta)
+    u = np.vstack([part for _, part in blocks(np.arange(len(rows.left)))])
+    m = len(u)
+    ends = [{int(rows.left[row]), int(rows.right[row])} for row in range(m)]
+    items = np.array([[bool(ends[one] & ends[two]) for two in range(m)] for one in range(m)])
+    judges = rows.judge[:, None] == rows.judge[None]
+    k = data.tally.exposures
+    z = X - k @ X / k.sum()
+    # holds an item back from pulling the fit towards itself
+    ridge = 0.5 * (k @ z**2 / k.sum()) / (4 * 0.25**2)
+    inverse = np.linalg.inv(z.T @ (k[:, None] * z) + np.diag(ridge))
+    inflation = 1 / (1 - k * (1 / k.sum() + np.einsum("ij,jk,ik->i", z, inverse, z)))
+    t = np.array(
+        [inflation[item] * u[[item in pair for pair in ends]].sum(axis=0) for item in range(len(X))]
+    )
+    both = np.array([[ends[one] == ends[two] for two in range(m)] for one in range(m)])
+    meat = t.T @ t - u.T @ both @ u
+    few = rows.n_judges / (rows.n_judges - 1)
+    # every two comparisons that share an item are counted with the items already
+    of_judges = u.T @ (few * judges - (judges & items)) @ u
+    np.testing.assert_allclose(judge_robust_meat(rows, blocks), of_judges, rtol=1e-8, atol=1e-8)
+    expected = rows.information(post.derivatives) - np.diag(rows.ridge)
+    by_items = sandwich(bread, expected, meat)
+    wanted = floored_covariance(bread @ (meat + of_judges) @ bread, by_items, 1.0)
+    np.testing.assert_allclose(
+        robust_covariance(data, settings, post, bread), wanted, rtol=1e-6, atol=1e-10
+    )

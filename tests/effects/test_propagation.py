@@ -1,0 +1,123 @@
+"""Effects of items and all else together, against exact integrals, optima and refits."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from pairscore.core.outcomes import OutcomeLaw, averaged_derivatives
+from pairscore.effects.item_posterior import posterior_covariance
+from pairscore.effects.propagation import CLOSE, propagate, start_posterior
+from pairscore.effects.single_comparisons import climb
+from tests.effects.rows import draw_rows, make_rows
+
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
+
+
+def posterior(rows, sigma2):
+    top = climb(rows, rows.start(np.zeros(rows.X.shape[1])), 100, 1e-12)
+    return propagate(start_posterior(rows, top.theta, sigma2), sigma2)
+
+
+def log_marginal(rows, theta, sigma2):
+    """log of the likelihood averaged over the effects of three items, on a grid."""
+    effect = np.sqrt(sigma2) * np.array(list(product(NODES, repeat=3)))
+    weight = np.prod(np.array(list(product(WEIGHTS, repeat=3))), axis=1)
+    eta = rows.predictor(theta) + rows.sharpness * (effect[:, rows.left] - effect[:, rows.right])
+    outcome = np.broadcast_to(rows.outcome, eta.shape).ravel()
+    value = rows.rule.derivatives(eta.ravel(), outcome, rows.tie(theta)).value
+    return np.log(weight @ np.exp(value.reshape(eta.shape).sum(axis=1)))
+
+
+LAWS = [("logit", "half"), ("probit", "half"), ("logit", "davidson"), ("probit", "rao-kupper")]
+
+
+def slope_at_the_mode(rows, theta, sigma2):
+    """(N/2)(rho - 1) with effects at the peak of their law and its bend there."""
+    effect, n = np.zeros(len(rows.X)), len(rows.X)
+    for _ in range(60):
+        eta = rows.predictor(theta) + effect[rows.left] - effect[rows.right]
+        s = rows.counted(rows.rule.derivatives(eta, rows.outcome, rows.tie(theta)))
+        covariance = posterior_covariance(rows.pairs[0], rows.pair_information(s), sigma2)
+        net = np.bincount(rows.left, s.eta, n) - np.bincount(rows.right, s.eta, n)
+        effect = effect + covariance.times(net - effect / sigma2)
+    return 0.5 * n * (np.mean(effect**2 + covariance.diagonal) / sigma2 - 1)
+
+
+@pytest.mark.parametrize(("link", "rule"), LAWS)
+def test_slopes_of_the_likelihood_are_those_of_the_exact_integral(link, rule):
+    """In log sigma^2, and zero in every parameter; the joint mode is further off."""
+    sigma2, off, rival = 1.5, [], []
+    for seed in range(4):
+        rows, _ = draw_rows(np.random.default_rng([1, seed]), 3, 9, 1, link=link, rule=rule)
+        rows = replace(rows, ridge=np.full_like(rows.ridge, 0.3))  # so few rows may be separated
+        post = posterior(rows, sigma2)
+        steps = 0.01 * np.eye(len(post.theta))
+        slopes = [
+            log_marginal(rows, post.theta + step, sigma2) - log_marginal(rows, post.theta - step, sigma2)
+            for step in steps
+        ]
+        np.testing.assert_allclose(np.array(slopes) / 0.02, rows.ridge * post.theta, atol=0.05)
+        up, down = (log_marginal(rows, post.theta, sigma2 * np.exp(x)) for x in (0.01, -0.01))
+        exact = (up - down) / 0.02
+        off.append(abs(0.5 * 3 * (post.rho - 1) - exact))
+        rival.append(abs(slope_at_the_mode(rows, post.theta, sigma2) - exact))
+    assert max(off) < 0.03
+    assert np.mean(rival) > 3 * np.mean(off)
+
+
+def test_with_one_comparison_per_item_it_is_the_averaged_likelihood():
+    rng = np.random.default_rng(2)
+    X, left = rng.normal(size=(300, 2)), np.arange(0, 300, 2)
+    outcome = np.where(rng.random(150) < 0.5 + 0.3 * np.sign(X[left, 0] - X[left + 1, 0]), 1, -1)
+    rows = make_rows(X, left, left + 1, outcome)
+    law, sd = OutcomeLaw(rows.rule), np.full(150, np.sqrt(3.0))
+
+    def loss(theta):
+        return -averaged_derivatives(law, rows.predictor(theta), sd, rows.outcome).value.sum()
+
+    best = minimize(loss, np.zeros(2), method="BFGS", options={"gtol": 1e-8}).x
+    np.testing.assert_allclose(posterior(rows, 1.5).theta, best, rtol=1e-3)
+
+
+def test_with_many_comparisons_it_is_features_beside_identity_columns():
+    """A ridge of 1 / sigma^2 on a 0/1 column for every item: the joint mode."""
+    rows, _ = draw_rows(np.random.default_rng(3), 12, 60_000, 2)
+    post = posterior(rows, 1.0)
+    wide = replace(
+        rows, X=np.hstack([rows.X, np.eye(12)]), mean=np.zeros(14), ridge=np.repeat([0.0, 1.0], [2, 12])
+    )
+    top = climb(wide, np.zeros(14), 100, 1e-14)
+    np.testing.assert_allclose(post.theta, top.theta[:2], atol=2e-3)
+    np.testing.assert_allclose(post.effect, top.theta[2:], atol=2e-3)
+    errors = np.sqrt(np.diag(top.basis.inverse))
+    np.testing.assert_allclose(np.sqrt(np.diag(post.basis.inverse)), errors[:2], rtol=0.01)
+
+
+def test_equal_rows_are_one_row_that_counts_as_often():
+    rows, _ = draw_rows(np.random.default_rng(4), 20, 200)
+    twice = make_rows(
+        rows.X, np.tile(rows.left, 2), np.tile(rows.right, 2), np.tile(rows.outcome, 2)
+    )
+    counted, expanded = posterior(replace(rows, amount=np.full(200, 2.0)), 0.8), posterior(twice, 0.8)
+    np.testing.assert_allclose(counted.theta, expanded.theta, rtol=1e-4)
+    np.testing.assert_allclose(counted.effect, expanded.effect, atol=1e-4)
+
+
+def test_without_effects_sweeps_are_newtons_steps():
+    rows, _ = draw_rows(np.random.default_rng(5), 30, 500, rule="davidson", side=True)
+    top = climb(rows, rows.start(np.zeros(2)), 100, 1e-14)
+    post = propagate(start_posterior(rows, top.theta + 0.05, 0.0), 0.0)
+    np.testing.assert_allclose(post.theta, top.theta, atol=1e-4)
+    np.testing.assert_allclose(post.basis.inverse, top.basis.inverse, rtol=1e-3)
+    assert post.moved < CLOSE
+
+
+def test_strong_effects_settle():
+    rows, score = draw_rows(np.random.default_rng(6), 100, 500, sd=20.0)
+    post = posterior(rows, 400.0)
+    assert post.moved < CLOSE
+    assert np.corrcoef(rows.X @ post.theta + post.effect, score)[0, 1] > 0.85
