@@ -7,11 +7,11 @@ from pairscore.core.outcomes import TieRule
 from pairscore.effects.single_comparisons import SingleComparisons
 
 
-def make_rows(X, left, right, outcome, *, context=None, side=False, rule="half", link="logit", judge=None):
+def make_rows(
+    X, left, right, outcome, *, context=None, side=False, rule="half", link="logit", judge=None
+):
     """Rows sorted by pair."""
-    order = np.argsort(
-        np.minimum(left, right) * len(X) + np.maximum(left, right), kind="stable"
-    )
+    order = np.argsort(np.minimum(left, right) * len(X) + np.maximum(left, right), kind="stable")
     m = len(order)
     judge = np.zeros(m, dtype=int) if judge is None else judge[order]
     context = np.empty((m, 0)) if context is None else context[order]
@@ -42,7 +42,9 @@ def random_pairs(rng, n_items, n_comparisons):
     return left, (left + rng.integers(1, n_items, n_comparisons)) % n_items
 
 
-def draw_rows(rng, n_items=60, n_comparisons=600, n_features=2, sd=1.0, link="logit", rule="half", **given):
+def draw_rows(
+    rng, n_items=60, n_comparisons=600, n_features=2, sd=1.0, link="logit", rule="half", **given
+):
     """Rows with item effects of standard deviation sd, and the items' true scores."""
     X, ties = rng.normal(size=(n_items, n_features)), TieRule(rule, get_link(link))
     score = X @ np.full(n_features, 0.7) + sd * rng.normal(size=n_items)

@@ -7,7 +7,7 @@ from pairscore import Comparisons, RankRegression
 from pairscore.core.links import Logit, get_link
 from pairscore.core.outcomes import OutcomeLaw, TieRule, averaged_probabilities
 from pairscore.core.sums import aggregate_pairs
-from pairscore.effects.prepare import prepare_fit
+from pairscore.effects.circumstances import prepare_fit
 from pairscore.effects.propagation import propagate, start_posterior
 from pairscore.effects.single_comparisons import climb
 from pairscore.estimators.fit_data import FitData

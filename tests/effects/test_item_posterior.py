@@ -48,7 +48,9 @@ def test_variances_are_exact_on_a_tree_and_close_on_random_comparisons():
         own, shared = tree_variances(pairs, weight, 1.5)
         np.testing.assert_allclose(own, np.diag(exact), rtol=tolerance)
         np.testing.assert_allclose(
-            own[pairs.low] + own[pairs.high] - 2 * shared, of_differences(exact, pairs), rtol=tolerance
+            own[pairs.low] + own[pairs.high] - 2 * shared,
+            of_differences(exact, pairs),
+            rtol=tolerance,
         )
         alone = 1 / (1 / 1.5 + pairs.sum_at_low(weight) + pairs.sum_at_high(weight))
         # as if the opponents' scores were known

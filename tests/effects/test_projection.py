@@ -17,7 +17,12 @@ def test_the_projection_is_that_of_least_squares_net_of_the_features():
     rng = np.random.default_rng(0)
     left, right = random_pairs(rng, 15, 80)
     rows = make_rows(
-        rng.normal(size=(15, 2)), left, right, np.ones(80), context=rng.normal(size=(80, 1)), side=True
+        rng.normal(size=(15, 2)),
+        left,
+        right,
+        np.ones(80),
+        context=rng.normal(size=(80, 1)),
+        side=True,
     )
     columns, B = np.hstack([rows.context, rows.sides]), incidence(rows)
     found = project_on_items(rows, columns)
@@ -37,7 +42,11 @@ def test_a_property_of_the_items_leaves_nothing():
     left, right = random_pairs(rng, 20, 100)
     length = rng.normal(size=20)
     rows = make_rows(
-        rng.normal(size=(20, 2)), left, right, np.ones(100), context=(length[left] - length[right])[:, None]
+        rng.normal(size=(20, 2)),
+        left,
+        right,
+        np.ones(100),
+        context=(length[left] - length[right])[:, None],
     )
     assert project_on_items(rows, rows.context).rest[0] < 1e-6
 
@@ -45,5 +54,7 @@ def test_a_property_of_the_items_leaves_nothing():
 def test_disjoint_pairs_leave_nothing():
     rng = np.random.default_rng(2)
     left = np.arange(0, 40, 2)
-    rows = make_rows(rng.normal(size=(40, 1)), left, left + 1, np.ones(20), context=rng.normal(size=(20, 1)))
+    rows = make_rows(
+        rng.normal(size=(40, 1)), left, left + 1, np.ones(20), context=rng.normal(size=(20, 1))
+    )
     assert project_on_items(rows, rows.context).rest[0] < 1e-6

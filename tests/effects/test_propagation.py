@@ -57,7 +57,8 @@ def test_slopes_of_the_likelihood_are_those_of_the_exact_integral(link, rule):
         post = posterior(rows, sigma2)
         steps = 0.01 * np.eye(len(post.theta))
         slopes = [
-            log_marginal(rows, post.theta + step, sigma2) - log_marginal(rows, post.theta - step, sigma2)
+            log_marginal(rows, post.theta + step, sigma2)
+            - log_marginal(rows, post.theta - step, sigma2)
             for step in steps
         ]
         np.testing.assert_allclose(np.array(slopes) / 0.02, rows.ridge * post.theta, atol=0.05)
@@ -88,7 +89,10 @@ def test_with_many_comparisons_it_is_features_beside_identity_columns():
     rows, _ = draw_rows(np.random.default_rng(3), 12, 60_000, 2)
     post = posterior(rows, 1.0)
     wide = replace(
-        rows, X=np.hstack([rows.X, np.eye(12)]), mean=np.zeros(14), ridge=np.repeat([0.0, 1.0], [2, 12])
+        rows,
+        X=np.hstack([rows.X, np.eye(12)]),
+        mean=np.zeros(14),
+        ridge=np.repeat([0.0, 1.0], [2, 12]),
     )
     top = climb(wide, np.zeros(14), 100, 1e-14)
     np.testing.assert_allclose(post.theta, top.theta[:2], atol=2e-3)
@@ -102,7 +106,10 @@ def test_equal_rows_are_one_row_that_counts_as_often():
     twice = make_rows(
         rows.X, np.tile(rows.left, 2), np.tile(rows.right, 2), np.tile(rows.outcome, 2)
     )
-    counted, expanded = posterior(replace(rows, amount=np.full(200, 2.0)), 0.8), posterior(twice, 0.8)
+    counted, expanded = (
+        posterior(replace(rows, amount=np.full(200, 2.0)), 0.8),
+        posterior(twice, 0.8),
+    )
     np.testing.assert_allclose(counted.theta, expanded.theta, rtol=1e-4)
     np.testing.assert_allclose(counted.effect, expanded.effect, atol=1e-4)
 

@@ -1,16 +1,16 @@
 """What features leave out: context, sides, judges, ties, and effects of items.
 
-Start with ``single_comparisons``: the likelihood where comparisons of a pair cannot be summed.
+Start with ``fit``: everything that was asked for, estimated together.
 
-    circumstances       scores of comparisons from scores of items: context, judge, side
     single_comparisons  the likelihood of comparisons one by one, and its maximum
-    comparison_fit      the fit with context, sides, judges and ties, with its covariance
+    circumstances       from settings to such rows, and from items' scores to theirs
+    propagation         effects of items with all else, by expectation propagation
+    item_posterior      the covariance of items' effects
+    item_variance       how much items differ: estimate, interval, and a test that they do not
+    projection          what of a context belongs to the items
     judges              how sharp each judge is
-    slope_bias          what fitted slopes add to scores, taken off
-    shared_items        the equation for the variance of item effects
-    item_variance       that variance with its interval
-    item_posterior      the effect of each item
-    fit                 the fit with item effects, alone or with all of the above
+    covariance          errors that allow for shared items and judges
+    fit                 the fit, in the terms of a model
 
 Imports: errors, data, core, estimators.
 """

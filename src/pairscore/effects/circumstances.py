@@ -1,13 +1,174 @@
 """What a comparison has beside its two items: context, a judge, a side.
 
-From the items' scores to its own.
+From the settings of a fit to rows with their columns, and from the items' scores to those of
+comparisons.
 """
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pairscore.core.outcomes import TieRule
 from pairscore.data.comparisons import Comparisons
-from pairscore.errors import PairscoreError
-from pairscore.estimators.results import Effects, Judges
+from pairscore.effects.single_comparisons import SingleComparisons
+from pairscore.errors import PairscoreError, first_few, plural
+from pairscore.estimators.fit_data import SEPARATION_L2, FitData, ridge_is_weak
+from pairscore.estimators.likelihood import fit_likelihood
+from pairscore.estimators.results import Effects, Estimate, Judges
+from pairscore.estimators.settings import Settings
+
+MOST_SIDES = 300  # judges with a side of their own
+
+
+@dataclass(frozen=True)
+class PreparedFit:
+    """Rows to be fitted, who judged, names and kinds of the effects, and the fit of the pairs from
+    which it starts.
+    """
+
+    rows: SingleComparisons
+    judges: np.ndarray
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    plain: Estimate
+
+
+def prepare_fit(data: FitData, settings: Settings) -> PreparedFit:
+    """Rows with the columns that the settings ask for, and where to start."""
+    judges, judge = judges_of(data, settings)
+    alone = replace(settings, inference=None, side_effect=False)
+    plain = fit_likelihood(replace(data, keep_sides=False), alone)
+    separated = any("ridge of" in text for _, text in plain.notes) and ridge_is_weak(data, settings)
+    l2 = SEPARATION_L2 if separated else settings.l2
+    sides, side_names = _side_columns(settings, judges, judge)
+    context = [context_column(data.comparisons, name) for name in settings.context]
+    rule = TieRule(settings.ties, settings.link)
+    refuse_one_kind_of_outcome(data, rule)
+    # a judge who always says left has no finite side; these are held by the prior that separation
+    # gets
+    side_ridge = SEPARATION_L2 if settings.side_by_judge else 0.0
+    ridge = np.concatenate(
+        [
+            l2 * data.item_moments.sd**2 / data.weight_unit,
+            np.zeros(len(context)),
+            np.full(len(side_names), side_ridge),
+            np.zeros(int(rule.has_parameter)),
+        ]
+    )
+    rows = _rows(data, settings, judge, np.array(context).T, sides, rule, ridge, len(judges))
+    names = (*settings.context, *side_names, *["tie"] * rule.has_parameter)
+    kinds = (
+        ("context",) * len(context) + ("side",) * len(side_names) + ("tie",) * rule.has_parameter
+    )
+    return PreparedFit(rows, judges, names, kinds, plain)
+
+
+def _rows(
+    data: FitData,
+    settings: Settings,
+    judge: np.ndarray,
+    context: np.ndarray,
+    sides: np.ndarray,
+    rule: TieRule,
+    ridge: np.ndarray,
+    n_judges: int,
+) -> SingleComparisons:
+    """Comparisons sorted by pair, without those of an item with itself; equal ones are one row."""
+    comparisons, n = data.comparisons, len(data.X)
+    used = (comparisons.left != comparisons.right) & (data.amount > 0)
+    left, right = comparisons.left[used], comparisons.right[used]
+    outcome, amount = comparisons.outcome[used].astype(float), data.amount[used] / data.weight_unit
+    judge = judge[used] if settings.needs_judges else np.zeros(len(left), dtype=int)
+    if not settings.side_effect and not settings.context:  # left and right may change places
+        swapped = left > right
+        left, right = np.where(swapped, right, left), np.where(swapped, left, right)
+        outcome = np.where(swapped, -outcome, outcome)
+    low, high = np.minimum(left, right).astype(np.int64), np.maximum(left, right)
+    key = low * n + high
+    if settings.context:
+        order, number = np.argsort(key, kind="stable"), amount
+        context = context[used][order]
+    else:
+        n_judges = max(n_judges, 1)
+        kind = (left > right) + 2 * (outcome + 1).astype(np.int64)
+        key = (6 * key + kind) * n_judges + judge
+        _, order, row = np.unique(key, return_index=True, return_inverse=True)
+        number = np.bincount(row, amount)
+        context = np.empty((len(order), 0))
+    side_rows = sides[used][order] if sides.shape[1] else np.empty((len(order), 0))
+    n_judges = max(n_judges, 1) if settings.needs_judges else 1
+    return SingleComparisons(
+        X=data.X,
+        mean=data.item_moments.mean,
+        left=left[order],
+        right=right[order],
+        outcome=outcome[order],
+        amount=number[order] if settings.context else number,
+        context=context,
+        sides=side_rows,
+        judge=judge[order],
+        n_judges=n_judges,
+        rule=rule,
+        ridge=ridge,
+        slopes=np.ones(n_judges),
+        slope_variance=np.zeros(n_judges),
+    )
+
+
+def judges_of(data: FitData, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
+    """Names of the judges, and a code for every comparison."""
+    judge = data.comparisons.judge
+    if judge is None:
+        if settings.needs_judges:
+            raise PairscoreError(
+                "the votes have no column 'judge', which judge_slopes, side_effect='judges' and"
+                " inference='items+judges' need; add it."
+            )
+        return np.empty(0, dtype=object), np.zeros(len(data.comparisons), dtype=int)
+    missing = np.flatnonzero(
+        [
+            value is None or value != value or (isinstance(value, str) and not value.strip())
+            for value in judge.tolist()
+        ]
+    )
+    if len(missing) and settings.needs_judges:
+        raise PairscoreError(
+            f"the judge is missing in {plural(len(missing), 'row')}"
+            f" ({first_few(f'row {row}' for row in missing)}); name every judge."
+        )
+    return np.unique(
+        np.array(judge_names(judge)) if judge.dtype.kind in "fO" else judge, return_inverse=True
+    )
+
+
+def refuse_one_kind_of_outcome(data: FitData, rule: TieRule) -> None:
+    """The parameter of ties needs ties, and other outcomes."""
+    if not rule.has_parameter:
+        return
+    used = (data.comparisons.left != data.comparisons.right) & (data.amount > 0)
+    tied = np.count_nonzero(data.comparisons.outcome[used] == 0)
+    if tied in (0, np.count_nonzero(used)):
+        seen = "no comparison is a tie" if tied == 0 else "every comparison is a tie"
+        raise PairscoreError(
+            f"ties={rule.name!r} estimates how often items tie, and {seen}; use ties='half'."
+        )
+
+
+def _side_columns(
+    settings: Settings, names: np.ndarray, judge: np.ndarray
+) -> tuple[np.ndarray, list[str]]:
+    """One column for the advantage of the left side, or one for each judge."""
+    if not settings.side_effect:
+        return np.empty((len(judge), 0)), []
+    if not settings.side_by_judge:
+        return np.ones((len(judge), 1)), ["left"]
+    if len(names) > MOST_SIDES:
+        raise PairscoreError(
+            f"side_effect='judges' is for up to {MOST_SIDES} judges, and there are {len(names)};"
+            " use side_effect=True."
+        )
+    columns = (judge[:, None] == np.arange(len(names))).astype(float)
+    return columns, [f"left, {name}" for name in names.tolist()]
 
 
 def comparison_scores(

@@ -10,17 +10,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pairscore.core.whitening import Basis
-from pairscore.effects.circumstances import comparison_scores
+from pairscore.effects.circumstances import PreparedFit, comparison_scores, prepare_fit
 from pairscore.effects.covariance import robust_covariance
 from pairscore.effects.item_variance import (
     REACH2,
     ItemVariance,
-    Search,
     fit_item_variance,
     variance_interval,
 )
 from pairscore.effects.judges import LARGEST_SPREAD, Slopes, judges_of_slopes, step_slopes
-from pairscore.effects.prepare import PreparedFit, prepare_fit
 from pairscore.effects.projection import LEAST_REST, Projection, project_on_items
 from pairscore.effects.propagation import Posterior, propagate, start_posterior
 from pairscore.effects.single_comparisons import Optimum, SingleComparisons, climb
@@ -88,7 +86,11 @@ def fit_effects(data: FitData, settings: Settings) -> Estimate:
     kept = _kept_effects(data, joint, fit, full) if settings.item_effects else None
     assert fit.effects is not None
     scores = data.X @ fit.coef + (0.0 if kept is None else kept.effect)
-    notes = [*fit.notes, *_settled_notes(settings, joint), *judge_notes(settings, joint.post, judges)]
+    notes = [
+        *fit.notes,
+        *_settled_notes(settings, joint),
+        *judge_notes(settings, joint.post, judges),
+    ]
     if kept is not None and kept.n_shared < FEWEST_ITEMS:
         notes.append((FewItemsWarning, f"item effects are {kept.in_words}."))
     return replace(
@@ -118,8 +120,8 @@ def _fit_jointly(prepared: PreparedFit, settings: Settings) -> JointFit:
         elif settings.judge_slopes:
             post = propagate(post, 0.0)
         if settings.judge_slopes:
-            before, slopes = slopes, step_slopes(post, slopes)
-            old = 1.0 if before is None else before.slope
+            old = np.ones(1) if slopes is None else slopes.slope
+            slopes = step_slopes(post, slopes)
             settled = bool(np.max(np.abs(slopes.slope - old)) < CLOSE)
             rows = replace(rows, slopes=slopes.slope, slope_variance=slopes.variance)
             post = replace(post, rows=rows)
@@ -262,7 +264,7 @@ def _variance_beyond_features(
 
 
 def _score_errors(post: Posterior, d: int, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Variance of each item's effect (N), and what share of its features' error is left in its score.
+    """Variance of each item's effect (N), and the share of its features' error in its score.
 
     If coefficients move by D, scores move by X~ D with X~ = V X / sigma^2: the surer an item is by
     its own comparisons, the less it depends on the coefficients. The error of X~ D is split, item
@@ -308,8 +310,15 @@ def _length(data: FitData, coef: np.ndarray) -> float:
 
 def _settled_notes(settings: Settings, joint: JointFit) -> list[Note]:
     notes: list[Note] = []
-    if settings.item_effects and joint.variance is None and _endless(joint.prepared.rows, joint.top):
-        text = "item effects are taken as none, because some effects of comparisons have no finite size."
+    if (
+        settings.item_effects
+        and joint.variance is None
+        and _endless(joint.prepared.rows, joint.top)
+    ):
+        text = (
+            "item effects are taken as none, because some effects of comparisons have no finite"
+            " size."
+        )
         notes.append((SeparationWarning, text))
     if not joint.settled:
         what = "item effects and judges' slopes" if settings.item_effects else "judges' slopes"
@@ -358,8 +367,8 @@ def _effect_notes(effects: Effects, undetermined: np.ndarray, unit: np.ndarray) 
     notes: list[Note] = []
     if undetermined.any():
         text = (
-            f"{plural(int(undetermined.sum()), 'effect')} not determined by the comparisons, because"
-            f" constant or a combination of others: {first_few(map(repr, names[undetermined]))};"
+            f"{plural(int(undetermined.sum()), 'effect')} not determined by the comparisons,"
+            f" because constant or a combination of others: {first_few(map(repr, names[undetermined]))};"
             " intervals are unknown."
         )
         notes.append((CollinearFeaturesWarning, text))

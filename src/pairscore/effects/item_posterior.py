@@ -2,9 +2,9 @@
 
 L is the Laplacian of the comparison graph with the information of each pair as weight. A fit needs
 the diagonal of V, the variance of the difference of every two items that met, and V times a few
-columns. Up to :data:`EXACT_ITEMS` items V is formed; beyond, its entries come from messages between
-neighbours, which are exact where comparisons form no circles, and products from conjugate gradients.
-Nothing of size N x N is formed there.
+columns. Up to :data:`EXACT_ITEMS` items V is formed; beyond, its entries come from messages
+between neighbours, which are exact where comparisons form no circles, and products from conjugate
+gradients. Nothing of size N x N is formed there.
 """
 
 from typing import Protocol

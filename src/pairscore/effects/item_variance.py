@@ -2,8 +2,8 @@
 
 The derivative of the log-likelihood in x = log sigma^2 is (N/2)(rho - 1)
 (:mod:`pairscore.effects.propagation`). Where labels have hardly any noise, sigma^2 has no largest
-likely value; a weak prior on sigma, a Cauchy law of scale :data:`PRIOR_SD`, keeps the estimate finite,
-and the interval, which is of the likelihood alone, says that it is open above.
+likely value; a weak prior on sigma, a Cauchy law of scale :data:`PRIOR_SD`, keeps the estimate
+finite, and the interval, which is of the likelihood alone, says that it is open above.
 """
 
 from dataclasses import dataclass, field
@@ -132,12 +132,14 @@ def _end(search: Search, start: float, limit: float, step: float) -> float:
         if fallen + drop >= REACH2 / 2:
             left = REACH2 / 2 - fallen
             # slope along the step as a parabola, so the drop is a cubic in the share of the step
-            cubic = np.array([
-                step * (2 * here - 4 * middle + 2 * there) / 3,
-                step * (-3 * here + 4 * middle - there) / 2,
-                step * here,
-                left,
-            ])
+            cubic = np.array(
+                [
+                    step * (2 * here - 4 * middle + 2 * there) / 3,
+                    step * (-3 * here + 4 * middle - there) / 2,
+                    step * here,
+                    left,
+                ]
+            )
             roots = np.roots(cubic) if abs(cubic[0]) > 0 else np.roots(cubic[1:])
             real = roots[np.abs(roots.imag) < 1e-9].real
             inside = real[(real > -1e-9) & (real < 1 + 1e-9)]

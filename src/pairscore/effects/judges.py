@@ -177,7 +177,9 @@ def _slope_scores(
         score[seen] = one[seen]
         if not rows.rule.has_parameter:
             score[rows.outcome == 0] += 0.5 * one[rows.outcome == 0]
-    sums = (np.bincount(rows.judge, rows.amount * part, rows.n_judges) for part in (score, information))
+    sums = (
+        np.bincount(rows.judge, rows.amount * part, rows.n_judges) for part in (score, information)
+    )
     return next(sums), next(sums)
 
 

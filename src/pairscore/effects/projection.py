@@ -26,8 +26,8 @@ LEAST_REST = 0.1  # share of a column that must vary within items
 class Projection:
     """What of each column of the effects (e) belongs to the items.
 
-    ``values`` (N x e) is p net of the features, ``rest`` (e) the share of the column's sum of squares
-    that is left to learn its effect from.
+    ``values`` (N x e) is p net of the features, ``rest`` (e) the share of the column's sum of
+    squares that is left to learn its effect from.
     """
 
     values: np.ndarray
@@ -38,16 +38,20 @@ def project_on_items(rows: SingleComparisons, columns: np.ndarray) -> Projection
     """Split columns (M x e) into what items say and the rest."""
     n, (pairs, place) = len(rows.X), rows.pairs
     number = np.bincount(place, rows.amount, len(pairs.high))
-    nets = np.array(
-        [net_per_item(rows.left, rows.right, rows.amount * one, n) for one in columns.T]
-    ).reshape(columns.shape[1], n).T
+    nets = (
+        np.array([net_per_item(rows.left, rows.right, rows.amount * one, n) for one in columns.T])
+        .reshape(columns.shape[1], n)
+        .T
+    )
     graph = laplacian(pairs, number)
     # a trace of a ridge makes the Laplacian, whose components are free by a constant, invertible
     lifted = sparse.csr_array(graph + sparse.diags_array(np.full(n, 1e-9 * number.mean())))
     values = conjugate_gradients(lifted, nets, np.zeros_like(nets))
     left_over = columns - (values[rows.left] - values[rows.right])
     squares = rows.amount @ columns**2
-    rest = np.divide(rows.amount @ left_over**2, squares, out=np.zeros(len(squares)), where=squares > 0)
+    rest = np.divide(
+        rows.amount @ left_over**2, squares, out=np.zeros(len(squares)), where=squares > 0
+    )
     return Projection(net_of_features(rows, values, pairs, number), rest)
 
 

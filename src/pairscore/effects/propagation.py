@@ -121,9 +121,7 @@ def new_terms(post: Posterior) -> tuple[OutcomeDerivatives, np.ndarray, np.ndarr
     center = rows.sharpness * delta + rows.side(post.theta)
     spread = rows.sharpness**2 * variance
     sd = np.sqrt(spread + rows.slope_noise(delta))
-    s = averaged_derivatives(
-        OutcomeLaw(rows.rule, rows.tie(post.theta)), center, sd, rows.outcome
-    )
+    s = averaged_derivatives(OutcomeLaw(rows.rule, rows.tie(post.theta)), center, sd, rows.outcome)
     most = (1 - SMALLEST_SHARE) / np.maximum(spread, SMALLEST_INFORMATION)
     h = np.clip(s.eta_eta, SMALLEST_INFORMATION, most)
     left = 1 - spread * h

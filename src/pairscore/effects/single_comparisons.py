@@ -6,8 +6,8 @@ With their context, who judged, which side, and ties as they are.
     eta   = slope_judge * delta + side          what the judge makes of it
 
 Parameters are one vector theta = (coef, effects, t): coefficients of the features, effects of
-context and sides, and the parameter of ties where the rule has one. Slopes of judges are given, each
-with a variance, over which the outcome is averaged; :mod:`pairscore.effects.judges` finds them.
+context and sides, and the parameter of ties where the rule has one. Slopes of judges are given,
+each with a variance, over which the outcome is averaged; :mod:`pairscore.effects.judges` finds them.
 """
 
 from collections.abc import Callable, Iterator
@@ -188,7 +188,9 @@ class SingleComparisons:
     def item_borders(self, s: OutcomeDerivatives) -> np.ndarray:
         """Information across the items' effects and theta, N x k."""
         graph = laplacian(self.pairs[0], self.pair_information(s))
-        return np.hstack([graph @ (self.X - self.mean), self.net_per_item(self._weighted_columns(s))])
+        return np.hstack(
+            [graph @ (self.X - self.mean), self.net_per_item(self._weighted_columns(s))]
+        )
 
     def net_per_item(self, columns: np.ndarray) -> np.ndarray:
         """B' diag(sharpness) columns: sums of each item's left rows minus its right ones, N x e."""
