@@ -43,6 +43,8 @@ def test_home_as_context_is_the_known_side_effect(folder, inference):
 @pytest.mark.parametrize("slopes", [False, True])
 def test_meats_are_sums_over_comparisons_that_share_an_item_or_a_judge(slopes):
     X, votes = judged_votes(np.random.default_rng(2), n=15, m=120, tie=0.4)
+    own = np.arange(15) == 3
+    X[:, 2] = own  # item 3 has a column of its own
     study, contest, params, look = fitted_comparisons(
         X, votes, context=["rest"], ties="davidson", judge_slopes=slopes, side_effect=True, l2=0.5
     )
@@ -50,21 +52,24 @@ def test_meats_are_sums_over_comparisons_that_share_an_item_or_a_judge(slopes):
     u = np.vstack([part for _, part in blocks])
     m = len(u)
     ends = [{int(contest.left[row]), int(contest.right[row])} for row in range(m)]
-    items = np.array([[bool(ends[one] & ends[two]) for two in range(m)] for one in range(m)])
+    both = np.array([[ends[one] == ends[two] for two in range(m)] for one in range(m)])
+    items = np.array([[bool(ends[one] & ends[two] - {3}) for two in range(m)] for one in range(m)])
+    items |= both
     judges = contest.judge[:, None] == contest.judge[None]
-    k, settings = study.tally.exposures, RankRegression(l2=0.5)._settings()
+    k = study.tally.exposures
     z = X - k @ X / k.sum()
     # holds an item back from pulling the fit towards itself
     ridge = 0.5 * (k @ z**2 / k.sum()) / (4 * 0.25**2)
     inverse = np.linalg.inv(z.T @ (k[:, None] * z) + np.diag(ridge))
     inflation = 1 / (1 - k * (1 / k.sum() + np.einsum("ij,jk,ik->i", z, inverse, z)))
+    inflation[own] = 0
     t = np.array(
         [inflation[item] * u[[item in pair for pair in ends]].sum(axis=0) for item in range(len(X))]
     )
-    both = np.array([[ends[one] == ends[two] for two in range(m)] for one in range(m)])
+    with_own = np.array([3 in pair for pair in ends])
     np.testing.assert_allclose(
-        comparisons_item_meat(study, settings, contest, params, look),
-        t.T @ t - u.T @ both @ u,
+        comparisons_item_meat(contest, params, look, inflation),
+        t.T @ t - u.T @ (both & ~with_own) @ u,
         rtol=1e-8,
         atol=1e-8,
     )
@@ -73,7 +78,7 @@ def test_meats_are_sums_over_comparisons_that_share_an_item_or_a_judge(slopes):
     # items counted twice but for the pair's own
     shared = judges & items
     np.testing.assert_allclose(
-        judge_robust_meat(contest, params, look),
+        judge_robust_meat(contest, params, look, ~own),
         u.T @ (few * judges - shared) @ u,
         rtol=1e-8,
         atol=1e-8,

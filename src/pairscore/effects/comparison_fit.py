@@ -61,62 +61,61 @@ def single_comparisons_covariance(study: FitData, settings: Settings, top: Optim
     expected = look.apart - np.diag(contest.ridge)
     if settings.inference == "model":
         return sandwich(basis.inverse, expected, None)
-    meat = comparisons_item_meat(study, settings, contest, params, look)
-    by_items = sandwich(basis.inverse, expected, meat)
-    if settings.inference == "items":
-        return by_items
-    both = basis.inverse @ (meat + judge_robust_meat(contest, params, look)) @ basis.inverse.T
-    return floored_covariance(both, by_items, 1.0)  # sharing judges too only ever adds variance
-
-
-def comparisons_item_meat(
-    study: FitData,
-    settings: Settings,
-    contest: SingleComparisons,
-    params: Params,
-    look: Derivatives,
-) -> np.ndarray:
-    """sum_i t_i t_i' / (1 - h_i)^2 - sum_p u_p u_p', as for the pairs alone."""
     inflation = jackknife_inflation(
         study.X - study.item_moments.mean,
         study.tally.exposures,
         leverage_whitener(study, settings),
     )
+    meat = comparisons_item_meat(contest, params, look, inflation)
+    by_items = sandwich(basis.inverse, expected, meat)
+    if settings.inference == "items":
+        return by_items
+    meat = meat + judge_robust_meat(contest, params, look, inflation > 0)
+    both = basis.inverse @ meat @ basis.inverse.T
+    return floored_covariance(both, by_items, 1.0)  # sharing judges too only ever adds variance
+
+
+def comparisons_item_meat(
+    contest: SingleComparisons, params: Params, look: Derivatives, inflation: np.ndarray
+) -> np.ndarray:
+    """sum_i t_i t_i' / (1 - h_i)^2 - sum_p u_p u_p', as for the pairs alone."""
     rows, blocks = np.arange(len(contest.left)), contest.contributions(params, look)
-    items, sums = _dyadic_sums(contest, rows, blocks, len(look.gradient))
-    return sums.meat(inflation[items])
+    return _dyadic_meat(contest, rows, blocks, inflation)
 
 
-def judge_robust_meat(contest: SingleComparisons, params: Params, look: Derivatives) -> np.ndarray:
-    """What comparisons of one judge add to the meat that do not share an item.
+def judge_robust_meat(
+    contest: SingleComparisons, params: Params, look: Derivatives, counts: np.ndarray
+) -> np.ndarray:
+    """What comparisons of one judge add to the meat that do not share an item that ``counts`` (N).
 
     All of a judge's, less those that do.
     """
     size, blocks = len(look.gradient), contest.contributions(params, look)
+    inflation = counts.astype(float)
     per_judge, shared = np.zeros((contest.n_judges, size)), np.zeros((size, size))
     by_judge = np.argsort(contest.judge, kind="stable")
     ends = np.searchsorted(contest.judge[by_judge], np.arange(contest.n_judges + 1))
     for number in range(contest.n_judges):
         rows = by_judge[ends[number] : ends[number + 1]]
         per_judge[number] = sum((u.sum(axis=0) for _, u in blocks(rows)), np.zeros(size))
-        items, sums = _dyadic_sums(contest, rows, blocks, size)
-        shared += sums.meat(np.ones(len(items)))
+        shared += _dyadic_meat(contest, rows, blocks, inflation)
     few = contest.n_judges / max(contest.n_judges - 1, 1)
     return few * per_judge.T @ per_judge - shared
 
 
-def _dyadic_sums(
-    contest: SingleComparisons, rows: np.ndarray, blocks: Blocks, size: int
-) -> tuple[np.ndarray, DyadicSums]:
-    """The items of some comparisons, and the sums of what these add to the equations."""
+def _dyadic_meat(
+    contest: SingleComparisons, rows: np.ndarray, blocks: Blocks, inflation: np.ndarray
+) -> np.ndarray:
+    """The meat of some comparisons; ``inflation`` is that of all items."""
     ends = np.concatenate([contest.left[rows], contest.right[rows]])
     items, code = np.unique(ends, return_inverse=True)
     left, right = code.reshape(2, len(rows))
+    inflation, size = inflation[items], len(contest.ridge)
     sums, first = DyadicSums.zero(len(items), size), 0
     for part, u in blocks(rows):
         here = slice(first, first := first + len(part))
-        sums = sums + DyadicSums.of_rows(left[here], right[here], u, len(items))
-    return items, sums
+        sums = sums + DyadicSums.of_rows(left[here], right[here], u, inflation)
+    return sums.meat(inflation)
 
 
 FIRST_SPREAD = 0.5
