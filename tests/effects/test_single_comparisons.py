@@ -95,3 +95,21 @@ def test_contributions_sum_to_nothing_at_the_maximum_and_come_in_any_blocks(monk
     np.testing.assert_array_equal(np.vstack([u for _, u in pieces]), whole)
     slope_pull = look.through @ ((params.slopes - 1) / contest.slope_spread**2)
     np.testing.assert_allclose(whole.sum(axis=0) + slope_pull, 0, atol=1e-3)
+
+
+@pytest.mark.parametrize("size", [1e8, 1e12])
+@pytest.mark.parametrize("settings", [{}, {"side_effect": True}, {"ties": "davidson"}])
+def test_a_context_value_of_1e8_among_ones_does_not_stop_the_climb(size, settings):
+    """A comparison that its context explains says nothing more: the fit is that without it."""
+    tie = 0.5 if "ties" in settings else None
+    X, votes = judged_votes(np.random.default_rng(3), tie=tie, rule="davidson")
+    first = int(np.flatnonzero(votes["winner"] == "left")[0])
+    votes["rest"][first] = size
+    model = RankRegression(context=["rest"], inference="model", **settings).fit(X, votes)
+    others = {name: np.delete(column, first) for name, column in votes.items()}
+    without = RankRegression(context=["rest"], inference="model", **settings).fit(X, others)
+    assert without.effects_.values[0] > 0  # so that the value of 1e8 goes with its outcome
+    np.testing.assert_allclose(model.coef_, without.coef_, rtol=1e-6)
+    np.testing.assert_allclose(model.effects_.values, without.effects_.values, rtol=1e-6)
+    np.testing.assert_allclose(model.effects_.std_errors, without.effects_.std_errors, rtol=1e-4)
+    assert not any("not determined" in note or "not maximised" in note for note in model.notes_)

@@ -15,7 +15,6 @@ from pairscore.core.sandwich import (
     jackknife_inflation,
     sandwich,
 )
-from pairscore.core.whitening import whitening_basis
 from pairscore.effects.circumstances import comparison_scores, context_column, judge_names
 from pairscore.effects.judges import (
     ENOUGH_INFORMATION,
@@ -427,9 +426,7 @@ def fit_without_bias(contest: SingleComparisons, params: Params, settings: Setti
     if not top.converged or not len(top.params.slopes):
         return top
     params, look = without_slope_bias(top.contest, top.params, top.look, top.basis)
-    return top._replace(
-        params=params, look=look, basis=whitening_basis(look.apart, top.contest.units)
-    )
+    return top._replace(params=params, look=look, basis=top.contest.basis(look))
 
 
 def fit_with_spread(contest: SingleComparisons, params: Params, settings: Settings) -> Optimum:

@@ -26,6 +26,7 @@ from pairscore.core.sums import Pairs, difference_scatter, net_per_item
 from pairscore.core.whitening import Basis, whitening_basis
 
 BLOCK_NUMBERS = 4_000_000  # contributions of comparisons that are held at a time
+LARGEST_MOVE = 0.5  # of eta in one step, up to which the loss is close to its quadratic
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ class Derivatives:
     information: np.ndarray
     across: np.ndarray
     slope_information: np.ndarray
+    total: float  # information of all comparisons in their eta
 
     def solved(self, values: np.ndarray) -> np.ndarray:
         """Inverse of the slopes' information times each row of ``values``, among slopes that keep
@@ -149,25 +151,24 @@ class SingleComparisons:
         return float(self.amount.sum())
 
     @cached_property
-    def units(self) -> np.ndarray:
-        """Standard deviation of what each parameter multiplies.
-
-        Zero for a feature that does not vary.
-        """
+    def feature_units(self) -> np.ndarray:
+        """Standard deviation of what each coefficient multiplies; zero where it does not vary."""
         pairs, _ = self.pairs
         squares = np.diag(difference_scatter(self.X, self.mean, pairs, pairs.number)) / (
             2 * self.n_comparisons
         )
         sd = np.sqrt(np.maximum(squares, 0.0))
-        columns = np.hstack([self.context, self.sides])
-        sd_of_columns = np.sqrt(self.amount @ columns**2 / self.n_comparisons)
-        return np.concatenate(
-            [
-                np.where(sd > 1e-13 * np.abs(self.mean), sd, 0.0),
-                sd_of_columns,
-                [1.0] * self.rule.has_parameter,
-            ]
-        )
+        return np.where(sd > 1e-13 * np.abs(self.mean), sd, 0.0)
+
+    def basis(self, look: Derivatives) -> Basis:
+        """Whiten the information of (coef, effects, t) when the slopes are fitted too.
+
+        The unit of an effect is the root mean square of its column, each comparison weighted by
+        what it tells: one value far outside, of which nothing more can be learnt, counts nothing.
+        """
+        effects = np.diag(look.information)[len(self.mean) :]
+        units = np.sqrt(effects / max(look.total, np.finfo(float).tiny))
+        return whitening_basis(look.apart, np.concatenate([self.feature_units, units]))
 
     @cached_property
     def usual_sizes(self) -> np.ndarray:
@@ -266,8 +267,9 @@ class SingleComparisons:
             [-net_per_item(self.left, self.right, a * s.eta, len(self.X)) @ self.X, tail]
         ) + self.ridge * self.flat(params)
         loss = -float(s.value.sum()) + 0.5 * float(self.ridge @ self.flat(params) ** 2)
+        none, total = np.empty(0), float(s.eta_eta.sum())
         look = Derivatives(
-            loss, gradient, np.empty(0), information, np.empty((len(gradient), 0)), np.empty(0)
+            loss, gradient, none, information, np.empty((len(gradient), 0)), none, total
         )
         return self._with_slopes(look, params, s, extra) if len(self.sloped) else look
 
@@ -400,7 +402,7 @@ class SingleComparisonsLoss:
         look = self.contest.look(params)
         return Point(
             look,
-            whitening_basis(look.apart, self.contest.units),
+            self.contest.basis(look),
             look.loss,
             np.concatenate([look.gradient, look.slope_gradient]),
         )
@@ -409,7 +411,29 @@ class SingleComparisonsLoss:
         look = here.look
         steps = newton_step(look, here.basis, look.gradient, look.slope_gradient)
         direction = -np.concatenate(steps)
-        return Step(direction, float(here.gradient @ direction) / self.contest.n_comparisons)
+        gap = max(float(here.gradient @ direction), self.gap_of_the_rest(vector, direction))
+        return Step(direction, gap / self.contest.n_comparisons)
+
+    def gap_of_the_rest(self, vector: np.ndarray, direction: np.ndarray) -> float:
+        """How far the loss may fall along a step, but for comparisons that move far by it.
+
+        Of a context value of 1e8 among ones a Newton step sees nothing else, and closes a gap that
+        is soon small, long before the step is as long as the other comparisons want it.
+        """
+        contest, params, there = self.contest, self.params(vector), self.params(vector - direction)
+        move = contest.predictor(there) - contest.predictor(params)
+        near = np.abs(move) <= LARGEST_MOVE
+        if near.all():
+            return 0.0
+        s, move = contest.outcome_derivatives(params), np.where(near, move, 0.0)
+        flat, step = contest.flat(params), contest.flat(there) - contest.flat(params)
+        slope = float(s.eta @ move) - float((contest.ridge * flat) @ step)
+        bend = float(s.eta_eta @ move**2) + float((contest.ridge * step) @ step)
+        if contest.slope_spread is not None:
+            step = there.slopes - params.slopes
+            slope -= float((params.slopes - 1) @ step) / contest.slope_spread**2
+            bend += float(step @ step) / contest.slope_spread**2
+        return slope**2 / bend if bend > 0 else 0.0
 
 
 def climb(contest: SingleComparisons, params: Params, max_iter: int, tol: float) -> Optimum:
@@ -419,8 +443,7 @@ def climb(contest: SingleComparisons, params: Params, max_iter: int, tol: float)
     top = minimise(loss, start, max_iter, tol, search_by_value)
     params = loss.params(top.params)
     look = contest.look(params)
-    basis = whitening_basis(look.apart, contest.units)
-    return Optimum(contest, params, look, basis, top.n_iterations, top.converged)
+    return Optimum(contest, params, look, contest.basis(look), top.n_iterations, top.converged)
 
 
 def newton_step(
