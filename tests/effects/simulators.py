@@ -60,7 +60,7 @@ def fitted_comparisons(X, votes, **given):
     )
     names, judge = judges_of(study, settings)
     contest, _, _ = single_comparisons_of(
-        study, settings, names, judge, settings.l2 * study.item_moments.sd**2
+        study, settings, names, judge, np.diag(settings.l2 * study.item_moments.sd**2)
     )
     contest = with_slopes(contest, BETA) if settings.judge_slopes else contest
     contest, params, look, _, _, converged = fit_with_spread(

@@ -34,6 +34,11 @@ class Basis:
         """G^-1 right."""
         return self.transform @ (self.transform.T @ right)
 
+    def smallest(self, params: np.ndarray) -> np.ndarray:
+        """Parameters (d) without what they have along open directions: smallest standard norm."""
+        along = self.unit[:, None] * self.open_directions  # orthonormal columns
+        return params - self.open_directions @ (along.T @ (self.unit * params))
+
     @property
     def inverse(self) -> np.ndarray:
         """G^-1, d x d."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.sandwich import (
@@ -45,7 +46,6 @@ from pairscore.estimators.fit_data import (
     SEPARATION_L2,
     FitData,
     leverage_whitener,
-    ridge_is_weak,
 )
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import Effects, Estimate, Judges, Note
@@ -57,7 +57,7 @@ Blocks = Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]]
 def single_comparisons_covariance(study: FitData, settings: Settings, top: Optimum) -> np.ndarray:
     """Of (coef, effects, tie): classical, item-robust, or robust to items and judges."""
     contest, params, look, basis = top.contest, top.params, top.look, top.basis
-    expected = look.apart - np.diag(contest.ridge)
+    expected = look.apart - contest.ridge
     if settings.inference == "model":
         return sandwich(basis.inverse, expected, None)
     inflation = jackknife_inflation(
@@ -163,10 +163,10 @@ def prepare_fit(study: FitData, settings: Settings) -> PreparedFit:
     plain = fit_likelihood(
         replace(study, keep_sides=False), replace(settings, inference=None, side_effect=False)
     )
-    separated = any("ridge of" in text for _, text in plain.notes) and ridge_is_weak(
-        study, settings
-    )
-    ridge = (SEPARATION_L2 if separated else settings.l2) * study.item_moments.sd**2
+    ridge = np.diag(settings.l2 * study.item_moments.sd**2)
+    if plain.separated is not None:  # a ridge along the directions that are
+        held = study.item_moments.sd[:, None] ** 2 * plain.separated
+        ridge = ridge + SEPARATION_L2 * held @ held.T
     contest, effect_names, kinds = single_comparisons_of(study, settings, names, judge, ridge)
     return PreparedFit(contest, names, effect_names, kinds, plain)
 
@@ -265,14 +265,14 @@ def single_comparisons_of(
     # a judge who always says left has no finite side; these are held by the prior that separation
     # gets
     side_ridge = SEPARATION_L2 if settings.side_by_judge else 0.0
-    ridge = np.concatenate(
+    effects_ridge = np.concatenate(
         [
-            ridge / study.weight_unit,
             np.zeros(len(settings.context)),
             np.full(len(side_names), side_ridge),
             np.zeros(int(rule.has_parameter)),
         ]
     )
+    ridge = block_diag(ridge / study.weight_unit, np.diag(effects_ridge))
     kinds = (
         ("context",) * len(settings.context)
         + ("side",) * len(side_names)

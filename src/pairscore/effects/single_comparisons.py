@@ -96,7 +96,8 @@ class SingleComparisons:
 
     ``context`` and ``sides`` have one column per effect; ``judge`` is a code per row.
 
-    ``ridge`` has a number for each of (coef, effects, t). ``sloped`` and ``slope_spread`` are empty
+    ``ridge`` is a matrix: half its product with (coef, effects, t) on both sides is the penalty.
+    ``sloped`` and ``slope_spread`` are empty
     and None where all judges are taken to be alike.
     """
 
@@ -261,12 +262,14 @@ class SingleComparisons:
             if self.rule.has_parameter
             else corner
         )
-        information = np.block([[scatter, border.T], [border, corner]]) + np.diag(self.ridge)
+        information = np.block([[scatter, border.T], [border, corner]]) + self.ridge
         tail = np.append(-columns.T @ s.eta, [-s.t.sum()] * self.rule.has_parameter)
         gradient = np.concatenate(
             [-net_per_item(self.left, self.right, a * s.eta, len(self.X)) @ self.X, tail]
-        ) + self.ridge * self.flat(params)
-        loss = -float(s.value.sum()) + 0.5 * float(self.ridge @ self.flat(params) ** 2)
+        )
+        flat = self.flat(params)
+        gradient, loss = gradient + self.ridge @ flat, -float(s.value.sum())
+        loss += 0.5 * float(flat @ self.ridge @ flat)
         none, total = np.empty(0), float(s.eta_eta.sum())
         look = Derivatives(
             loss, gradient, none, information, np.empty((len(gradient), 0)), none, total
@@ -327,7 +330,7 @@ class SingleComparisons:
             if len(params.slopes)
             else None
         )
-        average = self.ridge * self.flat(params) / self.n_comparisons
+        average = self.ridge @ self.flat(params) / self.n_comparisons
 
         def blocks(chosen: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
             for rows in self._whole_pairs(chosen, BLOCK_NUMBERS // len(look.gradient)):
@@ -427,8 +430,8 @@ class SingleComparisonsLoss:
             return 0.0
         s, move = contest.outcome_derivatives(params), np.where(near, move, 0.0)
         flat, step = contest.flat(params), contest.flat(there) - contest.flat(params)
-        slope = float(s.eta @ move) - float((contest.ridge * flat) @ step)
-        bend = float(s.eta_eta @ move**2) + float((contest.ridge * step) @ step)
+        slope = float(s.eta @ move) - float(flat @ contest.ridge @ step)
+        bend = float(s.eta_eta @ move**2) + float(step @ contest.ridge @ step)
         if contest.slope_spread is not None:
             step = there.slopes - params.slopes
             slope -= float((params.slopes - 1) @ step) / contest.slope_spread**2

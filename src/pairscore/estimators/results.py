@@ -289,6 +289,8 @@ class Estimate:
         What the user should know.
     settings : Settings
         Those of the fit, when it is finished.
+    separated : ndarray of shape (d or d + 1, r) or None
+        Directions in which the likelihood has no maximum, and a ridge stands in for it.
     """
 
     coef: np.ndarray
@@ -308,6 +310,7 @@ class Estimate:
     item_effects: ItemEffects | None = None
     notes: list[Note] = field(default_factory=list)
     settings: Settings | None = None
+    separated: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,9 @@ from pairscore.core.sums import net_per_item
 from pairscore.core.whitening import whiten
 from pairscore.data.comparisons import Comparisons
 from pairscore.errors import first_few
-from pairscore.estimators.fit_data import FitData, separation_note
+from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.pairing import SIGNIFICANCE, TOLERATED, check_pairing
+from pairscore.estimators.separation import SEPARATED
 from pairscore.model.regression import RankRegression
 from pairscore.report.trials import importance
 from pairscore.report.words import number_of, option_words, wins
@@ -196,14 +197,13 @@ def _shape_check(model: RankRegression, shape: Shape) -> Check:
 
 
 def _separation_check(model: RankRegression) -> Check:
-    note = separation_note()[1]
-    separated = note in model.notes_
+    notes = [note for note in model.notes_ if note.startswith(SEPARATED)]
     finite = (
         "No direction in the features explains every comparison, so the coefficients are finite."
     )
     rule = "Whether the likelihood has a maximum."
-    answer = _sentence(note) if separated else finite
-    return Check("Is there separation?", not separated, answer, rule)
+    answer = _sentence(notes[0]) if notes else finite
+    return Check("Is there separation?", not notes, answer, rule)
 
 
 def _sentence(note: str) -> str:
@@ -333,5 +333,5 @@ def _warnings_of_the_fit(model: RankRegression) -> list[Check]:
     return [
         Check(question, False, _sentence(note), rule)
         for note in model.notes_
-        if note != separation_note()[1]
+        if not note.startswith(SEPARATED)
     ]
