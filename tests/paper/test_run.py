@@ -28,8 +28,6 @@ from pairscore.paper.run import (
     run_jobs,
 )
 
-pytest.importorskip("matplotlib")
-
 FIGURES = ["2b", "10"]  # 27 quick cells in two batches, and six jobs with a row for each method
 LIMIT = 300  # seconds; far beyond any load
 # a line of output for each call of progress; it ends when every process of the run has ended
