@@ -19,13 +19,15 @@ random generations, checks each sentence of its experiments section against the 
 four figures of our own. This page is written from such a run
 (`python examples/reproduction_docs.py FOLDER`).
 
+    make paper                            # set-up and all figures, from a fresh copy of the source
     pairscore reproduce                   # all figures, into reproduction/index.html
     pairscore reproduce 2a 3 --seeds 2    # two of them, quickly
     pairscore reproduce --direct          # items, votes and a fit for every cell, instead of
                                           # exact draws of the estimate
 
-A run may be stopped at any moment, even by a power cut; the same command goes on where it was. One
-cell alone gives the same row as the whole run, because its seed comes from its settings. Finished
+A run may be stopped at any moment, even by a power cut; the same command goes on where it was.
+Ctrl-C ends it within two seconds: cells that are not finished are dropped, not waited for. One cell
+alone gives the same row as the whole run, because its seed comes from its settings. Finished
 cells are in the database `cells.sqlite`. When a run ends or is stopped by Ctrl-C, the tables are
 written from it: `rows.csv` has one row per cell and generation, `needed.csv` the solved points of
 figures 5, 6 and 8. Figures are drawn from these rows and nothing else. Dotted curves are

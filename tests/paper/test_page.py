@@ -6,8 +6,10 @@ from html.parser import HTMLParser
 
 import pytest
 
+from pairscore.paper import experiments, figures
 from pairscore.paper.claims import check_claims
 from pairscore.paper.experiments import PANELS
+from pairscore.paper.figures import FIGURES
 from pairscore.paper.page import Work, claims_table, lead_text, page_html, write_page
 from pairscore.paper.verdicts import APPROXIMATELY, HOLDS, NOT, Claim
 from tests.paper.conftest import (
@@ -18,10 +20,6 @@ from tests.paper.conftest import (
     scenario_rows,
     source_rows,
 )
-
-pytest.importorskip("matplotlib")
-from pairscore.paper import experiments, figures
-from pairscore.paper.figures import FIGURES
 
 
 class Reader(HTMLParser):

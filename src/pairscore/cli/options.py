@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 from inspect import cleandoc
 from pathlib import Path
 from shlex import quote
-from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import click
@@ -218,8 +217,10 @@ def input_path(path: Path) -> Iterator[Path]:
     if str(path) != "-":
         yield path
         return
-    with TemporaryDirectory() as directory:
-        copy = Path(directory) / "standard input"
+    from pairscore.files.source import scratch_folder
+
+    with scratch_folder() as folder:
+        copy = folder / "standard input"
         copy.write_bytes(sys.stdin.buffer.read())
         yield copy
 
@@ -230,9 +231,11 @@ def output_path(path: Path, name: str) -> Iterator[Path]:
     if str(path) != "-":
         yield path
         return
-    with TemporaryDirectory() as directory:
-        yield Path(directory) / name
-        with (Path(directory) / name).open("rb") as file:
+    from pairscore.files.source import scratch_folder
+
+    with scratch_folder() as folder:
+        yield folder / name
+        with (folder / name).open("rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
         sys.stdout.buffer.flush()
 

@@ -32,7 +32,7 @@ from pairscore.cli.options import (
     word,
 )
 from pairscore.cli.words import translate
-from pairscore.errors import NoAnswerError, PairscoreError, first_few
+from pairscore.errors import PairscoreError, first_few
 
 if TYPE_CHECKING:
     from pairscore.planning.planner import Plan
@@ -322,7 +322,7 @@ def reproduce(
         with stage("Computing the cells of all figures") as show:
             done = make(figures, seeds, output, progress=show, **running)
     except KeyboardInterrupt:
-        raise NoAnswerError(
+        raise KeyboardInterrupt(
             f"stopped; what is finished is kept in {str(output)!r}, and the same command goes on"
             " from there."
         ) from None

@@ -2,9 +2,10 @@
 
 import codecs
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +26,7 @@ KINDS = {
 MAX_COLUMNS = 20_000
 MAX_LINE = 1 << 22
 CHUNK = 1 << 20
+UNFINISHED: set[Path] = set()  # what this process writes and will remove or rename
 # the columns to read, given all names and those of lists or records
 Choice = Callable[[list[str], list[str]], Collection[str]]
 
@@ -134,6 +136,34 @@ def sql_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+# -- files on the way ------------------------------------------------------------------------------
+
+
+@contextmanager
+def unfinished(path: Path) -> Iterator[Path]:
+    """Keep ``path`` in mind while it is there for the time being, for :func:`remove_unfinished`."""
+    UNFINISHED.add(path)
+    try:
+        yield path
+    finally:
+        UNFINISHED.discard(path)
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder that is gone after the block."""
+    with TemporaryDirectory() as name, unfinished(Path(name)) as folder:
+        yield folder
+
+
+def remove_unfinished() -> None:
+    """Remove what is there for the time being; for a process that ends at once."""
+    for path in list(UNFINISHED):
+        shutil.rmtree(path, ignore_errors=True)
+        with suppress(OSError):
+            path.unlink()
+
+
 # -- encoding --------------------------------------------------------------------------------------
 
 
@@ -161,8 +191,8 @@ def as_utf8(path: Path, encoding: str | None, shown: str) -> Iterator[Path]:
             if encoding:
                 raise _not_text(encoding, shown) from None
             actual = _single_byte_encoding(path.read_bytes(), shown)
-    with TemporaryDirectory() as directory:
-        copy = Path(directory) / "utf8"
+    with scratch_folder() as folder:
+        copy = folder / "utf8"
         try:
             with copy.open("w", encoding="utf-8", newline="") as file:
                 file.writelines(_decode(path, actual, shown))

@@ -14,7 +14,6 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from pairscore.files.source import (
     as_utf8,
     display_name,
     refuse_twins,
+    scratch_folder,
     sql_name,
     sql_text,
     table_kind,
@@ -174,7 +174,7 @@ def stored_table(
         "autoload_known_extensions": "false",
     } | ({} if memory is None else {"memory_limit": memory})
     with ExitStack() as stack:
-        config["temp_directory"] = stack.enter_context(TemporaryDirectory())
+        config["temp_directory"] = str(stack.enter_context(scratch_folder()))
         connection = stack.enter_context(duckdb.connect(config=config))
         file = stack.enter_context(_plain_file(path))
         if kind == "csv":
@@ -197,8 +197,8 @@ def _plain_file(path: Any) -> Iterator[Path]:
 
     It would expand * and the like, and cannot read standard input.
     """
-    with TemporaryDirectory() as directory:
-        plain = Path(directory) / "table"
+    with scratch_folder() as folder:
+        plain = folder / "table"
         try:
             if str(path) == "-":
                 with plain.open("xb") as copy:

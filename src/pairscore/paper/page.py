@@ -12,6 +12,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from pairscore import __version__
 from pairscore.errors import plural
 from pairscore.files.write import write_whole
 from pairscore.paper.claims import FEWEST_GENERATIONS, check_claims
@@ -81,6 +84,13 @@ CAPTIONS = {
 }
 
 
+CALIBRATION_SIZE = 2_000_000
+ENGINES = {
+    "fast": "fast: estimates of split drawn from their exact law",
+    "direct": "direct: items, votes and a fit for every cell",
+}
+
+
 @dataclass(frozen=True)
 class Work:
     """How many cells there are, how many of them were run now, and in how many seconds."""
@@ -88,6 +98,32 @@ class Work:
     n_cells: int
     n_run: int
     seconds: float
+
+
+def page_settings(
+    n_generations: int, engine: str, work: Work, n_workers: int, calibration: float
+) -> dict[str, Any]:
+    """What the page shows under "Settings"."""
+    return {
+        "generations": n_generations,
+        "engine": ENGINES[engine],
+        "cells": work.n_cells,
+        "cells run now": work.n_run,
+        "processes": n_workers,
+        "calibration loop": (
+            f"{calibration:.2f} s (sorting {CALIBRATION_SIZE:,} numbers on one core, after the run)"
+        ),
+        "pairscore": __version__,
+        "NumPy": np.__version__,
+    }
+
+
+def calibration_seconds() -> float:
+    """How fast this machine is just now: a loop that never changes."""
+    values = np.random.default_rng(0).random(CALIBRATION_SIZE)
+    start = time.perf_counter()
+    np.sort(values)
+    return time.perf_counter() - start
 
 
 def write_page(
