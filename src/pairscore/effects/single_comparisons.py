@@ -23,7 +23,7 @@ from scipy import sparse
 from pairscore.core.newton import Step, minimise, search_by_value
 from pairscore.core.outcomes import OutcomeDerivatives, OutcomeLaw, TieRule, averaged_derivatives
 from pairscore.core.sums import Pairs, difference_scatter, net_per_item
-from pairscore.core.whitening import Basis, whitening_basis
+from pairscore.core.whitening import TOLERANCE, Basis, whitening_basis
 
 BLOCK_NUMBERS = 4_000_000  # contributions of comparisons that are held at a time
 
@@ -152,13 +152,14 @@ class SingleComparisons:
     def units(self) -> np.ndarray:
         """Standard deviation of what each parameter multiplies.
 
-        Zero for a feature that does not vary.
+        Zero for a feature that does not vary within comparisons, up to rounding.
         """
         pairs, _ = self.pairs
         squares = np.diag(difference_scatter(self.X, self.mean, pairs, pairs.number)) / (
             2 * self.n_comparisons
         )
-        sd = np.sqrt(np.maximum(squares, 0.0))
+        varies = squares > TOLERANCE * self.X.var(axis=0)
+        sd = np.sqrt(np.where(varies, squares, 0.0))
         columns = np.hstack([self.context, self.sides])
         sd_of_columns = np.sqrt(self.amount @ columns**2 / self.n_comparisons)
         return np.concatenate(
