@@ -95,7 +95,8 @@ def test_the_text_says_what_was_fitted():
             f"side effect      {model.side_effect_:+.4g} for left (standard error"
             f" {model.side_effect_std_error_:.2g}, interval [{low:.4g}, {high:.4g}])"
         ),
-        f"agreement        {model.agreement_:.1%} of decided comparisons go the way of the score",
+        f"agreement        {model.agreement_:.1%} of the fit's decided comparisons go the way of"
+        " the score",
         f"estimated noise  {model.noise_:.1%} of comparisons go against the true order (p_e)",
         "intervals        95 %, item-robust",
     ):
@@ -171,7 +172,7 @@ def test_separation_is_said_in_the_text():
     assert "Warning: some direction in the features (or the side) explains every comparison" in str(
         model.summary()
     )
-    assert "agreement        100.0% of decided comparisons" in str(model.summary())
+    assert "agreement        100.0% of the fit's decided comparisons" in str(model.summary())
 
 
 def test_without_inference_every_interval_is_unknown():

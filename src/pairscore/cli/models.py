@@ -184,8 +184,9 @@ def rank(model: Path, items: Path, output: Path | None, as_json: bool, **given: 
 
     ITEMS needs the columns that the fit used, under the same names; others do no harm. Features are
     made as in the fit. Columns of the ranking: id, score, low, high (an interval), rank, rank_low,
-    rank_high, and outside: 1 if some feature lies beyond all items of the fit. Without -o, the
-    first 20 are shown.
+    rank_high, and outside: 1 if some feature lies beyond all items of the fit. Where features never
+    differ between two items that met (year), ranks are within groups of items that are alike in
+    them, and a column group names these. Without -o, the first 20 are shown.
     """
     refuse_output(output, model, items, is_table=True)
     from pairscore.files.records import row_records
@@ -273,12 +274,14 @@ def ranking_text(ranking: dict[str, Any]) -> str:
         interval = "unknown" if row["low"] is None else f"[{row['low']:.4g}, {row['high']:.4g}]"
         ranks = f"{row['rank_low']}-{row['rank_high']}"
         outside = "outside the fitted items" if row["outside"] else ""
-        return row["rank"], row["id"], f"{row['score']:.4g}", interval, ranks, outside
+        known = row["rank"], row["id"], f"{row['score']:.4g}", interval, ranks
+        return *([row["group"]] if in_groups else []), *known, outside
 
+    in_groups = "group" in ranking
     first = row_records({name: values[:SHOWN_ITEMS] for name, values in ranking.items()})
     header, layout = (
-        ("rank", "id", "score", "interval", "ranks", ""),
-        "{:>}  {:<}  {:>}  {:>}  {:>}  {:<}",
+        (*["group"] * in_groups, "rank", "id", "score", "interval", "ranks", ""),
+        "{:<}  " * in_groups + "{:>}  {:<}  {:>}  {:>}  {:>}  {:<}",
     )
     text, n_more = text_table(header, map(cells, first), layout), len(ranking["id"]) - len(first)
     return text + (f"\nand {n_more:,} more; -o ranking.csv writes them all." if n_more else "")

@@ -23,7 +23,7 @@ from scipy import sparse
 from pairscore.core.newton import Step, minimise, search_by_value
 from pairscore.core.outcomes import OutcomeDerivatives, OutcomeLaw, TieRule, averaged_derivatives
 from pairscore.core.sums import Pairs, difference_scatter, net_per_item
-from pairscore.core.whitening import Basis, whitening_basis
+from pairscore.core.whitening import TOLERANCE, Basis, whitening_basis
 
 BLOCK_NUMBERS = 4_000_000  # contributions of comparisons that are held at a time
 LARGEST_MOVE = 0.5  # of eta in one step, up to which the loss is close to its quadratic
@@ -153,12 +153,16 @@ class SingleComparisons:
 
     @cached_property
     def feature_units(self) -> np.ndarray:
-        """Standard deviation of what each coefficient multiplies; zero where it does not vary."""
+        """Standard deviation of what each coefficient multiplies.
+
+        Zero for a feature that does not vary within comparisons, up to rounding.
+        """
         pairs, _ = self.pairs
         squares = np.diag(difference_scatter(self.X, self.mean, pairs, pairs.number)) / (
             2 * self.n_comparisons
         )
-        sd = np.sqrt(np.maximum(squares, 0.0))
+        varies = squares > TOLERANCE * self.X.var(axis=0)
+        sd = np.sqrt(np.where(varies, squares, 0.0))
         return np.where(sd > 1e-13 * np.abs(self.mean), sd, 0.0)
 
     def basis(self, look: Derivatives) -> Basis:

@@ -21,6 +21,7 @@ from pairscore.data.items import Items
 from pairscore.data.tables import Columns
 from pairscore.data.votes import PER_ROW
 from pairscore.errors import PairscoreError
+from pairscore.estimators.new_items import NewItems
 from pairscore.estimators.pairing import Pairing
 from pairscore.estimators.results import Effects, Fit, ItemEffects, Judges
 from pairscore.estimators.ridge import RidgeCurve
@@ -151,6 +152,7 @@ TABLES: tuple[tuple[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]], ...
     ("ridge_curve", (RidgeCurve.to_record, RidgeCurve.from_record)),
     ("effects", (_lists, _from_lists(Effects))),
     ("judges", (_lists, _from_lists(Judges))),
+    ("new_items", (vars, lambda record: NewItems(**record))),
 )
 
 
@@ -213,7 +215,7 @@ def _rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray], settings: Se
         n.removesuffix("_"): v for n, v in arrays.items() if n.removesuffix("_") in known
     }
     tables: dict[str, Any] = {
-        n: None if header[n] is None else rebuild(header[n]) for n, (_, rebuild) in TABLES
+        n: None if header.get(n) is None else rebuild(header[n]) for n, (_, rebuild) in TABLES
     }
     names, effects = tuple(header["feature_names"]), None
     if header.get("item_effects"):

@@ -58,7 +58,7 @@ class Summary:
         fit = self._fit
         ties = f" ({fit.tie_share:.1%} ties)" if fit.tie_share > 0 else ""
         ridge = f", ridge l2 = {fit.l2:.4g}" if fit.l2 else ""
-        decided = f"{fit.agreement:.1%} of decided comparisons go the way of the score"
+        decided = f"{fit.agreement:.1%} of the fit's decided comparisons go the way of the score"
         noisy = "comparisons" if fit.ties == "half" else "decided comparisons"
         facts = [
             ("items compared", "differences only" if fit.n_items is None else f"{fit.n_items:,}"),
@@ -66,6 +66,7 @@ class Summary:
             ("method, link", f"{fit.settings.method}, {fit.link.name}{ridge}"),
             ("side effect", self._side()),
             ("agreement", "no comparison was decided" if np.isnan(fit.agreement) else decided),
+            *self._new_items(),
             ("estimated noise", f"{fit.noise:.1%} of {noisy} go against the true order (p_e)"),
             ("intervals", INTERVALS[fit.inference]),
         ]
@@ -78,6 +79,10 @@ class Summary:
         facts += self._effects()
         facts += [(label, part.in_words) for label, part in parts.items() if part is not None]
         return facts + ([("missing values", note)] if (note := self._missing_note()) else [])
+
+    def _new_items(self) -> list[tuple[str, str]]:
+        expected = self._fit.new_items
+        return [] if expected is None else [("new items", expected.in_words)]
 
     def _missing_note(self) -> str:
         return self._fit.recipe["note"] if self._fit.recipe else ""
@@ -121,6 +126,7 @@ class Summary:
             "effects": [] if fit.effects is None else row_records(fit.effects.to_columns()),
             "judges": [] if fit.judges is None else row_records(fit.judges.to_columns()),
             "ridge_curve": None if fit.ridge_curve is None else fit.ridge_curve.to_record(),
+            "new_items": None if fit.new_items is None else vars(fit.new_items),
             "warnings": list(fit.notes),
         }
         return plain(record)
