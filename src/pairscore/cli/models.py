@@ -30,6 +30,7 @@ from pairscore.cli.options import (
     output_path,
     refuse_output,
     show_json,
+    show_note,
     show_unused_columns,
     show_warnings,
     stage,
@@ -200,10 +201,9 @@ def rank(model: Path, items: Path, output: Path | None, as_json: bool, **given: 
     with list_bad_rows(output):
         with input_path(model) as path:
             fit = load_model(path).fit
-        ranking, dropped = rank_file(fit, items, **given)
+        ranking, dropped = rank_file(fit, items, **given, say=show_note)
     if dropped:
-        note = f"Note: {plural(dropped, 'item')} with missing values left out, as in the fit."
-        click.echo(note, err=True)
+        show_note(f"{plural(dropped, 'item')} with missing values left out, as in the fit.")
     if output is not None:
         write_table(ranking, output)
     if as_json and str(output) != "-":

@@ -26,6 +26,7 @@ from pairscore.cli.options import (
     options,
     output_option,
     show_json,
+    show_note,
     show_unused_columns,
     stage,
     vote_settings,
@@ -165,7 +166,7 @@ def _items_and_pilot(items_file: Path, pilot: Path | None, given: dict[str, Any]
         study = read_study(items_file, pilot, columns=columns, **vote_settings(given))
     show_unused_columns(study.left_out, study.nested)
     if study.recipe.note:
-        click.echo(f"Note: {study.recipe.note}.", err=True)
+        show_note(f"{study.recipe.note}.")
     return {"items": study.items, "pilot": getattr(study, "votes", None)}
 
 
