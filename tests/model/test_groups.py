@@ -134,7 +134,7 @@ def test_prompts_with_features_of_their_own_are_groups_by_number():
     shuffled = items.sample(frac=1.0, random_state=0)
     ranking = model.rank(shuffled)
     assert model.n_groups_ == 30
-    assert ranking["group"].unique().tolist() == [str(number) for number in range(1, 31)]
+    assert ranking["group"].unique().tolist() == [f"group {number}" for number in range(1, 31)]
     row = ranking["id"].str.split().str[1].astype(int)
     assert prompt[row[::4]].tolist() == list(dict.fromkeys(prompt[shuffled.index]))
     assert ranking["rank"].tolist() == [1, 2, 3, 4] * 30

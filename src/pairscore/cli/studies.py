@@ -335,4 +335,6 @@ def reproduce(
             f" {done['cell_seconds']:.0f} s; predictions, figures and page in"
             f" {done['page_seconds']:.0f} s; calibration loop {done['calibration_seconds']:.2f} s"
         )
+        if done["claims"]:
+            click.echo(done["claims"])
         click.echo(done["page"])

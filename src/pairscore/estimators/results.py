@@ -12,13 +12,13 @@ from pairscore.core.sums import Spread
 from pairscore.core.whitening import Basis
 from pairscore.data.items import Items
 from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural
-from pairscore.estimators.new_items import NewItems
 from pairscore.estimators.pairing import Pairing
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import Settings
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
+    from pairscore.estimators.new_items import NewItems
 
 OPEN_SHARE = 1e-6  # of a difference along an open direction, below which it is rounding
 FEWEST_ITEMS = 10  # with two different opponents, below which nothing is said of item effects
@@ -311,7 +311,7 @@ class Estimate:
     notes: list[Note] = field(default_factory=list)
     settings: Settings | None = None
     separated: np.ndarray | None = None
-    new_items: NewItems | None = None
+    new_items: "NewItems | None" = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -384,7 +384,7 @@ class Fit:
     item_groups: np.ndarray | None = None
     recipe: dict[str, Any] | None = None
     n_groups: int = 1
-    new_items: NewItems | None = None
+    new_items: "NewItems | None" = None
 
     @property
     def n_features(self) -> int:

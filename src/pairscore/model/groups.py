@@ -129,14 +129,14 @@ def without_open_part(fit: Fit, centred: np.ndarray) -> np.ndarray:
 def number_groups(fit: Fit, part: OpenPart) -> tuple[np.ndarray, np.ndarray]:
     """Number of each item's group from 0 (n), and what the groups are called.
 
-    By their open features ('year=2001'), from small to large; or by numbers from 1, in the order
-    of the table.
+    By their open features ('year=2001'), from small to large; or by numbers ('group 1'), in the
+    order of the table.
     """
     group = part.groups()
     first = np.unique(group, return_index=True)[1]
     if not names_groups(fit):
         place = np.argsort(np.argsort(first))
-        return place[group], np.array([str(number + 1) for number in range(len(first))])
+        return place[group], np.array([f"group {number + 1}" for number in range(len(first))])
     features = np.flatnonzero(fit.undetermined)
     values = part.place[first] * fit.feature_unit[features]
     varies = (fit.feature_sd[features] > 0) | (np.ptp(part.place[first], axis=0) > 0)

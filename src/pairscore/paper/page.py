@@ -21,7 +21,7 @@ from pairscore.paper.claims import FEWEST_GENERATIONS, check_claims
 from pairscore.paper.experiments import PANELS, predicted_errors, predicted_needs
 from pairscore.paper.figures import FIGURES, FORMATS, save_figure
 from pairscore.paper.rows import Row, csv_text, levels, select
-from pairscore.paper.verdicts import APPROXIMATELY, HOLDS, NOT, Claim
+from pairscore.paper.verdicts import APPROXIMATELY, HOLDS, NOT, SURE, Claim
 
 SIGNS = {HOLDS: ("✓", "yes"), APPROXIMATELY: ("≈", "nearly"), NOT: ("✗", "no")}
 PAPER = "the paper on rank regression from pairwise comparisons"
@@ -131,7 +131,7 @@ def write_page(
     tables: Mapping[str, Sequence[Row]],
     settings: Mapping[str, Any],
     work: Work,
-) -> Path:
+) -> tuple[Path, str]:
     """Draw every figure that has rows, judge the claims, and write the page that shows them.
 
     Parameters
@@ -148,8 +148,8 @@ def write_page(
 
     Returns
     -------
-    Path
-        The path of index.html.
+    Path, str
+        The path of index.html, and how the claims fare in a sentence or two.
     """
     start, folder = time.perf_counter(), Path(folder)
     rows, needed = (list(tables.get(name, ())) for name in ("rows", "needed"))
@@ -176,7 +176,7 @@ def write_page(
     }
     lead = lead_text(shown, claims, work, time.perf_counter() - start)
     page = page_html(pictures, claims, settings, lead)
-    return write_whole(folder / "index.html", page.encode())
+    return write_whole(folder / "index.html", page.encode()), judged_claims(claims)
 
 
 def claims_table(claims: Sequence[Claim]) -> str:
@@ -203,6 +203,7 @@ def page_html(
         claims=claims,
         signs=SIGNS,
         fewest_generations=FEWEST_GENERATIONS,
+        sure=f"{100 * SURE:.0f}",
         parts=[
             ("paper", "The paper's figures", [part for part in figures if int(part[0]) <= 6]),
             ("beyond", "Beyond the paper", [part for part in figures if int(part[0]) > 6]),
@@ -258,16 +259,25 @@ def lead_text(
         )
     else:
         cells = f"{plural(work.n_cells, 'cell')}, all run before; "
-    return f"{_shown_figures(panels)}: {cells}{drawn}.{_judged_claims(claims)}"
+    return f"{_shown_figures(panels)}: {cells}{drawn}. {judged_claims(claims)}".rstrip()
 
 
-def _judged_claims(claims: Sequence[Claim]) -> str:
+def judged_claims(claims: Sequence[Claim]) -> str:
+    """How many claims hold, and how many of the verdicts cannot be told; empty without claims."""
     plurals = {HOLDS: "hold", APPROXIMATELY: "hold approximately", NOT: "do not hold"}
     counts = {
         words: sum(claim.verdict == name for claim in claims) for name, words in plurals.items()
     }
     listed = ", ".join(f"{count} {words}" for words, count in counts.items() if count)
-    return f" Of {len(claims)} claims of its experiments section, {listed}." if claims else ""
+    if not claims:
+        return ""
+    unsure = sum(claim.is_unsure for claim in claims)
+    caution = (
+        f" {unsure} of these verdicts cannot be told: another run with as many generations would"
+        f" come to another verdict in more than {100 * (1 - SURE):.0f} of 100 cases."
+    )
+    text = f"Of {len(claims)} claims of its experiments section, {listed}."
+    return text + (caution if unsure else "")
 
 
 def _shown_figures(panels: Mapping[str, str]) -> str:

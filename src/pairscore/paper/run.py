@@ -77,7 +77,8 @@ def reproduce(
     Returns
     -------
     dict
-        The path of the page, seconds for cells and page, and the number of jobs in all and now.
+        The path of the page, how the claims fare, seconds for cells and page, and the number of
+        jobs in all and now.
     """
     panels, n_generations = chosen_panels(figures), checked_generations(n_generations)
     n_workers, engine = n_workers or os.cpu_count() or 1, "direct" if direct else "fast"
@@ -94,10 +95,11 @@ def reproduce(
         settings = page_settings(n_generations, engine, work, n_workers, calibration)
         page_start = time.perf_counter()
         tables["illustration"] = scenarios.illustration_rows() if "1" in panels else []
-        page = write_page(folder, tables, settings, work)
+        page, claims = write_page(folder, tables, settings, work)
     page_seconds = time.perf_counter() - page_start
     return {
         "page": str(page),
+        "claims": claims,
         "seconds": work.seconds + page_seconds,
         "cell_seconds": work.seconds,
         "page_seconds": page_seconds,
