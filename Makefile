@@ -1,4 +1,5 @@
 # make demo    all set-up, then the main job on real patients
+# make paper   all set-up, then the paper's experiments, figures and claims (minutes)
 # make test    all set-up, then every test
 # make studies   long statistical studies, with a table of what was expected and seen
 # make check   lint, format, types, tests
@@ -11,10 +12,13 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 # Compiled modules are kept: every test of a command starts an interpreter.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test studies check lint house bench predictions clean
+.PHONY: demo paper test studies check lint house bench predictions clean
 
 demo: .venv/run
 	$(BIN)/pairscore demo
+
+paper: .venv/run
+	$(BIN)/pairscore reproduce
 
 test: .venv/dev .venv/browser
 	$(ONE_THREAD) $(BIN)/pytest -q -n 2 --dist worksteal

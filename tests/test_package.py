@@ -2,14 +2,18 @@
 
 import subprocess
 import sys
-from importlib.metadata import entry_points, version
+import tomllib
+from importlib.metadata import entry_points, requires, version
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import pairscore
 
-HEAVY = ("numpy", "scipy", "sklearn", "narwhals", "duckdb")
+HEAVY = ("numpy", "scipy", "sklearn", "narwhals", "duckdb", "matplotlib")
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def heavy_modules_after(code):
@@ -69,6 +73,40 @@ def test_the_version_is_that_of_the_metadata():
 def test_the_command_is_installed():
     (command,) = entry_points(group="console_scripts", name="pairscore")
     assert command.load().name == "main"
+
+
+# -- installation ----------------------------------------------------------------------------------
+
+
+def needed(requirements):
+    """Names of the packages that these requirements bring with them, their own needs too."""
+    names, open_ones = set(), list(requirements)
+    while open_ones:
+        requirement = Requirement(open_ones.pop())
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
+            continue
+        if (name := requirement.name.lower()) not in names:
+            names.add(name)
+            open_ones += requires(name) or []
+    return names
+
+
+def test_charts_need_no_second_installation():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    pins = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if "==" in line]
+    assert "matplotlib" in {Requirement(line).name for line in project["dependencies"]}
+    assert needed(project["dependencies"]) == {Requirement(pin).name.lower() for pin in pins}
+
+
+def test_the_paper_is_reproduced_from_a_fresh_copy(tmp_path):
+    (tmp_path / "Makefile").write_bytes((ROOT / "Makefile").read_bytes())
+    for name in ("requirements.txt", "pyproject.toml"):
+        (tmp_path / name).touch()
+    plan = subprocess.run(
+        ["make", "-n", "paper"], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout
+    assert plan.index("-r requirements.txt") < plan.index("pairscore reproduce")
+    assert "requirements-dev" not in plan
 
 
 def test_the_package_is_typed():

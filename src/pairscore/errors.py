@@ -115,6 +115,10 @@ class FewItemsWarning(PairscoreWarning):
     """There are too few items for item-robust intervals to be trusted."""
 
 
+class ManyFeaturesWarning(PairscoreWarning):
+    """Features are so many beside items that the score does far worse on new items."""
+
+
 class PairsNotRandomWarning(PairscoreWarning):
     """The pairs were not drawn at random, and the method assumes that they were."""
 

@@ -80,6 +80,31 @@ def test_delimiter_and_encoding(tmp_path):
     assert not (tmp_path / "n.npz").exists()
 
 
+def test_files_with_decimal_commas_give_the_model_of_those_with_points(study):
+    folder, _, _ = study
+    run("fit items.csv votes.csv -o m.npz")
+    run("rank m.npz items.csv -o r.csv")
+    text = (folder / "items.csv").read_text()
+    (folder / "commas.csv").write_text(text.replace(",", ";").replace(".", ","))
+    said = run("fit commas.csv votes.csv -o commas.npz").stderr
+    assert said.count("has decimal commas") == 1
+    assert said.startswith("Note: 'commas.csv' has decimal commas (3,14 is 3.14), and was read so.")
+    assert state(folder / "commas.npz") == state(folder / "m.npz")
+    assert "decimal commas" in run("rank m.npz commas.csv -o c.csv").stderr
+    assert (folder / "c.csv").read_bytes() == (folder / "r.csv").read_bytes()
+    assert "decimal" not in run("fit commas.csv votes.csv --decimal , -o commas.npz").stderr
+    assert state(folder / "commas.npz") == state(folder / "m.npz")
+
+
+def test_a_comma_that_may_be_either_asks_for_the_decimal_sign(tmp_path):
+    (tmp_path / "items.csv").write_text("id;size\na;1,234\nb;2,500\nc;3,750\n")
+    (tmp_path / "votes.csv").write_text("winner;loser\nb;a\nc;b\nb;c\na;b\n")
+    said = run("fit items.csv votes.csv -o m.npz", code=2).stderr
+    assert "'1,234' in the column 'size', which may be 1.234 or 1234" in said
+    assert "name the decimal sign with --decimal, or leave the column out." in said
+    assert run("fit items.csv votes.csv --decimal . -o m.npz").exit_code == 0
+
+
 def test_a_delimiter_may_be_that_of_one_file(study):
     folder, _, _ = study
     run("fit items.csv votes.csv -o m.npz")

@@ -8,6 +8,7 @@ from pairscore.core.sandwich import (
     DyadicSums,
     PairContributions,
     floored_covariance,
+    has_own_column,
     item_robust_meat,
     pair_meat,
     sandwich,
@@ -41,7 +42,7 @@ def test_rows_that_share_an_item_count_once(seed):
     naive = sum(
         np.outer(u[r], u[s]) for r in range(len(u)) for s in range(len(u)) if ends[r] & ends[s]
     )
-    sums = DyadicSums.of_rows(left, right, u, 9)
+    sums = DyadicSums.of_rows(left, right, u, np.ones(9))
     np.testing.assert_allclose(sums.meat(np.ones(9)), naive, atol=1e-10)
     scalar = sum_per_item(left, right, u[:, 0], 9), sum_per_pair(left, right, u[:, 0])
     assert scalar[0] @ scalar[0] - scalar[1] @ scalar[1] == pytest.approx(naive[0, 0])
@@ -57,13 +58,14 @@ def test_rows_that_share_an_item_count_once(seed):
 def test_sums_of_blocks_of_whole_pairs_add():
     left, right, u = rows_with_two_items(5)
     pair = np.minimum(left, right) * 9 + np.maximum(left, right)
-    whole, parts = DyadicSums.of_rows(left, right, u, 9), DyadicSums.zero(9, 3)
+    same = np.ones(9)
+    whole, parts = DyadicSums.of_rows(left, right, u, same), DyadicSums.zero(9, 3)
     for block in (pair < 20, (pair >= 20) & (pair < 21), pair >= 21):
-        parts = parts + DyadicSums.of_rows(left[block], right[block], u[block], 9)
+        parts = parts + DyadicSums.of_rows(left[block], right[block], u[block], same)
     np.testing.assert_allclose(parts.item_sums, whole.item_sums, atol=1e-12)
     np.testing.assert_allclose(parts.pair_meat, whole.pair_meat, atol=1e-12)
-    split = DyadicSums.of_rows(left[::2], right[::2], u[::2], 9) + DyadicSums.of_rows(
-        left[1::2], right[1::2], u[1::2], 9
+    split = DyadicSums.of_rows(left[::2], right[::2], u[::2], same) + DyadicSums.of_rows(
+        left[1::2], right[1::2], u[1::2], same
     )
     assert np.abs(split.pair_meat - whole.pair_meat).max() > 0.1  # a pair in two blocks must fail
 
@@ -75,12 +77,38 @@ def test_sums_without_contributions_equal_those_with_them(seed):
     u = PairContributions(rng.normal(size=n), rng.normal(size=n), rng.normal(size=(n, 2)))
     Z = X - X.mean(axis=0)
     explicit = np.hstack([u.low[:, None] * Z[pairs.low] + u.high[:, None] * Z[pairs.high], u.extra])
+    inflation = np.where(np.arange(len(X)) < 4, 0.0, 1.5)
     one, two = (
-        DyadicSums.of_pairs(Z, pairs, u),
-        DyadicSums.of_rows(pairs.low, pairs.high, explicit, len(X)),
+        DyadicSums.of_pairs(Z, pairs, u, inflation),
+        DyadicSums.of_rows(pairs.low, pairs.high, explicit, inflation),
     )
     np.testing.assert_allclose(one.item_sums, two.item_sums, atol=1e-10)
     np.testing.assert_allclose(one.pair_meat, two.pair_meat, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_that_share_only_an_item_without_a_count_are_independent(seed):
+    left, right, u = rows_with_two_items(seed)
+    counts = np.arange(9) >= 3
+    ends = [{int(i), int(j)} for i, j in zip(left, right, strict=True)]
+    shared = np.array(
+        [[any(counts[item] for item in one & two) or one == two for two in ends] for one in ends]
+    )
+    shared &= np.array([len(one) == 2 or counts[list(one)].all() for one in ends])
+    sums = DyadicSums.of_rows(left, right, u, counts.astype(float))
+    np.testing.assert_allclose(sums.meat(counts.astype(float)), u.T @ shared @ u, atol=1e-10)
+
+
+def test_the_column_of_one_item_is_seen_whatever_its_values():
+    X = np.zeros((6, 5))
+    X[:, 0] = [3, 1, 4, 1, 5, 9]
+    X[:, 1] = [7, 7, 2, 7, 7, 7]  # item 2
+    X[:, 2] = [0, 1, 1, 1, 1, 0]  # item 0, since item 5 is not compared
+    X[:, 3] = [0, 0, 0, 1, 1, 0]
+    X[:, 4] = 1
+    mask = has_own_column(X, np.array([2, 1, 3, 1, 1, 0]))
+    assert mask.tolist() == [True, False, True, False, False, False]
+    assert not has_own_column(X[:2], np.ones(2)).any()
 
 
 def test_a_classical_covariance_needs_no_robust_meat():
@@ -116,7 +144,7 @@ def test_meats_equal_double_loops(seed):
         for p in range(n_pairs)
     ]
     np.testing.assert_allclose(
-        pair_meat(X, mean, pairs, u),
+        pair_meat(X, mean, pairs, u, np.ones(n_pairs)),
         sum(np.outer(vector, vector) for vector in explicit),
         rtol=1e-10,
         atol=1e-10,

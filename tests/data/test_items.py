@@ -1,5 +1,7 @@
 """The item table at the door: every kind of table, what is refused and how, what comes back."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,12 +13,60 @@ from hypothesis.extra import numpy as hnp
 
 from pairscore import PairscoreError, RankRegression
 from pairscore.data.items import Items, read_items
-from tests.data.conftest import every_table, says, study
+from tests.data.conftest import TABLES, every_table, says, study
 
 pytestmark = pytest.mark.filterwarnings("error::pairscore.errors.PairscoreWarning")
 
 
 # -- every kind of table gives the same items -----------------------------------------------------
+
+
+def count_calls(work):
+    """How many functions a piece of work calls: what it costs, without a clock."""
+    n_calls = 0
+
+    def count(frame, event, argument):
+        nonlocal n_calls
+        n_calls += event in ("call", "c_call")
+
+    work()  # what is cached is cached now
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return n_calls
+
+
+def cost_of_columns(work):
+    """By what four times the columns multiply the cost: 4 if it is linear, 16 if quadratic."""
+    return count_calls(lambda: work(400)) / count_calls(lambda: work(100))
+
+
+def wide(table, n_columns, rows, entry=float):
+    columns = {f"f{number}": [entry(row + number) for row in rows] for number in range(n_columns)}
+    return table({"id": [f"item {row}" for row in rows], **columns})
+
+
+many_columns = pytest.mark.parametrize("table", [*TABLES.values(), dict])
+
+
+@many_columns
+def test_a_frame_of_many_columns_is_read_in_linear_time(table):
+    for entry in (float, bool):
+        tables = {n: wide(table, n, range(3), entry) for n in (100, 400)}
+        assert cost_of_columns(lambda n: read_items(tables[n])) < 6
+
+
+@many_columns
+def test_one_row_of_many_features_is_scored_in_linear_time(table):
+    votes = {"winner": ["item 1", "item 5"], "loser": ["item 5", "item 2"]}
+    rows = {n: wide(table, n, [5]) for n in (100, 400)}
+    models = {
+        n: RankRegression(l2=1.0, inference=None).fit(wide(table, n, [1, 5, 2]), votes)
+        for n in (100, 400)
+    }
+    assert cost_of_columns(lambda n: models[n].decision_function(rows[n])) < 6
 
 
 @every_table

@@ -30,7 +30,7 @@ def make_rows(
         judge=judge,
         n_judges=n_judges,
         rule=ties,
-        ridge=np.zeros(n_parameters),
+        ridge=np.zeros((n_parameters, n_parameters)),
         slopes=np.ones(n_judges),
         slope_variance=np.zeros(n_judges),
     )

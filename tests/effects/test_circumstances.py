@@ -15,6 +15,7 @@ from pairscore.estimators.settings import Settings
 from pairscore.files.tables import read_table
 from tests.effects.simulators import BETA, full_votes, judged_votes
 from tests.estimators.test_outside_results import DATA
+from tests.estimators.test_separation import tables
 from tests.limits import fair_squares
 
 
@@ -401,3 +402,18 @@ def test_context_must_be_in_the_comparisons():
     X, votes = judged_votes(np.random.default_rng(22))
     with pytest.raises(PairscoreError, match="lack the context 'rest'"):
         RankRegression(context=["rest"]).fit(Comparisons.from_frames(X, votes)[0])
+
+
+def test_one_separated_item_hardly_moves_what_is_fitted_beside_a_context():
+    """The ridge is along the item's own column alone, which pulls by a fiftieth of a vote."""
+    items, votes, never_lost = tables()
+    votes["rest"] = np.random.default_rng(1).normal(size=len(never_lost))
+    settings = {"context": ["rest"], "missing": "item-effect", "inference": "model"}
+    with pytest.warns(SeparationWarning, match="'item item-3' has a ridge"):
+        model = RankRegression(**settings).fit(items, votes)
+    others = {name: column[~never_lost] for name, column in votes.items()}
+    with pytest.warns(CollinearFeaturesWarning):
+        without = RankRegression(**settings).fit(items, others)
+    moved = (model.coef_ - without.coef_) / without.std_errors_
+    assert np.nanmax(np.abs(moved)) < 0.003
+    np.testing.assert_allclose(model.effects_.values, without.effects_.values, atol=1e-4)

@@ -9,6 +9,8 @@ from tests.effects.simulators import fitted_comparisons, judged_votes
 
 def test_covariances_are_sums_over_comparisons_that_share_an_item_or_a_judge():
     X, votes = judged_votes(np.random.default_rng(2), n=15, m=120, tie=0.4)
+    own = np.arange(15) == 3
+    X[:, 2] = own  # item 3 has a column of its own
     data, settings, post = fitted_comparisons(
         X,
         votes,
@@ -23,7 +25,9 @@ def test_covariances_are_sums_over_comparisons_that_share_an_item_or_a_judge():
     u = np.vstack([part for _, part in blocks(np.arange(len(rows.left)))])
     m = len(u)
     ends = [{int(rows.left[row]), int(rows.right[row])} for row in range(m)]
-    items = np.array([[bool(ends[one] & ends[two]) for two in range(m)] for one in range(m)])
+    both = np.array([[ends[one] == ends[two] for two in range(m)] for one in range(m)])
+    items = np.array([[bool(ends[one] & ends[two] - {3}) for two in range(m)] for one in range(m)])
+    items |= both
     judges = rows.judge[:, None] == rows.judge[None]
     k = data.tally.exposures
     z = X - k @ X / k.sum()
@@ -31,16 +35,19 @@ def test_covariances_are_sums_over_comparisons_that_share_an_item_or_a_judge():
     ridge = 0.5 * (k @ z**2 / k.sum()) / (4 * 0.25**2)
     inverse = np.linalg.inv(z.T @ (k[:, None] * z) + np.diag(ridge))
     inflation = 1 / (1 - k * (1 / k.sum() + np.einsum("ij,jk,ik->i", z, inverse, z)))
+    inflation[own] = 0
     t = np.array(
         [inflation[item] * u[[item in pair for pair in ends]].sum(axis=0) for item in range(len(X))]
     )
-    both = np.array([[ends[one] == ends[two] for two in range(m)] for one in range(m)])
-    meat = t.T @ t - u.T @ both @ u
+    with_own = np.array([3 in pair for pair in ends])
+    meat = t.T @ t - u.T @ (both & ~with_own) @ u
     few = rows.n_judges / (rows.n_judges - 1)
     # every two comparisons that share an item are counted with the items already
     of_judges = u.T @ (few * judges - (judges & items)) @ u
-    np.testing.assert_allclose(judge_robust_meat(rows, blocks), of_judges, rtol=1e-8, atol=1e-8)
-    expected = rows.information(post.derivatives) - np.diag(rows.ridge)
+    np.testing.assert_allclose(
+        judge_robust_meat(rows, blocks, ~own), of_judges, rtol=1e-8, atol=1e-8
+    )
+    expected = rows.information(post.derivatives) - rows.ridge
     by_items = sandwich(bread, expected, meat)
     wanted = floored_covariance(bread @ (meat + of_judges) @ bread, by_items, 1.0)
     np.testing.assert_allclose(

@@ -193,7 +193,7 @@ def judged(rng, n_items, m, slopes, rule="half", sd=1.0):
     chance = rng.random(m)
     outcome = np.where(chance < win, 1, np.where(chance > 1 - loss, -1, 0))
     rows = make_rows(X, left, right, outcome, judge=judge, rule=rule)
-    rows = replace(rows, slopes=slopes, ridge=np.full_like(rows.ridge, 0.3))
+    rows = replace(rows, slopes=slopes, ridge=0.3 * np.eye(len(rows.ridge)))
     return posterior(rows, sd**2)
 
 

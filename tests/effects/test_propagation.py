@@ -53,7 +53,7 @@ def test_slopes_of_the_likelihood_are_those_of_the_exact_integral(link, rule):
     sigma2, off, rival = 1.5, [], []
     for seed in range(4):
         rows, _ = draw_rows(np.random.default_rng([1, seed]), 3, 9, 1, link=link, rule=rule)
-        rows = replace(rows, ridge=np.full_like(rows.ridge, 0.3))  # so few rows may be separated
+        rows = replace(rows, ridge=0.3 * np.eye(len(rows.ridge)))  # so few rows may be separated
         post = posterior(rows, sigma2)
         steps = 0.01 * np.eye(len(post.theta))
         slopes = [
@@ -61,7 +61,7 @@ def test_slopes_of_the_likelihood_are_those_of_the_exact_integral(link, rule):
             - log_marginal(rows, post.theta - step, sigma2)
             for step in steps
         ]
-        np.testing.assert_allclose(np.array(slopes) / 0.02, rows.ridge * post.theta, atol=0.05)
+        np.testing.assert_allclose(np.array(slopes) / 0.02, rows.ridge @ post.theta, atol=0.05)
         up, down = (log_marginal(rows, post.theta, sigma2 * np.exp(x)) for x in (0.01, -0.01))
         exact = (up - down) / 0.02
         off.append(abs(0.5 * 3 * (post.rho - 1) - exact))
@@ -92,7 +92,7 @@ def test_with_many_comparisons_it_is_features_beside_identity_columns():
         rows,
         X=np.hstack([rows.X, np.eye(12)]),
         mean=np.zeros(14),
-        ridge=np.repeat([0.0, 1.0], [2, 12]),
+        ridge=np.diag(np.repeat([0.0, 1.0], [2, 12])),
     )
     top = climb(wide, np.zeros(14), 100, 1e-14)
     np.testing.assert_allclose(post.theta, top.theta[:2], atol=2e-3)

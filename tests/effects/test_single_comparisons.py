@@ -102,7 +102,7 @@ def test_contributions_sum_to_nothing_at_the_maximum_and_come_in_any_blocks(monk
 def test_gradient_and_information_are_derivatives_of_the_loss(rule):
     rng = np.random.default_rng(4)
     rows, _ = draw_rows(rng, 12, 80, rule=rule, side=True, context=rng.normal(size=(80, 1)))
-    rows = replace(rows, slopes=np.array([0.7]), ridge=np.full_like(rows.ridge, 0.3))
+    rows = replace(rows, slopes=np.array([0.7]), ridge=0.3 * np.eye(len(rows.ridge)))
     theta = rows.start(np.array([0.5, -0.2])) + 0.1
     steps = 1e-5 * np.eye(len(theta))
 
@@ -123,10 +123,28 @@ def test_gradient_and_information_are_derivatives_of_the_loss(rule):
         rows,
         X=np.hstack([rows.X, np.eye(12)]),
         mean=np.append(rows.mean, np.zeros(12)),
-        ridge=np.insert(rows.ridge, 2, np.zeros(12)),
+        ridge=np.zeros((len(theta) + 12,) * 2),
     )
     longer = np.insert(theta, 2, np.zeros(12))
     found = wide.information(wide.derivatives(longer))[2:14]
     np.testing.assert_allclose(
         rows.item_borders(rows.derivatives(theta)), np.delete(found, np.s_[2:14], axis=1), atol=1e-9
     )
+
+
+@pytest.mark.parametrize("size", [1e8, 1e12])
+@pytest.mark.parametrize("settings", [{}, {"side_effect": True}, {"ties": "davidson"}])
+def test_a_context_value_of_1e8_among_ones_does_not_stop_the_climb(size, settings):
+    """A comparison that its context explains says nothing more: the fit is that without it."""
+    tie = 0.5 if "ties" in settings else None
+    X, votes = judged_votes(np.random.default_rng(3), tie=tie, rule="davidson")
+    first = int(np.flatnonzero(votes["winner"] == "left")[0])
+    votes["rest"][first] = size
+    model = RankRegression(context=["rest"], inference="model", **settings).fit(X, votes)
+    others = {name: np.delete(column, first) for name, column in votes.items()}
+    without = RankRegression(context=["rest"], inference="model", **settings).fit(X, others)
+    assert without.effects_.values[0] > 0  # so that the value of 1e8 goes with its outcome
+    np.testing.assert_allclose(model.coef_, without.coef_, rtol=1e-6)
+    np.testing.assert_allclose(model.effects_.values, without.effects_.values, rtol=1e-6)
+    np.testing.assert_allclose(model.effects_.std_errors, without.effects_.std_errors, rtol=1e-4)
+    assert not any("not determined" in note or "not maximised" in note for note in model.notes_)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.linalg import eigh
+from scipy.stats import chi2
 
 from pairscore import Comparisons, RankRegression
 from pairscore.core.links import get_link
@@ -16,6 +17,7 @@ from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.settings import Settings
 from tests.laws import GaussianStudy
+from tests.limits import CHANCE
 
 METHODS = ("split", "pooled", "paired", "mle")
 
@@ -257,3 +259,29 @@ def test_a_column_of_ones_among_differences_is_the_side_effect():
     alone = RankRegression().fit(X, y)
     assert np.isnan(model.side_effect_std_error_)
     np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(X), atol=1e-5)
+
+
+def test_errors_of_items_with_an_effect_of_their_own_are_not_erratic():
+    """If every vote is a coin toss, the robust variance estimates the classical one.
+
+    The effect of an item with about 80 comparisons is seen in the squares of their residuals, so
+    the ratio varies at most as a chi-square variable of 80 degrees of freedom over 80.
+    """
+    ratios = []
+    for seed in range(30):
+        rng, n, m = np.random.default_rng([13, seed]), 100, 4000
+        X, ids = rng.normal(size=(n, 2)), np.array([f"item-{k}" for k in range(n)])
+        X[:4, 0] = np.nan
+        left = rng.integers(0, n, m)
+        right = (left + rng.integers(1, n, m)) % n
+        winner = np.where(rng.random(m) < 0.5, "left", "right")
+        items = {"id": ids, "a": X[:, 0], "b": X[:, 1]}
+        votes = {"left": ids[left], "right": ids[right], "winner": winner}
+        robust, classical = (
+            RankRegression(missing="item-effect", inference=kind).fit(items, votes).std_errors_
+            for kind in ("items", "model")
+        )
+        ratios.append((robust[2:] / classical[2:]) ** 2)
+    chance = CHANCE / np.size(ratios)
+    assert chi2.ppf(chance, 80) / 80 < np.min(ratios)
+    assert np.max(ratios) < chi2.isf(chance, 80) / 80

@@ -4,7 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
+from scipy.linalg import block_diag
+from scipy.optimize import linprog, minimize_scalar
 from scipy.special import expit
 
 from pairscore import Comparisons, RankRegression
@@ -27,17 +28,20 @@ def test_derivatives_are_those_of_the_log_likelihood(link, side):
     study, link = FitData(data, side), get_link(link)
     center = study.item_moments
     basis = whitening_basis(center.scatter, center.sd)
-    ridge = np.array([1.0, 2.0, 0.0])
-    likelihood = PairLikelihood(X, study.pairs, link, basis, ridge, side_ridge=3.0)
-    D = (X[data.left] - X[data.right]) @ basis.transform
+    ridge, origin = np.array([1.0, 2.0, 0.0, 3.0]), np.array([0.1, -0.3, 0.2, 0.5])
+    D, T = np.column_stack([X[data.left] - X[data.right], np.ones(len(y))]), basis.transform
     if side:
-        D = np.column_stack([D, np.full(len(D), 1 / np.sqrt(len(D)))])
+        T = block_diag(T, 1 / np.sqrt(len(D)))
+    ridge, origin, D = ridge[: len(T)], origin[: len(T)], D[:, : len(T)]
+    likelihood = PairLikelihood(X, study.pairs, link, T, ridge, origin)
 
     def loss(params):
-        penalty = ridge @ likelihood.coef(params) ** 2 + 3 * likelihood.side_effect(params) ** 2
-        return -link.log_cdf(y * (D @ params)).sum() + 0.5 * penalty
+        theta = origin + T @ params
+        return -link.log_cdf(y * (D @ theta)).sum() + 0.5 * ridge @ theta**2
 
-    params = likelihood.start(np.array([0.3, -0.2, 0.1]))
+    theta = np.array([0.3, -0.2, 0.1, 0.2])[: len(T)]
+    params = likelihood.start(theta)
+    np.testing.assert_allclose(likelihood.theta(params), theta, atol=1e-12)
     here = likelihood.derivatives(params)
     step = 1e-6 * np.eye(len(params))
     numerical = [(loss(params + one) - loss(params - one)) / 2e-6 for one in step]
@@ -60,13 +64,12 @@ def test_the_maximum_is_reached_from_anywhere():
     X, votes = GaussianStudy(60, 500, 3, second_half=False).draw(np.random.default_rng(1))
     study = FitData(Comparisons.from_frames(X, votes)[0], False)
     center = study.item_moments
-    likelihood = PairLikelihood(
-        X, study.pairs, get_link("logit"), whitening_basis(center.scatter, center.sd), np.zeros(3)
-    )
+    T = whitening_basis(center.scatter, center.sd).transform
+    likelihood = PairLikelihood(X, study.pairs, get_link("logit"), T, np.zeros(3))
     near, far = (maximise(likelihood, start) for start in (np.zeros(3), np.full(3, 30.0)))
     assert near.converged
     assert far.converged
-    np.testing.assert_allclose(far.coef, near.coef, rtol=1e-5)
+    np.testing.assert_allclose(far.theta, near.theta, rtol=1e-5)
 
 
 def test_a_start_is_clipped_in_units_of_the_features():
@@ -169,7 +172,7 @@ def test_undefeated_items_and_disconnected_groups_need_no_care():
 def test_a_rare_undefeated_category_is_separation_however_many_others_there_are(
     n_comparisons, link
 ):
-    """The coefficient is that of the stated ridge, wherever the climb stops."""
+    """Its coefficient is that of the stated ridge, wherever the climb stops; others have none."""
     study = GaussianStudy(300, n_comparisons, 2, second_half=False)
     X, votes = study.draw(np.random.default_rng(0))
     votes = votes[(votes != 0).all(axis=1)]
@@ -177,8 +180,17 @@ def test_a_rare_undefeated_category_is_separation_however_many_others_there_are(
     votes = np.vstack([votes, [(0, 5), (0, 6), (0, 7)]])
     with pytest.warns(SeparationWarning):
         model = RankRegression(link=link, inference=None).fit(X, votes)
-    ridge = RankRegression(link=link, l2=0.16, inference=None).fit(X, votes)
-    np.testing.assert_allclose(model.coef_, ridge.coef_, rtol=1e-4)
+    without = RankRegression(link=link, inference=None).fit(X[:, :2], votes[:-3])
+    np.testing.assert_allclose(model.coef_[:2], without.coef_, rtol=1e-6)
+    share = 3 / (2 * len(votes))  # of the category in what is compared
+    ahead = (X[0, :2] - X[5:8, :2]) @ without.coef_
+    own = minimize_scalar(
+        lambda c: -get_link(link).log_cdf(ahead + c).sum() + 0.08 * share * (1 - share) * c**2,
+        bounds=(0, 100),
+        method="bounded",
+        options={"xatol": 1e-9},
+    )
+    assert model.coef_[2] == pytest.approx(own.x, rel=1e-4)
 
 
 def separated_votes(n_items=60):

@@ -5,13 +5,14 @@ import warnings
 import numpy as np
 import pytest
 from scipy.special import expit
-from scipy.stats import kstest
+from scipy.stats import binom, kstest
 
 from pairscore import RankRegression, angle
 from pairscore.core.sums import aggregate_pairs, moments
 from pairscore.errors import CollinearFeaturesWarning, PairsNotRandomWarning
 from pairscore.estimators.pairing import check_pairing
 from tests.laws import GaussianStudy
+from tests.limits import CHANCE
 
 
 @pytest.mark.parametrize("method", ["pooled", "paired"])
@@ -154,3 +155,26 @@ def test_one_population_of_normal_items_is_rarely_called_two():
     share = np.mean(np.array(p_values) < 0.05)
     assert share < 0.08 + 4 * np.sqrt(0.08 * 0.92 / 300), share
     assert np.median(p_values) > 0.3
+
+
+def test_pairs_that_look_random_say_what_would_have_been_seen():
+    """Partners with a correlation of so much in one direction are seen 8 times out of 10."""
+    rng, m, n_studies = np.random.default_rng(0), 400, 120
+    votes, seen = np.arange(2 * m).reshape(2, m).T, 0
+    for _ in range(n_studies):
+        X = rng.normal(size=(2 * m, 3))
+        random = pairing_of(X, votes)
+        c = random.smallest_seen
+        X[m:, 0] = c * X[:m, 0] + np.sqrt(1 - c**2) * X[m:, 0]
+        seen += not pairing_of(X, votes).partners_random
+    assert 0.1 < c < 0.5
+    assert f"variance off by {100 * c:.0f} % or more" in random.in_words
+    low, high = binom.ppf(CHANCE, n_studies, 0.7), binom.isf(CHANCE, n_studies, 0.9)
+    assert low <= seen <= high
+
+
+def test_with_few_comparisons_nothing_could_have_been_seen():
+    rng = np.random.default_rng(0)
+    pairing = pairing_of(rng.normal(size=(30, 8)), rng.permutation(30).reshape(15, 2))
+    assert pairing.looks_random
+    assert "nothing could have been seen" in pairing.in_words

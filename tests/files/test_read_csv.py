@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pairscore import PairscoreError
-from pairscore.errors import BadRowsError
+from pairscore.errors import BadRowsError, PairscoreWarning
 from pairscore.files.source import MAX_COLUMNS
 from tests.files.test_tables import INF, as_lists, read_bytes
 
@@ -157,14 +157,25 @@ SENTENCES = {
         b"x,y\n" + b",1\n" * 3000 + b"7,1\n" * 20 + b"p,1\n",
         "line 3022, column 'x': no number: 'p'",
     ),
-    "decimal commas": (
-        b"id;x\na;1,5\nb;2,5\n",
-        (
-            "2 bad rows; write numbers with a decimal point, not a decimal comma:\n  line 2, column"
-            " 'x': no number: '1,5'"
-        ),
+    "decimal commas and points": (
+        b"id;x\na;1,5\nb;2.5\n",
+        "1 bad row; write numbers with one decimal sign, or name it (decimal=):\n  line 2, column"
+        " 'x': no number: '1,5'",
     ),
-    "quoted decimal commas": (b'id,x\na,"1,5"\nb,2\n', "decimal point, not a decimal comma"),
+    "a comma that may be either": (
+        b"id;x;y\na;1,234;3\nb;2;4\n",
+        "has numbers such as '1,234' in the column 'x', which may be 1.234 or 1234; name the"
+        " decimal sign with decimal=, or leave the column out.",
+    ),
+    "a point that may be either": (
+        b"id;x;y\na;1.234;2,5\nb;2;4\n",
+        "1 bad row; write numbers with one decimal sign, or name it (decimal=):\n  line 2, column"
+        " 'x': no number: '1.234'",
+    ),
+    "thousands that are none": (
+        b"id;x;y\na;1.234,5;1\nb;9;1\n" + b"c;7;1\n" * 1500 + b"d;1.2.3;1\n",
+        "cells that are no plain numbers, such as '1.2.3' in column 'x'",
+    ),
     "underscored numbers": (b"id,x\na,1_000\nb,2\n", "'1_000' in column 'x'"),
     "two signs": (b"id,x\na,+-1\nb,2\n", "'+-1' in column 'x'"),
     "open quote": (
@@ -213,6 +224,106 @@ def test_files_that_cannot_be_read(case, tmp_path):
     if isinstance(caught.value, BadRowsError):
         faults = [(row.line, row.column) for row in caught.value.rows]
         assert len(set(faults)) == len(faults)
+
+
+# -- decimal commas --------------------------------------------------------------------------------
+
+
+DECIMAL_COMMAS = {
+    "semicolons": (b"id;x\na;1,5\nb;-2,25e1\nc;,5\nd;3\n", [1.5, -22.5, 0.5, 3.0]),
+    "tabs": (b"id\tx\na\t1,5\nb\t2\n", [1.5, 2.0]),
+    "quotes": (b'id,x\na,"1,5"\nb,2\n', [1.5, 2.0]),
+    "thousands": (b"id;x\na;1.234,5\nb;1.234\nc;1.234.567\n", [1234.5, 1234.0, 1234567.0]),
+    "three digits beside others": (b"id;x\na;1,234\nb;0,5\n", [1.234, 0.5]),
+    "three digits after a zero": (b"id;x\na;0,123\nb;-0,456\n", [0.123, -0.456]),
+    "gaps": (b"id;x\na;1,5\nb;NA\nc;\nd;?\n", [1.5, None, None, None]),
+    "far below": (b"id;x\n" + b"a;7\n" * 1500 + b"b;1,5\n", [7.0] * 1500 + [1.5]),
+    "gaps far below": (
+        b"id;x\n" + b"a;7\n" * 1500 + b"b;1,5\nc;NA\n",
+        [*[7.0] * 1500, 1.5, None],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DECIMAL_COMMAS)
+def test_numbers_with_decimal_commas_are_read_and_said_once(case, tmp_path):
+    content, meant = DECIMAL_COMMAS[case]
+    with pytest.warns(PairscoreWarning) as said:
+        read = read_bytes(tmp_path, content)
+    assert as_lists(read)["x"] == meant
+    assert len(said) == 1
+    assert "has decimal commas (3,14 is 3.14)" in str(said[0].message)
+    assert ("thousands" in str(said[0].message)) == (case == "thousands")
+
+
+def test_a_file_with_decimal_commas_gives_the_table_of_one_with_points(tmp_path):
+    """Nine numeric columns of 120 rows, and text that is left alone."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(120, 9)) * 10.0 ** rng.integers(-9, 9, (120, 9))
+    lines = ["id;" + ";".join(f"x{column}" for column in range(9)) + ";day;note;size"]
+    for row, numbers in enumerate(values.tolist()):
+        day = f"{row % 28 + 1:02}.05.2020"
+        lines.append(f"i{row};" + ";".join(map(repr, numbers)) + f";{day};well, so;1,2,3")
+    text = "\n".join(lines)
+    points = read_bytes(tmp_path, text.encode())
+    with pytest.warns(PairscoreWarning, match="decimal commas"):
+        commas = read_bytes(
+            tmp_path, text.replace(".", ",").replace(",05,2020", ".05.2020").encode()
+        )
+    assert commas.columns == points.columns
+    for name in points.columns:
+        assert commas[name].tolist() == points[name].tolist()
+        assert commas[name].dtype == points[name].dtype
+    assert points["day"].dtype == points["note"].dtype == points["size"].dtype == object
+
+
+@pytest.mark.parametrize(
+    ("content", "decimal", "meant"),
+    [
+        (b"id;x\na;1,234\nb;2\n", ",", [1.234, 2.0]),
+        (b"id;x\na;1,234\nb;2\n", ".", [1234.0, 2.0]),
+        (b"id;x\na;1.234\nb;NA\n", ",", [1234.0, None]),
+        (b"id;x\na;1.234\nb;2\n", ".", [1.234, 2.0]),
+        (b"id;x\na;1,5\nb;2\n", ".", "line 2, column 'x': no number: '1,5'"),
+        (b"id;x\na;3.14\nb;2\nc;1,5\n", ",", "line 2, column 'x': no number: '3.14'"),
+        (b"id;x\na;1\n", ";", "decimal is ';'; use ',' or '.', or leave it out."),
+    ],
+)
+@pytest.mark.filterwarnings("error::pairscore.errors.PairscoreWarning")
+def test_a_decimal_sign_that_is_named_holds(content, decimal, meant, tmp_path):
+    try:
+        read = as_lists(read_bytes(tmp_path, content, decimal=decimal))["x"]
+    except PairscoreError as error:
+        read = str(error)
+    assert read == meant if isinstance(meant, list) else meant in read
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'id,x,y\na,"1,234.5",1\nb,"2,000",2\nc,"1,234,567",3\n',
+        b'id,x,y\na,"1,234",1.5\nb,"2,000",2\nc,"1,234",3\n',
+    ],
+)
+def test_commas_between_thousands_are_read_and_said(content, tmp_path):
+    with pytest.warns(PairscoreWarning, match="commas between thousands"):
+        read = as_lists(read_bytes(tmp_path, content))["x"]
+    assert read in ([1234.5, 2000.0, 1234567.0], [1234.0, 2000.0, 1234.0])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'id,x,note\na,1.5,"1,2,3"\nb,2.5,"4,5"\n',
+        b'id,x,note\na,1.5,"well, so"\nb,2.5,"1,2"\n',
+        b"id;x;note\na;1.5;12.05.2020\nb;2.5;13.06.2021\n",
+    ],
+)
+@pytest.mark.filterwarnings("error::pairscore.errors.PairscoreWarning")
+def test_commas_in_text_say_nothing_about_numbers(content, tmp_path):
+    read = as_lists(read_bytes(tmp_path, content))
+    assert read["x"] == [1.5, 2.5]
+    assert all(isinstance(note, str) for note in read["note"])
 
 
 @pytest.mark.parametrize("size", [1 << 20, 5 << 20, 45 << 20])

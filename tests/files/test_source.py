@@ -18,7 +18,7 @@ from tests.files.test_tables import as_lists, read_bytes
         (b"id:x\na:1\n", {"delimiter": ":"}, {"id": ["a"], "x": [1.0]}),
         (b"id\tx\na\t1\n", {"delimiter": "tab"}, {"id": ["a"], "x": [1.0]}),
         (b'"i~d",x\na,1\n', {"delimiter": "~"}, "does not name columns"),
-        (b"a;b,c\n1;2,3\n", {"delimiter": ";"}, "decimal comma"),
+        (b"a;b,c\n1;2\n", {"delimiter": ";"}, {"a": [1.0], "b,c": [2.0]}),
         (b"id,x\na,1\n", {"delimiter": ",,"}, "the delimiter is ',,'; use one sign"),
         ("id,x\nя,1\n".encode("cp1251"), {"encoding": "cp1251"}, {"id": ["я"], "x": [1.0]}),
         ("id,x\nя,1\n".encode("utf-16-le"), {"encoding": "utf-16-le"}, {"id": ["я"], "x": [1.0]}),

@@ -412,6 +412,65 @@ def test_a_model_that_lost_an_array_is_refused(lost, model_file):
     assert_refused(model_file, "is no complete model file")
 
 
+def rewritten(path, without_checksum, **changes):
+    """The file with other arrays; files of before have no checksum."""
+    with np.load(path) as file:
+        arrays = dict(file) | changes
+    header = json.loads(arrays.pop("header").tobytes())
+    assert set(changes) <= set(header["arrays"])
+    if without_checksum:
+        header.pop("checksum", None)
+    path.write_bytes(with_header(json.dumps(header), **arrays))
+    return path
+
+
+def with_nan(array):
+    return np.where(np.arange(array.size).reshape(array.shape) == 1, np.nan, array)
+
+
+DAMAGES = {
+    "coefficients that are NaN": {"coef_": with_nan},
+    "coefficients of another length": {"coef_": lambda coef: coef[:2]},
+    "an infinite mean": {"feature_mean_": lambda mean: mean + np.inf},
+    "half a covariance": {"covariance_": lambda covariance: covariance[:2]},
+    "a covariance in one line": {"covariance_": np.ravel},
+    "a missing covariance": {"covariance_": with_nan},
+    "text": {"coef_": lambda coef: coef.astype(str)},
+    "all of another length": dict.fromkeys(
+        ["coef_", "feature_mean_", "std_errors_"], lambda array: array[:2]
+    ),
+    "comparisons of another number": {"data_left": lambda left: left[:-1]},
+    "features of other items": {"data_values": lambda values: values[:, :2]},
+}
+
+
+@pytest.mark.parametrize("without_checksum", [False, True])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_file_with_damaged_arrays_does_not_load_without_a_word(
+    damage, without_checksum, tmp_path
+):
+    path = tmp_path / "model.npz"
+    model_of("mle logit").save(path, data=True)
+    with np.load(path) as file:
+        changes = {name: change(file[name]) for name, change in DAMAGES[damage].items()}
+    assert_refused(rewritten(path, without_checksum, **changes), "is not the model that was saved")
+
+
+def test_a_number_that_was_changed_is_noticed(model_file):
+    coef = model_of("mle logit").coef_ * [1, 1, 1 + 1e-15]
+    assert_refused(
+        rewritten(model_file, False, coef_=coef),
+        "the numbers in it were changed; restore the file, or fit again",
+    )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_file_of_before_without_a_checksum_loads(name, tmp_path):
+    path = rewritten(saved(model_of(name), tmp_path / "model.npz"), True)
+    link = (cauchit, cauchit_slope) if name == "a link of one's own" else None
+    assert contents(load(path, link=link)) == contents(model_of(name))
+
+
 def test_a_newer_format_asks_for_a_newer_pairscore(model_file):
     with np.load(model_file) as file:
         arrays = dict(file)

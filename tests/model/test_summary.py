@@ -95,7 +95,8 @@ def test_the_text_says_what_was_fitted():
             f"side effect      {model.side_effect_:+.4g} for left (standard error"
             f" {model.side_effect_std_error_:.2g}, interval [{low:.4g}, {high:.4g}])"
         ),
-        f"agreement        {model.agreement_:.1%} of decided comparisons go the way of the score",
+        f"agreement        {model.agreement_:.1%} of the fit's decided comparisons go the way of"
+        " the score",
         f"estimated noise  {model.noise_:.1%} of comparisons go against the true order (p_e)",
         "intervals        95 %, item-robust",
     ):
@@ -109,7 +110,7 @@ def test_the_text_names_method_and_link_and_whether_pairs_look_random(method):
     assert f"method, link     {method}, probit\n" in text
     assert "side effect      not estimated\n" in text
     assert "intervals        95 %, classical\n" in text
-    assert ("The pairs look random." in text) == (method != "mle")
+    assert ("No sign that the pairs are not random." in text) == (method != "mle")
 
 
 def test_a_coefficient_is_explained_in_a_sentence():
@@ -171,7 +172,7 @@ def test_separation_is_said_in_the_text():
     assert "Warning: some direction in the features (or the side) explains every comparison" in str(
         model.summary()
     )
-    assert "agreement        100.0% of decided comparisons" in str(model.summary())
+    assert "agreement        100.0% of the fit's decided comparisons" in str(model.summary())
 
 
 def test_without_inference_every_interval_is_unknown():
@@ -258,3 +259,38 @@ def test_a_summary_does_not_change_when_the_model_is_fitted_again():
     model.fit(*study(["other"]))
     assert str(summary) == before
     assert str(model.summary()) != before
+
+
+def coins(d=10, n_comparisons=400, seed=0):
+    """Features that have nothing to do with who wins."""
+    rng = np.random.default_rng(seed)
+    left = rng.integers(0, 60, n_comparisons)
+    votes = np.column_stack([left, (left + rng.integers(1, 60, n_comparisons)) % 60])
+    return pd.DataFrame(rng.normal(size=(60, d))).rename(columns=str), votes
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_example_is_built_on_a_coefficient_that_may_well_be_zero(seed):
+    """The surest of ten coefficients of coins has a p-value below 0.05 in four of ten studies."""
+    model = RankRegression(inference="model").fit(*coins(seed=seed))
+    smallest, meaning = model.p_values_.min(), model.summary().meaning()
+    if 10 * smallest > 0.05:
+        assert meaning == (
+            "No single coefficient is clearly different from zero (of 10, the smallest p-value is"
+            f" {smallest:.2g})."
+        )
+    else:
+        assert meaning.startswith("For example, ")
+    alone = RankRegression(inference="model").fit(*coins(d=1, seed=seed))
+    assert ("beats its twin" in alone.summary().meaning()) == (alone.p_values_[0] <= 0.05)
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
+def test_what_the_data_do_not_determine_has_no_wins_and_no_example():
+    items, votes = study()
+    model = RankRegression().fit(items.assign(again=items["bmi"]), votes)
+    rows = {line.split()[0]: line.split()[-1] for line in table_lines(str(model.summary()))[1:]}
+    assert rows["bmi"] == rows["again"] == "unknown"
+    assert rows["age"] != "unknown"
+    both = RankRegression().fit(items[["bmi"]].assign(again=items["bmi"]), votes)
+    assert both.summary().meaning() == "The comparisons determine no single coefficient."

@@ -1,16 +1,12 @@
 """The figures, looked into."""
 
-import sys
-
 import numpy as np
 import pytest
 
 from pairscore import PairscoreError
 from pairscore.paper.experiments import N_GRID
-from tests.paper.conftest import error_rows, figure_rows, law, need_rows, scenario_rows
-
-pytest.importorskip("matplotlib")
 from pairscore.paper.figures import FIGURES, save_figure
+from tests.paper.conftest import error_rows, figure_rows, law, need_rows, scenario_rows
 
 PANELS = {"1": 4, "2": 2, "3": 3, "4": 3, "5": 3, "6": 3, "7": 1, "8": 2, "9": 2, "10": 1}
 WORDS = {
@@ -107,12 +103,6 @@ def test_three_formats_are_written_the_same_each_time_and_no_text_is_cut(tmp_pat
     assert everything.y0 >= 0
     assert everything.x1 <= page.x1
     assert everything.y1 <= page.y1
-
-
-def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(PairscoreError, match=r"run pip install 'pairscore\[charts\]'\."):
-        FIGURES["10"](scenario_rows())
 
 
 def test_a_folder_that_is_a_file_is_refused_in_a_sentence(tmp_path):

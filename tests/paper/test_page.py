@@ -6,9 +6,18 @@ from html.parser import HTMLParser
 
 import pytest
 
+from pairscore.paper import experiments, figures
 from pairscore.paper.claims import check_claims
 from pairscore.paper.experiments import PANELS
-from pairscore.paper.page import Work, claims_table, lead_text, page_html, write_page
+from pairscore.paper.figures import FIGURES
+from pairscore.paper.page import (
+    Work,
+    claims_table,
+    judged_claims,
+    lead_text,
+    page_html,
+    write_page,
+)
 from pairscore.paper.verdicts import APPROXIMATELY, HOLDS, NOT, Claim
 from tests.paper.conftest import (
     error_rows,
@@ -18,10 +27,6 @@ from tests.paper.conftest import (
     scenario_rows,
     source_rows,
 )
-
-pytest.importorskip("matplotlib")
-from pairscore.paper import experiments, figures
-from pairscore.paper.figures import FIGURES
 
 
 class Reader(HTMLParser):
@@ -91,7 +96,7 @@ def site(tmp_path_factory, _quick_page):
         "scenarios": scenario_rows(),
     }
     settings = {"seeds": "<script>alert(2)</script>", "engine": "fast"}
-    path = write_page(folder, tables, settings, Work(900, 900, seconds=125))
+    path, _ = write_page(folder, tables, settings, Work(900, 900, seconds=125))
     text = path.read_text(encoding="utf-8")
     reader = Reader()
     reader.feed(text)
@@ -165,7 +170,7 @@ def test_what_comes_from_outside_is_shown_not_run(site):
 
 def test_a_page_of_one_panel(tmp_path):
     rows = [row for row in error_rows("2", law, generations=2) if row["panel"] == "a"]
-    path = write_page(tmp_path, {"rows": rows}, {}, Work(36, 36, seconds=4.2))
+    path, _ = write_page(tmp_path, {"rows": rows}, {}, Work(36, 36, seconds=4.2))
     text = path.read_text(encoding="utf-8")
     assert 'id="figure2"' in text
     assert 'id="figure3"' not in text
@@ -215,3 +220,18 @@ def test_the_claims_file_has_a_line_for_each_claim():
     lines = list(csv.DictReader(claims_table(claims).splitlines()))
     assert [line["sentence"] for line in lines] == [claim.sentence for claim in claims]
     assert {line["verdict"] for line in lines} <= {HOLDS, APPROXIMATELY, NOT}
+
+
+def test_verdicts_that_cannot_be_told_are_counted_where_the_page_begins():
+    """Three generations turned a verdict without a word."""
+    sure, unsure = (Claim("", "", "", "", HOLDS, repeats=share) for share in (0.95, 0.6))
+    assert judged_claims([]) == ""
+    assert judged_claims([sure, sure]) == "Of 2 claims of its experiments section, 2 hold."
+    assert judged_claims([sure, unsure]) == (
+        "Of 2 claims of its experiments section, 2 hold. 1 of these verdicts cannot be told:"
+        " another run with as many generations would come to another verdict in more than 20 of"
+        " 100 cases."
+    )
+    page = page_html({}, [sure, unsure], {}, "lead")
+    assert "So in 95 of 100 repeats." in page
+    assert "Cannot be told: only in 60 of 100 repeats." in page

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from pairscore.paper.experiments import N_GRID
+from pairscore.paper.figures import FIGURES
 from pairscore.paper.panels import fixed_settings, line_style
 from tests.paper.conftest import error_rows, figure_rows, law
-
-pytest.importorskip("matplotlib")
-from pairscore.paper.figures import FIGURES
 
 
 def test_the_dashed_line_is_where_it_should_be_and_only_there():

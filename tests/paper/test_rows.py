@@ -4,6 +4,7 @@ import csv
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from pairscore.paper.experiments import M_GRID
 from pairscore.paper.rows import (
@@ -12,9 +13,13 @@ from pairscore.paper.rows import (
     csv_text,
     curves,
     error_factor,
+    jackknife,
     line_fit,
+    mean_of,
+    pooled,
     select,
     typical_deviation,
+    weighted_slope,
     with_numbers,
 )
 
@@ -98,3 +103,25 @@ def test_the_factor_of_the_spectrum_is_its_trace_and_near_its_integral():
     # Euler and Maclaurin
     trace = (d - 1) / (1 - smallest) * np.log(1 / smallest) + 0.5 / smallest + 0.5
     assert naive == pytest.approx(trace * (d - 1) / d * (1 + smallest) / 2, rel=0.01)
+
+
+def test_a_straight_line_of_three_generations_is_not_called_bent():
+    """With errors from three generations each, squares of deviations are not chi-squared."""
+    rng, x = np.random.default_rng(0), np.arange(1.0, 7.0)
+    alarms = {"t": 0, "normal": 0}
+    for _ in range(400):
+        values = 10 + 2 * x + rng.normal(size=(3, 6))
+        mean, error = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(3)
+        for name, freedom in (("t", 2), ("normal", np.inf)):
+            alarms[name] += line_fit(x, mean, error, freedom).p_value < 0.01
+    assert alarms["t"] <= binom.isf(1e-5, 400, 0.01)
+    assert alarms["normal"] > 40  # the rival takes chance for a bend in one of ten runs and more
+
+
+def test_measurements_know_their_degrees_of_freedom():
+    part = mean_of(np.array([1.0, 2.0, 4.0]))
+    assert part.freedom == 2
+    assert jackknife(np.ones((2, 5)) * np.arange(5.0), lambda values: values.mean()).freedom == 4
+    assert pooled([part, part]).freedom == 4
+    x = np.arange(1.0, 6.0)
+    assert weighted_slope(x, x**-0.5, np.full(5, 0.1)).value == pytest.approx(-0.5)

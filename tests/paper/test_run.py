@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from functools import partial
 
 import pytest
 from click.testing import CliRunner
@@ -21,14 +22,13 @@ from pairscore.cli.commands import main
 from pairscore.paper.run import (
     DATABASE,
     TABLES,
+    Job,
     chosen_panels,
     jobs_of,
     open_results,
     reproduce,
     run_jobs,
 )
-
-pytest.importorskip("matplotlib")
 
 FIGURES = ["2b", "10"]  # 27 quick cells in two batches, and six jobs with a row for each method
 LIMIT = 300  # seconds; far beyond any load
@@ -133,36 +133,76 @@ def test_workers_end_when_their_parent_is_killed(tmp_path):
     assert process.stdout.closed
 
 
-def test_ctrl_c_ends_with_a_sentence_and_the_next_run_goes_on(tmp_path):
+# the command with two jobs: one that ends, and one that holds Python's lock for hours
+STUCK = """
+from functools import partial
+from pairscore.cli import interrupts, main
+from pairscore.paper import run
+interrupts.GRACE = 300
+jobs = [
+    run.Job("scenarios.csv", "quick", partial(dict, version=run.__version__)),
+    run.Job("scenarios.csv", "endless", partial(pow, 7, 10**9)),
+]
+if __name__ == "__main__":
+    run.jobs_of = lambda *_: jobs
+    main()
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ctrl_c_does_not_wait_for_the_cells_in_hand(tmp_path, number, code):
     folder = tmp_path / "out"
-    command = "from pairscore.cli import main; main()"
-    arguments = ["reproduce", "10", "--seeds", "50", "--processes", "2", "-o", str(folder)]
-    process = subprocess.Popen(
-        [sys.executable, "-c", command, *arguments],
+    process = start_command(folder, "10", "--processes", "1", script=STUCK)
+    wait_for_key(process, folder, b"quick")
+    os.killpg(process.pid, number)  # as a terminal does: to every process of the run
+    _, said = process.communicate(timeout=LIMIT)  # its pipe ends when the last of them has ended
+    assert process.returncode == code
+    assert said.startswith("Error: stopped; what is finished is kept in")
+    assert said.count("\n") == 1
+    assert [row["job"] for row in table(folder / "scenarios.csv")] == ["quick"]
+
+
+def start_command(folder, *arguments, script="from pairscore.cli import main; main()"):
+    return subprocess.Popen(
+        [sys.executable, "-c", script, "reproduce", *arguments, "-o", str(folder)],
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
+
+
+def wait_for_key(process, folder, key):
+    """Wait until a job is finished: the database is locked, but a key in it can be seen."""
     end = time.monotonic() + LIMIT
-    # the database is locked, but a key in it can be seen
-    while (
-        not (folder / DATABASE).exists()
-        or b"10/as assumed/0" not in (folder / DATABASE).read_bytes()
-    ):
+    while not (folder / DATABASE).exists() or key not in (folder / DATABASE).read_bytes():
         assert time.monotonic() < end
         assert process.poll() is None
         time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of the run
-    _, said = process.communicate(timeout=LIMIT)
-    assert process.returncode == 1
-    assert said.startswith("Error: stopped; what is finished is kept in")
-    assert said.count("\n") == 1
-    rows = table(folder / "scenarios.csv")
+
+
+def test_after_ctrl_c_the_next_run_goes_on(tmp_path):
+    folder = tmp_path / "out"
+    process = start_command(folder, "10", "--seeds", "50", "--processes", "2")
+    wait_for_key(process, folder, b"10/as assumed/0")
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate(timeout=LIMIT)
+    assert process.returncode == 130
     jobs = jobs_of(chosen_panels(["10"]), 50, "fast")
     with open_results(folder) as results:
         missing = results.missing(jobs)
     assert 0 < len(missing) < len(jobs)
-    assert {row["job"] for row in rows} == {job.key for job in jobs} - {job.key for job in missing}
+
+
+def test_a_worker_that_is_killed_is_told_in_a_sentence(tmp_path):
+    jobs = [Job("scenarios.csv", "ended", partial(os.abort))]
+    with open_results(tmp_path) as results, pytest.raises(PairscoreError, match="n_workers="):
+        run_jobs(results, jobs, 1, quiet)
+
+
+def test_an_error_in_a_worker_is_raised_here(tmp_path):
+    jobs = [Job("scenarios.csv", "wrong", partial(int, "three"))]
+    with open_results(tmp_path) as results, pytest.raises(ValueError, match="'three'"):
+        run_jobs(results, jobs, 1, quiet)
 
 
 def test_an_error_ends_the_workers_and_leaves_tables(tmp_path, run):

@@ -25,7 +25,6 @@ def rows_of(sizes):
 @pytest.fixture
 def figures(monkeypatch):
     """What is saved, instead of files."""
-    pytest.importorskip("matplotlib")
     saved = []
     monkeypatch.setattr(
         "pairscore.planning.charts.save_figure", lambda figure, path: saved.append(figure)
@@ -62,7 +61,6 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
 
 
 def test_an_empty_figure_has_its_size_and_panels():
-    pytest.importorskip("matplotlib")
     figure = empty_figure(3, (9.0, 2.0))
     assert len(figure.axes) == 3
     assert tuple(figure.get_size_inches()) == (9.0, 2.0)

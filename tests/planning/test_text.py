@@ -84,3 +84,13 @@ def test_the_curves_fall_and_pass_through_the_chosen_study():
     assert np.interp(np.log(made.n_comparisons), np.log(m), error) == pytest.approx(
         made.angle, rel=0.01
     )
+
+
+def test_misordered_is_told_from_wrong_predictions():
+    """5 % of new pairs in another order is not 95 % of comparisons predicted."""
+    found = plan(n_features=20, noise=0.2, misordered=0.05)
+    text = " ".join(plan_text(found).split())
+    assert "Misordered means otherwise than by the best score that the features allow" in text
+    share = re.search(r"which would predict 80\.0 % .* this study's about ([\d.]+) %", text)[1]
+    assert 78 < float(share) < 80
+    assert "Misordered means" not in plan_text(plan(n_features=1, noise=0.2, misordered=0.05))

@@ -1,9 +1,11 @@
 """Checks of a report: residuals, shape, sides and chance against naive twins."""
 
+import re
+
 import numpy as np
 import pytest
-from scipy.special import expit
-from scipy.stats import chi2, norm
+from scipy.special import expit, logit
+from scipy.stats import binom, chi2, norm
 
 from pairscore import Comparisons, RankRegression
 from pairscore.core.links import get_link
@@ -16,11 +18,14 @@ from pairscore.report.checks import (
     chance_p,
     checks,
     comparisons_per_item,
+    item_information,
     item_residuals,
     shape_of,
     side_z,
+    smallest_side_seen,
 )
 from pairscore.report.facts import report_facts
+from tests.limits import CHANCE
 from tests.report.conftest import draw_coins, draw_study, facts_of, read_comparisons
 
 LOGIT = get_link("logit")
@@ -217,7 +222,7 @@ def test_a_fit_that_chance_explains_is_not_called_well():
     facts = facts_of(items, votes)
     check = next(check for check in facts.checks if "chance" in check.question)
     assert (check.fine, "in 1e+02 of 100" in check.answer) == (False, False)
-    assert "All checks below came out well" not in facts.answer[-1]
+    assert "none found a problem" not in facts.answer[-1]
 
 
 def test_other_data_than_those_of_the_fit_are_said_to_be_so():
@@ -231,3 +236,114 @@ def test_other_data_than_those_of_the_fit_are_said_to_be_so():
         check = report_facts(model, items, data).checks[0]
         assert (check.question, check.fine) == ("Is this the data of the fit?", fine)
         assert check.answer.startswith(answer)
+
+
+# -- what a check could have seen --------------------------------------------------------------
+
+
+def check_of(facts, word):
+    return next(check for check in facts.checks if word in check.question)
+
+
+def seen_in(check):
+    """Wins of 100 from which on the check would have seen something."""
+    return float(re.search(r"if .* (\d+) or more of 100", check.answer)[1])
+
+
+def draw_with_effects(rng, tau=0.0, side=0.0, n=80, m=800):
+    """Comparisons of items with an effect of their own, and of sides that matter."""
+    X = rng.normal(size=(n, 2))
+    score = X[:, 0] + tau * rng.normal(size=n)
+    left = rng.integers(0, n, m)
+    right = (left + rng.integers(1, n, m)) % n
+    won = rng.random(m) < expit(score[left] - score[right] + side)
+    winner = np.where(won, "left", "right")
+    return Comparisons.from_frames(X, {"left": left, "right": right, "winner": winner})[0]
+
+
+def looked_at(data):
+    """Checks of a fit without intervals, which are quick."""
+    model = RankRegression(inference=None).fit(data)
+    residual = item_residuals(data, model.predict_proba(data)[:, 1])[2]
+    found = checks(model, data, residual, np.zeros(len(data.items), dtype=bool), True)
+    return {check.question: check for check in found}
+
+
+def test_checks_that_find_nothing_claim_nothing_and_say_what_they_would_have_seen():
+    """A page said that the features explain the items, on data that could not tell."""
+    facts = facts_of(*draw_study(60, 900))
+    for word in ("explain", "side matter", "look random"):
+        check = check_of(facts, word)
+        assert (check.fine, check.verdict) == (True, "no sign of trouble")
+        assert "no sign" in check.answer.lower()
+        assert "would have been seen 8 times out of 10 if" in check.answer
+    assert "the features explain the items" not in check_of(facts, "explain").answer
+    assert "none found a problem" in facts.answer[-1]
+
+
+@pytest.mark.parametrize(
+    "question", ["Do the features explain the items?", "Does the side matter?"]
+)
+def test_what_a_check_says_it_would_have_seen_it_sees_eight_times_out_of_ten(question):
+    """Effects of the size that the check names; power between 0.65 and 0.95, up to chance."""
+    rng, n_studies = np.random.default_rng(1), 80
+    size = logit(seen_in(looked_at(draw_with_effects(rng))[question]) / 100)
+    effects = {"tau": size} if "features" in question else {"side": size}
+    found = sum(not looked_at(draw_with_effects(rng, **effects))[question].fine for _ in range(80))
+    low, high = binom.ppf(CHANCE, n_studies, 0.65), binom.isf(CHANCE, n_studies, 0.95)
+    assert low <= found <= high
+
+
+def test_too_little_data_cannot_tell():
+    items, votes = draw_study(30, 12, d=1)
+    with pytest.warns(PairscoreWarning):
+        facts = facts_of(items, votes)
+    side = check_of(facts, "side matter")
+    assert (side.fine, side.verdict) == (True, "cannot tell")
+    assert "could not have been seen" in side.answer
+    assert "Could not be told:" in facts.answer[-1]
+    assert check_of(facts, "explain").verdict != "no sign of trouble"
+
+
+def test_sides_that_nobody_recorded_cannot_be_told():
+    items, votes = draw_study(60, 900)
+    left_won = votes["winner"] == "left"
+    named = {
+        "winner": np.where(left_won, votes["left"], votes["right"]),
+        "loser": np.where(left_won, votes["right"], votes["left"]),
+    }
+    facts = facts_of(items, named)
+    check = check_of(facts, "side matter")
+    assert (check.fine, check.verdict) == (True, "cannot tell")
+    assert facts.answer[-1].endswith("Could not be told: Does the side matter?")
+
+
+def test_information_of_an_item_is_that_of_a_double_loop_over_its_comparisons():
+    items, votes = draw_study(12, 150, weights=True)
+    data = read_comparisons(items, votes)
+    p = np.random.default_rng(1).uniform(0.1, 0.9, len(data))
+    rows = np.repeat(np.arange(len(data)), data.count.astype(int))
+    twin = []
+    for item in range(12):
+        mine = [m for m in rows if item in (data.left[m], data.right[m])]
+        moved = [data.weight[m] * p[m] * (1 - p[m]) for m in mine]
+        variance = sum(data.weight[m] ** 2 * p[m] * (1 - p[m]) for m in mine)
+        twin.append((sum(moved) ** 2 - sum(x**2 for x in moved)) / variance)
+    np.testing.assert_allclose(item_information(data, p), twin, rtol=1e-10)
+    effect = logit(smallest_side_seen(data, p) / 100)
+    sd = np.sqrt(sum(data.weight[m] ** 2 * p[m] * (1 - p[m]) for m in rows))
+    assert effect * sum(data.weight[m] * p[m] * (1 - p[m]) for m in rows) / sd == pytest.approx(
+        3 + norm.ppf(0.8)
+    )
+
+
+def test_several_warnings_of_the_fit_are_one_check():
+    items, votes = draw_study(20, 300)
+    items["again"] = items["feature 1"]
+    with pytest.warns(PairscoreWarning):
+        facts = facts_of(items, votes)
+    questions = [check.question for check in facts.checks]
+    assert len(set(questions)) == len(questions)
+    warned = check_of(facts, "warn of").answer
+    assert "rough" in warned
+    assert "a combination of others" in warned

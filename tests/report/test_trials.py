@@ -262,7 +262,7 @@ def test_with_one_feature_the_share_is_the_chance_of_the_wrong_sign(seed):
     )
     assert 0 < facts.prospects[0].misordered < 0.5
     text = report_html(facts)
-    assert "all pairs of new items stand in the right order or all in the wrong one" in text
+    assert "With one feature, all pairs of new items stand in the order of the best score" in text
     assert "nine of ten" not in text
     assert_whole(text)
 

@@ -12,7 +12,9 @@ from pairscore.core.links import Link, Logit, Probit, get_link
 from pairscore.errors import PairscoreError
 from pairscore.theory.integrals import (
     agreement_excess,
+    best_share,
     closed_form_length,
+    correct_share,
     eta,
     fisher_information,
     flip_probability,
@@ -317,3 +319,35 @@ def test_the_bias_of_the_length_under_logit_has_its_own_integral():
     assert length_bias(link, q) == pytest.approx(
         q * q * np.sum(weight * s * w * (f - 0.5)) / np.sum(weight * s * s * w), rel=1e-3
     )
+
+
+@pytest.mark.parametrize("link", [LOGIT, PROBIT])
+@pytest.mark.parametrize("angle", [0.0, 0.1, 0.7, 1.3])
+def test_the_share_that_a_turned_score_predicts_is_that_of_drawn_pairs(link, angle):
+    """Of a million drawn pairs, up to five standard errors."""
+    rng, q, n = np.random.default_rng(0), 1.3, 1_000_000
+    best, other = rng.normal(0, np.sqrt(2), (2, n))
+    won = rng.random(n) < link.cdf(q * best)
+    share = np.mean((np.cos(angle) * best + np.sin(angle) * other > 0) == won)
+    assert correct_share(link, q, angle) == pytest.approx(share, abs=5 * 0.5 / np.sqrt(n))
+
+
+def test_the_share_of_the_best_score_and_of_labels_without_noise_have_closed_forms():
+    for q in (0.0, 0.3, 2.0, np.inf):
+        assert correct_share(LOGIT, q, 0.0) == pytest.approx(1 - flip_probability(LOGIT, q))
+    for angle in (0.2, 1.0, np.pi / 2):
+        assert correct_share(LOGIT, np.inf, angle) == pytest.approx(1 - angle / np.pi)
+
+
+@pytest.mark.parametrize("q", [0.2, 1.0, 5.0])
+@pytest.mark.parametrize("angle", [0.0, 0.4, 1.2])
+def test_the_best_share_undoes_the_turn(q, angle):
+    correct = correct_share(LOGIT, q, angle)
+    assert best_share(LOGIT, correct, angle) == pytest.approx(1 - flip_probability(LOGIT, q))
+
+
+def test_nothing_follows_from_a_share_of_coins_or_from_a_right_angle():
+    assert np.isnan(best_share(LOGIT, 0.49, 0.1))
+    assert np.isnan(best_share(LOGIT, 0.7, np.pi / 2))
+    assert np.isnan(best_share(LOGIT, np.nan, 0.1))
+    assert best_share(LOGIT, 0.95, 1.0) == 1.0  # more than such a score ever predicts

@@ -1,19 +1,16 @@
 """The group of all commands, its exit codes and signals.
 
 0 is success; 1 where the question is a good one but has no answer; 2 where the input or the
-options cannot be used, or the disk or the memory is full.
+options cannot be used, or the disk or the memory is full; 130 after Ctrl-C and 143 after SIGTERM,
+as a shell shows them.
 """
 
-import signal
-import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from errno import EPIPE
 from typing import Any
 
 import click
 
+from pairscore.cli.interrupts import STOP_CODES, STOPPED, end_on_signals, end_process
 from pairscore.cli.models import compare, fit, rank, report, update
 from pairscore.cli.studies import demo, plan, reproduce, simulate
 from pairscore.cli.words import translate
@@ -23,16 +20,36 @@ from pairscore.errors import NoAnswerError, PairscoreError
 class Commands(click.Group):
     """A group whose commands end with one sentence and an exit code where an error is raised."""
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def main(self, args: Any = None, *more: Any, **settings: Any) -> Any:
         try:
-            with exit_on_termination():
+            return super().main(args, *more, **settings)
+        except SystemExit as ended:
+            # a program that was asked to end does not take the time to unload its modules
+            for code in STOP_CODES.values():
+                if args is None and ended.code == code:
+                    end_process(code)
+            raise
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with end_on_signals() as received:
+            try:
                 return super().invoke(ctx)
-        except (PairscoreError, OSError, MemoryError) as error:
-            # the reader had enough, as head does; click ends quietly then
-            if isinstance(error, OSError) and error.errno == EPIPE:
-                raise
-            click.echo(f"Error: {error_sentence(error)}", err=True)
-            ctx.exit(1 if isinstance(error, NoAnswerError) else 2)
+            except BaseException as error:
+                # a library in which the signal came may have made another error of it
+                if received:
+                    said = str(error) if isinstance(error, KeyboardInterrupt) else ""
+                    click.echo(f"Error: {said or STOPPED}", err=True)
+                    ctx.exit(STOP_CODES[received[0]])
+                return self.end(ctx, error)
+
+    def end(self, ctx: click.Context, error: BaseException) -> None:
+        """Say what went wrong and end with its code; other errors than ours are raised again."""
+        # the reader had enough, as head does; click ends quietly then
+        pipe_closed = isinstance(error, OSError) and error.errno == EPIPE
+        if pipe_closed or not isinstance(error, PairscoreError | OSError | MemoryError):
+            raise error
+        click.echo(f"Error: {error_sentence(error)}", err=True)
+        ctx.exit(1 if isinstance(error, NoAnswerError) else 2)
 
 
 def error_sentence(error: Exception) -> str:
@@ -43,24 +60,6 @@ def error_sentence(error: Exception) -> str:
         reason = error.strerror or error
         return f"something could not be read or written ({reason}); check the disk and the paths."
     return translate(str(error))
-
-
-@contextmanager
-def exit_on_termination() -> Iterator[None]:
-    """End as after an error where SIGTERM asks to, so that nothing half-written stays."""
-
-    def end(number: int, frame: Any) -> None:
-        sys.exit(128 + number)  # the exit code that a shell shows for a signal
-
-    # only the main thread may listen to signals
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

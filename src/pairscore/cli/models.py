@@ -30,6 +30,7 @@ from pairscore.cli.options import (
     output_path,
     refuse_output,
     show_json,
+    show_note,
     show_unused_columns,
     show_warnings,
     stage,
@@ -184,8 +185,9 @@ def rank(model: Path, items: Path, output: Path | None, as_json: bool, **given: 
 
     ITEMS needs the columns that the fit used, under the same names; others do no harm. Features are
     made as in the fit. Columns of the ranking: id, score, low, high (an interval), rank, rank_low,
-    rank_high, and outside: 1 if some feature lies beyond all items of the fit. Without -o, the
-    first 20 are shown.
+    rank_high, and outside: 1 if some feature lies beyond all items of the fit. Where features never
+    differ between two items that met (year), ranks are within groups of items that are alike in
+    them, and a column group names these. Without -o, the first 20 are shown.
     """
     refuse_output(output, model, items, is_table=True)
     from pairscore.files.records import row_records
@@ -199,10 +201,9 @@ def rank(model: Path, items: Path, output: Path | None, as_json: bool, **given: 
     with list_bad_rows(output):
         with input_path(model) as path:
             fit = load_model(path).fit
-        ranking, dropped = rank_file(fit, items, **given)
+        ranking, dropped = rank_file(fit, items, **given, say=show_note)
     if dropped:
-        note = f"Note: {plural(dropped, 'item')} with missing values left out, as in the fit."
-        click.echo(note, err=True)
+        show_note(f"{plural(dropped, 'item')} with missing values left out, as in the fit.")
     if output is not None:
         write_table(ranking, output)
     if as_json and str(output) != "-":
@@ -273,12 +274,14 @@ def ranking_text(ranking: dict[str, Any]) -> str:
         interval = "unknown" if row["low"] is None else f"[{row['low']:.4g}, {row['high']:.4g}]"
         ranks = f"{row['rank_low']}-{row['rank_high']}"
         outside = "outside the fitted items" if row["outside"] else ""
-        return row["rank"], row["id"], f"{row['score']:.4g}", interval, ranks, outside
+        known = row["rank"], row["id"], f"{row['score']:.4g}", interval, ranks
+        return *([row["group"]] if in_groups else []), *known, outside
 
+    in_groups = "group" in ranking
     first = row_records({name: values[:SHOWN_ITEMS] for name, values in ranking.items()})
     header, layout = (
-        ("rank", "id", "score", "interval", "ranks", ""),
-        "{:>}  {:<}  {:>}  {:>}  {:>}  {:<}",
+        (*["group"] * in_groups, "rank", "id", "score", "interval", "ranks", ""),
+        "{:<}  " * in_groups + "{:>}  {:<}  {:>}  {:>}  {:>}  {:<}",
     )
     text, n_more = text_table(header, map(cells, first), layout), len(ranking["id"]) - len(first)
     return text + (f"\nand {n_more:,} more; -o ranking.csv writes them all." if n_more else "")

@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 from inspect import cleandoc
 from pathlib import Path
 from shlex import quote
-from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import click
@@ -100,6 +99,12 @@ FILE_OPTIONS = (
         help="Of all CSV files of the command, such as latin-1.  [default: detected, for each"
         " file]",
     ),
+    option(
+        "--decimal",
+        type=click.Choice([",", "."]),
+        help="Decimal sign of all CSV files of the command; the other one may stand between"
+        " thousands.  [default: detected, for each file]",
+    ),
 )
 RECIPE_OPTIONS = (
     option(
@@ -155,7 +160,7 @@ VOTE_OPTIONS = column_options(VOTE_COLUMNS)
 LIST_NAMES = ("features", "exclude", "categorical", "squares", "interactions")
 ITEM_NAMES = ("id", *LIST_NAMES, "missing")
 VOTE_NAMES = tuple(VOTE_COLUMNS)
-FILE_NAMES = ("delimiter", "encoding")
+FILE_NAMES = ("delimiter", "encoding", "decimal")
 LINK_OPTION = word("--link", LINKS, "How a score difference becomes a probability.", "logit")
 SELF_PAIRS_OPTION = flag("--self-pairs", help="Keep comparisons of an item with itself.")
 
@@ -180,8 +185,8 @@ def vote_settings(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def file_settings(given: dict[str, Any]) -> dict[str, Any]:
-    """How files are read, from FILE_OPTIONS."""
-    return {name: given[name] for name in FILE_NAMES}
+    """How files are read, from FILE_OPTIONS; what is unusual about a file is shown."""
+    return {name: given[name] for name in FILE_NAMES} | {"say": show_note}
 
 
 # -- files in, files out ---------------------------------------------------------------------------
@@ -218,8 +223,10 @@ def input_path(path: Path) -> Iterator[Path]:
     if str(path) != "-":
         yield path
         return
-    with TemporaryDirectory() as directory:
-        copy = Path(directory) / "standard input"
+    from pairscore.files.source import scratch_folder
+
+    with scratch_folder() as folder:
+        copy = folder / "standard input"
         copy.write_bytes(sys.stdin.buffer.read())
         yield copy
 
@@ -230,9 +237,11 @@ def output_path(path: Path, name: str) -> Iterator[Path]:
     if str(path) != "-":
         yield path
         return
-    with TemporaryDirectory() as directory:
-        yield Path(directory) / name
-        with (Path(directory) / name).open("rb") as file:
+    from pairscore.files.source import scratch_folder
+
+    with scratch_folder() as folder:
+        yield folder / name
+        with (folder / name).open("rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
         sys.stdout.buffer.flush()
 
@@ -304,17 +313,20 @@ def show_warnings(texts: Iterable[str]) -> None:
         click.echo(f"Warning: {translate(text)}", err=True)
 
 
+def show_note(text: str) -> None:
+    """Print what is good to know."""
+    click.echo(f"Note: {text}", err=True)
+
+
 def show_unused_columns(text: list[str], nested: list[str]) -> None:
     """Print a note on each column of the items that is no feature, and how it could be one."""
     for name in text:
-        click.echo(
-            f"Note: the column {name!r} is text and was left out; --categorical {quote(name)} makes"
-            " it 0/1 columns.",
-            err=True,
+        show_note(
+            f"the column {name!r} is text and was left out; --categorical {quote(name)} makes it"
+            " 0/1 columns."
         )
     for name in nested:
-        click.echo(
-            f"Note: the column {name!r} holds lists or records and was left out; a column for each"
-            " value makes it features.",
-            err=True,
+        show_note(
+            f"the column {name!r} holds lists or records and was left out; a column for each value"
+            " makes it features."
         )

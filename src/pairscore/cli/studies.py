@@ -26,13 +26,14 @@ from pairscore.cli.options import (
     options,
     output_option,
     show_json,
+    show_note,
     show_unused_columns,
     stage,
     vote_settings,
     word,
 )
 from pairscore.cli.words import translate
-from pairscore.errors import NoAnswerError, PairscoreError, first_few
+from pairscore.errors import PairscoreError, first_few
 
 if TYPE_CHECKING:
     from pairscore.planning.planner import Plan
@@ -165,7 +166,7 @@ def _items_and_pilot(items_file: Path, pilot: Path | None, given: dict[str, Any]
         study = read_study(items_file, pilot, columns=columns, **vote_settings(given))
     show_unused_columns(study.left_out, study.nested)
     if study.recipe.note:
-        click.echo(f"Note: {study.recipe.note}.", err=True)
+        show_note(f"{study.recipe.note}.")
     return {"items": study.items, "pilot": getattr(study, "votes", None)}
 
 
@@ -322,7 +323,7 @@ def reproduce(
         with stage("Computing the cells of all figures") as show:
             done = make(figures, seeds, output, progress=show, **running)
     except KeyboardInterrupt:
-        raise NoAnswerError(
+        raise KeyboardInterrupt(
             f"stopped; what is finished is kept in {str(output)!r}, and the same command goes on"
             " from there."
         ) from None
@@ -334,4 +335,6 @@ def reproduce(
             f" {done['cell_seconds']:.0f} s; predictions, figures and page in"
             f" {done['page_seconds']:.0f} s; calibration loop {done['calibration_seconds']:.2f} s"
         )
+        if done["claims"]:
+            click.echo(done["claims"])
         click.echo(done["page"])

@@ -48,7 +48,7 @@ def _translate_line(line: str) -> str:
         line = re.sub(rf"{setting}=None\b", f"{option} none", line)
         line = re.sub(rf"{setting}={WORD}", option if is_flag else rf"{option} \1", line)
         line = re.sub(rf"{setting}=\[{NAME_IN_QUOTES}\]", rf"{option} \1", line)
-        line = re.sub(rf"{setting}=(?=[.,:; ]|$)", option, line)
+        line = re.sub(rf"{setting}=(?=[.,:;) ]|$)", option, line)
         # a name such as `link` is also a word of the language, unless it begins the message
         bare = rf"{setting}(?![\w'\"=])" if "_" in name else rf"^{name}(?= is | names )"
         line = re.sub(bare, option, line)

@@ -34,7 +34,7 @@ class Step(NamedTuple):
 
     ``direction`` solves Hessian * direction = gradient. ``gap`` is how far the loss may still fall,
     per comparison: about half the squared Newton decrement gradient' direction. ``unbounded`` says
-    that the loss falls for ever along the step, so that it has no minimum.
+    that the loss falls for ever along ``-direction``, so that it has no minimum.
     """
 
     direction: np.ndarray
@@ -58,7 +58,10 @@ class Objective(Protocol):
 
 
 class Minimum(NamedTuple):
-    """Where the walk ended, after how many iterations, and whether at a minimum."""
+    """Where the walk ended, after how many iterations, and whether at a minimum.
+
+    If the loss is ``unbounded``, the parameters are a direction along which it falls for ever.
+    """
 
     params: np.ndarray
     n_iterations: int
@@ -163,7 +166,7 @@ def minimise(
     for iteration in range(1, max_iter + 1):
         step = objective.newton_step(params, here, iteration)
         if step.unbounded:
-            return Minimum(params, iteration, converged=False, unbounded=True)
+            return Minimum(-step.direction, iteration, converged=False, unbounded=True)
         if step.gap <= tol:
             return Minimum(params - step.direction, iteration, converged=True)
         params, here = search(objective.derivatives, params, here, step.direction)

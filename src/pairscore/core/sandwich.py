@@ -10,6 +10,10 @@ the sum over all rows of the unordered pair p. The items count every two rows th
 of one pair share two items, and are taken off once. This is the dyadic cluster-robust variance
 (Fafchamps and Gubert 2007; Cameron and Miller 2014; Aronow, Samii and Assenova 2015).
 
+An item with a column of its own (:func:`has_own_column`) is explained fully: its rows share nothing
+that the estimate leaves out, and its t_i is close to zero by the equation of its own parameter,
+which says nothing of the error. Its rows count each for itself.
+
 u_r is either given explicitly, a block of rows at a time (:meth:`DyadicSums.of_rows`), or in terms
 of the features of the two items, and is then never formed (:meth:`DyadicSums.of_pairs`).
 """
@@ -28,7 +32,7 @@ from pairscore.core.sums import (
     row_blocks,
 )
 
-LARGEST_LEVERAGE = 0.8  # an item alone in its category has 1, and nothing is left of its deviation
+LARGEST_LEVERAGE = 0.8  # beyond, too little is left of an item's deviation to divide by
 # in a larger item table the meat is summed in single precision, good to five digits
 MANY_NUMBERS = 500_000
 SMALLEST_RATIO = 0.5  # of item-robust over classical variance in any direction
@@ -92,9 +96,10 @@ class PairContributions:
 
 @dataclass(frozen=True)
 class DyadicSums:
-    """Sums t_i of contributions per item (N x e), and sum_p u_p u_p' over pairs (e x e).
+    """Sums t_i of contributions per item (N x e), and the sum of u_p u_p' over pairs (e x e).
 
-    Sums of blocks of rows add if no pair is in two blocks.
+    A pair is in that sum as often as its items count it too often (:func:`times_too_often`), by
+    their ``inflation`` (N). Sums of blocks of rows add if no pair is in two blocks.
     """
 
     item_sums: np.ndarray
@@ -109,14 +114,17 @@ class DyadicSums:
 
     @classmethod
     def of_rows(
-        cls, left: np.ndarray, right: np.ndarray, u: np.ndarray, n_items: int
+        cls, left: np.ndarray, right: np.ndarray, u: np.ndarray, inflation: np.ndarray
     ) -> "DyadicSums":
         """From explicit contributions ``u`` (R x e) of rows with two items each (R)."""
-        of_pairs = sum_per_pair(left, right, u)
-        return cls(sum_per_item(left, right, u, n_items), of_pairs.T @ of_pairs)
+        again = times_too_often(left, right, inflation)[:, None]
+        of_pairs, taken_off = sum_per_pair(left, right, u), sum_per_pair(left, right, again * u)
+        return cls(sum_per_item(left, right, u, len(inflation)), of_pairs.T @ taken_off)
 
     @classmethod
-    def of_pairs(cls, Z: np.ndarray, pairs: Pairs, u: PairContributions) -> "DyadicSums":
+    def of_pairs(
+        cls, Z: np.ndarray, pairs: Pairs, u: PairContributions, inflation: np.ndarray
+    ) -> "DyadicSums":
         """From contributions in terms of the items' centred features ``Z`` (N x d), in any unit.
 
         No u_p is formed: the sum over the pairs of an item is a sum over its neighbours.
@@ -131,10 +139,11 @@ class DyadicSums:
             np.multiply(item_factors[rows, None], Z[rows], out=t)
             t += neighbour_sums(Z, pairs.start, pairs.high, u.high, rows)
             t += neighbour_sums(Z, start_of_high, low_items, low_factors, rows)
-        return cls(item_sums, pair_meat(Z, np.zeros(Z.shape[1], dtype=Z.dtype), pairs, u))
+        again, origin = times_too_often(pairs.low, pairs.high, inflation), np.zeros(Z.shape[1])
+        return cls(item_sums, pair_meat(Z, origin.astype(Z.dtype), pairs, u, again))
 
     def meat(self, inflation: np.ndarray) -> np.ndarray:
-        """sum_i c_i^2 t_i t_i' - sum_p u_p u_p', c_i the ``inflation`` of each item (N)."""
+        """sum_i c_i^2 t_i t_i' less the pairs' sum, c_i the ``inflation`` of each item (N)."""
         meat, factor = -self.pair_meat, inflation.astype(self.item_sums.dtype)
         for rows in row_blocks(len(self.item_sums)):
             t = factor[rows, None] * self.item_sums[rows]
@@ -142,13 +151,25 @@ class DyadicSums:
         return meat
 
 
-def pair_meat(X: np.ndarray, mean: np.ndarray, pairs: Pairs, u: PairContributions) -> np.ndarray:
-    """sum_p u_p u_p', by products of items (N x d) instead of pairs."""
-    squares = pairs.sum_at_low(u.low**2) + pairs.sum_at_high(u.high**2)
-    on_features = pair_scatter(X, mean, pairs, squares, u.low * u.high)
-    at_items = _item_columns(pairs, u.low[:, None] * u.extra, u.high[:, None] * u.extra)
+def times_too_often(left: np.ndarray, right: np.ndarray, inflation: np.ndarray) -> np.ndarray:
+    """How often more than once the items of each row (R) count it: 1, or 0 or -1.
+
+    An item of ``inflation`` zero does not count its rows.
+    """
+    counts = (inflation > 0).astype(int)
+    return counts[left] + counts[right] - 1
+
+
+def pair_meat(
+    X: np.ndarray, mean: np.ndarray, pairs: Pairs, u: PairContributions, times: np.ndarray
+) -> np.ndarray:
+    """sum_p times_p u_p u_p', by products of items (N x d) instead of pairs."""
+    low, high, extra = times * u.low, times * u.high, times[:, None] * u.extra
+    squares = pairs.sum_at_low(low * u.low) + pairs.sum_at_high(high * u.high)
+    on_features = pair_scatter(X, mean, pairs, squares, low * u.high)
+    at_items = _item_columns(pairs, low[:, None] * u.extra, high[:, None] * u.extra)
     mixed = at_items.T.astype(X.dtype, copy=False) @ X - np.outer(at_items.sum(axis=0), mean)
-    return np.block([[on_features, mixed.T], [mixed, u.extra.T @ u.extra]])
+    return np.block([[on_features, mixed.T], [mixed, extra.T @ u.extra]])
 
 
 def _item_columns(pairs: Pairs, at_low: np.ndarray, at_high: np.ndarray) -> np.ndarray:
@@ -160,8 +181,26 @@ def _item_columns(pairs: Pairs, at_low: np.ndarray, at_high: np.ndarray) -> np.n
     return np.array(columns).T.reshape(pairs.n_items, len(columns))
 
 
+def has_own_column(Z: np.ndarray, exposures: np.ndarray) -> np.ndarray:
+    """Mask (N) of the compared items that differ from all others, which are equal, in some column.
+
+    Such a column is the 0/1 column of one item, or of a category that has one item.
+    """
+    rows = np.flatnonzero(exposures > 0)
+    mask = np.zeros(len(Z), dtype=bool)
+    # all rows but one are equal, so of the first three, two are
+    first = np.sort(Z[rows[:3]], axis=0)
+    equal = np.any(first[1:] == first[:-1], axis=0) & (len(rows) > 2)
+    for column in np.flatnonzero(equal):
+        values = Z[rows, column]
+        other = np.flatnonzero(values != np.median(values[:3]))
+        if len(other) == 1:
+            mask[rows[other]] = True
+    return mask
+
+
 def jackknife_inflation(Z: np.ndarray, exposures: np.ndarray, whitener: np.ndarray) -> np.ndarray:
-    """1 / (1 - h_i) of every item, h_i its leverage.
+    """1 / (1 - h_i) of every item, h_i its leverage; 0 of an item with a column of its own.
 
     An item pulls the fit towards itself by h_i = k_i (1/sum k + z_i' (Z'KZ)^-1 z_i), so what is
     left of its deviation is too small by 1 - h_i; dividing by that is, to first order, the
@@ -180,13 +219,16 @@ def jackknife_inflation(Z: np.ndarray, exposures: np.ndarray, whitener: np.ndarr
     for rows in row_blocks(len(Z)):
         leverage[rows] = np.sum((Z[rows] @ whitener) ** 2, axis=1)
     leverage = exposures * (1 / exposures.sum() + leverage)
-    return 1 / (1 - np.minimum(leverage, LARGEST_LEVERAGE))
+    inflation = 1 / (1 - np.minimum(leverage, LARGEST_LEVERAGE))
+    return np.where(has_own_column(Z, exposures), 0.0, inflation)
 
 
 def item_robust_meat(
     X: np.ndarray, center: Moments, pairs: Pairs, u: PairContributions, whitener: np.ndarray
 ) -> np.ndarray:
     """The meat of pairs, jackknifed over items: sum_i t_i t_i' / (1 - h_i)^2 - sum_p u_p u_p'.
+
+    Items with a column of their own are in neither sum: each of their pairs counts once.
 
     Contributions that do not sum to zero (those of `split`, or of any method with a ridge) are
     taken from their mean: with the number of comparisons as one more equation, that is a linear map
@@ -214,7 +256,7 @@ def item_robust_meat(
     exposures = pairs.sum_at_low(pairs.number) + pairs.sum_at_high(pairs.number)
     inflation = jackknife_inflation(Z, exposures, (unit[:, None] * whitener).astype(Z.dtype))
     with_number = PairContributions(u.low, u.high, np.column_stack([u.extra, pairs.number]))
-    meat = DyadicSums.of_pairs(Z, pairs, with_number).meat(inflation)
+    meat = DyadicSums.of_pairs(Z, pairs, with_number, inflation).meat(inflation)
     item_factors = pairs.sum_at_low(u.low) + pairs.sum_at_high(u.high)
     total = np.concatenate([item_factors.astype(Z.dtype) @ Z, u.extra.sum(axis=0)])
     take_off_mean = np.column_stack([np.eye(len(total)), -total / pairs.number.sum()])

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import eigh, lapack
+from scipy.linalg import lapack
 
 # smallest eigenvalue, relative to the largest in standardised features, that counts as a direction
 TOLERANCE = 1e-12
@@ -34,6 +34,11 @@ class Basis:
         """G^-1 right."""
         return self.transform @ (self.transform.T @ right)
 
+    def smallest(self, params: np.ndarray) -> np.ndarray:
+        """Parameters (d) without what they have along open directions: smallest standard norm."""
+        along = self.unit[:, None] * self.open_directions  # orthonormal columns
+        return params - self.open_directions @ (along.T @ (self.unit * params))
+
     @property
     def inverse(self) -> np.ndarray:
         """G^-1, d x d."""
@@ -54,7 +59,7 @@ def whitening_basis(scatter: np.ndarray, sd: np.ndarray) -> Basis:
         if info == 0 and lapack.dpocon(factor, np.abs(standard).sum(axis=0).max())[0] > TOLERANCE:
             inverse_factor, _ = lapack.dtrtri(factor, lower=0)
             return Basis(np.triu(inverse_factor) / unit[:, None], np.empty((len(sd), 0)), unit)
-    values, vectors = eigh(np.where(np.outer(live, live), standard, 0.0))
+    values, vectors = np.linalg.eigh(np.where(np.outer(live, live), standard, 0.0))
     determined = values > TOLERANCE * values[-1]
     transform = vectors[:, determined] / np.sqrt(values[determined]) / unit[:, None]
     return Basis(transform, vectors[:, ~determined] / unit[:, None], unit)

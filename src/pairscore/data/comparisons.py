@@ -170,6 +170,15 @@ class Comparisons:
         mask[self.left] = mask[self.right] = True
         return mask
 
+    @property
+    def never_differs(self) -> np.ndarray:
+        """Mask of the features that are equal in any two items that met, shape (d,)."""
+        X, few = self.items.values, slice(0, 100)
+        never = ~np.any(X[self.left[few]] != X[self.right[few]], axis=0)
+        for column in np.flatnonzero(never):
+            never[column] = np.array_equal(X[self.left, column], X[self.right, column])
+        return never
+
     def with_outcome(self, y: Any) -> "Comparisons":
         """The same comparisons with other outcomes (scikit-learn hands y over apart from X)."""
         y = to_array(y, "y is")

@@ -79,9 +79,11 @@ def make_recipe(
         )
     id = id or (ID_COLUMN if ID_COLUMN in table else None)
     _refuse_unknown(table, id=id, features=features, exclude=exclude, categorical=categorical)
-    others = [name for name in table if name not in {id, *exclude, *categorical}]
+    named = {id, *exclude, *categorical}
+    others = [name for name in table if name not in named]
     text = [] if features else [name for name in others if not is_numeric(table, name)]
-    numeric = [name for name in features or others if name not in (*categorical, *text)]
+    no_numbers = {*categorical, *text}
+    numeric = [name for name in features or others if name not in no_numbers]
     if not numeric and not categorical:
         left_out = f" (text: {first_few(map(repr, text))})" if text else ""
         raise PairscoreError(
@@ -118,7 +120,7 @@ def item_columns(
     ``nested`` ones (lists and records), which can be no features.
     """
     _refuse_unknown(names, id=id, features=features, exclude=exclude, categorical=categorical)
-    others = () if features else (name for name in names if name not in (*exclude, *nested))
+    others = set() if features else {*names}.difference(exclude, nested)
     return {id or ID_COLUMN, *features, *categorical, *others}
 
 
@@ -318,9 +320,10 @@ def _to_columns(items: Any) -> Columns:
 
 def _refuse_unknown(columns: Collection[str], id: str | None, **settings: Collection[str]) -> None:
     """Every name in a setting must be that of a column."""
+    present = set(columns)
     for setting, names in {"id": [id] if id else [], **settings}.items():
         for name in names:
-            if name not in columns:
+            if name not in present:
                 known = first_few(map(repr, columns), 8)
                 raise PairscoreError(
                     f"{setting} names {name!r}, and the item table has no such column; it has"

@@ -229,7 +229,8 @@ class Recipe:
                 f"the item table has no column {self.id!r} for the ids; name the column that has"
                 f" them: id='NAME'.{close}"
             )
-        absent = [name for name in self.sources if name not in columns]
+        present = set(columns)
+        absent = [name for name in self.sources if name not in present]
         if absent:
             raise PairscoreError(
                 f"the item table lacks {plural(len(absent), 'column')} that the score is made of:"

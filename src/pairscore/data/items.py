@@ -194,11 +194,11 @@ def _from_frame(frame: Frame) -> Items:
         values = frame.matrix(names)
     elif names:
         # pandas has a missing boolean that is no number until it is cast
-        columns = [
-            nw.col(name).cast(nw.Float64) if frame.schema[name] == nw.Boolean else nw.col(name)
-            for name in names
-        ]
-        values = np.ascontiguousarray(frame.select(columns).to_numpy(), dtype=np.float64)
+        features = frame.drop(ID_COLUMN, strict=False)
+        truths = [name for name, kind in features.schema.items() if kind == nw.Boolean]
+        if truths:
+            features = features.with_columns(nw.col(*truths).cast(nw.Float64))
+        values = np.ascontiguousarray(features.to_numpy(), dtype=np.float64)
     else:
         values = np.empty((len(frame), 0))
     return Items(values, tuple(map(str, names)), ids, backend_of(frame))
@@ -233,8 +233,9 @@ def refuse_other_features(items: Items, fitted: tuple[str, ...]) -> None:
     names = items.feature_names
     if names == fitted or (items.backend is None and len(names) == len(fitted)):
         return
-    missing = [name for name in fitted if name not in names]
-    unknown = [name for name in names if name not in fitted]
+    given, known = set(names), set(fitted)
+    missing = [name for name in fitted if name not in given]
+    unknown = [name for name in names if name not in known]
     counts = (
         f"the items have {plural(len(names), 'feature')} but the model was fitted with"
         f" {len(fitted)}"

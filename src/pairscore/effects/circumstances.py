@@ -7,12 +7,13 @@ comparisons.
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from pairscore.core.outcomes import TieRule
 from pairscore.data.comparisons import Comparisons
 from pairscore.effects.single_comparisons import SingleComparisons
 from pairscore.errors import PairscoreError, first_few, plural
-from pairscore.estimators.fit_data import SEPARATION_L2, FitData, ridge_is_weak
+from pairscore.estimators.fit_data import SEPARATION_L2, FitData
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import Effects, Estimate, Judges
 from pairscore.estimators.settings import Settings
@@ -38,8 +39,11 @@ def prepare_fit(data: FitData, settings: Settings) -> PreparedFit:
     judges, judge = judges_of(data, settings)
     alone = replace(settings, inference=None, side_effect=False)
     plain = fit_likelihood(replace(data, keep_sides=False), alone)
-    separated = any("ridge of" in text for _, text in plain.notes) and ridge_is_weak(data, settings)
-    l2 = SEPARATION_L2 if separated else settings.l2
+    sd = data.item_moments.sd
+    ridge = np.diag(settings.l2 * sd**2)
+    if plain.separated is not None:  # a ridge along the directions that are
+        held = sd[:, None] ** 2 * plain.separated
+        ridge = ridge + SEPARATION_L2 * held @ held.T
     sides, side_names = _side_columns(settings, judges, judge)
     context = [context_column(data.comparisons, name) for name in settings.context]
     rule = TieRule(settings.ties, settings.link)
@@ -47,14 +51,9 @@ def prepare_fit(data: FitData, settings: Settings) -> PreparedFit:
     # a judge who always says left has no finite side; these are held by the prior that separation
     # gets
     side_ridge = SEPARATION_L2 if settings.side_by_judge else 0.0
-    ridge = np.concatenate(
-        [
-            l2 * data.item_moments.sd**2 / data.weight_unit,
-            np.zeros(len(context)),
-            np.full(len(side_names), side_ridge),
-            np.zeros(int(rule.has_parameter)),
-        ]
-    )
+    of_effects = np.zeros(len(context) + len(side_names) + rule.has_parameter)
+    of_effects[len(context) : len(context) + len(side_names)] = side_ridge
+    ridge = block_diag(ridge / data.weight_unit, np.diag(of_effects))
     rows = _rows(data, settings, judge, np.array(context).T, sides, rule, ridge, len(judges))
     names = (*settings.context, *side_names, *["tie"] * rule.has_parameter)
     kinds = (

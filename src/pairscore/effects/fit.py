@@ -157,7 +157,7 @@ def _with_projection(
     used = projection.values[:, varies & (projection.rest >= LEAST_REST)]
     X, d = np.hstack([rows.X, used]), len(rows.mean)
     mean = np.concatenate([rows.mean, used[rows.compared].mean(axis=0)])
-    ridge = np.insert(rows.ridge, d, np.zeros(used.shape[1]))
+    ridge = np.insert(np.insert(rows.ridge, [d] * used.shape[1], 0, 0), [d] * used.shape[1], 0, 1)
     return replace(rows, X=X, mean=mean, ridge=ridge), projection
 
 
@@ -368,8 +368,8 @@ def _effect_notes(effects: Effects, undetermined: np.ndarray, unit: np.ndarray) 
     if undetermined.any():
         text = (
             f"{plural(int(undetermined.sum()), 'effect')} not determined by the comparisons,"
-            f" because constant or a combination of others: {first_few(map(repr, names[undetermined]))};"
-            " intervals are unknown."
+            " because constant or a combination of others:"
+            f" {first_few(map(repr, names[undetermined]))}; intervals are unknown."
         )
         notes.append((CollinearFeaturesWarning, text))
     endless = np.nan_to_num(effects.std_errors * unit) > ENDLESS

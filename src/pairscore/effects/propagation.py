@@ -30,7 +30,7 @@ import numpy as np
 
 from pairscore.core.outcomes import OutcomeDerivatives, OutcomeLaw, averaged_derivatives
 from pairscore.core.sums import net_per_item
-from pairscore.core.whitening import Basis, whitening_basis
+from pairscore.core.whitening import Basis
 from pairscore.effects.item_posterior import Covariance, posterior_covariance
 from pairscore.effects.single_comparisons import SingleComparisons
 
@@ -102,7 +102,7 @@ def start_posterior(rows: SingleComparisons, theta: np.ndarray, sigma2: float) -
         covariance=posterior_covariance(pairs, rows.pair_information(counted), sigma2),
         derivatives=counted,
         solved=np.zeros((len(rows.X), len(theta))),
-        basis=whitening_basis(rows.information(counted), rows.units),
+        basis=rows.basis(counted),
     )
 
 
@@ -143,7 +143,7 @@ def sweep(post: Posterior, share: float = 1.0) -> Posterior:
     covariance = posterior_covariance(rows.pairs[0], rows.pair_information(s), post.sigma2)
     borders = rows.item_borders(s) if post.sigma2 > 0 else np.zeros_like(post.solved)
     solved = covariance.times(borders, post.solved)
-    basis = whitening_basis(rows.information(s) - borders.T @ solved, rows.units)
+    basis = rows.basis(s, borders.T @ solved)
     on_items = np.zeros(len(post.effect))
     if post.sigma2 > 0:
         net = net_per_item(rows.left, rows.right, rows.sharpness * s.eta, len(rows.X))

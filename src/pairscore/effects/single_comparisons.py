@@ -7,7 +7,7 @@ With their context, who judged, which side, and ties as they are.
 
 Parameters are one vector theta = (coef, effects, t): coefficients of the features, effects of
 context and sides, and the parameter of ties where the rule has one. Slopes of judges are given,
-each with a variance, over which the outcome is averaged; :mod:`pairscore.effects.judges` finds them.
+each with a variance, over which the outcome is averaged; ``judges`` finds them.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,9 +21,10 @@ from scipy import sparse
 from pairscore.core.newton import Step, minimise, search_by_value
 from pairscore.core.outcomes import OutcomeDerivatives, OutcomeLaw, TieRule, averaged_derivatives
 from pairscore.core.sums import Pairs, difference_scatter, net_per_item
-from pairscore.core.whitening import Basis, whitening_basis
+from pairscore.core.whitening import TOLERANCE, Basis, whitening_basis
 
 BLOCK_NUMBERS = 4_000_000  # contributions of comparisons that are held at a time
+LARGEST_MOVE = 0.5  # of eta in one step, up to which the loss is close to its quadratic
 Contributions = Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]]
 
 
@@ -49,7 +50,8 @@ class SingleComparisons:
         A column for each effect; e = c + s.
     judge : integer array (M), with ``n_judges`` codes
     rule : TieRule
-    ridge : array (k), k = d + e + 1 if the rule has a parameter, else d + e
+    ridge : array (k x k), k = d + e + 1 if the rule has a parameter, else d + e
+        The penalty is half its product with theta on both sides.
     slopes, slope_variance : arrays (n_judges)
         Sharpness of every judge, and how unsure it is.
     """
@@ -91,18 +93,29 @@ class SingleComparisons:
         return np.bincount(np.concatenate([self.left, self.right]), minlength=len(self.X)) > 0
 
     @cached_property
-    def units(self) -> np.ndarray:
-        """Standard deviation of what each parameter multiplies (k).
+    def feature_units(self) -> np.ndarray:
+        """Standard deviation of what each coefficient multiplies (d).
 
-        Zero for a feature that does not vary.
+        Zero for a feature that does not vary within comparisons, up to rounding.
         """
         pairs, _ = self.pairs
         scatter = difference_scatter(self.X, self.mean, pairs, pairs.number)
-        sd = np.sqrt(np.maximum(np.diag(scatter) / (2 * self.n_comparisons), 0.0))
-        columns = np.hstack([self.context, self.sides])
-        sd_of_columns = np.sqrt(self.amount @ columns**2 / self.n_comparisons)
-        features = np.where(sd > 1e-13 * np.abs(self.mean), sd, 0.0)
-        return np.concatenate([features, sd_of_columns, [1.0] * self.rule.has_parameter])
+        squares = np.diag(scatter) / (2 * self.n_comparisons)
+        varies = squares > TOLERANCE * self.X.var(axis=0)
+        sd = np.sqrt(np.where(varies, squares, 0.0))
+        return np.where(sd > 1e-13 * np.abs(self.mean), sd, 0.0)
+
+    def basis(self, s: OutcomeDerivatives, taken_off: np.ndarray | float = 0.0) -> Basis:
+        """Whiten the information of theta, less what is ``taken_off`` it (k x k).
+
+        The unit of an effect is the root mean square of its column, each comparison weighted by
+        what it tells: one value far outside, of which nothing more can be learnt, counts nothing.
+        """
+        information, total = self.information(s), max(float(s.eta_eta.sum()), np.finfo(float).tiny)
+        effects = np.sqrt(np.diag(information)[len(self.mean) :] / total)
+        return whitening_basis(
+            information - taken_off, np.concatenate([self.feature_units, effects])
+        )
 
     @cached_property
     def usual_sizes(self) -> np.ndarray:
@@ -183,7 +196,7 @@ class SingleComparisons:
         corner = self.columns.T @ extra
         if self.rule.has_parameter:
             corner = np.vstack([corner, np.append(s.eta_t @ self.columns, s.t_t.sum())])
-        return np.block([[scatter, border.T], [border, corner]]) + np.diag(self.ridge)
+        return np.block([[scatter, border.T], [border, corner]]) + self.ridge
 
     def item_borders(self, s: OutcomeDerivatives) -> np.ndarray:
         """Information across the items' effects and theta, N x k."""
@@ -203,10 +216,10 @@ class SingleComparisons:
         n = len(self.X)
         on_coef = net_per_item(self.left, self.right, self.sharpness * s.eta, n) @ self.X
         tail = [s.t.sum()] * self.rule.has_parameter
-        return self.ridge * theta - np.concatenate([on_coef, self.columns.T @ s.eta, tail])
+        return self.ridge @ theta - np.concatenate([on_coef, self.columns.T @ s.eta, tail])
 
     def loss(self, s: OutcomeDerivatives, theta: np.ndarray) -> float:
-        return -float(s.value.sum()) + 0.5 * float(self.ridge @ theta**2)
+        return -float(s.value.sum()) + 0.5 * float(theta @ self.ridge @ theta)
 
     def contributions(self, s: OutcomeDerivatives, theta: np.ndarray) -> Contributions:
         """What single comparisons add to the equations of theta, from their mean.
@@ -215,7 +228,7 @@ class SingleComparisons:
         pairs, each with its rows of contributions (k).
         """
         tail = np.column_stack([s.eta[:, None] * self.columns] + [s.t] * self.rule.has_parameter)
-        average = self.ridge * theta / self.n_comparisons
+        average = self.ridge @ theta / self.n_comparisons
 
         def blocks(chosen: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
             for rows in self._whole_pairs(chosen, BLOCK_NUMBERS // len(theta)):
@@ -263,17 +276,33 @@ class SingleComparisonsLoss:
         if not rows.rule.allowed(rows.tie(theta)):
             return None
         s = rows.derivatives(theta)
-        basis = whitening_basis(rows.information(s), rows.units)
-        return Point(rows.loss(s, theta), rows.gradient(s, theta), basis)
+        return Point(rows.loss(s, theta), rows.gradient(s, theta), rows.basis(s))
 
     def newton_step(self, theta: np.ndarray, here: Point, iteration: int) -> Step:
         direction = here.basis.solve(here.gradient)
-        return Step(direction, float(here.gradient @ direction) / self.rows.n_comparisons)
+        gap = max(float(here.gradient @ direction), self.gap_of_the_rest(theta, direction))
+        return Step(direction, gap / self.rows.n_comparisons)
+
+    def gap_of_the_rest(self, theta: np.ndarray, direction: np.ndarray) -> float:
+        """How far the loss may fall along a step, but for comparisons that move far by it.
+
+        Of a context value of 1e8 among ones a Newton step sees nothing else, and closes a gap that
+        is soon small, long before the step is as long as the other comparisons want it.
+        """
+        rows = self.rows
+        move = rows.predictor(theta - direction) - rows.predictor(theta)
+        near = np.abs(move) <= LARGEST_MOVE
+        if near.all():
+            return 0.0
+        s, move = rows.derivatives(theta), np.where(near, move, 0.0)
+        slope = float(s.eta @ move) + float(theta @ rows.ridge @ direction)
+        bend = float(s.eta_eta @ move**2) + float(direction @ rows.ridge @ direction)
+        return slope**2 / bend if bend > 0 else 0.0
 
 
 def climb(rows: SingleComparisons, theta: np.ndarray, max_iter: int, tol: float) -> Optimum:
     """Newton's steps to the maximum."""
     loss = SingleComparisonsLoss(rows)
     top = minimise(loss, theta, max_iter, tol, search_by_value)
-    basis = whitening_basis(rows.information(rows.derivatives(top.params)), rows.units)
+    basis = rows.basis(rows.derivatives(top.params))
     return Optimum(top.params, basis, top.n_iterations, top.converged)

@@ -41,11 +41,11 @@ from pairscore.estimators.fit_data import (
     leverage_whitener,
     ridge_is_weak,
     ridge_penalty,
-    separation_note,
 )
 from pairscore.estimators.inference import ScaledClosedForm, contributions, covariance_error
 from pairscore.estimators.pairing import Pairing, check_pairing
 from pairscore.estimators.results import Estimate, Note
+from pairscore.estimators.separation import separation_note
 from pairscore.estimators.settings import Settings
 
 LARGEST_SPREAD = 3.0  # of the scores, in units of the link, from which a fit is started

@@ -17,8 +17,6 @@ from pairscore.core.sums import (
     tally,
 )
 from pairscore.core.whitening import whitening_basis
-from pairscore.errors import SeparationWarning
-from pairscore.estimators.results import Note
 from pairscore.estimators.settings import Settings
 
 if TYPE_CHECKING:
@@ -148,14 +146,3 @@ def bordered_scatter(data: FitData, weight: np.ndarray) -> np.ndarray:
 def ridge_is_weak(data: FitData, settings: Settings) -> bool:
     """Whether the ridge is none, or too weak to hold coefficients back if data are separated."""
     return settings.l2 <= WEAK_L2 * data.weight_unit
-
-
-def separation_note() -> Note:
-    """What is said, and done, when the likelihood has no maximum."""
-    text = (
-        "some direction in the features (or the side) explains every comparison that it touches,"
-        " so the likelihood grows without end; the fit is the one with a ridge of"
-        f" l2={SEPARATION_L2:g} (a normal prior with standard deviation 2.5 on standardised"
-        f" coefficients). Set l2 above {WEAK_L2:g} to choose your own."
-    )
-    return SeparationWarning, text

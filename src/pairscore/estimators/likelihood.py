@@ -5,18 +5,27 @@ is X'(B'r), B the incidence matrix of the pairs, and its Hessian X' L_omega X, L
 with the information of each pair as weight. Newton's equations are solved by conjugate gradients in
 coordinates in which the scatter of the items is the identity; there the Hessian is close to a
 multiple of the identity, and a few products with it are enough.
+
+Where comparisons are separated (:mod:`pairscore.estimators.separation`), those that are explained
+are set aside, the others are fitted, and then what these leave open.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.sparse.linalg import LinearOperator, cg
 
 from pairscore.core.links import Link, Logit
 from pairscore.core.newton import Derivatives, Step, minimise
 from pairscore.core.sandwich import item_robust_meat, sandwich
 from pairscore.core.sums import Moments, Pairs, sum_sides
-from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
+from pairscore.core.whitening import (
+    SMALLEST_SHARE,
+    Basis,
+    split_side_directions,
+    whitening_basis,
+)
 from pairscore.errors import NotConvergedWarning, plural
 from pairscore.estimators.closed_form import SAMPLE, fit_scale, initial_factor
 from pairscore.estimators.fit_data import (
@@ -26,10 +35,22 @@ from pairscore.estimators.fit_data import (
     leverage_whitener,
     ridge_is_weak,
     ridge_penalty,
-    separation_note,
 )
 from pairscore.estimators.inference import likelihood_contributions
 from pairscore.estimators.results import Estimate, Note
+from pairscore.estimators.separation import (
+    SIDE,
+    Curvature,
+    basis_within,
+    carry_over,
+    explained_rows,
+    parameter_names,
+    parameter_units,
+    part_of,
+    separated_directions,
+    separation_note,
+    unseen,
+)
 from pairscore.estimators.settings import Settings
 
 FIRST_SEPARATION_CHECK = 8  # iteration by which a likelihood with a maximum has reached it
@@ -42,21 +63,21 @@ LARGEST_START = 3.0  # coefficient of a standardised feature to start from
 
 @dataclass(frozen=True)
 class PairLikelihood:
-    """Negative log-likelihood, with its ridge, as a function of whitened parameters (a, c).
+    """Negative log-likelihood, with its ridge, as a function of whitened parameters a.
 
-    beta = W a, and the side effect is c / sqrt(M), so that all parameters have similar curvature.
+    theta = origin + T a, where theta has the d coefficients, and the side effect if there is one.
 
     Parameters
     ----------
     X : array (N x d)
     pairs : Pairs
+        With two sides for a side effect.
     link : Link
-    basis : Basis
-        W (d x r), which whitens the items.
-    ridge : array (d)
-        Penalty on beta^2 / 2 of each feature.
-    side_ridge : float
-        Penalty on side effect^2 / 2.
+    transform : array (d or d + 1) x r
+        T, so that all parameters have similar curvature.
+    ridge : array (d or d + 1)
+        Penalty on theta^2 / 2.
+    origin : array (d or d + 1), or 0
     tol : float
         Gap to the minimum, per comparison, that one more step closes.
     """
@@ -64,14 +85,10 @@ class PairLikelihood:
     X: np.ndarray
     pairs: Pairs
     link: Link
-    basis: Basis
+    transform: np.ndarray
     ridge: np.ndarray
-    side_ridge: float = 0.0
+    origin: np.ndarray | float = 0.0
     tol: float = 1e-9
-
-    @property
-    def has_side(self) -> bool:
-        return len(self.pairs.side) > 1
 
     @property
     def n_comparisons(self) -> float:
@@ -80,39 +97,37 @@ class PairLikelihood:
     @property
     def may_be_unbounded(self) -> bool:
         """Whether some parameter has no ridge that holds it back if data are separated."""
-        return not np.any(self.ridge) or (self.has_side and self.side_ridge == 0)
+        d = self.X.shape[1]
+        return not np.any(self.ridge[:d]) or bool(np.any(self.ridge[d:] == 0))
 
-    def start(self, coef: np.ndarray) -> np.ndarray:
-        """Whitened parameters of coefficients (d), without a side effect."""
-        W = self.basis.transform
-        params = np.linalg.lstsq(W, coef, rcond=None)[0] if W.size else np.zeros(0)
-        return np.append(params, 0.0) if self.has_side else params
+    def start(self, theta: np.ndarray) -> np.ndarray:
+        """Whitened parameters of coefficients and side effect."""
+        from_origin = theta - self.origin
+        return np.linalg.lstsq(self.transform, from_origin, rcond=None)[0]
 
-    def coef(self, params: np.ndarray) -> np.ndarray:
-        return self.basis.transform @ params[: self.basis.transform.shape[1]]
+    def theta(self, params: np.ndarray) -> np.ndarray:
+        """Coefficients, and the side effect if there is one."""
+        return self.origin + self.transform @ params
 
-    def side_effect(self, params: np.ndarray) -> float:
-        return float(params[-1]) / np.sqrt(self.n_comparisons) if self.has_side else 0.0
-
-    def predictor(self, params: np.ndarray) -> np.ndarray:
+    def predictor(self, theta: np.ndarray) -> np.ndarray:
         """Score difference of every pair, seen from each side (sides x P)."""
-        return predictor(self.X, self.pairs, self.coef(params), self.side_effect(params))
+        d = self.X.shape[1]
+        return predictor(self.X, self.pairs, theta[:d], theta[d:].sum())
 
-    def pull_back(self, values: np.ndarray, params: np.ndarray) -> np.ndarray:
+    def pull_back(self, values: np.ndarray, theta: np.ndarray) -> np.ndarray:
         """Transpose of :meth:`predictor` times ``values`` (sides x P), plus the ridge's share."""
-        on_coef = self.pairs.net_per_item(sum_sides(values)) @ self.X
-        on_whitened = self.basis.transform.T @ (on_coef + self.ridge * self.coef(params))
-        if not self.has_side:
-            return on_whitened
-        on_side = self.pairs.side @ values.sum(axis=1) + self.side_ridge * self.side_effect(params)
-        return np.append(on_whitened, on_side / np.sqrt(self.n_comparisons))
+        on_theta = self.pairs.net_per_item(sum_sides(values)) @ self.X
+        if len(self.pairs.side) > 1:
+            on_theta = np.append(on_theta, self.pairs.side @ values.sum(axis=1))
+        return self.transform.T @ (on_theta + self.ridge * theta)
 
     def derivatives(self, params: np.ndarray) -> Derivatives:
         """Gradient of the loss, and the information that each pair carries (sides x P)."""
+        theta = self.theta(params)
         score, information, exact = self.link.newton(
-            self.predictor(params), self.pairs.win, self.pairs.lose
+            self.predictor(theta), self.pairs.win, self.pairs.lose
         )
-        return Derivatives(self.pull_back(-score, params), information, exact)
+        return Derivatives(self.pull_back(-score, theta), information, exact)
 
     def newton_step(self, params: np.ndarray, here: Derivatives, iteration: int) -> Step:
         """Newton's step, and whether it shows that the likelihood has no maximum.
@@ -125,9 +140,11 @@ class PairLikelihood:
         gap = float(here.gradient @ here.gradient) / hessian * (1.0 if here.exact else FISHER_GAP)
         near = gap <= self.tol
         direction = self._solve(here, FINE if iteration > 1 or near else COARSE)
-        check = self.may_be_unbounded and (near or iteration >= FIRST_SEPARATION_CHECK)
-        unbounded = check and (self.separates(-direction) or self.separates(params))
-        return Step(direction, gap, unbounded)
+        if self.may_be_unbounded and (near or iteration >= FIRST_SEPARATION_CHECK):
+            for endless in (direction, -params):
+                if self.separates(-self.transform @ endless):
+                    return Step(endless, gap, unbounded=True)
+        return Step(direction, gap)
 
     def _solve(self, here: Derivatives, precision: float) -> np.ndarray:
         """Solve Hessian * direction = gradient to a relative precision, by conjugate gradients."""
@@ -135,8 +152,9 @@ class PairLikelihood:
         damping = 1e-9 * float(here.information.sum()) / self.n_comparisons
 
         def times(vector: np.ndarray) -> np.ndarray:
-            values = here.information * self.predictor(vector)
-            return self.pull_back(values, vector) + damping * vector
+            theta = self.transform @ vector
+            values = here.information * self.predictor(theta)
+            return self.pull_back(values, theta) + damping * vector
 
         size = len(here.gradient)
         hessian = LinearOperator((size, size), matvec=times, dtype=float)
@@ -145,7 +163,7 @@ class PairLikelihood:
     def separates(self, direction: np.ndarray) -> bool:
         """Whether moving along ``direction`` for ever makes no comparison worse, and some better.
 
-        This is (quasi-)complete separation (Albert and Anderson 1984).
+        This is separation, up to what the direction is off.
         """
         gain = self.predictor(direction)
         largest = np.abs(gain).max()
@@ -166,60 +184,130 @@ def predictor(X: np.ndarray, pairs: Pairs, coef: np.ndarray, side_effect: float)
 
 @dataclass(frozen=True)
 class Optimum:
-    """Where the likelihood was maximised, and the likelihood with the ridge that held it there."""
+    """Where the likelihood was maximised, and the likelihood with the ridge that held it there.
+
+    If ``separated``, there is no maximum, and ``theta`` is a direction in which it grows for ever.
+    """
 
     likelihood: PairLikelihood
-    coef: np.ndarray
-    side_effect: float
+    theta: np.ndarray
     n_iterations: int
     converged: bool
     separated: bool
 
 
 def maximise(likelihood: PairLikelihood, start: np.ndarray, max_iter: int = 100) -> Optimum:
-    """Maximise the likelihood from coefficients ``start`` (d) by Newton's method.
-
-    The optimum is ``separated`` if some direction explains every comparison: there is no maximum.
-    """
+    """Maximise the likelihood by Newton's method from ``start``, coefficients and side effect."""
     params, n_iterations, converged, separated = minimise(
         likelihood, likelihood.start(start), max_iter, likelihood.tol
     )
-    coef, side_effect = likelihood.coef(params), likelihood.side_effect(params)
-    return Optimum(likelihood, coef, side_effect, n_iterations, converged, separated)
+    theta = likelihood.transform @ params if separated else likelihood.theta(params)
+    return Optimum(likelihood, theta, n_iterations, converged, separated)
 
 
 def fit_likelihood(data: FitData, settings: Settings) -> Estimate:
     """Fit by maximum likelihood, started from the pooled closed form or from ``data.start``.
 
-    Where data are separated the fit is the one with the ridge of SEPARATION_L2, and a note says so.
+    Where data are separated a ridge of SEPARATION_L2 holds the directions that are, and a note says
+    so; what the other comparisons determine is at their maximum.
     """
-    center, link = data.item_moments, settings.link
-    penalty = ridge_penalty(settings.l2, center.sd, float(link.pdf(0.0)))
-    basis = whitening_basis(center.scatter + np.diag(penalty), center.sd)
-    if data.start is None:  # the pooled closed form, whose 2 M S is this scatter
-        start = initial_coef(data, settings, 2 * basis.solve(data.label_sum), center)
-    else:
+    start = first_guess(data, settings)
+    optimum = maximum(data, settings, start)
+    if not optimum.separated:
+        return likelihood_estimate(data, settings, optimum, curvature(data, settings, optimum))
+    if ridge_is_weak(data, settings):
+        return fit_separated(data, settings, optimum.theta, start)
+    # the features have a ridge, so that only the side can be without an end
+    ridge = np.append(optimum.likelihood.ridge[:-1], SEPARATION_L2)
+    optimum = maximise(replace(optimum.likelihood, ridge=ridge), start, settings.max_iter)
+    found = curvature(data, settings, optimum)
+    estimate = likelihood_estimate(data, settings, optimum, found)
+    return replace(estimate, notes=[separation_note([SIDE]), *estimate.notes])
+
+
+def first_guess(data: FitData, settings: Settings) -> np.ndarray:
+    """Coefficients to start from, and no side effect."""
+    center = data.item_moments
+    if data.start is not None:
         start = clip_start(data.start, center.sd)
-    ridge, weak = settings.l2 * center.sd**2, ridge_is_weak(data, settings)
+    else:  # the pooled closed form, whose 2 M S is this scatter
+        pooled = 2 * item_basis(data, settings).solve(data.label_sum)
+        start = initial_coef(data, settings, pooled, center)
+    return np.append(start, [0.0] * data.keep_sides)
+
+
+def item_basis(data: FitData, settings: Settings) -> Basis:
+    """Whiten the scatter of the items, with the ridge."""
+    center = data.item_moments
+    penalty = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
+    return whitening_basis(center.scatter + np.diag(penalty), center.sd)
+
+
+def maximum(data: FitData, settings: Settings, start: np.ndarray) -> Optimum:
+    """The maximum of the likelihood with the ridge of the settings, if there is one.
+
+    A ridge that is too weak to hold anything back hides no separation: it acts once there is a
+    maximum, which it moves a little.
+    """
+    pairs, weak = data.pairs, ridge_is_weak(data, settings)
+    T = item_basis(data, settings).transform
+    T = block_diag(T, 1 / np.sqrt(pairs.number.sum())) if data.keep_sides else T
+    ridge = np.append(settings.l2 * data.item_moments.sd**2, [0.0] * data.keep_sides)
+    none = np.zeros(len(ridge))
     likelihood = PairLikelihood(
-        data.X, data.pairs, link, basis, 0 * ridge if weak else ridge, tol=settings.tol
+        data.X, pairs, settings.link, T, none if weak else ridge, tol=settings.tol
     )
     optimum = maximise(likelihood, start, settings.max_iter)
-    notes: list[Note] = []
-    if optimum.separated:
-        notes.append(separation_note())
-        ridge = SEPARATION_L2 * center.sd**2 if weak else ridge
-        likelihood = replace(likelihood, ridge=ridge, side_ridge=SEPARATION_L2)
-        optimum = maximise(likelihood, start, settings.max_iter)
-    elif weak and settings.l2 > 0:  # there is a maximum, and the weak ridge moves it a little
-        optimum = maximise(replace(likelihood, ridge=ridge), optimum.coef, settings.max_iter)
-    if not optimum.converged:
-        text = (
-            f"the likelihood was not maximised within {plural(settings.max_iter, 'iteration')};"
-            " raise max_iter or add a ridge (l2)."
-        )
-        notes.append((NotConvergedWarning, text))
-    return likelihood_estimate(data, settings, optimum, notes)
+    if weak and settings.l2 > 0 and not optimum.separated:
+        return maximise(replace(likelihood, ridge=ridge), optimum.theta, settings.max_iter)
+    return optimum
+
+
+def fit_separated(
+    data: FitData, settings: Settings, direction: np.ndarray, start: np.ndarray
+) -> Estimate:
+    """The fit of data that are separated along a ``direction`` that Newton's method took.
+
+    What no direction explains is fitted first, exactly; then, along the directions that are left
+    open, what is explained, with the ridge.
+    """
+    rows = (data.amount > 0) & (data.comparisons.left != data.comparisons.right)
+    explained, rest = explained_rows(data, rows, direction), None
+    while rest is None and np.any(others := rows & ~explained):
+        rest = maximum(part_of(data, others), settings, start)
+        if rest.separated:
+            explained |= explained_rows(data, others, rest.theta)
+            rest = None
+    directions, unit = separated_directions(data, rows, explained), parameter_units(data)
+    part, origin = part_of(data, explained), 0 * start if rest is None else rest.theta
+    held = held_optimum(part, settings, SEPARATION_L2 * unit**2, directions, origin)
+    found = curvature(part, settings, held, directions)
+    if rest is not None:
+        found = carry_over(curvature(part_of(data, rows & ~explained), settings, rest), found)
+        steps = held.n_iterations + rest.n_iterations
+        converged = held.converged and rest.converged
+        held = replace(held, n_iterations=steps, converged=converged)
+    unit = np.where(unit > 0, unit, 1.0)
+    free = unseen(data, rows) / unit[:, None]
+    found = replace(found, basis=replace(found.basis, open_directions=free, unit=unit))
+    estimate = likelihood_estimate(data, settings, held, found)
+    touched = np.linalg.norm(directions * unit[:, None], axis=1) > SMALLEST_SHARE
+    note = separation_note(None if touched.all() else parameter_names(data, touched))
+    return replace(estimate, separated=directions, notes=[note, *estimate.notes])
+
+
+def held_optimum(
+    data: FitData,
+    settings: Settings,
+    ridge: np.ndarray,
+    directions: np.ndarray,
+    origin: np.ndarray,
+) -> Optimum:
+    """The maximum, with a ridge (d + side), over what ``directions`` reach from an origin."""
+    scatter = bordered_scatter(data, data.pairs.win + data.pairs.lose) + np.diag(ridge)
+    T = basis_within(scatter, parameter_units(data), directions).transform
+    likelihood = PairLikelihood(data.X, data.pairs, settings.link, T, ridge, origin, settings.tol)
+    return maximise(likelihood, origin, settings.max_iter)
 
 
 def clip_start(start: np.ndarray, sd: np.ndarray) -> np.ndarray:
@@ -244,55 +332,68 @@ def initial_coef(data: FitData, settings: Settings, b: np.ndarray, center: Momen
     return min(scale.factor, 2 * start) * b
 
 
-def likelihood_estimate(
-    data: FitData, settings: Settings, optimum: Optimum, notes: list[Note]
-) -> Estimate:
-    """The Hessian at the maximum says what is determined, and how well."""
-    X, pairs, center, side = data.X, data.pairs, data.item_moments, settings.side_effect
-    delta = predictor(X, pairs, optimum.coef, optimum.side_effect)
+def curvature(
+    data: FitData, settings: Settings, optimum: Optimum, directions: np.ndarray | None = None
+) -> Curvature:
+    """The Hessian at the maximum says what is determined, and how well.
+
+    In all directions, or in those over which the likelihood was maximised.
+    """
+    X, pairs, center = data.X, data.pairs, data.item_moments
+    delta = optimum.likelihood.predictor(optimum.theta)
+    ridge = np.diag(optimum.likelihood.ridge)
     score, information = settings.link.score(delta, pairs.win, pairs.lose)
-    expected = bordered_scatter(data, information)
-    ridge = np.append(optimum.likelihood.ridge, [optimum.likelihood.side_ridge] * side)
-    basis = whitening_basis(expected + np.diag(ridge), np.append(center.sd, [1.0] * side))
-    params = np.append(optimum.coef, [optimum.side_effect] * side)
-    if basis.open_directions.size:  # same likelihood, smallest norm
-        params = basis.solve((expected + np.diag(ridge)) @ params)
+    expected, unit = bordered_scatter(data, information), parameter_units(data)
+    basis = basis_within(expected + ridge, unit, directions)
     covariance = sandwich(basis.inverse, expected, None) if settings.inference else None
     if settings.inference == "items":
         u, whitener = likelihood_contributions(score, pairs), leverage_whitener(data, settings)
         robust = item_robust_meat(X, center, pairs, u, whitener)
-        bread = observed_basis(data, settings.link, delta, ridge, basis).inverse
-        covariance = sandwich(bread, expected, robust, data.weight_unit)
-    coef, side_effect = params[: X.shape[1]], float(params[-1]) if side else None
-    scores = X @ coef
+        bread = basis
+        if not isinstance(settings.link, Logit):
+            weight = settings.link.observed_information(delta, pairs.win, pairs.lose)
+            observed = bordered_scatter(data, weight) + ridge
+            bread = observed_basis(observed, basis, directions)
+        covariance = sandwich(bread.inverse, expected, robust, data.weight_unit)
+    return Curvature(basis, expected + ridge, covariance)
+
+
+def observed_basis(observed: np.ndarray, expected: Basis, directions: np.ndarray | None) -> Basis:
+    """Whiten the observed information, the bread of the sandwich; ``expected`` is the other one's.
+
+    Under logit both are the same. A link that is not log-concave may leave the observed one
+    indefinite; then it is the expected one, too.
+    """
+    W = expected.transform
+    if not np.all(np.linalg.eigvalsh(W.T @ observed @ W) > 0):
+        return expected
+    return basis_within(observed, expected.unit, directions)
+
+
+def likelihood_estimate(
+    data: FitData, settings: Settings, optimum: Optimum, found: Curvature
+) -> Estimate:
+    """What was found, in terms of coefficients and side effect."""
+    d, side, basis = data.X.shape[1], data.keep_sides, found.basis
+    theta = basis.smallest(optimum.theta)  # same likelihood
+    coef, side_effect = theta[:d], float(theta[d]) if side else None
+    scores, votes = data.X @ coef, data.comparisons
     features_basis, side_basis = split_side_directions(basis) if side else (basis, None)
-    left, right = data.comparisons.left, data.comparisons.right
+    notes: list[Note] = []
+    if not optimum.converged:
+        text = (
+            f"the likelihood was not maximised within {plural(settings.max_iter, 'iteration')};"
+            " raise max_iter or add a ridge (l2)."
+        )
+        notes = [(NotConvergedWarning, text)]
     return Estimate(
         coef=coef,
         side_effect=side_effect,
         basis=features_basis,
         side_basis=side_basis,
-        center=center.spread,
-        difference=scores[left] - scores[right] + (side_effect or 0.0),
-        covariance=covariance,
+        center=data.item_moments.spread,
+        difference=scores[votes.left] - scores[votes.right] + (side_effect or 0.0),
+        covariance=found.covariance,
         n_iterations=optimum.n_iterations,
         notes=notes,
     )
-
-
-def observed_basis(
-    data: FitData, link: Link, delta: np.ndarray, ridge: np.ndarray, expected: Basis
-) -> Basis:
-    """Whiten the observed information, the bread of the sandwich; ``expected`` is the other one's.
-
-    Under logit both are the same. A link that is not log-concave may leave the observed one
-    indefinite; then it is the expected one, too. ``delta`` (sides x P) are the score differences.
-    """
-    if isinstance(link, Logit):
-        return expected
-    weight = link.observed_information(delta, data.pairs.win, data.pairs.lose)
-    observed = bordered_scatter(data, weight) + np.diag(ridge)
-    W = expected.transform
-    if not np.all(np.linalg.eigvalsh(W.T @ observed @ W) > 0):
-        return expected
-    return whitening_basis(observed, np.append(data.item_moments.sd, [1.0] * data.keep_sides))

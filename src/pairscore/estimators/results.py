@@ -18,10 +18,10 @@ from pairscore.estimators.settings import Settings
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
+    from pairscore.estimators.new_items import NewItems
 
+OPEN_SHARE = 1e-6  # of a difference along an open direction, below which it is rounding
 FEWEST_ITEMS = 10  # with two different opponents, below which nothing is said of item effects
-
-
 RECORDED = ("sigma2", "explained", "factor", "n_shared")
 
 
@@ -30,8 +30,8 @@ class KnownItems:
     """Of the rows of some table.
 
     The item's effect, the variance that its score has beside that of its features, the share of the
-    latter
-    that is left, and the row of the fit (-1 for a new item)."""
+    latter that is left, and the row of the fit (-1 for a new item).
+    """
 
     effect: np.ndarray
     variance: np.ndarray
@@ -289,6 +289,8 @@ class Estimate:
         What the user should know.
     settings : Settings
         Those of the fit, when it is finished.
+    separated : ndarray of shape (d or d + 1, r) or None
+        Directions in which the likelihood has no maximum, and a ridge stands in for it.
     """
 
     coef: np.ndarray
@@ -308,6 +310,8 @@ class Estimate:
     item_effects: ItemEffects | None = None
     notes: list[Note] = field(default_factory=list)
     settings: Settings | None = None
+    separated: np.ndarray | None = None
+    new_items: "NewItems | None" = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,11 +336,16 @@ class Fit:
         Of the compared items.
     n_items : int or None
         How many items were compared; None for a fit to plain differences.
+    n_groups : int
+        Into how many groups the compared items fall that no comparison connects along an open
+        direction (see :mod:`pairscore.model.groups`); scores and ranks hold within a group.
     n_comparisons : float
         Sum of weight times count.
     agreement, noise, tie_share : float
         Share of decided comparisons that go the way of the score, estimated share of decided ones
         that contradict the true order, share of ties.
+    new_items : NewItems or None
+        Accuracy and log-loss to expect of new items, where features are many beside items.
     guard : float
         Factor below 1 by which a closed form's scale is held back when it would overfit.
     record : dict
@@ -374,6 +383,8 @@ class Fit:
     comparisons: "Comparisons | None" = None
     item_groups: np.ndarray | None = None
     recipe: dict[str, Any] | None = None
+    n_groups: int = 1
+    new_items: "NewItems | None" = None
 
     @property
     def n_features(self) -> int:
@@ -412,9 +423,13 @@ class Fit:
 
     def undetermined_contrasts(self, contrasts: np.ndarray) -> np.ndarray:
         """Mask of the feature differences, shape (n, d), whose score is not determined."""
-        scale = np.where(self.feature_sd > 0, self.feature_sd, 1.0)
-        size = np.linalg.norm(contrasts / scale, axis=1)
-        return np.any(np.abs(contrasts @ self.open_directions) > 1e-6 * (1 + size)[:, None], axis=1)
+        reach = OPEN_SHARE * (1 + np.linalg.norm(contrasts / self.feature_unit, axis=1))
+        return np.any(np.abs(contrasts @ self.open_directions) > reach[:, None], axis=1)
+
+    @property
+    def feature_unit(self) -> np.ndarray:
+        """Standard deviation of every feature; one where it is constant, shape (d,)."""
+        return np.where(self.feature_sd > 0, self.feature_sd, 1.0)
 
     def errors(self) -> np.ndarray:
         """Standard errors of the coefficients, or a sentence where the fit has none."""

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eigh
 
 from pairscore.core.links import Link
 from pairscore.core.newton import Derivatives, search_by_slope
@@ -187,7 +186,7 @@ class RidgePath:
         """Ridges over six decades, up to ten times the largest curvature of the likelihood."""
         unit = np.where(sd > 0, sd, np.inf)  # a constant feature has no part in any difference
         scatter = difference_scatter(X, mean, pairs, pairs.number)
-        spread, axes = eigh(scatter / np.outer(unit, unit))
+        spread, axes = np.linalg.eigh(scatter / np.outer(unit, unit))
         spread, curvature = np.maximum(spread, 0.0), 4 * float(link.pdf(0.0)) ** 2
         l2 = 10 * curvature * spread[-1] * np.logspace(-DECADES, 0, N_VALUES)
         return cls(X, axes / unit[:, None], spread, float(pairs.number.sum()), link, l2)

@@ -3,7 +3,8 @@
 The first line gives the delimiter and the names. DuckDB is told both and the type of each column,
 so that it guesses nothing, and it keeps a table of the rows that it rejects. Columns whose first
 cells are all numbers are read as such and others with ``TRY_CAST`` or as text: casts in SQL take a
-time that grows with the square of their number, too long for tables of thousands of columns.
+time that grows with the square of their number, too long for tables of thousands of columns. The
+numbers say what their decimal sign is (``find_signs``).
 """
 
 import csv
@@ -12,23 +13,33 @@ import mmap
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from pathlib import Path
 
 import numpy as np
 
 from pairscore.errors import BadRow, BadRowsError, PairscoreError, first_few, plural
-from pairscore.files.source import MAX_LINE, Source, refuse_bad_names, sql_text
+from pairscore.files.source import (
+    ANY_NUMBER,
+    MAX_LINE,
+    MISSING,
+    NO_NUMBER,
+    NUMERIC_SHARE,
+    POINT,
+    Signs,
+    Source,
+    find_signs,
+    is_missing,
+    named_signs,
+    refuse_bad_names,
+    sql_text,
+)
 
 DELIMITERS = ",;\t|"
-NUMERIC_SHARE = 0.9  # with so many numbers among its cells a column is meant to be numeric
 MAX_HEADER = 1 << 22
 SAMPLE_CELLS = 200_000
 
-DECIMAL_COMMA = r"\s*[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?\s*"
-# NaN is a number that is missing by itself
-MISSING = r"\s*(NA|na|N/A|n/a|#N/A|NULL|null|None|-|[.]|[?])?\s*"
 ODD_NUMBER = "_|[+][+-]"  # DuckDB takes 1_000 and +-1 for numbers; we do not
 
 # how a column is read: typed by DuckDB, cast with NaN for words that say so, or as text
@@ -53,6 +64,7 @@ class Layout:
     delimiter: str
     line_end: str
     first_rows: list[list[str]]
+    signs: Signs = POINT
 
 
 def read_layout(path: Path, delimiter: str | None, shown: str) -> Layout:
@@ -111,7 +123,9 @@ def _sign(named: str) -> str:
 # -- cells -----------------------------------------------------------------------------------------
 
 
-def load_csv(source: Source, delimiter: str | None) -> dict[str, str]:
+def load_csv(
+    source: Source, delimiter: str | None, decimal: str | None = None
+) -> tuple[dict[str, str], Signs]:
     """Read the wanted columns of a UTF-8 file into DuckDB's table ``cells``.
 
     A column is DOUBLE if it is meant to be numeric (``CellCounts.numeric``), else VARCHAR, as every
@@ -120,8 +134,10 @@ def load_csv(source: Source, delimiter: str | None) -> dict[str, str]:
 
     Returns
     -------
-    dict
+    cells : dict
         By the name of each wanted column, what it is called in ``cells``.
+    signs : Signs
+        How numbers are written: the named ``decimal`` sign, or what the file says.
 
     Raises
     ------
@@ -132,29 +148,61 @@ def load_csv(source: Source, delimiter: str | None) -> dict[str, str]:
     places = {name: place for place, name in enumerate(layout.names)}
     wanted = {name: places[name] for name in source.wanted(layout.names)}
     free = [place for name, place in wanted.items() if name not in source.identifiers]
-    kinds = dict.fromkeys(wanted.values(), TEXT)
-    kinds |= {place: _first_guess(layout.first_rows, place) for place in free}
+    layout = _with_signs(source, layout, free, decimal)
+    kinds, rejects = _load_as_far_as_cast(source, layout, wanted.values(), free)
+    late = _late_numbers(source, layout, free, kinds)
+    if layout.signs == POINT and any(count.signs for count in late.values()):
+        more = layout.first_rows + _rows_with_commas(source, layout, list(late))
+        layout = _with_signs(source, replace(layout, first_rows=more), free, None)
+        if layout.signs != POINT:
+            kinds, rejects = _load_as_far_as_cast(source, layout, wanted.values(), free)
+            late = _late_numbers(source, layout, free, kinds)
+    all_kinds = kinds | dict.fromkeys(late, GAPPY)
+    if rejects or any(count.faults for count in late.values()):
+        typed = {place: NUMBERS if kind else TEXT for place, kind in all_kinds.items()}
+        # DuckDB lets pass any thousands; without them it rejects what has to be looked at
+        strict = replace(layout, signs=replace(layout.signs, thousands=""))
+        raise _bad_rows(source, layout, _load(source, strict, typed))
+    if late:
+        _load(source, layout, all_kinds)
+    _refuse_odd_numbers(source, layout, [place for place in free if all_kinds[place]])
+    return {name: f"c{place}" for name, place in wanted.items()}, layout.signs
+
+
+def _load_as_far_as_cast(
+    source: Source, layout: Layout, wanted: Iterable[int], free: list[int]
+) -> tuple[dict[int, int], list[Reject]]:
+    """Fill ``cells``, with numbers in the free columns where all cells can be cast."""
+    kinds = dict.fromkeys(wanted, TEXT)
+    kinds |= {place: _first_guess(layout, place) for place in free}
     rejects = _load(source, layout, kinds)
     while failed := _columns_not_cast(source, kinds, rejects):
         kinds |= {place: kinds[place] - 1 for place in failed}
         rejects = _load(source, layout, kinds)
-    counts = {place: _count_cells(source, place) for place in free if kinds[place] == TEXT}
-    late = {place: GAPPY for place, count in counts.items() if count.numeric}
-    if rejects or any(counts[place].faults for place in late):
-        typed = {place: NUMBERS if kind else TEXT for place, kind in (kinds | late).items()}
-        raise _bad_rows(source, layout, _load(source, layout, typed))
-    if late:
-        _load(source, layout, kinds | late)
-    _refuse_odd_numbers(source, layout, [place for place in free if (kinds | late)[place]])
-    return {name: f"c{place}" for name, place in wanted.items()}
+    return kinds, rejects
 
 
-def _first_guess(rows: list[list[str]], place: int) -> int:
+def _late_numbers(
+    source: Source, layout: Layout, free: list[int], kinds: Mapping[int, int]
+) -> dict[int, "CellCounts"]:
+    """Columns that were read as text and are meant to be numeric, with their cells counted."""
+    texts = (place for place in free if kinds[place] == TEXT)
+    counts = {place: _count_cells(source, layout, place) for place in texts}
+    return {place: count for place, count in counts.items() if count.numeric}
+
+
+def _filled(layout: Layout, place: int) -> list[str]:
+    """The cells of a column in the first rows that are not empty."""
+    return [row[place] for row in layout.first_rows if place < len(row) and row[place]]
+
+
+def _first_guess(layout: Layout, place: int) -> int:
     """How to read a column of which the first rows are known."""
-    cells = [row[place] for row in rows if place < len(row) and row[place]]
-    filled = [cell for cell in cells if not _is_missing(cell)]
+    cells = _filled(layout, place)
+    filled = [cell for cell in cells if not is_missing(cell)]
+    numbers = filled if layout.signs == POINT else map(layout.signs.with_point, filled)
     try:
-        np.array(filled, dtype=float)
+        np.array(list(numbers), dtype=float)
     except ValueError:
         return TEXT
     if any("_" in cell for cell in filled) or (cells and not filled):
@@ -162,9 +210,23 @@ def _first_guess(rows: list[list[str]], place: int) -> int:
     return NUMBERS if len(filled) == len(cells) else GAPPY
 
 
-def _is_missing(cell: str) -> bool:
-    """Whether a cell of a column of numbers says that there is none."""
-    return re.fullmatch(MISSING, cell, re.ASCII) is not None
+def _with_signs(source: Source, layout: Layout, free: list[int], decimal: str | None) -> Layout:
+    """The layout with the named decimal sign, or with the signs that the first rows have."""
+    if decimal is not None:
+        return replace(layout, signs=named_signs(decimal))
+    columns = {layout.names[place]: _filled(layout, place) for place in free}
+    return replace(layout, signs=find_signs(columns, source.shown))
+
+
+def _rows_with_commas(source: Source, layout: Layout, places: list[int]) -> list[list[str]]:
+    """Some rows beyond the first ones that have commas in numbers of these columns."""
+    found = " OR ".join(
+        f"(contains(c{place}, ',') AND regexp_full_match(c{place}, {sql_text(ANY_NUMBER)}))"
+        for place in places
+    )
+    file = _csv_file(source.path, layout, set())
+    rows = source.connection.execute(f"SELECT * FROM {file} WHERE {found} LIMIT 1000").fetchall()
+    return [[cell or "" for cell in row] for row in rows]
 
 
 def _load(source: Source, layout: Layout, kinds: Mapping[int, int]) -> list[Reject]:
@@ -175,11 +237,13 @@ def _load(source: Source, layout: Layout, kinds: Mapping[int, int]) -> list[Reje
     for table in ("cells", "reject_errors", "reject_scans"):
         source.connection.execute(f"DROP TABLE IF EXISTS {table}")
     number_or_nan = (
-        f"TRY_CAST(CASE WHEN {{0}} IS NULL OR regexp_full_match({{0}}, {sql_text(MISSING)})"
-        " THEN 'nan' ELSE {0} END AS DOUBLE) AS {0}"
+        "TRY_CAST(CASE WHEN {0} IS NULL OR regexp_full_match({0}, {1})"
+        " THEN 'nan' ELSE {2} END AS DOUBLE) AS {0}"
     )
     cells = ", ".join(
-        (number_or_nan if kind == GAPPY else "{0}").format(f"c{place}")
+        (number_or_nan if kind == GAPPY else "{0}").format(
+            f"c{place}", sql_text(MISSING), layout.signs.sql(f"c{place}")
+        )
         for place, kind in kinds.items()
     )
     file = _csv_file(source.path, layout, {place for place in kinds if kinds[place] == NUMBERS})
@@ -210,9 +274,12 @@ def _csv_file(path: Path, layout: Layout, numbers: set[int]) -> str:
         f"'c{place}': '{'DOUBLE' if place in numbers else 'VARCHAR'}'"
         for place in range(len(layout.names))
     )
+    signs = f"decimal_separator={sql_text(layout.signs.decimal)}, "
+    signs += f"thousands={sql_text(layout.signs.thousands)}, " if layout.signs.thousands else ""
     return (
         f"read_csv({sql_text(path)}, auto_detect=false, header=true, columns={{{columns}}},"
-        f" delim={sql_text(layout.delimiter)}, quote='\"', escape='\"', {new_line}nullstr='',"
+        f" delim={sql_text(layout.delimiter)}, quote='\"', escape='\"', {new_line}{signs}"
+        "nullstr='',"
         " allow_quoted_nulls=false, strict_mode=true, hive_partitioning=false, compression='none',"
         f" max_line_size={MAX_LINE}, store_rejects=true)"
     )
@@ -223,19 +290,19 @@ class CellCounts:
     """How many filled cells of a text column are of each kind.
 
     Plain ``numbers``; ``odd`` ones, which only DuckDB takes for numbers; ``words`` that say that a
-    number is missing; numbers with decimal ``commas``; ``others``.
+    number is missing; numbers with other ``signs`` than the file's; ``others``.
     """
 
     numbers: int = 0
     odd: int = 0
     words: int = 0
-    commas: int = 0
+    signs: int = 0
     others: int = 0
 
     @property
     def numeric(self) -> bool:
         """Whether the column is meant to be numeric: words aside, 90 % of its cells are numbers."""
-        plain = self.numbers + self.commas
+        plain = self.numbers + self.signs
         filled = plain + self.odd + self.others
         return (
             plain + self.odd >= NUMERIC_SHARE * filled
@@ -246,16 +313,16 @@ class CellCounts:
     @property
     def faults(self) -> int:
         """How many cells are wrong if the column is numeric."""
-        return self.commas + self.others
+        return self.signs + self.others
 
 
-def _count_cells(source: Source, place: int) -> CellCounts:
+def _count_cells(source: Source, layout: Layout, place: int) -> CellCounts:
     """Count the filled cells of a text column of the table ``cells`` by kind."""
     cell = f"c{place}"
     kind = (
-        f"CASE WHEN TRY_CAST({cell} AS DOUBLE) IS NULL"
+        f"CASE WHEN TRY_CAST({layout.signs.sql(cell)} AS DOUBLE) IS NULL"
         f" THEN CASE WHEN regexp_full_match({cell}, {sql_text(MISSING)}) THEN 'words'"
-        f" WHEN regexp_full_match({cell}, {sql_text(DECIMAL_COMMA)}) THEN 'commas'"
+        f" WHEN regexp_full_match({cell}, {sql_text(ANY_NUMBER)}) THEN 'signs'"
         f" ELSE 'others' END"
         f" WHEN regexp_matches({cell}, {sql_text(ODD_NUMBER)}) THEN 'odd' ELSE 'numbers' END"
     )
@@ -266,23 +333,29 @@ def _count_cells(source: Source, place: int) -> CellCounts:
 
 
 def _refuse_odd_numbers(source: Source, layout: Layout, numeric: list[int]) -> None:
-    """Refuse 1_000 and +-1 in numeric columns, which DuckDB takes for numbers."""
-    if not numeric or not _contains(source.path, (b"_", b"++", b"+-")):
+    """Refuse 1_000, +-1 and thousands such as 1.2.3 in numeric columns, which DuckDB lets pass."""
+    thousands = layout.signs.thousands.encode()
+    if not numeric or not _contains(source.path, (b"_", b"++", b"+-", thousands or b"_")):
         return
     cells = ", ".join(f"c{place}" for place in numeric)
+    odd = [f"regexp_matches(concat_ws(' ', {cells}), {sql_text(ODD_NUMBER)})"]
+    if thousands:
+        known = sql_text(f"{layout.signs.pattern}|[^.,]*|{MISSING}")
+        odd += [f"NOT regexp_full_match(c{place}, {known})" for place in numeric]
     rows = source.connection.execute(
         f"SELECT {cells} FROM {_csv_file(source.path, layout, set())}"
-        f" WHERE regexp_matches(concat_ws(' ', {cells}), {sql_text(ODD_NUMBER)}) LIMIT 5"
+        f" WHERE {' OR '.join(odd)} LIMIT 5"
     ).fetchall()
-    odd = [
+    found = [
         f"{cell!r} in column {layout.names[place]!r}"
         for row in rows
         for place, cell in zip(numeric, row, strict=True)
-        if cell and re.search(ODD_NUMBER, cell)
+        if cell and not is_missing(cell)
+        if re.search(ODD_NUMBER, cell) or layout.signs.with_point(cell) == NO_NUMBER
     ]
-    if odd:
+    if found:
         raise PairscoreError(
-            f"{source.shown!r} has cells that are no plain numbers, such as {first_few(odd)};"
+            f"{source.shown!r} has cells that are no plain numbers, such as {first_few(found)};"
             " write digits only, or make the column text."
         )
 
@@ -309,8 +382,8 @@ def _bad_rows(source: Source, layout: Layout, rejects: list[Reject]) -> BadRowsE
             for line, faults in zip(lines, by_row, strict=True)
             for row in _faults_of_row(line, faults, layout)
         ]
-    if any(row.column and re.fullmatch(DECIMAL_COMMA, row.text) for row in rows):
-        hint = "write numbers with a decimal point, not a decimal comma"
+    if any(row.column and re.fullmatch(ANY_NUMBER, row.text) for row in rows):
+        hint = "write numbers with one decimal sign, or name it (decimal=)"
         return BadRowsError(source.shown, rows, hint)
     return BadRowsError(source.shown, rows)
 
@@ -327,7 +400,8 @@ def _faults_of_row(line: int, faults: list[Reject], layout: Layout) -> Iterator[
         yield BadRow(line, None, text[:200], reason)
         return
     for _, place, *_ in faults:
-        if not _is_missing(cells[place]):
+        is_number = re.fullmatch(layout.signs.pattern, cells[place], re.ASCII)
+        if not is_missing(cells[place]) and not is_number:
             yield BadRow(line, layout.names[place], cells[place][:200], "no number")
 
 
@@ -352,8 +426,7 @@ def locate_cells(
 ) -> list[tuple[int, str | None]]:
     """Find cells, given by row (from 0) and column, in a UTF-8 file that can be read.
 
-    Returns the physical line (from 1) where the row begins and the text of the cell, for each.
-    Empty lines are no rows.
+    Returns for each the physical line (from 1) of its row, and its text; empty lines are no rows.
     """
     layout = read_layout(path, delimiter, str(path))
     cells = list(cells)

@@ -1,10 +1,14 @@
-"""A file on its way into DuckDB: its kind, its text as UTF-8, and the columns that are wanted."""
+"""A file on its way into DuckDB: its kind, its text as UTF-8, the columns that are wanted, and how
+its numbers are written.
+"""
 
 import codecs
 import re
+import shutil
+import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +29,10 @@ KINDS = {
 MAX_COLUMNS = 20_000
 MAX_LINE = 1 << 22
 CHUNK = 1 << 20
+NUMERIC_SHARE = 0.9  # with so many numbers among its cells a column is meant to be numeric
+# NaN is a number that is missing by itself
+MISSING = r"\s*(NA|na|N/A|n/a|#N/A|NULL|null|None|-|[.]|[?])?\s*"
+UNFINISHED: set[Path] = set()  # what this process writes and will remove or rename
 # the columns to read, given all names and those of lists or records
 Choice = Callable[[list[str], list[str]], Collection[str]]
 
@@ -134,6 +142,171 @@ def sql_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+# -- signs of numbers ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Signs:
+    """How the numbers of a file are written: the ``decimal`` sign, and the one of ``thousands``."""
+
+    decimal: str = "."
+    thousands: str = ""
+
+    @property
+    def pattern(self) -> str:
+        """Of a number with these signs; groups of thousands are complete."""
+        mark = f"[{self.decimal}]"
+        plain = f"([0-9]+({mark}[0-9]*)?|{mark}[0-9]+)([eE][+-]?[0-9]+)?"
+        groups = f"|[1-9][0-9]{{0,2}}([{self.thousands}][0-9]{{3}})+({mark}[0-9]*)?"
+        return rf"\s*[+-]?({plain}{groups if self.thousands else ''})\s*"
+
+    @property
+    def in_words(self) -> str:
+        """What is unusual about them."""
+        if self.decimal == ".":
+            return "commas between thousands (1,234 is 1234)"
+        return "decimal commas (3,14 is 3.14)" + (
+            " and points between thousands (1.234 is 1234)" if self.thousands else ""
+        )
+
+    def with_point(self, cell: str) -> str:
+        """A cell as Python writes numbers; what is no number with these signs is none there."""
+        if self == POINT or not re.search("[.,]", cell):
+            return cell
+        if not re.fullmatch(self.pattern, cell, re.ASCII):
+            return NO_NUMBER
+        return cell.replace(self.thousands, "").replace(self.decimal, ".")
+
+    def sql(self, cell: str) -> str:
+        """:meth:`with_point` in SQL, with NULL for what is no number."""
+        if self == POINT:
+            return cell
+        pattern, thousands, decimal = map(sql_text, (self.pattern, self.thousands, self.decimal))
+        number = f"replace(replace({cell}, {thousands}, ''), {decimal}, '.')"
+        return (
+            f"CASE WHEN regexp_full_match({cell}, {pattern}) THEN {number}"
+            f" WHEN NOT regexp_matches({cell}, '[.,]') THEN {cell} END"
+        )
+
+
+POINT = Signs()
+NO_NUMBER = "no number"
+NAMED_SIGNS = {".": Signs(".", ","), ",": Signs(",", ".")}
+ANY_NUMBER = "|".join(signs.pattern for signs in NAMED_SIGNS.values())
+
+
+def named_signs(decimal: str) -> Signs:
+    """The signs where the decimal one is named: the other one may stand between thousands."""
+    if decimal not in NAMED_SIGNS:
+        raise PairscoreError(f"decimal is {decimal!r}; use ',' or '.', or leave it out.")
+    return NAMED_SIGNS[decimal]
+
+
+def find_signs(columns: Mapping[str, list[str]], shown: str) -> Signs:
+    """How numbers are written, from cells of the columns by name; only those of numbers count.
+
+    A file has one decimal sign. It is the comma if some number can only be read so (``3,14`` or
+    ``1.234,5``) and none can only be read with a decimal point; otherwise it is the point. The
+    other sign stands between thousands, where some number can only be read so; a comma does so
+    also beside decimal points. ``1,234`` is 1.234 or 1234, and is refused where nothing else in the
+    file says which.
+    """
+    suspects = (name for name, cells in columns.items() if any("," in cell for cell in cells))
+    if not any(_numbers(columns[name]) for name in suspects):
+        return POINT  # commas in text
+    numbers = {name: _numbers(cells) for name, cells in columns.items()}
+    kinds = {(_readings(cell), "." in cell) for cells in numbers.values() for cell in cells}
+    comma, point = (any(readings == sign for readings, _ in kinds) for sign in ",.")
+    if comma:
+        return POINT if point else Signs(",", "." if (",", True) in kinds else "")
+    if not point:
+        name, cell = next(
+            (name, cell.strip()) for name in numbers for cell in numbers[name] if "," in cell
+        )
+        raise PairscoreError(
+            f"{shown!r} has numbers such as {cell!r} in the column {name!r}, which may be"
+            f" {cell.replace(',', '.')} or {cell.replace(',', '')}; name the decimal sign with"
+            " decimal=, or leave the column out."
+        )
+    return Signs(".", ",")
+
+
+def _numbers(cells: list[str]) -> list[str]:
+    """The cells that are numbers with some signs; none where a column is not meant to be numeric.
+
+    Cells without points and commas are left out.
+    """
+    filled = [cell for cell in cells if not is_missing(cell)]
+    numbers = [cell for cell in filled if re.fullmatch(ANY_NUMBER, cell, re.ASCII)]
+    if len(numbers) < NUMERIC_SHARE * len(filled):
+        return []
+    return [cell for cell in numbers if "," in cell or "." in cell]
+
+
+def _readings(cell: str) -> str:
+    """The decimal signs with which a cell is a number."""
+    return "".join(sign for sign in ",." if re.fullmatch(NAMED_SIGNS[sign].pattern, cell, re.ASCII))
+
+
+def is_missing(cell: str) -> bool:
+    """Whether a cell of a column of numbers says that there is none."""
+    return re.fullmatch(MISSING, cell, re.ASCII) is not None
+
+
+# -- files on the way ------------------------------------------------------------------------------
+
+
+@contextmanager
+def unfinished(path: Path) -> Iterator[Path]:
+    """Keep ``path`` in mind while it is there for the time being, for :func:`remove_unfinished`."""
+    UNFINISHED.add(path)
+    try:
+        yield path
+    finally:
+        UNFINISHED.discard(path)
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder that is gone after the block."""
+    with TemporaryDirectory() as name, unfinished(Path(name)) as folder:
+        yield folder
+
+
+def remove_unfinished() -> None:
+    """Remove what is there for the time being; for a process that ends at once."""
+    for path in list(UNFINISHED):
+        shutil.rmtree(path, ignore_errors=True)
+        with suppress(OSError):
+            path.unlink()
+
+
+@contextmanager
+def plain_file(path: Any) -> Iterator[Path]:
+    """A path that DuckDB takes literally.
+
+    It would expand * and the like, and cannot read standard input.
+    """
+    with scratch_folder() as folder:
+        plain = folder / "table"
+        try:
+            if str(path) == "-":
+                with plain.open("xb") as copy:
+                    shutil.copyfileobj(sys.stdin.buffer, copy)
+            else:
+                Path(path).open("rb").close()
+                if re.search(r"[*?\[]", str(path)):
+                    plain.symlink_to(Path(path).absolute())
+                else:
+                    plain = Path(path).absolute()
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise PairscoreError(
+                f"{str(path)!r} cannot be read ({reason}); check the path."
+            ) from error
+        yield plain
+
+
 # -- encoding --------------------------------------------------------------------------------------
 
 
@@ -161,8 +334,8 @@ def as_utf8(path: Path, encoding: str | None, shown: str) -> Iterator[Path]:
             if encoding:
                 raise _not_text(encoding, shown) from None
             actual = _single_byte_encoding(path.read_bytes(), shown)
-    with TemporaryDirectory() as directory:
-        copy = Path(directory) / "utf8"
+    with scratch_folder() as folder:
+        copy = folder / "utf8"
         try:
             with copy.open("w", encoding="utf-8", newline="") as file:
                 file.writelines(_decode(path, actual, shown))

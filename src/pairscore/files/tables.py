@@ -7,27 +7,28 @@ missing numbers are NaN, missing text is None.
 
 import json
 import re
-import shutil
-import sys
+import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from pairscore.data.tables import Column, Columns
-from pairscore.errors import BadRow, BadRowsError, PairscoreError
-from pairscore.files.read_csv import NUMERIC_SHARE, load_csv, locate_cells, shared_delimiter
+from pairscore.errors import BadRow, BadRowsError, PairscoreError, PairscoreWarning
+from pairscore.files.read_csv import load_csv, locate_cells, shared_delimiter
 from pairscore.files.source import (
+    NUMERIC_SHARE,
+    POINT,
     Choice,
     Source,
     as_utf8,
     display_name,
+    plain_file,
     refuse_twins,
+    scratch_folder,
     sql_name,
     sql_text,
     table_kind,
@@ -49,6 +50,7 @@ def read_table(
     *,
     delimiter: str | None = None,
     encoding: str | None = None,
+    decimal: str | None = None,
     identifiers: Collection[str] = IDENTIFIERS,
 ) -> Columns:
     """Read all columns of a CSV, Parquet or JSONL file.
@@ -59,6 +61,10 @@ def read_table(
         The file; the end of its name says the kind, and ``-`` is CSV from standard input.
     delimiter, encoding
         Of a CSV file; detected unless named.
+    decimal : {",", "."}
+        The decimal sign of a CSV file; the other one may then stand between thousands. Detected
+        unless named (:func:`pairscore.files.source.find_signs` has the rule), with a warning where
+        it is a comma or where commas stand between thousands.
     identifiers
         Names of columns that hold names, not quantities: whole numbers if every cell is one, else
         exact text.
@@ -69,9 +75,19 @@ def read_table(
         With all faulty rows at once.
     """
     with stored_table(
-        path, delimiter=delimiter, encoding=encoding, identifiers=identifiers, for_all_files=False
+        path,
+        delimiter=delimiter,
+        encoding=encoding,
+        decimal=decimal,
+        identifiers=identifiers,
+        for_all_files=False,
     ) as table:
         return table.read()
+
+
+def warn_of(text: str) -> None:
+    """Warn a user of Python of how a file was read."""
+    warnings.warn(text, PairscoreWarning, stacklevel=2)
 
 
 # -- tables in DuckDB ------------------------------------------------------------------------------
@@ -146,16 +162,18 @@ def stored_table(
     *,
     delimiter: str | None = None,
     encoding: str | None = None,
+    decimal: str | None = None,
     identifiers: Collection[str] = IDENTIFIERS,
     columns: Choice | None = None,
     memory: str | None = None,
     for_all_files: bool = True,
+    say: Callable[[str], None] = warn_of,
 ) -> Iterator[StoredTable]:
     """Read a file as ``read_table`` does, but leave the table in DuckDB.
 
     Parameters
     ----------
-    path, delimiter, encoding, identifiers
+    path, delimiter, encoding, decimal, identifiers
         As in ``read_table``.
     columns
         Given all names and those of lists and records, the columns to read; None reads all. Faults
@@ -165,6 +183,8 @@ def stored_table(
     for_all_files
         Whether the delimiter was named for all files of a command: then a file whose first line
         has none of it keeps its own.
+    say
+        Called with a sentence where numbers have commas and none was named.
     """
     import duckdb
 
@@ -174,47 +194,23 @@ def stored_table(
         "autoload_known_extensions": "false",
     } | ({} if memory is None else {"memory_limit": memory})
     with ExitStack() as stack:
-        config["temp_directory"] = stack.enter_context(TemporaryDirectory())
+        config["temp_directory"] = str(stack.enter_context(scratch_folder()))
         connection = stack.enter_context(duckdb.connect(config=config))
-        file = stack.enter_context(_plain_file(path))
+        file = stack.enter_context(plain_file(path))
         if kind == "csv":
             file = stack.enter_context(as_utf8(file, encoding, shown))
             delimiter = shared_delimiter(file, delimiter) if for_all_files else delimiter
         source = Source(connection, file, shown, identifiers, columns)
         try:
             if kind == "csv":
-                cells = load_csv(source, delimiter)
+                cells, signs = load_csv(source, delimiter, decimal)
+                if decimal is None and signs != POINT:
+                    say(f"{shown!r} has {signs.in_words}, and was read so.")
             else:
                 cells = (load_parquet if kind == "parquet" else load_jsonl)(source)
             yield StoredTable(source, kind, delimiter, cells)
         except duckdb.Error as error:
             raise PairscoreError(_one_sentence(error, kind, shown)) from error
-
-
-@contextmanager
-def _plain_file(path: Any) -> Iterator[Path]:
-    """A path that DuckDB takes literally.
-
-    It would expand * and the like, and cannot read standard input.
-    """
-    with TemporaryDirectory() as directory:
-        plain = Path(directory) / "table"
-        try:
-            if str(path) == "-":
-                with plain.open("xb") as copy:
-                    shutil.copyfileobj(sys.stdin.buffer, copy)
-            else:
-                Path(path).open("rb").close()
-                if re.search(r"[*?\[]", str(path)):
-                    plain.symlink_to(Path(path).absolute())
-                else:
-                    plain = Path(path).absolute()
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            raise PairscoreError(
-                f"{str(path)!r} cannot be read ({reason}); check the path."
-            ) from error
-        yield plain
 
 
 def _one_sentence(error: Exception, kind: str, shown: str) -> str:

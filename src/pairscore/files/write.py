@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from stat import S_IMODE, S_ISDIR, S_ISREG
-from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
@@ -16,7 +15,15 @@ import numpy as np
 from pairscore.data.items import as_frame
 from pairscore.data.tables import Columns
 from pairscore.errors import PairscoreError
-from pairscore.files.source import refuse_bad_names, refuse_twins, sql_name, sql_text, table_kind
+from pairscore.files.source import (
+    refuse_bad_names,
+    refuse_twins,
+    scratch_folder,
+    sql_name,
+    sql_text,
+    table_kind,
+    unfinished,
+)
 
 COPY_OPTIONS = {
     "csv": "FORMAT csv, HEADER true, DELIMITER ',', QUOTE '\"', ESCAPE '\"'",
@@ -64,23 +71,24 @@ def is_device(path: Path) -> bool:
 def _replacement_of(path: Path) -> Iterator[Path]:
     target = Path(os.path.realpath(path))
     temporary = target.parent / f".pairscore-{uuid4().hex}"
-    try:
-        temporary.open("xb").close()
-        yield temporary
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        with suppress(FileNotFoundError):
-            temporary.chmod(S_IMODE(target.stat().st_mode))
-        os.replace(temporary, target)
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
+    with unfinished(temporary):
+        try:
+            temporary.open("xb").close()
+            yield temporary
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())
+            with suppress(FileNotFoundError):
+                temporary.chmod(S_IMODE(target.stat().st_mode))
+            os.replace(temporary, target)
+        finally:
+            with suppress(OSError):
+                temporary.unlink()
 
 
 @contextmanager
 def _content_for(device: Path) -> Iterator[Path]:
-    with TemporaryDirectory() as directory:
-        content = Path(directory) / "content"
+    with scratch_folder() as folder:
+        content = folder / "content"
         yield content
         with content.open("rb") as source, device.open("wb") as target:
             shutil.copyfileobj(source, target)
@@ -118,9 +126,9 @@ def write_table(columns: Any, path: Any) -> None:
         ...), and ``-`` is CSV to standard output.
     """
     if str(path) == "-":
-        with TemporaryDirectory() as directory:
-            write_table(columns, Path(directory) / "table.csv")
-            with (Path(directory) / "table.csv").open("rb") as file:
+        with scratch_folder() as folder:
+            write_table(columns, folder / "table.csv")
+            with (folder / "table.csv").open("rb") as file:
                 shutil.copyfileobj(file, sys.stdout.buffer)
             sys.stdout.buffer.flush()
         return

@@ -7,6 +7,7 @@ Start with ``fit``: from comparisons and settings to a ``Fit``, without scikit-l
     fit_input   what people give to RankRegression.fit, as comparisons
     predict     scores, differences and probabilities
     ranking     ranks and scores with intervals, and the difference of two items
+    groups      what the comparisons leave open, and groups of items that never met
     summary     the fit in words and numbers
     record      where a model came from: versions, fingerprint, command
     file        models on disk

@@ -1,9 +1,14 @@
-"""Models on disk: one .npz of plain arrays and a JSON header; nothing in it is ever executed."""
+"""Models on disk: one .npz of plain arrays and a JSON header; nothing in it is ever executed.
+
+The header has a checksum of the arrays, and a file that is not what was saved is refused. Files of
+before have none; there the shapes must fit and the numbers be finite.
+"""
 
 import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -16,6 +21,7 @@ from pairscore.data.items import Items
 from pairscore.data.tables import Columns
 from pairscore.data.votes import PER_ROW
 from pairscore.errors import PairscoreError
+from pairscore.estimators.new_items import NewItems
 from pairscore.estimators.pairing import Pairing
 from pairscore.estimators.results import Effects, Fit, ItemEffects, Judges
 from pairscore.estimators.ridge import RidgeCurve
@@ -29,6 +35,17 @@ CONTEXT = f"{DATA}context_"
 GROUPS = f"{DATA}item_groups"
 EFFECTS = "item_effects_"
 BESIDE_FIT = ("settings", "feature_names", "comparisons", "item_groups", "item_effects", "recipe")
+# the shape of each array: a letter is one length throughout the file (d features, N items, M
+# comparisons, K items with effects), and a star any length
+SHAPES = {
+    **dict.fromkeys(("coef_", "closed_form_coef_", "std_errors_", "undetermined_"), "d"),
+    **dict.fromkeys((f"feature_{what}_" for what in ("mean", "sd", "min", "max")), "d"),
+    **{"covariance_": "dd", "open_directions_": "d*", f"{DATA}values": "Nd"},
+    **dict.fromkeys((f"{DATA}ids", GROUPS), "N"),
+    **dict.fromkeys((f"{DATA}{name}" for name in PER_ROW), "M"),
+    **dict.fromkeys((EFFECTS + of for of in ("keys", "ids", "effect", "std_error", "share")), "K"),
+}
+MAY_BE_NAN = ("std_errors_", f"{DATA}ids", f"{DATA}judge", GROUPS, f"{EFFECTS}ids")
 OF_SETTINGS = ("inference_", "l2_", "ties_", "n_features_in_")  # told twice, for older readers
 
 
@@ -62,12 +79,12 @@ def save_model(model: ModelFile, path: Any, data: bool = False) -> None:
         arrays |= {} if fit.item_groups is None else {GROUPS: fit.item_groups}
     if fit.item_effects is not None:
         arrays |= {EFFECTS + name: array for name, array in fit.item_effects.to_arrays().items()}
-    header = np.frombuffer(_header(model, values, list(arrays), path).encode(), dtype=np.uint8)
+    header = np.frombuffer(_header(model, values, arrays, path).encode(), dtype=np.uint8)
     with atomic_write(path, "the model") as temporary, temporary.open("wb") as file:
         np.savez(file, header=header, **arrays)
 
 
-def _header(model: ModelFile, values: dict[str, Any], arrays: list[str], path: Any) -> str:
+def _header(model: ModelFile, values: dict[str, Any], arrays: dict[str, Any], path: Any) -> str:
     """What is no array, as JSON, and which arrays there must be."""
     fit, params = model.fit, {name: _scalar(value) for name, value in model.params.items()}
     tables = {
@@ -80,7 +97,8 @@ def _header(model: ModelFile, values: dict[str, Any], arrays: list[str], path: A
         "params": params | ({} if isinstance(params["link"], str) else {"link": "custom"}),
         "link": link_name(fit.link),
         "settings": {n: v for n, v in vars(fit.settings).items() if n != "link"},
-        "arrays": arrays,
+        "arrays": list(arrays),
+        "checksum": checksum(arrays),
         "fitted": scalars
         | {"inference_": fit.inference, "l2_": fit.l2, "ties_": fit.ties}
         | {"n_features_in_": fit.n_features},
@@ -98,6 +116,15 @@ def _header(model: ModelFile, values: dict[str, Any], arrays: list[str], path: A
             f"the model could not be saved as {str(path)!r} ({error}); use plain numbers and text"
             " as parameters and classes."
         ) from error
+
+
+def checksum(arrays: dict[str, np.ndarray]) -> str:
+    """SHA-256 of names, types, shapes and entries."""
+    digest = sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
 
 
 def _scalar(value: Any) -> Any:
@@ -125,6 +152,7 @@ TABLES: tuple[tuple[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]], ...
     ("ridge_curve", (RidgeCurve.to_record, RidgeCurve.from_record)),
     ("effects", (_lists, _from_lists(Effects))),
     ("judges", (_lists, _from_lists(Judges))),
+    ("new_items", (vars, lambda record: NewItems(**record))),
 )
 
 
@@ -140,6 +168,7 @@ def load_model(path: Any, link: Any = None) -> ModelFile:
     try:
         if set(header["arrays"]) != set(arrays):
             raise _incomplete(path)
+        _refuse_damage(header, arrays, path)
         params, link_of_fit = header["params"], _link(header, link, path)
         if params["link"] == "custom":
             params = params | {"link": link}
@@ -186,7 +215,7 @@ def _rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray], settings: Se
         n.removesuffix("_"): v for n, v in arrays.items() if n.removesuffix("_") in known
     }
     tables: dict[str, Any] = {
-        n: None if header[n] is None else rebuild(header[n]) for n, (_, rebuild) in TABLES
+        n: None if header.get(n) is None else rebuild(header[n]) for n, (_, rebuild) in TABLES
     }
     names, effects = tuple(header["feature_names"]), None
     if header.get("item_effects"):
@@ -237,6 +266,42 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
             f" format {FORMAT}; update pairscore or fit again."
         )
     return header, arrays
+
+
+# -- damage ----------------------------------------------------------------------------------------
+
+
+def _refuse_damage(header: dict[str, Any], arrays: dict[str, np.ndarray], path: Any) -> None:
+    """The arrays must be those that were saved, as far as the file can tell."""
+    saved = header.get("checksum")
+    if saved is not None and saved != checksum(arrays):
+        raise _damaged(path, "the numbers in it were changed")
+    lengths: dict[str, int] = {"d": header["fitted"]["n_features_in_"]}
+    for name, array in arrays.items():
+        shape = "M" if name.startswith(CONTEXT) else SHAPES.get(name)
+        if shape is not None and not _fits(array, shape, lengths):
+            size = " x ".join(map(str, array.shape)) or "no"
+            raise _damaged(path, f"{name!r} has {size} entries, which do not fit the rest")
+        if saved is None and shape and name not in MAY_BE_NAN and not _is_finite(array):
+            raise _damaged(path, f"{name!r} has entries that are not finite numbers")
+
+
+def _is_finite(array: np.ndarray) -> bool:
+    return array.dtype.kind in "biuf" and bool(np.isfinite(array).all())
+
+
+def _fits(array: np.ndarray, shape: str, lengths: dict[str, int]) -> bool:
+    """Whether an array has such a shape; lengths that were not known are known from now on."""
+    return array.ndim == len(shape) and all(
+        letter == "*" or lengths.setdefault(letter, size) == size
+        for letter, size in zip(shape, array.shape, strict=True)
+    )
+
+
+def _damaged(path: Any, how: str) -> PairscoreError:
+    return PairscoreError(
+        f"{str(path)!r} is not the model that was saved: {how}; restore the file, or fit again."
+    )
 
 
 def _incomplete(path: Any) -> PairscoreError:

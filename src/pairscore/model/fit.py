@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.outcomes import OutcomeLaw
+from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.sums import feature_range
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import assign_folds, number_groups
 from pairscore.data.items import LARGEST_NUMBER, Items
 from pairscore.data.votes import PER_ROW, Votes, read_votes
 from pairscore.errors import (
-    CollinearFeaturesWarning,
     FewItemsWarning,
     PairscoreError,
     first_few,
@@ -22,9 +21,22 @@ from pairscore.errors import (
 from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.likelihood import fit_likelihood
+from pairscore.estimators.new_items import (
+    NewItems,
+    expect_of_new_items,
+    has_many_features,
+    many_features_note,
+)
 from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.ridge import EVERY_FOLD, N_FOLDS, RidgeCurve, choose_ridge
 from pairscore.estimators.settings import Settings
+from pairscore.model.groups import (
+    count_groups,
+    feature_notes,
+    of_smallest_norm,
+    open_part,
+    side_notes,
+)
 from pairscore.model.record import make_record
 
 FEW_ITEMS = 50
@@ -60,7 +72,12 @@ def fit_comparisons(
     rng = np.random.default_rng(0)  # assigns folds and draws item effects
     result = estimate(data, settings, rng, has_items, item_groups, start)
     fit = _keep(data, result, has_items)
-    return replace(fit, item_groups=item_groups), result.notes
+    notes = [*result.notes, *feature_notes(fit, result), *side_notes(fit, result)]
+    expected, found = fit.new_items, (fit.agreement, settings.choose_l2)
+    if expected is not None and expected.is_hopeless(*found):
+        notes.append(many_features_note(fit.n_features, fit.n_items or 0, expected, *found))
+    texts = [text for _, text in notes]
+    return replace(fit, item_groups=item_groups, notes=texts), notes
 
 
 def estimate(
@@ -82,8 +99,27 @@ def estimate(
         ridge = ridge_by_folds(fit_data, settings, rng, item_groups)
         settings = replace(settings, l2=ridge.chosen)
     result = estimator_of(settings)(fit_data, settings, rng)
-    notes += result.notes + _feature_notes(fit_data, result) + _side_notes(fit_data, result)
-    return replace(result, notes=notes, ridge=ridge, settings=settings)
+    return replace(
+        result,
+        notes=notes + result.notes,
+        ridge=ridge,
+        settings=settings,
+        new_items=_new_items(fit_data, settings, result),
+    )
+
+
+def _new_items(data: FitData, settings: Settings, result: Estimate) -> NewItems | None:
+    """What to expect of new items, where features are many; None where it is not known."""
+    if settings.inference is None or settings.item_effects or not has_many_features(data):
+        return None
+    t = 0.0 if result.effects is None else result.effects.of_kind("tie").get("tie", 0.0)
+    law = OutcomeLaw(TieRule(settings.ties, settings.link), t)
+    sharpness = np.ones(len(data.comparisons))
+    if result.judges is not None:
+        from pairscore.effects.circumstances import judges_sharpness
+
+        sharpness = judges_sharpness(data.comparisons, result.judges)
+    return expect_of_new_items(data, settings.method, law, result, sharpness)
 
 
 Estimator = Callable[[FitData, Settings, np.random.Generator], Estimate]
@@ -127,14 +163,13 @@ def number_item_groups(item_groups: Any, items: Items | None, settings: Settings
 def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
     """All that a model keeps, from an estimate."""
     assert result.settings is not None
-    d = len(result.coef)
-    bases = [basis for basis in (result.basis, result.side_basis) if basis is not None]
+    undetermined, open_directions = open_part(data, result, has_items)
     low, high = feature_range(data.items.values, data.compared)
     fit = Fit(
         result.settings,
         coef=result.coef,
-        undetermined=np.any([basis.undetermined[:d] for basis in bases], axis=0),
-        open_directions=np.hstack([basis.open_directions[:d] for basis in bases]),
+        undetermined=undetermined,
+        open_directions=open_directions,
         feature_mean=result.center.mean,
         feature_sd=result.center.sd,
         feature_min=low,
@@ -145,7 +180,7 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         noise=np.nan,
         tie_share=np.nan,
         record=make_record(data),
-        notes=[text for _, text in result.notes],
+        notes=[],
         n_iter=result.n_iterations,
         guard=result.guard,
         feature_names=data.items.feature_names if has_items else None,
@@ -158,7 +193,11 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         item_effects=result.item_effects,
         comparisons=data if has_items else None,
         recipe=data.items.recipe,
+        new_items=result.new_items,
     )
+    if has_items and (n_groups := count_groups(fit, data.items.values[data.compared])) > 1:
+        coef = of_smallest_norm(fit.coef, result.basis)
+        fit = replace(fit, n_groups=n_groups, coef=coef)
     shares = agreement_and_noise(result.difference, data, fit.outcome_law)
     return replace(fit, **_errors(fit, result), **shares)
 
@@ -363,36 +402,3 @@ def choose_inference(data: FitData, settings: Settings) -> tuple[str | None, lis
         )
         return settings.inference, [(FewItemsWarning, text)]
     return settings.inference, []
-
-
-def _feature_notes(data: FitData, result: Estimate) -> list[Note]:
-    d = data.X.shape[1]
-    names = _feature_names(data, result.basis.undetermined[:d])
-    if not names:
-        return []
-    text = (
-        f"{plural(len(names), 'feature')} {'is' if len(names) == 1 else 'are'} constant or a"
-        f" combination of others among the compared items: {first_few(map(repr, names), 10)}; the"
-        " solution of smallest norm is taken and their intervals are unknown."
-    )
-    return [(CollinearFeaturesWarning, text)]
-
-
-def _side_notes(data: FitData, result: Estimate) -> list[Note]:
-    if result.side_basis is None or not result.side_basis.undetermined[-1]:
-        return []
-    names = _feature_names(data, result.side_basis.undetermined[:-1])
-    amount = (
-        f"the same amount of {'' if len(names) == 1 else 'a combination of '}"
-        f"{first_few(map(repr, names), 10)}"
-    )
-    text = (
-        "the side effect is not determined, because in every comparison left is ahead of right by"
-        f" {amount}; one of many equal fits is taken and the intervals are unknown: swap some"
-        " sides, or fit without side_effect."
-    )
-    return [(CollinearFeaturesWarning, text)]
-
-
-def _feature_names(data: FitData, mask: np.ndarray) -> list[str]:
-    return [data.comparisons.items.feature_names[column] for column in np.flatnonzero(mask)]

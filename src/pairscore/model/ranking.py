@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -13,6 +14,7 @@ from pairscore.data.items import Items
 from pairscore.data.tables import Columns
 from pairscore.errors import PairscoreError
 from pairscore.estimators.results import Fit, KnownItems, feature_keys, normal_width
+from pairscore.model.groups import OpenPart, number_groups, without_open_part
 from pairscore.model.predict import known_items, linear_scores
 
 REFERENCE_ITEMS = 5000  # each rank interval compares an item with at most this many others
@@ -138,25 +140,33 @@ def _rows_of_pieces(pieces: Iterable[np.ndarray], rows: np.ndarray) -> np.ndarra
 
 @dataclass(frozen=True)
 class _ItemTable:
-    """Of items in the order of their table: score, its error, what is unknown or outside."""
+    """Of items in the order of their table: score, its error, what is unknown or outside.
+
+    ``place`` and ``size`` say which group an item is of; they have no rows where there are none.
+    """
 
     score: np.ndarray
     error: np.ndarray
     unknown: np.ndarray
     outside: np.ndarray
     key: np.ndarray
+    place: np.ndarray
+    size: np.ndarray
 
     @classmethod
     def of_features(cls, fit: Fit, values: np.ndarray) -> "_ItemTable":
         n, centred = len(values), values - fit.feature_mean
+        unknown, part = fit.undetermined_contrasts(centred), OpenPart.none()
+        if fit.n_groups > 1:  # relative to an average item of the same group
+            centred = without_open_part(fit, centred)
+            unknown, part = np.zeros(n, dtype=bool), OpenPart.of_values(fit, values)
         errors = np.full(n, np.nan)
         if fit.covariance is not None:
-            errors = score_errors(centred, fit.covariance)
-        unknown = fit.undetermined_contrasts(centred)
+            errors = np.where(unknown, np.nan, score_errors(centred, fit.covariance))
         beyond = ((values < fit.feature_min) | (values > fit.feature_max)).any(axis=1)
         keys = np.zeros(n, np.uint64) if fit.item_effects is None else feature_keys(values)
-        errors = np.where(unknown, np.nan, errors)
-        return cls(linear_scores(values, fit.coef), errors, unknown, unknown | beyond, keys)
+        scores = linear_scores(values, fit.coef)
+        return cls(scores, errors, unknown, unknown | beyond, keys, part.place, part.size)
 
     @classmethod
     def of_pieces(cls, fit: Fit, pieces: Iterable[np.ndarray]) -> "_ItemTable":
@@ -175,6 +185,10 @@ def rank_pieces(
     simultaneous: bool = False,
 ) -> dict[str, np.ndarray]:
     """Rank items whose features come in pieces, so that only one piece is in memory at a time.
+
+    Where the compared items fall into groups (``fit.n_groups``), ranks and their intervals count
+    the items of the same group, groups stand one after the other, and a column ``group`` names
+    them; all items are in memory then.
 
     Parameters
     ----------
@@ -198,28 +212,67 @@ def rank_pieces(
     if n == 0:
         raise PairscoreError("there are no items to rank; give one row for each item.")
     known = None if fit.item_effects is None else fit.item_effects.known(ids(), table.key)
+    variance = np.where(table.unknown, np.inf, 0.0)  # nothing is surely better than the unknown
     if known is not None:
         scores = scores + known.effect
         errors = np.sqrt((known.share * errors) ** 2 + known.variance)
-    order = np.argsort(-scores, kind="stable")
+        variance += known.variance
     width = _width(fit, level, simultaneous, n)
-    low_rank, high_rank = np.ones(n, dtype=int), np.full(n, n)
-    if fit.covariance is not None:
-        extra = None if known is None else known.variance
-        low_rank, high_rank = rank_intervals_by_pieces(
-            scores, order, lambda: _centred(fit, pieces(), known), fit.covariance, width, extra
-        )
-    scores, half, unknown = scores[order], width * errors[order], table.unknown[order]
+    centred = partial(_centred, fit, pieces, known)
+    groups = {}
+    if fit.n_groups == 1:
+        order, *ranks = _rank_rows(fit, scores, variance, centred, width)
+    else:
+        group, names = number_groups(fit, OpenPart(table.place, table.size))
+        order, *ranks = _rank_groups(fit, scores, variance, centred, width, group)
+        groups = {"group": names[group[order]]}
+    scores, half = scores[order], width * errors[order]
     return {
         "row": order,
         "score": scores,
         "low": scores - half,
         "high": scores + half,
-        "rank": shared_ranks(scores),
-        "rank_low": np.where(unknown, 1, low_rank),
-        "rank_high": np.where(unknown, n, high_rank),
+        **dict(zip(("rank", "rank_low", "rank_high"), ranks, strict=True)),
         "outside": table.outside[order],
+        **groups,
     }
+
+
+Ranks = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def _rank_rows(
+    fit: Fit, scores: np.ndarray, variance: np.ndarray, centred: Pieces, width: float
+) -> Ranks:
+    """Rows best first, with their rank, best rank and worst rank."""
+    order, n = np.argsort(-scores, kind="stable"), len(scores)
+    low, high = np.ones(n, dtype=int), np.full(n, n)
+    if fit.covariance is not None:
+        low, high = rank_intervals_by_pieces(
+            scores, order, centred, fit.covariance, width, variance
+        )
+    return order, shared_ranks(scores[order]), low, high
+
+
+def _rank_groups(
+    fit: Fit,
+    scores: np.ndarray,
+    variance: np.ndarray,
+    centred: Pieces,
+    width: float,
+    group: np.ndarray,
+) -> Ranks:
+    """As ``_rank_rows``, each group of items on its own and one after the other."""
+    values = np.empty((len(scores), 0)) if fit.covariance is None else np.vstack(list(centred()))
+    by_group = np.argsort(group, kind="stable")
+
+    def ranked(rows: np.ndarray) -> Ranks:
+        ranks = _rank_rows(fit, scores[rows], variance[rows], lambda: [values[rows]], width)
+        return rows[ranks[0]], *ranks[1:]
+
+    parts = map(ranked, np.split(by_group, np.cumsum(np.bincount(group))[:-1]))
+    order, rank, low, high = map(np.concatenate, zip(*parts, strict=True))
+    return order, rank, low, high
 
 
 def _width(fit: Fit, level: float, simultaneous: bool, n: int) -> float:
@@ -232,12 +285,10 @@ def _width(fit: Fit, level: float, simultaneous: bool, n: int) -> float:
     return normal_width(1 - 2 * (1 - level) / (n * (n + 1)))
 
 
-def _centred(
-    fit: Fit, pieces: Iterable[np.ndarray], known: KnownItems | None
-) -> Iterator[np.ndarray]:
+def _centred(fit: Fit, pieces: Pieces, known: KnownItems | None) -> Iterator[np.ndarray]:
     """Features as far as their coefficients' error is left in the scores."""
     first = 0
-    for values in pieces:
+    for values in pieces():
         rows = slice(first, first := first + len(values))
         centred = values - fit.feature_mean
         yield centred if known is None else known.share[rows, None] * centred

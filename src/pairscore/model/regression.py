@@ -89,6 +89,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     covariance_, std_errors_ : ndarray or None
         Of the coefficients. An error is NaN where the data do not determine the coefficient; so is
         ``side_effect_std_error_`` where they do not determine the side effect.
+    n_groups_ : int
+        Into how many groups the compared items fall that cannot be compared with each other.
     comparisons_ : Comparisons or None
         What the model was fitted to, by reference, for :meth:`update`.
     recipe_ : dict or None
@@ -348,6 +350,9 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         Columns: id, score, low, high (an interval for the score relative to the average training
         item), rank, rank_low, rank_high, outside (some feature lies beyond all training items).
         Items of equal score stay in the order of the table and share the best rank: 1, 2, 2, 4.
+        Where features never differ between two items that met (year, if only items of one year
+        meet), intervals and ranks are within groups of items that are alike in them; groups stand
+        one after the other, and a last column, group, names them (``year=2001``).
         Each interval holds for its own item; with ``simultaneous=True`` (Scheffe) they hold for all
         items together, which is wider. Without inference the intervals are NaN and the rank
         intervals span all ranks.

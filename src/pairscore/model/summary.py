@@ -19,6 +19,7 @@ INTERVALS = {
 LAYOUT = "  {:<}  {:>11} {:>10} {:>8} {:>8}   {:^24} {:>12}"
 HEADER = ("feature", "coef", "std.error", "z", "p", "95 % interval", "wins of 100")
 COUNTS_AND_SHARES = ("n_items", "n_comparisons", "agreement", "noise", "tie_share")
+CLEARLY = 0.05  # level at which the surest of all coefficients is put into words
 EFFECT_LABELS = {"context": "context {name}", "side": "side {name}", "tie": "ties ({ties})"}
 
 
@@ -43,7 +44,7 @@ class Summary:
             "p": 2 * ndtr(-np.abs(z)),
             "low": fit.coef - half,
             "high": fit.coef + half,
-            "wins_of_100": 100 * fit.outcome_law.win_chance(fit.coef * fit.feature_sd),
+            "wins_of_100": np.where(fit.undetermined, np.nan, 100 * self._wins()),
         }
         return {"feature": list(fit.names)} | {n: c.tolist() for n, c in columns.items()}
 
@@ -58,7 +59,7 @@ class Summary:
         fit = self._fit
         ties = f" ({fit.tie_share:.1%} ties)" if fit.tie_share > 0 else ""
         ridge = f", ridge l2 = {fit.l2:.4g}" if fit.l2 else ""
-        decided = f"{fit.agreement:.1%} of decided comparisons go the way of the score"
+        decided = f"{fit.agreement:.1%} of the fit's decided comparisons go the way of the score"
         noisy = "comparisons" if fit.ties == "half" else "decided comparisons"
         facts = [
             ("items compared", "differences only" if fit.n_items is None else f"{fit.n_items:,}"),
@@ -66,6 +67,7 @@ class Summary:
             ("method, link", f"{fit.settings.method}, {fit.link.name}{ridge}"),
             ("side effect", self._side()),
             ("agreement", "no comparison was decided" if np.isnan(fit.agreement) else decided),
+            *self._new_items(),
             ("estimated noise", f"{fit.noise:.1%} of {noisy} go against the true order (p_e)"),
             ("intervals", INTERVALS[fit.inference]),
         ]
@@ -78,6 +80,10 @@ class Summary:
         facts += self._effects()
         facts += [(label, part.in_words) for label, part in parts.items() if part is not None]
         return facts + ([("missing values", note)] if (note := self._missing_note()) else [])
+
+    def _new_items(self) -> list[tuple[str, str]]:
+        expected = self._fit.new_items
+        return [] if expected is None else [("new items", expected.in_words)]
 
     def _missing_note(self) -> str:
         return self._fit.recipe["note"] if self._fit.recipe else ""
@@ -121,16 +127,32 @@ class Summary:
             "effects": [] if fit.effects is None else row_records(fit.effects.to_columns()),
             "judges": [] if fit.judges is None else row_records(fit.judges.to_columns()),
             "ridge_curve": None if fit.ridge_curve is None else fit.ridge_curve.to_record(),
+            "new_items": None if fit.new_items is None else vars(fit.new_items),
             "warnings": list(fit.notes),
         }
         return plain(record)
 
+    def _wins(self) -> np.ndarray:
+        """Chance of one standard deviation more of each feature against none."""
+        return self._fit.outcome_law.win_chance(self._fit.coef * self._fit.feature_sd)
+
     def meaning(self) -> str:
-        """The surest coefficient (or, without intervals, the strongest) as a sentence."""
+        """The surest coefficient as a sentence, if it is clearly not zero among all of them.
+
+        That is, if its p-value times the number of coefficients is at most 0.05 (Bonferroni).
+        Without intervals, the strongest one.
+        """
         columns = self.to_columns()
-        wins, sureness = np.array(columns["wins_of_100"]), np.abs(np.array(columns["z"]))
-        strength = sureness if np.isfinite(sureness).any() else np.abs(wins - 50)
-        best = int(np.nanargmax(strength))
+        wins, p = np.array(columns["wins_of_100"]), np.array(columns["p"])
+        if np.isnan(wins).all():
+            return "The comparisons determine no single coefficient."
+        number = int(np.isfinite(p).sum())
+        if number and number * np.nanmin(p) > CLEARLY:
+            smallest = f"p = {np.nanmin(p):.2g}"
+            if number > 1:
+                smallest = f"of {number}, the smallest p-value is {np.nanmin(p):.2g}"
+            return f"No single coefficient is clearly different from zero ({smallest})."
+        best = int(np.nanargmin(p) if number else np.nanargmax(np.abs(wins - 50)))
         more, share = ("more", wins[best]) if wins[best] >= 50 else ("less", 100 - wins[best])
         often = f"{share:.0f}" if share < 99.5 else "more than 99"
         comparisons = "comparisons" if self._fit.ties == "half" else "decided comparisons"
@@ -184,7 +206,7 @@ def _cells(
     numbers = [_number(coef), _number(error, ".3g"), _number(z, ".2f")]
     chance = "<0.0001" if p < 1e-4 else _number(p, ".4f")
     interval = "unknown" if np.isnan(low) else f"[{low: .4g}, {high: .4g}]"
-    return [name, *numbers, chance, interval, f"{wins:.1f}"]
+    return [name, *numbers, chance, interval, _number(wins, ".1f")]
 
 
 def _number(value: float, style: str = ".4g") -> str:

@@ -28,15 +28,19 @@ from pairscore.paper.rows import (
     relative_error,
     select,
     slope,
+    squared,
     typical_deviation,
+    weighted_slope,
     with_numbers,
 )
 from pairscore.paper.verdicts import (
     HOLDS,
     Claim,
+    Measurements,
     extremes,
     judge_each,
     judge_increase,
+    share_of_repeats,
     verdict,
     with_minus,
 )
@@ -191,7 +195,11 @@ def comparisons_stop_helping(
         )
         expected = _predicted_shares(select(predicted, noise=noise), reference, measure)
         words.append(f"{name}: {shares[name]}{expected}")
-    worst = max(share.value for share in shares.values())
+
+    def judge(parts: Measurements) -> str:
+        worst = max(share.value for share in parts.values())
+        return verdict(worst < INSIGNIFICANT, worst < SMALL)
+
     large = [name for name, share in shares.items() if share.value >= INSIGNIFICANT]
     return Claim(
         "Once M = N log N, the further reduction of the error is"
@@ -202,11 +210,12 @@ def comparisons_stop_helping(
         "Holds if the share is below 0.2 (a tenth of the error) at every noise level; approximately"
         " if below a third. The squared error (of an angle: the squared tangent of its mean) is"
         " fitted by A + B/M for M ≥ N, all d weighted by their precision.",
-        verdict(worst < INSIGNIFICANT, worst < SMALL),
+        judge(shares),
         f"Not at {', '.join(large)}: the more labels are flipped, the more of the error is the"
         " labels' own, which is what M averages out. N log N knows nothing of the noise."
         if large
         else "",
+        repeats=share_of_repeats(shares, judge),
     )
 
 
@@ -249,6 +258,7 @@ def features_raise_error(rows: Sequence[Row]) -> Claim:
             ratios[f"p_e = {noise:g}, d = {few:g} → {many:g}"] = Measurement(
                 level[many].value - level[few].value,
                 float(np.hypot(level[few].error, level[many].error)),
+                min(level[few].freedom, level[many].freedom),
             )
     what = "log ratio of the angles, mean over N: "
     return judge_increase("The error increases with d.", "figure 3a–c", what, ratios)
@@ -282,7 +292,7 @@ def _share_left(curve: Curve, reference: float, measure: str) -> Measurement:
     m = curve.x[large]
     return jackknife(
         np.array(curve.values)[large],
-        lambda values: comparison_share(m, _square(values.mean(axis=1), measure), reference),
+        lambda values: comparison_share(m, squared(values.mean(axis=1), measure), reference),
     )
 
 
@@ -294,14 +304,10 @@ def _predicted_shares(predicted: Sequence[Row], reference: float, measure: str) 
         inverse, error = np.array(
             sorted((1 / row["n_comparisons"], row[measure]) for row in mine)
         ).T
-        square = _square(error, measure)
+        square = squared(error, measure)
         shares.append(1 - square[0] / np.interp(1 / reference, inverse, square))
     edges = sorted({f"{edge(shares):.2f}" for edge in (min, max)}) if shares else []
     return f" (predicted {' to '.join(edges)})" if shares else ""
-
-
-def _square(mean_error: np.ndarray, measure: str) -> np.ndarray:
-    return (np.tan(mean_error) if measure == "angle" else mean_error) ** 2
 
 
 def _n_log_n(rows: Sequence[Row]) -> float:
@@ -327,8 +333,10 @@ def linear_in_features(rows: Sequence[Row]) -> Claim:
     fits = {}
     for name, mine in _each_need(rows, "min_eigenvalue"):
         d, n = (np.array([float(row[key]) for row in mine]) for key in ("n_features", "n_needed"))
-        fits[name] = line_fit(d, n, n * [relative_error(row) for row in mine])
+        errors = n * [relative_error(row) for row in mine]
+        fits[name] = line_fit(d, n, errors, mine[0]["n_generations"] - 1)
     straight = all(fit.p_value >= 0.01 / len(fits) for fit in fits.values())
+    typical = float(np.median([relative_error(row) for row in rows]))
     worst, least = (
         min(getattr(fit, name) for fit in fits.values()) for name in ("r_squared", "p_value")
     )
@@ -336,7 +344,8 @@ def linear_in_features(rows: Sequence[Row]) -> Claim:
         "The N needed for the angle 0.3 increases linearly in d.",
         "figure 5a–c",
         f"straight lines N = a + b d: R² at least {worst:.3f}, smallest p-value of a straight line"
-        f" {least:.2g} among {len(fits)} curves",
+        f" {least:.2g} among {len(fits)} curves; each N is known to ± {typical:.0%}, and a smaller"
+        " bend would not be seen",
         "Holds if R² ≥ 0.95 for every curve and no curve departs from a straight line by more than"
         " its standard errors explain (χ² at 1 % for all curves together); approximately if it does"
         " but R² ≥ 0.97.",
@@ -360,7 +369,7 @@ def inverse_in_eigenvalue(rows: Sequence[Row]) -> Claim:
         x, y = (
             np.array([float(row[key]) for row in mine]) for key in ("min_eigenvalue", "n_needed")
         )
-        slopes[name] = _weighted_slope(x, y, np.array([relative_error(row) for row in mine]))
+        slopes[name] = weighted_slope(x, y, np.array([relative_error(row) for row in mine]))
         trace = np.array([error_factor(row["n_features"], row["min_eigenvalue"]) for row in mine])
         parts = (1 / x[:, None], np.column_stack([np.ones_like(x), 1 / x]), trace[:, None])
         distances.append([typical_deviation(y, part) for part in parts])
@@ -370,8 +379,12 @@ def inverse_in_eigenvalue(rows: Sequence[Row]) -> Claim:
         f"from {law} {min(column):.0%} to {max(column):.0%}"
         for law, *column in zip(laws, *distances, strict=True)
     ]
-    away = max(part.distance(-1) for part in slopes.values())
-    judged = verdict(away <= 0.1, away <= 0.25)
+
+    def judge(parts: Measurements) -> str:
+        away = max(part.distance(-1) for part in parts.values())
+        return verdict(away <= 0.1, away <= 0.25)
+
+    judged = judge(slopes)
     return Claim(
         "The N needed for the angle 0.3 is inversely proportional to λ_d.",
         "figure 6a–c",
@@ -382,6 +395,7 @@ def inverse_in_eigenvalue(rows: Sequence[Row]) -> Claim:
         judged,
         "" if judged == HOLDS else SPECTRUM,
         tuple(words),
+        share_of_repeats(slopes, judge),
     )
 
 
@@ -429,11 +443,8 @@ def _need_ratios(rows: Sequence[Row], name: str, downward: bool = False) -> dict
         ratios = [np.log(b["n_needed"] / a["n_needed"]) for a, b in pairs]
         errors = [np.hypot(relative_error(a), relative_error(b)) for a, b in pairs]
         found[f"{SIGNS[name]} = {first:g} → {second:g}"] = Measurement(
-            float(np.mean(ratios)), float(np.linalg.norm(errors) / len(errors))
+            float(np.mean(ratios)),
+            float(np.linalg.norm(errors) / len(errors)),
+            sum(row["n_generations"] - 1 for pair in pairs for row in pair),
         )
     return found
-
-
-def _weighted_slope(x: np.ndarray, y: np.ndarray, error: np.ndarray) -> Measurement:
-    coefficients, covariance = np.polyfit(np.log(x), np.log(y), 1, w=1 / error, cov=True)
-    return Measurement(float(coefficients[0]), float(np.sqrt(covariance[0, 0])))

@@ -65,7 +65,6 @@ def styled(draw: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def _style(**more: Any) -> Iterator[None]:
-    empty_figure(1)  # says what to install where matplotlib is not
     import matplotlib
 
     defaults: dict[Any, Any] = {

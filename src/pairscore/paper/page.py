@@ -12,13 +12,16 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from pairscore import __version__
 from pairscore.errors import plural
 from pairscore.files.write import write_whole
 from pairscore.paper.claims import FEWEST_GENERATIONS, check_claims
 from pairscore.paper.experiments import PANELS, predicted_errors, predicted_needs
 from pairscore.paper.figures import FIGURES, FORMATS, save_figure
 from pairscore.paper.rows import Row, csv_text, levels, select
-from pairscore.paper.verdicts import APPROXIMATELY, HOLDS, NOT, Claim
+from pairscore.paper.verdicts import APPROXIMATELY, HOLDS, NOT, SURE, Claim
 
 SIGNS = {HOLDS: ("✓", "yes"), APPROXIMATELY: ("≈", "nearly"), NOT: ("✗", "no")}
 PAPER = "the paper on rank regression from pairwise comparisons"
@@ -81,6 +84,13 @@ CAPTIONS = {
 }
 
 
+CALIBRATION_SIZE = 2_000_000
+ENGINES = {
+    "fast": "fast: estimates of split drawn from their exact law",
+    "direct": "direct: items, votes and a fit for every cell",
+}
+
+
 @dataclass(frozen=True)
 class Work:
     """How many cells there are, how many of them were run now, and in how many seconds."""
@@ -90,12 +100,38 @@ class Work:
     seconds: float
 
 
+def page_settings(
+    n_generations: int, engine: str, work: Work, n_workers: int, calibration: float
+) -> dict[str, Any]:
+    """What the page shows under "Settings"."""
+    return {
+        "generations": n_generations,
+        "engine": ENGINES[engine],
+        "cells": work.n_cells,
+        "cells run now": work.n_run,
+        "processes": n_workers,
+        "calibration loop": (
+            f"{calibration:.2f} s (sorting {CALIBRATION_SIZE:,} numbers on one core, after the run)"
+        ),
+        "pairscore": __version__,
+        "NumPy": np.__version__,
+    }
+
+
+def calibration_seconds() -> float:
+    """How fast this machine is just now: a loop that never changes."""
+    values = np.random.default_rng(0).random(CALIBRATION_SIZE)
+    start = time.perf_counter()
+    np.sort(values)
+    return time.perf_counter() - start
+
+
 def write_page(
     folder: str | Path,
     tables: Mapping[str, Sequence[Row]],
     settings: Mapping[str, Any],
     work: Work,
-) -> Path:
+) -> tuple[Path, str]:
     """Draw every figure that has rows, judge the claims, and write the page that shows them.
 
     Parameters
@@ -112,8 +148,8 @@ def write_page(
 
     Returns
     -------
-    Path
-        The path of index.html.
+    Path, str
+        The path of index.html, and how the claims fare in a sentence or two.
     """
     start, folder = time.perf_counter(), Path(folder)
     rows, needed = (list(tables.get(name, ())) for name in ("rows", "needed"))
@@ -140,7 +176,7 @@ def write_page(
     }
     lead = lead_text(shown, claims, work, time.perf_counter() - start)
     page = page_html(pictures, claims, settings, lead)
-    return write_whole(folder / "index.html", page.encode())
+    return write_whole(folder / "index.html", page.encode()), judged_claims(claims)
 
 
 def claims_table(claims: Sequence[Claim]) -> str:
@@ -167,6 +203,7 @@ def page_html(
         claims=claims,
         signs=SIGNS,
         fewest_generations=FEWEST_GENERATIONS,
+        sure=f"{100 * SURE:.0f}",
         parts=[
             ("paper", "The paper's figures", [part for part in figures if int(part[0]) <= 6]),
             ("beyond", "Beyond the paper", [part for part in figures if int(part[0]) > 6]),
@@ -222,16 +259,25 @@ def lead_text(
         )
     else:
         cells = f"{plural(work.n_cells, 'cell')}, all run before; "
-    return f"{_shown_figures(panels)}: {cells}{drawn}.{_judged_claims(claims)}"
+    return f"{_shown_figures(panels)}: {cells}{drawn}. {judged_claims(claims)}".rstrip()
 
 
-def _judged_claims(claims: Sequence[Claim]) -> str:
+def judged_claims(claims: Sequence[Claim]) -> str:
+    """How many claims hold, and how many of the verdicts cannot be told; empty without claims."""
     plurals = {HOLDS: "hold", APPROXIMATELY: "hold approximately", NOT: "do not hold"}
     counts = {
         words: sum(claim.verdict == name for claim in claims) for name, words in plurals.items()
     }
     listed = ", ".join(f"{count} {words}" for words, count in counts.items() if count)
-    return f" Of {len(claims)} claims of its experiments section, {listed}." if claims else ""
+    if not claims:
+        return ""
+    unsure = sum(claim.is_unsure for claim in claims)
+    caution = (
+        f" {unsure} of these verdicts cannot be told: another run with as many generations would"
+        f" come to another verdict in more than {100 * (1 - SURE):.0f} of 100 cases."
+    )
+    text = f"Of {len(claims)} claims of its experiments section, {listed}."
+    return text + (caution if unsure else "")
 
 
 def _shown_figures(panels: Mapping[str, str]) -> str:

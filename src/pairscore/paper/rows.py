@@ -11,6 +11,7 @@ from io import StringIO
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import ndtri, stdtr
 from scipy.stats import chi2, t
 
 Row = Mapping[str, Any]
@@ -106,10 +107,14 @@ def curves(rows: Sequence[Row], by: str, x: str, y: str) -> dict[Any, Curve]:
 
 
 class Measurement(NamedTuple):
-    """A number and its standard error; ``low`` and ``high`` are two standard errors away."""
+    """A number and its standard error; ``low`` and ``high`` are two standard errors away.
+
+    ``freedom`` are the degrees of freedom of the standard error: generations less one.
+    """
 
     value: float
     error: float
+    freedom: float = np.inf
 
     @property
     def low(self) -> float:
@@ -129,7 +134,8 @@ class Measurement(NamedTuple):
 
 def mean_of(values: np.ndarray) -> Measurement:
     """The mean over generations."""
-    return Measurement(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))))
+    error = float(values.std(ddof=1) / np.sqrt(len(values)))
+    return Measurement(float(values.mean()), error, len(values) - 1)
 
 
 def slope(curve: Curve, low: float = 0.0, high: float = np.inf) -> Measurement:
@@ -137,6 +143,17 @@ def slope(curve: Curve, low: float = 0.0, high: float = np.inf) -> Measurement:
     inside = (curve.x >= low) & (curve.x <= high)
     values = np.array(curve.values)[inside]
     return mean_of(np.polyfit(np.log(curve.x[inside]), np.log(values), 1)[0])
+
+
+def weighted_slope(x: np.ndarray, y: np.ndarray, error: np.ndarray) -> Measurement:
+    """Slope of log y against log x; ``error`` are standard errors of log y."""
+    coefficients, covariance = np.polyfit(np.log(x), np.log(y), 1, w=1 / error, cov=True)
+    return Measurement(float(coefficients[0]), float(np.sqrt(covariance[0, 0])), len(x) - 2)
+
+
+def squared(mean_error: np.ndarray, measure: str) -> np.ndarray:
+    """The squared error; of an angle, the squared tangent."""
+    return (np.tan(mean_error) if measure == "angle" else mean_error) ** 2
 
 
 def log_level(curve: Curve) -> np.ndarray:
@@ -152,7 +169,7 @@ def jackknife(values: np.ndarray, statistic: Callable[[np.ndarray], float]) -> M
     """
     g = values.shape[1]
     left_out = np.array([statistic(np.delete(values, column, axis=1)) for column in range(g)])
-    return Measurement(statistic(values), float(np.sqrt((g - 1) * left_out.var())))
+    return Measurement(statistic(values), float(np.sqrt((g - 1) * left_out.var())), g - 1)
 
 
 def comparison_share(m: np.ndarray, square: np.ndarray, reference: float) -> float:
@@ -170,7 +187,8 @@ def pooled(parts: Sequence[Measurement]) -> Measurement:
     """Several measurements of about the same thing as one, each weighted by its precision."""
     weight = np.array([max(part.error, 1e-9) ** -2 for part in parts])
     mean = weight @ [part.value for part in parts] / weight.sum()
-    return Measurement(float(mean), float(weight.sum() ** -0.5))
+    freedom = sum(part.freedom for part in parts)
+    return Measurement(float(mean), float(weight.sum() ** -0.5), freedom)
 
 
 def interval_factor(n_generations: int) -> float:
@@ -195,11 +213,15 @@ class Line(NamedTuple):
     p_value: float
 
 
-def line_fit(x: np.ndarray, y: np.ndarray, error: np.ndarray) -> Line:
-    """Fit y = a + b x by weighted least squares; ``error`` are standard errors of y."""
+def line_fit(x: np.ndarray, y: np.ndarray, error: np.ndarray, freedom: float = np.inf) -> Line:
+    """Fit y = a + b x by weighted least squares; ``error`` are standard errors of y.
+
+    Each has ``freedom`` degrees of freedom: deviations are t-distributed, and are brought to
+    normal scores before their squares are summed.
+    """
     parts = np.column_stack([np.ones_like(x), x])
     a, b = np.linalg.lstsq(parts / error[:, None], y / error, rcond=None)[0]
-    chi_square = float(np.sum(((y - a - b * x) / error) ** 2))
+    chi_square = float(np.sum(ndtri(stdtr(freedom, -np.abs(y - a - b * x) / error)) ** 2))
     plain = y - parts @ np.linalg.lstsq(parts, y, rcond=None)[0]
     # a constant is explained by nothing
     r_squared = 1 - plain.var() / y.var() if y.var() > 0 else 0.0

@@ -13,23 +13,22 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
+from multiprocessing import get_context, resource_tracker
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
-
-import numpy as np
 
 from pairscore import __version__
 from pairscore.errors import PairscoreError, plural
 from pairscore.files.write import write_whole
 from pairscore.paper import experiments, scenarios
 from pairscore.paper.experiments import METHODS, PANELS
-from pairscore.paper.page import Work, write_page
+from pairscore.paper.page import Work, calibration_seconds, page_settings, write_page
 from pairscore.paper.rows import csv_text, with_numbers
 
 DATABASE = "cells.sqlite"
@@ -42,11 +41,6 @@ TABLES = {
 ROWS_PER_JOB = {"sources.csv": scenarios.N_PARTS, "scenarios.csv": len(METHODS)}  # others: one
 SOURCE_REPEATS = 4  # studies behind each mean square of figure 9, for each generation
 BATCH_SIZE = 16  # quick cells that go to a worker together
-CALIBRATION_SIZE = 2_000_000
-ENGINES = {
-    "fast": "fast: estimates of split drawn from their exact law",
-    "direct": "direct: items, votes and a fit for every cell",
-}
 ANOTHER_FOLDER = "name another directory with -o."
 
 Rows = list[dict[str, Any]]
@@ -83,7 +77,8 @@ def reproduce(
     Returns
     -------
     dict
-        The path of the page, seconds for cells and page, and the number of jobs in all and now.
+        The path of the page, how the claims fare, seconds for cells and page, and the number of
+        jobs in all and now.
     """
     panels, n_generations = chosen_panels(figures), checked_generations(n_generations)
     n_workers, engine = n_workers or os.cpu_count() or 1, "direct" if direct else "fast"
@@ -97,13 +92,14 @@ def reproduce(
         tables = {name.removesuffix(".csv"): results.rows(name, jobs) for name in TABLES}
         work = Work(len(jobs), n_run, seconds=time.perf_counter() - start)
         calibration = calibration_seconds()
-        settings = _settings(n_generations, engine, work, n_workers, calibration)
+        settings = page_settings(n_generations, engine, work, n_workers, calibration)
         page_start = time.perf_counter()
         tables["illustration"] = scenarios.illustration_rows() if "1" in panels else []
-        page = write_page(folder, tables, settings, work)
+        page, claims = write_page(folder, tables, settings, work)
     page_seconds = time.perf_counter() - page_start
     return {
         "page": str(page),
+        "claims": claims,
         "seconds": work.seconds + page_seconds,
         "cell_seconds": work.seconds,
         "page_seconds": page_seconds,
@@ -111,32 +107,6 @@ def reproduce(
         "cells": len(jobs),
         "cells_run": n_run,
     }
-
-
-def _settings(
-    n_generations: int, engine: str, work: Work, n_workers: int, calibration: float
-) -> dict[str, Any]:
-    """What the page shows under "Settings"."""
-    return {
-        "generations": n_generations,
-        "engine": ENGINES[engine],
-        "cells": work.n_cells,
-        "cells run now": work.n_run,
-        "processes": n_workers,
-        "calibration loop": (
-            f"{calibration:.2f} s (sorting {CALIBRATION_SIZE:,} numbers on one core, after the run)"
-        ),
-        "pairscore": __version__,
-        "NumPy": np.__version__,
-    }
-
-
-def calibration_seconds() -> float:
-    """How fast this machine is just now: a loop that never changes."""
-    values = np.random.default_rng(0).random(CALIBRATION_SIZE)
-    start = time.perf_counter()
-    np.sort(values)
-    return time.perf_counter() - start
 
 
 def chosen_panels(figures: Sequence[str]) -> dict[str, str]:
@@ -377,67 +347,102 @@ def run_jobs(results: Results, jobs: Sequence[Job], n_workers: int, progress: Pr
     batches += [quick[first : first + BATCH_SIZE] for first in range(0, len(quick), BATCH_SIZE)]
     done = 0
     progress(done, len(missing))
-    if missing:
-        with _finished_batches(batches, n_workers) as finished:
-            for batch, rows in finished:
-                results.add(batch, rows)
-                done += len(batch)
-                progress(done, len(missing))
+    with _workers(min(n_workers, len(batches))) as workers:
+        for batch, rows in _finished_batches(batches, workers):
+            results.add(batch, rows)
+            done += len(batch)
+            progress(done, len(missing))
     return done
 
 
 @contextmanager
-def _finished_batches(
-    batches: Sequence[list[Job]], n_workers: int
-) -> Iterator[Iterator[tuple[list[Job], list[Rows]]]]:
-    """Run batches on a pool, and hand out each with its rows as soon as it is finished.
+def _workers(number: int) -> Iterator[list[Connection]]:
+    """Processes that do batches of jobs, each at the other end of a connection.
 
-    Workers hold the reading end of a pipe whose writing end is here alone. It closes when an
-    error or Ctrl-C leaves the block, and when this process is killed; the workers then end.
+    They are ended with the block, whatever they are doing then. Where this process is killed, their
+    connections close, and they end by themselves.
     """
-    context = get_context("forkserver")
-    context.set_forkserver_preload([__name__])  # imported once, not by each worker
-    lifeline, writing_end = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(n_workers, context, _start_worker, (lifeline,))
-    with lifeline, writing_end:
-        try:
-            with _interrupts_blocked():
-                futures = {pool.submit(_run_batch, batch): batch for batch in batches}
-            yield ((futures[future], future.result()) for future in as_completed(futures))
-        except BaseException:
-            writing_end.close()
-            raise
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    """Let Ctrl-C wait until the block ends.
-
-    Processes that start in the block never see it: a terminal sends it to the whole group, and
-    this process alone answers.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    processes, connections = [], []
     try:
-        yield
+        for _ in range(number):
+            connection, process = _start_worker()
+            processes.append(process)
+            connections.append(connection)
+        yield connections
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for process in processes:
+            process.kill()
+            process.join()
+        for connection in connections:
+            connection.close()
 
 
-def _run_batch(jobs: list[Job]) -> list[Rows]:
-    return [job.run() for job in jobs]
+def _start_worker() -> tuple[Connection, BaseProcess]:
+    """A process with Ctrl-C blocked, and our end of its connection.
+
+    A terminal sends Ctrl-C to every process of a command, and this one alone answers.
+    """
+    context = get_context("spawn")  # a server of forks would take seconds to end at times
+    resource_tracker.ensure_running()  # it would lift the block
+    ours, theirs = context.Pipe()
+    with theirs:
+        process = context.Process(target=_work, args=(theirs,), daemon=True)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return ours, process
 
 
-def _start_worker(lifeline: Connection) -> None:
-    """One BLAS thread for each process, which ends with its lifeline."""
+def _finished_batches(
+    batches: Sequence[list[Job]], workers: Iterable[Connection]
+) -> Iterator[tuple[list[Job], list[Rows]]]:
+    """Hand out batches, and yield each with its rows as soon as it is finished."""
+    waiting, at_work = iter(batches), {}
+    ready = list(workers)
+    while True:
+        for worker, batch in zip(ready, waiting, strict=False):
+            worker.send(batch)
+            at_work[worker] = batch
+        if not at_work:
+            return
+        ready = [worker for worker in wait(at_work) if isinstance(worker, Connection)]
+        for worker in ready:
+            yield at_work.pop(worker), _answer(worker)
+
+
+def _answer(worker: Connection) -> list[Rows]:
+    try:
+        answer = worker.recv()
+    except (EOFError, OSError):
+        raise PairscoreError(
+            "a process of this run was ended from outside, perhaps because memory was short; what"
+            " is finished is kept: run the same again, with fewer processes (n_workers=)."
+        ) from None
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer
+
+
+def _work(connection: Connection) -> None:
+    """Do what comes through the connection, one BLAS thread at a time, until it closes."""
     from threadpoolctl import threadpool_limits
 
+    tasks: SimpleQueue[list[Job]] = SimpleQueue()
+    threading.Thread(target=_receive, args=(connection, tasks), daemon=True).start()
     threadpool_limits(1)
-    threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
+    while True:
+        try:
+            answer: Any = [job.run() for job in tasks.get()]
+        except Exception as error:
+            answer = error
+        connection.send(answer)
 
 
-def _end_with(lifeline: Connection) -> None:
+def _receive(connection: Connection, tasks: SimpleQueue) -> None:
+    """Pass tasks on; end the process where nobody waits for it any more."""
     with suppress(EOFError, OSError):
-        lifeline.recv()
+        while True:
+            tasks.put(connection.recv())
     os._exit(1)

@@ -1,11 +1,16 @@
-"""A claim of the paper with its verdict, and the words that verdicts are put in."""
+"""A claim of the paper with its verdict, how sure that is, and the words that they are put in."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import isnan
+
+import numpy as np
 
 from pairscore.paper.rows import Measurement
 
 HOLDS, APPROXIMATELY, NOT = "holds", "holds approximately", "does not hold"
+N_REPEATS = 500
+SURE = 0.8  # share of repeats with the same verdict, below which it cannot be told
 Measurements = Mapping[str, Measurement]
 Test = Callable[[Measurement], bool]
 
@@ -15,7 +20,8 @@ class Claim:
     """A sentence of the paper, what we measured, and whether it holds by the rule.
 
     ``where`` in the paper it stands; ``why`` it does not hold, or what to know about it;
-    ``details`` curve by curve.
+    ``details`` curve by curve; ``repeats`` is the share of repeats of the whole experiment, with as
+    many generations, that are expected to come to the same verdict (NaN where nobody knows).
     """
 
     sentence: str
@@ -25,6 +31,50 @@ class Claim:
     verdict: str
     why: str = ""
     details: tuple[str, ...] = ()
+    repeats: float = float("nan")
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether another verdict is likely with other generations."""
+        return self.repeats < SURE
+
+    @property
+    def sureness(self) -> str:
+        """How sure the verdict is, in words."""
+        if isnan(self.repeats):
+            return ""
+        share = f"{min(100 * self.repeats, 99):.0f} of 100 repeats"
+        return f"Cannot be told: only in {share}." if self.is_unsure else f"So in {share}."
+
+
+def share_of_repeats(measurements: Measurements, judge: Callable[[Measurements], str]) -> float:
+    """How often a repeat of the experiment would come to the same verdict.
+
+    A repeat differs from this run by the errors of both: sqrt(2) standard errors times a
+    t-distributed number with the degrees of freedom of the error.
+    """
+    rng, found = np.random.default_rng(0), judge(measurements)
+    draws = {
+        name: np.sqrt(2) * part.error * _standard_t(rng, part.freedom)
+        for name, part in measurements.items()
+    }
+    same = [
+        judge(
+            {
+                name: part._replace(value=part.value + draws[name][repeat])
+                for name, part in measurements.items()
+            }
+        )
+        == found
+        for repeat in range(N_REPEATS)
+    ]
+    return float(np.mean(same))
+
+
+def _standard_t(rng: np.random.Generator, freedom: float) -> np.ndarray:
+    if np.isinf(freedom):
+        return rng.normal(size=N_REPEATS)
+    return rng.standard_t(freedom, N_REPEATS)
 
 
 def verdict(holds: bool, approximately: bool) -> str:
@@ -45,9 +95,20 @@ def judge_each(
 
     It holds approximately if every measurement passes the second.
     """
-    passed = [all(map(test, measurements.values())) for test in tests]
-    measured = what + extremes(measurements)
-    return Claim(sentence, where, measured, rule, verdict(*passed), why, lines(measurements))
+
+    def judge(parts: Measurements) -> str:
+        return verdict(*(all(map(test, parts.values())) for test in tests))
+
+    return Claim(
+        sentence,
+        where,
+        what + extremes(measurements),
+        rule,
+        judge(measurements),
+        why,
+        lines(measurements),
+        share_of_repeats(measurements, judge),
+    )
 
 
 def judge_increase(
@@ -57,8 +118,13 @@ def judge_increase(
 
     ``cause`` is added to the words about steps where no increase is seen.
     """
+
+    def judge(parts: Measurements) -> str:
+        never_falls = all(ratio.high >= 0 for ratio in parts.values())
+        rises = sum(ratio.value for ratio in parts.values()) > 0
+        return verdict(all(ratio.low > 0 for ratio in parts.values()), rises and never_falls)
+
     uncertain = [name for name, ratio in ratios.items() if ratio.low <= 0]
-    total = sum(ratio.value for ratio in ratios.values())
     chance = f"No increase to be told from chance at {'; '.join(uncertain)}{cause}."
     return Claim(
         sentence,
@@ -66,9 +132,10 @@ def judge_increase(
         what + ("; ".join(lines(ratios)) if len(ratios) < 4 else extremes(ratios)),
         "Holds if every log ratio is above 0 by two standard errors; approximately if none is below"
         " 0 by two standard errors and their sum is above 0.",
-        verdict(not uncertain, total > 0 and all(ratio.high >= 0 for ratio in ratios.values())),
+        judge(ratios),
         chance if uncertain else "",
         lines(ratios),
+        share_of_repeats(ratios, judge),
     )
 
 

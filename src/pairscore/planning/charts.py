@@ -81,16 +81,9 @@ def _plain_ticks(axis: Any) -> None:
 def empty_figure(
     n_panels: int, size: tuple[float, float] | None = None, *, shared_y: bool = True
 ) -> Any:
-    """A matplotlib figure of empty panels side by side (``figure.axes``); ``size`` in inches.
+    """A matplotlib figure of empty panels side by side (``figure.axes``); ``size`` in inches."""
+    from matplotlib.figure import Figure
 
-    Says in a sentence what to install where matplotlib is missing.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise PairscoreError(
-            "charts need matplotlib, which is not installed; run pip install 'pairscore[charts]'."
-        ) from None
     figure = Figure(figsize=size or (6.4 * n_panels, 4.8), layout="constrained")
     figure.subplots(1, n_panels, sharey=shared_y)
     return figure

@@ -8,6 +8,7 @@ from pairscore.errors import plural
 from pairscore.files.records import plain
 from pairscore.files.text import text_table
 from pairscore.planning.planner import PER_ITEM, Plan, PlannedStudy
+from pairscore.theory.integrals import correct_share
 from pairscore.theory.predict import fewest_items
 
 MEASURES = ("angle", "misordered", "norm_error")
@@ -114,6 +115,22 @@ def _error(plan: Plan) -> list[str]:
         f"{misordered} new pairs misordered (nine of ten studies: {100 * a:.2f} to"
         f" {100 * b:.2f} %),",
         f"angle {error.angle:.3f} ({c:.3f} to {d:.3f}) radians, norm error {error.norm_error:.3g}.",
+        *_accuracy(plan),
+    ]
+
+
+def _accuracy(plan: Plan) -> list[str]:
+    """What misordered is not: how often a single comparison of new items is predicted."""
+    labels = plan.law.labels
+    if labels.item_effect > 0:
+        return []
+    now, best = (
+        f"{100 * correct_share(labels.link, labels.spread, angle):.1f} %"
+        for angle in (np.pi * plan.error.misordered, 0.0)
+    )
+    return [
+        "Misordered means otherwise than by the best score that the features allow, which would",
+        f"predict {best} of single comparisons of new items correctly; this study's about {now}.",
     ]
 
 

@@ -277,7 +277,7 @@ def prospect_chart(prospects: Sequence[Prospect]) -> str:
         tip = f"{one.n_comparisons:,.10g}: {percent(one.misordered)}{span}"
         marks.append(Mark(name, one.misordered, one.low, one.high, tip))
     one_feature = not np.isfinite(prospects[0].low)
-    title = "chance of the wrong order" if one_feature else "share of new pairs in the wrong order"
+    title = "chance of the wrong order" if one_feature else "share of pairs of new items"
     return interval_chart(marks, "Predicted share of misordered pairs", title, 0.0, as_percent=True)
 
 

@@ -1,11 +1,14 @@
 """Checks of a report in words: what could make its numbers mean something else.
 
 Each check is a question with its answer, whether the answer is a good one, and the rule for that.
+A check that finds nothing says what it would have found eight times out of ten; where that is more
+than data ever have, it says that it cannot tell.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit, ndtri
 from scipy.stats import chi2
 
 from pairscore.core.links import Link
@@ -13,8 +16,9 @@ from pairscore.core.sums import net_per_item
 from pairscore.core.whitening import whiten
 from pairscore.data.comparisons import Comparisons
 from pairscore.errors import first_few
-from pairscore.estimators.fit_data import FitData, separation_note
+from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.pairing import SIGNIFICANCE, TOLERATED, check_pairing
+from pairscore.estimators.separation import SEPARATED
 from pairscore.model.regression import RankRegression
 from pairscore.report.trials import importance
 from pairscore.report.words import number_of, option_words, wins
@@ -27,17 +31,36 @@ SKEWED = 1e-3  # p-value below which features are clearly skewed
 RANK = 1e-9  # eigenvalues of a correlation matrix that count as zero
 SIDE_Z = 3.0  # a side effect of none looks so large in one of four hundred studies
 SPREAD = 1.2  # root mean square of the residuals from which on features leave something out
+POWER = ndtri(0.8)  # standard errors beyond a limit at which an effect is seen 8 times out of 10
+FLATTER = 2 * (16 * np.sqrt(3) / (15 * np.pi)) ** 2  # a logit averaged over two normal effects
+BLIND = 90  # wins of 100: a check that sees larger effects only cannot tell
+FINE, NO_SIGN, CANNOT_TELL = "fine", "no sign of trouble", "cannot tell"
+NOT_NEEDED, DOUBTFUL = "not needed", "worth a look"
 FAR = 1e-3  # chance that a normal cloud of this size has an item so far out
 
 
 @dataclass(frozen=True)
 class Check:
-    """A question, whether the answer is a good one, the answer, and the rule for that."""
+    """A question, whether the answer is a good one, the answer, and the rule for that.
+
+    ``good`` is what a good answer is called: a fact is fine, a test that finds nothing has no sign
+    of trouble, and one that could not have seen anything cannot tell; some methods do not need it.
+    """
 
     question: str
     fine: bool
     answer: str
     rule: str
+    good: str = FINE
+
+    @property
+    def verdict(self) -> str:
+        """The answer in two words."""
+        return self.good if self.fine else DOUBTFUL
+
+    @property
+    def is_blind(self) -> bool:
+        return self.good == CANNOT_TELL
 
 
 @dataclass(frozen=True)
@@ -45,11 +68,13 @@ class Shape:
     """How far the items are from an elliptical distribution, which closed forms need.
 
     ``tilt`` is the angle in degrees by which their shape turns a closed form (0 if elliptical),
-    ``kurtosis`` E|z|^4 over d(d + 2) (1 if normal), and ``skewness_p`` the p-value of
-    E z|z|^2 = 0, which holds for every elliptical distribution.
+    ``chance`` the one that as many elliptical items typically show, ``kurtosis`` E|z|^4 over
+    d(d + 2) (1 if normal), and ``skewness_p`` the p-value of E z|z|^2 = 0, which holds for every
+    elliptical distribution.
     """
 
     tilt: float
+    chance: float
     kurtosis: float
     skewness_p: float
 
@@ -71,13 +96,14 @@ def shape_of(z: np.ndarray, score: np.ndarray, link: Link) -> Shape:
     lean = np.mean(z * square[:, None], axis=0)
     variance = float(np.mean(square * (square - d - 2) ** 2)) / (d * n)
     skewness_p = float(chi2.sf(lean @ lean / variance, d)) if variance > 0 else 1.0
-    return Shape(_tilt(z, score, link), float(np.mean(square**2) / (d * (d + 2))), skewness_p)
+    return Shape(*_tilt(z, score, link), float(np.mean(square**2) / (d * (d + 2))), skewness_p)
 
 
-def _tilt(z: np.ndarray, score: np.ndarray, link: Link) -> float:
+def _tilt(z: np.ndarray, score: np.ndarray, link: Link) -> tuple[float, float]:
+    """The angle in degrees, and that of its noise."""
     centred = score - score.mean()
     if not centred.any() or z.shape[1] == 1:
-        return 0.0
+        return 0.0, 0.0
     others = np.quantile(score, (np.arange(REFERENCE) + 0.5) / REFERENCE)
     blocks = np.array_split(score, 1 + len(score) // 1000)
     h = np.concatenate([np.mean(2 * link.cdf(s[:, None] - others) - 1, axis=1) for s in blocks])
@@ -87,7 +113,8 @@ def _tilt(z: np.ndarray, score: np.ndarray, link: Link) -> float:
     r = h - h.mean() - along * t
     noise = np.mean(np.sum(u**2, axis=1) * r**2) / len(z)
     across = np.sum(np.mean(u * r[:, None], axis=0) ** 2) - noise
-    return float(np.degrees(np.arctan2(np.sqrt(max(across, 0.0)), along)))
+    tilts = np.degrees(np.arctan2(np.sqrt([max(across, 0.0), noise]), along))
+    return float(tilts[0]), float(tilts[1])
 
 
 def checks(
@@ -107,14 +134,15 @@ def checks(
     """
     z = whiten(data.items.values[data.compared])
     score = data.items.values[data.compared] @ model.coef_
+    probability = model.predict_proba(data)[:, 1]
     return [
         _data_check(same_data),
         *_chance_checks(model),
         _pairing_check(model, data),
         _shape_check(model, shape_of(z, score, model.link_)),
         _separation_check(model),
-        _side_check(model, data),
-        _residual_check(residual, model.n_features_in_),
+        _side_check(model, data, probability),
+        _residual_check(residual, item_information(data, probability), model.n_features_in_),
         _outlier_check(z, outside, data),
         *_warnings_of_the_fit(model),
     ]
@@ -169,22 +197,27 @@ def _pairing_check(model: RankRegression, data: Comparisons) -> Check:
         f" and a spread is off by {100 * TOLERATED:.0f} % or more."
     )
     fine = pairing.looks_random or not needed
-    return Check("Do the pairs look random?", fine, pairing.in_words + advice, rule)
+    good = CANNOT_TELL if needed else NOT_NEEDED
+    if pairing.looks_random and pairing.smallest_seen < 1:
+        good = NO_SIGN
+    return Check("Do the pairs look random?", fine, pairing.in_words + advice, rule, good)
 
 
 def _shape_check(model: RankRegression, shape: Shape) -> Check:
     enough, closed_form = shape.tilt <= TILT, model.method != "mle"
-    verdict = (
-        "they are elliptical enough."
-        if enough
-        else "they are not elliptical enough; trust the likelihood more than a closed form."
-    )
+    if not enough:
+        verdict = "they are not elliptical enough; trust the likelihood more than a closed form."
+    elif shape.chance <= TILT:
+        verdict = "no sign that they are not elliptical enough."
+    else:
+        verdict = "too few to tell whether they are elliptical enough."
     if not enough and not closed_form:
         verdict += " This model is a maximum likelihood fit, which does not need it."
     answer = (
         f"The shape of the items turns a closed form by about {shape.tilt:.1f} degrees, so that"
-        f" {shape.tilt / 1.8:.1f} % of all pairs change their order: {verdict} The features'"
-        f" kurtosis is {shape.kurtosis:.2f} times that of normal ones, and they are"
+        f" {shape.tilt / 1.8:.1f} % of all pairs change their order (so many elliptical items turn"
+        f" it by {shape.chance:.1f} degrees by chance): {verdict} The features' kurtosis is"
+        f" {shape.kurtosis:.2f} times that of normal ones, and they are"
         f" {'clearly' if shape.skewness_p < SKEWED else 'not clearly'} skewed."
     )
     rule = (
@@ -192,18 +225,20 @@ def _shape_check(model: RankRegression, shape: Shape) -> Check:
         " kurtosis and skewness of Mardia's kind, in whitened coordinates."
     )
     question = "Are the features elliptical enough for a closed form?"
-    return Check(question, enough or not closed_form, answer, rule)
+    good = CANNOT_TELL if closed_form else NOT_NEEDED
+    if enough and shape.chance <= TILT:
+        good = NO_SIGN
+    return Check(question, enough or not closed_form, answer, rule, good)
 
 
 def _separation_check(model: RankRegression) -> Check:
-    note = separation_note()[1]
-    separated = note in model.notes_
+    notes = [note for note in model.notes_ if note.startswith(SEPARATED)]
     finite = (
         "No direction in the features explains every comparison, so the coefficients are finite."
     )
     rule = "Whether the likelihood has a maximum."
-    answer = _sentence(note) if separated else finite
-    return Check("Is there separation?", not separated, answer, rule)
+    answer = _sentence(notes[0]) if notes else finite
+    return Check("Is there separation?", not notes, answer, rule)
 
 
 def _sentence(note: str) -> str:
@@ -211,22 +246,50 @@ def _sentence(note: str) -> str:
     return option_words(note[0].upper() + note[1:])
 
 
-def _side_check(model: RankRegression, data: Comparisons) -> Check:
-    fine = True
+def _side_check(model: RankRegression, data: Comparisons, probability: np.ndarray) -> Check:
+    fine, good = True, FINE
     if not data.sides_known:
-        answer = "The votes say winner and loser only, so nobody can tell."
+        answer, good = "The votes say winner and loser only, so nobody can tell.", CANNOT_TELL
     elif model.side_effect_ is not None:
         answer = _side_effect_in_words(model, model.side_effect_)
     else:
-        z = side_z(data, model.predict_proba(data)[:, 1])
+        z = side_z(data, probability)
         fine = abs(z) <= SIDE_Z
+        seen = smallest_side_seen(data, probability)
+        good = NO_SIGN if seen <= BLIND else CANNOT_TELL
         answer = (
             f"Left won {'more' if z > 0 else 'less'} often than the scores say, by {abs(z):.1f}"
             " standard errors"
-            + (", which chance explains." if fine else "; fit again with a side effect.")
+        )
+        answer += (
+            f": no sign of a side effect. {_would_see(seen, 'one side won', 'between equal items')}"
+            if fine
+            else "; fit again with a side effect."
         )
     rule = f"A side effect is seen from {SIDE_Z:g} standard errors on."
-    return Check("Does the side matter?", fine, answer, rule)
+    return Check("Does the side matter?", fine, answer, rule, good)
+
+
+def _would_see(of_100: float, who: str, against: str) -> str:
+    """What a check that found nothing would have found."""
+    if of_100 > BLIND:
+        return (
+            "With so few comparisons it could not have been seen"
+            f" (only if {who} more than {BLIND} of 100 {against})."
+        )
+    return (
+        f"It would have been seen 8 times out of 10 if {who} {of_100:.0f} or more of 100 {against}."
+    )
+
+
+def smallest_side_seen(data: Comparisons, probability: np.ndarray) -> float:
+    """Wins of 100 of one side between equal items that the check sees 8 times out of 10.
+
+    A side effect g adds g sqrt(sum p(1 - p)) to z (of weighted comparisons, by their importance).
+    """
+    information = data.amount * probability * (1 - probability)
+    scale = information.sum() / np.sqrt(max(importance(data) @ information, np.finfo(float).tiny))
+    return float(100 * expit((SIDE_Z + POWER) / max(scale, np.finfo(float).tiny)))
 
 
 def _side_effect_in_words(model: RankRegression, effect: float) -> str:
@@ -276,27 +339,61 @@ def item_residuals(
     return net_wins, expected, residual
 
 
-def _residual_check(residual: np.ndarray, n_features: int) -> Check:
+def item_information(data: Comparisons, probability: np.ndarray) -> np.ndarray:
+    """What the variance of a small effect of the item adds to its squared residual, shape (N,).
+
+    An effect u moves an outcome by 2 u p(1 - p). Net wins have the variance 4 sum p(1 - p), to
+    which any two comparisons of the item add 4 p(1 - p) p'(1 - p') times that of u; weighted ones
+    count by amount and importance. NaN for an item that was never compared.
+    """
+    n, p = len(data.items), probability * (1 - probability) * (data.left != data.right)
+    amount, square = data.amount, data.amount * importance(data)
+    moved, alone, variance = (
+        np.bincount(data.left, values, n) + np.bincount(data.right, values, n)
+        for values in (amount * p, square * p**2, square * p)
+    )
+    return np.divide(moved**2 - alone, variance, out=np.full(n, np.nan), where=variance > 0)
+
+
+def smallest_effect_seen(information: np.ndarray, limit: float, freedom: int) -> float:
+    """Wins of 100 of an item, one standard deviation better than its features, over an equal one
+    that the check of residuals sees 8 times out of 10; 100 where it sees nothing.
+
+    Effects of variance v flatten the link by 1 + FLATTER v, so the mean square of residuals is
+    1 + v/(1 + FLATTER v) times the mean ``information``, with a relative standard error of
+    sqrt(2 / freedom); it has to exceed ``limit``.
+    """
+    known = information[np.isfinite(information)]
+    share = 1 - POWER * np.sqrt(2 / freedom)
+    needed = (limit / share - 1) / known.mean() if share > 0 and known.any() else np.inf
+    if needed * FLATTER >= 1:
+        return 100.0
+    return float(100 * expit(np.sqrt(needed / (1 - FLATTER * needed))))
+
+
+def _residual_check(residual: np.ndarray, information: np.ndarray, n_features: int) -> Check:
     question = "Do the features explain the items?"
     known = residual[np.isfinite(residual)]
     freedom = len(known) - n_features - 1
     if freedom < 1:
         answer = "There are too few items for so many features to tell."
         return Check(question, False, answer, "Needs more compared items than features.")
-    size = float(np.sqrt(np.sum(known**2) / freedom))
-    wide = size > SPREAD and size**2 - 1 > 4 * np.sqrt(2 / freedom)
+    square, limit = np.sum(known**2) / freedom, max(SPREAD**2, 1 + 4 * np.sqrt(2 / freedom))
+    wide, seen = bool(square > limit), smallest_effect_seen(information, limit, freedom)
     verdict = (
-        "more than chance gives: the features leave something out. Item-robust intervals allow for"
-        " it, the shares of misordered pairs below do not."
+        ", more than chance gives: the features leave something out. Item-robust intervals allow"
+        " for it, the predicted error of the estimate below does not."
         if wide
-        else "about what chance gives: the features explain the items."
+        else ": no sign that the features leave something out. "
+        + _would_see(seen, "items typically won", "against others with the same features")
     )
     answer = (
-        f"Standardised residuals have a root mean square of {size:.2f}, where 1 is expected;"
-        f" {verdict}"
+        f"Standardised residuals have a root mean square of {np.sqrt(square):.2f}, where 1 is"
+        f" expected{verdict}"
     )
     rule = f"Too wide above {SPREAD:g} and four standard errors above 1."
-    return Check(question, not wide, answer, rule)
+    good = NO_SIGN if seen <= BLIND else CANNOT_TELL
+    return Check(question, not wide, answer, rule, good)
 
 
 def _outlier_check(z: np.ndarray, outside: np.ndarray, data: Comparisons) -> Check:
@@ -328,10 +425,7 @@ def _outlier_check(z: np.ndarray, outside: np.ndarray, data: Comparisons) -> Che
 
 
 def _warnings_of_the_fit(model: RankRegression) -> list[Check]:
-    """Each warning of the fit as a check, but for separation, which has its own."""
+    """The warnings of the fit, but for separation, which has its own check."""
+    notes = [_sentence(note) for note in model.notes_ if not note.startswith(SEPARATED)]
     question, rule = "What did the fit itself warn of?", "Warnings of the fit."
-    return [
-        Check(question, False, _sentence(note), rule)
-        for note in model.notes_
-        if note != separation_note()[1]
-    ]
+    return [Check(question, False, " ".join(notes), rule)] if notes else []

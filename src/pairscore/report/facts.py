@@ -1,9 +1,10 @@
 """Everything that a report shows, as plain values; nothing of how it looks.
 
-``report_facts`` computes them all; ``ReportFacts.answer`` has the sentences that come first.
+``report_facts`` computes them all.
 """
 
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import join
@@ -17,24 +18,25 @@ from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import recipe_of
 from pairscore.data.items import ID_COLUMN, Items, read_items, refuse_other_features
 from pairscore.data.tables import Columns
-from pairscore.errors import PairscoreError, first_few
+from pairscore.errors import PairscoreError
 from pairscore.estimators.results import REACH, Effects, Judges
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.model.ranking import rank_pieces
 from pairscore.model.record import fingerprint
 from pairscore.model.regression import RankRegression
 from pairscore.report.checks import Check, checks, comparisons_per_item, item_residuals
+from pairscore.report.lead import lead_sentences, new_items_sentences
 from pairscore.report.trials import (
     CalibrationBin,
     HeldOut,
     Prospect,
     Trial,
+    best_accuracy,
     calibration,
     misordered_by_intervals,
     prospects,
     try_methods,
 )
-from pairscore.report.words import number_of, percent, wins
 
 MOST_BARS = 24
 TIE_BINS = 5
@@ -49,7 +51,8 @@ class RankedItem:
     """An item with its rank, score and comparisons.
 
     ``wins_of_100`` is against the average compared item; ``residual`` is standardised, and NaN for
-    an item that was never compared; ``outside`` says that a feature lies beyond all compared items.
+    an item that was never compared; ``outside`` says that a feature lies beyond all compared items;
+    ranks are among the items of the same ``group``, or among all where that is empty.
     """
 
     name: str
@@ -65,6 +68,7 @@ class RankedItem:
     expected: float
     residual: float
     outside: bool
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -165,6 +169,7 @@ class ReportFacts:
     trials: list[Trial]
     held_out: HeldOut
     misordered: float
+    best_accuracy: float
     prospects: list[Prospect]
     no_prospects: str
     checks: list[Check]
@@ -189,75 +194,48 @@ class ReportFacts:
         return sorted(self.coefficients, key=lambda one: -abs(one.coef * one.sd))
 
     @property
+    def groups(self) -> dict[str, int]:
+        """Sizes of the groups that ranks are within, by name; empty where there are none."""
+        return dict(Counter(item.group for item in self.items if item.group))
+
+    @property
+    def largest_group(self) -> list[RankedItem]:
+        """The items of the largest group, best first; all items where there are no groups."""
+        if not self.groups:
+            return self.items
+        largest = max(self.groups, key=lambda name: self.groups[name])
+        return [item for item in self.items if item.group == largest]
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of items within a group, each way."""
+        sizes = self.groups.values() or [len(self.items)]
+        return sum(size * (size - 1) for size in sizes)
+
+    @property
     def sure_pairs(self) -> float:
         """Share of all pairs of items whose order is sure at 95 %; NaN without intervals.
 
         A rank interval leaves out the items that are surely better and those surely worse.
         """
-        n = len(self.items)
-        if not self.has_intervals or n < 2:
+        if not self.has_intervals or not self.n_pairs:
             return float("nan")
-        return sum(item.rank_low - 1 + n - item.rank_high for item in self.items) / (n * (n - 1))
+        sizes, all_items = self.groups, len(self.items)
+        sure = [
+            item.rank_low - 1 + sizes.get(item.group, all_items) - item.rank_high
+            for item in self.items
+        ]
+        return sum(sure) / self.n_pairs
 
     @property
     def answer(self) -> list[str]:
         """What the page says first, in plain sentences."""
-        sentences = [_first_place(self)]
-        if self.has_intervals:
-            sentences.append(
-                f"Of all pairs of items, {percent(self.sure_pairs, 0)} are told apart surely (95 %"
-                " each); the others are too close to call."
-            )
-        return [*sentences, *_accuracy_in_words(self.trial), self.meaning, _verdict(self.checks)]
+        return lead_sentences(self)
 
-
-def _first_place(facts: ReportFacts) -> str:
-    """Which item comes first and how surely; none does if all scores are the same."""
-    first = [item for item in facts.items if item.rank == 1]
-    best, n_items = first[0], number_of(len(facts.items), "item")
-    if len(first) == len(facts.items):
-        return f"All {n_items} have the same score, so none comes first."
-    if len(first) > 1:
-        return (
-            f"{first_few([item.name for item in first], 3)} share the first place of {n_items} and"
-            f" would win {wins(best.wins_of_100)} of 100 with the average one."
-        )
-    sentence = (
-        f"{best.name} comes first of {n_items} and would win {wins(best.wins_of_100)} of 100"
-        " comparisons with the average one."
-    )
-    if not facts.has_intervals:
-        return sentence
-    ranks = f"lies between {best.rank_low:,} and {best.rank_high:,}"
-    if best.rank_low == best.rank_high:
-        ranks = f"is {best.rank_low:,}"
-    return f"{sentence} Its rank {ranks} (95 % confidence)."
-
-
-def _accuracy_in_words(trial: Trial) -> list[str]:
-    """Accuracy on items that the fit had not seen, else in sample; nothing without either."""
-    if np.isfinite(trial.held_out):
-        return [
-            f"Between items that it had not seen, the score called {percent(trial.held_out)} of the"
-            " decided comparisons rightly (on the comparisons it was fitted to,"
-            f" {percent(trial.in_sample)}; a coin, 50 %)."
-        ]
-    if np.isfinite(trial.in_sample):
-        return [
-            "Of the decided comparisons that it was fitted to, the score called"
-            f" {percent(trial.in_sample)} rightly (a coin, 50 %); how it does on items that it has"
-            " not seen cannot be tested here."
-        ]
-    return []
-
-
-def _verdict(checks: list[Check]) -> str:
-    """How many checks deserve a look, and which."""
-    doubts = [check.question for check in checks if not check.fine]
-    if not doubts:
-        return "All checks below came out well."
-    deserve = "deserves" if len(doubts) == 1 else "deserve"
-    return f"Of the {len(checks)} checks below, {len(doubts)} {deserve} a look: {' '.join(doubts)}"
+    @property
+    def of_new_items(self) -> list[str]:
+        """What to expect of new items, in plain sentences."""
+        return new_items_sentences(self)
 
 
 # -- computing them --------------------------------------------------------------------------------
@@ -280,6 +258,7 @@ def report_facts(model: RankRegression, items: Any, votes: Any) -> ReportFacts:
     tested = np.isfinite(held_out_probability)
     predicted, no_prospects = prospects(model, data)
     same_data = fingerprint(data) == model.record_.get("fingerprint")
+    misordered = misordered_by_intervals(model, data.items.values[data.compared])
     return ReportFacts(
         items=ranked,
         coefficients=coefficients(model),
@@ -297,7 +276,8 @@ def report_facts(model: RankRegression, items: Any, votes: Any) -> ReportFacts:
         n_comparisons=float(data.amount.sum()),
         trials=trials,
         held_out=held_out,
-        misordered=misordered_by_intervals(model, data.items.values[data.compared]),
+        misordered=misordered,
+        best_accuracy=best_accuracy(model, trials, held_out, misordered),
         prospects=predicted,
         no_prospects=no_prospects,
         checks=checks(model, data, residual, outside, same_data),
@@ -355,6 +335,7 @@ def ranked_items(
     by_item = (comparisons_per_item(data), *item_residuals(data, probability))
     columns = [ranking[name] for name in ("rank", "rank_low", "rank_high", "score", "low", "high")]
     columns += [100 * chance, *(values[row] for values in by_item), ranking["outside"]]
+    columns.append(ranking.get("group", np.full(len(row), "")))
     outside = np.zeros(len(names), dtype=bool)
     outside[row] = ranking["outside"]
     cells = zip(row.tolist(), *(column.tolist() for column in columns), strict=True)

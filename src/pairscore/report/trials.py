@@ -22,7 +22,7 @@ from pairscore.model.predict import linear_scores
 from pairscore.model.regression import RankRegression
 from pairscore.planning.question import correlation_eigenvalues
 from pairscore.report.words import option_words
-from pairscore.theory.integrals import spread_for_noise
+from pairscore.theory.integrals import best_share, spread_for_noise
 from pairscore.theory.predict import ErrorLaw
 
 MOST_FOLDS = 5
@@ -295,3 +295,20 @@ def misordered_by_intervals(model: RankRegression, X: np.ndarray) -> float:
     across = max(float(np.trace(error)) - along, 0.0)
     lengths = np.sqrt(max(length - float(np.trace(error)), 0.0)) + np.sqrt(along) * NORMAL_NODES
     return float(np.mean(np.arctan2(np.sqrt(across), lengths)) / np.pi)
+
+
+def best_accuracy(
+    model: RankRegression, trials: list[Trial], held_out: HeldOut, misordered: float
+) -> float:
+    """What the best score of these features would predict of new comparisons; NaN if unknown.
+
+    The held-out accuracy of the model's method, freed of the error of the estimate: its angle is
+    pi times the share ``misordered`` that the intervals imply, larger for folds by one over the
+    root of the share of comparisons that they learn from. Scores are taken as normal.
+    """
+    accuracy = next(trial.held_out for trial in trials if trial.method == model.method)
+    if model.n_features_in_ == 1 or not np.isfinite([accuracy, misordered]).all():
+        return NAN  # one feature has no direction to be wrong in
+    turn = np.pi * min(misordered, 0.5)
+    turn = float(np.arctan2(np.sin(turn), np.cos(turn) * np.sqrt(held_out.share_trained)))
+    return best_share(model.link_, accuracy, turn)

@@ -84,9 +84,11 @@ def number_of(count: float, noun: str) -> str:
 def wins(of_100: float, more: str = "more than ", fewer: str = "fewer than ") -> str:
     """Wins of 100 comparisons, never all and never none.
 
-    >>> wins(62.4), wins(99.7), wins(0.2)
-    ('62', 'more than 99', 'fewer than 1')
+    >>> wins(62.4), wins(99.7), wins(0.2), wins(float("nan"))
+    ('62', 'more than 99', 'fewer than 1', 'unknown')
     """
+    if not isfinite(of_100):
+        return "unknown"
     return f"{more}99" if of_100 > 99 else f"{fewer}1" if of_100 < 1 else f"{of_100:.0f}"
 
 

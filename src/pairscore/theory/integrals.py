@@ -30,6 +30,8 @@ HALF_NORMAL = LOG_WEIGHTS * np.sqrt(2 / np.pi) * np.exp(-0.5 * NODES**2)
 NORMAL_TAIL = LOG_WEIGHTS * erfc(NODES / np.sqrt(2))  # Pr(|Z| > x) dx
 LARGEST_SPREAD = 1e50  # beyond it the grid would miss the link; inf is the law without noise
 LARGEST_LOG_SPREAD = 115.0  # just inside the logarithm of the largest spread
+LARGEST_FOR_SHARES = 1e6  # beyond it labels are as good as without noise
+LARGEST_ANGLE = 1.4  # radians from which on a score says nothing of the best one
 SMALLEST_NOISE = 1e-40
 # h has no detail finer than a standard normal: a plain grid of z > 0 integrates it exactly
 HALF_LINE = np.arange(1, 80) / 8
@@ -47,6 +49,38 @@ def agreement_excess(link: Link, q: float) -> float:
         return 0.5
     sigma = np.sqrt(2) * q
     return float(sigma * NORMAL_TAIL @ link.pdf(sigma * NODES))
+
+
+def correct_share(link: Link, q: float, angle: float) -> float:
+    """How many comparisons of new pairs a score predicts that is turned by ``angle`` (radians, in
+    the metric of the items' covariance) from the best one.
+
+    Of a pair |s| apart in units of its standard deviation, a share Phi(-|s| cot(angle)) is put
+    in the other order. The best score, of angle 0, predicts 1 - flip_probability; without noise
+    1 - angle/pi is left.
+    """
+    in_order = 0.5 * erf(NODES / np.sqrt(2) / np.tan(angle)) if angle > 0 else 0.5
+    lead = 1.0 if _noiseless(q) else 2 * link.cdf(np.sqrt(2) * q * NODES) - 1
+    return 0.5 + float(HALF_NORMAL @ (lead * in_order * np.ones_like(NODES)))
+
+
+def best_share(link: Link, correct: float, angle: float) -> float:
+    """What the best score would predict where one turned by ``angle`` predicts a share ``correct``.
+
+    Normal scores are spread such that :func:`correct_share` is met. NaN where nothing follows: a
+    share that a coin has too, or an angle near a right one.
+    """
+    if not (correct > 0.5 and 0 <= angle < LARGEST_ANGLE):
+        return np.nan
+    if correct >= correct_share(link, LARGEST_FOR_SHARES, angle):
+        return 1.0
+    log_q = solve_falling(
+        lambda log_q: correct - correct_share(link, np.exp(log_q), angle),
+        -1.0,
+        1.0,
+        limits=(-LARGEST_LOG_SPREAD, np.log(LARGEST_FOR_SHARES)),
+    )
+    return correct_share(link, float(np.exp(log_q)), 0.0)
 
 
 @lru_cache(maxsize=1024)

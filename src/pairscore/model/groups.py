@@ -1,0 +1,196 @@
+"""Groups of items whose differences the comparisons determine.
+
+Where only items of one year meet, nothing is known of what a year adds: along an open direction v
+of the coefficients any amount fits equally well. The score difference of two items is determined if
+v'(x - y) = 0 for every open direction, so items with the same v'x form a group. Scores, intervals
+and ranks hold within a group.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pairscore.core.whitening import SMALLEST_SHARE, Basis
+from pairscore.data.comparisons import Comparisons
+from pairscore.errors import CollinearFeaturesWarning, first_few, plural
+from pairscore.estimators.results import OPEN_SHARE, Estimate, Fit, Note
+
+MOST_NAMED = 3  # features that a group is named by: 'year=2001, site=4'
+N_PROJECTIONS = 3  # of many open directions; by chance two groups do not agree in all of them
+
+
+# -- what is open ----------------------------------------------------------------------------------
+
+
+def open_part(
+    data: Comparisons, result: Estimate, has_items: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mask (d) and directions (d x k) of the coefficients that the comparisons do not determine.
+
+    A ridge does not determine a feature either that never differs between two items that met: it
+    only puts it at zero.
+    """
+    assert result.settings is not None
+    d = len(result.coef)
+    bases = [basis for basis in (result.basis, result.side_basis) if basis is not None]
+    undetermined = np.any([basis.undetermined[:d] for basis in bases], axis=0)
+    directions = [basis.open_directions[:d] for basis in bases]
+    if has_items and result.settings.l2 > 0 and result.settings.method in ("mle", "paired"):
+        held = ~undetermined & data.never_differs
+        undetermined, directions = undetermined | held, [*directions, np.eye(d)[:, held]]
+    return undetermined, np.hstack(directions)
+
+
+def of_smallest_norm(coef: np.ndarray, basis: Basis) -> np.ndarray:
+    """Coefficients (d) without what may be added to them and changes no comparison.
+
+    What is left of rounding errors is zero; coefficients that are determined stay as they are.
+    """
+    standard = basis.open_directions[: len(coef)] * basis.unit[: len(coef), None]
+    alone = standard[:, np.linalg.norm(standard, axis=0) > 1 - SMALLEST_SHARE]  # of features only
+    size = coef * basis.unit[: len(coef)]
+    rest = size - alone @ (alone.T @ size)
+    rest[np.abs(rest) < SMALLEST_SHARE**2 * np.abs(rest).max(initial=0.0)] = 0.0
+    has_part = np.linalg.norm(alone, axis=1) > SMALLEST_SHARE
+    return np.where(has_part, rest / basis.unit[: len(coef)], coef)
+
+
+# -- groups ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OpenPart:
+    """What of each item (n) lies along the open directions.
+
+    ``place`` (n x k) is the same for items of one group: the open features, each in its unit, or
+    at most 3 combinations of them. ``size`` (n) is the length of the standardised features, by
+    which places are rounded.
+    """
+
+    place: np.ndarray
+    size: np.ndarray
+
+    @classmethod
+    def of_values(cls, fit: Fit, values: np.ndarray) -> "OpenPart":
+        """The part of features ``values`` (n x d)."""
+        centred = values - fit.feature_mean
+        size = np.linalg.norm(centred / fit.feature_unit, axis=1)
+        if names_groups(fit):
+            return cls((values / fit.feature_unit)[:, fit.undetermined], size)
+        place = centred @ fit.open_directions
+        if place.shape[1] > N_PROJECTIONS:
+            rng = np.random.default_rng(0)  # the same directions each time
+            place = place @ rng.normal(size=(place.shape[1], N_PROJECTIONS))
+        return cls(place, size)
+
+    @classmethod
+    def none(cls) -> "OpenPart":
+        """Of no items."""
+        return cls(np.empty((0, 0)), np.empty(0))
+
+    def groups(self) -> np.ndarray:
+        """Number of each item's group (n), in the order of the places.
+
+        Items are of one group if their places differ by no more than rounding errors.
+        """
+        number = np.zeros(len(self.size), dtype=np.intp)
+        for column in self.place.T:
+            order = np.lexsort((column, number))
+            reach = OPEN_SHARE * (1 + np.maximum(self.size[order][1:], self.size[order][:-1]))
+            is_next = (np.diff(column[order]) > reach) | (np.diff(number[order]) > 0)
+            number[order] = np.append(0, np.cumsum(is_next))
+        return number
+
+
+def names_groups(fit: Fit) -> bool:
+    """Whether groups have a name: every open feature is open by itself, and few of them vary."""
+    each_alone = fit.open_directions.shape[1] == fit.undetermined.sum()
+    return bool(each_alone and (fit.undetermined & (fit.feature_sd > 0)).sum() <= MOST_NAMED)
+
+
+def count_groups(fit: Fit, values: np.ndarray) -> int:
+    """How many groups the compared items fall into, whose features are ``values`` (n x d)."""
+    if not fit.open_directions.size:
+        return 1
+    return int(OpenPart.of_values(fit, values).groups().max(initial=0)) + 1
+
+
+def without_open_part(fit: Fit, centred: np.ndarray) -> np.ndarray:
+    """Centred features (n x d) less what lies along the open directions V.
+
+    z - D V (V'D V)^-1 V'z, D the squared units: the difference to the item of the same group that
+    is nearest to the average one.
+    """
+    V = fit.open_directions
+    across = fit.feature_unit[:, None] ** 2 * V
+    return centred - centred @ V @ np.linalg.pinv(V.T @ across) @ across.T
+
+
+def number_groups(fit: Fit, part: OpenPart) -> tuple[np.ndarray, np.ndarray]:
+    """Number of each item's group from 0 (n), and what the groups are called.
+
+    By their open features ('year=2001'), from small to large; or by numbers ('group 1'), in the
+    order of the table.
+    """
+    group = part.groups()
+    first = np.unique(group, return_index=True)[1]
+    if not names_groups(fit):
+        place = np.argsort(np.argsort(first))
+        return place[group], np.array([f"group {number + 1}" for number in range(len(first))])
+    features = np.flatnonzero(fit.undetermined)
+    values = part.place[first] * fit.feature_unit[features]
+    varies = (fit.feature_sd[features] > 0) | (np.ptp(part.place[first], axis=0) > 0)
+    names = [fit.names[column] for column in features[varies]]
+    rows = [zip(names, row, strict=True) for row in values[:, varies].tolist()]
+    return group, np.array([", ".join(f"{name}={value:.10g}" for name, value in r) for r in rows])
+
+
+# -- what is said of them -------------------------------------------------------------------------
+
+
+def feature_notes(fit: Fit, result: Estimate) -> list[Note]:
+    """Which features the comparisons say nothing of, and what is known nevertheless."""
+    is_open = fit.undetermined
+    if result.side_basis is not None:  # has a note of its own
+        is_open = is_open & ~result.side_basis.undetermined[: fit.n_features]
+    apart = is_open & (fit.feature_sd > 0) & (fit.n_groups > 1)
+    notes: list[Note] = []
+    if names := _names(fit, is_open & ~apart):
+        text = (
+            f"{plural(len(names), 'feature')} {'is' if len(names) == 1 else 'are'} constant or a"
+            f" combination of others among the compared items: {first_few(map(repr, names), 10)};"
+            " the solution of smallest norm is taken and their intervals are unknown."
+        )
+        notes.append((CollinearFeaturesWarning, text))
+    if names := _names(fit, apart):
+        alone = fit.open_directions.shape[1] == np.count_nonzero(fit.undetermined)
+        effect = "its effect is" if len(names) == 1 or not alone else "their effects are"
+        text = (
+            f"no two items that met differ in {'' if alone else 'some combination of '}"
+            f"{first_few(map(repr, names), 10)}, so {effect} unknown: scores, intervals and ranks"
+            f" hold within each of the {fit.n_groups:,} groups of items that are alike in"
+            f" {'it' if effect.startswith('its') else 'them'}, not across groups."
+        )
+        notes.append((CollinearFeaturesWarning, text))
+    return notes
+
+
+def side_notes(fit: Fit, result: Estimate) -> list[Note]:
+    """Whether comparisons tell the side effect from the features."""
+    if result.side_basis is None or not result.side_basis.undetermined[-1]:
+        return []
+    names = _names(fit, result.side_basis.undetermined[:-1])
+    amount = (
+        f"the same amount of {'' if len(names) == 1 else 'a combination of '}"
+        f"{first_few(map(repr, names), 10)}"
+    )
+    text = (
+        "the side effect is not determined, because in every comparison left is ahead of right by"
+        f" {amount}; one of many equal fits is taken and the intervals are unknown: swap some"
+        " sides, or fit without side_effect."
+    )
+    return [(CollinearFeaturesWarning, text)]
+
+
+def _names(fit: Fit, mask: np.ndarray) -> list[str]:
+    return [fit.names[column] for column in np.flatnonzero(mask)]

@@ -1,0 +1,121 @@
+"""The sentences that a report begins with: who comes first, what of new items, what to look at."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pairscore.errors import first_few
+from pairscore.estimators.new_items import ITEMS_PER_FEATURE, LOST_ACCURACY
+from pairscore.report.words import number_of, percent, wins
+
+if TYPE_CHECKING:
+    from pairscore.report.checks import Check
+    from pairscore.report.facts import RankedItem, ReportFacts
+
+
+def lead_sentences(facts: "ReportFacts") -> list[str]:
+    """What the page says first, in plain sentences."""
+    sentences = [*_groups(facts), _first_place(facts)]
+    if facts.has_intervals and facts.n_pairs:
+        sentences.append(
+            f"Of all pairs of items{' in one group' if facts.groups else ''},"
+            f" {percent(facts.sure_pairs, 0)} are told apart surely (95 % each); the others are too"
+            " close to call."
+        )
+    return [*sentences, *new_items_sentences(facts), facts.meaning, verdict_of_checks(facts.checks)]
+
+
+def _groups(facts: "ReportFacts") -> list[str]:
+    """Within what ranks hold, where items fall into groups."""
+    if not facts.groups:
+        return []
+    names = list(facts.groups)
+    return [
+        f"The comparisons do not tell how items of different groups compare, so ranks are within"
+        f" groups: {first_few(names, 4)}."
+        if len(names) > 1
+        else f"All items are of one group ({names[0]}); items of other groups could not be"
+        " compared with them."
+    ]
+
+
+def _first_place(facts: "ReportFacts") -> str:
+    """Which item comes first and how surely; none does if all scores are the same."""
+    items = facts.largest_group
+    first = [item for item in items if item.rank == 1]
+    of_all = number_of(len(items), "item") + (f" of {items[0].group}" if facts.groups else "")
+    if len(first) == len(items):
+        return f"All {of_all} have the same score, so none comes first."
+    if len(first) > 1:
+        return (
+            f"{first_few([item.name for item in first], 3)} share the first place of {of_all} and"
+            f" would win {wins(first[0].wins_of_100)} of 100 with the average one."
+        )
+    sentence = (
+        f"{first[0].name} comes first of {of_all} and would win {wins(first[0].wins_of_100)} of 100"
+        " comparisons with the average one."
+    )
+    return f"{sentence} {_rank_in_words(first[0])}" if facts.has_intervals else sentence
+
+
+def _rank_in_words(best: "RankedItem") -> str:
+    ranks = f"lies between {best.rank_low:,} and {best.rank_high:,}"
+    if best.rank_low == best.rank_high:
+        ranks = f"is {best.rank_low:,}"
+    return f"Its rank {ranks} (95 % confidence)."
+
+
+def new_items_sentences(facts: "ReportFacts") -> list[str]:
+    """Accuracy on items that the fit had not seen, and what the best score would have.
+
+    Without it, that in sample; nothing without either.
+    """
+    trial, best = facts.trial, facts.best_accuracy
+    if np.isfinite(trial.held_out):
+        sentence = (
+            f"New items: of decided comparisons between two items that it had not seen, the score"
+            f" predicted {percent(trial.held_out)} correctly"
+            f" ({facts.held_out.n_tested:,.10g} tested; of the comparisons it was fitted to,"
+            f" {percent(trial.in_sample)}; a coin, 50 %)."
+        )
+        if np.isfinite(best):
+            sentence += (
+                f" The best score that these features allow would predict about {percent(best)};"
+                " the rest is what they cannot explain."
+            )
+        return [sentence, *_too_many_features(facts)]
+    if np.isfinite(trial.in_sample):
+        return [
+            "Of the decided comparisons that it was fitted to, the score predicted"
+            f" {percent(trial.in_sample)} correctly (a coin, 50 %); how it does on items that it"
+            " has not seen cannot be tested here."
+        ]
+    return []
+
+
+def _too_many_features(facts: "ReportFacts") -> list[str]:
+    """What to do where features are many beside items and new items do far worse."""
+    n, d = facts.n_compared, len(facts.coefficients)
+    lost = facts.trial.in_sample - facts.trial.held_out
+    if n >= ITEMS_PER_FEATURE * d or lost < LOST_ACCURACY:
+        return []
+    remedy = "use fewer features or compare more items"
+    if facts.effects.ridge is None:
+        remedy = "fit again with a ridge from the data (--l2 auto), or use fewer features"
+    return [
+        f"That is far less: {number_of(d, 'feature')} are many for {number_of(n, 'item')};"
+        f" {remedy}."
+    ]
+
+
+def verdict_of_checks(checks: "list[Check]") -> str:
+    """How many checks deserve a look, and which; how many could tell nothing."""
+    doubts = [check.question for check in checks if not check.fine]
+    blind = [check.question for check in checks if check.fine and check.is_blind]
+    number = f"Of the {len(checks)} checks below, "
+    if doubts:
+        deserve = "deserves" if len(doubts) == 1 else "deserve"
+        text = f"{number}{len(doubts)} {deserve} a look: {' '.join(doubts)}"
+    else:
+        text = f"{number}none found a problem."
+    return f"{text} Could not be told: {' '.join(blind)}" if blind else text

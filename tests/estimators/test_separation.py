@@ -1,0 +1,172 @@
+"""Separation: what is explained, and that everything else is at its own maximum."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog, minimize
+
+from pairscore import Comparisons, RankRegression
+from pairscore.core.links import get_link
+from pairscore.core.whitening import Basis, whitening_basis
+from pairscore.errors import SeparationWarning
+from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.likelihood import fit_likelihood
+from pairscore.estimators.separation import Curvature, carry_over
+from pairscore.estimators.settings import Settings
+from tests.laws import GaussianStudy
+
+
+def tables(seed=0, n=60, m=900, separated=(3,)):
+    """Items of which some have a gap, and votes with sides; those of ``separated`` never lose."""
+    rng = np.random.default_rng(seed)
+    X, ids = rng.normal(size=(n, 3)), np.array([f"item-{k}" for k in range(n)])
+    left = rng.integers(0, n, m)
+    right = (left + rng.integers(1, n, m)) % n
+    ahead = (X[left] - X[right]) @ [1.0, -0.5, 0.2] + 0.3 + rng.logistic(size=m) > 0
+    never_lost = np.isin(left, separated) | np.isin(right, separated)
+    ahead = np.where(never_lost, np.isin(left, separated), ahead)
+    X[[3, 5, 8], 0] = np.nan
+    items = {"id": ids} | {f"x{k}": X[:, k] for k in range(3)}
+    votes = {"left": ids[left], "right": ids[right], "winner": np.where(ahead, "left", "right")}
+    return items, votes, never_lost
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+@pytest.mark.parametrize(
+    "settings", [{"side_effect": True}, {"inference": "model"}, {"l2": 1e-5}], ids=str
+)
+def test_one_separated_item_leaves_all_other_coefficients_at_the_maximum(settings, link):
+    items, votes, never_lost = tables()
+    settings = settings | {"link": link, "missing": "item-effect"}
+    with pytest.warns(SeparationWarning, match=r"for this, 'item item-3' has a ridge of l2=0\.16"):
+        model = RankRegression(**settings).fit(items, votes)
+    others = {name: column[~never_lost] for name, column in votes.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the item's own column is constant there
+        without = RankRegression(**settings).fit(items, others)
+    kept = model.feature_names_in_ != "item item-3"
+    np.testing.assert_allclose(model.coef_[kept], without.coef_[kept], rtol=1e-6)
+    np.testing.assert_allclose(model.std_errors_[kept], without.std_errors_[kept], rtol=1e-5)
+    if "side_effect" in settings:
+        assert model.side_effect_ == pytest.approx(without.side_effect_, rel=1e-6)
+        assert model.side_effect_std_error_ == pytest.approx(
+            without.side_effect_std_error_, rel=1e-5
+        )
+    assert 2 < model.coef_[~kept][0] < 40
+    assert np.isfinite(model.std_errors_).all()
+
+
+def differences(data):
+    """Differences of the winner and the loser (M x d)."""
+    X = data.items.values
+    return data.outcome[:, None] * (X[data.left] - X[data.right])
+
+
+def explained_by_some_direction(D):
+    """Outside witness: rows of D that are positive for some v with D v >= 0.
+
+    The sum of t over 0 <= t <= 1, t <= D v is largest where every row that can is positive.
+    """
+    m, d = D.shape
+    objective = np.append(np.zeros(d), -np.ones(m))
+    bounds = [(None, None)] * d + [(0, 1)] * m
+    answer = linprog(objective, np.hstack([-D, np.eye(m)]), np.zeros(m), bounds=bounds)
+    return answer.x[d:] > 1e-6
+
+
+def some_separated(seed):
+    """Items with a few columns of their own, compared so seldom that some are separated."""
+    rng = np.random.default_rng(seed)
+    n, m = 14, 60
+    X = np.column_stack([rng.normal(size=(n, 2)), np.eye(n)[:, :5]])
+    left = rng.integers(0, n, m)
+    right = (left + rng.integers(1, n, m)) % n
+    seldom = rng.random(m) < 0.4
+    rows = ((left > 4) & (right > 4)) | seldom
+    left, right = left[rows], right[rows]
+    s = X @ np.append([0.7, -0.4], 2 * rng.normal(size=5))
+    outcome = np.where(s[left] - s[right] + rng.logistic(size=len(left)) > 0, 1, -1)
+    return Comparisons(X, left, right, outcome)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_not_explained_is_fitted_exactly_and_the_rest_with_the_ridge(seed):
+    """Twins: linear programming says what is explained, a general optimiser does the two fits."""
+    data = some_separated(seed)
+    study = FitData(data, False)
+    fit = fit_likelihood(study, Settings("mle", get_link("logit")))
+    D = differences(data)
+    explained = explained_by_some_direction(D)
+    assert (fit.separated is not None) == explained.any()
+    rest = minimize(
+        lambda b: np.logaddexp(0, -D[~explained] @ b).sum(), np.zeros(7), options={"gtol": 1e-9}
+    )
+    np.testing.assert_allclose(D[~explained] @ fit.coef, D[~explained] @ rest.x, atol=1e-4)
+    if explained.any():
+        sd = study.item_moments.sd
+        values, vectors = np.linalg.eigh(D[~explained].T @ D[~explained])
+        free = vectors[:, values < 1e-9]  # what the rest does not see
+
+        def loss(g):
+            b = rest.x + free @ g
+            penalty = 0.16 * np.sum((sd * b) ** 2)
+            return np.logaddexp(0, -D[explained] @ b).sum() + 0.5 * penalty
+
+        held = minimize(loss, np.zeros(free.shape[1]), options={"gtol": 1e-9})
+        np.testing.assert_allclose(D @ fit.coef, D @ (rest.x + free @ held.x), atol=2e-4)
+
+
+def test_an_item_above_all_and_one_below_all_are_explained_one_after_the_other():
+    """The best met only the second best, which beat all others: two steps of explanation."""
+    X, votes = GaussianStudy(40, 400, 2, second_half=False).draw(np.random.default_rng(4))
+    votes = votes[(votes > 2).all(axis=1)]
+    X = np.column_stack([X, np.eye(40)[:, :3]])
+    more = [(0, 1)] * 3 + [(1, k) for k in range(5, 12)] + [(k, 2) for k in range(12, 18)]
+    with pytest.warns(SeparationWarning, match=r"for this, 'x2', 'x3', 'x4' have a ridge"):
+        model = RankRegression(inference="model").fit(X, np.vstack([votes, more]))
+    without = RankRegression(inference="model").fit(X[:, :2], votes)
+    np.testing.assert_allclose(model.coef_[:2], without.coef_, rtol=1e-6)
+    np.testing.assert_allclose(model.std_errors_[:2], without.std_errors_, rtol=1e-6)
+    best, second, worst = model.coef_[2:]
+    assert best > second > 1
+    assert worst < -1
+
+
+def test_collinear_columns_stay_open_beside_a_separated_one():
+    items, votes, never_lost = tables()
+    items["again"] = items["x1"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = RankRegression(missing="item-effect", inference="model").fit(items, votes)
+        others = {name: column[~never_lost] for name, column in votes.items()}
+        without = RankRegression(missing="item-effect", inference="model").fit(items, others)
+    kept = model.feature_names_in_ != "item item-3"
+    np.testing.assert_allclose(model.coef_[kept], without.coef_[kept], rtol=1e-6)
+    open_names = model.feature_names_in_[np.isnan(model.std_errors_)]
+    assert open_names.tolist() == ["x1", "again"]
+
+
+def test_what_is_held_follows_what_the_rest_determines():
+    """Two quadratic losses, one after the other: the answer to a move of the first minimum."""
+    rng = np.random.default_rng(0)
+    V = np.linalg.qr(rng.normal(size=(5, 2)))[0]
+    sees = rng.normal(size=(9, 5))
+    sees -= sees @ V @ V.T  # nothing along V
+    H1, A2 = sees.T @ sees, rng.normal(size=(7, 5))
+    H2, b = A2.T @ A2, rng.normal(size=5)
+    C = rng.normal(size=(5, 5))
+
+    def answer(score):
+        first = np.linalg.pinv(H1) @ score
+        return first + V @ np.linalg.solve(V.T @ H2 @ V, V.T @ H2 @ (b - first))
+
+    moves = np.array([(answer(e) - answer(0 * e)) for e in sees]).T
+    inner = whitening_basis(V.T @ H2 @ V, np.ones(2))
+    rest = Curvature(whitening_basis(H1, np.ones(5)), H1, C @ C.T)
+    basis = Basis(V @ inner.transform, np.empty((5, 0)), np.ones(5))
+    held = Curvature(basis, H2, np.zeros((5, 5)))
+    joined = carry_over(rest, held)
+    np.testing.assert_allclose(joined.basis.inverse @ sees.T, moves, atol=1e-10)
+    Q = np.eye(5) - V @ np.linalg.solve(V.T @ H2 @ V, V.T @ H2)
+    np.testing.assert_allclose(joined.covariance, Q @ C @ C.T @ Q.T, atol=1e-10)

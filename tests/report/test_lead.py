@@ -1,0 +1,123 @@
+"""The sentences that a report begins with."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from pairscore import RankRegression
+from pairscore.errors import CollinearFeaturesWarning, PairscoreWarning
+from pairscore.report.checks import Check
+from pairscore.report.facts import report_facts
+from pairscore.report.lead import lead_sentences, verdict_of_checks
+from pairscore.report.page import report_html
+from tests.limits import largest_mean
+from tests.model.test_groups import study_of_years
+from tests.report.conftest import assert_whole, draw_study, facts_of, page_in_words, text_of
+
+
+def draw_half_explained(rng, n_items=150, n_comparisons=2500, d=4, effect=1.5):
+    """Items of which the features explain less than a half."""
+    X = rng.normal(size=(n_items, d))
+    score = X @ np.array([1.0, 0.5, *[0.0] * (d - 2)]) + effect * rng.normal(size=n_items)
+    left = rng.integers(0, n_items, n_comparisons)
+    right = (left + rng.integers(1, n_items, n_comparisons)) % n_items
+    won = rng.random(n_comparisons) < expit(score[left] - score[right])
+    return X, {"left": left, "right": right, "winner": np.where(won, "left", "right")}
+
+
+def test_the_page_has_one_number_for_new_items_and_tells_the_error_of_the_estimate_from_it():
+    """A page said "0.1 % of pairs of new items in the wrong order" beside 63 % accuracy."""
+    items, votes = draw_half_explained(np.random.default_rng(0))
+    facts = facts_of(items, votes)
+    text = text_of(report_html(facts))
+    accuracy = f"{100 * facts.trial.held_out:.1f} %"
+    (sentence,) = [one for one in facts.answer if one.startswith("New items: ")]
+    assert f"the score predicted {accuracy} correctly" in sentence
+    assert f"would predict about {100 * facts.best_accuracy:.1f} %" in sentence
+    assert text.count(sentence) == 2  # first, and where more comparisons are weighed
+    assert "in the wrong order" not in text
+    about = text.index("Error of the estimate This score is not exactly the best one")
+    assert text.index(sentence, 4000) < about < text.index("What the features cannot explain")
+    assert facts.trial.held_out <= facts.best_accuracy < 0.8
+
+
+def test_the_accuracy_of_the_best_score_is_that_of_the_true_coefficients_on_new_items():
+    """Means over studies, up to a t-quantile and two points; the held-out accuracy is lower."""
+    gaps, d = [], 24
+    for seed in range(16):
+        rng = np.random.default_rng(seed)
+        items, votes = draw_half_explained(rng, 160, 2400, d)
+        facts = facts_of(items, votes)
+        new, tests = draw_half_explained(rng, 2000, 20_000, d)
+        best = (new[tests["left"]] - new[tests["right"]]) @ np.array([1.0, 0.5, *[0.0] * (d - 2)])
+        truth = np.mean((best > 0) == (tests["winner"] == "left"))
+        gaps.append([facts.best_accuracy - truth, facts.trial.held_out - truth])
+    reach = largest_mean(np.array(gaps), 2)
+    ours, rival = np.mean(gaps, axis=0)
+    assert abs(ours) < reach[0] + 0.02
+    assert rival < ours - 0.02
+
+
+def test_no_question_stands_twice_in_the_lead():
+    items, votes = draw_study(20, 300)
+    items["again"] = items["feature 1"]
+    with pytest.warns(PairscoreWarning):
+        facts = facts_of(items, votes)
+    assert facts.answer[-1].count("What did the fit itself warn of?") == 1
+
+
+def test_the_verdict_counts_what_deserves_a_look_and_names_what_could_not_be_told():
+    fine, doubt = Check("A?", True, "", ""), Check("B?", False, "", "")
+    blind = Check("C?", True, "", "", "cannot tell")
+    assert verdict_of_checks([fine]) == "Of the 1 checks below, none found a problem."
+    assert verdict_of_checks([fine, doubt]) == "Of the 2 checks below, 1 deserves a look: B?"
+    assert verdict_of_checks([fine, blind]) == (
+        "Of the 2 checks below, none found a problem. Could not be told: C?"
+    )
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
+def test_a_hopeless_fit_is_said_to_be_so_first():
+    rng = np.random.default_rng(0)
+    items, votes = draw_half_explained(rng, 110, 1100, 60)
+    facts = facts_of(items, votes)
+    assert facts.trial.held_out < facts.trial.in_sample - 0.1
+    (far,) = [one for one in facts.answer if one.startswith("That is far less: ")]
+    assert far.startswith("That is far less: 60 features are many for 110 items; fit again with")
+    assert "--l2 auto" in far
+    warned = next(check for check in facts.checks if "warn of" in check.question)
+    assert "choose a ridge with --l2 auto" in warned.answer
+    ridge = facts_of(items, votes, l2="auto")
+    assert not [one for one in ridge.answer if "--l2 auto" in one]
+
+
+def test_a_report_of_years_that_never_meet_ranks_within_years():
+    items, votes = study_of_years()
+    with pytest.warns(CollinearFeaturesWarning):
+        model = RankRegression().fit(items, votes)
+    facts = report_facts(model, items, votes)
+    page = report_html(facts)
+    assert_whole(page)
+    assert facts.answer[0] == (
+        "The comparisons do not tell how items of different groups compare, so ranks are within"
+        " groups: year=2001, year=2002, year=2003, year=2004."
+    )
+    assert " comes first of 25 items of year=2001 and would win " in facts.answer[1]
+    assert facts.groups == {f"year={year}": 25 for year in (2001, 2002, 2003, 2004)}
+    ranking = model.rank(items)
+    sure = (ranking["rank_low"] - 1 + 25 - ranking["rank_high"]).sum() / (4 * 25 * 24)
+    assert facts.sure_pairs == pytest.approx(sure)
+    text = text_of(page)
+    assert "The 12 best and the 12 worst of year=2001" in text
+    assert text.count("year=2003") > 25
+    one_year = replace(facts, items=[item for item in facts.items if item.group == "year=2001"])
+    assert lead_sentences(one_year)[0].startswith("All items are of one group (year=2001)")
+
+
+def test_items_that_cannot_be_held_out_leave_the_accuracy_of_the_fit():
+    items, votes = draw_study(8, 30, d=5)
+    said = page_in_words(items, votes)
+    assert "how it does on items that it has not seen cannot be tested here" in said
+    assert "Of decided comparisons between two items" not in said
