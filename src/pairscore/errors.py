@@ -211,6 +211,31 @@ def number_between(value: Any, name: str, low: float, high: float, remedy: str) 
     return float(value)
 
 
+def share_up_to(value: Any, name: str, limit: float, what: str) -> float:
+    """A share from 0 to ``limit``, as a float; a percentage gets a hint. ``what`` is shared."""
+    if not is_real(value) or not 0 <= value <= limit:
+        raise PairscoreError(
+            f"{name} is {value!r}; use a share of {what} from 0 to {limit:g}."
+            f"{share_meant(value, limit)}"
+        )
+    return float(value)
+
+
+def share_meant(value: Any, limit: float = 1.0) -> str:
+    """A question with the share that a percentage means, to end a message with; or nothing.
+
+    >>> share_meant(20.0, 0.5), share_meant("10%"), share_meant("0,2"), share_meant(0.7, 0.5)
+    (' Did you mean 0.2?', ' Did you mean 0.1?', ' Did you mean 0.2?', '')
+    """
+    text = str(value).strip().replace(",", ".")
+    try:
+        share = float(text.removesuffix("%"))
+    except ValueError:
+        return ""
+    share /= 100 if text.endswith("%") or share >= 1 else 1
+    return f" Did you mean {share:g}?" if 0 < share <= limit and share != value else ""
+
+
 def positive_number(value: Any, name: str) -> float:
     """A finite number above zero, as a float; otherwise a PairscoreError names the setting."""
     if not is_real(value) or not 0 < value < inf:
