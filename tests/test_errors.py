@@ -19,6 +19,7 @@ from pairscore.errors import (
     number_between,
     plural,
     positive_number,
+    shown,
     whole_number,
 )
 from tests.test_package import heavy_modules_after
@@ -138,3 +139,10 @@ def test_a_whole_number(value):
     with pytest.raises(PairscoreError) as caught:
         whole_number(value, "n_items")
     assert str(caught.value) == f"n_items is {value!r}; use a whole number from 1."
+
+
+def test_long_values_are_cut_and_long_lists_counted():
+    assert shown([1, 2, 3]) == "[1, 2, 3]"
+    assert shown(np.zeros(384)) == "a list of 384 values"
+    assert shown("x" * 500) == "'" + "x" * 78 + "…"
+    assert first_rows([3], [list(range(300))]) == "row 3 (a list of 300 values)"

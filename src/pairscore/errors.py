@@ -11,6 +11,7 @@ from math import inf
 from numbers import Integral, Real
 from typing import Any
 
+LONGEST_VALUE = 80  # characters of a value that a message shows
 SHOWN_ROWS = 20  # bad rows of a file that the message lists
 IRREGULAR = {"is": "are", "has": "have"}
 
@@ -141,6 +142,18 @@ def first_few(things: Iterable[object], limit: int = 5) -> str:
     return text if len(things) <= limit else f"{text} and {len(things) - limit} more"
 
 
+def shown(value: object) -> str:
+    """A value as a message shows it: a long text is cut, and of a long list its length is named.
+
+    >>> shown("x"), shown([1.0] * 384), shown("y" * 90)[-12:]
+    ("'x'", 'a list of 384 values', 'yyyyyyyyyyy…')
+    """
+    if hasattr(value, "__len__") and not isinstance(value, str | bytes) and len(value) > 3:
+        return f"a list of {len(value):,} values"
+    text = repr(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
+
+
 def first_rows(rows: Iterable[int], values: Iterable[object], limit: int = 5) -> str:
     """Row numbers with their values in words.
 
@@ -148,7 +161,7 @@ def first_rows(rows: Iterable[int], values: Iterable[object], limit: int = 5) ->
     "row 3 ('x'), row 8 ('y')"
     """
     return first_few(
-        [f"row {row} ({value!r})" for row, value in zip(rows, values, strict=True)], limit
+        [f"row {row} ({shown(value)})" for row, value in zip(rows, values, strict=True)], limit
     )
 
 
@@ -194,14 +207,39 @@ def number_between(value: Any, name: str, low: float, high: float, remedy: str) 
     (``remedy``, such as "a share from 0 to 1"). NaN is between no limits.
     """
     if not is_real(value) or not low <= value <= high:
-        raise PairscoreError(f"{name} is {value!r}; use {remedy}.")
+        raise PairscoreError(f"{name} is {shown(value)}; use {remedy}.")
     return float(value)
+
+
+def share_up_to(value: Any, name: str, limit: float, what: str) -> float:
+    """A share from 0 to ``limit``, as a float; a percentage gets a hint. ``what`` is shared."""
+    if not is_real(value) or not 0 <= value <= limit:
+        raise PairscoreError(
+            f"{name} is {value!r}; use a share of {what} from 0 to {limit:g}."
+            f"{share_meant(value, limit)}"
+        )
+    return float(value)
+
+
+def share_meant(value: Any, limit: float = 1.0) -> str:
+    """A question with the share that a percentage means, to end a message with; or nothing.
+
+    >>> share_meant(20.0, 0.5), share_meant("10%"), share_meant("0,2"), share_meant(0.7, 0.5)
+    (' Did you mean 0.2?', ' Did you mean 0.1?', ' Did you mean 0.2?', '')
+    """
+    text = str(value).strip().replace(",", ".")
+    try:
+        share = float(text.removesuffix("%"))
+    except ValueError:
+        return ""
+    share /= 100 if text.endswith("%") or share >= 1 else 1
+    return f" Did you mean {share:g}?" if 0 < share <= limit and share != value else ""
 
 
 def positive_number(value: Any, name: str) -> float:
     """A finite number above zero, as a float; otherwise a PairscoreError names the setting."""
     if not is_real(value) or not 0 < value < inf:
-        raise PairscoreError(f"{name} is {value!r}; use a number above 0.")
+        raise PairscoreError(f"{name} is {shown(value)}; use a number above 0.")
     return float(value)
 
 
@@ -211,5 +249,5 @@ def whole_number(value: Any, name: str) -> int:
     ``2.0`` is refused, because it has the type of a measurement and not of a count.
     """
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise PairscoreError(f"{name} is {value!r}; use a whole number from 1.")
+        raise PairscoreError(f"{name} is {shown(value)}; use a whole number from 1.")
     return int(value)

@@ -204,8 +204,8 @@ WRONG_FITS = {
     "with two of 'mass', 'height'. Did you mean 'height'?": (
         "items.csv votes.csv --interact mass:heigt"
     ),
-    "Did you mean 'Left' as left, 'Right' as right, 'Winner' as winner?": "items.csv upper.csv",
-    "Did you mean 'lft' as left?": "items.csv lft.csv",
+    "Did you mean --left 'Left', --right 'Right', --winner 'Winner'?": "items.csv upper.csv",
+    "Did you mean --left 'lft'?": "items.csv lft.csv",
     "Did you mean 'lft'?": "items.csv lft.csv --left lf",
     "(did you mean --id ID?)": "ID.csv votes.csv",
     "(did you mean --id idd?)": "idd.csv votes.csv",

@@ -65,13 +65,13 @@ def test_a_chart_is_written(tmp_path, suffix):
         ("--misordered 0.6", 2, "misordered is 0.6"),
         ("--angle 2", 2, "angle is 2.0"),
         ("--norm-error 0", 2, "--norm-error is 0.0"),
-        ("--angle 0.3 --misordered 0.1", 2, "are both targets"),
+        ("--angle 0.3 --misordered 0.1", 2, "Error: --angle and --misordered are both targets"),
         ("--angle 0.3 --items 15", 2, "--items is 15"),
         (
             "--items 100",
             2,
-            "two of three are needed: give two of --items, --comparisons and a target (angle,"
-            " misordered or --norm-error)",
+            "two of three are needed: give two of --items, --comparisons and a target (--angle,"
+            " --misordered or --norm-error)",
         ),
         ("--angle 0.3 --item-cost 3", 2, "--item-cost and --comparison-cost are weighed"),
         ("--angle 0.3 --pilot nowhere.csv", 2, "nowhere.csv"),

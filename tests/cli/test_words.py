@@ -1,5 +1,9 @@
 """Messages of the library in the words of the command line: options instead of settings."""
 
+import ast
+import re
+from pathlib import Path
+
 import click
 import pytest
 
@@ -33,10 +37,15 @@ def translated(text):
         ("squares names 'b', which is no feature", "--square names 'b', which is no feature"),
         ("features names 'x', and the item table", "--features names 'x', and the item table"),
         (
-            "'a'; leave them out of the table, or name them in exclude=.",
+            "'a'; leave them out of the table.",
             "'a'; leave them out: --exclude NAME.",
         ),
-        ("add one, or name a text column in categorical=.", "add one, or use --categorical NAME."),
+        ("add one, or make a text column 0/1 columns.", "add one, or use --categorical NAME."),
+        ("use l2=1.0, or item_effect=0.", "use --l2 1.0, or --item-effect 0."),
+        ("set l2 above 0.01; chosen as l2 = 3", "set --l2 above 0.01; chosen as l2 = 3"),
+        ("a target (angle= or norm_error=)", "a target (--angle or --norm-error)"),
+        ("Did you mean 'home' as left?", "Did you mean --left 'home'?"),
+        ("n_splits is 9; item_groups has 3", "--folds is 9; --group has 3"),
         (
             "fit with missing='drop-items', missing='mean-with-flag' or missing='item-effect'.",
             "fit with --missing drop-items, --missing mean-with-flag or --missing item-effect.",
@@ -66,3 +75,107 @@ def test_the_text_of_a_file_is_never_put_in_other_words(study):
     assert "unknown item: 'side_effect=True'" in result.stderr
     result = run("fit items.csv votes.csv --exclude n_items -o m.npz", code=2)
     assert "--exclude names 'n_items'" in result.stderr
+
+
+# -- what users saw --------------------------------------------------------------------------------
+
+JUDGE = "the votes have no column 'judge', which --judge-slopes, --side-by-judge and --inference"
+SENTENCES = {
+    "fit items.csv votes.csv --side-by-judge -o m.npz": f"{JUDGE} items+judges need; add it, or",
+    "compare items.csv votes.csv --model a: --model 'b: judge_slopes=yes'": (
+        "which judge_slopes, side_effect=judges and inference=items+judges need"
+    ),
+    "report m.npz named.csv votes.csv": "name the column that has them: --id NAME",
+    "update m.npz votes.csv --items named.csv -o n.npz": "name the column that has them: --id NAME",
+    "rank m.npz named.csv": "name the column that has them: --id NAME",
+    "plan --features 9 --misordered 0.1": (
+        "give the share of labels that go against the scores (--noise, 0.2 is common), or"
+        " comparisons of a pilot (--pilot)."
+    ),
+    "plan --noise 0.2 --misordered 0.1": (
+        "the number of features is missing; give --features or --items-file."
+    ),
+    "plan --features 9 --noise 0.2": (
+        "give two of --items, --comparisons and a target (--angle, --misordered or --norm-error)."
+    ),
+    "plan --items-file items.csv --noise 0.2 --min-eigenvalue 0.5 --angle 0.3": (
+        "leave out --min-eigenvalue, or --items-file."
+    ),
+    "plan --items-file items.csv --pilot votes.csv --noise 0.2 --angle 0.3": (
+        "both --noise and --pilot are given"
+    ),
+    "plan --features 9 --noise 20 --angle 0.3": (
+        "--noise is 20.0; use a share of flipped labels from 0 to 0.5. Did you mean 0.2?"
+    ),
+    "plan --features 9 --noise 10% --angle 0.3": "'10%' is not a number. Did you mean 0.1?",
+    "plan --features 9 --noise 0,2 --angle 0.3": "'0,2' is not a number. Did you mean 0.2?",
+    "plan --features 9 --noise 0.2 --misordered 5": "between 0 and 0.5. Did you mean 0.05?",
+    "simulate --items 9 --features 2 --comparisons 9 --noise 20 -o s": "Did you mean 0.2?",
+    "simulate --items 9 --features 2 --comparisons 9 --judge-noise 10,20 -o s": "Did you mean 0.2?",
+    "simulate --items 9 --features 2 --comparisons 9 --noise 0.1 --judge-noise 0.1 -o s": (
+        "both --noise and --judge-noise are given, and each settles the other; give one."
+    ),
+    "rank m.npz items.csv --level 95": "such as 0.95. Did you mean 0.95?",
+    "rank votes.csv items.csv": "is no complete model file",
+    "fit items.csv sides.csv -o n.npz": "Did you mean --left 'lefft', --right 'rigth'?",
+    "fit empty.csv votes.csv --missing mean-with-flag -o n.npz": (
+        "1 column without any value: 'height'; leave them out: --exclude NAME."
+    ),
+    "fit items.csv votes.csv --features style -o n.npz": "or use --categorical in the fit.",
+    "compare items.csv votes.csv --folds 40": "--folds is 40",
+}
+
+
+@pytest.mark.parametrize("command", SENTENCES)
+def test_advice_is_in_the_words_of_the_command(study, command):
+    folder, _, _ = study
+    run("fit items.csv votes.csv --keep-data -o m.npz")
+    text = (folder / "items.csv").read_text()
+    (folder / "named.csv").write_text(text.replace("id,", "name,", 1))
+    lines = [line.split(",") for line in text.splitlines()]
+    empty = [",".join([*line[:2], "height" if row == 0 else ""]) for row, line in enumerate(lines)]
+    (folder / "empty.csv").write_text("\n".join(empty) + "\n")
+    votes = (folder / "votes.csv").read_text()
+    (folder / "sides.csv").write_text(votes.replace("left,right", "lefft,rigth", 1))
+    said = run(command, code=2).stderr
+    assert SENTENCES[command] in " ".join(said.split())
+    here = {option for param in main.commands[command.split()[0]].params for option in param.opts}
+    assert set(re.findall(r"(?<!\S)--[\w-]+", said)) <= {*here, "--categorical", "--help"}
+
+
+def test_an_id_of_another_name_can_be_told_to_report_and_update(study):
+    folder, _, _ = study
+    run("fit items.csv votes.csv --keep-data -o m.npz")
+    text = (folder / "items.csv").read_text().replace("id,", "name,", 1)
+    (folder / "named.csv").write_text(text)
+    run("report m.npz named.csv votes.csv --id name -o report.html")
+    (folder / "more.csv").write_text(text.replace("item ", "new "))
+    (folder / "new.csv").write_text("left,right,winner\nnew 1,item 2,left\n")
+    run("update m.npz new.csv --items more.csv --id name -o m.npz")
+
+
+def library_texts():
+    """Every text of the library, without docstrings, as (where, text)."""
+    for path in Path(main.callback.__code__.co_filename).parents[1].rglob("*.py"):
+        if path.parent.name in ("cli", "report"):  # a report shows the options of the command
+            continue
+        tree = ast.parse(path.read_text())
+        docstrings = {
+            id(node.body[0].value)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
+            and isinstance(node.body[0], ast.Expr)
+        }
+        for node in ast.walk(tree):
+            is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+            if is_text and id(node) not in docstrings:
+                yield f"{path.name}:{node.lineno}", node.value
+
+
+def test_python_users_are_not_told_about_options():
+    told = [
+        (where, text)
+        for where, text in library_texts()
+        if re.search(r"(?<![\w-])--[a-z]{2,}| -o\b|\bexclude=", text)
+    ]
+    assert not told

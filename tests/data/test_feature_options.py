@@ -167,10 +167,8 @@ def test_messages_name_settings_and_not_options():
     items, votes = gappy()
     with pytest.raises(PairscoreError) as caught:
         RankRegression(missing="mean-with-flag").fit(items.assign(b=np.nan), votes)
-    assert str(caught.value) == (
-        "1 column without any value: 'b'; leave them out of the table, or name them in exclude=."
-    )
-    with pytest.raises(PairscoreError, match=r"add one, or name a text column in categorical=\."):
+    assert str(caught.value) == ("1 column without any value: 'b'; leave them out of the table.")
+    with pytest.raises(PairscoreError, match=r"add one, or make a text column 0/1 columns\."):
         RankRegression(missing="mean-with-flag").fit(items[["id"]], votes)
 
 

@@ -110,7 +110,7 @@ def test_damaged_records_are_refused(damage):
     [
         (salads(style=["oil", "soy"]), ("1 item has a level of 'style'", "'soy'", "'vinegar'")),
         (salads(style=["soy", "egg"]), ("2 items have levels of 'style'", "'soy', 'egg'")),
-        (salads(mass=["x", None]), ("'mass'", "is text (such as 'x')", "categorical=['mass']")),
+        (salads(mass=["x", None]), ("'mass'", "is text (such as 'x')", "0/1 columns")),
         (
             salads(mass=[1, None], style=[None, "oil"]),
             (

@@ -429,3 +429,16 @@ def test_new_items_follow_the_old_ones():
         named(["a", "b"]).with_new_items(named(["a"]))
     with pytest.raises(PairscoreError, match="items can be added where all have ids"):
         named(["a"]).with_new_items(read_items([[1.0]]))
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table, dict])
+def test_a_column_of_embeddings_is_named_and_not_printed(frame):
+    """384 numbers of the first item stood in the message."""
+    rng = np.random.default_rng(0)
+    lists = rng.normal(size=(5, 384)).tolist()
+    with pytest.raises(PairscoreError) as caught:
+        read_items(frame({"id": list("abcde"), "embedding": lists, "x": rng.normal(size=5)}))
+    text = str(caught.value)
+    assert "'embedding' (" in text
+    assert "e.g. a list of 384 values); make them numbers (a column for each value of a" in text
+    assert len(text) < 300

@@ -42,8 +42,8 @@ LAYOUTS = {
     ),
     "plan": (
         "plan_text",
-        9,
-        14,
+        11,
+        16,
         "{:<}" + 7 * "  {:>}",
         r"(\* \S+|  10 per item|  [a-z]{4,6} |) +(\S+) +(in all|\S+) +(\S+) +(\S+)"
         r" +(misordered|\S+ %) +(\S+) +(norm error|\S+)",

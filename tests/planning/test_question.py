@@ -86,7 +86,7 @@ def test_costs_leave_the_number_of_items_open():
 
 ITEMS = own_items()
 REFUSED = {
-    r"angle and misordered are both targets; ask for one of them\.": {
+    r"angle= and misordered= are both targets; ask for one of them\.": {
         **LAW,
         "angle": 0.1,
         "misordered": 0.1,
@@ -98,19 +98,19 @@ REFUSED = {
     r"misordered is nan; use a number": {**LAW, "misordered": float("nan")},
     r"norm_error is 0; use a number above 0\.": {**LAW, "norm_error": 0},
     (
-        r"a population has its own features, noise and link; leave out n_features,"
-        r" min_eigenvalue, noise, link, items and pilot, or the population\."
+        r"a population has its own features, noise and link; leave out n_features=,"
+        r" min_eigenvalue=, noise=, link=, items= and pilot=, or population=\."
     ): {
         "population": Population(3, rng=0),
         "noise": 0.1,
         "angle": 0.1,
     },
-    r"a population has its own .* leave out n_features, min_eigenvalue,": {
+    r"a population has its own .* leave out n_features=, min_eigenvalue=,": {
         "population": Population(3, rng=0),
         "min_eigenvalue": 1.0,
         "angle": 0.1,
     },
-    r"a population has its own .* noise, link, items": {
+    r"a population has its own .* noise=, link=, items": {
         "population": Population(3, rng=0),
         "link": "logit",
         "angle": 0.1,
@@ -118,7 +118,7 @@ REFUSED = {
     r"population is 4; give a pairscore\.Population\.": {"population": 4, "angle": 0.1},
     (
         r"the noise is missing: give the share of labels that go against the scores"
-        r" \(0\.2 is common\), or a pilot, or a population\."
+        r" \(noise=, 0\.2 is common\), comparisons of a pilot \(pilot=\), or population=\."
     ): {
         "n_features": 3,
         "angle": 0.1,
@@ -129,19 +129,19 @@ REFUSED = {
         "angle": 0.1,
     },
     r"noise is 'low'; use a share": {"n_features": 3, "noise": "low", "angle": 0.1},
-    r"items have their own features; leave out n_features and min_eigenvalue": {
+    r"items have their own features; leave out n_features= and min_eigenvalue=": {
         "min_eigenvalue": 1.0,
         "items": ITEMS,
         "noise": 0.1,
         "angle": 0.1,
     },
-    r"items have their own features; leave out n_features and min_eigenvalue, or the items\.": {
+    r"items have their own features; leave out n_features= and min_eigenvalue=, or items=\.": {
         "n_features": 4,
         "items": ITEMS,
         "noise": 0.1,
         "angle": 0.1,
     },
-    r"the number of features is missing; give n_features, items or a population\.": {
+    r"the number of features is missing; give n_features=, items= or population=\.": {
         "noise": 0.1,
         "angle": 0.1,
     },
@@ -168,7 +168,7 @@ REFUSED = {
         "noise": 0.1,
         "angle": 0.1,
     },
-    r"item_cost and comparison_cost are weighed against each other; give both\.": {
+    r"item_cost= and comparison_cost= are weighed against each other; give both\.": {
         **LAW,
         "angle": 0.1,
         "item_cost": 2.0,
@@ -197,14 +197,14 @@ REFUSED = {
         "n_comparisons": 10.0,
     },
     (
-        r"two of three are needed: give two of n_items, n_comparisons and a target"
-        r" \(angle, misordered or norm_error\)\."
+        r"two of three are needed: give two of n_items=, n_comparisons= and a target"
+        r" \(angle=, misordered= or norm_error=\)\."
     ): {
         **LAW,
         "n_items": 100,
     },
     (
-        r"n_items, n_comparisons and a target are all given, so nothing is left to find;"
+        r"n_items=, n_comparisons= and a target are all given, so nothing is left to find;"
         r" leave one out\."
     ): {
         **LAW,

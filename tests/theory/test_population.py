@@ -523,11 +523,11 @@ def test_how_much_the_unweighted_pooled_loses_to_the_weighted_one(per_item):
         ({"n_features": 3, "noise": np.nan}, "noise is nan"),
         (
             {"n_features": 3, "noise": 0.2, "slope": 1.0},
-            "more than one of noise, slope and judge_noise",
+            "more than one of noise=, slope= and judge_noise=",
         ),
         (
             {"n_features": 3, "noise": 0.2, "judge_noise": [0.1]},
-            "more than one of noise, slope and judge_noise",
+            "more than one of noise=, slope= and judge_noise=",
         ),
         ({"n_features": 3, "slope": -1.0}, "slope is -1.0"),
         ({"n_features": 3, "min_eigenvalue": 0.0}, "min_eigenvalue is 0.0; use a number above 0 "),

@@ -83,8 +83,8 @@ def parse_models(texts: tuple[str, ...]) -> dict[str, dict[str, Any]]:
         )
     if len(models) < 2:
         raise PairscoreError(
-            f"to compare takes two models of different names, and {len(models)} was given; give"
-            " --model twice."
+            f"compare needs at least two models, and {plural(len(models), 'model', verb='is')}"
+            " given; give --model twice."
         )
     for name, settings in models.items():
         _refuse_other_settings(name, settings)

@@ -13,8 +13,10 @@ from pairscore.cli.model_options import MODEL_OPTIONS, model_settings, parse_mod
 from pairscore.cli.options import (
     FILE,
     FILE_OPTIONS,
+    ID_OF_FIT_OPTION,
     ITEM_OPTIONS,
     SELF_PAIRS_OPTION,
+    SHARE,
     VOTE_OPTIONS,
     examples,
     file_settings,
@@ -126,6 +128,7 @@ def write_model(model: "ModelFile", output: Path, as_json: bool, keep_data: bool
     type=FILE,
     help="File with new items, with the columns of the fit and ids of their own.",
 )
+@ID_OF_FIT_OPTION
 @SELF_PAIRS_OPTION
 @options(VOTE_OPTIONS, FILE_OPTIONS)
 @output_option("Model file to write; it may be MODEL (-: standard output).", required=True)
@@ -156,7 +159,8 @@ def update(
         )
     settings = check_settings(**file.params)
     with list_bad_rows(output), stage("Reading"):
-        more = None if items is None else read_new_items(items, file.fit, **file_settings(given))
+        reading = file_settings(given) | {"id": given["id"]}
+        more = None if items is None else read_new_items(items, file.fit, **reading)
         known = before.items if more is None else before.items.with_new_items(more)
         votes = read_new_votes(comparisons, known, settings.context, **vote_settings(given))
     with stage("Fitting"), collect_warnings():
@@ -171,8 +175,8 @@ def update(
 
 @click.command()
 @files("model", "items")
-@option("--id", metavar="NAME", help="Column with the items' ids.  [default: as in the fit]")
-@option("--level", type=float, default=0.95, help="Of the intervals.")
+@ID_OF_FIT_OPTION
+@option("--level", type=SHARE, default=0.95, help="Of the intervals.")
 @flag("--simultaneous", help="Intervals that hold for all items together, which are wider.")
 @options(FILE_OPTIONS)
 @output_option(
@@ -363,6 +367,7 @@ def collect_warnings() -> Iterator[list[str]]:
 
 @click.command()
 @files("model", "items", "comparisons")
+@ID_OF_FIT_OPTION
 @flag("--self-pairs", help="Keep comparisons of an item with itself, as in such a fit.")
 @options(VOTE_OPTIONS, FILE_OPTIONS)
 @output_option("HTML file to write (-: standard output).", default=Path("report.html"))
@@ -392,12 +397,13 @@ def report(
 
     with input_path(model) as path:
         fitted = load(path)
+    recipe, id = recipe_of(fitted), given["id"]
     with list_bad_rows(output), stage("Reading"):
         study = read_study(
             items,
             comparisons,
-            recipe=recipe_of(fitted),
-            id_is_optional=fitted.recipe_ is None,  # fitted in Python, where ids are
+            recipe=recipe if id is None else replace(recipe, id=id),
+            id_is_optional=id is None and fitted.recipe_ is None,  # fitted in Python, where ids are
             seed=fitted.record_.get("seed") or 0,
             context=fitted.context or (),
             **vote_settings(given),

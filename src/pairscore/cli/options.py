@@ -18,14 +18,30 @@ import click
 
 from pairscore.choices import LINKS, MISSING_RULES
 from pairscore.cli.words import translate
-from pairscore.errors import PairscoreError
+from pairscore.errors import PairscoreError, share_meant
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
 
+
+class Share(click.ParamType):
+    """A number, with a hint where it is written as a percentage."""
+
+    name = "float"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a number.{share_meant(value)}", param, ctx)
+
+
 FILE = click.Path(path_type=Path, allow_dash=True)
 FOLDER = click.Path(path_type=Path)
 SEED = click.IntRange(min=0)
+SHARE = Share()
 
 
 def option(*names: str, help: str, **settings: Any) -> Option:
@@ -161,6 +177,9 @@ LIST_NAMES = ("features", "exclude", "categorical", "squares", "interactions")
 ITEM_NAMES = ("id", *LIST_NAMES, "missing")
 VOTE_NAMES = tuple(VOTE_COLUMNS)
 FILE_NAMES = ("delimiter", "encoding", "decimal")
+ID_OF_FIT_OPTION = option(
+    "--id", metavar="NAME", help="Column with the items' ids.  [default: as in the fit]"
+)
 LINK_OPTION = word("--link", LINKS, "How a score difference becomes a probability.", "logit")
 SELF_PAIRS_OPTION = flag("--self-pairs", help="Keep comparisons of an item with itself.")
 

@@ -15,6 +15,7 @@ from pairscore.cli.options import (
     LINK_OPTION,
     RECIPE_OPTIONS,
     SEED,
+    SHARE,
     VOTE_NAMES,
     VOTE_OPTIONS,
     examples,
@@ -53,11 +54,11 @@ PLAN_OPTIONS = (
     ),
     option(
         "--noise",
-        type=float,
+        type=SHARE,
         help="Share of comparisons that go against the scores, 0 to 0.5; left out with --pilot.",
     ),
     option(
-        "--misordered", type=float, help="Target: share of pairs of new items in the wrong order."
+        "--misordered", type=SHARE, help="Target: share of pairs of new items in the wrong order."
     ),
     option("--angle", type=float, help="Target: mean angle to the true direction, in radians."),
     option(
@@ -210,7 +211,7 @@ def _refuse_options(names: tuple[str, ...], needed: str) -> None:
 @option("--items", "n_items", type=int, required=True, help="Number of items to compare.")
 @option("--features", "n_features", type=int, required=True, help="Number of features.")
 @option("--comparisons", "n_comparisons", type=int, required=True, help="Number of comparisons.")
-@option("--noise", type=float, help="Share of labels that go against the scores.  [default: 0.2]")
+@option("--noise", type=SHARE, help="Share of labels that go against the scores.  [default: 0.2]")
 @option("--judge-noise", help="Several judges instead: the noise of each, such as 0.1,0.2,0.4.")
 @option(
     "--min-eigenvalue",

@@ -5,10 +5,13 @@ Messages of the library name settings as Python does. This is the one place that
     side_effect=True                   --side-effect
     n_items is 0                       --items is 0
     method='pooled'                    --method pooled
+    l2=1.0                             --l2 1.0
     id='NAME'                          --id NAME
     categorical=['colour']             --categorical 'colour'
     features names 'x'                 --features names 'x'
     leave it out of squares=           leave it out of --square
+
+``compare`` has the settings of models as words, such as ``judge_slopes=yes``, and not as options.
 """
 
 import re
@@ -19,12 +22,32 @@ PHRASES = {
     # what only Python has
     "use None, ": "use ",
     "name some with covariance_items=, ": "",
+    ", test='touch'": "",
+    "raise max_iter or add": "add",
+    "raise max_iter, add": "add",
+    ", comparisons of a pilot (pilot=), or population=": ", or comparisons of a pilot (pilot=)",
+    "n_features=, items= or population=": "n_features= or items_file=",
+    "n_features= and min_eigenvalue=, or items=": "min_eigenvalue=, or items_file=",
+    "more than one of noise=, slope= and judge_noise= is given, and each settles the others": (
+        "both noise= and judge_noise= are given, and each settles the other"
+    ),
+    "pass it again: load(path, link=(f, f'))": "use it in Python, where load takes the link again",
+    "a file that RankRegression.save made": "a model that pairscore fit wrote",
     # what is said in other words
-    "leave them out of the table, or name them in exclude=": "leave them out: --exclude NAME",
-    "name a text column in categorical=": "use --categorical NAME",
+    "leave them out of the table": "leave them out: --exclude NAME",
+    "make a text column 0/1 columns": "use --categorical NAME",
+    "or 0/1 columns for its levels": "or use --categorical in the fit",
+    "name another folder": "name another folder with -o",
+    "give item_groups for all items, the new ones last": "fit again to all items with --group",
+    "inference='items+judges' need; add it": (
+        "inference='items+judges' need; add it, or name the column that says who judged: --judge"
+    ),
 }
+# settings that have an option of another name
+ALIASES = {"item_groups": ("--group", False), "n_splits": ("--folds", False)}
 BAD_ROW_INDENT = "  "  # lines of bad rows begin so; they show the text of a file and stay as it is
 WORD = r"'([\w+-]+)'"
+NUMBER = r"([0-9.]+(?:e[+-]?[0-9]+)?)(?<![.])"
 NAME_IN_QUOTES = r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 
 
@@ -42,27 +65,58 @@ def translate(text: str) -> str:
 def _translate_line(line: str) -> str:
     for phrase, other in PHRASES.items():
         line = line.replace(phrase, other)
-    for name, (option, is_flag) in _options().items():
-        setting = rf"(?<![\w'\"-]){name}"
-        line = re.sub(rf"{setting}=True\b", option, line)
-        line = re.sub(rf"{setting}=None\b", f"{option} none", line)
-        line = re.sub(rf"{setting}={WORD}", option if is_flag else rf"{option} \1", line)
-        line = re.sub(rf"{setting}=\[{NAME_IN_QUOTES}\]", rf"{option} \1", line)
-        line = re.sub(rf"{setting}=(?=[.,:;) ]|$)", option, line)
-        # a name such as `link` is also a word of the language, unless it begins the message
-        bare = rf"{setting}(?![\w'\"=])" if "_" in name else rf"^{name}(?= is | names )"
-        line = re.sub(bare, option, line)
-    return line
+    options, settings = _options()
+    for name in settings:
+        line = _as_words(line, name)
+    if "side_effect" not in settings:
+        line = line.replace("side_effect='judges'", "--side-by-judge")
+    for name, (option, is_flag) in options.items():
+        line = _as_option(line, name, option, is_flag)
+    # 'home' as left: the column of a side under another name
+    return re.sub(rf"{NAME_IN_QUOTES} as (left|right|winner|loser)\b", r"--\2 \1", line)
 
 
-def _options() -> dict[str, tuple[str, bool]]:
-    """By the name of a setting: its option, of whatever command, and whether that is a flag."""
-    root = click.get_current_context().find_root().command
-    commands = root.commands.values() if isinstance(root, click.Group) else []
-    known = {
+def _as_option(line: str, name: str, option: str, is_flag: bool) -> str:
+    setting = rf"(?<![\w'\"-]){name}"
+    line = re.sub(rf"{setting}=True\b", option, line)
+    line = re.sub(rf"{setting}=None\b", f"{option} none", line)
+    line = re.sub(rf"{setting}={WORD}", option if is_flag else rf"{option} \1", line)
+    line = re.sub(rf"{setting}={NUMBER}", rf"{option} \1", line)
+    line = re.sub(rf"{setting}=\[{NAME_IN_QUOTES}\]", rf"{option} \1", line)
+    line = re.sub(rf"{setting}=(?=[.,:;) ]|$)", option, line)
+    # a name such as `link` is also a word of the language, unless it begins the message
+    bare = rf"^{name}(?= is | names )" if name.isalpha() else rf"{setting}(?![\w'\"=]| = )"
+    return re.sub(bare, option, line)
+
+
+def _as_words(line: str, name: str) -> str:
+    """A setting as `compare` takes it."""
+    setting = rf"(?<![\w'\"-]){name}"
+    line = re.sub(rf"{setting}=True\b", f"{name}=yes", line)
+    line = re.sub(rf"{setting}=None\b", f"{name}=none", line)
+    return re.sub(rf"{setting}={WORD}", rf"{name}=\1", line)
+
+
+def _options() -> tuple[dict[str, tuple[str, bool]], list[str]]:
+    """By the name of a setting: its option, and whether that is a flag; and settings without one.
+
+    An option of the command that runs comes before one of the same name. Others may be named too,
+    as those of the fit are by the commands that use a model.
+    """
+    root = click.get_current_context().find_root()
+    commands = root.command.commands if isinstance(root.command, click.Group) else {}
+    known = {name: _options_of(command) for name, command in commands.items()}
+    here = known.get(root.invoked_subcommand or "", {})
+    options = dict(ALIASES)
+    for others in known.values():
+        options |= others
+    words = [name for name in known["fit"] if name not in here] if "models" in here else []
+    return {name: of for name, of in (options | here).items() if name not in words}, words
+
+
+def _options_of(command: click.Command) -> dict[str, tuple[str, bool]]:
+    return {
         option.name: (max(option.opts, key=len), option.is_flag)
-        for command in commands
         for option in command.params
-        if isinstance(option, click.Option)
+        if isinstance(option, click.Option) and option.name
     }
-    return {name: option for name, option in known.items() if name}

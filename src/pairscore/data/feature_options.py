@@ -87,8 +87,8 @@ def make_recipe(
     if not numeric and not categorical:
         left_out = f" (text: {first_few(map(repr, text))})" if text else ""
         raise PairscoreError(
-            f"the item table has no numeric column to learn from{left_out}; add one, or name"
-            " a text column in categorical=."
+            f"the item table has no numeric column to learn from{left_out}; add one, or make"
+            " a text column 0/1 columns."
         )
     levels = {name: _levels(table, name) for name in categorical}
     recipe = Recipe(tuple(numeric), levels, missing=missing, id=id)
@@ -196,7 +196,7 @@ def _flag_gaps(recipe: Recipe, table: Columns) -> Recipe:
     if empty:
         raise PairscoreError(
             f"{plural(len(empty), 'column')} without any value: {first_few(map(repr, empty))};"
-            " leave them out of the table, or name them in exclude=."
+            " leave them out of the table."
         )
     by_column = first_few(f"{count} of {name}" for name, count in gaps.items())
     note = f"filled with the mean, and flagged: {by_column}" if gaps else ""
@@ -218,7 +218,7 @@ def _give_effects(recipe: Recipe, table: Columns) -> Recipe:
     if n_gaps == len(table) or n_gaps > MAX_LEVELS:
         raise PairscoreError(
             f"{n_gaps} of {plural(len(table), 'item')} have missing values, too many for"
-            " effects of their own; use mean-with-flag."
+            " effects of their own; use missing='mean-with-flag'."
         )
     names = tuple(str(name) for name in table[recipe.id][gaps].tolist())
     own = f"an effect of {'its' if len(names) == 1 else 'their'} own"

@@ -289,7 +289,7 @@ def numeric_column(table: Columns, name: str) -> np.ndarray:
         example = next((value for value in table[name] if value is not None), None)
         raise PairscoreError(
             f"the column {name!r} of the item table is text (such as {example!r}); make it numbers,"
-            f" or use categorical=[{name!r}] in the fit."
+            " or 0/1 columns for its levels."
         )
     return table[name]
 

@@ -18,7 +18,14 @@ from pairscore.data.tables import (
     look_up,
     to_array,
 )
-from pairscore.errors import BadEntriesError, PairscoreError, first_few, first_rows, plural
+from pairscore.errors import (
+    BadEntriesError,
+    PairscoreError,
+    first_few,
+    first_rows,
+    plural,
+    shown,
+)
 
 ID_COLUMN = "id"
 LARGEST_NUMBER = 1e150  # whose square a computer holds
@@ -260,13 +267,16 @@ def refuse_non_numeric(frame: Frame, names: tuple[str, ...]) -> None:
     bad = [name for name in names if not (schema[name].is_numeric() or schema[name] == nw.Boolean)]
     if bad:
         examples = first_few(
-            f"{name!r} ({schema[name]}, e.g. {frame.get_column(name)[0] if len(frame) else None!r})"
+            f"{name!r} ({schema[name]}, e.g."
+            f" {shown(frame.get_column(name)[0] if len(frame) else None)})"
             for name in bad
         )
+        lists = "a list of" in examples
+        how = "a column for each value of a list" if lists else "0/1 columns for categories"
         raise PairscoreError(
             f"{plural(len(bad), 'column')} of the item table {'is' if len(bad) == 1 else 'are'} not"
-            f" numeric: {examples}; make them numbers (0/1 columns for categories), drop them, or"
-            f" call the identifier column {ID_COLUMN!r}."
+            f" numeric: {examples}; make them numbers ({how}), drop them, or call the identifier"
+            f" column {ID_COLUMN!r}."
         )
 
 

@@ -11,7 +11,7 @@ from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.sums import Spread
 from pairscore.core.whitening import Basis
 from pairscore.data.items import Items
-from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural
+from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural, share_meant
 from pairscore.estimators.pairing import Pairing
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import Settings
@@ -449,5 +449,7 @@ class Fit:
 def normal_width(level: float) -> float:
     """How many standard errors a normal interval of this level reaches: 1.96 for 0.95."""
     if not 0 < level < 1:
-        raise PairscoreError(f"level is {level!r}; use a number between 0 and 1, such as 0.95.")
+        raise PairscoreError(
+            f"level is {level!r}; use a number between 0 and 1, such as 0.95.{share_meant(level)}"
+        )
     return float(ndtri(0.5 + level / 2))

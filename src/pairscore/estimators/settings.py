@@ -8,7 +8,7 @@ import numpy as np
 
 from pairscore.choices import FILLING_RULES, INFERENCES, METHODS, SHRINKAGES, TIE_RULES
 from pairscore.core.links import Link, Logit, get_link
-from pairscore.errors import PairscoreError, first_few
+from pairscore.errors import PairscoreError, first_few, shown
 
 GAPS = ("refuse", *FILLING_RULES)
 
@@ -137,7 +137,7 @@ def check_settings(**given: Any) -> Settings:
     given = DEFAULTS | given
     for name, setting in SETTINGS.items():
         if not setting.allows(given[name]):
-            raise PairscoreError(f"{name} is {given[name]!r}; use {setting.remedy}.")
+            raise PairscoreError(f"{name} is {shown(given[name])}; use {setting.remedy}.")
     settings = make_settings(given)
     _refuse_what_does_not_go_together(settings)
     return settings

@@ -188,9 +188,10 @@ def read_new_votes(
             raise locate_faults(faults, stored, columns.named) from error
 
 
-def read_new_items(items_file: Any, fit: Any, **reading: Any) -> Items:
-    """Items from a file, with the features of a fit."""
-    needed = ItemColumns(recipe=recipe_of(fit), id_is_optional=fit.recipe is None)
+def read_new_items(items_file: Any, fit: Any, id: str | None = None, **reading: Any) -> Items:
+    """Items from a file, with the features of a fit; ``id`` names another column of ids."""
+    recipe = recipe_of(fit) if id is None else replace(recipe_of(fit), id=id)
+    needed = ItemColumns(recipe=recipe, id_is_optional=id is None and fit.recipe is None)
     with _open_table(items_file, needed, **reading) as stored:
         table = stored.read()
         return _items_or_faults(needed.recipe_for(table.columns), table, stored)

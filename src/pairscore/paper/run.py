@@ -41,7 +41,7 @@ TABLES = {
 ROWS_PER_JOB = {"sources.csv": scenarios.N_PARTS, "scenarios.csv": len(METHODS)}  # others: one
 SOURCE_REPEATS = 4  # studies behind each mean square of figure 9, for each generation
 BATCH_SIZE = 16  # quick cells that go to a worker together
-ANOTHER_FOLDER = "name another directory with -o."
+ANOTHER_FOLDER = "name another folder."
 
 Rows = list[dict[str, Any]]
 Progress = Callable[[int, int], None]

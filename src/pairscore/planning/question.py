@@ -16,6 +16,8 @@ from pairscore.errors import (
     number_between,
     plural,
     positive_number,
+    share_meant,
+    share_up_to,
     whole_number,
 )
 from pairscore.planning.pilot import NoiseEstimate, estimate_noise
@@ -75,12 +77,12 @@ def make_question(
     n_sizes = sum(size is not None for size in (question.n_items, question.n_comparisons))
     if target is None and n_sizes < 2:
         raise PairscoreError(
-            "two of three are needed: give two of n_items, n_comparisons and a target (angle,"
-            " misordered or norm_error)."
+            "two of three are needed: give two of n_items=, n_comparisons= and a target (angle=,"
+            " misordered= or norm_error=)."
         )
     if target is not None and n_sizes == 2:
         raise PairscoreError(
-            "n_items, n_comparisons and a target are all given, so nothing is left to find; leave"
+            "n_items=, n_comparisons= and a target are all given, so nothing is left to find; leave"
             " one out."
         )
     return question
@@ -90,11 +92,14 @@ def checked_target(**measures: float | None) -> tuple[str, float] | None:
     """The one target that was given, by name and value; None if there is none."""
     given = {name: value for name, value in measures.items() if value is not None}
     if len(given) > 1:
-        raise PairscoreError(f"{' and '.join(given)} are both targets; ask for one of them.")
+        targets = " and ".join(f"{name}=" for name in given)
+        both = "both" if len(given) == 2 else "all"
+        raise PairscoreError(f"{targets} are {both} targets; ask for one of them.")
     for name, value in given.items():
         limit, words = TARGETS[name]
         if not is_real(value) or not 0 < value < limit:
-            raise PairscoreError(f"{name} is {value!r}; use a number {words}.")
+            hint = share_meant(value, limit) if name == "misordered" else ""
+            raise PairscoreError(f"{name} is {value!r}; use a number {words}.{hint}")
         return name, float(value)
     return None
 
@@ -105,7 +110,7 @@ def checked_costs(item_cost: Any, comparison_cost: Any) -> tuple[float, float] |
         return None
     if item_cost is None or comparison_cost is None:
         raise PairscoreError(
-            "item_cost and comparison_cost are weighed against each other; give both."
+            "item_cost= and comparison_cost= are weighed against each other; give both."
         )
     item = positive_number(item_cost, "item_cost")
     return item, positive_number(comparison_cost, "comparison_cost")
@@ -123,21 +128,21 @@ def error_law(
     if population is not None:
         if any(given is not None for given in (n_features, min_eigenvalue, noise, link, table)):
             raise PairscoreError(
-                "a population has its own features, noise and link; leave out n_features,"
-                " min_eigenvalue, noise, link, items and pilot, or the population."
+                "a population has its own features, noise and link; leave out n_features=,"
+                " min_eigenvalue=, noise=, link=, items= and pilot=, or population=."
             )
         return ErrorLaw.of(checked_population(population))
     if noise is None:
         raise PairscoreError(
-            "the noise is missing: give the share of labels that go against the scores (0.2 is"
-            " common), or a pilot, or a population."
+            "the noise is missing: give the share of labels that go against the scores (noise=,"
+            " 0.2 is common), comparisons of a pilot (pilot=), or population=."
         )
-    noise = number_between(noise, "noise", 0, 0.5, "a share of flipped labels from 0 to 0.5")
+    noise = share_up_to(noise, "noise", 0.5, "flipped labels")
     if table is None:
         eigenvalues = _equally_spaced(n_features, min_eigenvalue)
     elif n_features is not None or min_eigenvalue is not None:
         raise PairscoreError(
-            "items have their own features; leave out n_features and min_eigenvalue, or the items."
+            "items have their own features; leave out n_features= and min_eigenvalue=, or items=."
         )
     else:
         eigenvalues = correlation_eigenvalues(table)
@@ -149,7 +154,7 @@ def _equally_spaced(n_features: Any, min_eigenvalue: Any) -> np.ndarray:
     """Eigenvalues of the paper's covariances, d of them from 1 down to the smallest."""
     if n_features is None:
         raise PairscoreError(
-            "the number of features is missing; give n_features, items or a population."
+            "the number of features is missing; give n_features=, items= or population=."
         )
     value = 1.0 if min_eigenvalue is None else min_eigenvalue
     remedy = "a number above 0 and at most 1"
@@ -207,11 +212,11 @@ def pilot_noise(table: Items | None, pilot: Any, link: Any, noise: Any) -> Noise
     """The noise that a pilot tells, from comparisons of the items of a table."""
     if noise is not None:
         raise PairscoreError(
-            "both noise and a pilot are given, and the pilot tells the noise; leave one out."
+            "both noise= and pilot= are given, and the pilot tells the noise; leave one out."
         )
     if table is None:
         raise PairscoreError(
-            "a pilot names items, and there are none; give the items with their features."
+            "a pilot names items, and there are none; give them with their features: items=."
         )
     data, outcome = Comparisons.from_frames(table, pilot)
     if data.weight is not None:

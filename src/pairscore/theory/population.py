@@ -11,7 +11,14 @@ from pairscore.core.links import get_link
 from pairscore.core.sums import moments
 from pairscore.data.items import read_items
 from pairscore.data.votes import Votes
-from pairscore.errors import PairscoreError, number_between, plural, whole_number
+from pairscore.errors import (
+    PairscoreError,
+    number_between,
+    plural,
+    share_meant,
+    share_up_to,
+    whole_number,
+)
 from pairscore.theory.draws import (
     Judging,
     pooled_draw,
@@ -141,7 +148,7 @@ class Population:
         """Noise, slopes and spread, from the one of the three that is given."""
         if sum(given is not None for given in (noise, slope, judge_noise)) > 1:
             raise PairscoreError(
-                "more than one of noise, slope and judge_noise is given, and each settles the"
+                "more than one of noise=, slope= and judge_noise= is given, and each settles the"
                 " others; give one."
             )
         self.judge_noise = None if judge_noise is None else _read_only(_shares(judge_noise))
@@ -152,8 +159,7 @@ class Population:
         else:
             share = DEFAULT_NOISE if noise is None else noise
             share = share if self.judge_noise is None else float(self.judge_noise.mean())
-            remedy = "a share of flipped labels from 0 to 0.5"
-            self.noise = number_between(share, "noise", 0, 0.5, remedy)
+            self.noise = share_up_to(share, "noise", 0.5, "flipped labels")
             self.slope = self._slope_for(self.noise)
         noises = [self.noise] if self.judge_noise is None else self.judge_noise
         slopes = [self.slope] if slope is not None else [*map(self._slope_for, noises)]
@@ -419,7 +425,7 @@ def _shares(value: Any) -> np.ndarray:
     if shares.ndim != 1 or len(shares) == 0 or np.any((shares < 0) | (shares > 0.5)):
         raise PairscoreError(
             f"judge_noise is {value!r}; give one share of flipped labels from 0 to 0.5 for each"
-            " judge."
+            f" judge.{share_meant(np.max(shares, initial=0), 0.5)}"
         )
     return shares
 
