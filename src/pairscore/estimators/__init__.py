@@ -9,8 +9,7 @@ Start with ``closed_form``: eqs. 3-4 of the paper.
     separation   which comparisons are explained where the likelihood has no maximum
     ridge        the ridge that predicts comparisons of new items best
     inference    what each pair adds to the equations of an estimate, for item-robust intervals
-    new_items    accuracy on new items, by leaving out each item once without another fit
-    pairing      whether the pairs look random
+    diagnostics  whether the pairs look random, and what to expect of new items
     results      what a fit gives to the model
 
 Imports: errors, choices, data, core.

@@ -34,6 +34,7 @@ from pairscore.core.sums import (
 )
 from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
 from pairscore.errors import PairscoreError, PairsNotRandomWarning, plural
+from pairscore.estimators.diagnostics import Pairing, check_pairing
 from pairscore.estimators.fit_data import (
     SEPARATION_L2,
     FitData,
@@ -43,7 +44,6 @@ from pairscore.estimators.fit_data import (
     ridge_penalty,
 )
 from pairscore.estimators.inference import ScaledClosedForm, contributions, covariance_error
-from pairscore.estimators.pairing import Pairing, check_pairing
 from pairscore.estimators.results import Estimate, Note
 from pairscore.estimators.separation import separation_note
 from pairscore.estimators.settings import Settings

@@ -12,13 +12,13 @@ from pairscore.core.sums import Spread
 from pairscore.core.whitening import Basis
 from pairscore.data.items import Items
 from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural, share_meant
-from pairscore.estimators.pairing import Pairing
+from pairscore.estimators.diagnostics import Pairing
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import Settings
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
-    from pairscore.estimators.new_items import NewItems
+    from pairscore.estimators.diagnostics import NewItems
 
 OPEN_SHARE = 1e-6  # of a difference along an open direction, below which it is rounding
 FEWEST_ITEMS = 10  # with two different opponents, below which nothing is said of item effects

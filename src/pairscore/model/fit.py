@@ -19,14 +19,14 @@ from pairscore.errors import (
     plural,
 )
 from pairscore.estimators.closed_form import fit_closed_form
-from pairscore.estimators.fit_data import FitData
-from pairscore.estimators.likelihood import fit_likelihood
-from pairscore.estimators.new_items import (
+from pairscore.estimators.diagnostics import (
     NewItems,
     expect_of_new_items,
     has_many_features,
     many_features_note,
 )
+from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.ridge import EVERY_FOLD, N_FOLDS, RidgeCurve, choose_ridge
 from pairscore.estimators.settings import Settings

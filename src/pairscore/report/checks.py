@@ -16,8 +16,8 @@ from pairscore.core.sums import net_per_item
 from pairscore.core.whitening import whiten
 from pairscore.data.comparisons import Comparisons
 from pairscore.errors import first_few
+from pairscore.estimators.diagnostics import SIGNIFICANCE, TOLERATED, check_pairing
 from pairscore.estimators.fit_data import FitData
-from pairscore.estimators.pairing import SIGNIFICANCE, TOLERATED, check_pairing
 from pairscore.estimators.separation import SEPARATED
 from pairscore.model.regression import RankRegression
 from pairscore.report.trials import importance

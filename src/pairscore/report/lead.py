@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pairscore.errors import first_few
-from pairscore.estimators.new_items import ITEMS_PER_FEATURE, LOST_ACCURACY
+from pairscore.estimators.diagnostics import ITEMS_PER_FEATURE, LOST_ACCURACY
 from pairscore.report.words import number_of, percent, wins
 
 if TYPE_CHECKING:
