@@ -14,7 +14,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from pairscore.core.links import Link, Logit
 from pairscore.core.newton import Derivatives, Step, minimise
-from pairscore.core.sandwich import item_robust_meat, sandwich
+from pairscore.core.sandwich import item_robust_meat, less_ties, sandwich
 from pairscore.core.sums import Moments, Pairs, sum_sides
 from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
 from pairscore.errors import NotConvergedWarning, plural
@@ -257,7 +257,12 @@ def likelihood_estimate(
     params = np.append(optimum.coef, [optimum.side_effect] * side)
     if basis.open_directions.size:  # same likelihood, smallest norm
         params = basis.solve((expected + np.diag(ridge)) @ params)
-    covariance = sandwich(basis.inverse, expected, None) if settings.inference else None
+    covariance = None
+    if settings.inference == "model":
+        covariance = sandwich(basis.inverse, expected, None)
+        if data.tied is not None:
+            taken = bordered_scatter(data, settings.link.taken_by_ties(delta, data.tied))
+            covariance = less_ties(covariance, basis.inverse @ taken @ basis.inverse.T)
     if settings.inference == "items":
         u, whitener = likelihood_contributions(score, pairs), leverage_whitener(data, settings)
         robust = item_robust_meat(X, center, pairs, u, whitener)

@@ -339,6 +339,9 @@ class Fit:
         that contradict the true order, share of ties.
     guard : float
         Factor below 1 by which a closed form's scale is held back when it would overfit.
+    decided_scale : float
+        The factor from a score difference to the one by whose chances decided comparisons go; 1
+        without ties, and where ties are dropped.
     record : dict
         Versions, fingerprint of the data, seed of the sides and the command.
     """
@@ -374,6 +377,7 @@ class Fit:
     comparisons: "Comparisons | None" = None
     item_groups: np.ndarray | None = None
     recipe: dict[str, Any] | None = None
+    decided_scale: float = 1.0  # of models saved before it was estimated
 
     @property
     def n_features(self) -> int:
@@ -408,7 +412,8 @@ class Fit:
     @property
     def outcome_law(self) -> OutcomeLaw:
         """How a comparison ends: the link with the rule for ties."""
-        return OutcomeLaw(TieRule(self.ties, self.link), self.tie_parameter or 0.0)
+        rule = TieRule(self.ties, self.link)
+        return OutcomeLaw(rule, self.tie_parameter or 0.0, self.decided_scale)
 
     def undetermined_contrasts(self, contrasts: np.ndarray) -> np.ndarray:
         """Mask of the feature differences, shape (n, d), whose score is not determined."""
