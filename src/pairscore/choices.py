@@ -10,7 +10,8 @@ METHODS
 LINKS
     How a difference of scores becomes a probability of winning.
 TIE_RULES
-    A tie is half a win for each side, or has a parameter (Davidson 1970; Rao and Kupper 1967).
+    A tie is half a win for each side, is left out, or has a parameter (Davidson 1970; Rao and
+    Kupper 1967).
 INFERENCES
     What standard errors allow for: comparisons that share an item, also those that share a judge,
     or nothing beyond the model. None (``none`` on the command line) computes no standard errors.
@@ -30,7 +31,7 @@ FILE_KINDS
 
 METHODS = ("split", "pooled", "paired", "mle")
 LINKS = ("logit", "probit")
-TIE_RULES = ("half", "davidson", "rao-kupper")
+TIE_RULES = ("half", "drop", "davidson", "rao-kupper")
 INFERENCES = ("items", "items+judges", "model")
 SHRINKAGES = ("ledoit-wolf", "oas")
 FILLING_RULES = ("mean-with-flag", "item-effect")

@@ -21,6 +21,7 @@ from tests.cli.running import (
     state,
 )
 from tests.estimators.test_outside_results import DATA, PUBLISHED
+from tests.tie_cells import draw_outcomes, draw_pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairscore.errors.FewItemsWarning")
 
@@ -133,6 +134,27 @@ def test_every_part_of_the_model_has_its_option(files):
     assert len(record["judges"]) == 5
     assert record["l2"] == pytest.approx(model.l2_)
     assert len(record["ridge_curve"]["l2"]) == 30
+
+
+def test_ties_are_dropped_scaled_and_read_from_a_column(tmp_path):
+    rng = np.random.default_rng(0)
+    X, (left, right) = rng.normal(size=(60, 2)), draw_pairs(rng, 0, 60, 900)
+    outcome = draw_outcomes(rng, X[left, 0] - X[right, 0], "davidson")
+    write_table({"id": np.arange(60), "a": X[:, 0], "b": X[:, 1]}, tmp_path / "items.csv")
+    won = outcome >= 0
+    rows = {"winner": np.where(won, left, right), "loser": np.where(won, right, left)}
+    write_table(rows | {"tie": outcome == 0}, tmp_path / "votes.csv")
+    records = {
+        ties: json.loads(run(f"fit items.csv votes.csv --ties {ties} -o {ties}.npz --json").stdout)
+        for ties in ("half", "drop", "davidson")
+    }
+    tied = np.mean(outcome == 0)
+    assert all(one["tie_share"] == pytest.approx(tied) for one in records.values())
+    assert records["half"]["decided_scale"] > 1.2 > records["drop"]["decided_scale"] == 1
+    wins = {ties: one["coefficients"][0]["wins_of_100"] for ties, one in records.items()}
+    assert max(wins.values()) - min(wins.values()) < 1  # of decided comparisons, all of them
+    text = run("fit items.csv votes.csv --ties drop -o drop.npz").stdout
+    assert f"900 ({tied:.1%} ties, left out)" in text
 
 
 def test_a_group_is_no_feature_and_must_be_there(files):

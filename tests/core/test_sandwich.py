@@ -10,6 +10,7 @@ from pairscore.core.sandwich import (
     floored_covariance,
     has_own_column,
     item_robust_meat,
+    less_ties,
     pair_meat,
     sandwich,
     sum_per_item,
@@ -172,3 +173,16 @@ def test_a_covariance_is_raised_where_it_is_far_below_the_models():
     np.testing.assert_allclose(floored_covariance(-model, model), 0.5 * model)
     mixed = floored_covariance(np.diag([5.0, 0.0]), np.eye(2))
     np.testing.assert_allclose(mixed, np.diag([5.0, 0.5]))
+
+
+def test_ties_are_taken_off_and_never_leave_less_than_half_of_the_average():
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(3, 3))
+    model = root @ root.T
+    np.testing.assert_allclose(less_ties(model, 0.3 * model), 0.7 * model, rtol=1e-10)
+    axis = root[:, 0]  # along it nothing at all would be left
+    taken = np.outer(axis, axis)
+    left = 1 - np.mean(np.diag(taken) / np.diag(model))
+    found = less_ties(model, taken)
+    values = np.linalg.eigvals(np.linalg.solve(model, found)).real
+    np.testing.assert_allclose(np.sort(values), [0.5 * left, 1, 1], rtol=1e-8)

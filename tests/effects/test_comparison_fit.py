@@ -264,7 +264,7 @@ def test_effects_that_are_open_or_endless_are_named():
         RankRegression(context=["sure"], max_iter=30).fit(X, votes | {"sure": sure})
 
 
-def test_models_with_ties_are_compared_by_what_they_say_of_all_comparisons():
+def test_models_with_ties_are_compared_by_what_they_say_of_decided_comparisons():
     X, votes = judged_votes(np.random.default_rng(23), m=2500, tie=0.6, rule="davidson", side=0.0)
     found = compare(
         {

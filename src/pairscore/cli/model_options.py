@@ -39,7 +39,12 @@ MODEL_OPTIONS = (
         metavar="A,B",
         help="Numeric columns of COMPARISONS that belong to a comparison: of left minus of right.",
     ),
-    word("--ties", TIE_RULES, "A tie is half a win each way, or has a parameter.", "half"),
+    word(
+        "--ties",
+        TIE_RULES,
+        "A tie is half a win each way, is left out, or has a parameter.",
+        "half",
+    ),
     word(
         "--inference",
         (*INFERENCES, "none"),

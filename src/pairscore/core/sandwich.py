@@ -284,6 +284,18 @@ def floored_covariance(
     return (axes * np.maximum(ratios, smallest)) @ axes.T
 
 
+def less_ties(model: np.ndarray, taken: np.ndarray) -> np.ndarray:
+    """The classical covariance of half wins: that of coins, ``model``, less what ties take off it.
+
+    Both are p x p. ``taken`` comes from the ties that were seen, which in some direction may be
+    more than usual by chance; there half of what is left on average is left at least.
+    """
+    coins = np.diag(model) > 0
+    share = np.diag(taken)[coins] / np.diag(model)[coins]
+    left = max(1 - float(np.mean(share)), 0.0) if coins.any() else 1.0
+    return floored_covariance(model - taken, model, SMALLEST_RATIO * left)
+
+
 def sandwich(
     jacobian: np.ndarray,
     model_meat: np.ndarray,

@@ -187,16 +187,25 @@ class Comparisons:
                 f"y has shape {y.shape} but there are {plural(len(self), 'comparison')}; give one"
                 " outcome for each."
             )
+        if self.is_renumbered(y):
+            return self
         y = _check_outcome(y)
         if np.any(y == 0) and not np.any(y == -1) and np.any(self.outcome == -1):
-            # cross_val_predict numbers the classes anew before it calls fit
-            y = np.where(y == 0, -1, y)
-            if not np.array_equal(y, self.outcome):
-                raise PairscoreError(
-                    "y has zeros and no -1, but zero is a tie here, and right has won comparisons;"
-                    " write -1 where right won."
-                )
+            raise PairscoreError(
+                "y has zeros and no -1, but zero is a tie here, and right has won comparisons;"
+                " write -1 where right won."
+            )
         return self.of(self.items, replace(self.votes, outcome=y))
+
+    def is_renumbered(self, y: np.ndarray) -> bool:
+        """Whether y has these outcomes with the classes numbered from 0.
+
+        ``cross_val_predict`` numbers the classes anew before it calls fit.
+        """
+        if y.dtype.kind not in "iuf" or np.array_equal(y, self.outcome):
+            return False
+        codes = (self.outcome + 1, np.searchsorted(np.unique(self.outcome), self.outcome))
+        return any(np.array_equal(y, code) for code in codes)
 
     def with_items(self, items: Items) -> "Comparisons":
         """The same comparisons with other features of the same items."""

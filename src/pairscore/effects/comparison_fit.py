@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import block_diag
 
+from pairscore.core.decided import decided_scale
 from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.sandwich import (
     DyadicSums,
     floored_covariance,
     jackknife_inflation,
+    less_ties,
     sandwich,
 )
 from pairscore.effects.circumstances import comparison_scores, context_column, judge_names
@@ -59,7 +61,11 @@ def single_comparisons_covariance(study: FitData, settings: Settings, top: Optim
     contest, params, look, basis = top.contest, top.params, top.look, top.basis
     expected = look.apart - contest.ridge
     if settings.inference == "model":
-        return sandwich(basis.inverse, expected, None)
+        classical = sandwich(basis.inverse, expected, None)
+        taken = contest.taken_by_ties(params, look)
+        if taken is None:
+            return classical
+        return less_ties(classical, basis.inverse @ taken @ basis.inverse.T)
     inflation = jackknife_inflation(
         study.X - study.item_moments.mean,
         study.tally.exposures,
@@ -477,11 +483,13 @@ def _judges(top: Optimum, names: np.ndarray) -> Judges:
             own + np.sum((look.through.T @ basis.transform) ** 2, axis=1)
         )
     number = np.bincount(contest.judge, contest.amount, contest.n_judges)
-    return judge_table(
-        names,
-        number,
-        slope,
-        error,
-        spread,
-        VotesSeen(OutcomeLaw(contest.rule, params.t), contest.delta(params), contest.amount),
-    )
+    votes = VotesSeen(decided_law(contest, params), contest.delta(params), contest.amount)
+    return judge_table(names, number, slope, error, spread, votes)
+
+
+def decided_law(contest: SingleComparisons, params: Params) -> OutcomeLaw:
+    """How comparisons end, with the scale of those that are decided; effects averaged over."""
+    law = OutcomeLaw(contest.rule, params.t)
+    sd = np.sqrt(contest.effect_variance) * np.abs(contest.sharpness(params))
+    scale = decided_scale(law, contest.predictor(params), sd, contest.outcome, contest.amount)
+    return replace(law, scale=scale)

@@ -18,6 +18,7 @@ from pairscore.effects.circumstances import comparison_scores
 from pairscore.effects.comparison_fit import (
     ENDLESS,
     PreparedFit,
+    decided_law,
     fit_single_comparisons,
     judge_notes,
     prepare_fit,
@@ -322,5 +323,5 @@ def _judges(
     delta = contest.delta(top.params) + kept.effect[contest.left] - kept.effect[contest.right]
     unsure = np.hypot(kept.std_error[contest.left], kept.std_error[contest.right])
     number = np.bincount(contest.judge, contest.amount, contest.n_judges)
-    votes = VotesSeen(OutcomeLaw(contest.rule, top.params.t), delta, contest.amount, unsure)
+    votes = VotesSeen(decided_law(contest, top.params), delta, contest.amount, unsure)
     return judge_table(asked.judges, number, sharp.slope, error, sharp.spread, votes)

@@ -354,6 +354,37 @@ class SingleComparisons:
 
         return blocks
 
+    def taken_by_ties(self, params: Params, look: Derivatives) -> np.ndarray | None:
+        """What ties as half wins take off the variance of the equations of (coef, effects).
+
+        P(tie)/4 off that of an outcome, so by what was seen sum g^2 v v'/4 over the ties, v the
+        derivatives of eta with slopes fitted, and g those of the log-likelihood in an outcome and
+        eta. None without ties, and where ties have a parameter.
+        """
+        tied = np.flatnonzero(self.outcome == 0)
+        if self.rule.has_parameter or not len(tied):
+            return None
+        won, lost = (
+            replace(self, outcome=np.full(len(self.outcome), sign)).outcome_derivatives(params).eta
+            for sign in (1.0, -1.0)
+        )
+        pull = 0.5 * (won - lost) / np.sqrt(self.amount)
+        a, columns, delta = self.sharpness(params), self.effect_columns(params), self.delta(params)
+        taken = np.zeros(look.information.shape)
+        for rows in self._whole_pairs(tied, BLOCK_NUMBERS // len(taken)):
+            v = np.hstack(
+                [
+                    a[rows, None] * (self.X[self.left[rows]] - self.X[self.right[rows]]),
+                    columns[rows],
+                ]
+            )
+            if len(params.slopes):
+                through = np.vstack([look.through.T, np.zeros(len(taken))])
+                v -= delta[rows, None] * through[self.slope_code[rows]]
+            v *= pull[rows, None]
+            taken += v.T @ v
+        return taken
+
     def _whole_pairs(self, rows: np.ndarray, size: int) -> Iterator[np.ndarray]:
         """About ``size`` rows at a time, to where a pair ends."""
         place, first = self.pairs[1][rows], 0

@@ -23,7 +23,7 @@ import numpy as np
 
 from pairscore.core.links import Link
 from pairscore.core.newton import Derivatives, Step, minimise, take_full_step
-from pairscore.core.sandwich import item_robust_meat, sandwich
+from pairscore.core.sandwich import item_robust_meat, less_ties, sandwich
 from pairscore.core.sums import (
     Moments,
     Spread,
@@ -393,6 +393,9 @@ def closed_form_covariance(data: FitData, settings: Settings, form: ScaledClosed
         u = contributions(form, settings.method, X @ form.coef - center.mean @ form.coef)
         robust = item_robust_meat(X, center, data.pairs, u, leverage_whitener(data, settings))
     covariance = sandwich(jacobian, form.model_meat(X, center.mean), robust, data.weight_unit)
+    if robust is None and data.tied is not None:
+        taken = form.taken_by_ties(X, center.mean, data.tied)
+        covariance = less_ties(covariance, jacobian @ taken @ jacobian.T)
     if settings.method != "split":
         return covariance
     error = covariance_error(data.second_half, data.second_moments, form.coef)

@@ -348,6 +348,9 @@ class Fit:
         Accuracy and log-loss to expect of new items, where features are many beside items.
     guard : float
         Factor below 1 by which a closed form's scale is held back when it would overfit.
+    decided_scale : float
+        The factor from a score difference to the one by whose chances decided comparisons go; 1
+        without ties, and where ties are dropped.
     record : dict
         Versions, fingerprint of the data, seed of the sides and the command.
     """
@@ -385,6 +388,7 @@ class Fit:
     recipe: dict[str, Any] | None = None
     n_groups: int = 1
     new_items: "NewItems | None" = None
+    decided_scale: float = 1.0  # of models saved before it was estimated
 
     @property
     def n_features(self) -> int:
@@ -419,7 +423,8 @@ class Fit:
     @property
     def outcome_law(self) -> OutcomeLaw:
         """How a comparison ends: the link with the rule for ties."""
-        return OutcomeLaw(TieRule(self.ties, self.link), self.tie_parameter or 0.0)
+        rule = TieRule(self.ties, self.link)
+        return OutcomeLaw(rule, self.tie_parameter or 0.0, self.decided_scale)
 
     def undetermined_contrasts(self, contrasts: np.ndarray) -> np.ndarray:
         """Mask of the feature differences, shape (n, d), whose score is not determined."""

@@ -125,7 +125,8 @@ class Settings:
     @property
     def by_comparison(self) -> bool:
         """Whether comparisons of a pair differ in more than who won, so they cannot be summed."""
-        return self.needs_judges or bool(self.context) or self.ties != "half"
+        has_tie_parameter = self.ties not in ("half", "drop")
+        return self.needs_judges or bool(self.context) or has_tie_parameter
 
 
 def check_settings(**given: Any) -> Settings:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.splitters import ItemKFold, set_covariance_items
@@ -258,8 +257,7 @@ def _fit_and_predict(
 def _left_probability(model: Any, train: Comparisons, test: Comparisons) -> np.ndarray:
     """P(left wins) of the test comparisons, by a copy of the model fitted to the others.
 
-    A tie is half a win of left: as a class of the model, or with the probability of
-    ``predict_ties`` where the classes are those of decided comparisons.
+    Of comparisons that do not end in a tie: a tie as a class of the model is left out.
     """
     if len(test) == 0:
         return np.empty(0)
@@ -276,20 +274,8 @@ def _left_probability(model: Any, train: Comparisons, test: Comparisons) -> np.n
             f"it predicted something else than {len(classes)} probabilities from 0 to 1 for each"
             " comparison."
         )
-    tie = _tie_probability(fitted, test)
-    return (1 - tie) * (chances @ ((1 + classes) / 2)) + 0.5 * tie
-
-
-def _tie_probability(fitted: Any, test: Comparisons) -> np.ndarray:
-    """Probability of a tie by the model, or by the one in a pipeline or behind a search."""
-    if hasattr(fitted, "best_estimator_"):
-        return _tie_probability(fitted.best_estimator_, test)
-    if isinstance(fitted, Pipeline):
-        inner = fitted[:-1].transform(test) if len(fitted) > 1 else test
-        return _tie_probability(fitted[-1], inner)
-    if getattr(fitted, "ties_", "half") == "half":
-        return np.zeros(len(test))
-    return fitted.predict_ties(test)
+    left, right = chances @ (classes == 1), chances @ (classes == -1)
+    return np.divide(left, left + right, out=np.full(len(left), 0.5), where=left + right > 0)
 
 
 def _notes(caught: list[tuple[str, str, Any]], n_folds: int) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.ridge import EVERY_FOLD, N_FOLDS, RidgeCurve, choose_ridge
 from pairscore.estimators.settings import Settings
+from pairscore.model.fit_input import without_ties
 from pairscore.model.groups import (
     count_groups,
     feature_notes,
@@ -37,6 +38,7 @@ from pairscore.model.groups import (
     open_part,
     side_notes,
 )
+from pairscore.model.predict import scale_of_decided
 from pairscore.model.record import make_record
 
 FEW_ITEMS = 50
@@ -70,14 +72,28 @@ def fit_comparisons(
     Fit, and what the user should be warned of as pairs of a warning class and a text
     """
     rng = np.random.default_rng(0)  # assigns folds and draws item effects
-    result = estimate(data, settings, rng, has_items, item_groups, start)
-    fit = _keep(data, result, has_items)
+    used = without_ties(data, settings.method) if settings.ties == "drop" else data
+    result = estimate(used, settings, rng, has_items, item_groups, start)
+    fit = _keep(used, result, has_items)
     notes = [*result.notes, *feature_notes(fit, result), *side_notes(fit, result)]
     expected, found = fit.new_items, (fit.agreement, settings.choose_l2)
     if expected is not None and expected.is_hopeless(*found):
         notes.append(many_features_note(fit.n_features, fit.n_items or 0, expected, *found))
+    if used is not data:
+        fit = replace(fit, **_of_all(data, used, has_items))
     texts = [text for _, text in notes]
     return replace(fit, item_groups=item_groups, notes=texts), notes
+
+
+def _of_all(data: Comparisons, used: Comparisons, has_items: bool) -> dict[str, Any]:
+    """What a fit to the decided comparisons keeps of all that were given."""
+    total = float(data.amount.sum())
+    return {
+        "n_comparisons": total,
+        "tie_share": 1 - float(used.amount.sum()) / total,
+        "record": make_record(data),
+        "comparisons": data if has_items else None,
+    }
 
 
 def estimate(
@@ -204,6 +220,8 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
     if has_items and (n_groups := count_groups(fit, data.items.values[data.compared])) > 1:
         coef = of_smallest_norm(fit.coef, result.basis)
         fit = replace(fit, n_groups=n_groups, coef=coef)
+    if np.any(data.outcome == 0):
+        fit = replace(fit, decided_scale=scale_of_decided(fit, result.difference, data))
     shares = agreement_and_noise(result.difference, data, fit.outcome_law)
     return replace(fit, **_errors(fit, result), **shares)
 
@@ -244,9 +262,12 @@ def agreement_and_noise(
     amount = data.amount
     total, correct = float(amount.sum()), difference * data.outcome > 0
     decided = float(amount @ (data.outcome != 0))
+    # a rule with a parameter says how likely each comparison is to be decided
+    all_alike = law.rule.has_parameter or decided in (0, total)
+    weight = amount if all_alike else amount * (data.outcome != 0)
     return {
         "agreement": float(amount @ correct) / decided if decided > 0 else float("nan"),
-        "noise": law.share_flipped(np.abs(difference), amount),
+        "noise": law.share_flipped(np.abs(difference), weight),
         "tie_share": 1 - decided / total,
     }
 

@@ -67,8 +67,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     missing : {"refuse", "mean-with-flag", "item-effect"}
         Items with missing values are an error, get the mean and a 0/1 flag for each column with
         gaps, or an effect of their own instead of features.
-    ties : {"half", "davidson", "rao-kupper"}
-        A tie is half a win each way, or an outcome of its own with a parameter.
+    ties : {"half", "drop", "davidson", "rao-kupper"}
+        A tie is half a win each way, is left out, or is an outcome of its own with a parameter.
     max_iter, tol : int, float
         When ``mle`` stops: after so many Newton steps, or one step after the log-likelihood gap per
         comparison is below ``tol`` (that step squares the gap).
@@ -80,6 +80,9 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     ----------
     coef_ : ndarray of shape (n_features,)
         Coefficients on the link's scale, in the user's units.
+    decided_scale_ : float
+        What score differences are multiplied by in probabilities, which are of comparisons that
+        do not end in a tie; 1 where there are no ties, or they are dropped.
     closed_form_coef_ : ndarray or None
         The raw closed form, an estimate of c1 beta.
     link_ : Link
@@ -286,13 +289,13 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Which side wins: -1 for right, 1 for left."""
         left = self._comparison_scores(X) > 0
-        return self.classes_[left.astype(int)]
+        return np.where(left, self.classes_[-1], self.classes_[0])
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities that right wins and that left wins, shape (M, 2).
 
-        Of comparisons that do not end in a tie. With item effects they are averaged over what is
-        not known of the two.
+        Of comparisons that do not end in a tie, at ``decided_scale_`` times the score difference.
+        With item effects they are averaged over what is not known of the two.
         """
         loss, _, win = self._outcomes(X)
         left = win / (win + loss)
@@ -300,10 +303,13 @@ class RankRegression(ClassifierMixin, BaseEstimator):
 
     def predict_ties(self, X: Any) -> np.ndarray:
         """Probability of a tie, shape (M,), of a model fitted with ``ties`` as a parameter."""
-        if self.ties_ == "half":
+        if not self.outcome_law.rule.has_parameter:
+            what = "takes a tie for half a win each way"
+            if self.ties_ == "drop":
+                what = "was fitted without the ties"
             raise PairscoreError(
-                "the model takes a tie for half a win each way and gives ties no probability; fit"
-                " it with ties='davidson' or 'rao-kupper'."
+                f"the model {what} and gives ties no probability; fit it with ties='davidson' or"
+                " 'rao-kupper'."
             )
         return self._outcomes(X)[1]
 
@@ -312,8 +318,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         scores = self._comparison_scores(X)
         if isinstance(X, Comparisons):
             return outcome_probabilities(self.result_, X)
-        law = self.outcome_law
-        return law.rule.probabilities(scores, law.t)
+        return self.outcome_law.probabilities(scores)
 
     @property
     def outcome_law(self) -> Any:
