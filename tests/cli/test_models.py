@@ -20,7 +20,9 @@ from tests.cli.running import (
     scores,
     state,
 )
+from tests.estimators.test_diagnostics import draw
 from tests.estimators.test_outside_results import DATA, PUBLISHED
+from tests.model.test_groups import study_of_years
 from tests.tie_cells import draw_outcomes, draw_pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairscore.errors.FewItemsWarning")
@@ -647,3 +649,32 @@ def test_a_report_through_pipes_and_as_json(study):
     assert both.stdout.startswith("<!DOCTYPE html>")
     assert json.loads(both.stderr) == record | {"path": None}
     assert "one of them" in run("report - - votes.csv", code=2, stdin=b"").stderr
+
+
+def test_a_ranking_of_years_that_never_meet_has_its_group_in_text_csv_and_json(tmp_path):
+    items, votes = study_of_years()
+    write_table({name: items[name].to_numpy() for name in items}, tmp_path / "items.csv")
+    write_table({name: votes[name].to_numpy() for name in votes}, tmp_path / "votes.csv")
+    files = f"{tmp_path}/items.csv {tmp_path}/votes.csv"
+    fitted = run(f"fit {files} -o {tmp_path}/model.npz")
+    assert "no two items that met differ in 'year'" in fitted.stderr
+    command = f"rank {tmp_path}/model.npz {tmp_path}/items.csv"
+    head, first, *_ = run(command).stdout.splitlines()
+    assert head.split()[:3] == ["group", "rank", "id"]
+    assert first.split()[:2] == ["year=2001", "1"]
+    run(f"{command} -o {tmp_path}/ranking.csv")
+    table = ranking(tmp_path / "ranking.csv")
+    assert list(table) == [*RANKING, "group"]
+    assert table["group"][-1] == "year=2004"
+    record = json.loads(run(f"{command} --json").stdout)
+    assert record["ranking"][0]["group"] == "year=2001"
+
+
+def test_a_hopeless_fit_points_to_the_option_of_the_ridge(tmp_path):
+    X, votes = draw(np.random.default_rng(0), 110, 1100, 75)
+    columns = {f"f{column}": X[:, column] for column in range(75)}
+    write_table({"id": np.arange(110), **columns}, tmp_path / "items.csv")
+    write_table({name: votes[name].to_numpy() for name in votes}, tmp_path / "votes.csv")
+    fitted = run(f"fit {tmp_path}/items.csv {tmp_path}/votes.csv -o {tmp_path}/model.npz")
+    assert "choose a ridge with --l2 auto, or use fewer features." in fitted.stderr
+    assert "\n  new items        about " in fitted.stdout
