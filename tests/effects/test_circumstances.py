@@ -38,7 +38,9 @@ def test_everything_is_saved_and_predicted(tmp_path):
     assert model.decision_function(data)[row] == pytest.approx(expected)
     eta = model.decision_function(data)
     # of decided comparisons, whatever the ties
-    np.testing.assert_allclose(model.predict_proba(data)[:, 1], expit(eta))
+    scale = model.decided_scale_
+    np.testing.assert_allclose(model.predict_proba(data)[:, 1], expit(scale * eta))
+    assert 0.8 < scale < 1.2
     stranger, _ = Comparisons.from_frames(
         X, votes | {"judge": np.array(["new"] * len(eta), dtype=object)}, context=["rest"]
     )

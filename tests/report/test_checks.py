@@ -11,6 +11,7 @@ from pairscore import Comparisons, RankRegression
 from pairscore.core.links import get_link
 from pairscore.core.whitening import whiten
 from pairscore.errors import PairscoreWarning, SeparationWarning
+from pairscore.model.predict import expected_outcomes
 from pairscore.report.checks import (
     COINS,
     REFERENCE,
@@ -263,7 +264,7 @@ def draw_with_effects(rng, tau=0.0, side=0.0, n=80, m=800):
 def looked_at(data):
     """Checks of a fit without intervals, which are quick."""
     model = RankRegression(inference=None).fit(data)
-    residual = item_residuals(data, model.predict_proba(data)[:, 1])[2]
+    residual = item_residuals(data, *expected_outcomes(model.result_, data))[2]
     found = checks(model, data, residual, np.zeros(len(data.items), dtype=bool), True)
     return {check.question: check for check in found}
 
