@@ -324,3 +324,20 @@ def test_votes_made_by_hand_become_arrays_of_one_length():
     for odd in ({"context": {"rest": np.ones(5)}}, {"weight": np.ones((2, 1))}):
         with pytest.raises(PairscoreError, match="differ in shape"):
             Comparisons.from_frames(np.eye(3), Votes(*rows, **odd))
+
+
+def test_an_array_of_comparisons_has_the_differences_of_their_features():
+    X, _ = Comparisons.from_frames([[0.0, 1.0], [2.0, 5.0], [3.0, 3.0]], np.array([[1, 0], [2, 1]]))
+    differences = X.items.values[X.left] - X.items.values[X.right]
+    np.testing.assert_array_equal(np.asarray(X), differences)
+    assert np.asarray(X, dtype=np.float32).dtype == np.float32
+    with pytest.raises(ValueError, match="made when asked for"):
+        np.array(X, copy=False)
+
+
+def test_comparisons_in_the_place_of_a_table_are_refused():
+    X, _ = Comparisons.from_frames([[0.0, 1.0], [2.0, 5.0], [3.0, 3.0]], np.array([[1, 0], [2, 1]]))
+    with pytest.raises(PairscoreError, match="the votes are Comparisons, which have items and vot"):
+        RankRegression().fit(np.eye(3), X)
+    with pytest.raises(PairscoreError, match="the items are Comparisons, which have items and vot"):
+        Comparisons.from_frames(X, np.array([[0, 1]]))

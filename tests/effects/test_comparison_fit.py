@@ -42,16 +42,17 @@ def test_home_as_context_is_the_known_side_effect(folder, inference):
 
 
 @pytest.mark.parametrize("slopes", [False, True])
-def test_meats_are_sums_over_comparisons_that_share_an_item_or_a_judge(slopes):
+@pytest.mark.parametrize("block", [1, 300, 4_000_000])
+def test_meats_are_sums_over_comparisons_that_share_an_item_or_a_judge(slopes, block, monkeypatch):
     X, votes = judged_votes(np.random.default_rng(2), n=15, m=120, tie=0.4)
     own = np.arange(15) == 3
     X[:, 2] = own  # item 3 has a column of its own
     study, contest, params, look = fitted_comparisons(
         X, votes, context=["rest"], ties="davidson", judge_slopes=slopes, side_effect=True, l2=0.5
     )
-    blocks = list(contest.contributions(params, look)(np.arange(len(contest.left))))
-    u = np.vstack([part for _, part in blocks])
+    u = contest.contributions(params, look)(np.arange(len(contest.left)))
     m = len(u)
+    monkeypatch.setattr("pairscore.effects.comparison_fit.BLOCK_NUMBERS", block)
     ends = [{int(contest.left[row]), int(contest.right[row])} for row in range(m)]
     both = np.array([[ends[one] == ends[two] for two in range(m)] for one in range(m)])
     items = np.array([[bool(ends[one] & ends[two] - {3}) for two in range(m)] for one in range(m)])

@@ -1,5 +1,7 @@
 """Judges' slopes: their spread, their errors, who votes against the others or like a coin."""
 
+import tracemalloc
+import warnings
 from dataclasses import replace
 from itertools import product
 
@@ -310,3 +312,40 @@ def test_of_very_many_judges_the_diagonal_is_enough(monkeypatch):
     diagonal = RankRegression(item_effects=True, judge_slopes=True).fit(X, votes)
     np.testing.assert_allclose(diagonal.judges_.slope, whole.judges_.slope, atol=0.03)
     np.testing.assert_allclose(diagonal.judges_.std_error, whole.judges_.std_error, rtol=0.1)
+
+
+def peak_memory(model, X, votes):
+    """Bytes that a fit holds at most, beside what it was given."""
+    tracemalloc.start()
+    try:
+        model.fit(X, votes)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def votes_of_many_judges(n_judges, n_each):
+    X, votes = judged_votes(np.random.default_rng(8), n=200, m=n_judges * n_each)
+    return X, votes | {"judge": np.repeat(np.arange(n_judges), n_each)}
+
+
+def test_sides_of_300_judges_do_not_need_a_column_of_numbers_for_each():
+    X, votes = votes_of_many_judges(300, 60)
+    model = RankRegression(side_effect="judges", inference=None)
+    columns = 8 * len(votes["left"]) * 300  # one matrix of comparisons by judges
+    assert peak_memory(model, X, votes) < columns / 2
+
+
+@pytest.mark.parametrize(
+    "settings", [{"judge_slopes": True}, {"inference": "items+judges"}], ids=str
+)
+def test_20000_judges_need_memory_in_proportion_to_their_votes(settings):
+    """A few dozen columns of the votes, whoever gave them, and nothing of judges by judges."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        few, many = (
+            peak_memory(RankRegression(**settings), *votes_of_many_judges(n, 3))
+            for n in (5000, 20_000)
+        )
+    assert many < 1.5 * 4 * few
+    assert many < 100 * 8 * 60_000

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 from sklearn.decomposition import PCA
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -556,3 +558,38 @@ def test_ties_count_also_behind_a_pipeline_and_a_search():
         ]
         assert len(values) == 4
         np.testing.assert_allclose(values, values[0], rtol=1e-4)
+
+
+def test_a_classifier_of_scikit_learn_is_a_model_too():
+    """On differences, without ridge and intercept, logistic regression is our likelihood."""
+    X, y = Comparisons.from_frames(*study(60, 900, ties=0.0, seed=3))
+    same = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-8)
+    forest = make_pipeline(OnItems(StandardScaler()), RandomForestClassifier(20, random_state=0))
+    search = GridSearchCV(LogisticRegression(), {"C": [0.1, 10.0]}, cv=ItemKFold(3))
+    models = {"ours": RankRegression(inference=None), "theirs": same, "rf": forest, "cv": search}
+    found = compare(models, X, y)
+    for kind in KINDS:
+        ours, theirs = (found.score(name, kind, "log_loss").value for name in ("ours", "theirs"))
+        assert theirs == pytest.approx(ours, abs=1e-4)
+    assert 0.5 < found.score("rf", "train-train", "accuracy").value < 1
+    scores = cross_val_score(same, X, y, cv=ItemKFold(3))
+    np.testing.assert_allclose(
+        scores, cross_val_score(RankRegression(), X, y, cv=ItemKFold(3)), atol=1e-9
+    )
+
+
+def test_weights_reach_a_classifier_of_scikit_learn():
+    heavy, _ = Comparisons.from_frames(*study(50, 500, ties=0.0, weights=True, seed=4))
+    theirs = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-8)
+    models = {"ours": RankRegression(inference=None), "theirs": theirs}
+    models["search"] = GridSearchCV(make_pipeline(OnItems(StandardScaler()), theirs), {}, cv=3)
+    found = compare(models, heavy)
+    losses = [found.score(name, "new-new", "log_loss").value for name in models]
+    np.testing.assert_allclose(losses, losses[0], atol=1e-4)
+
+
+def test_ties_are_a_class_to_a_classifier_of_scikit_learn():
+    X, y = Comparisons.from_frames(*study(50, 500, seed=5))
+    found = compare([LogisticRegression(fit_intercept=False), RankRegression(inference=None)], X, y)
+    one, two = (found.score(name, "train-train", "log_loss").value for name in found.models)
+    assert one == pytest.approx(two, abs=0.05)

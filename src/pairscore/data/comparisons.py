@@ -24,7 +24,8 @@ class Comparisons:
     """Pairs of items with outcomes; slices share the item table.
 
     M comparisons of N items with d features take N x d numbers and a few columns of length M;
-    differences of features (M x d) are never stored.
+    differences of features (M x d) are never stored. scikit-learn's own classifiers and whatever
+    else asks for an array (``np.asarray``) get them, left minus right.
 
     Parameters
     ----------
@@ -43,6 +44,7 @@ class Comparisons:
         The columns; each is an attribute of the comparisons too.
     """
 
+    is_table = False  # of items or votes, whatever it looks like as an array
     left, right, outcome = _of_votes("left"), _of_votes("right"), _of_votes("outcome")
     weight, count, judge = _of_votes("weight"), _of_votes("count"), _of_votes("judge")
     sides_known, seed = _of_votes("sides_known"), _of_votes("seed")
@@ -139,6 +141,14 @@ class Comparisons:
     def ndim(self) -> int:
         """Two, as scikit-learn wants to know."""
         return 2
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Differences of features, left minus right (M x d), for those who know no comparisons."""
+        if copy is False:
+            raise ValueError("differences of features are made when asked for: no view of them")
+        differences = self.items.values[self.left]
+        differences -= self.items.values[self.right]
+        return differences if dtype is None else differences.astype(dtype, copy=False)
 
     def __repr__(self) -> str:
         rows, items = plural(len(self), "row"), plural(len(self.items), "item")

@@ -3,10 +3,10 @@
 Comparisons that share an item, or a judge, depend on each other; the covariance allows for it.
 """
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import block_diag
 
 from pairscore.core.decided import decided_scale
@@ -14,10 +14,12 @@ from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.sandwich import (
     DyadicSums,
     floored_covariance,
+    item_incidence,
     jackknife_inflation,
     less_ties,
     sandwich,
 )
+from pairscore.core.sums import row_blocks
 from pairscore.effects.circumstances import comparison_scores, context_column, judge_names
 from pairscore.effects.judges import (
     ENOUGH_INFORMATION,
@@ -28,11 +30,13 @@ from pairscore.effects.judges import (
     variance_over_spreads,
 )
 from pairscore.effects.single_comparisons import (
+    BLOCK_NUMBERS,
     Derivatives,
     Optimum,
     Params,
     SingleComparisons,
     climb,
+    whole_groups,
 )
 from pairscore.effects.slope_bias import without_slope_bias
 from pairscore.errors import (
@@ -52,8 +56,6 @@ from pairscore.estimators.fit_data import (
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import Effects, Estimate, Judges, Note
 from pairscore.estimators.settings import Settings
-
-Blocks = Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]]
 
 
 def single_comparisons_covariance(study: FitData, settings: Settings, top: Optimum) -> np.ndarray:
@@ -84,8 +86,13 @@ def comparisons_item_meat(
     contest: SingleComparisons, params: Params, look: Derivatives, inflation: np.ndarray
 ) -> np.ndarray:
     """sum_i t_i t_i' / (1 - h_i)^2 - sum_p u_p u_p', as for the pairs alone."""
-    rows, blocks = np.arange(len(contest.left)), contest.contributions(params, look)
-    return _dyadic_meat(contest, rows, blocks, inflation)
+    rows, size = np.arange(len(contest.left)), len(look.gradient)
+    add = contest.contributions(params, look)
+    sums = DyadicSums.zero(len(contest.X), size)
+    for part in whole_groups(contest.pairs[1], block_rows(size)):
+        left, right = contest.left[part], contest.right[part]
+        sums = sums + DyadicSums.of_rows(left, right, add(rows[part]), inflation)
+    return sums.meat(inflation)
 
 
 def judge_robust_meat(
@@ -93,34 +100,35 @@ def judge_robust_meat(
 ) -> np.ndarray:
     """What comparisons of one judge add to the meat that do not share an item that ``counts`` (N).
 
-    All of a judge's, less those that do.
+    All of a judge's, less those that do: by items that are others for every judge.
     """
-    size, blocks = len(look.gradient), contest.contributions(params, look)
-    inflation = counts.astype(float)
-    per_judge, shared = np.zeros((contest.n_judges, size)), np.zeros((size, size))
-    by_judge = np.argsort(contest.judge, kind="stable")
-    ends = np.searchsorted(contest.judge[by_judge], np.arange(contest.n_judges + 1))
-    for number in range(contest.n_judges):
-        rows = by_judge[ends[number] : ends[number + 1]]
-        per_judge[number] = sum((u.sum(axis=0) for _, u in blocks(rows)), np.zeros(size))
-        shared += _dyadic_meat(contest, rows, blocks, inflation)
+    n, size, add = len(contest.X), len(look.gradient), contest.contributions(params, look)
+    place = contest.pairs[1].astype(np.int64)
+    order = np.lexsort((place, contest.judge))
+    judge, together, shared = contest.judge[order], *np.zeros((2, size, size))
+    for some in whole_groups(judge, block_rows(size)):
+        rows = order[some]
+        _, number = np.unique(judge[some], return_inverse=True)
+        items = np.concatenate([contest.left[rows], contest.right[rows]])
+        codes, code = np.unique(np.tile(number, 2) * n + items, return_inverse=True)
+        left, right = code.reshape(2, len(rows))
+        inflation = counts[codes % n].astype(float)
+        per_judge, sums = np.zeros((number[-1] + 1, size)), DyadicSums.zero(len(codes), size)
+        # one judge may have more comparisons than are held at a time
+        for part in whole_groups(number * (place.max() + 1) + place[rows], block_rows(size)):
+            u = add(rows[part])
+            sums = sums + DyadicSums.of_rows(left[part], right[part], u, inflation)
+            by_judge = item_incidence(number[part], number[part], len(per_judge))
+            per_judge += by_judge @ u
+        together += per_judge.T @ per_judge
+        shared += sums.meat(inflation)
     few = contest.n_judges / max(contest.n_judges - 1, 1)
-    return few * per_judge.T @ per_judge - shared
+    return few * together - shared
 
 
-def _dyadic_meat(
-    contest: SingleComparisons, rows: np.ndarray, blocks: Blocks, inflation: np.ndarray
-) -> np.ndarray:
-    """The meat of some comparisons; ``inflation`` is that of all items."""
-    ends = np.concatenate([contest.left[rows], contest.right[rows]])
-    items, code = np.unique(ends, return_inverse=True)
-    left, right = code.reshape(2, len(rows))
-    inflation, size = inflation[items], len(contest.ridge)
-    sums, first = DyadicSums.zero(len(items), size), 0
-    for part, u in blocks(rows):
-        here = slice(first, first := first + len(part))
-        sums = sums + DyadicSums.of_rows(left[here], right[here], u, inflation)
-    return sums.meat(inflation)
+def block_rows(size: int) -> int:
+    """Comparisons whose contributions to so many equations are held at a time."""
+    return BLOCK_NUMBERS // size
 
 
 FIRST_SPREAD = 0.5
@@ -410,20 +418,20 @@ def _effect_notes(effects: Effects, undetermined: np.ndarray, unit: np.ndarray) 
 
 def _sides(
     settings: Settings, names: np.ndarray, judge: np.ndarray
-) -> tuple[np.ndarray, list[str]]:
+) -> tuple[sparse.csr_array, list[str]]:
     """One column for the advantage of the left side, or one for each judge."""
     if not settings.side_effect:
-        return np.empty((len(judge), 0)), []
+        return sparse.csr_array((len(judge), 0)), []
     if not settings.side_by_judge:
-        return np.ones((len(judge), 1)), ["left"]
+        return sparse.csr_array(np.ones((len(judge), 1))), ["left"]
     if len(names) > MOST_SIDES:
         raise PairscoreError(
             f"side_effect='judges' is for up to {MOST_SIDES} judges, and there are {len(names)};"
             " use side_effect=True."
         )
-    return (judge[:, None] == np.arange(len(names))).astype(float), [
-        f"left, {name}" for name in names.tolist()
-    ]
+    entries = np.ones(len(judge)), (np.arange(len(judge)), judge)
+    sides = sparse.csr_array(entries, shape=(len(judge), len(names)))
+    return sides, [f"left, {name}" for name in names.tolist()]
 
 
 def fit_without_bias(contest: SingleComparisons, params: Params, settings: Settings) -> Optimum:
@@ -479,9 +487,9 @@ def _judges(top: Optimum, names: np.ndarray) -> Judges:
     if len(params.slopes):
         own = variance_over_spreads(*slopes_of_votes(contest, params, look))
         slope[contest.sloped] = params.slopes
-        error[contest.sloped] = np.sqrt(
-            own + np.sum((look.through.T @ basis.transform) ** 2, axis=1)
-        )
+        for slopes in row_blocks(len(own)):
+            own[slopes] += np.sum((look.through(slopes) @ basis.transform) ** 2, axis=1)
+        error[contest.sloped] = np.sqrt(own)
     number = np.bincount(contest.judge, contest.amount, contest.n_judges)
     votes = VotesSeen(decided_law(contest, params), contest.delta(params), contest.amount)
     return judge_table(names, number, slope, error, spread, votes)

@@ -95,7 +95,8 @@ class VotesSeen:
         z, chance = normal_grid(0.0) if np.any(sd > 0) else (np.zeros(1), np.ones(1))
         size = np.abs(self.delta[some, None] + sd[:, None] * z)
         weight = self.amount[some, None] * chance
-        return np.array([self.law.share_flipped(one * size, weight) for one in slopes])
+        distinct, code = np.unique(slopes, return_inverse=True)
+        return np.array([self.law.share_flipped(one * size, weight) for one in distinct])[code]
 
 
 def judge_table(

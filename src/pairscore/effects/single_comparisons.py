@@ -22,9 +22,10 @@ from scipy import sparse
 
 from pairscore.core.newton import Step, minimise, search_by_value
 from pairscore.core.outcomes import OutcomeDerivatives, OutcomeLaw, TieRule, averaged_derivatives
-from pairscore.core.sums import Pairs, difference_scatter, net_per_item
+from pairscore.core.sums import Pairs, difference_scatter, net_per_item, row_blocks
 from pairscore.core.whitening import TOLERANCE, Basis, whitening_basis
 
+Contributions = Callable[[np.ndarray], np.ndarray]
 BLOCK_NUMBERS = 4_000_000  # contributions of comparisons that are held at a time
 LARGEST_MOVE = 0.5  # of eta in one step, up to which the loss is close to its quadratic
 
@@ -55,7 +56,8 @@ class Params:
 class Derivatives:
     """What one look at the likelihood gives.
 
-    Loss, gradient (downhill is minus), information of (coef, effects, t), of slopes, and across.
+    Loss, gradient (downhill is minus), information of (coef, effects, t), of slopes, and across
+    (slopes by coef, effects, t).
     """
 
     loss: float
@@ -67,11 +69,11 @@ class Derivatives:
     total: float  # information of all comparisons in their eta
 
     def solved(self, values: np.ndarray) -> np.ndarray:
-        """Inverse of the slopes' information times each row of ``values``, among slopes that keep
-        their average.
+        """Inverse of the slopes' information times ``values``, among slopes that keep their
+        average.
         """
         freely, reach = values / self.slope_information, 1 / self.slope_information
-        return freely - np.multiply.outer(freely.sum(axis=-1), reach / max(reach.sum(), 1e-300))
+        return freely - freely.sum() * reach / max(reach.sum(), 1e-300)
 
     @property
     def slope_variance(self) -> np.ndarray:
@@ -79,15 +81,19 @@ class Derivatives:
         own = 1 / self.slope_information
         return np.maximum(own - own**2 / own.sum(), 0.0)
 
-    @cached_property
-    def through(self) -> np.ndarray:
-        """How (coef, effects, t) answer to the slopes' equations."""
-        return self.solved(self.across)
+    def through(self, slopes: np.ndarray | slice) -> np.ndarray:
+        """How (coef, effects, t) answer to the equations of some slopes (rows)."""
+        reach = 1 / self.slope_information
+        average = self.across.T @ reach / max(reach.sum(), 1e-300)
+        return reach[slopes, None] * (self.across[slopes] - average)
 
     @cached_property
     def apart(self) -> np.ndarray:
         """Information of (coef, effects, t) when the slopes are fitted too."""
-        return self.information - self.through @ self.across.T
+        information = self.information.copy()
+        for slopes in row_blocks(len(self.across)):
+            information -= self.across[slopes].T @ self.through(slopes)
+        return (information + information.T) / 2
 
 
 @dataclass(frozen=True)
@@ -108,7 +114,7 @@ class SingleComparisons:
     outcome: np.ndarray
     amount: np.ndarray
     context: np.ndarray
-    sides: np.ndarray
+    sides: sparse.csr_array
     judge: np.ndarray
     n_judges: int
     rule: TieRule
@@ -181,12 +187,11 @@ class SingleComparisons:
 
         A median, which one row cannot move.
         """
-        columns = np.abs(np.hstack([self.context, self.sides]))
         sizes = [
             float(np.median(column[column > 0])) if np.any(column > 0) else 0.0
-            for column in columns.T
+            for column in np.abs(self.context.T)
         ]
-        return np.array(sizes + [1.0] * self.rule.has_parameter)
+        return np.array(sizes + [1.0] * (self.sides.shape[1] + self.rule.has_parameter))
 
     def start(self, coef: np.ndarray) -> Params:
         tied = float(self.amount @ (self.outcome == 0)) / self.n_comparisons
@@ -235,9 +240,17 @@ class SingleComparisons:
             **{name: self.amount * part for name, part in vars(found).items()}
         )
 
-    def effect_columns(self, params: Params) -> np.ndarray:
-        """Derivatives of eta in the effects."""
-        return np.hstack([self.sharpness(params)[:, None] * self.context, self.sides])
+    def effect_columns(self, params: Params) -> sparse.csr_array:
+        """Derivatives of eta in the effects; sparse, because a comparison has one judge's side."""
+        context = self.sharpness(params)[:, None] * self.context
+        return sparse.hstack([sparse.csr_array(context), self.sides], format="csr")
+
+    @cached_property
+    def incidence(self) -> sparse.csr_array:
+        """Comparisons by items: 1 at left, -1 at right."""
+        n, rows = len(self.left), np.arange(len(self.left))
+        entries = np.repeat([1.0, -1.0], n), (np.tile(rows, 2), np.append(self.left, self.right))
+        return sparse.csr_array(entries, shape=(n, len(self.X)))
 
     def look(self, params: Params) -> Derivatives:
         """Loss, gradient and expected information."""
@@ -249,20 +262,11 @@ class SingleComparisons:
         pairs, place = self.pairs
         weight = np.bincount(place, s.eta_eta * a * a)
         scatter = difference_scatter(self.X, self.mean, pairs, weight)
-        extra = np.column_stack(
-            [s.eta_eta[:, None] * columns, s.eta_t]
-            if self.rule.has_parameter
-            else [s.eta_eta[:, None] * columns]
-        )
-        border = np.array(
-            [
-                net_per_item(self.left, self.right, a * column, len(self.X)) @ self.X
-                for column in extra.T
-            ]
-        ).reshape(extra.shape[1], len(self.mean))
-        corner = columns.T @ extra
+        extra = self._with_ties(rows_times(s.eta_eta, columns), s.eta_t)
+        border = (extra.T @ rows_times(a, self.incidence)) @ self.X
+        corner = (columns.T @ extra).toarray()
         corner = (
-            np.vstack([corner, np.append(s.eta_t @ columns, s.t_t.sum())])
+            np.vstack([corner, np.append(columns.T @ s.eta_t, s.t_t.sum())])
             if self.rule.has_parameter
             else corner
         )
@@ -276,12 +280,18 @@ class SingleComparisons:
         loss += 0.5 * float(flat @ self.ridge @ flat)
         none, total = np.empty(0), float(s.eta_eta.sum())
         look = Derivatives(
-            loss, gradient, none, information, np.empty((len(gradient), 0)), none, total
+            loss, gradient, none, information, np.empty((0, len(gradient))), none, total
         )
         return self._with_slopes(look, params, s, extra) if len(self.sloped) else look
 
+    def _with_ties(self, columns: sparse.csr_array, of_ties: np.ndarray) -> sparse.csr_array:
+        """The columns of the effects, and that of the tie parameter where there is one."""
+        if not self.rule.has_parameter:
+            return columns
+        return sparse.hstack([columns, sparse.csr_array(of_ties[:, None])], format="csr")
+
     def _with_slopes(
-        self, look: Derivatives, params: Params, s: OutcomeDerivatives, extra: np.ndarray
+        self, look: Derivatives, params: Params, s: OutcomeDerivatives, extra: sparse.csr_array
     ) -> Derivatives:
         """The same with the judges' slopes, held to their prior."""
         delta, precision = self.delta(params), 1 / self.slope_spread**2  # type: ignore[operator]
@@ -289,70 +299,49 @@ class SingleComparisons:
         def per_judge(values: np.ndarray) -> np.ndarray:
             return np.bincount(self.slope_code, values, len(self.sloped) + 1)[:-1]
 
-        on_coef = self.judge_by_item(s.eta_eta * self.sharpness(params) * delta) @ self.X
-        on_extra = np.array([per_judge(column * delta) for column in extra.T]).reshape(
-            extra.shape[1], len(self.sloped)
-        )
+        by_judge = rows_times(delta, self.sloped_judge)
+        net = by_judge.T @ rows_times(s.eta_eta * self.sharpness(params), self.incidence)
+        across = np.empty((len(self.sloped), len(look.gradient)))
+        across[:, len(self.mean) :] = (by_judge.T @ extra).toarray()
+        for slopes in row_blocks(len(across)):
+            across[slopes, : len(self.mean)] = net[slopes] @ self.X
         return replace(
             look,
             loss=look.loss + 0.5 * precision * float(np.sum((params.slopes - 1) ** 2)),
             slope_gradient=-per_judge(s.eta * delta) + precision * (params.slopes - 1),
-            across=np.vstack([on_coef.T, on_extra]),
+            across=across,
             slope_information=per_judge(s.eta_eta * delta**2) + precision,
         )
 
-    def judge_by_item(self, values: np.ndarray) -> sparse.csr_array:
-        """Net values of every judge with a slope (rows) on every item."""
-        entries = (
-            np.concatenate([values, -values]),
-            (np.tile(self.slope_code, 2), np.concatenate([self.left, self.right])),
-        )
-        return sparse.csr_array(entries, shape=(len(self.sloped) + 1, len(self.X)))[:-1]
+    @cached_property
+    def sloped_judge(self) -> sparse.csr_array:
+        """Comparisons by judges with a slope: 1 at the one who judged."""
+        rows = np.flatnonzero(self.slope_code < len(self.sloped))
+        entries = np.ones(len(rows)), (rows, self.slope_code[rows])
+        return sparse.csr_array(entries, shape=(len(self.left), len(self.sloped)))
 
-    def contributions(
-        self, params: Params, look: Derivatives
-    ) -> Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]]:
-        """A function that takes comparisons sorted by pair and gives them back in blocks of whole
-        pairs.
-
-        Beside each block stands what its comparisons add to the equations of (coef, effects, t),
-        slopes fitted, from their mean.
+    def contributions(self, params: Params, look: Derivatives) -> Contributions:
+        """A function that gives what some comparisons (rows) add to the equations of (coef,
+        effects, t), slopes fitted, from their mean.
         """
-        s, a, columns, delta = (
-            self.outcome_derivatives(params),
-            self.sharpness(params),
-            self.effect_columns(params),
-            self.delta(params),
-        )
-        tail = np.column_stack(
-            [s.eta[:, None] * columns, s.t]
-            if self.rule.has_parameter
-            else [s.eta[:, None] * columns]
-        )
-        through = (
-            np.vstack([look.through.T, np.zeros(len(look.gradient))])
-            if len(params.slopes)
-            else None
-        )
+        s, a, delta = self.outcome_derivatives(params), self.sharpness(params), self.delta(params)
+        tail = self._with_ties(rows_times(s.eta, self.effect_columns(params)), s.t)
         average = self.ridge @ self.flat(params) / self.n_comparisons
 
-        def blocks(chosen: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-            for rows in self._whole_pairs(chosen, BLOCK_NUMBERS // len(look.gradient)):
-                on_coef = (self.X[self.left[rows]] - self.X[self.right[rows]]) * (
-                    a[rows] * s.eta[rows]
-                )[:, None]
-                u = np.hstack([on_coef, tail[rows]]) - self.amount[rows, None] * average
-                yield (
-                    rows,
-                    (
-                        u
-                        if through is None
-                        else u
-                        - (delta[rows] * s.eta[rows])[:, None] * through[self.slope_code[rows]]
-                    ),
-                )
+        def contribution(rows: np.ndarray) -> np.ndarray:
+            u = np.empty((len(rows), len(average)))
+            d = len(self.mean)
+            u[:, :d] = self.X[self.left[rows]]
+            u[:, :d] -= self.X[self.right[rows]]
+            u[:, :d] *= (a[rows] * s.eta[rows])[:, None]
+            u[:, d:] = tail[rows].toarray()
+            u -= self.amount[rows, None] * average
+            sloped = np.flatnonzero(self.slope_code[rows] < len(self.sloped))
+            through = look.through(self.slope_code[rows[sloped]])
+            u[sloped] -= (delta * s.eta)[rows[sloped], None] * through
+            return u
 
-        return blocks
+        return contribution
 
     def taken_by_ties(self, params: Params, look: Derivatives) -> np.ndarray | None:
         """What ties as half wins take off the variance of the equations of (coef, effects).
@@ -370,32 +359,28 @@ class SingleComparisons:
         )
         pull = 0.5 * (won - lost) / np.sqrt(self.amount)
         a, columns, delta = self.sharpness(params), self.effect_columns(params), self.delta(params)
-        taken = np.zeros(look.information.shape)
-        for rows in self._whole_pairs(tied, BLOCK_NUMBERS // len(taken)):
-            v = np.hstack(
-                [
-                    a[rows, None] * (self.X[self.left[rows]] - self.X[self.right[rows]]),
-                    columns[rows],
-                ]
-            )
-            if len(params.slopes):
-                through = np.vstack([look.through.T, np.zeros(len(taken))])
-                v -= delta[rows, None] * through[self.slope_code[rows]]
+        taken, size = np.zeros(look.information.shape), BLOCK_NUMBERS // len(look.information)
+        for rows in (tied[part] for part in whole_groups(self.pairs[1][tied], size)):
+            difference = a[rows, None] * (self.X[self.left[rows]] - self.X[self.right[rows]])
+            v = np.hstack([difference, columns[rows].toarray()])
+            sloped = np.flatnonzero(self.slope_code[rows] < len(self.sloped))
+            v[sloped] -= delta[rows[sloped], None] * look.through(self.slope_code[rows[sloped]])
             v *= pull[rows, None]
             taken += v.T @ v
         return taken
 
-    def _whole_pairs(self, rows: np.ndarray, size: int) -> Iterator[np.ndarray]:
-        """About ``size`` rows at a time, to where a pair ends."""
-        place, first = self.pairs[1][rows], 0
-        while first < len(rows):
-            last = int(
-                np.searchsorted(
-                    place, place[min(first + max(size, 1), len(rows)) - 1], side="right"
-                )
-            )
-            yield rows[first:last]
-            first = last
+
+def rows_times(values: np.ndarray, matrix: sparse.csr_array) -> sparse.csr_array:
+    """Each row of a sparse matrix times a value of its own."""
+    return sparse.csr_array(sparse.diags_array(values) @ matrix)
+
+
+def whole_groups(group: np.ndarray, size: int) -> Iterator[slice]:
+    """About ``size`` rows at a time, to where a group ends; rows are sorted by ``group``."""
+    first = 0
+    while first < len(group):
+        last = group[min(first + max(size, 1), len(group)) - 1]
+        yield slice(first, first := int(np.searchsorted(group, last, side="right")))
 
 
 class Optimum(NamedTuple):
@@ -491,5 +476,5 @@ def newton_step(
 
     ``basis`` is that of ``look.apart``.
     """
-    step = -basis.solve(gradient - look.through @ slope_gradient)
-    return step, -look.solved(slope_gradient + look.across.T @ step)
+    step = -basis.solve(gradient - look.across.T @ look.solved(slope_gradient))
+    return step, -look.solved(slope_gradient + look.across @ step)

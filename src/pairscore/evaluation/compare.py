@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.splitters import ItemKFold, set_covariance_items
@@ -29,8 +32,9 @@ def compare(models: Any, X: Any, y: Any = None, cv: Any = None) -> ModelComparis
     Parameters
     ----------
     models : dict from name to estimator, or list of estimators
-        Anything with scikit-learn's ``fit`` and ``predict_proba`` that takes Comparisons. A copy is
-        fitted.
+        Anything with scikit-learn's ``fit`` and ``predict_proba``. A copy is fitted. It is given
+        Comparisons; a classifier of scikit-learn makes them a matrix of differences of features,
+        left minus right, and has weights and counts as ``sample_weight`` where it takes them.
     X, y : Comparisons and outcomes, or items and votes
         As in ``RankRegression.fit``.
     cv : ItemKFold or int
@@ -261,7 +265,8 @@ def _left_probability(model: Any, train: Comparisons, test: Comparisons) -> np.n
     """
     if len(test) == 0:
         return np.empty(0)
-    fitted = clone(model).fit(train, train.outcome)
+    weight = _weight_parameter(model) if not np.all(train.amount == 1) else None
+    fitted = clone(model).fit(train, train.outcome, **({weight: train.amount} if weight else {}))
     chances = np.asarray(fitted.predict_proba(test), dtype=float)
     classes = np.asarray(getattr(fitted, "classes_", (-1, 1)))
     if not set(classes.tolist()) <= {-1, 0, 1}:
@@ -276,6 +281,17 @@ def _left_probability(model: Any, train: Comparisons, test: Comparisons) -> np.n
         )
     left, right = chances @ (classes == 1), chances @ (classes == -1)
     return np.divide(left, left + right, out=np.full(len(left), 0.5), where=left + right > 0)
+
+
+def _weight_parameter(model: Any) -> str | None:
+    """The parameter by which a classifier of scikit-learn takes weights; ours have them in X."""
+    if isinstance(model, GridSearchCV | RandomizedSearchCV):
+        return _weight_parameter(model.estimator)
+    if isinstance(model, Pipeline):
+        name = _weight_parameter(model[-1])
+        return name and f"{model.steps[-1][0]}__{name}"
+    ours_to_tell = type(model).__module__.startswith("sklearn.")
+    return "sample_weight" if ours_to_tell and has_fit_parameter(model, "sample_weight") else None
 
 
 def _notes(caught: list[tuple[str, str, Any]], n_folds: int) -> tuple[str, ...]:
