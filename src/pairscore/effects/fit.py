@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from pairscore.core.outcomes import OutcomeLaw
+from pairscore.data.items import feature_keys
 from pairscore.effects.circumstances import comparison_scores
 from pairscore.effects.comparison_fit import (
     ENDLESS,
@@ -39,7 +40,6 @@ from pairscore.estimators.results import (
     ItemEffects,
     Judges,
     Note,
-    feature_keys,
 )
 from pairscore.estimators.settings import Settings
 

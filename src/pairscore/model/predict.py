@@ -7,9 +7,9 @@ import numpy as np
 from pairscore.core.decided import decided_scale, share_of_coin
 from pairscore.core.outcomes import OutcomeLaw, averaged_probabilities
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.items import Items
+from pairscore.data.items import Items, feature_keys
 from pairscore.estimators.fit_data import FitData
-from pairscore.estimators.results import Fit, KnownItems, feature_keys
+from pairscore.estimators.results import Fit, KnownItems
 
 Outcomes = tuple[np.ndarray, np.ndarray, np.ndarray]
 

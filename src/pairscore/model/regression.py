@@ -420,10 +420,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         return self.result_.confidence_intervals(level)
 
     def summary(self) -> Summary:
-        """One table that everybody can read.
-
-        ``print`` it, show it in a notebook, or take ``.to_frame()``.
-        """
+        """A table: ``print`` it, show it in a notebook, or take ``.to_frame()``."""
         check_is_fitted(self)
         return Summary(self.result_)
 
