@@ -115,6 +115,10 @@ class FewItemsWarning(PairscoreWarning):
     """There are too few items for item-robust intervals to be trusted."""
 
 
+class FewJudgesWarning(PairscoreWarning):
+    """There are too few judges, or too few votes of each, for what was asked of them."""
+
+
 class PairsNotRandomWarning(PairscoreWarning):
     """The pairs were not drawn at random, and the method assumes that they were."""
 

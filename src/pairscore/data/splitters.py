@@ -183,7 +183,7 @@ def assign_around_pairs(
     """
     for _ in range(MOST_TRIES):
         taken: set[int] = set()
-        apart = []
+        apart: list[list[int]] = []
         for pair in rng.permutation(pairs).tolist():
             if len(apart) < n_folds and taken.isdisjoint(pair):
                 apart.append(pair)
