@@ -120,6 +120,10 @@ class ManyFeaturesWarning(PairscoreWarning):
     """Features are so many beside items that the score does far worse on new items."""
 
 
+class FewJudgesWarning(PairscoreWarning):
+    """There are too few judges, or too few votes of each, for what was asked of them."""
+
+
 class PairsNotRandomWarning(PairscoreWarning):
     """The pairs were not drawn at random, and the method assumes that they were."""
 

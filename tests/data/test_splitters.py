@@ -168,8 +168,56 @@ def test_a_fold_without_training_comparisons_is_refused_with_a_remedy():
     assert (
         str(caught.value)
         == "fold 0 of 2 has no training comparison, because 1 of 4 comparisons mix held-out and"
-        " other items; use more folds or more comparisons."
+        " other items; use shuffle=True, more folds or more comparisons."
     )
+
+
+def disjoint_pairs(n_pairs):
+    pairs = np.arange(2 * n_pairs).reshape(n_pairs, 2)
+    return Comparisons.from_frames(np.arange(2.0 * n_pairs)[:, None], pairs)[0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_empty_fold_does_not_stop_a_cross_validation(seed):
+    """Items are assigned again, around a comparison for each fold, if that is possible."""
+    X = disjoint_pairs(5)
+    cv = ItemKFold(5, random_state=seed)
+    parts = list(cv.split(X))
+    assert [len(test) for _, test in parts] == [1] * 5
+    assert [len(train) for train, _ in parts] == [4] * 5
+    assert sorted(np.concatenate([test for _, test in parts])) == list(range(5))
+    assert items_per_fold(cv, X).tolist() == [2] * 5
+    assert cv.mixed_counts(X) == [0] * 5
+
+
+def test_few_comparisons_can_be_cross_validated_with_any_seed():
+    X, y = study(n_items=35, n_comparisons=40)
+    for seed in range(30):
+        cv = ItemKFold(5, random_state=seed)
+        assert all(len(train) and len(test) for train, test in cv.split(X))
+        assert np.ptp(items_per_fold(cv, X)) <= 2
+    scores = cross_val_score(RankRegression(inference=None, l2=1.0), X, y, cv=ItemKFold(5))
+    assert len(scores) == 5
+
+
+def test_groups_of_items_are_assigned_around_comparisons_too():
+    """Each topic has one comparison of its own; the two of the last one are one fold's."""
+    X = disjoint_pairs(6)
+    topics = np.repeat(np.arange(6), 2)
+    for seed in range(10):
+        cv = ItemKFold(6, random_state=seed, item_groups=topics)
+        assert [len(test) for _, test in cv.split(X)] == [1] * 6
+    star, _ = Comparisons.from_frames(
+        np.arange(9.0)[:, None], np.array([[0, k] for k in range(9)][1:])
+    )
+    with pytest.raises(PairscoreError, match=r"has no (test|training) comparison, because"):
+        list(ItemKFold(3).split(star))
+
+
+def test_folds_that_were_right_stay_as_they_were():
+    X, _ = study()
+    fold, order = ItemKFold(4).fold_of_item(X), np.random.default_rng(0).permutation(35)
+    np.testing.assert_array_equal(fold[order], np.arange(35) % 4)
 
 
 # -- groups of items -------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from scipy.stats import norm
 from pairscore import Comparisons, PairscoreError, RankRegression, compare
 from pairscore.core.links import Logit
 from pairscore.effects.comparison_fit import comparisons_item_meat, judge_robust_meat, prepare_fit
-from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, SeparationWarning
+from pairscore.errors import CollinearFeaturesWarning, FewJudgesWarning, SeparationWarning
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.settings import Settings
 from pairscore.files.tables import read_table
@@ -221,7 +221,7 @@ def test_sharing_judges_too_never_narrows(n_judges):
 def test_few_judges_are_told():
     X, votes = judged_votes(np.random.default_rng(18))
     with pytest.warns(
-        FewItemsWarning, match="with 6 judges intervals that allow for shared judges are rough"
+        FewJudgesWarning, match="with 6 judges intervals that allow for shared judges are rough"
     ):
         RankRegression(inference="items+judges").fit(X, votes)
 

@@ -19,7 +19,7 @@ from pairscore.effects.judges import (
     spread_of_slopes,
     variance_over_spreads,
 )
-from pairscore.errors import FewItemsWarning, SeparationWarning
+from pairscore.errors import FewJudgesWarning, SeparationWarning
 from tests.effects.simulators import BETA, LAWS, full_votes, judged_rows, judged_votes
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
@@ -82,7 +82,7 @@ def test_judges_who_contradict_each_other_are_told():
         model = RankRegression(judge_slopes=True).fit(*opposed_votes(0.7, 2000))
     assert model.judges_.inverted.tolist() == [False, True]
     with pytest.warns(
-        FewItemsWarning, match="judges who vote against each other leave no common order"
+        FewJudgesWarning, match="judges who vote against each other leave no common order"
     ):
         RankRegression(judge_slopes=True).fit(*opposed_votes(0.5, 200))
 
@@ -120,7 +120,7 @@ def test_judges_with_few_votes_are_average_ones(votes_each):
     X, votes = judged_votes(np.random.default_rng(14), m=1200)
     votes["judge"] = np.arange(1200) // votes_each
     plain = RankRegression(side_effect=True).fit(X, votes)
-    with pytest.warns(FewItemsWarning, match="all are taken for average ones"):
+    with pytest.warns(FewJudgesWarning, match="all are taken for average ones"):
         model = RankRegression(side_effect=True, judge_slopes=True).fit(X, votes)
     np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-6)
     assert np.all(model.judges_.slope == 1)
@@ -298,11 +298,19 @@ def test_many_items_go_by_messages_with_nearly_the_same_slopes(monkeypatch):
 @pytest.mark.parametrize("judge", [np.zeros(400, dtype=int), np.arange(400)])
 def test_where_judges_say_too_little_that_is_said(judge):
     X, votes, _ = full_votes(9, n=60, m=400)
-    with pytest.warns(FewItemsWarning, match="fewer than two judges have votes enough"):
+    with pytest.warns(FewJudgesWarning, match="fewer than two judges have votes enough"):
         model = RankRegression(item_effects=True, judge_slopes=True).fit(
             X, votes | {"judge": judge}
         )
     assert np.all(model.judges_.slope == 1)
+
+
+def test_too_few_votes_of_a_judge_are_not_reported_as_too_few_items():
+    X, votes = judged_votes(np.random.default_rng(0), n=80, m=240)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        RankRegression(judge_slopes=True).fit(X, votes | {"judge": np.arange(240) // 3})
+    assert [warning.category.__name__ for warning in caught] == ["FewJudgesWarning"]
 
 
 def test_of_very_many_judges_the_diagonal_is_enough(monkeypatch):

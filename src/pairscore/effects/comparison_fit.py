@@ -41,7 +41,7 @@ from pairscore.effects.single_comparisons import (
 from pairscore.effects.slope_bias import without_slope_bias
 from pairscore.errors import (
     CollinearFeaturesWarning,
-    FewItemsWarning,
+    FewJudgesWarning,
     NotConvergedWarning,
     PairscoreError,
     SeparationWarning,
@@ -344,7 +344,7 @@ def judge_notes(settings: Settings, n_judges: int, judges: Judges | None) -> lis
         why = "too few, or judges who vote against each other leave no common order"
         notes.append(
             (
-                FewItemsWarning,
+                FewJudgesWarning,
                 (
                     f"fewer than two judges have votes enough for a slope of their own ({why}); all"
                     " are taken for average ones."
@@ -368,7 +368,7 @@ def judge_notes(settings: Settings, n_judges: int, judges: Judges | None) -> lis
     if settings.inference == "items+judges" and n_judges < FEW_JUDGES:
         notes.append(
             (
-                FewItemsWarning,
+                FewJudgesWarning,
                 (
                     f"with {plural(n_judges, 'judge')} intervals that allow for shared judges are"
                     " rough; read them with care."
