@@ -115,6 +115,10 @@ class FewItemsWarning(PairscoreWarning):
     """There are too few items for item-robust intervals to be trusted."""
 
 
+class OutlyingItemsWarning(PairscoreWarning):
+    """Comparisons of some items go far against what their features predict."""
+
+
 class PairsNotRandomWarning(PairscoreWarning):
     """The pairs were not drawn at random, and the method assumes that they were."""
 

@@ -19,7 +19,9 @@ PHRASES = {
     # what only Python has
     "use None, ": "use ",
     "name some with covariance_items=, ": "",
+    ", or give them to Comparisons.from_frames, whose comparisons any l2 takes": "",
     # what is said in other words
+    "item_groups are": "items of one --group are",
     "leave them out of the table, or name them in exclude=": "leave them out: --exclude NAME",
     "name a text column in categorical=": "use --categorical NAME",
 }

@@ -6,7 +6,7 @@ Start with ``closed_form``: eqs. 3-4 of the paper.
     fit_data     the comparisons of one fit, with the sums that its steps share
     closed_form  split, pooled and paired: the direction by eq. 3, then its length, then both
     likelihood   maximum likelihood on the graph of items
-    ridge        the ridge that predicts comparisons of new items best
+    ridge        the ridge that predicts comparisons of new or of known items best
     inference    what each pair adds to the equations of an estimate, for item-robust intervals
     pairing      whether the pairs look random
     results      what a fit gives to the model
