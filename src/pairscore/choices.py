@@ -15,6 +15,8 @@ TIE_RULES
 INFERENCES
     What standard errors allow for: comparisons that share an item, also those that share a judge,
     or nothing beyond the model. None (``none`` on the command line) computes no standard errors.
+RIDGES
+    What a ridge is chosen for: comparisons with new items, or new comparisons of known items.
 SHRINKAGES
     Rules that choose how far the correlations of a closed form's covariance shrink towards zero.
 MISSING_RULES, FILLING_RULES
@@ -33,6 +35,7 @@ METHODS = ("split", "pooled", "paired", "mle")
 LINKS = ("logit", "probit")
 TIE_RULES = ("half", "drop", "davidson", "rao-kupper")
 INFERENCES = ("items", "items+judges", "model")
+RIDGES = ("auto", "auto-known")
 SHRINKAGES = ("ledoit-wolf", "oas")
 FILLING_RULES = ("mean-with-flag", "item-effect")
 MISSING_RULES = ("refuse", "drop-items", *FILLING_RULES)

@@ -159,6 +159,17 @@ def test_ties_are_dropped_scaled_and_read_from_a_column(tmp_path):
     assert f"900 ({tied:.1%} ties, left out)" in text
 
 
+def test_a_ridge_for_known_items(files):
+    folder, _, _ = files
+    result = run("fit items.csv votes.csv --l2 auto-known -o m.npz")
+    assert "new comparisons of known items" in result.stdout
+    model = load(folder / "m.npz")
+    assert (model.l2, model.ridge_curve_.held_out) == ("auto-known", "comparisons")
+    result = run("fit items.csv votes.csv --l2 auto-known --group topic -o m.npz", code=2)
+    assert "items of one --group are held out together where --l2 auto chooses" in result.stderr
+    assert result.stderr.rstrip().endswith("leave them out.")
+
+
 def test_a_group_is_no_feature_and_must_be_there(files):
     folder, _, _ = files
     run("fit items.csv votes.csv --l2 auto --group topic -o m.npz")

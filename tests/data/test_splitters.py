@@ -422,3 +422,40 @@ def test_groups_that_do_not_fit_are_refused_in_a_sentence(item_groups, sentence)
     with pytest.raises(PairscoreError) as caught:
         next(ItemKFold(5, item_groups=item_groups).split(study()[0]))
     assert str(caught.value) == sentence
+
+
+def test_groups_of_the_comparisons_are_held_out_together():
+    X, _ = study()
+    topics = [f"topic {row % 7}" for row in range(40)]
+    expected = ItemKFold(3, item_groups=topics).fold_of_item(X)
+    known = X.with_item_groups(topics)
+    np.testing.assert_array_equal(ItemKFold(3).fold_of_item(known), expected)
+    alone = ItemKFold(3, item_groups=list(range(40)))
+    np.testing.assert_array_equal(alone.fold_of_item(known), ItemKFold(3).fold_of_item(X))
+    with pytest.raises(PairscoreError, match="of 35 items in 7 groups; use"):
+        ItemKFold(8).fold_of_item(known)
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
+def test_item_groups_go_through_a_search_over_l2():
+    X, y = study()
+    topics = [f"topic {row // 5}" for row in range(40)]
+    known = X.with_item_groups(topics)
+    search = GridSearchCV(
+        RankRegression(inference=None),
+        {"l2": [1.0, "auto", "auto-known"]},
+        cv=ItemKFold(3),
+        error_score="raise",
+    )
+    assert search.fit(known, y).n_splits_ == 3
+    scores = cross_val_score(
+        RankRegression(l2="auto"), known, y, cv=ItemKFold(3), error_score="raise"
+    )
+    assert np.isfinite(scores).all()
+    # within a fold, too, the ridge is chosen with whole groups held out
+    train, _ = next(ItemKFold(3).split(known))
+    in_fold = RankRegression(l2="auto", inference=None).fit(known[train], y[train])
+    by_hand = RankRegression(l2="auto", inference=None).fit(X[train], y[train], item_groups=topics)
+    alone = RankRegression(l2="auto", inference=None).fit(X[train], y[train])
+    assert np.array_equal(in_fold.ridge_curve_.loss, by_hand.ridge_curve_.loss)
+    assert not np.allclose(in_fold.ridge_curve_.loss, alone.ridge_curve_.loss, rtol=1e-6)

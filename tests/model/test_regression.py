@@ -121,7 +121,7 @@ def test_settings_survive_fit_and_clone(method):
         ({"l2": -1.0}, ("l2 is -1.0", "not negative")),
         ({"l2": np.nan}, ("l2 is nan", "number")),
         ({"l2": np.inf}, ("l2 is inf", "number")),
-        ({"l2": "much"}, ("l2 is 'much'", "number", "or 'auto'")),
+        ({"l2": "much"}, ("l2 is 'much'", "number", "'auto' or 'auto-known'")),
         ({"l2": None}, ("l2 is None", "number")),
         ({"l2": 1j}, ("l2 is 1j", "number")),
         ({"max_iter": 0}, ("max_iter is 0", "from 1")),

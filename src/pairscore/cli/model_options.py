@@ -12,8 +12,8 @@ MODEL_OPTIONS = (
     option(
         "--l2",
         default="0",
-        help="Ridge on standardised coefficients, against the sum of log-losses; auto: best on"
-        " held-out items.",
+        help="Ridge on standardised coefficients, against the sum of log-losses; auto: best for new"
+        " items; auto-known: best for new comparisons of known items.",
     ),
     option(
         "--group",

@@ -342,9 +342,10 @@ def compare(
         study = read_files(items, comparisons, context, given)
     show_unused_columns(study.left_out, study.nested)
     candidates = {name: RankRegression(**one, inference=None) for name, one in settings.items()}
-    splitter = ItemKFold(folds, item_groups=study.groups)
+    data = study.comparisons
+    data = data if study.groups is None else data.with_item_groups(study.groups)
     with stage("Fitting every model in every fold"), collect_warnings() as texts:
-        result = compare_models(candidates, study.comparisons, cv=splitter)
+        result = compare_models(candidates, data, cv=ItemKFold(folds))
     show_warnings(texts)
     if as_json:
         show_json(result.to_record())

@@ -10,6 +10,7 @@ import numpy as np
 
 from pairscore.choices import SELF_PAIRS
 from pairscore.data.feature_options import fill_missing
+from pairscore.data.folds import number_groups
 from pairscore.data.items import Items, read_items
 from pairscore.data.tables import to_array
 from pairscore.data.votes import OUTCOMES, Votes, check_amounts, check_columns, read_votes
@@ -49,7 +50,7 @@ class Comparisons:
     weight, count, judge = _of_votes("weight"), _of_votes("count"), _of_votes("judge")
     sides_known, seed = _of_votes("sides_known"), _of_votes("seed")
     covariance_items, context = _of_votes("covariance_items"), _of_votes("context")
-    amount = _of_votes("amount")
+    item_groups, amount = _of_votes("item_groups"), _of_votes("amount")
 
     def __init__(
         self,
@@ -97,6 +98,7 @@ class Comparisons:
         seed: int = 0,
         context: Collection[str] = (),
         missing: str = "refuse",
+        item_groups: Any = None,
     ) -> tuple["Comparisons", np.ndarray]:
         """Read an item table and votes; return ``X, y`` for scikit-learn.
 
@@ -117,6 +119,8 @@ class Comparisons:
             Numeric columns of the votes to keep.
         missing : {"refuse", "mean-with-flag", "item-effect"}
             What happens to items with missing values.
+        item_groups : one label per item of the table, or dict from id to label
+            As in :meth:`with_item_groups`.
 
         >>> X, y = Comparisons.from_frames([[0.0], [1.0], [3.0]], np.array([[1, 0], [2, 1]]))
         >>> X.shape
@@ -127,6 +131,8 @@ class Comparisons:
         comparisons = cls.of(table, read_votes(votes, table, self_pairs, seed, context))
         if covariance_items is not None:
             comparisons = comparisons.with_covariance_items(covariance_items)
+        if item_groups is not None:
+            comparisons = comparisons.with_item_groups(item_groups)
         return comparisons, comparisons.outcome
 
     def __len__(self) -> int:
@@ -228,6 +234,17 @@ class Comparisons:
         """
         rows = _item_rows(which, self.items)
         return self.of(self.items, replace(self.votes, covariance_items=rows))
+
+    def with_item_groups(self, item_groups: Any) -> "Comparisons":
+        """The same comparisons of items that belong together in groups (topics, patients).
+
+        Items of a group are held out together, by ``ItemKFold`` and where ``l2="auto"`` chooses the
+        ridge; slices know them too. ``item_groups`` has one label per item of the table, or is a
+        dict from id to label; only compared items need one.
+        """
+        rows, groups = np.flatnonzero(self.compared), np.full(len(self.items), -1)
+        groups[rows] = number_groups(item_groups, self.items, rows)
+        return self.of(self.items, replace(self.votes, item_groups=groups))
 
 
 def refuse_other_self_pairs(self_pairs: Any) -> None:

@@ -38,7 +38,8 @@ class ItemKFold(BaseCrossValidator):
     item_groups : list or array with one label per item of the table, or dict from id to label
         Items that belong together (the answers on a topic, the images of a patient) and so are
         held out together. The largest groups are assigned first, each to the fold with the fewest
-        items. Only compared items need a label.
+        items. Only compared items need a label. Unless given, they are those that the comparisons
+        have themselves (:meth:`~pairscore.Comparisons.with_item_groups`).
 
     Examples
     --------
@@ -73,11 +74,9 @@ class ItemKFold(BaseCrossValidator):
         """
         rows = np.flatnonzero(X.compared)
         group = np.full(len(X.items), -1)
-        group[rows] = (
-            np.arange(len(rows))
-            if self.item_groups is None
-            else number_groups(self.item_groups, X.items, rows)
-        )
+        labels = X.item_groups if self.item_groups is None else self.item_groups
+        alone = np.arange(len(rows))
+        group[rows] = alone if labels is None else number_groups(labels, X.items, rows)
         return group
 
     def fold_of_item(self, X: Any) -> np.ndarray:
@@ -123,7 +122,7 @@ class ItemKFold(BaseCrossValidator):
         if isinstance(self.n_splits, int | np.integer) and 2 <= self.n_splits <= len(sizes):
             return
         many, noun = plural(int(sizes.sum()), "item"), "items"
-        if self.item_groups is not None:
+        if len(sizes) < sizes.sum():
             many, noun = f"{many} in {plural(len(sizes), 'group')}", "groups"
         raise PairscoreError(
             f"n_splits is {self.n_splits!r}, and the comparisons are of {many}; use a whole number"

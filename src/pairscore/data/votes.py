@@ -63,6 +63,9 @@ class Votes:
         itself and can be fitted without saying so again.
     covariance_items : ndarray of row numbers or None
         Items whose covariance ``method="split"`` takes (the paper's second half).
+    item_groups : ndarray of int of shape (N,) or None
+        Number of the group that each item of the table belongs to; see
+        :meth:`~pairscore.Comparisons.with_item_groups`.
     context : dict from name to ndarray of shape (M,)
         Numbers that belong to a comparison (home, rest days): of left minus of right.
     """
@@ -77,6 +80,7 @@ class Votes:
     seed: int | None = None
     self_pairs: str = "error"
     covariance_items: np.ndarray | None = None
+    item_groups: np.ndarray | None = None
     context: dict[str, np.ndarray] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -227,6 +231,11 @@ def _check_rows(votes: Votes, items: Items) -> Votes:
         raise PairscoreError(
             f"the votes take a covariance from rows {rest.min()} to {rest.max()}, but there are"
             f" {len(items)} items; fit them with their own items."
+        )
+    if votes.item_groups is not None and len(votes.item_groups) != len(items):
+        raise PairscoreError(
+            f"the votes know the groups of {len(votes.item_groups)} items, but there are"
+            f" {len(items)}; fit them with their own items."
         )
     return votes
 

@@ -38,8 +38,8 @@ def compare(models: Any, X: Any, y: Any = None, cv: Any = None) -> ModelComparis
     X, y : Comparisons and outcomes, or items and votes
         As in ``RankRegression.fit``.
     cv : ItemKFold or int
-        The item folds or their number, five unless given. With ``item_groups`` the errors allow for
-        shared groups.
+        The item folds or their number, five unless given. With ``item_groups``, its own or those
+        of the comparisons, the errors allow for shared groups.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def compare(models: Any, X: Any, y: Any = None, cv: Any = None) -> ModelComparis
         values=values,
         std_errors=errors,
         difference_errors=difference_errors,
-        shared="items" if cv.item_groups is None else "groups",
+        shared="items" if cv.item_groups is None and data.item_groups is None else "groups",
         notes=predictions.notes,
     )
 

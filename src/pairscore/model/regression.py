@@ -48,10 +48,11 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         takes the covariance of the observed differences and any pairs.
     link : {"logit", "probit"} or pair of functions (f, f')
         How a score difference becomes a probability.
-    l2 : float or "auto"
+    l2 : float, "auto" or "auto-known"
         Ridge: multiplies half the squared coefficients of standardised features, against the sum of
-        log-losses. ``"auto"`` takes the one of thirty with the smallest log-loss on comparisons of
-        held-out items; intervals do not allow for the choice.
+        log-losses. ``"auto"`` takes the one of thirty that does best on comparisons with held-out
+        items, ``"auto-known"`` the one that does best on held-out comparisons of known items;
+        intervals do not allow for the choice.
     shrinkage : None, float in [0, 1], "ledoit-wolf" or "oas"
         Shrinks the correlations of a closed form's covariance towards zero.
     side_effect : bool or "judges"
@@ -100,7 +101,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         How ``pairscore fit`` made features of the columns of a file (see
         ``pairscore.data.features``).
     l2_, ridge_curve_ : float, RidgeCurve or None
-        The ridge of the fit, and the held-out log-loss of every ridge that ``l2="auto"`` tried.
+        The ridge of the fit, and the held-out log-loss of every ridge that was tried to choose it.
     item_effects_ : ItemEffects or None
         With ``item_effects=True``: the effects with their errors, their variance and its interval.
         ``coef_`` then says how two items with given effects compare; it is longer than without.
@@ -199,7 +200,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             Whether votes on an item with itself are an error. What is in a Comparisons was decided
             when it was made, and is kept either way.
         item_groups : one label per item of the table (topic, patient), or dict from id to label
-            Items of one group are held out together by ``l2="auto"``.
+            Items of one group are held out together by ``l2="auto"``. A Comparisons may have them
+            itself (``with_item_groups``), which also serves a search over ``l2``.
         """
         settings = self._settings()
         data, has_items = comparisons_to_fit(self, X, y, covariance_items, self_pairs)
