@@ -1,10 +1,11 @@
 """`python -m benchmarks.ridge`.
 
-How good is the ridge that `l2="auto"` chooses, and what does it cost?
+How good are the ridges that `l2="auto"` and `l2="auto-known"` choose, and what do they cost?
 """
 
 import sys
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -12,105 +13,229 @@ from scipy.special import expit
 from benchmarks.__main__ import medians, report
 from pairscore import RankRegression
 
-N_NEW = 20_000  # pairs of new items
+N_NEW = 20_000  # pairs of new items, and of known ones
+N_PLAIN, N_ODD = 60, 40  # designs
+ENOUGH = 500  # held-out comparisons, each counted once
 
 
-def design(rng, d, n, m, size, smallest):
-    """Items with eigenvalues equally spaced in [smallest, 1], scores with standard deviation
-    ``size``, and votes.
+class Study(NamedTuple):
+    """Items and votes, and comparisons to come: differences, and how often left wins (a tie half).
+
+    ``new`` are of new items, ``known`` of the items of the study.
     """
-    basis, spectrum = np.linalg.qr(rng.normal(size=(d, d)))[0], np.linspace(smallest, 1, d)
-    X = (rng.normal(size=(n, d)) * np.sqrt(spectrum)) @ basis.T
-    beta = rng.normal(size=d)
-    beta *= size / np.sqrt(beta @ ((basis * spectrum) @ basis.T) @ beta)
+
+    X: np.ndarray
+    votes: dict[str, np.ndarray]
+    new: tuple[np.ndarray, np.ndarray]
+    known: tuple[np.ndarray, np.ndarray]
+    groups: np.ndarray | None = None
+
+
+class Law:
+    """Items with eigenvalues equally spaced in [smallest, 1] and scores of standard deviation
+    ``size``.
+    """
+
+    def __init__(self, rng, d, size, smallest):
+        self.rng, self.size, self.spectrum = rng, size, np.linspace(smallest, 1, d)
+        self.basis = np.linalg.qr(rng.normal(size=(d, d)))[0]
+
+    def draw(self, n):
+        normal = self.rng.normal(size=(n, len(self.spectrum)))
+        return (normal * np.sqrt(self.spectrum)) @ self.basis.T
+
+    def draw_coef(self):
+        beta = self.rng.normal(size=len(self.spectrum))
+        return beta * self.size / np.sqrt(np.sum(self.spectrum * (beta @ self.basis) ** 2))
+
+
+def draw_pairs(rng, n, m):
     first = rng.integers(0, n, m)
-    second = (first + rng.integers(1, n, m)) % n
-    score = X @ beta
-    won = rng.random(m) < expit(score[first] - score[second])
-    new = (rng.normal(size=(N_NEW, d)) * np.sqrt(2 * spectrum)) @ basis.T
-    return (
+    return first, (first + rng.integers(1, n, m)) % n
+
+
+def draw_votes(rng, score, pairs, tie=0.0):
+    """Ties by the rule of Rao and Kupper: left wins with f(difference - tie)."""
+    left, right = pairs
+    difference, luck = score[left] - score[right], rng.random(len(left))
+    decided = np.where(luck < expit(difference - tie), "left", "right")
+    winner = np.where((decided == "right") & (luck < expit(difference + tie)), "tie", decided)
+    return {"left": left, "right": right, "winner": winner}
+
+
+def chance(difference, tie=0.0):
+    return (expit(difference - tie) + expit(difference + tie)) / 2
+
+
+def simple_study(rng, law, n, m, tie=0.0, effect=0.0, disjoint=False, n_outliers=0):
+    """Random pairs; items have effects of standard deviation ``effect`` beyond their features, and
+    some have a feature 10 to 40 standard deviations off that says nothing of their score.
+    """
+    X, beta = law.draw(n), law.draw_coef()
+    score = X @ beta + (effect * rng.normal(size=n) if effect else 0.0)
+    pairs = (np.arange(0, n, 2), np.arange(1, n, 2)) if disjoint else draw_pairs(rng, n, m)
+    votes = draw_votes(rng, score, pairs, tie)
+    new = np.sqrt(2) * law.draw(N_NEW)
+    new_score = new @ beta + np.sqrt(2) * effect * rng.normal(size=N_NEW)
+    odd = rng.choice(n, n_outliers, replace=False)
+    X[odd, rng.integers(0, len(beta), n_outliers)] += rng.choice([-1, 1], n_outliers) * rng.uniform(
+        10, 40, n_outliers
+    )
+    some = rng.integers(0, m, N_NEW)
+    left, right = (side[some] for side in pairs) if disjoint else draw_pairs(rng, n, N_NEW)
+    return Study(
         X,
-        np.where(won[:, None], np.column_stack([first, second]), np.column_stack([second, first])),
-        new,
-        expit(new @ beta),
+        votes,
+        (new, chance(new_score, tie)),
+        (X[left] - X[right], chance(score[left] - score[right], tie)),
     )
 
 
-def expected_loss(coef, new, probability):
-    """Log-loss on pairs of new items, over their outcomes."""
-    eta = new @ coef
+def plain(rng):
+    d = round(10 * 40 ** rng.random())
+    m = round(d * 5 * 20 ** rng.random())
+    n = max(20, m // int(rng.choice([2, 4, 10])))
+    law = Law(rng, d, rng.choice([0.5, 1, 2, 4]), rng.choice([1, 1 / 20, 1 / 200]))
+    return simple_study(rng, law, n, m)
+
+
+def outliers(rng):
+    d, n = int(rng.integers(3, 21)), int(rng.integers(100, 1001))
+    law = Law(rng, d, rng.choice([0.5, 1, 2]), rng.choice([1, 1 / 20]))
+    m = n * int(rng.choice([3, 6, 12]))
+    return simple_study(rng, law, n, m, n_outliers=int(rng.integers(1, 4)))
+
+
+def few_items(rng):
+    """4 to 15 items; in half of the studies features do not explain all of them."""
+    n = int(rng.integers(4, 16))
+    d, m = int(rng.integers(1, 1 + max(1, n // 3))), round(40 * 50 ** rng.random())
+    law = Law(rng, d, rng.choice([0.5, 1, 2]), 1.0)
+    return simple_study(rng, law, n, m, effect=rng.choice([0, 0.3]))
+
+
+def few_comparisons(rng):
+    """Half a comparison to five for each feature, of which some studies have more than items."""
+    d = round(20 * 20 ** rng.random())
+    m = max(100, round(d * 0.5 * 10 ** rng.random()))
+    law = Law(rng, d, rng.choice([0.5, 1, 2, 4]), rng.choice([1, 1 / 20, 1 / 200]))
+    per_item, disjoint = int(rng.choice([2, 4, 10])), rng.random() < 1 / 3
+    return simple_study(rng, law, 2 * m if disjoint else m // per_item, m, disjoint=disjoint)
+
+
+def grouped(rng):
+    """Items of a group are alike and have an effect in common; new items are of new groups."""
+    n_groups, size, d = int(rng.integers(15, 80)), int(rng.integers(4, 20)), rng.integers(5, 61)
+    law = Law(rng, int(d), rng.choice([0.5, 1, 2]), rng.choice([1, 1 / 20]))
+    beta = law.draw_coef()
+    share, effect, across = rng.choice([0.3, 0.8]), rng.choice([0, 0.5, 1]), rng.choice([0.2, 1])
+
+    def items(number):
+        common = np.repeat(law.draw(number), size, axis=0)
+        X = np.sqrt(share) * common + np.sqrt(1 - share) * law.draw(number * size)
+        return X, X @ beta + np.repeat(effect * rng.normal(size=number), size)
+
+    def pairs(number, m):
+        first, other = draw_pairs(rng, number * size, m)
+        mate = first // size * size + (first + rng.integers(1, size, m)) % size
+        return first, np.where(rng.random(m) < across, other, mate)
+
+    def to_come(X, score):
+        left, right = pairs(len(X) // size, N_NEW)
+        return X[left] - X[right], chance(score[left] - score[right])
+
+    X, score = items(n_groups)
+    votes = draw_votes(rng, score, pairs(n_groups, len(X) * int(rng.choice([2, 4, 8]))))
+    groups = np.repeat(np.arange(n_groups), size)
+    return Study(X, votes, to_come(*items(400)), to_come(X, score), groups)
+
+
+def tied(rng):
+    d = round(5 * 20 ** rng.random())
+    m = round(d * 5 * 10 ** rng.random())
+    n = max(20, m // int(rng.choice([2, 4, 10])))
+    law = Law(rng, d, rng.choice([0.5, 1, 2]), rng.choice([1, 1 / 20]))
+    return simple_study(rng, law, n, m, tie=rng.uniform(0.3, 2))
+
+
+ODD = (outliers, few_items, few_comparisons, grouped, tied)
+
+
+def expected_loss(coef, to_come):
+    """Log-loss on comparisons to come, over their outcomes."""
+    differences, probability = to_come
+    eta = differences @ coef
     return float(
         np.mean(probability * np.logaddexp(0, -eta) + (1 - probability) * np.logaddexp(0, eta))
     )
 
 
 def excess(seed, method="mle"):
-    """Size of a design, and by how much the chosen ridge loses to the best of the thirty, as a
-    share.
+    """By how much the ridges chosen for new and for known items lose to the best of the thirty, as
+    shares, and how many comparisons there were.
     """
     rng = np.random.default_rng([3, seed])
-    d = round(10 * 40 ** rng.random())
-    m = round(d * 5 * 20 ** rng.random())
-    n = max(20, m // int(rng.choice([2, 4, 10])))
-    X, votes, new, probability = design(
-        rng, d, n, m, rng.choice([0.5, 1, 2, 4]), rng.choice([1, 1 / 20, 1 / 200])
-    )
-    auto = RankRegression(method, l2="auto", inference=None).fit(X, votes)
-    chosen = expected_loss(auto.coef_, new, probability)
-    losses = [
-        expected_loss(
-            RankRegression(method, l2=l2, inference=None).fit(X, votes).coef_, new, probability
-        )
-        for l2 in auto.ridge_curve_.l2
-    ]
-    return (d, n, m), chosen / min(losses) - 1
+    study = plain(rng) if seed < N_PLAIN else ODD[seed % len(ODD)](rng)
+
+    def fit(l2, **arguments):
+        return RankRegression(method, l2=l2, inference=None).fit(study.X, study.votes, **arguments)
+
+    auto = fit("auto", item_groups=study.groups)
+    known = fit("auto-known")
+    coefs = [fit(l2).coef_ for l2 in auto.ridge_curve_.l2]
+    return [
+        expected_loss(model.coef_, to_come) / min(expected_loss(b, to_come) for b in coefs) - 1
+        for model, to_come in ((auto, study.new), (known, study.known))
+    ] + [len(study.votes["left"])]
 
 
-def quality(n_designs, method):
-    found = np.array([excess(seed, method)[1] for seed in range(n_designs)])
-    report(
-        f"{method}: chosen over best ridge, mean excess log-loss in %, {n_designs} designs",
-        100 * found.mean(),
-        1.0,
-        "at most",
-    )
-    print(
-        f"  (median {100 * np.median(found):.2f} %, nine of ten below"
-        f" {100 * np.quantile(found, 0.9):.1f} %, largest {100 * found.max():.0f} %)",
-        flush=True,
-    )
+def quality(name, found, number):
+    """Report excesses over the best ridge; ``number`` of comparisons, each held out once a deal."""
+    found = 100 * found
+    report(f"{name}: mean excess log-loss in %, {len(found)} designs", found.mean(), 1.0, "at most")
+    report(f"{name}: nine of ten below", np.quantile(found, 0.9), 3.0, "at most")
+    for words, many, bar in (("", number >= ENOUGH, 5.0), ("fewer than ", number < ENOUGH, 12.0)):
+        if many.any():
+            label = f"{name}: largest with {words}{ENOUGH} held-out comparisons"
+            report(label, found[many].max(), bar, "at most")
+    print(f"  (median {np.median(found):.2f} %)", flush=True)
 
 
 def cost():
     for n, m in ((2000, 10_000), (4000, 30_000), (4000, 100_000)):
-        X, votes, _, _ = design(np.random.default_rng(0), 400, n, m, 2.0, 1 / 20)
-        l2 = RankRegression(l2="auto", inference=None).fit(X, votes).l2_
-        jobs = {
-            "auto": (
-                lambda X=X, votes=votes: RankRegression(l2="auto", inference=None).fit(X, votes)
-            ),
-            "fixed": (
-                lambda X=X, votes=votes, l2=l2: RankRegression(l2=l2, inference=None).fit(X, votes)
-            ),
-            "plain": lambda X=X, votes=votes: RankRegression().fit(X, votes),
-        }
-        seconds = medians(3, **jobs)
-        path = seconds["auto"] - seconds["fixed"]
-        print(
-            "  (seconds: "
-            + ", ".join(f"{name} {value:.2f}" for name, value in seconds.items())
-            + ")"
+        rng = np.random.default_rng(0)
+        study = simple_study(rng, Law(rng, 400, 2.0, 1 / 20), n, m)
+
+        def job(inference=None, study=study, **settings):
+            return RankRegression(inference=inference, **settings).fit(study.X, study.votes)
+
+        fixed = job(l2="auto").l2_
+        seconds = medians(
+            3,
+            auto=lambda job=job: job(l2="auto"),
+            known=lambda job=job: job(l2="auto-known"),
+            fixed=lambda job=job, l2=fixed: job(l2=l2),
+            plain=lambda job=job: job("items"),
         )
-        report(
-            f"d = 400, M = {m:,}: 30 ridges x 5 folds over one mle fit with errors",
-            path / seconds["plain"],
-            6.0,
-            "at most",
-        )
+        shown = ", ".join(f"{name} {value:.2f}" for name, value in seconds.items())
+        print(f"  (seconds: {shown})")
+        for name in ("auto", "known"):
+            report(
+                f"d = 400, M = {m:,}, {name}: 30 ridges x 5 folds over one mle fit with errors",
+                (seconds[name] - seconds["fixed"]) / seconds["plain"],
+                6.0,
+                "at most",
+            )
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     cost()
-    for name in ("mle", "paired", "pooled"):
-        quality(int(sys.argv[1]) if len(sys.argv) > 1 else 60, name)
+    n_plain = int(sys.argv[1]) if len(sys.argv) > 1 else N_PLAIN
+    seeds = [*range(n_plain), *range(N_PLAIN, N_PLAIN + N_ODD)]
+    new, known, number = np.array([excess(seed) for seed in seeds]).T
+    quality("mle, auto, new items", new, number)
+    quality("mle, auto-known, known items", known, number)
+    for name in ("paired", "pooled"):
+        new, _, number = np.array([excess(seed, name) for seed in range(n_plain)]).T
+        quality(f"{name}, auto, new items", new, number)

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from pairscore.data.on_items import OnItems
     from pairscore.data.splitters import ItemKFold
     from pairscore.errors import PairscoreError, PairscoreWarning
+    from pairscore.evaluation import scorers
     from pairscore.evaluation.compare import compare
     from pairscore.metrics import angle, kendall_distance
     from pairscore.model.regression import RankRegression, load
@@ -32,8 +33,11 @@ _HOME = {
     "load": "model.regression",
     "plan": "planning.planner",
     "predict_error": "theory.predict",
+    "scorers": "evaluation",
     "write_report": "report.page",
 }
+
+_MODULES = ("scorers",)
 
 __all__ = [
     "Comparisons",
@@ -49,6 +53,7 @@ __all__ = [
     "load",
     "plan",
     "predict_error",
+    "scorers",
     "write_report",
 ]
 
@@ -57,7 +62,10 @@ def __getattr__(name: str) -> Any:
     """Names are imported when first used, so that ``import pairscore`` is quick."""
     if name not in _HOME:
         raise AttributeError(f"module 'pairscore' has no attribute {name!r}")
-    return getattr(import_module(f"pairscore.{_HOME[name]}"), name)
+    home = f"pairscore.{_HOME[name]}"
+    if name in _MODULES:
+        return import_module(f"{home}.{name}")
+    return getattr(import_module(home), name)
 
 
 def __dir__() -> list[str]:

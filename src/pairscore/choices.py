@@ -10,10 +10,13 @@ METHODS
 LINKS
     How a difference of scores becomes a probability of winning.
 TIE_RULES
-    A tie is half a win for each side, or has a parameter (Davidson 1970; Rao and Kupper 1967).
+    A tie is half a win for each side, is left out, or has a parameter (Davidson 1970; Rao and
+    Kupper 1967).
 INFERENCES
     What standard errors allow for: comparisons that share an item, also those that share a judge,
     or nothing beyond the model. None (``none`` on the command line) computes no standard errors.
+RIDGES
+    What a ridge is chosen for: comparisons with new items, or new comparisons of known items.
 SHRINKAGES
     Rules that choose how far the correlations of a closed form's covariance shrink towards zero.
 MISSING_RULES, FILLING_RULES
@@ -30,8 +33,9 @@ FILE_KINDS
 
 METHODS = ("split", "pooled", "paired", "mle")
 LINKS = ("logit", "probit")
-TIE_RULES = ("half", "davidson", "rao-kupper")
+TIE_RULES = ("half", "drop", "davidson", "rao-kupper")
 INFERENCES = ("items", "items+judges", "model")
+RIDGES = ("auto", "auto-known")
 SHRINKAGES = ("ledoit-wolf", "oas")
 FILLING_RULES = ("mean-with-flag", "item-effect")
 MISSING_RULES = ("refuse", "drop-items", *FILLING_RULES)

@@ -120,6 +120,14 @@ class ManyFeaturesWarning(PairscoreWarning):
     """Features are so many beside items that the score does far worse on new items."""
 
 
+class FewJudgesWarning(PairscoreWarning):
+    """There are too few judges, or too few votes of each, for what was asked of them."""
+
+
+class OutlyingItemsWarning(PairscoreWarning):
+    """Comparisons of some items go far against what their features predict."""
+
+
 class PairsNotRandomWarning(PairscoreWarning):
     """The pairs were not drawn at random, and the method assumes that they were."""
 

@@ -20,7 +20,10 @@ from tests.cli.running import (
     scores,
     state,
 )
+from tests.estimators.test_diagnostics import draw
 from tests.estimators.test_outside_results import DATA, PUBLISHED
+from tests.model.test_groups import study_of_years
+from tests.tie_cells import draw_outcomes, draw_pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairscore.errors.FewItemsWarning")
 
@@ -133,6 +136,38 @@ def test_every_part_of_the_model_has_its_option(files):
     assert len(record["judges"]) == 5
     assert record["l2"] == pytest.approx(model.l2_)
     assert len(record["ridge_curve"]["l2"]) == 30
+
+
+def test_ties_are_dropped_scaled_and_read_from_a_column(tmp_path):
+    rng = np.random.default_rng(0)
+    X, (left, right) = rng.normal(size=(60, 2)), draw_pairs(rng, 0, 60, 900)
+    outcome = draw_outcomes(rng, X[left, 0] - X[right, 0], "davidson")
+    write_table({"id": np.arange(60), "a": X[:, 0], "b": X[:, 1]}, tmp_path / "items.csv")
+    won = outcome >= 0
+    rows = {"winner": np.where(won, left, right), "loser": np.where(won, right, left)}
+    write_table(rows | {"tie": outcome == 0}, tmp_path / "votes.csv")
+    records = {
+        ties: json.loads(run(f"fit items.csv votes.csv --ties {ties} -o {ties}.npz --json").stdout)
+        for ties in ("half", "drop", "davidson")
+    }
+    tied = np.mean(outcome == 0)
+    assert all(one["tie_share"] == pytest.approx(tied) for one in records.values())
+    assert records["half"]["decided_scale"] > 1.2 > records["drop"]["decided_scale"] == 1
+    wins = {ties: one["coefficients"][0]["wins_of_100"] for ties, one in records.items()}
+    assert max(wins.values()) - min(wins.values()) < 1  # of decided comparisons, all of them
+    text = run("fit items.csv votes.csv --ties drop -o drop.npz").stdout
+    assert f"900 ({tied:.1%} ties, left out)" in text
+
+
+def test_a_ridge_for_known_items(files):
+    folder, _, _ = files
+    result = run("fit items.csv votes.csv --l2 auto-known -o m.npz")
+    assert "new comparisons of known items" in result.stdout
+    model = load(folder / "m.npz")
+    assert (model.l2, model.ridge_curve_.held_out) == ("auto-known", "comparisons")
+    result = run("fit items.csv votes.csv --l2 auto-known --group topic -o m.npz", code=2)
+    assert "items of one --group are held out together where --l2 auto chooses" in result.stderr
+    assert result.stderr.rstrip().endswith("leave them out.")
 
 
 def test_a_group_is_no_feature_and_must_be_there(files):
@@ -625,3 +660,32 @@ def test_a_report_through_pipes_and_as_json(study):
     assert both.stdout.startswith("<!DOCTYPE html>")
     assert json.loads(both.stderr) == record | {"path": None}
     assert "one of them" in run("report - - votes.csv", code=2, stdin=b"").stderr
+
+
+def test_a_ranking_of_years_that_never_meet_has_its_group_in_text_csv_and_json(tmp_path):
+    items, votes = study_of_years()
+    write_table({name: items[name].to_numpy() for name in items}, tmp_path / "items.csv")
+    write_table({name: votes[name].to_numpy() for name in votes}, tmp_path / "votes.csv")
+    files = f"{tmp_path}/items.csv {tmp_path}/votes.csv"
+    fitted = run(f"fit {files} -o {tmp_path}/model.npz")
+    assert "no two items that met differ in 'year'" in fitted.stderr
+    command = f"rank {tmp_path}/model.npz {tmp_path}/items.csv"
+    head, first, *_ = run(command).stdout.splitlines()
+    assert head.split()[:3] == ["group", "rank", "id"]
+    assert first.split()[:2] == ["year=2001", "1"]
+    run(f"{command} -o {tmp_path}/ranking.csv")
+    table = ranking(tmp_path / "ranking.csv")
+    assert list(table) == [*RANKING, "group"]
+    assert table["group"][-1] == "year=2004"
+    record = json.loads(run(f"{command} --json").stdout)
+    assert record["ranking"][0]["group"] == "year=2001"
+
+
+def test_a_hopeless_fit_points_to_the_option_of_the_ridge(tmp_path):
+    X, votes = draw(np.random.default_rng(0), 110, 1100, 75)
+    columns = {f"f{column}": X[:, column] for column in range(75)}
+    write_table({"id": np.arange(110), **columns}, tmp_path / "items.csv")
+    write_table({name: votes[name].to_numpy() for name in votes}, tmp_path / "votes.csv")
+    fitted = run(f"fit {tmp_path}/items.csv {tmp_path}/votes.csv -o {tmp_path}/model.npz")
+    assert "choose a ridge with --l2 auto, or use fewer features." in fitted.stderr
+    assert "\n  new items        about " in fitted.stdout

@@ -1,4 +1,4 @@
-"""Win, tie or loss: three rules for ties, and averages over item effects, against quadrature."""
+"""Win, tie or loss: four rules for ties, and averages over item effects, against quadrature."""
 
 import numpy as np
 import pytest
@@ -236,3 +236,25 @@ def test_a_probability_is_averaged_over_what_is_unknown():
         averaged_probabilities(LAWS[0], d, np.sqrt(variance))[2], direct, atol=1e-6
     )
     assert abs(expit(2.0 / np.sqrt(1 + 0.346 * 20)) - direct[3]) > 1e-3
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_scale_changes_decided_comparisons_and_no_ties(law):
+    plain, scaled = law.probabilities(ETA), OutcomeLaw(law.rule, law.t, 1.7).probabilities(ETA)
+    np.testing.assert_allclose(sum(scaled), 1, atol=1e-14)
+    np.testing.assert_allclose(scaled[1], plain[1], atol=1e-14)
+    chance, rise = law.rule.decided(ETA, law.t)
+    loss, _, win = law.rule.probabilities(ETA, law.t)
+    np.testing.assert_allclose(chance, win / (win + loss), rtol=1e-12)
+    up, down = (law.rule.decided(ETA + step, law.t)[0] for step in (1e-5, -1e-5))
+    np.testing.assert_allclose(rise, (up - down) / 2e-5, atol=1e-9)
+    np.testing.assert_allclose(
+        scaled[2] / (scaled[0] + scaled[2]), law.rule.decided(1.7 * ETA, law.t)[0], rtol=1e-12
+    )
+
+
+def test_ties_that_are_left_out_leave_the_link():
+    dropped, half = TieRule("drop", Probit()), TieRule("half", Probit())
+    assert not dropped.has_parameter
+    for one, other in zip(dropped.probabilities(ETA, 0), half.probabilities(ETA, 0), strict=True):
+        np.testing.assert_array_equal(one, other)

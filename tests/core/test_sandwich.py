@@ -1,8 +1,11 @@
 """The dyadic sandwich against double loops."""
 
+import warnings
+
 import numpy as np
 import pytest
 
+from pairscore import RankRegression
 from pairscore.core.sandwich import (
     LARGEST_LEVERAGE,
     DyadicSums,
@@ -10,6 +13,7 @@ from pairscore.core.sandwich import (
     floored_covariance,
     has_own_column,
     item_robust_meat,
+    less_ties,
     pair_meat,
     sandwich,
     sum_per_item,
@@ -26,6 +30,23 @@ def random_pairs(seed, n_items=14, n_comparisons=60, n_features=3):
     right = (left + rng.integers(1, n_items, n_comparisons)) % n_items
     outcome, amount = rng.integers(-1, 2, n_comparisons), rng.uniform(0.5, 2, n_comparisons)
     return X, aggregate_pairs(left, right, outcome, amount, n_items)
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
+@pytest.mark.parametrize("method", ["mle", "paired", "pooled"])
+def test_no_invalid_square_root_with_three_or_four_items(method):
+    """More features than items and a weak ridge: rounding errors were taken for variances."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(3, 5))
+        X = np.column_stack([np.eye(n), 100 + rng.normal(size=(n, 5))])
+        votes = np.array([rng.permutation(n)[:2] for _ in range(60)])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            model = RankRegression(method, l2=1e-3).fit(X, votes)
+        assert (model.std_errors_ >= 0).all()
+        values = np.linalg.eigvalsh(model.covariance_)
+        assert values[0] >= -1e-9 * values[-1]
 
 
 def rows_with_two_items(seed, n_items=9, n_rows=40, size=3):
@@ -172,3 +193,16 @@ def test_a_covariance_is_raised_where_it_is_far_below_the_models():
     np.testing.assert_allclose(floored_covariance(-model, model), 0.5 * model)
     mixed = floored_covariance(np.diag([5.0, 0.0]), np.eye(2))
     np.testing.assert_allclose(mixed, np.diag([5.0, 0.5]))
+
+
+def test_ties_are_taken_off_and_never_leave_less_than_half_of_the_average():
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(3, 3))
+    model = root @ root.T
+    np.testing.assert_allclose(less_ties(model, 0.3 * model), 0.7 * model, rtol=1e-10)
+    axis = root[:, 0]  # along it nothing at all would be left
+    taken = np.outer(axis, axis)
+    left = 1 - np.mean(np.diag(taken) / np.diag(model))
+    found = less_ties(model, taken)
+    values = np.linalg.eigvals(np.linalg.solve(model, found)).real
+    np.testing.assert_allclose(np.sort(values), [0.5 * left, 1, 1], rtol=1e-8)

@@ -324,3 +324,37 @@ def test_votes_made_by_hand_become_arrays_of_one_length():
     for odd in ({"context": {"rest": np.ones(5)}}, {"weight": np.ones((2, 1))}):
         with pytest.raises(PairscoreError, match="differ in shape"):
             Comparisons.from_frames(np.eye(3), Votes(*rows, **odd))
+
+
+def test_an_array_of_comparisons_has_the_differences_of_their_features():
+    X, _ = Comparisons.from_frames([[0.0, 1.0], [2.0, 5.0], [3.0, 3.0]], np.array([[1, 0], [2, 1]]))
+    differences = X.items.values[X.left] - X.items.values[X.right]
+    np.testing.assert_array_equal(np.asarray(X), differences)
+    assert np.asarray(X, dtype=np.float32).dtype == np.float32
+    with pytest.raises(ValueError, match="made when asked for"):
+        np.array(X, copy=False)
+
+
+def test_comparisons_in_the_place_of_a_table_are_refused():
+    X, _ = Comparisons.from_frames([[0.0, 1.0], [2.0, 5.0], [3.0, 3.0]], np.array([[1, 0], [2, 1]]))
+    with pytest.raises(PairscoreError, match="the votes are Comparisons, which have items and vot"):
+        RankRegression().fit(np.eye(3), X)
+    with pytest.raises(PairscoreError, match="the items are Comparisons, which have items and vot"):
+        Comparisons.from_frames(X, np.array([[0, 1]]))
+
+
+def test_groups_of_items_follow_slices_and_other_features():
+    topics = {"a": "cats", "b": "dogs", "c": "cats", "d": "dogs"}
+    X = six(item_groups=topics)
+    assert X.item_groups.tolist() == [0, 1, 0, 1]
+    assert six().with_item_groups(["cats", "dogs", "cats", "dogs"]).item_groups.tolist() == [
+        *(0, 1, 0, 1)
+    ]
+    for part in (X[2:], X[[0, 3]], X.with_outcome(X.outcome), X.with_items(X.items)):
+        assert part.item_groups is X.item_groups
+    assert six().item_groups is None
+    with pytest.raises(PairscoreError, match=says("item_groups has 2 labels for 4 items")):
+        six(item_groups=["cats", "dogs"])
+    other = pd.DataFrame({"id": list("abcde"), "mass": np.arange(5.0), "legs": [6, 4, 4, 2, 0]})
+    with pytest.raises(PairscoreError, match=says("the groups of 4 items, but there are 5")):
+        Comparisons.from_frames(other, X.votes)

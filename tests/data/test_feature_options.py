@@ -1,6 +1,7 @@
 """Recipes for features, and missing values: the mean with a flag, or an effect of the item."""
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.data.feature_options import make_recipe, split_names
 from pairscore.data.features import Recipe, recipe_of
 from pairscore.data.tables import Columns
+from pairscore.errors import CollinearFeaturesWarning
 from tests.cli.running import run
 from tests.model.test_fit import FEATURES, tables
 
@@ -51,6 +53,39 @@ def test_an_effect_of_its_own_is_an_ability_without_features():
     assert "3 items with an effect of their own: 'item 3', 'item 9', 'item 20'" in str(
         model.summary()
     )
+
+
+def test_two_columns_with_the_same_gaps_share_one_flag(tmp_path):
+    items, votes = gappy()
+    items.loc[[3, 9], "b"] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CollinearFeaturesWarning)
+        model = RankRegression(missing="mean-with-flag").fit(items, votes)
+    assert list(model.feature_names_in_) == [*FEATURES, "a, b missing", "c missing"]
+    assert np.isfinite(model.std_errors_).all()
+    assert "2 of a, 2 of b, 2 of c; missing together, with one flag: a, b" in str(model.summary())
+    explicit = items.fillna(items[FEATURES].mean())
+    explicit["a, b missing"] = items["a"].isna().astype(float)
+    explicit["c missing"] = items["c"].isna().astype(float)
+    np.testing.assert_allclose(model.coef_, RankRegression().fit(explicit, votes).coef_)
+    model.save(tmp_path / "model.npz")
+    new = items.copy()
+    new.loc[5, "a"] = np.nan  # alone, as never in the fit: the flag is for any of the two
+    ranking = load(tmp_path / "model.npz").rank(new).set_index("id")["score"]
+    at = explicit[list(model.feature_names_in_)].loc[5].to_numpy(copy=True)
+    at[[0, 3]] = items["a"].mean(), 1.0
+    assert ranking["item 5"] == pytest.approx(at @ model.coef_)
+
+
+def test_a_recipe_from_before_shared_flags_has_one_for_each_column():
+    old = Recipe(("a", "b"), missing="mean-with-flag", means={"a": (1.0,), "b": (2.0,)}).to_record()
+    del old["flags"]
+    recipe = Recipe.from_record(old)
+    assert recipe.names == ("a", "b", "a missing", "b missing")
+    table = Columns({"id": np.array(["x", "y"]), "a": np.array([np.nan, 3]), "b": np.ones(2)})
+    np.testing.assert_array_equal(recipe.matrix(table), [[1, 1, 1, 0], [3, 1, 0, 0]])
+    with pytest.raises(PairscoreError, match="recipe for features cannot be read"):
+        Recipe.from_record(old | {"flags": [["a", "z"]]})
 
 
 def test_a_flag_is_the_same_as_from_a_file(tmp_path):
@@ -220,7 +255,7 @@ def test_means_and_flags_by_hand():
             "id": ["p", "q", "r", "s"],
             "a": [1.0, np.nan, 3, 8],
             "b": [1.0, 2, 3, 4],
-            "k": ["x", None, "x", "z"],
+            "k": ["x", "x", None, "z"],
         }
     )
     recipe, _ = make_recipe(table, categorical=["k"], squares=["a"], missing="mean-with-flag")
@@ -228,8 +263,8 @@ def test_means_and_flags_by_hand():
     third = 1 / 3
     expected = [
         [1, 1, 1, 0, 0, 0, 1],
-        [4, 2, 2 * third, third, 1, 1, 16],
-        [3, 3, 1, 0, 0, 0, 9],
+        [4, 2, 1, 0, 1, 0, 16],
+        [3, 3, 2 * third, third, 0, 1, 9],
         [8, 4, 0, 1, 0, 0, 64],
     ]
     np.testing.assert_allclose(recipe.matrix(table), expected, rtol=1e-15)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pairscore import PairscoreError
-from pairscore.data.folds import assign_folds, number_groups
+from pairscore.data.folds import assign_folds, item_ranks, number_groups, number_units
 from pairscore.data.items import read_items
 
 ITEMS = read_items({"id": ["a", "b", "c", "d"], "mass": [1.0, 2.0, 3.0, 4.0]})
@@ -55,3 +55,31 @@ def test_folds_load_no_scikit_learn():
     from tests.test_package import heavy_modules_after
 
     assert "sklearn" not in heavy_modules_after("import pairscore.data.folds")
+
+
+@given(st.integers(0, 10**6), st.booleans())
+def test_ranks_of_items_do_not_depend_on_their_rows(seed, are_alike):
+    rng = np.random.default_rng(seed)
+    X = np.ones((12, 1)) if are_alike else rng.integers(0, 2, (12, 3)) * 1.0
+    low, high = np.triu_indices(12, 1)
+    number = rng.integers(0, 5, len(low))
+    net = rng.integers(-number, number + 1)
+    rank, order = item_ranks(X, low, high, net, number), rng.permutation(12)
+    place = np.argsort(order)
+    first, second = place[low], place[high]
+    swap = first > second
+    moved = item_ranks(
+        X[order],
+        np.where(swap, second, first),
+        np.where(swap, first, second),
+        np.where(swap, -net, net),
+        number,
+    )
+    np.testing.assert_array_equal(moved, rank[order])
+    assert len(set(rank.tolist())) >= 11  # two items may have met the same fate
+
+
+def test_items_of_a_group_are_one_unit_and_others_are_alone():
+    rank, used = np.array([4, 2, 0, 1, 3]), np.array([True, True, True, False, True])
+    assert number_units(rank, used, None).tolist() == [3, 1, 0, -1, 2]
+    assert number_units(rank, used, np.array([7, 7, -1, 7, -1])).tolist() == [1, 1, 0, -1, 2]

@@ -168,8 +168,56 @@ def test_a_fold_without_training_comparisons_is_refused_with_a_remedy():
     assert (
         str(caught.value)
         == "fold 0 of 2 has no training comparison, because 1 of 4 comparisons mix held-out and"
-        " other items; use more folds or more comparisons."
+        " other items; use shuffle=True, more folds or more comparisons."
     )
+
+
+def disjoint_pairs(n_pairs):
+    pairs = np.arange(2 * n_pairs).reshape(n_pairs, 2)
+    return Comparisons.from_frames(np.arange(2.0 * n_pairs)[:, None], pairs)[0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_empty_fold_does_not_stop_a_cross_validation(seed):
+    """Items are assigned again, around a comparison for each fold, if that is possible."""
+    X = disjoint_pairs(5)
+    cv = ItemKFold(5, random_state=seed)
+    parts = list(cv.split(X))
+    assert [len(test) for _, test in parts] == [1] * 5
+    assert [len(train) for train, _ in parts] == [4] * 5
+    assert sorted(np.concatenate([test for _, test in parts])) == list(range(5))
+    assert items_per_fold(cv, X).tolist() == [2] * 5
+    assert cv.mixed_counts(X) == [0] * 5
+
+
+def test_few_comparisons_can_be_cross_validated_with_any_seed():
+    X, y = study(n_items=35, n_comparisons=40)
+    for seed in range(30):
+        cv = ItemKFold(5, random_state=seed)
+        assert all(len(train) and len(test) for train, test in cv.split(X))
+        assert np.ptp(items_per_fold(cv, X)) <= 2
+    scores = cross_val_score(RankRegression(inference=None, l2=1.0), X, y, cv=ItemKFold(5))
+    assert len(scores) == 5
+
+
+def test_groups_of_items_are_assigned_around_comparisons_too():
+    """Each topic has one comparison of its own; the two of the last one are one fold's."""
+    X = disjoint_pairs(6)
+    topics = np.repeat(np.arange(6), 2)
+    for seed in range(10):
+        cv = ItemKFold(6, random_state=seed, item_groups=topics)
+        assert [len(test) for _, test in cv.split(X)] == [1] * 6
+    star, _ = Comparisons.from_frames(
+        np.arange(9.0)[:, None], np.array([[0, k] for k in range(9)][1:])
+    )
+    with pytest.raises(PairscoreError, match=r"has no (test|training) comparison, because"):
+        list(ItemKFold(3).split(star))
+
+
+def test_folds_that_were_right_stay_as_they_were():
+    X, _ = study()
+    fold, order = ItemKFold(4).fold_of_item(X), np.random.default_rng(0).permutation(35)
+    np.testing.assert_array_equal(fold[order], np.arange(35) % 4)
 
 
 # -- groups of items -------------------------------------------------------------------------------
@@ -374,3 +422,40 @@ def test_groups_that_do_not_fit_are_refused_in_a_sentence(item_groups, sentence)
     with pytest.raises(PairscoreError) as caught:
         next(ItemKFold(5, item_groups=item_groups).split(study()[0]))
     assert str(caught.value) == sentence
+
+
+def test_groups_of_the_comparisons_are_held_out_together():
+    X, _ = study()
+    topics = [f"topic {row % 7}" for row in range(40)]
+    expected = ItemKFold(3, item_groups=topics).fold_of_item(X)
+    known = X.with_item_groups(topics)
+    np.testing.assert_array_equal(ItemKFold(3).fold_of_item(known), expected)
+    alone = ItemKFold(3, item_groups=list(range(40)))
+    np.testing.assert_array_equal(alone.fold_of_item(known), ItemKFold(3).fold_of_item(X))
+    with pytest.raises(PairscoreError, match="of 35 items in 7 groups; use"):
+        ItemKFold(8).fold_of_item(known)
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
+def test_item_groups_go_through_a_search_over_l2():
+    X, y = study()
+    topics = [f"topic {row // 5}" for row in range(40)]
+    known = X.with_item_groups(topics)
+    search = GridSearchCV(
+        RankRegression(inference=None),
+        {"l2": [1.0, "auto", "auto-known"]},
+        cv=ItemKFold(3),
+        error_score="raise",
+    )
+    assert search.fit(known, y).n_splits_ == 3
+    scores = cross_val_score(
+        RankRegression(l2="auto"), known, y, cv=ItemKFold(3), error_score="raise"
+    )
+    assert np.isfinite(scores).all()
+    # within a fold, too, the ridge is chosen with whole groups held out
+    train, _ = next(ItemKFold(3).split(known))
+    in_fold = RankRegression(l2="auto", inference=None).fit(known[train], y[train])
+    by_hand = RankRegression(l2="auto", inference=None).fit(X[train], y[train], item_groups=topics)
+    alone = RankRegression(l2="auto", inference=None).fit(X[train], y[train])
+    assert np.array_equal(in_fold.ridge_curve_.loss, by_hand.ridge_curve_.loss)
+    assert not np.allclose(in_fold.ridge_curve_.loss, alone.ridge_curve_.loss, rtol=1e-6)

@@ -580,3 +580,32 @@ def test_a_side_effect_needs_sides(votes):
         match=says("side_effect=True", "who was left and right", "only say winner and loser"),
     ):
         RankRegression(side_effect=True).fit(LETTERS, votes)
+
+
+# -- ties beside winner and loser ------------------------------------------------------------------
+
+
+@every_table
+@pytest.mark.parametrize(
+    "tie", [[1, 0, 1], [True, False, True], [1.0, 0.0, 1.0], ["yes", "no", "YES"], ["1", "0", "1"]]
+)
+def test_a_tie_column_beside_winner_and_loser_is_read(table, tie):
+    names = {"winner": ["ant", "bee", "cat"], "loser": ["bee", "cat", "ant"]}
+    left, right, outcome = read(table({**names, "tie": tie}))
+    without = read(table(names))
+    assert (left, right) == without[:2]
+    assert outcome == [0, without[2][1], 0]
+
+
+def test_a_tie_column_of_something_else_is_refused():
+    votes = {"winner": ["ant", "bee"], "loser": ["bee", "cat"]}
+    for tie, shown in (([0, 2], "2"), (["no", "perhaps"], "'perhaps'"), ([0.0, np.nan], "nan")):
+        with pytest.raises(
+            PairscoreError,
+            match=says(f"the column 'tie' is neither 0 nor 1 in 1 row: row 1 ({shown})"),
+        ):
+            read(pd.DataFrame({**votes, "tie": tie}))
+
+
+def test_a_tie_column_beside_sides_is_left_alone():
+    assert read(sided(tie=["silk", "wool", "none"]), LETTERS) == read(sided(), LETTERS)

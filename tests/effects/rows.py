@@ -1,6 +1,7 @@
 """Comparisons as the rows of a joint fit, without the doors of a model."""
 
 import numpy as np
+from scipy import sparse
 
 from pairscore.core.links import get_link
 from pairscore.core.outcomes import TieRule
@@ -15,7 +16,7 @@ def make_rows(
     m = len(order)
     judge = np.zeros(m, dtype=int) if judge is None else judge[order]
     context = np.empty((m, 0)) if context is None else context[order]
-    sides, ties = np.ones((m, int(side))), TieRule(rule, get_link(link))
+    sides, ties = sparse.csr_array(np.ones((m, int(side)))), TieRule(rule, get_link(link))
     n_parameters = X.shape[1] + context.shape[1] + int(side) + ties.has_parameter
     n_judges = judge.max(initial=0) + 1
     return SingleComparisons(

@@ -9,7 +9,7 @@ from sklearn.model_selection import cross_val_score
 from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, compare, load
 from pairscore.core.links import Logit
 from pairscore.effects.circumstances import prepare_fit
-from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, SeparationWarning
+from pairscore.errors import CollinearFeaturesWarning, FewJudgesWarning, SeparationWarning
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.settings import Settings
 from pairscore.files.tables import read_table
@@ -176,7 +176,7 @@ def test_sharing_judges_too_never_narrows(n_judges):
 def test_few_judges_are_told():
     X, votes = judged_votes(np.random.default_rng(18))
     with pytest.warns(
-        FewItemsWarning, match="with 6 judges intervals that allow for shared judges are rough"
+        FewJudgesWarning, match="with 6 judges intervals that allow for shared judges are rough"
     ):
         RankRegression(inference="items+judges").fit(X, votes)
 
@@ -220,7 +220,7 @@ def test_effects_that_are_open_or_endless_are_named():
         RankRegression(context=["sure"], max_iter=30).fit(X, votes | {"sure": sure})
 
 
-def test_models_with_ties_are_compared_by_what_they_say_of_all_comparisons():
+def test_models_with_ties_are_compared_by_what_they_say_of_decided_comparisons():
     X, votes = judged_votes(np.random.default_rng(23), m=2500, tie=0.6, rule="davidson", side=0.0)
     found = compare(
         {
@@ -366,7 +366,9 @@ def test_everything_is_saved_and_predicted(tmp_path):
     assert model.decision_function(data)[row] == pytest.approx(expected)
     eta = model.decision_function(data)
     # of decided comparisons, whatever the ties
-    np.testing.assert_allclose(model.predict_proba(data)[:, 1], expit(eta))
+    scale = model.decided_scale_
+    np.testing.assert_allclose(model.predict_proba(data)[:, 1], expit(scale * eta))
+    assert 0.8 < scale < 1.2
     stranger, _ = Comparisons.from_frames(
         X, votes | {"judge": np.array(["new"] * len(eta), dtype=object)}, context=["rest"]
     )

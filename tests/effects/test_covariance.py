@@ -1,13 +1,16 @@
 """Covariances that allow for shared items and judges, against sums over pairs of comparisons."""
 
 import numpy as np
+import pytest
 
 from pairscore.core.sandwich import floored_covariance, sandwich
 from pairscore.effects.covariance import judge_robust_meat, robust_covariance
 from tests.effects.simulators import fitted_comparisons, judged_votes
 
 
-def test_covariances_are_sums_over_comparisons_that_share_an_item_or_a_judge():
+@pytest.mark.parametrize("block", [1, 300, 4_000_000])
+def test_covariances_are_sums_over_comparisons_that_share_an_item_or_a_judge(block, monkeypatch):
+    monkeypatch.setattr("pairscore.effects.covariance.BLOCK_NUMBERS", block)
     X, votes = judged_votes(np.random.default_rng(2), n=15, m=120, tie=0.4)
     own = np.arange(15) == 3
     X[:, 2] = own  # item 3 has a column of its own
@@ -21,8 +24,8 @@ def test_covariances_are_sums_over_comparisons_that_share_an_item_or_a_judge():
         inference="items+judges",
     )
     rows, bread = post.rows, post.basis.inverse
-    blocks = rows.contributions(post.derivatives, post.theta)
-    u = np.vstack([part for _, part in blocks(np.arange(len(rows.left)))])
+    add = rows.contributions(post.derivatives, post.theta)
+    u = add(np.arange(len(rows.left)))
     m = len(u)
     ends = [{int(rows.left[row]), int(rows.right[row])} for row in range(m)]
     both = np.array([[ends[one] == ends[two] for two in range(m)] for one in range(m)])
@@ -44,9 +47,7 @@ def test_covariances_are_sums_over_comparisons_that_share_an_item_or_a_judge():
     few = rows.n_judges / (rows.n_judges - 1)
     # every two comparisons that share an item are counted with the items already
     of_judges = u.T @ (few * judges - (judges & items)) @ u
-    np.testing.assert_allclose(
-        judge_robust_meat(rows, blocks, ~own), of_judges, rtol=1e-8, atol=1e-8
-    )
+    np.testing.assert_allclose(judge_robust_meat(rows, add, ~own), of_judges, rtol=1e-8, atol=1e-8)
     expected = rows.information(post.derivatives) - rows.ridge
     by_items = sandwich(bread, expected, meat)
     wanted = floored_covariance(bread @ (meat + of_judges) @ bread, by_items, 1.0)

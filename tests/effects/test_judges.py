@@ -1,5 +1,7 @@
 """Judges' slopes: their spread, their errors, who votes against the others or like a coin."""
 
+import tracemalloc
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +18,7 @@ from pairscore.effects.judges import (
     spread_of_slopes,
     variance_over_spreads,
 )
-from pairscore.errors import FewItemsWarning, SeparationWarning
+from pairscore.errors import FewJudgesWarning, SeparationWarning
 from tests.effects.rows import make_rows, random_pairs
 from tests.effects.simulators import BETA, full_votes, judged_votes
 from tests.effects.test_propagation import log_marginal, posterior
@@ -79,7 +81,7 @@ def test_judges_who_contradict_each_other_are_told():
         model = RankRegression(judge_slopes=True).fit(*opposed_votes(0.7, 2000))
     assert model.judges_.inverted.tolist() == [False, True]
     with pytest.warns(
-        FewItemsWarning, match="judges who vote against each other leave no common order"
+        FewJudgesWarning, match="judges who vote against each other leave no common order"
     ):
         RankRegression(judge_slopes=True).fit(*opposed_votes(0.5, 200))
 
@@ -117,7 +119,7 @@ def test_judges_with_few_votes_are_average_ones(votes_each):
     X, votes = judged_votes(np.random.default_rng(14), m=1200)
     votes["judge"] = np.arange(1200) // votes_each
     plain = RankRegression(side_effect=True).fit(X, votes)
-    with pytest.warns(FewItemsWarning, match="all are taken for average ones"):
+    with pytest.warns(FewJudgesWarning, match="all are taken for average ones"):
         model = RankRegression(side_effect=True, judge_slopes=True).fit(X, votes)
     np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-6)
     assert np.all(model.judges_.slope == 1)
@@ -262,8 +264,53 @@ def test_many_items_go_by_messages_with_nearly_the_same_slopes(monkeypatch):
 @pytest.mark.parametrize("judge", [np.zeros(400, dtype=int), np.arange(400)])
 def test_where_judges_say_too_little_that_is_said(judge):
     X, votes, _ = full_votes(9, n=60, m=400)
-    with pytest.warns(FewItemsWarning, match="fewer than two judges have votes enough"):
+    with pytest.warns(FewJudgesWarning, match="fewer than two judges have votes enough"):
         model = RankRegression(item_effects=True, judge_slopes=True).fit(
             X, votes | {"judge": judge}
         )
     assert np.all(model.judges_.slope == 1)
+
+
+def test_too_few_votes_of_a_judge_are_not_reported_as_too_few_items():
+    X, votes = judged_votes(np.random.default_rng(0), n=80, m=240)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        RankRegression(judge_slopes=True).fit(X, votes | {"judge": np.arange(240) // 3})
+    assert [warning.category.__name__ for warning in caught] == ["FewJudgesWarning"]
+
+
+def peak_memory(model, X, votes):
+    """Bytes that a fit holds at most, beside what it was given."""
+    tracemalloc.start()
+    try:
+        model.fit(X, votes)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def votes_of_many_judges(n_judges, n_each):
+    X, votes = judged_votes(np.random.default_rng(8), n=200, m=n_judges * n_each)
+    return X, votes | {"judge": np.repeat(np.arange(n_judges), n_each)}
+
+
+def test_sides_of_300_judges_do_not_need_a_column_of_numbers_for_each():
+    X, votes = votes_of_many_judges(300, 60)
+    model = RankRegression(side_effect="judges", inference=None)
+    columns = 8 * len(votes["left"]) * 300  # one matrix of comparisons by judges
+    assert peak_memory(model, X, votes) < columns / 2
+
+
+@pytest.mark.parametrize(
+    "settings", [{"judge_slopes": True}, {"inference": "items+judges"}], ids=str
+)
+def test_20000_judges_need_memory_in_proportion_to_their_votes(settings):
+    """A few dozen columns of the votes, whoever gave them, and nothing of judges by judges."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        few, many = (
+            peak_memory(RankRegression(**settings), *votes_of_many_judges(n, 3))
+            for n in (5000, 20_000)
+        )
+    assert many < 1.5 * 4 * few
+    assert many < 100 * 8 * 60_000

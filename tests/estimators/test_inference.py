@@ -15,9 +15,11 @@ from pairscore.core.sums import moments
 from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, PairsNotRandomWarning
 from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.inference import ScaledClosedForm
 from pairscore.estimators.settings import Settings
 from tests.laws import GaussianStudy
 from tests.limits import CHANCE
+from tests.tie_cells import draw_outcomes, draw_pairs
 
 METHODS = ("split", "pooled", "paired", "mle")
 
@@ -285,3 +287,44 @@ def test_errors_of_items_with_an_effect_of_their_own_are_not_erratic():
     chance = CHANCE / np.size(ratios)
     assert chi2.ppf(chance, 80) / 80 < np.min(ratios)
     assert np.max(ratios) < chi2.isf(chance, 80) / 80
+
+
+@pytest.mark.parametrize("side", [False, True])
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_half_wins_vary_less_than_coins_in_the_meat_of_a_closed_form(link, side):
+    """Of Y (x_I - x_J) and of the score of (factor, side): 4 (f (1 - f) - [tie]/4), and so on."""
+    rng = np.random.default_rng(5)
+    X, b, factor, effect = rng.normal(size=(12, 2)), np.array([0.8, -0.4]), 0.9, 0.3 * side
+    left, right = draw_pairs(rng, 0, 12, 200)
+    outcome = draw_outcomes(rng, (X[left] - X[right]) @ b, "at random")
+    count = rng.integers(1, 4, 200).astype(float)
+    data = FitData(Comparisons(X, left, right, outcome, count=count), side)
+    pairs, f = data.pairs, get_link(link)
+    form = ScaledClosedForm(
+        pairs, f, b, np.eye(2), pairs.differences(X @ b), factor, effect, (0.0, 0.0), b
+    )
+    expected = np.zeros((3 + side, 3 + side))
+    for i, j, y, number in zip(left, right, outcome, count, strict=True):
+        x = X[i] - X[j]
+        at = factor * (x @ b) + effect
+        p, g = float(f.cdf(at)), float(f.pdf(at) / (f.cdf(at) * f.cdf(-at)))
+        variance = p * (1 - p) - 0.25 * (y == 0)
+        column = np.concatenate([2 * x, g * np.array([x @ b, 1.0])[: 1 + side]])
+        expected += number * variance * np.outer(column, column)
+    found = form.model_meat(X, X.mean(axis=0)) - form.taken_by_ties(X, X.mean(axis=0), data.tied)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_ties_make_classical_intervals_narrower_than_coins(method):
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(400, 3))
+    left, right = draw_pairs(rng, 0, 200, 3000)
+    outcome = draw_outcomes(rng, (X[left] - X[right]) @ [1.0, 0.5, 0.0], "two coins")
+    tied = Comparisons(X, left, right, outcome)
+    won = np.where(outcome == 0, np.where(np.arange(3000) % 2, 1, -1), outcome)
+    coins = Comparisons(X, left, right, won)  # every other tie a win, every other one a loss
+    wide, narrow = (RankRegression(method, inference="model").fit(data) for data in (coins, tied))
+    np.testing.assert_allclose(narrow.coef_, wide.coef_, atol=0.1)
+    ratio = np.mean(wide.std_errors_ / narrow.std_errors_)
+    assert 1.1 < ratio < 1.6  # the square root of two, but for the error of split's covariance

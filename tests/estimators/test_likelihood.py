@@ -15,6 +15,8 @@ from pairscore.errors import NotConvergedWarning, SeparationWarning
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.likelihood import PairLikelihood, clip_start, maximise
 from tests.laws import GaussianStudy
+from tests.limits import fair_squares
+from tests.tie_cells import draw_outcomes, draw_pairs
 
 METHODS = ["split", "pooled", "paired", "mle"]
 
@@ -279,3 +281,84 @@ def test_rows_that_count_for_nothing_do_not_hide_separation(method):
         model = RankRegression(method).fit(X, votes, self_pairs="keep")
     clean = RankRegression(method, l2=0.16, inference=None).fit(X, pairs)
     assert model.coef_[0] == pytest.approx(clean.coef_[0], rel=0.02)
+
+
+# -- classical intervals with ties as half wins ----------------------------------------------------
+
+
+COEF = np.array([0.0, 0.5, 1.0])
+
+
+def draw_two_coins(rng, n=100, m=900):
+    """Items, and half wins whose mean is the link's: each the mean of two answers."""
+    X = rng.normal(size=(n, len(COEF)))
+    left, right = draw_pairs(rng, 0, n, m)
+    outcome = draw_outcomes(rng, (X[left] - X[right]) @ COEF, "two coins")
+    return Comparisons(X, left, right, outcome, context={"rest": rng.normal(size=m)})
+
+
+def classical_scores(n_fits, **settings):
+    """Independent z-scores, three of each fit, and those with ties taken for coins.
+
+    The error of the coefficients in coordinates in which their covariance is the identity. Under
+    another link than logit it is from the mean of all fits.
+    """
+    fits = []
+    for seed in range(n_fits):
+        data = draw_two_coins(np.random.default_rng(seed))
+        model = RankRegression(inference="model", **settings).fit(data)
+        D = data.items.values[data.left] - data.items.values[data.right]
+        delta, link = D @ model.coef_, model.link_
+        weight = link.ratio(delta) * link.ratio(-delta)
+        fits.append((model.coef_, model.covariance_, np.linalg.inv(D.T @ (weight[:, None] * D))))
+    coef, *covariances = (np.array(part) for part in zip(*fits, strict=True))
+    is_logit = settings.get("link", "logit") == "logit"
+    error = coef - (COEF if is_logit else coef.mean(axis=0))
+    return [np.linalg.solve(np.linalg.cholesky(c), error[..., None])[..., 0] for c in covariances]
+
+
+@pytest.mark.parametrize("settings", [{}, {"context": ["rest"]}], ids=["plain", "with context"])
+def test_classical_intervals_with_ties_are_as_wide_as_needed(settings):
+    """Ties as coins make them 1.4 times too wide here: a mean square of one half."""
+    z, too_wide = classical_scores(200, **settings)
+    low, high = fair_squares(z.size)
+    assert low < np.sum(z**2) < high
+    assert np.sum(too_wide**2) < low
+
+
+@pytest.mark.parametrize("settings", [{}, {"side_effect": True}, {"context": ["rest"]}])
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_the_variance_of_half_wins_is_that_of_a_loop(link, settings):
+    """(D'WD)^-1 (sum of g^2 (p (1 - p) - [tie]/4) d d') (D'WD)^-1, g = f'/(f (1 - f))."""
+    data = draw_two_coins(np.random.default_rng(7))
+    model = RankRegression(link=link, inference="model", **settings).fit(data)
+    D = data.items.values[data.left] - data.items.values[data.right]
+    theta = model.coef_
+    if "side_effect" in settings:
+        D, theta = np.column_stack([D, np.ones(len(D))]), np.append(theta, model.side_effect_)
+    if "context" in settings:
+        D = np.column_stack([D, data.context["rest"]])
+        theta = np.append(theta, model.effects_.values)
+    information, meat = np.zeros((2, len(theta), len(theta)))
+    for d, outcome in zip(D, data.outcome, strict=True):
+        delta, f = d @ theta, model.link_
+        p = float(f.cdf(delta))
+        g = float(f.pdf(delta)) / (p * (1 - p))
+        weight = g**2 * p * (1 - p)
+        if "context" in settings:  # single comparisons have the observed information
+            s = 0.5 + 0.5 * outcome
+            weight = s * float(f.curvature(delta)) + (1 - s) * float(f.curvature(-delta))
+        information += weight * np.outer(d, d)
+        meat += (weight - 0.25 * g**2 * (outcome == 0)) * np.outer(d, d)
+    inverse = np.linalg.inv(information)
+    expected = (inverse @ meat @ inverse)[: len(model.coef_), : len(model.coef_)]
+    np.testing.assert_allclose(model.covariance_, expected, rtol=1e-6, atol=1e-10)
+    without = RankRegression(link=link, inference="items", **settings).fit(data)
+    assert not np.allclose(without.covariance_, model.covariance_, rtol=0.01)
+
+
+def test_hardly_any_decided_comparison_leaves_some_width():
+    data = draw_two_coins(np.random.default_rng(3), m=60)
+    tied = data.with_outcome(np.where(np.arange(60) % 10 == 0, data.outcome, 0))
+    model = RankRegression(inference="model").fit(tied)
+    assert np.all(model.std_errors_ > 0)

@@ -148,16 +148,19 @@ def test_scikit_learn_on_explicit_differences(seed, side):
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("side", [False, True])
 @pytest.mark.parametrize("link", ["logit", "probit"])
-def test_statsmodels_on_explicit_differences(seed, side, link):
+@pytest.mark.parametrize("ties", ["half", "drop"])
+def test_statsmodels_on_explicit_differences(seed, side, link, ties):
+    """Errors too, but that statsmodels takes half wins for coins; a tie takes a quarter off."""
     data = Random(seed)
     X = np.column_stack([data.differences, np.ones(len(data.share))]) if side else data.differences
     family = sm.families.Binomial(
         sm.families.links.Logit() if link == "logit" else sm.families.links.Probit()
     )
-    other = sm.GLM(data.share, X, family=family, freq_weights=data.amount).fit(
-        tol=1e-14, maxiter=200
-    )
-    model = RankRegression(link=link, side_effect=side, inference="model").fit(
+    tied = data.share == 0.5
+    rows = slice(None) if ties == "half" else ~tied
+    glm = sm.GLM(data.share[rows], X[rows], family=family, freq_weights=data.amount[rows])
+    other = glm.fit(tol=1e-14, maxiter=200)
+    model = RankRegression(link=link, side_effect=side, inference="model", ties=ties).fit(
         data.items, data.votes
     )
     ours = np.append(model.coef_, model.side_effect_) if side else model.coef_
@@ -165,7 +168,14 @@ def test_statsmodels_on_explicit_differences(seed, side, link):
         np.append(model.std_errors_, model.side_effect_std_error_) if side else model.std_errors_
     )
     np.testing.assert_allclose(ours, other.params, rtol=1e-6, atol=1e-7)
-    np.testing.assert_allclose(errors, other.bse, rtol=1e-6)
+    covariance = other.cov_params()
+    if ties == "half":
+        p = other.fittedvalues[tied]
+        slope = family.link.inverse_deriv(family.link(p)) / (p * (1 - p))
+        taken = (X[tied] * (data.amount[tied] * slope**2 / 4)[:, None]).T @ X[tied]
+        covariance = covariance - covariance @ taken @ covariance
+        assert np.all(errors < 0.98 * other.bse)
+    np.testing.assert_allclose(errors, np.sqrt(np.diag(covariance)), rtol=1e-6)
 
 
 def test_the_papers_erf_link_is_probit_with_another_scale():

@@ -10,7 +10,7 @@ from scipy.stats import binom, kstest
 from pairscore import RankRegression, angle
 from pairscore.core.sums import aggregate_pairs, moments
 from pairscore.errors import CollinearFeaturesWarning, PairsNotRandomWarning
-from pairscore.estimators.pairing import check_pairing
+from pairscore.estimators.diagnostics import check_pairing
 from tests.laws import GaussianStudy
 from tests.limits import CHANCE
 

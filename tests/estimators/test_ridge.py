@@ -1,14 +1,28 @@
-"""`l2="auto"`: the ridge that does best on comparisons of held-out items."""
+"""`l2="auto"` and `l2="auto-known"`: the ridge that does best on held-out items or comparisons."""
+
+import warnings
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.special import expit
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.core.links import get_link
 from pairscore.data.folds import assign_folds
+from pairscore.errors import OutlyingItemsWarning
 from pairscore.estimators.fit_data import FitData
-from pairscore.estimators.ridge import N_FOLDS, RidgeCurve, choose_ridge
+from pairscore.estimators.ridge import (
+    COINS,
+    PRIOR_WIDTH,
+    Cells,
+    PairRows,
+    RidgeCurve,
+    deal_comparisons,
+    deal_items,
+    ridge_of_deals,
+)
+from tests.limits import largest_mean
 
 
 def make_study(seed=0, n=60, d=6, m=400, size=1.0):
@@ -21,14 +35,14 @@ def make_study(seed=0, n=60, d=6, m=400, size=1.0):
     return X, {"left": left, "right": right, "winner": np.where(won, left, right)}
 
 
-def naive_fit(X, sd, left, right, outcome, l2, link, side):
+def naive_fit(X, sd, left, right, outcome, weight, l2, link, side):
     """Penalised maximum likelihood by a general optimiser, every difference formed."""
     D = np.column_stack([(X[left] - X[right]) / sd, np.full(len(left), float(side))])
 
     def loss(params):
         eta = outcome * (D @ params)
-        gradient = -D.T @ (outcome * link.ratio(eta)) + l2 * np.append(params[:-1], 0)
-        return -link.log_cdf(eta).sum() + 0.5 * l2 * params[:-1] @ params[:-1], gradient
+        gradient = -D.T @ (weight * outcome * link.ratio(eta)) + l2 * np.append(params[:-1], 0)
+        return -weight @ link.log_cdf(eta) + 0.5 * l2 * params[:-1] @ params[:-1], gradient
 
     return (
         minimize(loss, np.zeros(D.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-8}).x,
@@ -36,42 +50,65 @@ def naive_fit(X, sd, left, right, outcome, l2, link, side):
     )
 
 
+def splits_of(study, known, seed=3):
+    """One deal of the comparisons into training and test rows, as a list."""
+    rows, pairs = PairRows.of_pairs(study.pairs, len(study.X)), study.pairs
+    rng, rank = np.random.default_rng(seed), np.arange(len(study.X))
+    if not known:
+        return list(deal_items(rows, pairs, rank, rng))
+    votes = study.comparisons
+    columns = votes.left, votes.right, votes.outcome, votes.count, study.amount
+    return list(deal_comparisons(rows, Cells.of_comparisons(*columns, pairs, rank), rng))
+
+
+def expand(rows, side):
+    """Left, right, outcome and weight of the rows, one for each outcome that occurs."""
+    low, high = rows.incidence.indices.reshape(-1, 2).T
+    swap = rows.extra[:, 0] < 0 if side else np.zeros(len(low), dtype=bool)
+    left, right = np.where(swap, high, low), np.where(swap, low, high)
+    outcome = np.repeat([1, -1], len(low)) * np.tile(np.where(swap, -1, 1), 2)
+    return np.tile(left, 2), np.tile(right, 2), outcome, np.concatenate([rows.win, rows.lose])
+
+
+@pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize(("name", "side"), [("logit", False), ("logit", True), ("probit", False)])
-def test_the_curve_is_that_of_separate_fits(name, side):
+def test_the_curve_is_that_of_separate_fits(name, side, known):
     X, votes = make_study(m=300)
-    data, outcome = Comparisons.from_frames(X, votes)
-    study, link = FitData(data, side), get_link(name)
-    fold = np.random.default_rng(3).permutation(len(X)) % N_FOLDS
-    center = study.item_moments
-    curve = choose_ridge(X, center.mean, center.sd, study.pairs, link, lambda: fold)
+    study, link = FitData(Comparisons.from_frames(X, votes)[0], side), get_link(name)
+    center, splits = study.item_moments, splits_of(study, known)
+    curve, _ = ridge_of_deals(study, link, lambda rows: splits)
     assert len(curve.l2) == 30
+    assert curve.n_held_out == pytest.approx(4 * 300)  # each comparison once in each of four deals
     for place in (4, 17, 28):
-        total, number = 0.0, 0
-        for held_out in range(N_FOLDS):
-            inside = (fold[data.left] == held_out) & (fold[data.right] == held_out)
-            outside = (fold[data.left] != held_out) & (fold[data.right] != held_out)
-            params, _ = naive_fit(
-                X,
-                center.sd,
-                data.left[outside],
-                data.right[outside],
-                outcome[outside],
-                curve.l2[place],
-                link,
-                side,
-            )
-            D = np.column_stack(
-                [
-                    (X[data.left[inside]] - X[data.right[inside]]) / center.sd,
-                    np.full(inside.sum(), float(side)),
-                ]
-            )
-            total -= link.log_cdf(outcome[inside] * (D @ params)).sum()
-            number += inside.sum()
-        assert curve.n_held_out == 4 * number
+        total = 0.0
+        for train, test in splits:
+            l2 = curve.l2[place]
+            params, _ = naive_fit(X, center.sd, *expand(train, side), l2, link, side)
+            left, right, outcome, weight = expand(test, side)
+            D = np.column_stack([(X[left] - X[right]) / center.sd, np.full(len(left), side)])
+            p = (1 - COINS) * link.cdf(outcome * (D @ params)) + COINS / 2
+            total -= weight @ np.log(p)
         # each fit is within GAP of its optimum
-        assert curve.loss[place] == pytest.approx(total / number, rel=2e-3)
-    assert curve.chosen == curve.l2[np.argmin(curve.loss)]
+        assert curve.loss[place] == pytest.approx(total / 300, rel=2e-3)
+    prior = (np.log(curve.l2 / 6) / PRIOR_WIDTH) ** 2 / 2
+    assert curve.chosen == curve.l2[np.argmin(300 * curve.loss + prior)]
+
+
+def test_every_comparison_is_tested_once_and_never_trained_on():
+    X, votes = make_study(m=300)
+    study = FitData(Comparisons.from_frames(X, votes)[0], False)
+    rows = PairRows.of_pairs(study.pairs, len(X))
+    for known in (False, True):
+        tested = sum(
+            abs(test.incidence).T @ (test.win + test.lose) for _, test in splits_of(study, known)
+        )
+        np.testing.assert_allclose(tested, abs(rows.incidence).T @ (rows.win + rows.lose))
+    for train, test in splits_of(study, known=False):
+        held = np.setdiff1d(test.incidence.indices, train.incidence.indices)
+        assert np.isin(test.incidence.indices.reshape(-1, 2), held).any(axis=1).all()
+    for train, test in splits_of(study, known=True):
+        assert train.number + test.number == pytest.approx(300)
+        assert np.array_equal(test.win, np.rint(test.win))
 
 
 def test_the_fit_is_the_one_with_the_chosen_ridge():
@@ -85,19 +122,21 @@ def test_the_fit_is_the_one_with_the_chosen_ridge():
         assert fixed.ridge_curve_ is None
 
 
-def test_counts_are_so_many_comparisons():
+@pytest.mark.parametrize("l2", ["auto", "auto-known"])
+def test_counts_are_so_many_comparisons(l2):
     X, votes = make_study(m=150)
     counted = votes | {"count": np.full(150, 3)}
     expanded = {name: np.repeat(column, 3) for name, column in votes.items()}
-    one, other = (RankRegression(l2="auto").fit(X, table) for table in (counted, expanded))
+    one, other = (RankRegression(l2=l2).fit(X, table) for table in (counted, expanded))
     np.testing.assert_allclose(one.ridge_curve_.loss, other.ridge_curve_.loss, rtol=1e-9)
     assert one.ridge_curve_.n_held_out == other.ridge_curve_.n_held_out
 
 
-def test_the_unit_of_weights_does_not_matter():
+@pytest.mark.parametrize("l2", ["auto", "auto-known"])
+def test_the_unit_of_weights_does_not_matter(l2):
     X, votes = make_study()
-    model = RankRegression(l2="auto").fit(X, votes)
-    light = RankRegression(l2="auto").fit(X, votes | {"weight": np.full(400, 1 / 4000)})
+    model = RankRegression(l2=l2).fit(X, votes)
+    light = RankRegression(l2=l2).fit(X, votes | {"weight": np.full(400, 1 / 4000)})
     assert light.l2_ == pytest.approx(model.l2_ / 4000, rel=1e-6)
     np.testing.assert_allclose(light.coef_, model.coef_, rtol=1e-5)
 
@@ -165,13 +204,157 @@ def test_differences_without_items_are_folds_of_rows():
     assert model.ridge_curve_.n_held_out == pytest.approx(4 * len(y))
 
 
+def winner_first(left, right, won):
+    return np.where(won[:, None], np.c_[left, right], np.c_[right, left])
+
+
+def draw_votes(rng, score, m):
+    left = rng.integers(0, len(score), m)
+    right = (left + rng.integers(1, len(score), m)) % len(score)
+    return winner_first(left, right, rng.random(m) < expit(score[left] - score[right]))
+
+
+def expected_loss(model, differences, probability):
+    eta = differences @ model.coef_
+    return np.mean(probability * np.logaddexp(0, -eta) + (1 - probability) * np.logaddexp(0, eta))
+
+
+def with_outlier(seed):
+    """Votes on items 1 to 299, then also on item 0, one of whose features is far off."""
+    rng = np.random.default_rng(seed)
+    X, beta = rng.normal(size=(300, 6)), np.r_[1.0, 0.3 * rng.normal(size=5)]
+    score = X @ beta
+    votes = draw_votes(rng, score[1:], 3000) + 1
+    X[0, 0], score[0], others = 25.0, 0.0, rng.integers(1, 300, 20)
+    won = rng.random(20) < expit(-score[others])
+    return X, votes, np.vstack([votes, winner_first(np.zeros(20, int), others, won)])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_outlying_item_does_not_move_the_ridge(seed):
+    X, votes, more = with_outlier(seed)
+    plain = RankRegression(l2="auto", inference=None).fit(X, votes)
+    with pytest.warns(OutlyingItemsWarning):
+        moved = RankRegression(l2="auto", inference=None).fit(X, more)
+    # the feature's standard deviation is 1.8 times as large, so the same ridge holds it back less
+    assert 0.1 < moved.l2_ / plain.l2_ < 1.5
+
+
+def test_the_outlying_item_is_named():
+    X, votes, more = with_outlier(0)
+    items = {"id": [f"case {row}" for row in range(300)]}
+    items |= {f"x{column}": X[:, column] for column in range(6)}
+    names = np.array(items["id"])
+    with pytest.warns(OutlyingItemsWarning, match="1 item is far .* 'case 0'; check its features"):
+        model = RankRegression(l2="auto").fit(
+            items, {"winner": names[more[:, 0]], "loser": names[more[:, 1]]}
+        )
+    assert model.ridge_curve_.outliers == ("case 0",)
+    assert "'case 0'" in str(model.summary())
+    assert model.summary().to_record()["ridge_curve"]["outliers"] == ["case 0"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert RankRegression(l2="auto").fit(X, votes).ridge_curve_.outliers == ()
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
+def test_six_items_keep_what_is_known_of_them():
+    rng, score = np.random.default_rng(1), np.array([0.5, 1.6, 0.4, 0.9, 0.5, 0])
+    X = np.column_stack([np.eye(6)[:, :5], [1, 0, 1, 1, 0, 0]])
+    votes, (left, right) = draw_votes(rng, score, 3000), np.triu_indices(6, 1)
+    to_come = X[left] - X[right], expit(score[left] - score[right])
+    plain, auto = (RankRegression(l2=l2).fit(X, votes) for l2 in (0.0, "auto"))
+    assert expected_loss(auto, *to_come) < expected_loss(plain, *to_come) + 0.002
+    assert auto.ridge_curve_.held_out == "comparisons"
+    words = "3,000 tests on new comparisons of known items), because 6 items say too little"
+    assert words in auto.ridge_curve_.in_words
+
+
+@pytest.mark.parametrize("l2", ["auto", "auto-known"])
+@pytest.mark.parametrize("kind", ["numbers", "levels", "groups", "six items", "differences"])
+def test_the_ridge_does_not_depend_on_the_order_of_rows(kind, l2):
+    rng = np.random.default_rng(5)
+    n, m = 6 if kind == "six items" else 40, 300
+    X = rng.integers(0, 2, (n, 3)) * 1.0 if kind == "levels" else rng.normal(size=(n, 3))
+    votes = draw_votes(rng, X @ [1.0, -0.5, 0.2], m)
+    order, rows = rng.permutation(n), rng.permutation(m)
+    place, first, second = np.argsort(order), {}, {}
+    if kind == "groups" and l2 == "auto":
+        groups = rng.integers(0, 12, n)
+        first, second = {"item_groups": groups}, {"item_groups": groups[order]}
+    data = (X, votes), (X[order], place[votes[rows]])
+    if kind == "differences":
+        sign = rng.choice([-1, 1], m)
+        D = sign[:, None] * (X[votes[:, 0]] - X[votes[:, 1]])
+        data = (D, sign), (D[rows], sign[rows])
+    one, other = (
+        RankRegression(l2=l2, inference=None).fit(*given, **arguments)
+        for given, arguments in zip(data, (first, second), strict=True)
+    )
+    np.testing.assert_allclose(other.ridge_curve_.loss, one.ridge_curve_.loss, rtol=1e-5)
+    assert other.l2_ == pytest.approx(one.l2_, rel=1e-9)
+
+
+def test_disjoint_pairs_with_few_comparisons_per_feature_have_a_large_enough_ridge():
+    """Two comparisons for each feature, and every item in one: each can be held out."""
+    d, m, gain = 20, 40, []
+    left, right = np.arange(0, 2 * m, 2), np.arange(1, 2 * m, 2)
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, beta = rng.normal(size=(2 * m, d)), rng.normal(size=d) / np.sqrt(d) / 2
+        won = rng.random(m) < expit((X[left] - X[right]) @ beta)
+        votes, new = winner_first(left, right, won), rng.normal(size=(4000, d)) * np.sqrt(2)
+        model, one_per_feature = (
+            RankRegression(l2=l2, inference=None).fit(X, votes) for l2 in ("auto", float(d))
+        )
+        assert model.ridge_curve_.n_held_out == pytest.approx(4 * m)
+        assert "because" not in model.ridge_curve_.in_words
+        to_come = new, expit(new @ beta)
+        gain.append(expected_loss(one_per_feature, *to_come) - expected_loss(model, *to_come))
+    assert np.mean(gain) > -largest_mean(np.array(gain))
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
+@pytest.mark.parametrize("method", ["mle", "paired", "pooled"])
+def test_more_features_than_items_are_offered_a_ridge_and_fitted_with_one(method):
+    X, votes = make_study(n=15, d=25, m=300)
+    with pytest.raises(PairscoreError, match=r"25 features but only 15 .*l2='auto'"):
+        RankRegression(method).fit(X, votes)
+    for l2 in ("auto", "auto-known", 3.0):
+        model = RankRegression(method, l2=l2).fit(X, votes)
+        assert model.l2_ > 0
+        assert model.agreement_ > 0.6
+        assert np.isfinite(model.std_errors_).all()
+        assert np.isfinite(model.rank(X)["high"]).all()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_ridge_for_known_items_lets_the_features_tell_them_apart(seed):
+    """Half as many features as items, which have effects of their own: features fit these too.
+
+    That helps on new comparisons of the same items, and harms on new ones.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 20))
+    score = X @ rng.normal(size=20) / np.sqrt(20) + 2 * rng.normal(size=40)
+    votes, (left, right) = draw_votes(rng, score, 2000), np.triu_indices(40, 1)
+    new, known = (
+        RankRegression(l2=l2, inference=None).fit(X, votes) for l2 in ("auto", "auto-known")
+    )
+    assert known.l2_ < new.l2_ / 4
+    assert "2,000 tests on new comparisons of known items" in str(known.summary())
+    assert "2,000 tests on comparisons with new items" in str(new.summary())
+    to_come = X[left] - X[right], expit(score[left] - score[right])
+    assert expected_loss(known, *to_come) < expected_loss(new, *to_come)
+
+
 def test_too_few_comparisons_have_a_stated_fallback():
-    X, votes = make_study(d=6, m=29)
-    model = RankRegression(l2="auto").fit(X, votes)
-    assert (model.l2_, model.ridge_curve_.n_held_out) == (6.0, 0.0)
-    assert "too few comparisons for item folds" in str(model.summary())
-    X, votes = make_study(n=3, d=2, m=30)  # no fold of three items has a pair inside
-    assert RankRegression(l2="auto", inference=None).fit(X, votes).l2_ == 2.0
+    X, votes = make_study(n=3, d=2, m=1)
+    model = RankRegression(l2="auto", inference=None).fit(X, votes)
+    assert (model.l2_, model.ridge_curve_.n_held_out) == (2.0, 0.0)
+    assert "too few comparisons to hold some out" in str(model.summary())
+    same = RankRegression(l2="auto", inference=None).fit(np.ones((3, 2)), votes)
+    assert "because no feature differs within a comparison" in same.ridge_curve_.in_words
 
 
 @pytest.mark.filterwarnings("ignore::pairscore.errors.CollinearFeaturesWarning")
@@ -183,17 +366,26 @@ def test_constant_and_repeated_features_do_no_harm():
     assert np.isfinite(model.coef_).all()
 
 
-def test_the_curve_is_saved(tmp_path):
+@pytest.mark.parametrize("l2", ["auto", "auto-known"])
+def test_the_curve_is_saved(tmp_path, l2):
     X, votes = make_study()
-    model = RankRegression(l2="auto").fit(X, votes)
+    model = RankRegression(l2=l2).fit(X, votes)
     model.save(tmp_path / "m.npz")
     again = load(tmp_path / "m.npz")
     assert again.l2_ == model.l2_
-    assert again.l2 == "auto"
+    assert again.l2 == l2
+    assert again.ridge_curve_.held_out == model.ridge_curve_.held_out
     for name in ("l2", "loss"):
         assert np.array_equal(getattr(again.ridge_curve_, name), getattr(model.ridge_curve_, name))
     assert str(again.summary()) == str(model.summary())
     assert "by held-out log-loss" in str(model.summary())
+
+
+def test_the_curve_of_an_older_file_is_read():
+    record = {"l2": [1.0, 2.0, 4.0], "loss": [0.6, 0.5, 0.7], "chosen": 2.0, "n_held_out": 10.0}
+    curve = RidgeCurve.from_record(record)
+    assert "l2 = 2, by held-out log-loss (0.5000, 10 tests on comparisons" in curve.in_words
+    assert RidgeCurve.from_record(curve.to_record()).outliers == ()
 
 
 def test_the_edges_of_the_path_are_told():
@@ -205,9 +397,10 @@ def test_the_edges_of_the_path_are_told():
 @pytest.mark.parametrize(
     ("settings", "arguments", "message"),
     [
-        ({"l2": "often"}, {}, "l2 is 'often'; use a number that is not negative, or 'auto'"),
+        ({"l2": "often"}, {}, "use a number that is not negative, 'auto' or 'auto-known'"),
         ({"l2": "auto"}, {"item_groups": [1, 2]}, "give one for each item"),
-        ({"l2": 1.0}, {"item_groups": np.zeros(60)}, "where l2='auto' chooses"),
+        ({"l2": 1.0}, {"item_groups": np.zeros(60)}, "where l2='auto' chooses.*and l2 is 1.0"),
+        ({"l2": "auto-known"}, {"item_groups": np.zeros(60)}, "and l2 is 'auto-known'; leave them"),
     ],
 )
 def test_what_cannot_be_meant(settings, arguments, message):

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 from sklearn.decomposition import PCA
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -256,16 +258,14 @@ def test_the_order_of_the_models_does_not_matter():
     assert one.in_words == other.in_words
 
 
-def test_ties_count_half_in_the_log_loss_and_nothing_in_the_accuracy():
+def test_ties_count_in_no_measure():
     items, votes = study(ties=0.5)
     X, y = Comparisons.from_frames(items, votes)
     tied, decided = compare([Fixed()], X, y), compare([Fixed()], X, np.where(y == 0, 1, y))
     assert tied.values[2, 0, 0] != decided.values[2, 0, 0]
     all_tied = compare([Fixed()], items, votes.assign(winner="tie"))
-    assert np.isnan(all_tied.score("Fixed", measure="accuracy").value)
-    assert np.isnan(all_tied.score("Fixed", measure="misordered").std_error)
-    assert all_tied.score("Fixed").value > np.log(2)
-    assert all_tied.score("Fixed", measure="calibration_slope").value == pytest.approx(0, abs=1e-9)
+    assert np.isnan(all_tied.values).all()
+    assert np.isnan(all_tied.std_errors).all()
 
 
 def test_errors_cover_the_expected_loss_of_fixed_models_over_fresh_items():
@@ -360,7 +360,7 @@ def test_pipelines_and_searches_are_models_too():
     assert found.best() != "components"
 
 
-def test_a_model_with_ties_as_a_class_gives_half_of_them_to_left():
+def test_a_model_with_ties_as_a_class_is_asked_about_decided_comparisons():
     class Tying(Fixed):
         def fit(self, X, y):
             self.classes_ = np.array([-1, 0, 1])
@@ -370,12 +370,7 @@ def test_a_model_with_ties_as_a_class_gives_half_of_them_to_left():
             left = super().predict_proba(X)[:, 1]
             return np.column_stack([0.8 * (1 - left), np.full(len(left), 0.2), 0.8 * left])
 
-    class Halved(Fixed):
-        def predict_proba(self, X):
-            left = 0.1 + 0.8 * super().predict_proba(X)[:, 1]
-            return np.column_stack([1 - left, left])
-
-    found = compare([Tying(), Halved()], *study())
+    found = compare([Tying(), Fixed()], *study())
     np.testing.assert_allclose(found.values[..., 0], found.values[..., 1], rtol=1e-9)
 
 
@@ -563,3 +558,38 @@ def test_ties_count_also_behind_a_pipeline_and_a_search():
         ]
         assert len(values) == 4
         np.testing.assert_allclose(values, values[0], rtol=1e-4)
+
+
+def test_a_classifier_of_scikit_learn_is_a_model_too():
+    """On differences, without ridge and intercept, logistic regression is our likelihood."""
+    X, y = Comparisons.from_frames(*study(60, 900, ties=0.0, seed=3))
+    same = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-8)
+    forest = make_pipeline(OnItems(StandardScaler()), RandomForestClassifier(20, random_state=0))
+    search = GridSearchCV(LogisticRegression(), {"C": [0.1, 10.0]}, cv=ItemKFold(3))
+    models = {"ours": RankRegression(inference=None), "theirs": same, "rf": forest, "cv": search}
+    found = compare(models, X, y)
+    for kind in KINDS:
+        ours, theirs = (found.score(name, kind, "log_loss").value for name in ("ours", "theirs"))
+        assert theirs == pytest.approx(ours, abs=1e-4)
+    assert 0.5 < found.score("rf", "train-train", "accuracy").value < 1
+    scores = cross_val_score(same, X, y, cv=ItemKFold(3))
+    np.testing.assert_allclose(
+        scores, cross_val_score(RankRegression(), X, y, cv=ItemKFold(3)), atol=1e-9
+    )
+
+
+def test_weights_reach_a_classifier_of_scikit_learn():
+    heavy, _ = Comparisons.from_frames(*study(50, 500, ties=0.0, weights=True, seed=4))
+    theirs = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-8)
+    models = {"ours": RankRegression(inference=None), "theirs": theirs}
+    models["search"] = GridSearchCV(make_pipeline(OnItems(StandardScaler()), theirs), {}, cv=3)
+    found = compare(models, heavy)
+    losses = [found.score(name, "new-new", "log_loss").value for name in models]
+    np.testing.assert_allclose(losses, losses[0], atol=1e-4)
+
+
+def test_ties_are_a_class_to_a_classifier_of_scikit_learn():
+    X, y = Comparisons.from_frames(*study(50, 500, seed=5))
+    found = compare([LogisticRegression(fit_intercept=False), RankRegression(inference=None)], X, y)
+    one, two = (found.score(name, "train-train", "log_loss").value for name in found.models)
+    assert one == pytest.approx(two, abs=0.05)

@@ -111,23 +111,19 @@ def naive_accuracy(data, p):
 def naive_log_loss(data, p):
     loss = total = 0.0
     for _, _, outcome, amount, _, chance in rows(data, p):
-        total += amount
-        halves = {1: (1.0, 0.0), 0: (0.5, 0.5), -1: (0.0, 1.0)}[int(outcome)]
-        loss -= amount * (halves[0] * np.log(chance) + halves[1] * np.log(1 - chance))
+        if outcome != 0:
+            total += amount
+            loss -= amount * np.log(chance if outcome > 0 else 1 - chance)
     return loss / total
 
 
 def naive_slope(data, p):
-    """scikit-learn's logistic regression, with a tie as half a win and half a loss."""
-    logit = np.log(p / (1 - p))
-    x, y, weight = (
-        np.tile(logit, 2)[:, None],
-        np.repeat([1, 0], len(p)),
-        np.concatenate([data.amount * (1 + data.outcome), data.amount * (1 - data.outcome)]),
-    )
+    """scikit-learn's logistic regression of the decided comparisons."""
+    decided = data.outcome != 0
+    logit = np.log(p / (1 - p))[decided, None]
     return (
         LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-12, max_iter=1000)
-        .fit(x, y, sample_weight=weight)
+        .fit(logit, data.outcome[decided], sample_weight=data.amount[decided])
         .coef_[0, 0]
     )
 
@@ -136,9 +132,10 @@ def naive_calibration_error(data, p):
     """Walk up the favourite's probabilities and note when another tenth of the weight is full."""
     groups = {}
     for _, _, outcome, amount, _, chance in rows(data, p):
-        share = 0.5 if chance == 0.5 else (1 + (outcome if chance > 0.5 else -outcome)) / 2
-        groups.setdefault(max(chance, 1 - chance), []).append((amount, share))
-    total, below, bins = data.amount.sum(), 0.0, Counter()
+        if outcome != 0:
+            share = 0.5 if chance == 0.5 else (1 + (outcome if chance > 0.5 else -outcome)) / 2
+            groups.setdefault(max(chance, 1 - chance), []).append((amount, share))
+    total, below, bins = data.amount[data.outcome != 0].sum(), 0.0, Counter()
     for confidence in sorted(groups):
         weight = sum(amount for amount, _ in groups[confidence])
         tenth = int(10 * (below + weight / 2) / total)

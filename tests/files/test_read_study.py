@@ -9,7 +9,7 @@ import pytest
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.data.features import Recipe
-from pairscore.files.read_study import ItemPieces
+from pairscore.files.read_study import ItemPieces, read_study
 from pairscore.files.tables import PIECE_ROWS, read_table, stored_table
 from pairscore.files.write import write_table
 from tests.files.test_tables import KINDS, ODD_IDS, bits, read_bytes, study
@@ -123,3 +123,22 @@ def test_a_file_comes_in_pieces_with_its_ids_typed_as_a_whole(tmp_path):
     with stored_table(path, identifiers=("id", "k")) as table:
         first = next(iter(table.pieces(["id"])))
         assert first["id"][0] == "0"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_tie_column_of_a_file_without_sides_is_read(kind, tmp_path):
+    items, votes = study(2, [f"item {k}" for k in range(60)])
+    won = votes["winner"] == "left"
+    rows = {
+        "best": np.where(won, votes["left"], votes["right"]),
+        "rest": np.where(won, votes["right"], votes["left"]),
+        "tie": (np.arange(len(won)) % 3 == 0).astype(int),
+    }
+    write_table(items, tmp_path / f"items.{kind}")
+    write_table(rows, tmp_path / f"votes.{kind}")
+    found = read_study(
+        tmp_path / f"items.{kind}",
+        tmp_path / f"votes.{kind}",
+        vote_columns={"winner": "best", "loser": "rest"},
+    ).votes
+    np.testing.assert_array_equal(found.outcome == 0, rows["tie"] == 1)

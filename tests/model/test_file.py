@@ -18,7 +18,9 @@ from sklearn.exceptions import NotFittedError
 import pairscore
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.core.links import get_link
+from tests.golden.record import HERE, OLD_MODELS
 from tests.model.test_fit import same, tables
+from tests.tie_cells import draw_outcomes, draw_pairs
 
 METHODS = ("split", "pooled", "paired", "mle")
 
@@ -607,3 +609,21 @@ def test_a_file_of_before_loads_whatever_was_set_after_the_fit(tmp_path):
     assert (back.shrinkage, back.l2) == (0.5, -1)
     assert (back.l2_, back.result_.settings.method) == (settings["l2"], settings["method"])
     assert back.coef_.tobytes() == model_of("mle logit").coef_.tobytes()
+
+
+@pytest.mark.parametrize("name", OLD_MODELS)
+def test_a_model_saved_before_the_scale_of_decided_comparisons_has_the_scale_one(name):
+    assert load(HERE / name).decided_scale_ == 1.0
+
+
+@pytest.mark.parametrize("ties", ["half", "davidson"])
+def test_the_scale_of_decided_comparisons_is_in_the_file(ties, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    left, right = draw_pairs(rng, 0, 60, 900)
+    data = Comparisons(X, left, right, draw_outcomes(rng, X[left, 0] - X[right, 0], "at random"))
+    model = RankRegression(ties=ties).fit(data)
+    model.save(tmp_path / "model.npz")
+    again = load(tmp_path / "model.npz")
+    assert again.decided_scale_ == model.decided_scale_ > 1.05
+    np.testing.assert_array_equal(again.predict_proba(data), model.predict_proba(data))

@@ -132,8 +132,11 @@ def test_groups_are_remembered(tmp_path):
     model = RankRegression(l2="auto").fit(items, votes[:900], item_groups=groups)
     model.save(tmp_path / "m.npz", data=True)
     for one in (model, load(tmp_path / "m.npz")):
-        assert one.update(votes[900:]).l2_ == pytest.approx(whole.l2_, rel=1e-9)
-    assert RankRegression(l2="auto").fit(items, votes).l2_ != pytest.approx(whole.l2_, rel=1e-9)
+        updated = one.update(votes[900:])
+        np.testing.assert_allclose(updated.ridge_curve_.loss, whole.ridge_curve_.loss, rtol=1e-9)
+        assert updated.l2_ == pytest.approx(whole.l2_, rel=1e-9)
+    alone = RankRegression(l2="auto").fit(items, votes)
+    assert not np.allclose(alone.ridge_curve_.loss, whole.ridge_curve_.loss, rtol=1e-6)
     more = items[:1].assign(id="another")
     with pytest.raises(PairscoreError, match="give item_groups for all items"):
         model.update(votes[:1].assign(left="another", right="item 1"), more)
@@ -183,12 +186,12 @@ def test_agreement_noise_and_ties_equal_a_loop_over_comparisons(link, side_effec
     for left, other, winner, count in votes.itertuples(index=False):
         lead = score[left] - score[other] + (model.side_effect_ or 0.0)
         total += count
-        noise += count * f(-abs(lead))
         if winner != "tie":
             decided += count
+            noise += count * f(-model.decided_scale_ * abs(lead))
             right += count * ((lead > 0) == (winner == "left"))
     assert model.agreement_ == pytest.approx(right / decided, rel=1e-12)
-    assert model.noise_ == pytest.approx(noise / total, rel=1e-12)
+    assert model.noise_ == pytest.approx(noise / decided, rel=1e-12)
     assert model.tie_share_ == pytest.approx(1 - decided / total, rel=1e-12)
     assert model.n_comparisons_ == total == votes["count"].sum()
 
@@ -204,7 +207,7 @@ def test_a_score_that_cannot_tell_does_not_agree():
         np.array([0.0, -1.0, 2.0, 0.0]), X, OutcomeLaw(TieRule("half", get_link("logit")))
     )
     assert shares["agreement"] == pytest.approx(1 / 3)
-    assert shares["noise"] == pytest.approx((0.5 + expit(-1) + expit(-2) + 0.5) / 4)
+    assert shares["noise"] == pytest.approx((0.5 + expit(-1) + expit(-2)) / 3)  # not of the tie
     assert shares["tie_share"] == 0.25
     rule = TieRule("rao-kupper", get_link("logit"))
     loss, _, win = rule.probabilities(np.array([0.0, 1.0, 2.0, 0.0]), 0.8)
@@ -398,8 +401,8 @@ def test_the_smallest_norm_is_the_limit_of_a_vanishing_ridge(method):
 @pytest.mark.parametrize(
     ("n_items", "n_votes", "facts"),
     [
-        (16, 40, ("9 features", "only 8 compared items", "l2=1.0", "fewer features")),
-        (120, 7, ("9 features", "only 7 comparisons", "l2=1.0")),
+        (16, 40, ("9 features", "only 8 compared items", "l2='auto'", "fewer features")),
+        (120, 7, ("9 features", "only 7 comparisons", "l2='auto'")),
     ],
 )
 def test_more_features_than_items_or_comparisons_need_a_ridge(method, n_items, n_votes, facts):
@@ -425,3 +428,58 @@ def test_split_needs_three_more_covariance_items_than_features():
         warnings.simplefilter("ignore")  # six items are enough to start, not to be trusted
         model = RankRegression("split", inference=None).fit(np.vstack([compared, X[60:66]]), votes)
     assert np.isfinite(model.coef_).all()
+
+
+# -- ties that are left out ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("side_effect", [False, True])
+def test_ties_that_are_dropped_are_counted_and_not_fitted(method, side_effect):
+    items, votes = tables(tie=0.6, rule="davidson")
+    items = pd.concat([items, items.assign(id="spare " + items["id"])])  # for split
+    X, y = Comparisons.from_frames(items, votes)
+    decided = y != 0
+    settings = {"method": method, "side_effect": side_effect}
+    model = RankRegression(ties="drop", **settings).fit(X, y)
+    alone = X[decided].with_covariance_items(~X.compared)
+    witness = RankRegression(**settings).fit(alone)
+    np.testing.assert_array_equal(model.coef_, witness.coef_)
+    np.testing.assert_array_equal(model.covariance_, witness.covariance_)
+    np.testing.assert_array_equal(model.predict_proba(X), witness.predict_proba(X))
+    assert model.decided_scale_ == 1.0
+    assert (model.noise_, model.agreement_) == (witness.noise_, witness.agreement_)
+    assert (model.n_comparisons_, model.tie_share_) == (len(y), pytest.approx(1 - decided.mean()))
+    assert model.record_["fingerprint"] == RankRegression(method).fit(X, y).record_["fingerprint"]
+    assert f" ({model.tie_share_:.1%} ties, left out)" in str(model.summary())
+
+
+def test_dropped_ties_come_back_in_an_update():
+    items, votes = tables(tie=0.6, rule="davidson")
+    whole = RankRegression(ties="drop").fit(items, votes)
+    same(RankRegression(ties="drop").fit(items, votes[:900]).update(votes[900:]), whole)
+
+
+def test_nothing_but_ties_cannot_be_dropped():
+    items, votes = tables(m=40)
+    with pytest.raises(
+        PairscoreError, match="every comparison is a tie, so ties='drop' leaves nothing to learn"
+    ):
+        RankRegression(ties="drop").fit(items, votes.assign(winner="tie"))
+    X, _ = Comparisons.from_frames(items, votes)
+    model = RankRegression(ties="drop", inference=None).fit(X)
+    with pytest.raises(PairscoreError, match="was fitted without the ties and gives ties no prob"):
+        model.predict_ties(X)
+
+
+@pytest.mark.parametrize("ties", ["half", "drop"])
+@pytest.mark.parametrize("method", METHODS)
+def test_without_ties_every_setting_is_the_same_to_the_last_bit(method, ties):
+    items, votes = tables(m=600)
+    items = pd.concat([items, items.assign(id="spare " + items["id"])])
+    X, _ = Comparisons.from_frames(items, votes[votes["winner"] != "tie"])
+    model = RankRegression(method, ties=ties, inference="model").fit(X)
+    assert model.decided_scale_ == 1.0
+    score = model.decision_function(X)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], expit(score), rtol=1e-14)
+    assert "decided" not in str(model.summary()).replace("decided comparisons go the way", "")

@@ -6,13 +6,16 @@ from scipy.special import expit
 
 from pairscore import Comparisons, RankRegression
 from pairscore.model.predict import (
+    expected_outcomes,
     item_scores,
     known_items,
     linear_scores,
     outcome_probabilities,
     score_differences,
 )
+from tests.limits import largest_mean
 from tests.model.test_fit import tables
+from tests.tie_cells import LAWS, MANY, SETTINGS, calibration_slopes
 
 
 def fitted(**settings):
@@ -45,7 +48,7 @@ def test_differences_have_the_side_effect():
 def test_probabilities_are_those_of_the_link_and_add_up():
     fit, X = fitted()
     loss, tie, win = outcome_probabilities(fit, X)
-    assert win == pytest.approx(expit(score_differences(fit, X)), rel=1e-12)
+    assert win == pytest.approx(expit(fit.decided_scale * score_differences(fit, X)), rel=1e-12)
     assert loss + tie + win == pytest.approx(np.ones(len(X)))
     assert known_items(fit, X.items) is None
 
@@ -55,7 +58,50 @@ def test_with_item_effects_scores_have_them_and_probabilities_are_less_sure():
     known = known_items(fit, X.items)
     assert item_scores(fit, X.items) == pytest.approx(X.items.values @ fit.coef + known.effect)
     loss, _, win = outcome_probabilities(fit, X)
-    plain = expit(np.abs(score_differences(fit, X)))
+    plain = expit(fit.decided_scale * np.abs(score_differences(fit, X)))
     sure = np.maximum(win, loss)
     assert np.all(sure <= plain + 1e-12)
     assert (fit.item_effects.sigma2 > 0) == bool(np.any(sure < plain - 1e-6))
+
+
+# -- ties ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_what_is_called_90_of_100_is_won_90_times_of_100_whatever_is_done_with_ties(law):
+    """Mean calibration slopes on known and new items; f(coef'x) of half wins has 1.3 to 2."""
+    slopes, _ = calibration_slopes(law, MANY, SETTINGS, n_studies=8)
+    flat = slopes.reshape(len(slopes), -1)
+    assert np.all(np.abs(flat.mean(axis=0) - 1) < 0.05 + largest_mean(flat, flat.shape[1]))
+
+
+@pytest.mark.parametrize("ties", ["half", "drop", "davidson", "rao-kupper"])
+def test_the_expected_outcome_is_that_of_a_loop(ties):
+    items, votes = tables(seed=4, tie=0.6, rule="davidson")
+    X, outcome = Comparisons.from_frames(items, votes)
+    model = RankRegression(ties=ties, inference=None).fit(X)
+    mean, variance = expected_outcomes(model.result_, X)
+    rule, coins, seen = model.outcome_law.rule, 0.0, 0.0
+    for m, eta in enumerate(model.decision_function(X)):
+        loss, tie, win = (float(p) for p in rule.probabilities(np.array(eta), model.outcome_law.t))
+        expected = win + tie / 2
+        spread = (1 - expected) ** 2 * win + (0.5 - expected) ** 2 * tie + expected**2 * loss
+        if ties == "drop" and outcome[m] == 0:
+            expected, spread = 0.5, 0.0
+        coins, seen = coins + spread, seen + (spread - (outcome[m] == 0) / 4)
+        assert mean[m] == pytest.approx(expected, rel=1e-12)
+        if ties != "half":
+            assert variance[m] == pytest.approx(spread, rel=1e-9, abs=1e-12)
+    if ties == "half":
+        np.testing.assert_allclose(variance, mean * (1 - mean) * seen / coins, rtol=1e-9)
+
+
+@pytest.mark.parametrize("ties", ["half", "drop", "davidson", "rao-kupper"])
+@pytest.mark.parametrize("item_effects", [False, True])
+def test_a_difference_has_the_probability_of_the_comparison(ties, item_effects):
+    items, votes = tables(seed=5, tie=0.6, rule="davidson")
+    X, _ = Comparisons.from_frames(items, votes)
+    model = RankRegression(ties=ties, item_effects=item_effects).fit(X)
+    pair = model.difference(items.iloc[[X.left[0]]], items.iloc[[X.right[0]]])
+    assert pair.probability == pytest.approx(model.predict_proba(X[:1])[0, 1], rel=1e-9)
+    assert (model.decided_scale_ == 1) == (ties == "drop")

@@ -121,7 +121,7 @@ def test_settings_survive_fit_and_clone(method):
         ({"l2": -1.0}, ("l2 is -1.0", "not negative")),
         ({"l2": np.nan}, ("l2 is nan", "number")),
         ({"l2": np.inf}, ("l2 is inf", "number")),
-        ({"l2": "much"}, ("l2 is 'much'", "number", "or 'auto'")),
+        ({"l2": "much"}, ("l2 is 'much'", "number", "'auto' or 'auto-known'")),
         ({"l2": None}, ("l2 is None", "number")),
         ({"l2": 1j}, ("l2 is 1j", "number")),
         ({"max_iter": 0}, ("max_iter is 0", "from 1")),
@@ -432,3 +432,28 @@ def test_undetermined_contrasts_are_masked():
     assert not model.undetermined_contrasts(np.eye(3)).any()
     with pytest.raises(NotFittedError):
         RankRegression().undetermined_contrasts(np.eye(3))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("ties", ["half", "drop", "davidson"])
+def test_cross_val_predict_takes_ties(ties):
+    model = RankRegression(ties=ties, inference=None)
+    probability = cross_val_predict(model, TIED_X, TIED_Y, method="predict_proba")
+    assert probability.shape == (len(TIED_Y), 2)
+    assert probability.sum(axis=1) == pytest.approx(1)
+    score = cross_val_predict(model, TIED_X, TIED_Y, method="decision_function")
+    np.testing.assert_array_equal(score > 0, probability[:, 1] > 0.5)
+    side = cross_val_predict(model, TIED_X, TIED_Y)
+    np.testing.assert_array_equal(side, np.where(score > 0, 1, -1))
+    decided = TIED_Y != 0
+    assert np.mean(side[decided] == TIED_Y[decided]) > 0.6
+    # outcomes that scikit-learn has numbered anew are the same outcomes
+    plain, numbered = (clone(model).fit(TIED_X, y) for y in (TIED_Y, TIED_Y + 1))
+    np.testing.assert_array_equal(plain.predict_proba(TIED_X), numbered.predict_proba(TIED_X))
+    np.testing.assert_array_equal(numbered.predict(TIED_X), plain.predict(TIED_X) + 1)
+
+
+def test_differences_with_ties_are_told_what_cross_val_predict_needs():
+    D = TIED_X.items.values[TIED_X.left] - TIED_X.items.values[TIED_X.right]
+    with pytest.raises(PairscoreError, match=says("use -1, 0 and 1, and Comparisons as X where")):
+        cross_val_predict(QUICK, D, TIED_Y, method="predict_proba")

@@ -76,7 +76,9 @@ def test_the_table_comes_as_any_frame_with_the_models_numbers(method, backend):
         numbers["high"], model.coef_ + norm.ppf(0.975) * model.std_errors_, rtol=1e-12
     )
     np.testing.assert_allclose(
-        numbers["wins_of_100"], 100 * expit(model.coef_ * model.feature_sd_), rtol=1e-12
+        numbers["wins_of_100"],
+        100 * expit(model.decided_scale_ * model.coef_ * model.feature_sd_),
+        rtol=1e-12,
     )
 
 
@@ -97,7 +99,14 @@ def test_the_text_says_what_was_fitted():
         ),
         f"agreement        {model.agreement_:.1%} of the fit's decided comparisons go the way of"
         " the score",
-        f"estimated noise  {model.noise_:.1%} of comparisons go against the true order (p_e)",
+        (
+            f"estimated noise  {model.noise_:.1%} of decided comparisons go against the true order"
+            " (p_e)"
+        ),
+        (
+            f"decided scale    {model.decided_scale_:.4g}; probabilities are those at so many times"
+            " the score difference"
+        ),
         "intervals        95 %, item-robust",
     ):
         assert f"  {line}\n" in text
@@ -116,12 +125,13 @@ def test_the_text_names_method_and_link_and_whether_pairs_look_random(method):
 def test_a_coefficient_is_explained_in_a_sentence():
     model = fitted()
     surest = int(np.argmax(np.abs(model.z_values_)))
-    wins = 100 * expit(abs(model.coef_[surest]) * model.feature_sd_[surest])
+    step = model.decided_scale_ * model.feature_sd_[surest]
+    wins = 100 * expit(abs(model.coef_[surest]) * step)
     more = "more" if model.coef_[surest] > 0 else "less"
     name = model.feature_names_in_[surest]
     sentence = (
         f"For example, one standard deviation {more} of {name} beats its twin, alike in all else,"
-        f" in {wins:.0f} of 100 comparisons."
+        f" in {wins:.0f} of 100 decided comparisons."
     )
     assert model.summary().meaning() == sentence
     assert sentence in str(model.summary())

@@ -11,6 +11,7 @@ from pairscore import Comparisons, RankRegression
 from pairscore.core.links import get_link
 from pairscore.core.whitening import whiten
 from pairscore.errors import PairscoreWarning, SeparationWarning
+from pairscore.model.predict import expected_outcomes
 from pairscore.report.checks import (
     COINS,
     REFERENCE,
@@ -34,16 +35,16 @@ LOGIT = get_link("logit")
 def test_residuals_are_those_of_a_loop_over_single_comparisons():
     items, votes = draw_study(12, 150, ties=True, weights=True)
     data = read_comparisons(items, votes)
-    p = np.random.default_rng(1).uniform(0.1, 0.9, len(data))
+    p, spread = np.random.default_rng(1).uniform(0.1, 0.9, (2, len(data)))
     net, expected, variance, number = np.zeros((4, 12))
     for m in range(len(data)):
         for _ in range(int(data.count[m])):
             for item, sign in ((data.left[m], 1), (data.right[m], -1)):
                 net[item] += sign * data.weight[m] * data.outcome[m]
                 expected[item] += sign * data.weight[m] * (2 * p[m] - 1)
-                variance[item] += data.weight[m] ** 2 * 4 * p[m] * (1 - p[m])
+                variance[item] += data.weight[m] ** 2 * 4 * spread[m]
                 number[item] += 1
-    found = item_residuals(data, p)
+    found = item_residuals(data, p, spread)
     for value, twin in zip(
         found, (net, expected, (net - expected) / np.sqrt(variance)), strict=True
     ):
@@ -61,16 +62,15 @@ def test_residuals_are_standard_under_the_truth_and_not_with_an_item_effect(seed
     largest = {}
     for name, truth in (("features", score), ("item effect", score + effect)):
         outcome = np.where(rng.random(20_000) < expit(truth[left] - truth[right]), 1, -1)
-        largest[name] = np.abs(
-            item_residuals(Comparisons(np.zeros((100, 1)), left, right, outcome), p)[2]
-        ).max()
+        data = Comparisons(np.zeros((100, 1)), left, right, outcome)
+        largest[name] = np.abs(item_residuals(data, p, p * (1 - p))[2]).max()
     assert largest["features"] < norm.isf(1e-7 / 200) < largest["item effect"]
 
 
 def test_an_item_met_only_by_itself_or_never_has_no_residual():
     votes = {"left": [0, 0, 2], "right": [1, 1, 2], "winner": ["left", "right", "left"]}
     data, _ = Comparisons.from_frames(np.arange(8.0).reshape(4, 2), votes, self_pairs="keep")
-    assert np.isfinite(item_residuals(data, np.full(3, 0.5))[2]).tolist() == [
+    assert np.isfinite(item_residuals(data, np.full(3, 0.5), np.ones(3))[2]).tolist() == [
         True,
         True,
         False,
@@ -153,9 +153,9 @@ def test_a_side_effect_is_seen_where_there_is_one():
     for side, seen in ((0.0, False), (0.7, True)):
         items, votes = draw_study(100, 3000, side=side)
         data = read_comparisons(items, votes)
-        z = side_z(data, RankRegression().fit(items, votes).predict_proba(data)[:, 1])
-        assert (z > 5) == seen
         p = RankRegression().fit(items, votes).predict_proba(data)[:, 1]
+        z = side_z(data, p, p * (1 - p))
+        assert (z > 5) == seen
         wins = np.where(data.outcome > 0, 1.0, 0.0)
         assert z == pytest.approx(sum(wins - p) / np.sqrt(sum(p * (1 - p))))
         check = next(check for check in facts_of(items, votes).checks if "side" in check.question)
@@ -264,7 +264,7 @@ def draw_with_effects(rng, tau=0.0, side=0.0, n=80, m=800):
 def looked_at(data):
     """Checks of a fit without intervals, which are quick."""
     model = RankRegression(inference=None).fit(data)
-    residual = item_residuals(data, model.predict_proba(data)[:, 1])[2]
+    residual = item_residuals(data, *expected_outcomes(model.result_, data))[2]
     found = checks(model, data, residual, np.zeros(len(data.items), dtype=bool), True)
     return {check.question: check for check in found}
 

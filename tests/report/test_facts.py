@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import chi2, norm
 
 from pairscore import Comparisons, PairscoreError, RankRegression
 from pairscore.choices import METHODS
 from pairscore.errors import PairscoreWarning
 from pairscore.report.facts import exposure_bars, report_facts
 from pairscore.report.page import write_report
+from tests.limits import CHANCE
 from tests.report.conftest import (
     draw_counted_study,
     draw_study,
@@ -19,6 +20,7 @@ from tests.report.conftest import (
     page_in_words,
     page_of,
 )
+from tests.tie_cells import draw_outcomes, draw_pairs
 
 
 def test_counts_and_single_comparisons_give_the_same_page():
@@ -186,3 +188,38 @@ def test_effects_of_items_are_those_of_the_model_the_largest_first():
         assert {one.name: one.value for one in effects.of_items} == pytest.approx(known)
     values = [one.value for one in effects.of_items]
     assert values == sorted(values, reverse=True)
+
+
+def draw_ties(law, seed=1, n=120, m=12_000, side=0.0):
+    """A study whose features explain the items, with many ties."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    left, right = draw_pairs(rng, 0, n, m)
+    score = X @ [1.5, 0.5]
+    return Comparisons(X, left, right, draw_outcomes(rng, score[left] - score[right] + side, law))
+
+
+@pytest.mark.parametrize("ties", ["half", "drop", "davidson", "rao-kupper"])
+@pytest.mark.parametrize("law", ["davidson", "rao-kupper"])
+def test_an_exact_fit_with_ties_shows_no_residual_of_nine(law, ties):
+    data = draw_ties(law)
+    facts = report_facts(RankRegression(ties=ties).fit(data), data, None)
+    residual = np.array([item.residual for item in facts.items])
+    # another rule than that of the ties bends the mean a little: a tenth of a standard deviation
+    assert np.max(np.abs(residual)) < 1.1 * norm.isf(CHANCE / len(residual) / 2)
+    spread = np.mean(residual**2)
+    assert chi2.ppf(CHANCE, 117) / 120 < spread < 1.1**2 * chi2.isf(CHANCE, 120) / 120
+    for question in ("Do the features explain the items?", "Does the side matter?"):
+        assert next(check for check in facts.checks if check.question == question).fine
+    for one in facts.calibration:  # of decided comparisons
+        error = np.sqrt(one.promised * (1 - one.promised) / one.number)
+        assert abs(one.observed - one.promised) < norm.isf(CHANCE / 20) * error + 0.02
+    assert sum(one.number for one in facts.calibration) == np.count_nonzero(data.outcome)
+    assert "of 100 decided comparisons with the average one" in facts.answer[0]
+
+
+@pytest.mark.parametrize("ties", ["half", "drop", "davidson", "rao-kupper"])
+def test_a_side_is_seen_beside_ties(ties):
+    data = draw_ties("davidson", side=0.4)
+    facts = report_facts(RankRegression(ties=ties).fit(data), data, None)
+    assert not next(c for c in facts.checks if c.question == "Does the side matter?").fine

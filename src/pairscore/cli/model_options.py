@@ -12,8 +12,8 @@ MODEL_OPTIONS = (
     option(
         "--l2",
         default="0",
-        help="Ridge on standardised coefficients, against the sum of log-losses; auto: best on"
-        " held-out items.",
+        help="Ridge on standardised coefficients, against the sum of log-losses; auto: best for new"
+        " items; auto-known: best for new comparisons of known items.",
     ),
     option(
         "--group",
@@ -39,7 +39,12 @@ MODEL_OPTIONS = (
         metavar="A,B",
         help="Numeric columns of COMPARISONS that belong to a comparison: of left minus of right.",
     ),
-    word("--ties", TIE_RULES, "A tie is half a win each way, or has a parameter.", "half"),
+    word(
+        "--ties",
+        TIE_RULES,
+        "A tie is half a win each way, is left out, or has a parameter.",
+        "half",
+    ),
     word(
         "--inference",
         (*INFERENCES, "none"),

@@ -74,7 +74,8 @@ def fit(
 
     Both are CSV, Parquet or JSONL files, by their suffix; - is CSV from standard input. Numeric
     columns of ITEMS are features. COMPARISONS has columns left, right, winner (left, right, tie or
-    an id), or model_a, model_b, winner, or winner, loser; and, if you like, judge, weight, count.
+    an id), or model_a, model_b, winner, or winner, loser and perhaps tie (0 or 1); and, if you
+    like, judge, weight, count.
     """
     refuse_output(output, items, comparisons)
     import numpy as np
@@ -341,9 +342,10 @@ def compare(
         study = read_files(items, comparisons, context, given)
     show_unused_columns(study.left_out, study.nested)
     candidates = {name: RankRegression(**one, inference=None) for name, one in settings.items()}
-    splitter = ItemKFold(folds, item_groups=study.groups)
+    data = study.comparisons
+    data = data if study.groups is None else data.with_item_groups(study.groups)
     with stage("Fitting every model in every fold"), collect_warnings() as texts:
-        result = compare_models(candidates, study.comparisons, cv=splitter)
+        result = compare_models(candidates, data, cv=ItemKFold(folds))
     show_warnings(texts)
     if as_json:
         show_json(result.to_record())

@@ -33,7 +33,9 @@ PHRASES = {
     ),
     "pass it again: load(path, link=(f, f'))": "use it in Python, where load takes the link again",
     "a file that RankRegression.save made": "a model that pairscore fit wrote",
+    ", or give them to Comparisons.from_frames, whose comparisons any l2 takes": "",
     # what is said in other words
+    "item_groups are": "items of one --group are",
     "leave them out of the table": "leave them out: --exclude NAME",
     "make a text column 0/1 columns": "use --categorical NAME",
     "or 0/1 columns for its levels": "or use --categorical in the fit",

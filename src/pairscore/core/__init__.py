@@ -3,7 +3,8 @@
 Start with ``links``: how a difference of scores becomes a probability.
 
     links      f with f(-x) = 1 - f(x): logit, probit, or a user's own (eq. 2 of the paper)
-    outcomes   win, tie or loss: three rules for ties, and averages over item effects
+    outcomes   win, tie or loss: four rules for ties, and averages over item effects
+    decided    what ties as half wins take from the chances of decided comparisons
     sums       what many comparisons come down to: tallies, moments, pairs, scatter of differences
     whitening  coordinates in which a scatter matrix is the identity
     newton     Newton's method with a line search, for every likelihood of the package

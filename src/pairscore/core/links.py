@@ -81,6 +81,14 @@ class Link:
         of_win, of_loss = self.ratio(x), self.ratio(-x)
         return win * of_win - lose * of_loss, (win + lose) * of_win * of_loss
 
+    def taken_by_ties(self, x: np.ndarray, tied: np.ndarray) -> np.ndarray:
+        """How much less than the information the variance of the score is where ``tied`` is tied.
+
+        A half win has variance f (1 - f) - P(tie)/4, and the score is f'/(f (1 - f)) times its
+        distance from f: that factor squared, times a quarter of the ties.
+        """
+        return 0.25 * tied * (self.ratio(x) + self.ratio(-x)) ** 2
+
     def observed_information(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> np.ndarray:
         """Minus the second derivative of the log-likelihood in ``x``."""
         return win * self.curvature(x) + lose * self.curvature(-x)

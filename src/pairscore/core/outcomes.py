@@ -1,13 +1,18 @@
-"""Win, tie or loss: three rules for ties, and averages over a normal item effect.
+"""Win, tie or loss: four rules for ties, and averages over a normal item effect.
 
 With eta the difference of scores and t the parameter of ties,
 
     half         a tie is half a win and half a loss; no parameter
+    drop         only decided comparisons are looked at; no parameter
     davidson     win : tie : loss = exp(eta/2) : exp(t) : exp(-eta/2), for the logit link
     rao-kupper   win f(eta - t), loss f(-eta - t), tie the rest, for any link; t >= 0
 
-(Davidson 1970, with nu = exp(t); Rao and Kupper 1967, with theta = exp(t) under logit.) All three
-are log-concave in (eta, t) if the link is.
+(Davidson 1970, with nu = exp(t); Rao and Kupper 1967, with theta = exp(t) under logit.) All are
+log-concave in (eta, t) if the link is.
+
+Half wins pull a fit towards equal chances, and ties need not come about as a rule says. So the
+chances of comparisons that are decided are those at scale * eta, with a scale found in these
+(:mod:`pairscore.core.decided`).
 
 As a number an outcome is 1 for a win of left, 1/2 for a tie, 0 for a loss: :class:`OutcomeLaw` has
 its mean and variance. Where the score of an item has a normal effect beside its features, eta is
@@ -22,6 +27,7 @@ import numpy as np
 from pairscore.core.links import Link, Probit
 
 LARGEST_EXPONENT = 700.0
+TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True)
@@ -42,14 +48,14 @@ class OutcomeDerivatives:
 
 @dataclass(frozen=True)
 class TieRule:
-    """A rule for ties, "half", "davidson" or "rao-kupper", with the link it is used with."""
+    """A rule for ties, one of ``choices.TIE_RULES``, with the link it is used with."""
 
     name: str
     link: Link
 
     @property
     def has_parameter(self) -> bool:
-        return self.name != "half"
+        return self.name in ("davidson", "rao-kupper")
 
     def start(self, tie_share: float) -> float:
         """The parameter under which equal items tie about as often as all do."""
@@ -70,9 +76,10 @@ class TieRule:
     def probabilities(self, eta: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of a loss, a tie and a win of left, each in the shape of ``eta``.
 
-        Under the rule "half" ties are counted as wins and losses, so their probability is zero.
+        Without a parameter, ties are counted as wins and losses or not at all, so their
+        probability is zero.
         """
-        if self.name == "half":
+        if not self.has_parameter:
             return self.link.cdf(-eta), np.zeros_like(eta), self.link.cdf(eta)
         if self.name == "rao-kupper":
             win, loss = self.link.cdf(eta - t), self.link.cdf(-eta - t)
@@ -83,10 +90,19 @@ class TieRule:
         more, less = 1 / total, less / total
         return np.where(eta > 0, less, more), tie / total, np.where(eta > 0, more, less)
 
+    def decided(self, eta: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray]:
+        """Probability that left wins a comparison that is not tied, and its derivative in eta."""
+        if self.name != "rao-kupper":  # under logit, Davidson's odds of win and loss are exp(eta)
+            return self.link.cdf(eta), self.link.pdf(eta)
+        win, loss = self.link.cdf(eta - t), self.link.cdf(-eta - t)
+        total = np.maximum(win + loss, TINY)
+        rise = loss * self.link.pdf(eta - t) + win * self.link.pdf(-eta - t)
+        return win / total, rise / total**2
+
     def derivatives(self, eta: np.ndarray, outcome: np.ndarray, t: float) -> OutcomeDerivatives:
         """Log-likelihood of outcomes -1 (right won), 0 (tie) and 1 (left won), and derivatives."""
-        rules = {"half": self._half, "davidson": self._davidson, "rao-kupper": self._rao_kupper}
-        return rules[self.name](eta, outcome, t)
+        rules = {"davidson": self._davidson, "rao-kupper": self._rao_kupper}
+        return rules.get(self.name, self._half)(eta, outcome, t)
 
     def _half(self, eta: np.ndarray, outcome: np.ndarray, t: float) -> OutcomeDerivatives:
         win = 0.5 * (1 + outcome)
@@ -162,11 +178,24 @@ WIDEST_STEP = 0.7  # between nodes; a normal density sums to one but for exp(-2 
 class OutcomeLaw:
     """The outcome of a comparison as a number (1, 1/2, 0), under a rule for ties with parameter t.
 
-    All methods take differences of scores ``eta`` of any shape.
+    All methods take differences of scores ``eta`` of any shape. ``scale`` is that of decided
+    comparisons; what is said of all comparisons does not depend on it.
     """
 
     rule: TieRule
     t: float = 0.0
+    scale: float = 1.0
+
+    def probabilities(self, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of a loss, a tie and a win of left; without a parameter, of decided comparisons.
+
+        The tie is the rule's, and the rest is shared out as at ``scale * eta``.
+        """
+        loss, tie, win = self.rule.probabilities(self.scale * eta, self.t)
+        if self.scale == 1 or not self.rule.has_parameter:
+            return loss, tie, win
+        tie, decided = self.rule.probabilities(eta, self.t)[1], np.maximum(loss + win, TINY)
+        return (1 - tie) * loss / decided, tie, (1 - tie) * win / decided
 
     def mean(self, eta: np.ndarray) -> np.ndarray:
         """P(win) + P(tie)/2: rises from 0 to 1 and is 1/2 at zero, like a link.
@@ -180,14 +209,12 @@ class OutcomeLaw:
 
     def win_chance(self, eta: np.ndarray) -> np.ndarray:
         """Probability that left wins, of comparisons that do not end in a tie."""
-        loss, _, win = self.rule.probabilities(eta, self.t)
+        loss, _, win = self.probabilities(eta)
         return win / (win + loss)
 
     def share_flipped(self, size: np.ndarray, weight: np.ndarray) -> float:
         """Share of decided comparisons, at differences of these sizes, that go the wrong way."""
-        if not self.rule.has_parameter:
-            return float(np.vdot(weight, self.rule.link.cdf(-size)) / np.sum(weight))
-        loss, _, win = self.rule.probabilities(size, self.t)
+        loss, _, win = self.probabilities(size)
         return float(np.vdot(weight, loss) / np.vdot(weight, loss + win))
 
     def rise(self, eta: np.ndarray) -> np.ndarray:
@@ -277,14 +304,14 @@ def average_expansion(
 def averaged_probabilities(
     law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of a loss, a tie and a win, each averaged over eta + sd z with z standard normal.
+    """Of a loss, a tie and a win, as the law has them, averaged over eta + sd z, z standard normal.
 
     ``eta`` and ``sd`` have one shape, that of each result; ``sd`` is the standard deviation of the
     difference of the two items' effects.
     """
     total = np.zeros((3, *np.shape(eta)))
     for z, weight in zip(*normal_grid(float(np.max(sd, initial=0.0))), strict=True):
-        total += weight * np.array(law.rule.probabilities(eta + sd * z, law.t))
+        total += weight * np.array(law.probabilities(eta + sd * z))
     return total[0], total[1], total[2]
 
 
@@ -293,8 +320,8 @@ def averaged_derivatives(
 ) -> OutcomeDerivatives:
     """The logarithm of each outcome's average probability, with its derivatives.
 
-    ``eta``, ``sd`` and ``outcome`` (-1, 0, 1) are arrays (M). Under the rule "half" a tie is half
-    the logarithm of a win and half that of a loss.
+    ``eta``, ``sd`` and ``outcome`` (-1, 0, 1) are arrays (M). Without a parameter a tie is half the
+    logarithm of a win and half that of a loss.
     """
     if law.rule.has_parameter:
         return _average_outcome(law, eta, sd, outcome)

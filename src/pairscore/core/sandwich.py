@@ -31,6 +31,7 @@ from pairscore.core.sums import (
     pair_scatter,
     row_blocks,
 )
+from pairscore.core.whitening import TOLERANCE
 
 LARGEST_LEVERAGE = 0.8  # beyond, too little is left of an item's deviation to divide by
 # in a larger item table the meat is summed in single precision, good to five digits
@@ -284,6 +285,18 @@ def floored_covariance(
     return (axes * np.maximum(ratios, smallest)) @ axes.T
 
 
+def less_ties(model: np.ndarray, taken: np.ndarray) -> np.ndarray:
+    """The classical covariance of half wins: that of coins, ``model``, less what ties take off it.
+
+    Both are p x p. ``taken`` comes from the ties that were seen, which in some direction may be
+    more than usual by chance; there half of what is left on average is left at least.
+    """
+    coins = np.diag(model) > 0
+    share = np.diag(taken)[coins] / np.diag(model)[coins]
+    left = max(1 - float(np.mean(share)), 0.0) if coins.any() else 1.0
+    return floored_covariance(model - taken, model, SMALLEST_RATIO * left)
+
+
 def sandwich(
     jacobian: np.ndarray,
     model_meat: np.ndarray,
@@ -295,7 +308,20 @@ def sandwich(
     The classical one takes weights for counts; as a floor for the other, which does not depend on
     their unit, it is brought to comparisons of average weight ``weight_unit``.
     """
-    model = jacobian @ model_meat @ jacobian.T
+    half = jacobian @ square_root(model_meat)
+    model = half @ half.T
     if robust_meat is None:
         return model
     return floored_covariance(jacobian @ robust_meat @ jacobian.T, weight_unit * model)
+
+
+def square_root(meat: np.ndarray) -> np.ndarray:
+    """A (p x r) with AA' = meat (p x p), on the r directions in which meat exceeds rounding errors.
+
+    With a ridge a jacobian is large where the data say nothing; it would turn the rounding errors
+    of the meat there into variances, negative ones too.
+    """
+    unit = np.sqrt(np.where(np.diag(meat) > 0, np.diag(meat), 1.0))
+    values, vectors = np.linalg.eigh(meat / np.outer(unit, unit))
+    seen = values > TOLERANCE * values[-1]
+    return vectors[:, seen] * np.sqrt(values[seen]) * unit[:, None]

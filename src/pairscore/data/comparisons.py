@@ -10,6 +10,7 @@ import numpy as np
 
 from pairscore.choices import SELF_PAIRS
 from pairscore.data.feature_options import fill_missing
+from pairscore.data.folds import number_groups
 from pairscore.data.items import Items, read_items
 from pairscore.data.tables import to_array
 from pairscore.data.votes import OUTCOMES, Votes, check_amounts, check_columns, read_votes
@@ -24,7 +25,8 @@ class Comparisons:
     """Pairs of items with outcomes; slices share the item table.
 
     M comparisons of N items with d features take N x d numbers and a few columns of length M;
-    differences of features (M x d) are never stored.
+    differences of features (M x d) are never stored. scikit-learn's own classifiers and whatever
+    else asks for an array (``np.asarray``) get them, left minus right.
 
     Parameters
     ----------
@@ -43,11 +45,12 @@ class Comparisons:
         The columns; each is an attribute of the comparisons too.
     """
 
+    is_table = False  # of items or votes, whatever it looks like as an array
     left, right, outcome = _of_votes("left"), _of_votes("right"), _of_votes("outcome")
     weight, count, judge = _of_votes("weight"), _of_votes("count"), _of_votes("judge")
     sides_known, seed = _of_votes("sides_known"), _of_votes("seed")
     covariance_items, context = _of_votes("covariance_items"), _of_votes("context")
-    amount = _of_votes("amount")
+    item_groups, amount = _of_votes("item_groups"), _of_votes("amount")
 
     def __init__(
         self,
@@ -95,6 +98,7 @@ class Comparisons:
         seed: int = 0,
         context: Collection[str] = (),
         missing: str = "refuse",
+        item_groups: Any = None,
     ) -> tuple["Comparisons", np.ndarray]:
         """Read an item table and votes; return ``X, y`` for scikit-learn.
 
@@ -115,6 +119,8 @@ class Comparisons:
             Numeric columns of the votes to keep.
         missing : {"refuse", "mean-with-flag", "item-effect"}
             What happens to items with missing values.
+        item_groups : one label per item of the table, or dict from id to label
+            As in :meth:`with_item_groups`.
 
         >>> X, y = Comparisons.from_frames([[0.0], [1.0], [3.0]], np.array([[1, 0], [2, 1]]))
         >>> X.shape
@@ -125,6 +131,8 @@ class Comparisons:
         comparisons = cls.of(table, read_votes(votes, table, self_pairs, seed, context))
         if covariance_items is not None:
             comparisons = comparisons.with_covariance_items(covariance_items)
+        if item_groups is not None:
+            comparisons = comparisons.with_item_groups(item_groups)
         return comparisons, comparisons.outcome
 
     def __len__(self) -> int:
@@ -139,6 +147,14 @@ class Comparisons:
     def ndim(self) -> int:
         """Two, as scikit-learn wants to know."""
         return 2
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Differences of features, left minus right (M x d), for those who know no comparisons."""
+        if copy is False:
+            raise ValueError("differences of features are made when asked for: no view of them")
+        differences = self.items.values[self.left]
+        differences -= self.items.values[self.right]
+        return differences if dtype is None else differences.astype(dtype, copy=False)
 
     def __repr__(self) -> str:
         rows, items = plural(len(self), "row"), plural(len(self.items), "item")
@@ -187,16 +203,25 @@ class Comparisons:
                 f"y has shape {y.shape} but there are {plural(len(self), 'comparison')}; give one"
                 " outcome for each."
             )
+        if self.is_renumbered(y):
+            return self
         y = _check_outcome(y)
         if np.any(y == 0) and not np.any(y == -1) and np.any(self.outcome == -1):
-            # cross_val_predict numbers the classes anew before it calls fit
-            y = np.where(y == 0, -1, y)
-            if not np.array_equal(y, self.outcome):
-                raise PairscoreError(
-                    "y has zeros and no -1, but zero is a tie here, and right has won comparisons;"
-                    " write -1 where right won."
-                )
+            raise PairscoreError(
+                "y has zeros and no -1, but zero is a tie here, and right has won comparisons;"
+                " write -1 where right won."
+            )
         return self.of(self.items, replace(self.votes, outcome=y))
+
+    def is_renumbered(self, y: np.ndarray) -> bool:
+        """Whether y has these outcomes with the classes numbered from 0.
+
+        ``cross_val_predict`` numbers the classes anew before it calls fit.
+        """
+        if y.dtype.kind not in "iuf" or np.array_equal(y, self.outcome):
+            return False
+        codes = (self.outcome + 1, np.searchsorted(np.unique(self.outcome), self.outcome))
+        return any(np.array_equal(y, code) for code in codes)
 
     def with_items(self, items: Items) -> "Comparisons":
         """The same comparisons with other features of the same items."""
@@ -209,6 +234,17 @@ class Comparisons:
         """
         rows = _item_rows(which, self.items)
         return self.of(self.items, replace(self.votes, covariance_items=rows))
+
+    def with_item_groups(self, item_groups: Any) -> "Comparisons":
+        """The same comparisons of items that belong together in groups (topics, patients).
+
+        Items of a group are held out together, by ``ItemKFold`` and where ``l2="auto"`` chooses the
+        ridge; slices know them too. ``item_groups`` has one label per item of the table, or is a
+        dict from id to label; only compared items need one.
+        """
+        rows, groups = np.flatnonzero(self.compared), np.full(len(self.items), -1)
+        groups[rows] = number_groups(item_groups, self.items, rows)
+        return self.of(self.items, replace(self.votes, item_groups=groups))
 
 
 def refuse_other_self_pairs(self_pairs: Any) -> None:

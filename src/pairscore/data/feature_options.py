@@ -200,7 +200,14 @@ def _flag_gaps(recipe: Recipe, table: Columns) -> Recipe:
         )
     by_column = first_few(f"{count} of {name}" for name, count in gaps.items())
     note = f"filled with the mean, and flagged: {by_column}" if gaps else ""
-    return replace(recipe, means=_means(recipe, values, gaps), note=note)
+    groups: dict[bytes, list[str]] = {}  # by the items where they are missing
+    for name in gaps:
+        where = np.isnan(values[:, recipe.blocks[name].start])
+        groups.setdefault(where.tobytes(), []).append(name)
+    shared = [first_few(names, 3) for names in groups.values() if len(names) > 1]
+    note += f"; missing together, with one flag: {first_few(shared)}" if shared else ""
+    flags = tuple(map(tuple, groups.values()))
+    return replace(recipe, means=_means(recipe, values, gaps), flags=flags, note=note)
 
 
 def _give_effects(recipe: Recipe, table: Columns) -> Recipe:
@@ -253,8 +260,9 @@ def fill_missing(items: Any, missing: str) -> Items:
         Missing are NaN, None and the empty cells of a dataframe. Text is refused as in
         ``read_items``.
     missing : {"mean-with-flag", "item-effect"}
-        Fill in the mean of the column and add a 0/1 column ``<name> missing``, or give each item
-        with missing values a 0/1 column ``item <id>`` and the mean of every feature.
+        Fill in the mean of the column and add a 0/1 column ``<name> missing`` (one for columns
+        that are missing for the same items), or give each item with missing values a 0/1 column
+        ``item <id>`` and the mean of every feature.
 
     Returns
     -------

@@ -57,6 +57,9 @@ class Recipe:
         Column that names the items; None where they are known by their row number.
     note
         What was done about missing values in the fit, for its summary.
+    flags
+        Columns of ``means`` in groups that were missing for the same items, and so share the 0/1
+        column that says where; without any, each has its own.
     effect_items
         Items with ``missing="item-effect"`` that have a parameter each instead of features, because
         some of theirs were missing. They get the mean of every column, and a column that is 1 for
@@ -72,6 +75,7 @@ class Recipe:
     id: str | None = ID_COLUMN
     note: str = ""
     effect_items: tuple[str, ...] = ()
+    flags: tuple[tuple[str, ...], ...] = ()
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> "Recipe":
@@ -79,7 +83,8 @@ class Recipe:
         try:
             recipe = cls(**_fields(record))
             known = {*recipe.names, *recipe.sources}  # fails where a product is of other columns
-            has_columns = recipe.sources and {*recipe.means, *recipe.squares} <= known
+            flagged = {name for group in recipe.flags for name in group}
+            has_columns = recipe.sources and {*recipe.means, *recipe.squares, *flagged} <= known
             if not has_columns or recipe.missing not in MISSING_RULES:
                 raise ValueError("no recipe")
             return recipe
@@ -114,7 +119,8 @@ class Recipe:
     def names(self) -> tuple[str, ...]:
         """Names of the d features.
 
-        ``mass``, ``style=oil``, ``mass missing``, ``item 7``, ``mass^2``, ``mass:style=oil``.
+        ``mass``, ``style=oil``, ``mass missing`` (``mass, size missing`` if these are missing for
+        the same items), ``item 7``, ``mass^2``, ``mass:style=oil``.
         """
         base = {name: [name] for name in self.features} | {
             name: [f"{name}={level}" for level in levels]
@@ -123,7 +129,7 @@ class Recipe:
         gaps = (
             [f"item {name}" for name in self.effect_items]
             if self.missing == "item-effect"
-            else [f"{name} missing" for name in self.means]
+            else [f"{first_few(group, 3)} missing" for group in self.flag_groups]
         )
         products = [
             f"{one}:{two}"
@@ -132,6 +138,11 @@ class Recipe:
         ]
         squares = [f"{name}^2" for name in self.squares]
         return (*(name for names in base.values() for name in names), *gaps, *squares, *products)
+
+    @property
+    def flag_groups(self) -> tuple[tuple[str, ...], ...]:
+        """The columns of each flag; those of the first models have one each."""
+        return self.flags or tuple((name,) for name in self.means)
 
     def matrix(self, table: Columns) -> np.ndarray:
         """Features of the items of ``table``: float64 of shape (N, d), columns as in ``names``.
@@ -164,10 +175,13 @@ class Recipe:
     def _fill_gaps(self, table: Columns, values: np.ndarray) -> Iterator[np.ndarray]:
         """Means into the gaps of ``values``; the 0/1 columns that say where they are."""
         if self.missing != "item-effect":
-            for name, means in self.means.items():
-                gaps = np.isnan(values[:, self.blocks[name].start])
-                values[gaps, self.blocks[name]] = means
-                yield gaps
+            for group in self.flag_groups:
+                flag = np.zeros(len(values), dtype=bool)
+                for name in group:
+                    gaps = np.isnan(values[:, self.blocks[name].start])
+                    values[gaps, self.blocks[name]] = self.means[name]
+                    flag |= gaps
+                yield flag
         else:
             effect = self._effect_of_item(table)
             for name, means in self.means.items():
@@ -267,7 +281,8 @@ def _fields(record: dict[str, Any]) -> dict[str, Any]:
         "means": {str(name): tuple(map(float, means)) for name, means in record["means"].items()},
         "id": None if record["id"] is None else str(record["id"]),
         "note": str(record["note"]),
-        "effect_items": _texts(record.get("own", ())),  # the first models had none
+        "effect_items": _texts(record.get("own", ())),  # the first models had neither
+        "flags": tuple(_texts(group) for group in record.get("flags", ())),
     }
 
 

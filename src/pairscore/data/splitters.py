@@ -11,6 +11,8 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import assign_folds, number_groups
 from pairscore.errors import PairscoreError, plural
 
+MOST_TRIES = 20  # to find comparisons without a common item, one for each fold
+
 
 class ItemKFold(BaseCrossValidator):
     """K folds of items: test comparisons have both items held out, training ones neither.
@@ -19,6 +21,9 @@ class ItemKFold(BaseCrossValidator):
     comparisons would test on items that were also trained on, and so look too good for new items.
     Comparisons of a held-out item with another are in neither part; ``mixed_counts(X)`` says how
     many in each fold. With ``test="touch"`` they are tested too (new against known items).
+
+    Where comparisons are few, a fold may have none to test or to train on. Then items are assigned
+    at random once more, around one comparison for each fold.
 
     Parameters
     ----------
@@ -33,7 +38,8 @@ class ItemKFold(BaseCrossValidator):
     item_groups : list or array with one label per item of the table, or dict from id to label
         Items that belong together (the answers on a topic, the images of a patient) and so are
         held out together. The largest groups are assigned first, each to the fold with the fewest
-        items. Only compared items need a label.
+        items. Only compared items need a label. Unless given, they are those that the comparisons
+        have themselves (:meth:`~pairscore.Comparisons.with_item_groups`).
 
     Examples
     --------
@@ -68,11 +74,9 @@ class ItemKFold(BaseCrossValidator):
         """
         rows = np.flatnonzero(X.compared)
         group = np.full(len(X.items), -1)
-        group[rows] = (
-            np.arange(len(rows))
-            if self.item_groups is None
-            else number_groups(self.item_groups, X.items, rows)
-        )
+        labels = X.item_groups if self.item_groups is None else self.item_groups
+        alone = np.arange(len(rows))
+        group[rows] = alone if labels is None else number_groups(labels, X.items, rows)
         return group
 
     def fold_of_item(self, X: Any) -> np.ndarray:
@@ -84,11 +88,25 @@ class ItemKFold(BaseCrossValidator):
         group = self.group_of_item(X)
         sizes = np.bincount(group[group >= 0])
         self._refuse_other_splits(sizes)
-        order = np.arange(len(sizes))
+        rng, order = np.random.default_rng(self.random_state), np.arange(len(sizes))
         if self.shuffle:
-            order = np.random.default_rng(self.random_state).permutation(len(sizes))
-        # the last entry is for group -1
-        return np.append(assign_folds(sizes, order, self.n_splits), -1)[group]
+            order = rng.permutation(len(sizes))
+        fold, pairs = assign_folds(sizes, order, self.n_splits), group[[X.left, X.right]].T
+        if self.shuffle and self._has_empty_part(*fold[pairs].T):
+            pairs = np.unique(pairs[X.left != X.right], axis=0)
+            again = assign_around_pairs(pairs, sizes, order, self.n_splits, rng)
+            fold = fold if again is None else again
+        return np.append(fold, -1)[group]  # the last entry is for group -1
+
+    def _has_empty_part(self, left: np.ndarray, right: np.ndarray) -> bool:
+        """Whether some fold has no test or no training comparison.
+
+        ``left`` and ``right`` are the folds of the two items of every comparison.
+        """
+        both = np.bincount(left[left == right], minlength=self.n_splits)
+        touched = sum(np.bincount(side, minlength=self.n_splits) for side in (left, right)) - both
+        tested = both if self.test == "both" else touched
+        return bool(np.any(tested == 0) or np.any(touched == len(left)))
 
     def _refuse_other(self, X: Any) -> None:
         if not isinstance(X, Comparisons):
@@ -104,7 +122,7 @@ class ItemKFold(BaseCrossValidator):
         if isinstance(self.n_splits, int | np.integer) and 2 <= self.n_splits <= len(sizes):
             return
         many, noun = plural(int(sizes.sum()), "item"), "items"
-        if self.item_groups is not None:
+        if len(sizes) < sizes.sum():
             many, noun = f"{many} in {plural(len(sizes), 'group')}", "groups"
         raise PairscoreError(
             f"n_splits is {self.n_splits!r}, and the comparisons are of {many}; use a whole number"
@@ -124,6 +142,7 @@ class ItemKFold(BaseCrossValidator):
                 empty, remedy = "test", "fewer folds, test='touch'"
                 if len(train) == 0:
                     empty, remedy = "training", "more folds"
+                remedy = remedy if self.shuffle else f"shuffle=True, {remedy}"
                 raise PairscoreError(
                     f"fold {number} of {self.n_splits} has no {empty} comparison, because"
                     f" {int((left ^ right).sum())} of {plural(len(X), 'comparison')} mix held-out"
@@ -136,6 +155,46 @@ class ItemKFold(BaseCrossValidator):
         fold = self.fold_of_item(X)
         left, right = fold[X.left], fold[X.right]
         return [int(np.sum((left == k) ^ (right == k))) for k in range(self.n_splits)]
+
+
+def assign_around_pairs(
+    pairs: np.ndarray,
+    sizes: np.ndarray,
+    order: np.ndarray,
+    n_folds: int,
+    rng: np.random.Generator,
+) -> np.ndarray | None:
+    """A fold for every group of items, so that each fold has a comparison of its own.
+
+    Comparisons without a common group are taken one by one, at random; each gives its two groups
+    to a fold. The other groups are assigned as always.
+
+    Parameters
+    ----------
+    pairs : ndarray of int of shape (number of comparisons, 2)
+        Groups of the items of every comparison.
+    sizes, order, n_folds
+        As in :func:`~pairscore.data.folds.assign_folds`.
+
+    Returns
+    -------
+    ndarray of int of shape (number of groups,), or None where no such comparisons are found
+    """
+    for _ in range(MOST_TRIES):
+        taken: set[int] = set()
+        apart: list[list[int]] = []
+        for pair in rng.permutation(pairs).tolist():
+            if len(apart) < n_folds and taken.isdisjoint(pair):
+                apart.append(pair)
+                taken.update(pair)
+        if len(apart) == n_folds:
+            fold = np.full(len(sizes), -1)
+            fold[np.array(apart)] = np.arange(n_folds)[:, None]
+            rest = order[fold[order] < 0]
+            if len(rest):
+                fold[rest] = assign_folds(sizes[rest], np.arange(len(rest)), n_folds)
+            return fold
+    return None
 
 
 def set_covariance_items(data: Comparisons) -> Comparisons:

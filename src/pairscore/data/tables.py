@@ -209,6 +209,11 @@ def to_array(values: Any, what: str) -> np.ndarray:
 
     ``what`` starts the message of the refusal: "the items are".
     """
+    if not getattr(type(values), "is_table", True):
+        raise PairscoreError(
+            f"{what} {type(values).__name__}, which have items and votes of their own; give a"
+            " dataframe or an array."
+        )
     try:
         return np.asarray(values)
     except ValueError:

@@ -4,7 +4,8 @@ Three layouts of columns are known, and an integer array with the winner's row n
 
     left, right, winner          winner is left, right, tie, or the winner's own id
     model_a, model_b, winner     winner is model_a, model_b, tie, or the winner's own id
-    winner, loser                no sides: a seeded coin says who is written on the left
+    winner, loser                no sides: a seeded coin says who is written on the left; where a
+                                 column tie says so, the two tied
 
 Optional columns: weight (importance), count (equal comparisons that a row stands for), judge, and
 columns of context by any name.
@@ -31,6 +32,7 @@ from pairscore.errors import (
 LAYOUTS = (("left", "right"), ("model_a", "model_b"))
 NO_SIDES = ("winner", "loser")
 TIE_WORDS = ("tie", "tie (bothbad)")
+TIE_FLAGS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
 PER_ROW = ("left", "right", "outcome", "weight", "count", "judge")
 OUTCOMES = (-1, 0, 1)
 NO_OUTCOME = 2  # stands for a winner that is not known yet
@@ -61,6 +63,9 @@ class Votes:
         itself and can be fitted without saying so again.
     covariance_items : ndarray of row numbers or None
         Items whose covariance ``method="split"`` takes (the paper's second half).
+    item_groups : ndarray of int of shape (N,) or None
+        Number of the group that each item of the table belongs to; see
+        :meth:`~pairscore.Comparisons.with_item_groups`.
     context : dict from name to ndarray of shape (M,)
         Numbers that belong to a comparison (home, rest days): of left minus of right.
     """
@@ -75,6 +80,7 @@ class Votes:
     seed: int | None = None
     self_pairs: str = "error"
     covariance_items: np.ndarray | None = None
+    item_groups: np.ndarray | None = None
     context: dict[str, np.ndarray] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -226,15 +232,23 @@ def _check_rows(votes: Votes, items: Items) -> Votes:
             f"the votes take a covariance from rows {rest.min()} to {rest.max()}, but there are"
             f" {len(items)} items; fit them with their own items."
         )
+    if votes.item_groups is not None and len(votes.item_groups) != len(items):
+        raise PairscoreError(
+            f"the votes know the groups of {len(votes.item_groups)} items, but there are"
+            f" {len(items)}; fit them with their own items."
+        )
     return votes
 
 
-def _orient(winner: np.ndarray, loser: np.ndarray, seed: int, **columns: Any) -> Votes:
+def _orient(
+    winner: np.ndarray, loser: np.ndarray, seed: int, tied: Any = False, **columns: Any
+) -> Votes:
     """Write each winner left or right by a seeded coin; else every outcome would be the same."""
     heads = np.random.default_rng(seed).integers(0, 2, len(winner), dtype=np.int8)
     sides = np.where(heads, winner, loser), np.where(heads, loser, winner)
     left, right = (rows.astype(np.intp, copy=False) for rows in sides)
-    return Votes(left, right, 2 * heads - 1, sides_known=False, seed=seed, **columns)
+    outcome = np.where(tied, 0, 2 * heads - 1).astype(np.int8)
+    return Votes(left, right, outcome, sides_known=False, seed=seed, **columns)
 
 
 def _from_frame(frame: Frame, items: Items, seed: int, context: Collection[str] = ()) -> Votes:
@@ -252,9 +266,30 @@ def _from_frame(frame: Frame, items: Items, seed: int, context: Collection[str] 
         )
     rows = _rows(frame, sides, items)
     if sides == NO_SIDES:
-        return _orient(*rows, seed, **extra)
+        return _orient(*rows, seed, _tied(frame), **extra)
     winner = column_of(frame, "winner")
     return Votes(*rows, _outcome(winner, *rows, sides, items, _lookup(frame, items)), **extra)
+
+
+def _tied(frame: Frame) -> np.ndarray:
+    """Mask of the rows of which a column ``tie`` says that winner and loser tied."""
+    if "tie" not in frame.columns:
+        return np.zeros(len(frame), dtype=bool)
+    entries = column_of(frame, "tie").to_numpy()
+    if entries.dtype.kind in "biuf":
+        flags = np.where(np.isin(entries, (0, 1)), entries, NO_OUTCOME)
+    else:
+        words = [str(entry).strip().lower() for entry in entries.tolist()]
+        flags = look_up(TIE_FLAGS, words, NO_OUTCOME)
+    bad = np.flatnonzero(flags == NO_OUTCOME)
+    if len(bad):
+        raise bad_entries(
+            f"the column 'tie' is neither 0 nor 1 in {plural(len(bad), 'row')}",
+            "write 1 where winner and loser tied and 0 elsewhere",
+            {"tie": (bad, entries[bad].tolist())},
+            "neither 0 nor 1",
+        )
+    return flags == 1
 
 
 def layout_of(names: Collection[str]) -> tuple[str, str]:

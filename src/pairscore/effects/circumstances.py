@@ -7,6 +7,7 @@ comparisons.
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import block_diag
 
 from pairscore.core.outcomes import TieRule
@@ -67,7 +68,7 @@ def _rows(
     settings: Settings,
     judge: np.ndarray,
     context: np.ndarray,
-    sides: np.ndarray,
+    sides: sparse.csr_array,
     rule: TieRule,
     ridge: np.ndarray,
     n_judges: int,
@@ -94,7 +95,6 @@ def _rows(
         _, order, row = np.unique(key, return_index=True, return_inverse=True)
         number = np.bincount(row, amount)
         context = np.empty((len(order), 0))
-    side_rows = sides[used][order] if sides.shape[1] else np.empty((len(order), 0))
     n_judges = max(n_judges, 1) if settings.needs_judges else 1
     return SingleComparisons(
         X=data.X,
@@ -104,7 +104,7 @@ def _rows(
         outcome=outcome[order],
         amount=number[order] if settings.context else number,
         context=context,
-        sides=side_rows,
+        sides=sides[np.flatnonzero(used)[order]],
         judge=judge[order],
         n_judges=n_judges,
         rule=rule,
@@ -155,19 +155,20 @@ def refuse_one_kind_of_outcome(data: FitData, rule: TieRule) -> None:
 
 def _side_columns(
     settings: Settings, names: np.ndarray, judge: np.ndarray
-) -> tuple[np.ndarray, list[str]]:
+) -> tuple[sparse.csr_array, list[str]]:
     """One column for the advantage of the left side, or one for each judge."""
     if not settings.side_effect:
-        return np.empty((len(judge), 0)), []
+        return sparse.csr_array((len(judge), 0)), []
     if not settings.side_by_judge:
-        return np.ones((len(judge), 1)), ["left"]
+        return sparse.csr_array(np.ones((len(judge), 1))), ["left"]
     if len(names) > MOST_SIDES:
         raise PairscoreError(
             f"side_effect='judges' is for up to {MOST_SIDES} judges, and there are {len(names)};"
             " use side_effect=True."
         )
-    columns = (judge[:, None] == np.arange(len(names))).astype(float)
-    return columns, [f"left, {name}" for name in names.tolist()]
+    entries = np.ones(len(judge)), (np.arange(len(judge)), judge)
+    sides = sparse.csr_array(entries, shape=(len(judge), len(names)))
+    return sides, [f"left, {name}" for name in names.tolist()]
 
 
 def comparison_scores(

@@ -6,9 +6,21 @@ Comparisons that share an item, or a judge, depend on each other; the covariance
 
 import numpy as np
 
-from pairscore.core.sandwich import DyadicSums, floored_covariance, jackknife_inflation, sandwich
+from pairscore.core.sandwich import (
+    DyadicSums,
+    floored_covariance,
+    item_incidence,
+    jackknife_inflation,
+    less_ties,
+    sandwich,
+)
 from pairscore.effects.propagation import Posterior
-from pairscore.effects.single_comparisons import Contributions, SingleComparisons
+from pairscore.effects.single_comparisons import (
+    BLOCK_NUMBERS,
+    Contributions,
+    SingleComparisons,
+    whole_groups,
+)
 from pairscore.estimators.fit_data import FitData, leverage_whitener
 from pairscore.estimators.settings import Settings
 
@@ -20,49 +32,59 @@ def robust_covariance(
     rows = post.rows
     expected = rows.information(post.derivatives) - rows.ridge
     if settings.inference == "model":
-        return sandwich(bread, expected, None)
+        classical, taken = sandwich(bread, expected, None), rows.taken_by_ties(post.theta)
+        return classical if taken is None else less_ties(classical, bread @ taken @ bread.T)
     inflation = jackknife_inflation(
         data.X - data.item_moments.mean,
         data.tally.exposures,
         leverage_whitener(data, settings),
     )
-    blocks = rows.contributions(post.derivatives, post.theta)
-    meat = _dyadic_meat(rows, np.arange(len(rows.left)), blocks, inflation)
+    add = rows.contributions(post.derivatives, post.theta)
+    meat = item_robust_meat(rows, add, inflation)
     by_items = sandwich(bread, expected, meat)
     if settings.inference == "items":
         return by_items
-    both = bread @ (meat + judge_robust_meat(rows, blocks, inflation > 0)) @ bread.T
+    both = bread @ (meat + judge_robust_meat(rows, add, inflation > 0)) @ bread.T
     return floored_covariance(both, by_items, 1.0)  # sharing judges too only ever adds variance
 
 
+def item_robust_meat(
+    rows: SingleComparisons, add: Contributions, inflation: np.ndarray
+) -> np.ndarray:
+    """sum_i t_i t_i' / (1 - h_i)^2 - sum_p u_p u_p', as for the pairs alone."""
+    numbers, size = np.arange(len(rows.left)), len(rows.ridge)
+    sums = DyadicSums.zero(len(rows.X), size)
+    for part in whole_groups(rows.pairs[1], BLOCK_NUMBERS // size):
+        left, right = rows.left[part], rows.right[part]
+        sums = sums + DyadicSums.of_rows(left, right, add(numbers[part]), inflation)
+    return sums.meat(inflation)
+
+
 def judge_robust_meat(
-    rows: SingleComparisons, blocks: Contributions, counts: np.ndarray
+    rows: SingleComparisons, add: Contributions, counts: np.ndarray
 ) -> np.ndarray:
     """What comparisons of one judge add to the meat that do not share an item that ``counts`` (N).
 
-    All of a judge's, less those that do.
+    All of a judge's, less those that do: by items that are others for every judge.
     """
-    size, inflation = len(rows.ridge), counts.astype(float)
-    per_judge, shared = np.zeros((rows.n_judges, size)), np.zeros((size, size))
-    by_judge = np.argsort(rows.judge, kind="stable")
-    ends = np.searchsorted(rows.judge[by_judge], np.arange(rows.n_judges + 1))
-    for number in range(rows.n_judges):
-        chosen = by_judge[ends[number] : ends[number + 1]]
-        per_judge[number] = sum((u.sum(axis=0) for _, u in blocks(chosen)), np.zeros(size))
-        shared += _dyadic_meat(rows, chosen, blocks, inflation)
+    n, size = len(rows.X), len(rows.ridge)
+    block, place = BLOCK_NUMBERS // size, rows.pairs[1].astype(np.int64)
+    order = np.lexsort((place, rows.judge))
+    judge, together, shared = rows.judge[order], *np.zeros((2, size, size))
+    for some in whole_groups(judge, block):
+        chosen = order[some]
+        _, number = np.unique(judge[some], return_inverse=True)
+        items = np.concatenate([rows.left[chosen], rows.right[chosen]])
+        codes, code = np.unique(np.tile(number, 2) * n + items, return_inverse=True)
+        left, right = code.reshape(2, len(chosen))
+        inflation = counts[codes % n].astype(float)
+        per_judge, sums = np.zeros((number[-1] + 1, size)), DyadicSums.zero(len(codes), size)
+        # one judge may have more comparisons than are held at a time
+        for part in whole_groups(number * (place.max() + 1) + place[chosen], block):
+            u = add(chosen[part])
+            sums = sums + DyadicSums.of_rows(left[part], right[part], u, inflation)
+            per_judge += item_incidence(number[part], number[part], len(per_judge)) @ u
+        together += per_judge.T @ per_judge
+        shared += sums.meat(inflation)
     few = rows.n_judges / max(rows.n_judges - 1, 1)
-    return few * per_judge.T @ per_judge - shared
-
-
-def _dyadic_meat(
-    rows: SingleComparisons, chosen: np.ndarray, blocks: Contributions, inflation: np.ndarray
-) -> np.ndarray:
-    """The meat of some comparisons; ``inflation`` is that of all items."""
-    ends = np.concatenate([rows.left[chosen], rows.right[chosen]])
-    items, code = np.unique(ends, return_inverse=True)
-    left, right = code.reshape(2, len(chosen))
-    sums, first = DyadicSums.zero(len(items), len(rows.ridge)), 0
-    for part, u in blocks(chosen):
-        here = slice(first, first := first + len(part))
-        sums = sums + DyadicSums.of_rows(left[here], right[here], u, inflation[items])
-    return sums.meat(inflation[items])
+    return few * together - shared

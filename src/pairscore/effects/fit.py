@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pairscore.core.whitening import Basis
+from pairscore.data.items import feature_keys
 from pairscore.effects.circumstances import PreparedFit, comparison_scores, prepare_fit
 from pairscore.effects.covariance import robust_covariance
 from pairscore.effects.item_variance import (
@@ -25,6 +26,7 @@ from pairscore.effects.single_comparisons import Optimum, SingleComparisons, cli
 from pairscore.errors import (
     CollinearFeaturesWarning,
     FewItemsWarning,
+    FewJudgesWarning,
     NotConvergedWarning,
     SeparationWarning,
     first_few,
@@ -38,7 +40,6 @@ from pairscore.estimators.results import (
     ItemEffects,
     Judges,
     Note,
-    feature_keys,
 )
 from pairscore.estimators.settings import Settings
 
@@ -150,7 +151,7 @@ def _with_projection(
     rows: SingleComparisons, settings: Settings
 ) -> tuple[SingleComparisons, Projection]:
     """Rows whose items have what context and side have of them as further features."""
-    common = rows.sides.sum(axis=1, keepdims=True)[:, : bool(rows.sides.shape[1])]
+    common = np.ones((len(rows.left), int(rows.sides.shape[1] > 0)))
     columns = np.hstack([rows.context, common])
     projection = project_on_items(rows, columns)
     varies = np.std(projection.values, axis=0) > 1e-6 * np.abs(columns).max(axis=0)
@@ -336,7 +337,7 @@ def judge_notes(settings: Settings, post: Posterior, judges: Judges | None) -> l
             f"fewer than two judges have votes enough for a slope of their own ({why}); all"
             " are taken for average ones."
         )
-        notes.append((FewItemsWarning, text))
+        notes.append((FewJudgesWarning, text))
     if judges is not None and judges.spread > CONTRADICTING:
         text = (
             "about as many votes go against the common order as with it, so slopes that average to"
@@ -349,7 +350,7 @@ def judge_notes(settings: Settings, post: Posterior, judges: Judges | None) -> l
             f"with {plural(post.rows.n_judges, 'judge')} intervals that allow for shared judges are"
             " rough; read them with care."
         )
-        notes.append((FewItemsWarning, text))
+        notes.append((FewJudgesWarning, text))
     return notes
 
 

@@ -5,15 +5,17 @@ to exactly 1 (the prior alone would let all slopes shrink together while the sco
 whom the votes say too little have no slope of their own.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import minimize_scalar
 
+from pairscore.core.decided import decided_scale
 from pairscore.core.outcomes import OutcomeLaw, averaged_derivatives, normal_grid
 from pairscore.effects.item_posterior import FormedCovariance
 from pairscore.effects.propagation import Posterior, cavities
+from pairscore.effects.single_comparisons import rows_times
 from pairscore.estimators.results import REACH, Judges
 
 SMALLEST_SPREAD = 0.02  # judges who differ less than this are alike
@@ -94,7 +96,8 @@ class VotesSeen:
         z, chance = normal_grid(0.0) if np.any(sd > 0) else (np.zeros(1), np.ones(1))
         size = np.abs(self.delta[some, None] + sd[:, None] * z)
         weight = self.amount[some, None] * chance
-        return np.array([self.law.share_flipped(one * size, weight) for one in slopes])
+        distinct, code = np.unique(slopes, return_inverse=True)
+        return np.array([self.law.share_flipped(one * size, weight) for one in distinct])[code]
 
 
 def judge_table(
@@ -148,16 +151,22 @@ def slope_equations(post: Posterior) -> SlopeEquations:
     at = np.tile(rows.judge, 2), np.concatenate([rows.left, rows.right])
     cross = np.concatenate([linear, -linear]) * np.tile(rows.sharpness, 2)
     on_items = sparse.csr_array((cross, at), shape=(n_judges, len(rows.X)))
-    others = [linear * one for one in rows.columns.T] + [s.eta_t * center] * rows.rule.has_parameter
-    by_judge = [np.bincount(rows.judge, one, n_judges) for one in others]
-    across = np.column_stack([on_items @ (rows.X - rows.mean), *by_judge]) - on_items @ post.solved
+    by_judge = sparse.csr_array(
+        (np.ones(len(linear)), (rows.judge, np.arange(len(linear)))),
+        shape=(n_judges, len(linear)),
+    )
+    of_effects = (by_judge @ rows_times(linear, rows.columns)).toarray()
+    of_ties = [by_judge @ (s.eta_t * center)] * rows.rule.has_parameter
+    across = np.column_stack([on_items @ (rows.X - rows.mean), of_effects, *of_ties])
+    across -= on_items @ post.solved
     own = rows.sharpness**2 * post.tau * variance
     alone = np.bincount(rows.judge, linear * center / (1 + own), n_judges)
     known = np.bincount(rows.judge, linear * center, n_judges)
     left = known - _through_items(post, on_items)
     left -= np.sum((across @ post.basis.transform) ** 2, axis=1)
     share = np.divide(left, alone, out=np.ones(n_judges), where=alone > 0)
-    return SlopeEquations(score, known, np.clip(share, 0.05, 1.0) * information)
+    information = np.clip(share, 0.05, 1.0) * information
+    return SlopeEquations(score, known, np.maximum(information, 1e-9))
 
 
 def _slope_scores(
@@ -237,5 +246,8 @@ def judges_of_slopes(post: Posterior, slopes: Slopes, names: np.ndarray) -> Judg
     error[slopes.own] = np.sqrt(slopes.variance[slopes.own])
     number = np.bincount(rows.judge, rows.amount, rows.n_judges)
     unsure = np.sqrt(post.covariance.pair_variance[rows.pairs[1]])
-    votes = VotesSeen(OutcomeLaw(rows.rule, rows.tie(post.theta)), post.delta, rows.amount, unsure)
+    law = OutcomeLaw(rows.rule, rows.tie(post.theta))
+    sd = np.abs(rows.sharpness) * unsure
+    law = replace(law, scale=decided_scale(law, post.eta, sd, rows.outcome, rows.amount))
+    votes = VotesSeen(law, post.delta, rows.amount, unsure)
     return judge_table(names, number, slopes.slope, error, spread, votes)

@@ -11,7 +11,7 @@ each with a variance, over which the outcome is averaged; ``judges`` finds them.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ from pairscore.core.whitening import TOLERANCE, Basis, whitening_basis
 
 BLOCK_NUMBERS = 4_000_000  # contributions of comparisons that are held at a time
 LARGEST_MOVE = 0.5  # of eta in one step, up to which the loss is close to its quadratic
-Contributions = Callable[[np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]]
+Contributions = Callable[[np.ndarray], np.ndarray]
 
 
 def laplacian(pairs: Pairs, weight: np.ndarray) -> sparse.csr_array:
@@ -46,7 +46,7 @@ class SingleComparisons:
     left, right : integer arrays (M)
     outcome, amount : arrays (M)
         1, 0 or -1 as left won, tied or lost; and how often the comparison counts.
-    context, sides : arrays (M x c) and (M x s)
+    context, sides : array (M x c) and sparse array (M x s)
         A column for each effect; e = c + s.
     judge : integer array (M), with ``n_judges`` codes
     rule : TieRule
@@ -63,7 +63,7 @@ class SingleComparisons:
     outcome: np.ndarray
     amount: np.ndarray
     context: np.ndarray
-    sides: np.ndarray
+    sides: sparse.csr_array
     judge: np.ndarray
     n_judges: int
     rule: TieRule
@@ -123,12 +123,10 @@ class SingleComparisons:
 
         A median, which one row cannot move.
         """
-        columns = np.abs(np.hstack([self.context, self.sides]))
-        sizes = [
-            float(np.median(column[column > 0])) if np.any(column > 0) else 0.0
-            for column in columns.T
-        ]
-        return np.array(sizes + [1.0] * self.rule.has_parameter)
+        sizes = np.ones(self.context.shape[1] + self.sides.shape[1] + self.rule.has_parameter)
+        for number, column in enumerate(np.abs(self.context).T):
+            sizes[number] = np.median(column[column > 0]) if np.any(column > 0) else 0.0
+        return sizes
 
     def start(self, coef: np.ndarray) -> np.ndarray:
         """theta with these coefficients, no effects, and ties as often as all tie."""
@@ -174,14 +172,28 @@ class SingleComparisons:
         return OutcomeDerivatives(**{name: self.amount * part for name, part in vars(s).items()})
 
     @cached_property
-    def columns(self) -> np.ndarray:
-        """Derivatives of eta in the effects, M x e."""
-        return np.hstack([self.sharpness[:, None] * self.context, self.sides])
+    def columns(self) -> sparse.csr_array:
+        """Derivatives of eta in the effects, M x e; sparse, because a comparison has one side."""
+        context = sparse.csr_array(self.sharpness[:, None] * self.context)
+        return sparse.hstack([context, self.sides], format="csr")
 
-    def _weighted_columns(self, s: OutcomeDerivatives) -> np.ndarray:
+    @cached_property
+    def incidence(self) -> sparse.csr_array:
+        """Comparisons by items (M x N): the judge's slope at left, minus it at right."""
+        rows = np.arange(len(self.left))
+        entries = np.concatenate([self.sharpness, -self.sharpness])
+        at = np.tile(rows, 2), np.concatenate([self.left, self.right])
+        return sparse.csr_array((entries, at), shape=(len(rows), len(self.X)))
+
+    def _weighted_columns(self, s: OutcomeDerivatives) -> sparse.csr_array:
         """Information of eta with each effect and with t, comparison by comparison."""
-        weighted = s.eta_eta[:, None] * self.columns
-        return np.column_stack([weighted, s.eta_t]) if self.rule.has_parameter else weighted
+        return self._with_ties(rows_times(s.eta_eta, self.columns), s.eta_t)
+
+    def _with_ties(self, columns: sparse.csr_array, of_ties: np.ndarray) -> sparse.csr_array:
+        """The columns of the effects, and that of the tie parameter where there is one."""
+        if not self.rule.has_parameter:
+            return columns
+        return sparse.hstack([columns, sparse.csr_array(of_ties[:, None])], format="csr")
 
     def pair_information(self, s: OutcomeDerivatives) -> np.ndarray:
         """Information of the difference of two items' scores, for every pair (P)."""
@@ -192,24 +204,17 @@ class SingleComparisons:
         """Of theta, k x k, with the ridge."""
         scatter = difference_scatter(self.X, self.mean, self.pairs[0], self.pair_information(s))
         extra = self._weighted_columns(s)
-        border = self.net_per_item(extra).T @ self.X
-        corner = self.columns.T @ extra
+        border = (extra.T @ self.incidence) @ self.X
+        corner = (self.columns.T @ extra).toarray()
         if self.rule.has_parameter:
-            corner = np.vstack([corner, np.append(s.eta_t @ self.columns, s.t_t.sum())])
+            corner = np.vstack([corner, np.append(self.columns.T @ s.eta_t, s.t_t.sum())])
         return np.block([[scatter, border.T], [border, corner]]) + self.ridge
 
     def item_borders(self, s: OutcomeDerivatives) -> np.ndarray:
         """Information across the items' effects and theta, N x k."""
         graph = laplacian(self.pairs[0], self.pair_information(s))
-        return np.hstack(
-            [graph @ (self.X - self.mean), self.net_per_item(self._weighted_columns(s))]
-        )
-
-    def net_per_item(self, columns: np.ndarray) -> np.ndarray:
-        """B' diag(sharpness) columns: sums of each item's left rows minus its right ones, N x e."""
-        n = len(self.X)
-        nets = [net_per_item(self.left, self.right, self.sharpness * one, n) for one in columns.T]
-        return np.array(nets).reshape(columns.shape[1], n).T
+        of_effects = (self.incidence.T @ self._weighted_columns(s)).toarray()
+        return np.hstack([graph @ (self.X - self.mean), of_effects])
 
     def gradient(self, s: OutcomeDerivatives, theta: np.ndarray) -> np.ndarray:
         """Of minus the log-likelihood with the ridge (k)."""
@@ -222,30 +227,58 @@ class SingleComparisons:
         return -float(s.value.sum()) + 0.5 * float(theta @ self.ridge @ theta)
 
     def contributions(self, s: OutcomeDerivatives, theta: np.ndarray) -> Contributions:
-        """What single comparisons add to the equations of theta, from their mean.
-
-        A function that takes comparisons sorted by pair and gives them back in blocks of whole
-        pairs, each with its rows of contributions (k).
+        """A function that gives what some comparisons (rows) add to the equations of theta (k),
+        from their mean.
         """
-        tail = np.column_stack([s.eta[:, None] * self.columns] + [s.t] * self.rule.has_parameter)
-        average = self.ridge @ theta / self.n_comparisons
+        tail = self._with_ties(rows_times(s.eta, self.columns), s.t)
+        average, d = self.ridge @ theta / self.n_comparisons, len(self.mean)
 
-        def blocks(chosen: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-            for rows in self._whole_pairs(chosen, BLOCK_NUMBERS // len(theta)):
-                difference = self.X[self.left[rows]] - self.X[self.right[rows]]
-                on_coef = difference * (self.sharpness[rows] * s.eta[rows])[:, None]
-                yield rows, np.hstack([on_coef, tail[rows]]) - self.amount[rows, None] * average
+        def contribution(rows: np.ndarray) -> np.ndarray:
+            u = np.empty((len(rows), len(theta)))
+            u[:, :d] = self.X[self.left[rows]]
+            u[:, :d] -= self.X[self.right[rows]]
+            u[:, :d] *= (self.sharpness[rows] * s.eta[rows])[:, None]
+            u[:, d:] = tail[rows].toarray()
+            u -= self.amount[rows, None] * average
+            return u
 
-        return blocks
+        return contribution
 
-    def _whole_pairs(self, rows: np.ndarray, size: int) -> Iterator[np.ndarray]:
-        """About ``size`` rows at a time, to where a pair ends."""
-        place, first = self.pairs[1][rows], 0
-        while first < len(rows):
-            end = place[min(first + max(size, 1), len(rows)) - 1]
-            last = int(np.searchsorted(place, end, side="right"))
-            yield rows[first:last]
-            first = last
+    def taken_by_ties(self, theta: np.ndarray) -> np.ndarray | None:
+        """What ties as half wins take off the variance of the equations of theta (k x k).
+
+        P(tie)/4 off that of an outcome, so by what was seen sum g^2 v v'/4 over the ties, v the
+        derivatives of eta and g those of the log-likelihood in an outcome and eta. None without
+        ties, and where ties have a parameter.
+        """
+        tied = np.flatnonzero(self.outcome == 0)
+        if self.rule.has_parameter or not len(tied):
+            return None
+        won, lost = (
+            replace(self, outcome=np.full(len(self.outcome), sign)).derivatives(theta).eta
+            for sign in (1.0, -1.0)
+        )
+        pull = 0.5 * (won - lost) / np.sqrt(self.amount)
+        taken, size = np.zeros(self.ridge.shape), BLOCK_NUMBERS // len(theta)
+        for rows in (tied[part] for part in whole_groups(self.pairs[1][tied], size)):
+            difference = self.X[self.left[rows]] - self.X[self.right[rows]]
+            v = np.hstack([self.sharpness[rows, None] * difference, self.columns[rows].toarray()])
+            v *= pull[rows, None]
+            taken += v.T @ v
+        return taken
+
+
+def rows_times(values: np.ndarray, matrix: sparse.csr_array) -> sparse.csr_array:
+    """Each row of a sparse matrix times a value of its own."""
+    return sparse.csr_array(sparse.diags_array(values) @ matrix)
+
+
+def whole_groups(group: np.ndarray, size: int) -> Iterator[slice]:
+    """About ``size`` rows at a time, to where a group ends; rows are sorted by ``group``."""
+    first = 0
+    while first < len(group):
+        last = group[min(first + max(size, 1), len(group)) - 1]
+        yield slice(first, first := int(np.searchsorted(group, last, side="right")))
 
 
 class Optimum(NamedTuple):

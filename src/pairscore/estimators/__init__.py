@@ -7,10 +7,9 @@ Start with ``closed_form``: eqs. 3-4 of the paper.
     closed_form  split, pooled and paired: the direction by eq. 3, then its length, then both
     likelihood   maximum likelihood on the graph of items
     separation   which comparisons are explained where the likelihood has no maximum
-    ridge        the ridge that predicts comparisons of new items best
+    ridge        the ridge that predicts comparisons of new or of known items best
     inference    what each pair adds to the equations of an estimate, for item-robust intervals
-    new_items    accuracy on new items, by leaving out each item once without another fit
-    pairing      whether the pairs look random
+    diagnostics  whether the pairs look random, and what to expect of new items
     results      what a fit gives to the model
 
 Imports: errors, choices, data, core.

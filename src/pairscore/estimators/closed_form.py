@@ -23,7 +23,7 @@ import numpy as np
 
 from pairscore.core.links import Link
 from pairscore.core.newton import Derivatives, Step, minimise, take_full_step
-from pairscore.core.sandwich import item_robust_meat, sandwich
+from pairscore.core.sandwich import item_robust_meat, less_ties, sandwich
 from pairscore.core.sums import (
     Moments,
     Spread,
@@ -34,6 +34,7 @@ from pairscore.core.sums import (
 )
 from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
 from pairscore.errors import PairscoreError, PairsNotRandomWarning, plural
+from pairscore.estimators.diagnostics import Pairing, check_pairing
 from pairscore.estimators.fit_data import (
     SEPARATION_L2,
     FitData,
@@ -43,7 +44,6 @@ from pairscore.estimators.fit_data import (
     ridge_penalty,
 )
 from pairscore.estimators.inference import ScaledClosedForm, contributions, covariance_error
-from pairscore.estimators.pairing import Pairing, check_pairing
 from pairscore.estimators.results import Estimate, Note
 from pairscore.estimators.separation import separation_note
 from pairscore.estimators.settings import Settings
@@ -393,6 +393,9 @@ def closed_form_covariance(data: FitData, settings: Settings, form: ScaledClosed
         u = contributions(form, settings.method, X @ form.coef - center.mean @ form.coef)
         robust = item_robust_meat(X, center, data.pairs, u, leverage_whitener(data, settings))
     covariance = sandwich(jacobian, form.model_meat(X, center.mean), robust, data.weight_unit)
+    if robust is None and data.tied is not None:
+        taken = form.taken_by_ties(X, center.mean, data.tied)
+        covariance = less_ties(covariance, jacobian @ taken @ jacobian.T)
     if settings.method != "split":
         return covariance
     error = covariance_error(data.second_half, data.second_moments, form.coef)

@@ -92,6 +92,18 @@ class FitData:
         )
 
     @cached_property
+    def tied(self) -> np.ndarray | None:
+        """How much of each pair on each side ended in a tie (sides x P); None without ties."""
+        data = self.comparisons
+        is_tie = data.outcome == 0
+        if not is_tie.any():
+            return None
+        ties = aggregate_pairs(
+            data.left, data.right, data.outcome, self.amount * is_tie, len(self.X), self.keep_sides
+        )
+        return ties.win + ties.lose
+
+    @cached_property
     def n_items(self) -> int:
         """How many items were compared with another."""
         return int(np.count_nonzero(self.tally.exposures))

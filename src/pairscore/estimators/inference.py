@@ -103,17 +103,30 @@ class ScaledClosedForm:
         Of an outcome Y in {-1, 1} the variance is 4 f (1 - f), the covariance with its score e is 2
         f', and the variance of e is the expected information.
         """
-        z, number, f = (
-            self.scale_design,
-            self.pairs.win + self.pairs.lose,
-            self.link.cdf(self.predictor),
-        )
-        variance = sum_sides(number * 4 * f * (1 - f))
-        on_features = difference_scatter(X, mean, self.pairs, variance)
-        with_score = np.einsum("esp,sp->ep", z, 2 * number * self.link.pdf(self.predictor))
-        mixed = np.array([self.pairs.net_per_item(row) @ X for row in with_score])
-        scale = np.einsum("esp,fsp,sp->ef", z, z, self.score_and_information[1])
-        return np.block([[on_features, mixed.T], [mixed, scale]])
+        number, f = self.pairs.win + self.pairs.lose, self.link.cdf(self.predictor)
+        with_score = 2 * number * self.link.pdf(self.predictor)
+        information = self.score_and_information[1]
+        return self._meat(X, mean, number * 4 * f * (1 - f), with_score, information)
+
+    def taken_by_ties(self, X: np.ndarray, mean: np.ndarray, tied: np.ndarray) -> np.ndarray:
+        """What ties, of which there were ``tied`` (sides x P), take off the former.
+
+        They take a quarter of P(tie) off the variance of a half win, and so P(tie) off that of Y;
+        e is f'/(f (1 - f)) times half of what is left of Y without its mean.
+        """
+        of_score = self.link.taken_by_ties(self.predictor, tied)
+        return self._meat(X, mean, tied, np.sqrt(tied * of_score), of_score)
+
+    def _meat(
+        self, X: np.ndarray, mean: np.ndarray, outcome: np.ndarray, mixed: np.ndarray, e: np.ndarray
+    ) -> np.ndarray:
+        """From the variance of Y, its covariance with e, and the variance of e (sides x P)."""
+        z = self.scale_design
+        on_features = difference_scatter(X, mean, self.pairs, sum_sides(outcome))
+        with_score = np.einsum("esp,sp->ep", z, mixed)
+        border = np.array([self.pairs.net_per_item(row) @ X for row in with_score])
+        scale = np.einsum("esp,fsp,sp->ef", z, z, e)
+        return np.block([[on_features, border.T], [border, scale]])
 
 
 def contributions(

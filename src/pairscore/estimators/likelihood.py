@@ -18,7 +18,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from pairscore.core.links import Link, Logit
 from pairscore.core.newton import Derivatives, Step, minimise
-from pairscore.core.sandwich import item_robust_meat, sandwich
+from pairscore.core.sandwich import item_robust_meat, less_ties, sandwich
 from pairscore.core.sums import Moments, Pairs, sum_sides
 from pairscore.core.whitening import (
     SMALLEST_SHARE,
@@ -345,7 +345,12 @@ def curvature(
     score, information = settings.link.score(delta, pairs.win, pairs.lose)
     expected, unit = bordered_scatter(data, information), parameter_units(data)
     basis = basis_within(expected + ridge, unit, directions)
-    covariance = sandwich(basis.inverse, expected, None) if settings.inference else None
+    covariance = None
+    if settings.inference == "model":
+        covariance = sandwich(basis.inverse, expected, None)
+        if data.tied is not None:
+            taken = bordered_scatter(data, settings.link.taken_by_ties(delta, data.tied))
+            covariance = less_ties(covariance, basis.inverse @ taken @ basis.inverse.T)
     if settings.inference == "items":
         u, whitener = likelihood_contributions(score, pairs), leverage_whitener(data, settings)
         robust = item_robust_meat(X, center, pairs, u, whitener)

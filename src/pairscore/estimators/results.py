@@ -10,15 +10,15 @@ from pairscore.core.links import Link
 from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.sums import Spread
 from pairscore.core.whitening import Basis
-from pairscore.data.items import Items
+from pairscore.data.items import Items, rows_of_same_features
 from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural, share_meant
-from pairscore.estimators.pairing import Pairing
+from pairscore.estimators.diagnostics import Pairing
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import Settings
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
-    from pairscore.estimators.new_items import NewItems
+    from pairscore.estimators.diagnostics import NewItems
 
 OPEN_SHARE = 1e-6  # of a difference along an open direction, below which it is rounding
 FEWEST_ITEMS = 10  # with two different opponents, below which nothing is said of item effects
@@ -131,44 +131,6 @@ class ItemEffects:
 
 def _named(ids: np.ndarray) -> Items:
     return Items(np.empty((len(ids), 0)), (), ids)
-
-
-def feature_keys(values: np.ndarray) -> np.ndarray:
-    """A number of 64 bits for the features of each row, the same for rows that are equal in single
-    precision: an item may come with other rounding errors.
-    """
-    keys = np.zeros(len(values), dtype=np.uint64)
-    for column in values.T:
-        with np.errstate(over="ignore"):
-            single = column.astype(np.float32) + np.float32(0.0)  # minus zero is zero
-        keys ^= single.view(np.uint32).astype(np.uint64)
-        keys *= np.uint64(0x9E3779B97F4A7C15)
-        keys ^= keys >> np.uint64(29)
-        keys *= np.uint64(0xBF58476D1CE4E5B9)
-        keys ^= keys >> np.uint64(32)
-    return keys
-
-
-def rows_of_same_features(known: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """For each key the row among the known ones that has it, or -1.
-
-    Items with equal features are told apart by their order if both tables have equally many of
-    them; of one known item there may be any number of copies; otherwise nobody can say who is who,
-    and they are new.
-    """
-    _, group = np.unique(np.concatenate([known, keys]), return_inverse=True)
-    old, new = group[: len(known)], group[len(known) :]
-    n_old, n_new = (
-        np.bincount(old, minlength=group.max() + 1),
-        np.bincount(new, minlength=group.max() + 1),
-    )
-    first, by_group = np.cumsum(n_old) - n_old, np.argsort(old, kind="stable")
-    order = np.argsort(new, kind="stable")
-    turn = np.empty(len(new), dtype=np.intp)
-    turn[order] = np.arange(len(new)) - (np.cumsum(n_new) - n_new)[new[order]]
-    clear = (n_old == 1) | (n_old == n_new)
-    place = first[new] + np.where(n_old[new] == 1, 0, turn)
-    return np.where(clear[new] & (n_old[new] > 0), by_group[np.minimum(place, len(known) - 1)], -1)
 
 
 REACH = 1.959963984540054  # of a 95 % interval, in standard errors
@@ -348,6 +310,9 @@ class Fit:
         Accuracy and log-loss to expect of new items, where features are many beside items.
     guard : float
         Factor below 1 by which a closed form's scale is held back when it would overfit.
+    decided_scale : float
+        The factor from a score difference to the one by whose chances decided comparisons go; 1
+        without ties, and where ties are dropped.
     record : dict
         Versions, fingerprint of the data, seed of the sides and the command.
     """
@@ -385,6 +350,7 @@ class Fit:
     recipe: dict[str, Any] | None = None
     n_groups: int = 1
     new_items: "NewItems | None" = None
+    decided_scale: float = 1.0  # of models saved before it was estimated
 
     @property
     def n_features(self) -> int:
@@ -419,7 +385,8 @@ class Fit:
     @property
     def outcome_law(self) -> OutcomeLaw:
         """How a comparison ends: the link with the rule for ties."""
-        return OutcomeLaw(TieRule(self.ties, self.link), self.tie_parameter or 0.0)
+        rule = TieRule(self.ties, self.link)
+        return OutcomeLaw(rule, self.tie_parameter or 0.0, self.decided_scale)
 
     def undetermined_contrasts(self, contrasts: np.ndarray) -> np.ndarray:
         """Mask of the feature differences, shape (n, d), whose score is not determined."""

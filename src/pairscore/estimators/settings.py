@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.choices import FILLING_RULES, INFERENCES, METHODS, SHRINKAGES, TIE_RULES
+from pairscore.choices import FILLING_RULES, INFERENCES, METHODS, RIDGES, SHRINKAGES, TIE_RULES
 from pairscore.core.links import Link, Logit, get_link
 from pairscore.errors import PairscoreError, first_few, shown
 
@@ -71,8 +71,8 @@ SETTINGS = {
     "ties": _words("half", TIE_RULES),
     "l2": Setting(
         0.0,
-        lambda value: _is_number(value, 0, np.finfo(float).max) or _is_word(value, ("auto",)),
-        "a number that is not negative, or 'auto'",
+        lambda value: _is_number(value, 0, np.finfo(float).max) or _is_word(value, RIDGES),
+        "a number that is not negative, 'auto' or 'auto-known'",
     ),
     "shrinkage": Setting(
         None,
@@ -99,8 +99,8 @@ DEFAULTS = {name: setting.default for name, setting in SETTINGS.items()}
 class Settings:
     """What a fit is asked for, as the estimators take it.
 
-    ``l2`` is NaN until it is chosen if ``choose_l2``; ``context`` has names of columns. See
-    ``RankRegression`` for what each means.
+    ``l2`` is NaN until it is chosen if ``choose_l2``, for known items if ``l2_for_known``;
+    ``context`` has names of columns. See ``RankRegression`` for what each means.
     """
 
     method: str
@@ -112,6 +112,7 @@ class Settings:
     max_iter: int = 100
     tol: float = 1e-9
     choose_l2: bool = False
+    l2_for_known: bool = False
     side_by_judge: bool = False
     judge_slopes: bool = False
     context: tuple[str, ...] = ()
@@ -123,9 +124,15 @@ class Settings:
         return self.judge_slopes or self.side_by_judge or self.inference == "items+judges"
 
     @property
+    def holds_items_out(self) -> bool:
+        """Whether the ridge is chosen for new items."""
+        return self.choose_l2 and not self.l2_for_known
+
+    @property
     def by_comparison(self) -> bool:
         """Whether comparisons of a pair differ in more than who won, so they cannot be summed."""
-        return self.needs_judges or bool(self.context) or self.ties != "half"
+        has_tie_parameter = self.ties not in ("half", "drop")
+        return self.needs_judges or bool(self.context) or has_tie_parameter
 
 
 def check_settings(**given: Any) -> Settings:
@@ -157,6 +164,7 @@ def make_settings(given: dict[str, Any]) -> Settings:
         max_iter=int(given["max_iter"]),
         tol=float(given["tol"]),
         choose_l2=choose,
+        l2_for_known=l2 == "auto-known" if choose else False,
         side_by_judge=isinstance(side_effect, str),
         judge_slopes=bool(given["judge_slopes"]),
         context=tuple(given["context"] or ()),

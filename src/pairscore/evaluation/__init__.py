@@ -2,7 +2,7 @@
 
 Start with ``compare``: it fits models to the same folds and tests them on the same comparisons.
 ``measures`` says how good predicted probabilities are and how sure that is, ``results`` holds the
-scores of all models and prints them.
+scores of all models and prints them, ``scorers`` are for scikit-learn and leave ties out.
 
 Imports: errors, data, files, core.
 """

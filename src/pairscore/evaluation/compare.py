@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.splitters import ItemKFold, set_covariance_items
@@ -30,13 +32,14 @@ def compare(models: Any, X: Any, y: Any = None, cv: Any = None) -> ModelComparis
     Parameters
     ----------
     models : dict from name to estimator, or list of estimators
-        Anything with scikit-learn's ``fit`` and ``predict_proba`` that takes Comparisons. A copy is
-        fitted.
+        Anything with scikit-learn's ``fit`` and ``predict_proba``. A copy is fitted. It is given
+        Comparisons; a classifier of scikit-learn makes them a matrix of differences of features,
+        left minus right, and has weights and counts as ``sample_weight`` where it takes them.
     X, y : Comparisons and outcomes, or items and votes
         As in ``RankRegression.fit``.
     cv : ItemKFold or int
-        The item folds or their number, five unless given. With ``item_groups`` the errors allow for
-        shared groups.
+        The item folds or their number, five unless given. With ``item_groups``, its own or those
+        of the comparisons, the errors allow for shared groups.
 
     Returns
     -------
@@ -69,7 +72,7 @@ def compare(models: Any, X: Any, y: Any = None, cv: Any = None) -> ModelComparis
         values=values,
         std_errors=errors,
         difference_errors=difference_errors,
-        shared="items" if cv.item_groups is None else "groups",
+        shared="items" if cv.item_groups is None and data.item_groups is None else "groups",
         notes=predictions.notes,
     )
 
@@ -258,12 +261,12 @@ def _fit_and_predict(
 def _left_probability(model: Any, train: Comparisons, test: Comparisons) -> np.ndarray:
     """P(left wins) of the test comparisons, by a copy of the model fitted to the others.
 
-    A tie is half a win of left: as a class of the model, or with the probability of
-    ``predict_ties`` where the classes are those of decided comparisons.
+    Of comparisons that do not end in a tie: a tie as a class of the model is left out.
     """
     if len(test) == 0:
         return np.empty(0)
-    fitted = clone(model).fit(train, train.outcome)
+    weight = _weight_parameter(model) if not np.all(train.amount == 1) else None
+    fitted = clone(model).fit(train, train.outcome, **({weight: train.amount} if weight else {}))
     chances = np.asarray(fitted.predict_proba(test), dtype=float)
     classes = np.asarray(getattr(fitted, "classes_", (-1, 1)))
     if not set(classes.tolist()) <= {-1, 0, 1}:
@@ -276,20 +279,19 @@ def _left_probability(model: Any, train: Comparisons, test: Comparisons) -> np.n
             f"it predicted something else than {len(classes)} probabilities from 0 to 1 for each"
             " comparison."
         )
-    tie = _tie_probability(fitted, test)
-    return (1 - tie) * (chances @ ((1 + classes) / 2)) + 0.5 * tie
+    left, right = chances @ (classes == 1), chances @ (classes == -1)
+    return np.divide(left, left + right, out=np.full(len(left), 0.5), where=left + right > 0)
 
 
-def _tie_probability(fitted: Any, test: Comparisons) -> np.ndarray:
-    """Probability of a tie by the model, or by the one in a pipeline or behind a search."""
-    if hasattr(fitted, "best_estimator_"):
-        return _tie_probability(fitted.best_estimator_, test)
-    if isinstance(fitted, Pipeline):
-        inner = fitted[:-1].transform(test) if len(fitted) > 1 else test
-        return _tie_probability(fitted[-1], inner)
-    if getattr(fitted, "ties_", "half") == "half":
-        return np.zeros(len(test))
-    return fitted.predict_ties(test)
+def _weight_parameter(model: Any) -> str | None:
+    """The parameter by which a classifier of scikit-learn takes weights; ours have them in X."""
+    if isinstance(model, GridSearchCV | RandomizedSearchCV):
+        return _weight_parameter(model.estimator)
+    if isinstance(model, Pipeline):
+        name = _weight_parameter(model[-1])
+        return name and f"{model.steps[-1][0]}__{name}"
+    ours_to_tell = type(model).__module__.startswith("sklearn.")
+    return "sample_weight" if ours_to_tell and has_fit_parameter(model, "sample_weight") else None
 
 
 def _notes(caught: list[tuple[str, str, Any]], n_folds: int) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """How good are predicted probabilities of comparisons, and how sure is that?
 
-Five measures. p is the predicted probability that left wins, s the share of the win that left had:
-1, 0, or 1/2 of a tie.
+Five measures of decided comparisons. p is the predicted probability that left wins, s is 1 where it
+did, else 0. Ties say nothing of p, which is of comparisons that do not end in a tie; they only take
+part in the majority of a pair.
 
 A measure is off by a sum of influences psi_m, to first order, one for each comparison. Comparisons
 that share an item go wrong together, so its variance lets any two of them be dependent. It is
@@ -64,6 +65,11 @@ class HeldOutComparisons:
         return (1 + self.outcome) / 2
 
     @cached_property
+    def decided(self) -> np.ndarray:
+        """How much each comparison counts among those that are no ties."""
+        return self.amount * (self.outcome != 0)
+
+    @cached_property
     def pair(self) -> np.ndarray:
         """A number for each unordered pair of items."""
         return _pair_numbers(self.left, self.right)
@@ -101,17 +107,14 @@ class Measurement:
 
 
 def accuracy(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
-    """Share of decided comparisons that the favourite won.
-
-    Equal chances count half, ties not at all.
-    """
-    return _mean(_favourite_share(data, p), data.amount * (data.outcome != 0), data.count)
+    """Share of decided comparisons that the favourite won; equal chances count half."""
+    return _mean(_favourite_share(data, p), data.decided, data.count)
 
 
 def log_loss(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
     """Mean of -s log p - (1 - s) log(1 - p)."""
     s, p = data.left_share, np.clip(p, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
-    return _mean(-s * np.log(p) - (1 - s) * np.log1p(-p), data.amount, data.count)
+    return _mean(-s * np.log(p) - (1 - s) * np.log1p(-p), data.decided, data.count)
 
 
 def calibration_slope(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
@@ -127,15 +130,15 @@ def calibration_slope(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
         return (data.left_share - expit(slope * x)) * x
 
     won = _favourite_share(data, p)
-    ends = (float(data.amount @ (share * np.abs(x))) for share in (won, won - 1))
-    slope = _falling_root(lambda slope: float(data.amount @ pull(slope)), *ends)
+    ends = (float(data.decided @ (share * np.abs(x))) for share in (won, won - 1))
+    slope = _falling_root(lambda slope: float(data.decided @ pull(slope)), *ends)
     information = np.zeros(len(x))
     if np.isfinite(slope):
-        information = data.amount * x**2 * expit(slope * x) * expit(-slope * x)
+        information = data.decided * x**2 * expit(slope * x) * expit(-slope * x)
     total = float(information.sum())
     if not total > 0:
         return Measurement(slope, np.full(len(x), np.nan), information, data.count)
-    return Measurement(slope, data.amount * pull(slope) / total, information / total, data.count)
+    return Measurement(slope, data.decided * pull(slope) / total, information / total, data.count)
 
 
 def calibration_error(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
@@ -147,12 +150,12 @@ def calibration_error(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
     confidence = np.maximum(p, 1 - p)
     # equal probabilities share a bin, whatever the order of the rows
     level = np.unique(confidence, return_inverse=True)[1]
-    weight = np.bincount(level, data.amount)
+    weight = np.bincount(level, data.decided)
     middle = (np.cumsum(weight) - weight / 2) / max(weight.sum(), SMALLEST_PROBABILITY)
     bin_ = np.minimum((N_BINS * middle).astype(int), N_BINS - 1)[level]
     surplus = _favourite_share(data, p) - confidence
-    sign = np.sign(np.bincount(bin_, data.amount * surplus, N_BINS))
-    return _mean(sign[bin_] * surplus, data.amount, data.count)
+    sign = np.sign(np.bincount(bin_, data.decided * surplus, N_BINS))
+    return _mean(sign[bin_] * surplus, data.decided, data.count)
 
 
 def misordered(data: HeldOutComparisons, p: np.ndarray) -> Measurement:

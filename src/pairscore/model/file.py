@@ -21,8 +21,7 @@ from pairscore.data.items import Items
 from pairscore.data.tables import Columns
 from pairscore.data.votes import PER_ROW
 from pairscore.errors import PairscoreError
-from pairscore.estimators.new_items import NewItems
-from pairscore.estimators.pairing import Pairing
+from pairscore.estimators.diagnostics import NewItems, Pairing
 from pairscore.estimators.results import Effects, Fit, ItemEffects, Judges
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import DEFAULTS, Settings, make_settings

@@ -9,7 +9,7 @@ import numpy as np
 from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.sums import feature_range
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.folds import assign_folds, number_groups
+from pairscore.data.folds import number_groups
 from pairscore.data.items import LARGEST_NUMBER, Items
 from pairscore.data.votes import PER_ROW, Votes, read_votes
 from pairscore.errors import (
@@ -19,17 +19,18 @@ from pairscore.errors import (
     plural,
 )
 from pairscore.estimators.closed_form import fit_closed_form
-from pairscore.estimators.fit_data import FitData
-from pairscore.estimators.likelihood import fit_likelihood
-from pairscore.estimators.new_items import (
+from pairscore.estimators.diagnostics import (
     NewItems,
     expect_of_new_items,
     has_many_features,
     many_features_note,
 )
+from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import Estimate, Fit, Note
-from pairscore.estimators.ridge import EVERY_FOLD, N_FOLDS, RidgeCurve, choose_ridge
+from pairscore.estimators.ridge import choose_ridge
 from pairscore.estimators.settings import Settings
+from pairscore.model.fit_input import without_ties
 from pairscore.model.groups import (
     count_groups,
     feature_notes,
@@ -37,6 +38,7 @@ from pairscore.model.groups import (
     open_part,
     side_notes,
 )
+from pairscore.model.predict import scale_of_decided
 from pairscore.model.record import make_record
 
 FEW_ITEMS = 50
@@ -61,7 +63,8 @@ def fit_comparisons(
     has_items : bool
         False for plain differences, where nobody knows who was compared.
     item_groups : ndarray of shape (N,), integer
-        Items of one group are held out together where the ridge is chosen.
+        Items of one group are held out together where the ridge is chosen; unless given, those of
+        ``data``.
     start : ndarray of shape (d,)
         Coefficients near those to be found, if some are known.
 
@@ -69,15 +72,31 @@ def fit_comparisons(
     -------
     Fit, and what the user should be warned of as pairs of a warning class and a text
     """
+    if item_groups is None and settings.holds_items_out:
+        item_groups = data.item_groups
     rng = np.random.default_rng(0)  # assigns folds and draws item effects
-    result = estimate(data, settings, rng, has_items, item_groups, start)
-    fit = _keep(data, result, has_items)
+    used = without_ties(data, settings.method) if settings.ties == "drop" else data
+    result = estimate(used, settings, rng, has_items, item_groups, start)
+    fit = _keep(used, result, has_items)
     notes = [*result.notes, *feature_notes(fit, result), *side_notes(fit, result)]
     expected, found = fit.new_items, (fit.agreement, settings.choose_l2)
     if expected is not None and expected.is_hopeless(*found):
         notes.append(many_features_note(fit.n_features, fit.n_items or 0, expected, *found))
+    if used is not data:
+        fit = replace(fit, **_of_all(data, used, has_items))
     texts = [text for _, text in notes]
     return replace(fit, item_groups=item_groups, notes=texts), notes
+
+
+def _of_all(data: Comparisons, used: Comparisons, has_items: bool) -> dict[str, Any]:
+    """What a fit to the decided comparisons keeps of all that were given."""
+    total = float(data.amount.sum())
+    return {
+        "n_comparisons": total,
+        "tie_share": 1 - float(used.amount.sum()) / total,
+        "record": make_record(data),
+        "comparisons": data if has_items else None,
+    }
 
 
 def estimate(
@@ -96,8 +115,8 @@ def estimate(
     kind, notes = choose_inference(fit_data, settings)
     settings, ridge = replace(settings, inference=kind), None
     if settings.choose_l2:
-        ridge = ridge_by_folds(fit_data, settings, rng, item_groups)
-        settings = replace(settings, l2=ridge.chosen)
+        ridge = choose_ridge(fit_data, settings, rng, item_groups)
+        settings, notes = replace(settings, l2=ridge.chosen), notes + ridge.notes
     result = estimator_of(settings)(fit_data, settings, rng)
     return replace(
         result,
@@ -151,11 +170,16 @@ def number_item_groups(item_groups: Any, items: Items | None, settings: Settings
     -------
     ndarray of shape (N,), integer, in the order of first appearance
     """
-    if not settings.choose_l2 or items is None:
-        l2 = "auto" if settings.choose_l2 else settings.l2
+    if items is None:
         raise PairscoreError(
-            "item_groups are held out together where l2='auto' chooses the ridge for items and"
-            f" votes, and l2 is {l2!r}; leave them out."
+            "item_groups are groups of items, and a matrix of differences has none; leave them out."
+        )
+    if not settings.holds_items_out:
+        l2 = "auto-known" if settings.choose_l2 else settings.l2
+        raise PairscoreError(
+            "item_groups are held out together where l2='auto' chooses the ridge, and l2 is"
+            f" {l2!r}; leave them out, or give them to Comparisons.from_frames, whose comparisons"
+            " any l2 takes."
         )
     return np.array(number_groups(item_groups, items, np.arange(len(items))))
 
@@ -198,6 +222,8 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
     if has_items and (n_groups := count_groups(fit, data.items.values[data.compared])) > 1:
         coef = of_smallest_norm(fit.coef, result.basis)
         fit = replace(fit, n_groups=n_groups, coef=coef)
+    if np.any(data.outcome == 0):
+        fit = replace(fit, decided_scale=scale_of_decided(fit, result.difference, data))
     shares = agreement_and_noise(result.difference, data, fit.outcome_law)
     return replace(fit, **_errors(fit, result), **shares)
 
@@ -238,9 +264,12 @@ def agreement_and_noise(
     amount = data.amount
     total, correct = float(amount.sum()), difference * data.outcome > 0
     decided = float(amount @ (data.outcome != 0))
+    # a rule with a parameter says how likely each comparison is to be decided
+    all_alike = law.rule.has_parameter or decided in (0, total)
+    weight = amount if all_alike else amount * (data.outcome != 0)
     return {
         "agreement": float(amount @ correct) / decided if decided > 0 else float("nan"),
-        "noise": law.share_flipped(np.abs(difference), amount),
+        "noise": law.share_flipped(np.abs(difference), weight),
         "tie_share": 1 - decided / total,
     }
 
@@ -272,8 +301,11 @@ def update_fit(
     before = fit.comparisons
     table = before.items if items is None else before.items.with_new_items(items)
     more = read_votes(votes, table, self_pairs, len(before), settings.context)
-    data = Comparisons.of(table, join_votes(before.votes, more))
     groups = fit.item_groups if item_groups is None else item_groups
+    votes = join_votes(before.votes, more)
+    if groups is not None or items is not None:
+        votes = replace(votes, item_groups=groups)
+    data = Comparisons.of(table, votes)
     return fit_comparisons(data, settings, item_groups=groups, start=fit.coef)
 
 
@@ -319,27 +351,6 @@ def _refuse_unknown_items_and_sides(settings: Settings, data: Comparisons, has_i
         )
 
 
-def ridge_by_folds(
-    data: FitData, settings: Settings, rng: np.random.Generator, item_groups: np.ndarray | None
-) -> RidgeCurve:
-    """The ridge that does best on held-out items; it means the same to every method."""
-    rows = np.flatnonzero(data.tally.exposures) if data.has_items else np.arange(len(data.X) - 1)
-    group = np.arange(len(rows))
-    if item_groups is not None:
-        group = np.unique(item_groups[rows], return_inverse=True)[1]
-
-    def folds() -> np.ndarray:
-        # the origin of plain differences is in every fold
-        fold, sizes = np.full(len(data.X), EVERY_FOLD), np.bincount(group)
-        fold[rows] = assign_folds(sizes, rng.permutation(len(sizes)), N_FOLDS)[group]
-        return fold
-
-    center = data.item_moments
-    return choose_ridge(
-        data.X, center.mean, center.sd, data.pairs, settings.link, folds, data.weight_unit
-    )
-
-
 def refuse_extremes(data: Comparisons) -> None:
     """Weights and context whose squares overflow; features are checked where they are read."""
     if data.weight is not None:
@@ -378,8 +389,8 @@ def refuse_too_many_features(data: FitData, settings: Settings) -> None:
         by_items = data.has_items and d > data.n_items
         few = plural(data.n_items, "compared item") if by_items else plural(int(m), "comparison")
         raise PairscoreError(
-            f"there are {d} features but only {few}, so many scores fit equally well; set a ridge"
-            " such as l2=1.0, or use fewer features."
+            f"there are {d} features but only {few}, so many scores fit equally well; choose a"
+            " ridge from the data (l2='auto'), or use fewer features."
         )
 
 

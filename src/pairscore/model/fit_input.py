@@ -25,6 +25,10 @@ def comparisons_to_fit(
     model.classes_ = np.array([-1, 1])
     if isinstance(X, Comparisons):
         data = X if y is None else X.with_outcome(y)
+        if y is not None and np.max(y, initial=0) > 1:
+            # cross_val_predict numbered right, tie and left anew, and looks for three classes;
+            # probabilities are of the two that are no ties
+            model.classes_ = np.arange(3)
         named = covariance_items is not None
         return (data.with_covariance_items(covariance_items) if named else data), True
     if y is None:
@@ -46,6 +50,21 @@ def comparisons_to_fit(
             " votes instead."
         )
     return _differences(model, X, y), False
+
+
+def without_ties(data: Comparisons, method: str) -> Comparisons:
+    """What ``ties="drop"`` leaves; the items behind the covariance of ``split`` stay the same."""
+    decided = data.outcome != 0
+    if decided.all():
+        return data
+    if not np.any(decided & (data.amount > 0)):
+        raise PairscoreError(
+            "every comparison is a tie, so ties='drop' leaves nothing to learn from; use"
+            " ties='half'."
+        )
+    if method == "split" and data.covariance_items is None:
+        data = data.with_covariance_items(~data.compared)
+    return data[decided]
 
 
 def _are_votes(y: Any) -> bool:
@@ -94,5 +113,6 @@ def _outcome_of_classes(model: Any, y: np.ndarray) -> np.ndarray:
         )
     raise PairscoreError(
         f"Only binary classification is supported. The type of the target is {type_of_target(y)}: y"
-        f" has {len(labels)} values; use -1, 0 and 1."
+        f" has {len(labels)} values; use -1, 0 and 1, and Comparisons as X where ties shall go"
+        " through cross_val_predict."
     )

@@ -1,11 +1,15 @@
 """What a fit says of items and of comparisons: scores, differences, probabilities."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from pairscore.core.outcomes import averaged_probabilities
+from pairscore.core.decided import decided_scale, share_of_coin
+from pairscore.core.outcomes import OutcomeLaw, averaged_probabilities
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.items import Items
-from pairscore.estimators.results import Fit, KnownItems, feature_keys
+from pairscore.data.items import Items, feature_keys
+from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.results import Fit, KnownItems
 
 Outcomes = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -42,17 +46,61 @@ def score_differences(fit: Fit, data: Comparisons) -> np.ndarray:
     return comparison_scores(scores, data, fit.effects, fit.judges)
 
 
-def outcome_probabilities(fit: Fit, data: Comparisons) -> Outcomes:
-    """Probabilities of a loss, a tie and a win of left, each of shape (M,).
+def difference_spread(fit: Fit, data: Comparisons, new_items: bool = False) -> np.ndarray:
+    """Standard deviation of what is not known of each score difference with item effects, (M,).
 
-    With item effects they are averaged over what is not known of the two items: the difference of
-    two normal effects has the sum of their variances.
+    The difference of two normal effects has the sum of their variances. With ``new_items`` nothing
+    is known of any item's effect.
     """
-    scores, law = score_differences(fit, data), fit.outcome_law
-    known = known_items(fit, data.items)
-    if known is None:
-        return law.rule.probabilities(scores, law.t)
     from pairscore.effects.circumstances import judges_sharpness
 
-    sd = np.sqrt(known.variance[data.left] + known.variance[data.right])
-    return averaged_probabilities(law, scores, sd * np.abs(judges_sharpness(data, fit.judges)))
+    known = None if new_items else known_items(fit, data.items)
+    variance = 2 * fit.item_effects.sigma2 if fit.item_effects is not None else 0.0
+    if known is not None:
+        variance = known.variance[data.left] + known.variance[data.right]
+    return np.sqrt(variance) * np.abs(judges_sharpness(data, fit.judges))
+
+
+def outcome_probabilities(fit: Fit, data: Comparisons, law: OutcomeLaw | None = None) -> Outcomes:
+    """Probabilities of a loss, a tie and a win of left, by ``law`` or the fit's, each (M,).
+
+    With item effects they are averaged over what is not known of the two items.
+    """
+    law = fit.outcome_law if law is None else law
+    scores = score_differences(fit, data)
+    if fit.item_effects is None:
+        return law.probabilities(scores)
+    return averaged_probabilities(law, scores, difference_spread(fit, data))
+
+
+def scale_of_decided(fit: Fit, difference: np.ndarray, data: Comparisons) -> float:
+    """The factor from the ``difference`` of each comparison (M,) to the chances of decided ones.
+
+    Effects of items have learnt from these comparisons, and would find their own answers in them:
+    all items are taken for new ones.
+    """
+    sd = np.zeros(len(data))
+    if fit.item_effects is not None:
+        sd = difference_spread(fit, data, new_items=True)
+        difference = score_differences(replace(fit, item_effects=None), data)
+    number = data.amount / FitData(data, keep_sides=False).weight_unit
+    return decided_scale(fit.outcome_law, difference, sd, data.outcome, number)
+
+
+def expected_outcomes(fit: Fit, data: Comparisons) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of each outcome (1, 1/2 of a tie, 0) by the fit, both of shape (M,).
+
+    Where ties have a parameter, their probability is in both. Where they count as half wins, the
+    mean is the link's, and the variance that of a coin times the share that the ties of these
+    comparisons leave of it. Where they are left out, the others are coins, and nothing else than a
+    tie was expected of a tie: mean 1/2, variance 0.
+    """
+    _, tie, win = outcome_probabilities(fit, data, replace(fit.outcome_law, scale=1.0))
+    mean = win + 0.5 * tie
+    variance = np.maximum(win + 0.25 * tie - mean**2, 0.0)
+    if fit.ties == "half":
+        variance = variance * share_of_coin(mean, data.outcome, data.amount)
+    if fit.ties == "drop":
+        tied = data.outcome == 0
+        mean, variance = np.where(tied, 0.5, mean), np.where(tied, 0.0, variance)
+    return mean, variance

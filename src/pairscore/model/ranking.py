@@ -10,10 +10,10 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from pairscore.core.outcomes import averaged_probabilities
-from pairscore.data.items import Items
+from pairscore.data.items import Items, feature_keys
 from pairscore.data.tables import Columns
 from pairscore.errors import PairscoreError
-from pairscore.estimators.results import Fit, KnownItems, feature_keys, normal_width
+from pairscore.estimators.results import Fit, KnownItems, normal_width
 from pairscore.model.groups import OpenPart, number_groups, without_open_part
 from pairscore.model.predict import known_items, linear_scores
 

@@ -48,10 +48,11 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         takes the covariance of the observed differences and any pairs.
     link : {"logit", "probit"} or pair of functions (f, f')
         How a score difference becomes a probability.
-    l2 : float or "auto"
+    l2 : float, "auto" or "auto-known"
         Ridge: multiplies half the squared coefficients of standardised features, against the sum of
-        log-losses. ``"auto"`` takes the one of thirty with the smallest log-loss on comparisons of
-        held-out items; intervals do not allow for the choice.
+        log-losses. ``"auto"`` takes the one of thirty that does best on comparisons with held-out
+        items, ``"auto-known"`` the one that does best on held-out comparisons of known items;
+        intervals do not allow for the choice.
     shrinkage : None, float in [0, 1], "ledoit-wolf" or "oas"
         Shrinks the correlations of a closed form's covariance towards zero.
     side_effect : bool or "judges"
@@ -67,8 +68,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     missing : {"refuse", "mean-with-flag", "item-effect"}
         Items with missing values are an error, get the mean and a 0/1 flag for each column with
         gaps, or an effect of their own instead of features.
-    ties : {"half", "davidson", "rao-kupper"}
-        A tie is half a win each way, or an outcome of its own with a parameter.
+    ties : {"half", "drop", "davidson", "rao-kupper"}
+        A tie is half a win each way, is left out, or is an outcome of its own with a parameter.
     max_iter, tol : int, float
         When ``mle`` stops: after so many Newton steps, or one step after the log-likelihood gap per
         comparison is below ``tol`` (that step squares the gap).
@@ -80,6 +81,9 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     ----------
     coef_ : ndarray of shape (n_features,)
         Coefficients on the link's scale, in the user's units.
+    decided_scale_ : float
+        What score differences are multiplied by in probabilities, which are of comparisons that
+        do not end in a tie; 1 where there are no ties, or they are dropped.
     closed_form_coef_ : ndarray or None
         The raw closed form, an estimate of c1 beta.
     link_ : Link
@@ -97,7 +101,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         How ``pairscore fit`` made features of the columns of a file (see
         ``pairscore.data.features``).
     l2_, ridge_curve_ : float, RidgeCurve or None
-        The ridge of the fit, and the held-out log-loss of every ridge that ``l2="auto"`` tried.
+        The ridge of the fit, and the held-out log-loss of every ridge that was tried to choose it.
     item_effects_ : ItemEffects or None
         With ``item_effects=True``: the effects with their errors, their variance and its interval.
         ``coef_`` then says how two items with given effects compare; it is longer than without.
@@ -196,7 +200,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             Whether votes on an item with itself are an error. What is in a Comparisons was decided
             when it was made, and is kept either way.
         item_groups : one label per item of the table (topic, patient), or dict from id to label
-            Items of one group are held out together by ``l2="auto"``.
+            Items of one group are held out together by ``l2="auto"``. A Comparisons may have them
+            itself (``with_item_groups``), which also serves a search over ``l2``.
         """
         settings = self._settings()
         data, has_items = comparisons_to_fit(self, X, y, covariance_items, self_pairs)
@@ -286,13 +291,13 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Which side wins: -1 for right, 1 for left."""
         left = self._comparison_scores(X) > 0
-        return self.classes_[left.astype(int)]
+        return np.where(left, self.classes_[-1], self.classes_[0])
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities that right wins and that left wins, shape (M, 2).
 
-        Of comparisons that do not end in a tie. With item effects they are averaged over what is
-        not known of the two.
+        Of comparisons that do not end in a tie, at ``decided_scale_`` times the score difference.
+        With item effects they are averaged over what is not known of the two.
         """
         loss, _, win = self._outcomes(X)
         left = win / (win + loss)
@@ -300,10 +305,13 @@ class RankRegression(ClassifierMixin, BaseEstimator):
 
     def predict_ties(self, X: Any) -> np.ndarray:
         """Probability of a tie, shape (M,), of a model fitted with ``ties`` as a parameter."""
-        if self.ties_ == "half":
+        if not self.outcome_law.rule.has_parameter:
+            what = "takes a tie for half a win each way"
+            if self.ties_ == "drop":
+                what = "was fitted without the ties"
             raise PairscoreError(
-                "the model takes a tie for half a win each way and gives ties no probability; fit"
-                " it with ties='davidson' or 'rao-kupper'."
+                f"the model {what} and gives ties no probability; fit it with ties='davidson' or"
+                " 'rao-kupper'."
             )
         return self._outcomes(X)[1]
 
@@ -312,8 +320,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         scores = self._comparison_scores(X)
         if isinstance(X, Comparisons):
             return outcome_probabilities(self.result_, X)
-        law = self.outcome_law
-        return law.rule.probabilities(scores, law.t)
+        return self.outcome_law.probabilities(scores)
 
     @property
     def outcome_law(self) -> Any:
@@ -415,10 +422,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         return self.result_.confidence_intervals(level)
 
     def summary(self) -> Summary:
-        """One table that everybody can read.
-
-        ``print`` it, show it in a notebook, or take ``.to_frame()``.
-        """
+        """A table: ``print`` it, show it in a notebook, or take ``.to_frame()``."""
         check_is_fitted(self)
         return Summary(self.result_)
 

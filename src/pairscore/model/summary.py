@@ -18,7 +18,14 @@ INTERVALS = {
 }
 LAYOUT = "  {:<}  {:>11} {:>10} {:>8} {:>8}   {:^24} {:>12}"
 HEADER = ("feature", "coef", "std.error", "z", "p", "95 % interval", "wins of 100")
-COUNTS_AND_SHARES = ("n_items", "n_comparisons", "agreement", "noise", "tie_share")
+COUNTS_AND_SHARES = (
+    "n_items",
+    "n_comparisons",
+    "agreement",
+    "noise",
+    "tie_share",
+    "decided_scale",
+)
 CLEARLY = 0.05  # level at which the surest of all coefficients is put into words
 EFFECT_LABELS = {"context": "context {name}", "side": "side {name}", "tie": "ties ({ties})"}
 
@@ -57,10 +64,10 @@ class Summary:
     def facts(self) -> list[tuple[str, str]]:
         """What stands above the table: labels and texts."""
         fit = self._fit
-        ties = f" ({fit.tie_share:.1%} ties)" if fit.tie_share > 0 else ""
+        left_out = ", left out" if fit.ties == "drop" else ""
+        ties = f" ({fit.tie_share:.1%} ties{left_out})" if fit.tie_share > 0 else ""
         ridge = f", ridge l2 = {fit.l2:.4g}" if fit.l2 else ""
         decided = f"{fit.agreement:.1%} of the fit's decided comparisons go the way of the score"
-        noisy = "comparisons" if fit.ties == "half" else "decided comparisons"
         facts = [
             ("items compared", "differences only" if fit.n_items is None else f"{fit.n_items:,}"),
             ("comparisons", f"{fit.n_comparisons:,.10g}{ties}"),
@@ -68,7 +75,10 @@ class Summary:
             ("side effect", self._side()),
             ("agreement", "no comparison was decided" if np.isnan(fit.agreement) else decided),
             *self._new_items(),
-            ("estimated noise", f"{fit.noise:.1%} of {noisy} go against the true order (p_e)"),
+            (
+                "estimated noise",
+                f"{fit.noise:.1%} of {self._decided} go against the true order (p_e)",
+            ),
             ("intervals", INTERVALS[fit.inference]),
         ]
         parts = {
@@ -77,7 +87,7 @@ class Summary:
             "ridge": fit.ridge_curve,
             "pairs": fit.pairing,
         }
-        facts += self._effects()
+        facts += self._scale() + self._effects()
         facts += [(label, part.in_words) for label, part in parts.items() if part is not None]
         return facts + ([("missing values", note)] if (note := self._missing_note()) else [])
 
@@ -96,6 +106,17 @@ class Summary:
             return f"{fit.side_effect:+.4g} for left"
         interval = _interval(fit.side_effect, fit.side_effect_std_error)
         return f"{fit.side_effect:+.4g} for left ({interval})"
+
+    @property
+    def _decided(self) -> str:
+        """What probabilities are of."""
+        return "decided comparisons" if self._fit.tie_share > 0 else "comparisons"
+
+    def _scale(self) -> list[tuple[str, str]]:
+        """How probabilities differ from those of the link; nothing where they do not."""
+        scale = self._fit.decided_scale
+        text = f"{scale:.4g}; probabilities are those at so many times the score difference"
+        return [] if scale == 1 else [("decided scale", text)]
 
     def _effects(self) -> list[tuple[str, str]]:
         """Context, sides of judges and ties, each with its interval."""
@@ -155,10 +176,9 @@ class Summary:
         best = int(np.nanargmin(p) if number else np.nanargmax(np.abs(wins - 50)))
         more, share = ("more", wins[best]) if wins[best] >= 50 else ("less", 100 - wins[best])
         often = f"{share:.0f}" if share < 99.5 else "more than 99"
-        comparisons = "comparisons" if self._fit.ties == "half" else "decided comparisons"
         return (
             f"For example, one standard deviation {more} of {columns['feature'][best]} beats its"
-            f" twin, alike in all else, in {often} of 100 {comparisons}."
+            f" twin, alike in all else, in {often} of 100 {self._decided}."
         )
 
     def __str__(self) -> str:

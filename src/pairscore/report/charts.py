@@ -431,12 +431,12 @@ def tie_chart(ties: Sequence[TieRate]) -> str:
 
 def ridge_chart(ridge: RidgeCurve) -> str:
     """Held-out log-loss of every ridge that was tried, with a dot at the one that was chosen."""
-    powers, best = np.log10(ridge.l2), float(ridge.loss.min())
+    powers, loss = np.log10(ridge.l2), float(ridge.loss[ridge.place])
     # a weak ridge can lose so much that the rest looks flat
-    usual = ridge.loss <= np.quantile(ridge.loss, 0.9)
+    usual = ridge.loss <= max(np.quantile(ridge.loss, 0.9), loss)
     x, y = axis_over(powers, 52, WIDTH - 12), axis_over(ridge.loss[usual], LOW_BOTTOM, 10)
     parts = left_axis(y, x) + bottom_axis(x, LOW_BOTTOM, 10, "ridge, as a power of ten")
     parts += curve(map(x, powers[usual]), map(y, ridge.loss[usual]))
-    tip = f"l2 = {ridge.chosen:.4g}: log-loss {best:.4f}"
-    parts.append(dot(x(float(np.log10(ridge.chosen))), y(best), "accent", tip=tip))
+    tip = f"l2 = {ridge.chosen:.4g}: log-loss {loss:.4f}"
+    parts.append(dot(x(float(np.log10(ridge.chosen))), y(loss), "accent", tip=tip))
     return drawing(LOW_BOTTOM, "Held-out log-loss by ridge", parts)

@@ -16,9 +16,10 @@ from pairscore.core.sums import net_per_item
 from pairscore.core.whitening import whiten
 from pairscore.data.comparisons import Comparisons
 from pairscore.errors import first_few
+from pairscore.estimators.diagnostics import SIGNIFICANCE, TOLERATED, check_pairing
 from pairscore.estimators.fit_data import FitData
-from pairscore.estimators.pairing import SIGNIFICANCE, TOLERATED, check_pairing
 from pairscore.estimators.separation import SEPARATED
+from pairscore.model.predict import expected_outcomes
 from pairscore.model.regression import RankRegression
 from pairscore.report.trials import importance
 from pairscore.report.words import number_of, option_words, wins
@@ -253,7 +254,7 @@ def _side_check(model: RankRegression, data: Comparisons, probability: np.ndarra
     elif model.side_effect_ is not None:
         answer = _side_effect_in_words(model, model.side_effect_)
     else:
-        z = side_z(data, probability)
+        z = side_z(data, *expected_outcomes(model.result_, data))
         fine = abs(z) <= SIDE_Z
         seen = smallest_side_seen(data, probability)
         good = NO_SIGN if seen <= BLIND else CANNOT_TELL
@@ -305,13 +306,15 @@ def _side_effect_in_words(model: RankRegression, effect: float) -> str:
     )
 
 
-def side_z(data: Comparisons, probability: np.ndarray) -> float:
-    """How many standard errors left won more often than the model says."""
-    amount = data.amount
-    variance = float((importance(data) * amount) @ (probability * (1 - probability)))
-    if variance <= 0:
+def side_z(data: Comparisons, mean: np.ndarray, variance: np.ndarray) -> float:
+    """How many standard errors left won more often than the model says.
+
+    ``mean`` and ``variance`` are those of each outcome, a tie being half a win.
+    """
+    total = float((importance(data) * data.amount) @ variance)
+    if total <= 0:
         return 0.0
-    return float(amount @ (0.5 + 0.5 * data.outcome - probability) / np.sqrt(variance))
+    return float(data.amount @ (0.5 + 0.5 * data.outcome - mean) / np.sqrt(total))
 
 
 def comparisons_per_item(data: Comparisons) -> np.ndarray:
@@ -322,18 +325,19 @@ def comparisons_per_item(data: Comparisons) -> np.ndarray:
 
 
 def item_residuals(
-    data: Comparisons, probability: np.ndarray
+    data: Comparisons, mean: np.ndarray, variance: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Net wins of each item, what the model expects of them, and the standardised difference.
 
-    A comparison's outcome has mean 2p - 1 and, unless ties make it less, variance 4p(1 - p); a row
-    that stands for several comparisons has several such variances. The difference is NaN for an
-    item that was never compared with another.
+    ``mean`` and ``variance`` are those of each outcome as a share of the win, 1, 1/2 or 0; in net
+    wins, 1, 0 or -1, that is 2 mean - 1 and 4 variance. A row that stands for several comparisons
+    has several such variances. The difference is NaN for an item that was never compared with
+    another, or only in ties that were left out.
     """
     n, amount, two_items = len(data.items), data.amount, data.left != data.right
-    variance = two_items * 4 * probability * (1 - probability) * importance(data) * amount
+    variance = two_items * 4 * variance * importance(data) * amount
     net_wins = net_per_item(data.left, data.right, amount * data.outcome, n)
-    expected = net_per_item(data.left, data.right, amount * (2 * probability - 1), n)
+    expected = net_per_item(data.left, data.right, amount * (2 * mean - 1), n)
     sd = np.sqrt(np.bincount(data.left, variance, n) + np.bincount(data.right, variance, n))
     residual = np.divide(net_wins - expected, sd, out=np.full(n, np.nan), where=sd > 0)
     return net_wins, expected, residual

@@ -21,6 +21,7 @@ from pairscore.data.tables import Columns
 from pairscore.errors import PairscoreError
 from pairscore.estimators.results import REACH, Effects, Judges
 from pairscore.estimators.ridge import RidgeCurve
+from pairscore.model.predict import expected_outcomes
 from pairscore.model.ranking import rank_pieces
 from pairscore.model.record import fingerprint
 from pairscore.model.regression import RankRegression
@@ -166,6 +167,7 @@ class ReportFacts:
     exposures: list[Bar]
     n_compared: int
     n_comparisons: float
+    n_ties: float
     trials: list[Trial]
     held_out: HeldOut
     misordered: float
@@ -181,6 +183,11 @@ class ReportFacts:
     def trial(self) -> Trial:
         """The trial of the model's method."""
         return next(trial for trial in self.trials if trial.method == self.method)
+
+    @property
+    def decided(self) -> str:
+        """What probabilities are of."""
+        return "decided comparisons" if self.n_ties else "comparisons"
 
     @property
     def items_by_residual(self) -> list[RankedItem]:
@@ -252,7 +259,7 @@ def report_facts(model: RankRegression, items: Any, votes: Any) -> ReportFacts:
     """
     data = read_comparisons(model, items, votes)
     probability = model.predict_proba(data)[:, 1]
-    ranked, outside = ranked_items(model, data, probability)
+    ranked, outside = ranked_items(model, data)
     residual = np.array([item.residual for item in ranked])
     trials, held_out, held_out_probability = try_methods(model, data)
     tested = np.isfinite(held_out_probability)
@@ -274,6 +281,7 @@ def report_facts(model: RankRegression, items: Any, votes: Any) -> ReportFacts:
         exposures=exposure_bars(np.array([item.comparisons for item in ranked])),
         n_compared=int(np.count_nonzero(data.compared)),
         n_comparisons=float(data.amount.sum()),
+        n_ties=float(data.amount @ (data.outcome == 0)),
         trials=trials,
         held_out=held_out,
         misordered=misordered,
@@ -322,17 +330,15 @@ def _read_tables(model: RankRegression, items: Any, votes: Any) -> Comparisons:
     return Comparisons.from_frames(table, votes, seed=seed, context=context)[0]
 
 
-def ranked_items(
-    model: RankRegression, data: Comparisons, probability: np.ndarray
-) -> tuple[list[RankedItem], np.ndarray]:
-    """The items best first, and a mask of those outside in the order of the table.
-
-    ``probability`` is the model's for left, one for each comparison.
-    """
+def ranked_items(model: RankRegression, data: Comparisons) -> tuple[list[RankedItem], np.ndarray]:
+    """The items best first, and a mask of those outside in the order of the table."""
     ranking = rank_pieces(model.result_, lambda: [data.items.values], ids=lambda: data.items.ids)
     row, names = ranking["row"], data.items.names
     chance = model.outcome_law.win_chance(ranking["score"] - model.feature_mean_ @ model.coef_)
-    by_item = (comparisons_per_item(data), *item_residuals(data, probability))
+    by_item = (
+        comparisons_per_item(data),
+        *item_residuals(data, *expected_outcomes(model.result_, data)),
+    )
     columns = [ranking[name] for name in ("rank", "rank_low", "rank_high", "score", "low", "high")]
     columns += [100 * chance, *(values[row] for values in by_item), ranking["outside"]]
     columns.append(ranking.get("group", np.full(len(row), "")))
@@ -367,7 +373,7 @@ def effects_facts(model: RankRegression, data: Comparisons) -> EffectsFacts:
         of_comparisons=effects_of_comparisons(model.effects_),
         judges=judge_rows(model.judges_),
         judges_in_words="" if model.judges_ is None else model.judges_.in_words,
-        ties=[] if model.ties_ == "half" else tie_rates(model, data),
+        ties=tie_rates(model, data) if model.outcome_law.rule.has_parameter else [],
         ridge=model.ridge_curve_,
     )
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pairscore.errors import first_few
-from pairscore.estimators.new_items import ITEMS_PER_FEATURE, LOST_ACCURACY
+from pairscore.estimators.diagnostics import ITEMS_PER_FEATURE, LOST_ACCURACY
 from pairscore.report.words import number_of, percent, wins
 
 if TYPE_CHECKING:
@@ -49,11 +49,11 @@ def _first_place(facts: "ReportFacts") -> str:
     if len(first) > 1:
         return (
             f"{first_few([item.name for item in first], 3)} share the first place of {of_all} and"
-            f" would win {wins(first[0].wins_of_100)} of 100 with the average one."
+            f" would win {wins(first[0].wins_of_100)} of 100 {facts.decided} with the average one."
         )
     sentence = (
         f"{first[0].name} comes first of {of_all} and would win {wins(first[0].wins_of_100)} of 100"
-        " comparisons with the average one."
+        f" {facts.decided} with the average one."
     )
     return f"{sentence} {_rank_in_words(first[0])}" if facts.has_intervals else sentence
 

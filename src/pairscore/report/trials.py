@@ -109,8 +109,9 @@ def with_method(model: RankRegression, method: str) -> RankRegression:
     settings = model.get_params() | {"method": method, "link": model.link_, "inference": None}
     if method == "mle":
         return RankRegression(**settings | {"shrinkage": None})
-    # closed forms know neither judges, context nor item effects, and take a tie for half a win
-    without = {"judge_slopes": False, "context": None, "ties": "half", "item_effects": False}
+    # closed forms know neither judges, context nor item effects, and ties have no parameter
+    ties = "drop" if model.ties == "drop" else "half"
+    without = {"judge_slopes": False, "context": None, "ties": ties, "item_effects": False}
     return RankRegression(**settings | without | {"side_effect": bool(model.side_effect)})
 
 
@@ -188,13 +189,13 @@ class CalibrationBin:
 def calibration(probability: np.ndarray, data: Comparisons) -> list[CalibrationBin]:
     """Predicted and observed win shares of the favourites, in ten bins from 50 to 100 %.
 
-    A tie is half a win. Intervals are Wilson's, 95 %, as if comparisons were independent; weighted
-    ones are worth (sum of weights)^2 / sum of squares. ``probability`` is that of left, one for
-    each comparison; empty bins are left out.
+    Of decided comparisons, which the probabilities are of. Intervals are Wilson's, 95 %, as if
+    comparisons were independent; weighted ones are worth (sum of weights)^2 / sum of squares.
+    ``probability`` is that of left, one for each comparison; empty bins are left out.
     """
-    outcome, amount, squares = data.outcome, data.amount, data.amount * importance(data)
-    promised = np.maximum(probability, 1 - probability)
-    won = 0.5 + 0.5 * np.where(probability >= 0.5, outcome, -outcome)
+    amount = data.amount * (data.outcome != 0)
+    squares, promised = amount * importance(data), np.maximum(probability, 1 - probability)
+    won = (probability >= 0.5) == (data.outcome > 0)
     label = np.minimum((2 * N_BINS * (promised - 0.5)).astype(int), N_BINS - 1)
     bins = []
     for number in np.unique(label[amount > 0]):
@@ -246,9 +247,13 @@ class Prospect:
 def prospects(model: RankRegression, data: Comparisons) -> tuple[list[Prospect], str]:
     """Predicted share of misordered new pairs with 1, 2 and 4 times the comparisons.
 
-    Or no prospects, and the reason why.
+    Or no prospects, and the reason why. The noise is that of decided comparisons, so only these
+    count as comparisons of the theory; what ties tell beside is left out.
     """
-    n_comparisons = float(len(data) if data.count is None else data.count.sum())
+    count = np.ones(len(data)) if data.count is None else data.count
+    n_comparisons, n_decided = float(count.sum()), float(count @ (data.outcome != 0))
+    if n_decided == 0:
+        return [], "every comparison is a tie, and the theory is of decided ones."
     compared = np.flatnonzero(data.compared)
     second = float(np.count_nonzero(~data.compared)) if model.method == "split" else None
     try:
@@ -258,7 +263,7 @@ def prospects(model: RankRegression, data: Comparisons) -> tuple[list[Prospect],
             spread_for_noise(model.link_, model.noise_),
         )
         errors = [
-            law.predict(len(compared), factor * n_comparisons, model.method, second)
+            law.predict(len(compared), factor * n_decided, model.method, second)
             for factor in FACTORS
         ]
     except PairscoreError as error:

@@ -1,0 +1,176 @@
+"""What a rule for ties gets wrong of decided comparisons, and what half wins take from variances.
+
+A tie that counts as half a win each way pulls f(eta) towards 1/2. That is right for the mean
+outcome (1, 1/2 or 0), but of decided comparisons left wins more often, or less often, than f(eta).
+A rule with a parameter is right for both if ties come about as it says, and else it is not. In
+either case decided comparisons are asked: their chances are those at scale * eta, with the scale
+of :func:`decided_scale`.
+
+With ties as half wins the outcome has variance p (1 - p) - P(tie)/4, p its mean, less than a coin.
+P(tie) is not known without a rule, but ties are seen: :func:`share_of_coin`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from pairscore.core.outcomes import OutcomeLaw, normal_grid
+from pairscore.core.roots import solve_falling
+
+PRIOR_SD = 2.5  # of the scores' own standard deviation, under the link: the prior of separation
+LARGEST = 10.0  # logarithm of a scale; the prior holds it far below
+PRECISION = 1e-7  # of that logarithm
+SAMPLE, CHUNK = 40_000, 16_384  # comparisons of a first look, and at a time
+SMALLEST_SHARE = 0.05  # of a coin's variance; with less left, nearly all comparisons tied
+TINY = float(np.finfo(float).tiny)
+ONE_NODE = (np.zeros(1), np.ones(1))  # of z, where nothing is unknown
+Nodes = tuple[np.ndarray, np.ndarray]
+Pull = Callable[..., np.ndarray]
+
+
+@dataclass(frozen=True)
+class AlongScore:
+    """Likelihoods of comparisons at scale * (eta + sd z), z standard normal, by one scale.
+
+    ``eta``, ``sd``, ``outcome`` (1, 0, -1) and ``amount`` are arrays (M). ``precision`` * scale^2/2
+    is a prior, for comparisons that all go the way of the score.
+    """
+
+    law: OutcomeLaw
+    eta: np.ndarray
+    sd: np.ndarray
+    outcome: np.ndarray
+    amount: np.ndarray
+    precision: float
+
+    def every(self, stride: int) -> "AlongScore":
+        """A sample of the comparisons, with as small a share of the prior."""
+        return AlongScore(
+            self.law,
+            self.eta[::stride],
+            self.sd[::stride],
+            self.outcome[::stride],
+            self.amount[::stride],
+            self.precision / stride,
+        )
+
+    def likeliest(self, pull: Pull, near: float) -> float:
+        """The logarithm of the likeliest scale, first in a sample, then in all comparisons."""
+        reach = 0.5
+        for stride in sorted({1 + len(self.eta) // SAMPLE, 1}, reverse=True):
+            derivative, ends = partial(self.every(stride).derivative, pull), (-LARGEST, LARGEST)
+            near = solve_falling(
+                derivative, near - reach, near + reach, limits=ends, xtol=PRECISION
+            )
+            reach = 0.02  # about what a sample is off by
+        return near
+
+    def derivative(self, pull: Pull, log_scale: float) -> float:
+        """Of the log-likelihood in log scale, a cache-sized chunk at a time."""
+        scale = float(np.exp(log_scale))
+        nodes = normal_grid(max(scale, 1.0) * float(np.max(self.sd))) if self.sd.any() else ONE_NODE
+        total = -self.precision * scale**2
+        for first in range(0, len(self.eta), CHUNK):
+            rows = slice(first, first + CHUNK)
+            part = pull(self.law, scale, nodes, self.eta[rows], self.sd[rows], self.outcome[rows])
+            total += float(self.amount[rows] @ part)
+        return total
+
+
+def pull_of_decided(
+    law: OutcomeLaw,
+    scale: float,
+    nodes: Nodes,
+    eta: np.ndarray,
+    sd: np.ndarray,
+    outcome: np.ndarray,
+) -> np.ndarray:
+    """Derivative of log P(outcome) in log scale where every row is taken for decided.
+
+    A tie, if there are any, is half a win and half a loss. The chance of left is the average of the
+    rule's over the nodes of z, each as likely as it leaves the comparison decided.
+    """
+    rule, t, share = law.rule, law.t, 0.5 + 0.5 * outcome
+    if nodes is ONE_NODE and not rule.has_parameter:
+        at = scale * eta
+        return at * rule.link.score(at, share, 1 - share)[0]
+    mass, win, rise = np.zeros((3, len(eta)))
+    for z, weight in zip(*nodes, strict=True):
+        at = eta + sd * z
+        likely = weight * (1 - rule.probabilities(at, t)[1]) if rule.has_parameter else weight
+        chance, slope = rule.decided(scale * at, t)
+        mass += likely
+        win += likely * chance
+        rise += likely * slope * scale * at
+    of_win, of_loss = (rise / np.maximum(p, TINY) for p in (win, mass - win))
+    return share * of_win - (1 - share) * of_loss
+
+
+def pull_of_outcomes(
+    law: OutcomeLaw,
+    scale: float,
+    nodes: Nodes,
+    eta: np.ndarray,
+    sd: np.ndarray,
+    outcome: np.ndarray,
+) -> np.ndarray:
+    """Derivative of log P(outcome) in log scale by the rule itself: of win, tie and loss."""
+    mass, rise = np.zeros((2, len(eta)))
+    for z, weight in zip(*nodes, strict=True):
+        at = scale * (eta + sd * z)
+        here = law.rule.derivatives(at, outcome, law.t)
+        p = weight * np.exp(here.value)
+        mass += p
+        rise += p * here.eta * at
+    return rise / np.maximum(mass, TINY)
+
+
+def decided_scale(
+    law: OutcomeLaw, eta: np.ndarray, sd: np.ndarray, outcome: np.ndarray, amount: np.ndarray
+) -> float:
+    """The factor from a score difference to the one by whose chances decided comparisons go.
+
+    The likeliest scale along the score for the decided comparisons, over the likeliest one for all
+    comparisons by the rule for ties. The latter is 1 where the likelihood was maximised; of a
+    score that was held back, by a ridge or against overfitting, the quotient is held back as much.
+    With ties as half wins it is at least 1, because a tie prefers a smaller scale. Without ties it
+    is 1, exactly.
+
+    Parameters
+    ----------
+    law : OutcomeLaw
+        The rule for ties, with its parameter.
+    eta, sd : arrays (M)
+        Score differences, with what is not known of each as a standard deviation.
+    outcome : array (M)
+        1 if left won, -1 if right did, 0 for a tie.
+    amount : array (M)
+        How many comparisons each row stands for, or weights that are 1 on average.
+    """
+    counted = (amount > 0) & ((eta != 0) | (sd > 0))
+    decided = counted & (outcome != 0)
+    if np.array_equal(decided, counted) or not decided.any():
+        return 1.0
+    square = float(np.average((eta**2 + sd**2)[counted], weights=amount[counted]))
+    precision = square / 2 / PRIOR_SD**2  # two items differ by twice the variance of one
+    everything, without_ties = (
+        AlongScore(law, eta[rows], sd[rows], outcome[rows], amount[rows], precision)
+        for rows in (counted, decided)
+    )
+    pull = pull_of_outcomes if law.rule.has_parameter else pull_of_decided
+    of_all = everything.likeliest(pull, 0.0)
+    return float(np.exp(without_ties.likeliest(pull_of_decided, of_all) - of_all))
+
+
+def share_of_coin(mean: np.ndarray, outcome: np.ndarray, amount: np.ndarray) -> float:
+    """Variance of outcomes with ties as half wins, over that of coins with the same means p.
+
+        sum_m a_m (p (1 - p) - [tie]/4)  /  sum_m a_m p (1 - p)
+
+    ``mean`` p, ``outcome`` (1, 0, -1) and ``amount`` a are arrays (M). 1 without ties.
+    """
+    coins = float(amount @ (mean * (1 - mean)))
+    ties = float(amount @ (outcome == 0)) / 4
+    return max(1 - ties / coins, SMALLEST_SHARE) if coins > 0 else 1.0

@@ -1,0 +1,101 @@
+"""Calibration of every setting for ties with every method, and intervals of half wins."""
+
+import numpy as np
+import pytest
+from tests.estimators.test_likelihood import classical_scores
+from tests.limits import fair_squares
+from tests.tie_cells import (
+    FEW,
+    KINDS,
+    LAWS,
+    MANY,
+    SETTINGS,
+    calibration_slopes,
+    classical_widths,
+)
+
+N_STUDIES = 150
+
+
+def named(settings):
+    return [" ".join(one) for one in settings]
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_every_setting_is_calibrated_from_a_hundred_comparisons_per_feature_on(law, figures):
+    """Mean slopes of observed on predicted; three standard errors outside 0.95 to 1.05 fail."""
+    slopes, scales = calibration_slopes(law, MANY, SETTINGS, N_STUDIES)
+    mean, error = slopes.mean(axis=0), slopes.std(axis=0) / np.sqrt(N_STUDIES)
+    for name, scale, (known, new) in zip(named(SETTINGS), scales, mean, strict=True):
+        figures(
+            f"calibration slope, ties {law}, {name}",
+            "0.95 to 1.05",
+            f"known {known:.3f}, new {new:.3f} (scale {scale:.2f})",
+        )
+    outside = np.maximum(np.abs(mean - 1) - 0.05, 0)
+    assert np.all(outside < 3 * error)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_with_few_comparisons_ties_are_no_worse_than_none(law, figures):
+    """Within 0.03 of the same method where nothing ties, or nearer to 1; `drop`, of itself."""
+    slopes, _ = calibration_slopes(law, FEW, SETTINGS, 2 * N_STUDIES)
+    settings = list(dict.fromkeys((method, "half") for method, _ in SETTINGS))
+    untied, _ = calibration_slopes("none", FEW, settings, 2 * N_STUDIES)
+    for place, (method, ties) in enumerate(SETTINGS):
+        before = untied[:, settings.index((method, "half"))]
+        if ties == "drop":  # fewer comparisons: those that are left are the data without ties
+            continue
+        for kind, here, there in zip(KINDS, slopes[:, place].T, before.T, strict=True):
+            figures(
+                f"slope with few comparisons, ties {law}, {method} {ties}, {kind} items",
+                f"{there.mean():.3f} ± 0.03 (no ties)",
+                f"{here.mean():.3f}",
+            )
+            error = np.hypot(here.std(), there.std()) / np.sqrt(len(here))
+            gap, off = abs(here.mean() - there.mean()), abs(here.mean() - 1)
+            assert gap < 0.03 + 3 * error or off < abs(there.mean() - 1)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_item_effects_beside_ties_are_as_calibrated_as_without_the_ties(law, figures):
+    """Of 200 items with effects of standard deviation 1; within 0.04 of the fit without ties."""
+    settings = [("mle", ties) for ties in ("drop", "half", "davidson", "rao-kupper")]
+    slopes, _ = calibration_slopes(
+        law, (200, 2500, 4), settings, 40, item_sd=1.0, item_effects=True
+    )
+    mean, gap = slopes.mean(axis=0), slopes - slopes[:, :1]
+    for name, (known, new) in zip(named(settings), mean, strict=True):
+        figures(
+            f"item effects: calibration slope, ties {law}, {name}",
+            "within 0.04 of drop",
+            f"known {known:.3f}, new {new:.3f}",
+        )
+    error = gap.std(axis=0) / np.sqrt(len(gap))
+    assert np.all(np.abs(gap.mean(axis=0)) < 0.04 + 3 * error)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_classical_intervals_of_half_wins_cover(link, figures):
+    """Squares of z-scores where the mean of half wins is the link's."""
+    z, too_wide = classical_scores(600, link=link)
+    low, high = fair_squares(z.size)
+    figures(
+        f"classical intervals with ties, {link}: mean square of z-scores",
+        f"{low / z.size:.2f} to {high / z.size:.2f}",
+        f"{np.mean(z**2):.2f} (ties as coins {np.mean(too_wide**2):.2f})",
+    )
+    assert low < np.sum(z**2) < high
+    assert np.sum(too_wide**2) < low
+
+
+@pytest.mark.parametrize("law", [*LAWS, "two coins"])
+def test_classical_intervals_of_half_wins_are_as_wide_as_needed(law, figures):
+    """Standard error over standard deviation, of five coefficients in 400 studies."""
+    width, of_coins = classical_widths(law, 400)
+    figures(
+        f"classical errors over true ones, ties {law}",
+        "0.9 to 1.1",
+        f"{width:.2f} (ties as coins {of_coins:.2f})",
+    )
+    assert 0.9 < width < 1.1 < of_coins

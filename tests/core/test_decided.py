@@ -1,0 +1,150 @@
+"""The scale of decided comparisons, against a general optimiser; the variance of half wins."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+from scipy.special import expit
+from scipy.stats import norm
+
+from pairscore.core.decided import PRIOR_SD, SAMPLE, decided_scale, share_of_coin
+from pairscore.core.links import Logit, Probit
+from pairscore.core.outcomes import OutcomeLaw, TieRule, averaged_probabilities
+from tests.limits import CHANCE
+from tests.tie_cells import draw_outcomes
+
+LAWS = [
+    OutcomeLaw(TieRule("half", Logit())),
+    OutcomeLaw(TieRule("half", Probit())),
+    OutcomeLaw(TieRule("davidson", Logit()), 0.4),
+    OutcomeLaw(TieRule("rao-kupper", Logit()), 0.6),
+    OutcomeLaw(TieRule("rao-kupper", Probit()), 0.3),
+]
+
+
+def comparisons(seed, number=400, law="at random", spread=1.5):
+    rng = np.random.default_rng(seed)
+    eta = spread * rng.normal(size=number)
+    return eta, draw_outcomes(rng, eta, law), rng.integers(1, 4, number).astype(float)
+
+
+def naive_scale(law, eta, sd, outcome, amount):
+    """Two likelihoods with the prior, each maximised by a general optimiser."""
+    square = np.average(eta**2 + sd**2, weights=amount)
+
+    def best(loss):
+        def with_prior(log_scale):
+            scale = np.exp(log_scale)
+            return loss(scale) + 0.5 * square / 2 / PRIOR_SD**2 * scale**2
+
+        found = minimize_scalar(
+            with_prior, bounds=(-2, 2), method="bounded", options={"xatol": 1e-9}
+        )
+        return found.x
+
+    decided = outcome != 0
+
+    def of_decided(scale):
+        long = OutcomeLaw(law.rule, law.t, scale)
+        loss, _, win = averaged_probabilities(long, eta, sd)
+        chance = np.where(outcome > 0, win, loss) / (win + loss)
+        return -float((amount * decided) @ np.log(chance))
+
+    def of_all(scale):
+        loss, tie, win = averaged_probabilities(
+            OutcomeLaw(law.rule, law.t), scale * eta, scale * sd
+        )
+        if law.rule.has_parameter:
+            return -float(
+                amount @ np.log(np.where(outcome > 0, win, np.where(outcome < 0, loss, tie)))
+            )
+        share = 0.5 + 0.5 * outcome
+        return -float(amount @ (share * np.log(win) + (1 - share) * np.log(loss)))
+
+    return np.exp(best(of_decided) - best(of_all))
+
+
+@pytest.mark.parametrize("unknown", [0.0, 1.2])
+@pytest.mark.parametrize("law", LAWS)
+def test_the_scale_is_that_of_a_general_optimiser(law, unknown):
+    eta, outcome, amount = comparisons(1)
+    sd = np.full(len(eta), unknown)
+    found = decided_scale(law, eta, sd, outcome, amount)
+    assert found == pytest.approx(naive_scale(law, eta, sd, outcome, amount), rel=1e-5)
+    assert abs(found - 1) > 0.05
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_without_ties_nothing_is_scaled(law):
+    eta, outcome, amount = comparisons(2, law="none")
+    assert decided_scale(law, eta, np.zeros(len(eta)), outcome, amount) == 1.0
+    tied = np.zeros(len(eta), dtype=int)
+    assert decided_scale(law, eta, np.zeros(len(eta)), tied, amount) == 1.0
+
+
+def test_a_large_sample_finds_the_scale_of_a_thinned_score():
+    """Ties at random make half wins of f(eta) into T/2 + (1 - T) f(eta); decided ones keep f."""
+    eta, outcome, _ = comparisons(3, number=3 * SAMPLE)
+    law, one = LAWS[0], np.ones(len(eta))
+    held_back = 0.4 * eta  # as by a ridge: the scale does not undo it
+    scale = decided_scale(law, eta, 0 * eta, outcome, one)
+    assert decided_scale(law, held_back, 0 * eta, outcome, one) == pytest.approx(scale, rel=1e-4)
+    half = minimize_scalar(
+        lambda b: (
+            -np.mean(
+                (0.5 + 0.5 * outcome) * np.log(expit(b * eta))
+                + (0.5 - 0.5 * outcome) * np.log(expit(-b * eta))
+            )
+        ),
+        bounds=(0.1, 2),
+        method="bounded",
+    ).x
+    # decided comparisons have the slope 1, so the quotient is 1 / half
+    decided = outcome != 0
+    error = 1 / np.sqrt(np.sum((expit(eta) * expit(-eta) * eta**2)[decided]))
+    assert abs(scale * half - 1) < norm.isf(CHANCE / 2) * error + 1e-3
+
+
+@given(st.integers(0, 10**6), st.sampled_from(["davidson", "rao-kupper", "at random"]))
+@settings(max_examples=30, deadline=None)
+def test_half_wins_never_make_decided_comparisons_less_sure(seed, law):
+    eta, outcome, amount = comparisons(seed, number=60, law=law)
+    assert decided_scale(LAWS[0], eta, 0 * eta, outcome, amount) >= 1 - 1e-6
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_decided_comparisons_that_all_go_the_way_of_the_score_have_a_finite_scale(law):
+    eta = np.linspace(-2, 2, 41)
+    outcome = np.where(np.abs(eta) < 0.5, 0, np.sign(eta))
+    assert 0.2 < decided_scale(law, eta, 0 * eta, outcome, np.ones(41)) < 50
+
+
+def test_counts_are_the_same_as_expanded_rows():
+    eta, outcome, amount = comparisons(5)
+    rows = np.repeat(np.arange(len(eta)), amount.astype(int))
+    for law, unknown in product(LAWS, (0.0, 0.7)):
+        sd = np.full(len(eta), unknown)
+        counted = decided_scale(law, eta, sd, outcome, amount)
+        single = decided_scale(law, eta[rows], sd[rows], outcome[rows], np.ones(len(rows)))
+        assert counted == pytest.approx(single, rel=1e-6)
+
+
+def test_half_wins_have_the_share_of_a_coins_variance_that_a_loop_finds():
+    eta, outcome, amount = comparisons(6)
+    mean = expit(eta)
+    coins = sum(a * p * (1 - p) for a, p in zip(amount, mean, strict=True))
+    ties = sum(a / 4 for a, y in zip(amount, outcome, strict=True) if y == 0)
+    assert share_of_coin(mean, outcome, amount) == pytest.approx((coins - ties) / coins)
+    assert share_of_coin(mean, np.ones(len(eta)), amount) == 1.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_mean_of_two_coins_has_half_the_variance_of_one(seed):
+    eta, outcome, _ = comparisons(seed, number=20_000, law="two coins")
+    p, one = expit(eta), np.ones(len(eta))
+    # the share of ties is a mean of independent ties, each of variance T (1 - T) with T = 2 p q
+    error = np.sqrt(np.sum(2 * p * (1 - p) * (1 - 2 * p * (1 - p)))) / 4 / np.sum(p * (1 - p))
+    assert abs(share_of_coin(p, outcome, one) - 0.5) < norm.isf(CHANCE / 2) * error
