@@ -66,15 +66,15 @@ def test_the_model_is_kept_updated_and_asked_with_all_of_it(tmp_path):
         model.item_effects_,
         dict(zip(model.judges_.name.tolist(), model.judges_.slope, strict=True)),
     )
-    wide = np.sqrt(known.std_error[data.left] ** 2 + known.std_error[data.right] ** 2) * np.abs(
-        [slope[name] for name in data.judge.tolist()]
-    )
+    spread = known.std_error[data.left] ** 2 + known.std_error[data.right] ** 2
+    spread -= 2 * naive_covariance(known)[data.left, data.right]
+    wide = np.sqrt(spread) * np.abs([slope[name] for name in data.judge.tolist()])
     tie = averaged_probabilities(
         OutcomeLaw(TieRule("rao-kupper", Logit()), model.tie_parameter_),
         model.decision_function(data),
         wide,
     )[1]
-    np.testing.assert_allclose(model.predict_ties(data), tie)
+    np.testing.assert_allclose(model.predict_ties(data), tie, rtol=1e-5)
     first = {name: column[:1000] for name, column in votes.items()}
     rest = {name: column[1000:] for name, column in votes.items()}
     updated = RankRegression(**settings).fit(X, first).update(rest)
@@ -288,12 +288,32 @@ def test_the_difference_of_two_items_has_the_error_of_both(fitted):
     assert fitted.difference(one, one).high == 0
 
 
+def naive_covariance(effects):
+    """(L + I / sigma^2)^-1, pair by pair."""
+    precision = np.eye(len(effects.effect)) / effects.posterior_sigma2
+    for low, high, weight in zip(
+        effects.pair_low, effects.pair_high, effects.pair_weight, strict=True
+    ):
+        ends = np.zeros(len(precision))
+        ends[low], ends[high] = 1, -1
+        precision += weight * np.outer(ends, ends)
+    return np.linalg.inv(precision)
+
+
 def test_predictions_are_averaged_over_the_effects_that_are_not_known(fitted):
+    """Two items that met are known better against each other than each by itself."""
     X, _ = Comparisons.from_frames(FRAME, VOTES)
-    variance = fitted.item_effects_.std_error**2
-    expected = averaged(Logit(), fitted.decision_function(X), variance[X.left] + variance[X.right])
-    np.testing.assert_allclose(fitted.predict_proba(X)[:, 1], expected)
+    variance, shared = fitted.item_effects_.std_error**2, naive_covariance(fitted.item_effects_)
+    spread = variance[X.left] + variance[X.right] - 2 * shared[X.left, X.right]
+    expected = averaged(Logit(), fitted.decision_function(X), spread)
+    np.testing.assert_allclose(fitted.predict_proba(X)[:, 1], expected, rtol=1e-6)
     assert np.array_equal(fitted.predict(X) == 1, expected > 0.5)
+    assert np.all(shared[X.left, X.right] > 0)
+    new = Comparisons.from_frames(FRAME.assign(id=[f"new {k}" for k in range(80)]), DATA.votes)[0]
+    wide = np.full(len(new), 2 * fitted.item_effects_.sigma2)
+    np.testing.assert_allclose(
+        fitted.predict_proba(new)[:, 1], averaged(Logit(), fitted.decision_function(new), wide)
+    )
 
 
 @pytest.mark.parametrize(

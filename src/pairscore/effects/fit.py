@@ -237,6 +237,10 @@ def _kept_effects(
         explained=_explained(data, fit.coef, root[:d], of_items),
         factor=_length(data, fit.coef) / _length(data, joint.top.theta[:d]),
         n_shared=n_shared(rows),
+        posterior_sigma2=post.sigma2,
+        pair_low=rows.pairs[0].low,
+        pair_high=rows.pairs[0].high,
+        pair_weight=rows.pair_information(post.derivatives),
     )
 
 

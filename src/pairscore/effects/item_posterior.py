@@ -7,6 +7,7 @@ between neighbours, which are exact where comparisons form no circles, and produ
 gradients. Nothing of size N x N is formed there.
 """
 
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from scipy.linalg import lapack
 
 from pairscore.core.sums import Pairs
 from pairscore.effects.single_comparisons import laplacian
+from pairscore.estimators.results import ItemEffects
 
 EXACT_ITEMS = 1000  # up to which V is formed
 ROUNDS = 30  # of messages between neighbours, each of which reaches one comparison further
@@ -28,6 +30,10 @@ class Covariance(Protocol):
 
     diagonal: np.ndarray
     pair_variance: np.ndarray
+
+    def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """V at some rows and columns, arrays of one shape."""
+        ...
 
     def times(self, columns: np.ndarray, near: np.ndarray | None = None) -> np.ndarray:
         """V columns (N x k); ``near`` is a guess."""
@@ -46,11 +52,36 @@ def posterior_covariance(pairs: Pairs, weight: np.ndarray, sigma2: float) -> Cov
     return kind(pairs, weight, sigma2)
 
 
+@lru_cache(maxsize=4)
+def _covariance_of_model(effects: ItemEffects) -> Covariance | None:
+    """V of the items of a model; None for models of before, which do not know it."""
+    if effects.pair_low is None or effects.pair_high is None or effects.pair_weight is None:
+        return None
+    n = len(effects.effect)
+    start = np.searchsorted(effects.pair_low, np.arange(n + 1)).astype(np.int32)
+    nothing = np.zeros((1, len(effects.pair_high)))
+    pairs = Pairs(start, effects.pair_high, nothing, nothing, np.zeros(1))
+    return posterior_covariance(pairs, effects.pair_weight, effects.posterior_sigma2)
+
+
+def shared_variance(effects: ItemEffects, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Covariance of the effects of two items, by their rows in the fit (-1 for a new item)."""
+    covariance = _covariance_of_model(effects)
+    known = (first >= 0) & (second >= 0)
+    if covariance is None or not known.any():
+        return np.zeros(len(first))
+    entries = covariance.entries(np.maximum(first, 0), np.maximum(second, 0))
+    return np.where(known, entries, 0.0)
+
+
 class NoCovariance:
     """V = 0: items have no effects."""
 
     def __init__(self, pairs: Pairs):
         self.diagonal, self.pair_variance = np.zeros(pairs.n_items), np.zeros(len(pairs.high))
+
+    def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        return np.zeros(len(rows))
 
     def times(self, columns: np.ndarray, near: np.ndarray | None = None) -> np.ndarray:
         return np.zeros_like(columns)
@@ -75,6 +106,10 @@ class FormedCovariance:
         across = self.matrix[low, high]
         self.pair_variance = np.maximum(self.diagonal[low] + self.diagonal[high] - 2 * across, 0.0)
 
+    def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Some entries of V."""
+        return self.matrix[rows, columns]
+
     def times(self, columns: np.ndarray, near: np.ndarray | None = None) -> np.ndarray:
         return self.matrix @ columns
 
@@ -91,6 +126,15 @@ class MessageCovariance:
         self.diagonal, across = tree_variances(pairs, weight, sigma2)
         low, high = pairs.low, pairs.high
         self.pair_variance = np.maximum(self.diagonal[low] + self.diagonal[high] - 2 * across, 0.0)
+        self._key, self._across = low.astype(np.int64) * pairs.n_items + high, across
+
+    def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Some entries of V; zero for two items that did not meet."""
+        n = np.int64(len(self.diagonal))
+        key = np.minimum(rows, columns) * n + np.maximum(rows, columns)
+        place = np.minimum(np.searchsorted(self._key, key), len(self._key) - 1)
+        met = np.where(self._key[place] == key, self._across[place], 0.0)
+        return np.where(rows == columns, self.diagonal[rows], met)
 
     def times(self, columns: np.ndarray, near: np.ndarray | None = None) -> np.ndarray:
         wide = columns.reshape(len(columns), -1)

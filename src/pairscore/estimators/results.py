@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 OPEN_SHARE = 1e-6  # of a difference along an open direction, below which it is rounding
 FEWEST_ITEMS = 10  # with two different opponents, below which nothing is said of item effects
-RECORDED = ("sigma2", "explained", "factor", "n_shared")
+RECORDED = ("sigma2", "explained", "factor", "n_shared", "posterior_sigma2")
+# what pairs of items say of two effects at a time; models of before have none of it
+OF_PAIRS = ("pair_low", "pair_high", "pair_weight")
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,9 @@ class ItemEffects:
     is that of the effect; an item that was never compared has effect zero and the error of a new
     one. ``interval`` is that of sigma2, 95 %.
     ``explained`` is the share of the compared items' variance in score that the features explain,
-    ``factor`` how many times longer the coefficients are than those of features alone.
+    ``factor`` how many times longer the coefficients are than those of features alone. Effects of
+    two items have the covariance of (L + I / ``posterior_sigma2``)^-1, L the Laplacian of the pairs
+    with their weights.
     """
 
     ids: np.ndarray | None
@@ -62,6 +66,10 @@ class ItemEffects:
     explained: float
     factor: float
     n_shared: int
+    posterior_sigma2: float = 0.0
+    pair_low: np.ndarray | None = None
+    pair_high: np.ndarray | None = None
+    pair_weight: np.ndarray | None = None
 
     def __repr__(self) -> str:
         return f"ItemEffects({self.in_words})"
@@ -91,7 +99,8 @@ class ItemEffects:
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """What is said of each item, as arrays without objects."""
-        arrays = {name: getattr(self, name) for name in ("keys", "effect", "std_error", "share")}
+        names = ("keys", "effect", "std_error", "share", *OF_PAIRS)
+        arrays = {name: array for name in names if (array := getattr(self, name)) is not None}
         if self.ids is None:
             return arrays
         ids = np.array(self.ids.tolist())
@@ -106,7 +115,7 @@ class ItemEffects:
     def from_file(cls, arrays: dict[str, np.ndarray], record: dict[str, Any]) -> "ItemEffects":
         low, high = record["interval"]
         return cls(
-            **{"ids": None} | arrays | {name: record[name] for name in RECORDED},
+            **{"ids": None} | arrays | {name: record[name] for name in RECORDED if name in record},
             interval=(low, high),
         )
 

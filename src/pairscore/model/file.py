@@ -22,7 +22,7 @@ from pairscore.data.tables import Columns
 from pairscore.data.votes import PER_ROW
 from pairscore.errors import PairscoreError
 from pairscore.estimators.diagnostics import NewItems, Pairing
-from pairscore.estimators.results import Effects, Fit, ItemEffects, Judges
+from pairscore.estimators.results import OF_PAIRS, Effects, Fit, ItemEffects, Judges
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import DEFAULTS, Settings, make_settings
 from pairscore.files.records import plain
@@ -35,7 +35,7 @@ GROUPS = f"{DATA}item_groups"
 EFFECTS = "item_effects_"
 BESIDE_FIT = ("settings", "feature_names", "comparisons", "item_groups", "item_effects", "recipe")
 # the shape of each array: a letter is one length throughout the file (d features, N items, M
-# comparisons, K items with effects), and a star any length
+# comparisons, K items with effects, P pairs of them), and a star any length
 SHAPES = {
     **dict.fromkeys(("coef_", "closed_form_coef_", "std_errors_", "undetermined_"), "d"),
     **dict.fromkeys((f"feature_{what}_" for what in ("mean", "sd", "min", "max")), "d"),
@@ -43,6 +43,7 @@ SHAPES = {
     **dict.fromkeys((f"{DATA}ids", GROUPS), "N"),
     **dict.fromkeys((f"{DATA}{name}" for name in PER_ROW), "M"),
     **dict.fromkeys((EFFECTS + of for of in ("keys", "ids", "effect", "std_error", "share")), "K"),
+    **dict.fromkeys((EFFECTS + of for of in OF_PAIRS), "P"),
 }
 MAY_BE_NAN = ("std_errors_", f"{DATA}ids", f"{DATA}judge", GROUPS, f"{EFFECTS}ids")
 OF_SETTINGS = ("inference_", "l2_", "ties_", "n_features_in_")  # told twice, for older readers

@@ -49,16 +49,20 @@ def score_differences(fit: Fit, data: Comparisons) -> np.ndarray:
 def difference_spread(fit: Fit, data: Comparisons, new_items: bool = False) -> np.ndarray:
     """Standard deviation of what is not known of each score difference with item effects, (M,).
 
-    The difference of two normal effects has the sum of their variances. With ``new_items`` nothing
-    is known of any item's effect.
+    The difference of two normal effects has the sum of their variances, less twice what they share:
+    two items that met are known better against each other than each by itself. With ``new_items``
+    nothing is known of any item's effect.
     """
     from pairscore.effects.circumstances import judges_sharpness
+    from pairscore.effects.item_posterior import shared_variance
 
     known = None if new_items else known_items(fit, data.items)
     variance = 2 * fit.item_effects.sigma2 if fit.item_effects is not None else 0.0
-    if known is not None:
+    if known is not None and fit.item_effects is not None:
+        rows = known.row[data.left], known.row[data.right]
         variance = known.variance[data.left] + known.variance[data.right]
-    return np.sqrt(variance) * np.abs(judges_sharpness(data, fit.judges))
+        variance = variance - 2 * shared_variance(fit.item_effects, *rows)
+    return np.sqrt(np.maximum(variance, 0.0)) * np.abs(judges_sharpness(data, fit.judges))
 
 
 def outcome_probabilities(fit: Fit, data: Comparisons, law: OutcomeLaw | None = None) -> Outcomes:

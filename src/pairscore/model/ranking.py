@@ -320,6 +320,11 @@ def item_difference(fit: Fit, a: Items, b: Items, level: float) -> Difference:
         )
         is_same = first.row[0] == second.row[0] >= 0
         variance = 0.0 if is_same else float(first.variance[0] + second.variance[0])
+        if fit.item_effects is not None and not is_same:
+            from pairscore.effects.item_posterior import shared_variance
+
+            shared = shared_variance(fit.item_effects, first.row, second.row)
+            variance = max(variance - 2 * float(shared[0]), 0.0)
     error = np.nan
     if fit.covariance is not None and not fit.undetermined_contrasts(gap[None])[0]:
         error = np.hypot(score_errors(left_over[None], fit.covariance)[0], np.sqrt(variance))
