@@ -240,7 +240,7 @@ def share_meant(value: Any, limit: float = 1.0) -> str:
         share = float(text.removesuffix("%"))
     except ValueError:
         return ""
-    share /= 100 if text.endswith("%") or share >= 1 else 1
+    share /= 100 if text.endswith("%") or share > 1 else 1
     return f" Did you mean {share:g}?" if 0 < share <= limit and share != value else ""
 
 

@@ -147,7 +147,7 @@ def test_the_ridge_that_it_points_to_is_no_longer_hopeless():
     X, votes = draw(np.random.default_rng(0), 110, 1100, 75)
     plain = RankRegression().fit(X, votes).new_items_
     ridge = RankRegression(l2="auto").fit(X, votes)
-    assert ridge.new_items_.log_loss < min(plain.log_loss, np.log(2))
+    assert ridge.new_items_.log_loss < 0.75 * plain.log_loss
     assert not [note for note in ridge.notes_ if "are many for" in note]
 
 

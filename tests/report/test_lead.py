@@ -117,7 +117,7 @@ def test_a_report_of_years_that_never_meet_ranks_within_years():
 
 
 def test_items_that_cannot_be_held_out_leave_the_accuracy_of_the_fit():
-    items, votes = draw_study(8, 30, d=5)
+    items, votes = draw_study(6, 30, d=5)
     said = page_in_words(items, votes)
     assert "how it does on items that it has not seen cannot be tested here" in said
     assert "Of decided comparisons between two items" not in said

@@ -28,7 +28,7 @@ def test_reasons_are_in_the_words_of_the_command(case, tmp_path):
         with pytest.warns(PairscoreWarning):
             text = page_of(items, votes)
     said = text_of(re.sub("<(pre|dl).*?</\\1>", "", text, flags=re.DOTALL))
-    assert "--l2 1" in said or case != "few items"
+    assert "--l2 auto" in said or case != "few items"
     assert not re.search(
         r"\w=|\bl2\b|\w_\w", said.replace("--l2", "").replace("simultaneous=True", "")
     )

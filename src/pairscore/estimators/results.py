@@ -13,12 +13,12 @@ from pairscore.core.whitening import Basis
 from pairscore.data.items import Items, rows_of_same_features
 from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural, share_meant
 from pairscore.estimators.diagnostics import Pairing
-from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import Settings
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
     from pairscore.estimators.diagnostics import NewItems
+    from pairscore.estimators.ridge import RidgeCurve
 
 OPEN_SHARE = 1e-6  # of a difference along an open direction, below which it is rounding
 FEWEST_ITEMS = 10  # with two different opponents, below which nothing is said of item effects
@@ -275,7 +275,7 @@ class Estimate:
     pairing: Pairing | None = None
     n_iterations: int = 0
     side_basis: Basis | None = None
-    ridge: RidgeCurve | None = None
+    ridge: "RidgeCurve | None" = None
     effects: Effects | None = None
     judges: Judges | None = None
     item_effects: ItemEffects | None = None
@@ -350,7 +350,7 @@ class Fit:
     side_effect: float | None = None
     side_effect_std_error: float | None = None
     pairing: Pairing | None = None
-    ridge_curve: RidgeCurve | None = None
+    ridge_curve: "RidgeCurve | None" = None
     effects: Effects | None = None
     judges: Judges | None = None
     item_effects: ItemEffects | None = None

@@ -9,13 +9,16 @@ a ridge stands in for the maximum that is missing.
 """
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pairscore.core.whitening import Basis, whitening_basis
 from pairscore.errors import SeparationWarning, first_few
 from pairscore.estimators.fit_data import SEPARATION_L2, WEAK_L2, FitData, bordered_scatter
-from pairscore.estimators.results import Note
+
+if TYPE_CHECKING:
+    from pairscore.estimators.results import Note
 
 # of the largest gain in a step, above which a comparison gains at all: as they come out of a step
 SMALLEST_GAINS = (1e-4, 1e-6, 1e-8)
@@ -127,7 +130,7 @@ def parameter_names(data: FitData, mask: np.ndarray) -> list[str]:
     return [name for name, chosen in zip(names, mask, strict=True) if chosen]
 
 
-def separation_note(names: list[str] | None = None) -> Note:
+def separation_note(names: list[str] | None = None) -> "Note":
     """What is said, and done, when the likelihood has no maximum.
 
     ``names`` are those of the coefficients that have a part in it, None where all have.
