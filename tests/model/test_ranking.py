@@ -313,7 +313,9 @@ def test_a_level_that_is_no_probability_is_refused(level):
         lambda: model.confidence_intervals(level),
     ):
         with pytest.raises(
-            PairscoreError, match=r"^level is .*; use a number between 0 and 1, such as 0\.95\.( Did you mean 0\.95\?)?$"
+            PairscoreError,
+            match=r"^level is .*; use a number between 0 and 1, such as 0\.95\."
+            r"( Did you mean 0\.95\?)?$",
         ):
             call()
 
