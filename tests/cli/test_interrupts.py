@@ -81,6 +81,7 @@ def test_a_signal_that_is_ignored_stays_ignored(monkeypatch):
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell does in the background
     try:
         run("fit items.csv votes.csv -o m.npz")
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        assert run("fit items.csv votes.csv -o m.npz", code=130).stderr.endswith(STOPPED)
     finally:
         signal.signal(signal.SIGINT, before)
-    assert run("fit items.csv votes.csv -o m.npz", code=130).stderr.endswith(STOPPED)

@@ -180,3 +180,10 @@ def test_of_too_many_items_some_are_left_out(monkeypatch):
     assert 0.15 * 3000 < some.n_comparisons < 0.35 * 3000 < whole.n_comparisons == 3000
     reach = norm.isf(CHANCE / 2) * 0.5 / np.sqrt(40)  # as if each item were one observation
     assert abs(some.accuracy - whole.accuracy) < reach
+
+
+def test_of_fewer_than_ten_items_nothing_is_said_of_new_ones():
+    X, votes = draw(np.random.default_rng(1), 9, 60, 4)
+    model = RankRegression(l2=1.0).fit(X, votes)
+    assert model.new_items_ is None
+    assert not [note for note in model.notes_ if "are many for" in note]

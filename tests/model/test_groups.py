@@ -188,3 +188,15 @@ def test_rounding_does_not_split_a_group():
     group, names = number_groups(fit, OpenPart.of_values(fit, rounded))
     np.testing.assert_array_equal(group, np.repeat(np.arange(4), 25))
     assert names.tolist() == [f"year={year}" for year in YEARS]
+
+
+@pytest.mark.parametrize("settings", [{}, {"method": "paired"}, {"link": "probit"}])
+def test_errors_beside_a_ridge_are_not_rounding_errors_of_a_feature_that_never_differs(settings):
+    """A fit without the feature has nearly the same; some were a thousand times as large."""
+    for seed in range(6):
+        items, votes = study_of_years(seed)
+        model = fitted_to_years(items, votes, l2=5.0, **settings)
+        without = RankRegression(l2=5.0, **settings).fit(items.drop(columns="year"), votes)
+        np.testing.assert_allclose(model.std_errors_[:2], without.std_errors_, rtol=0.1)
+        assert np.isnan(model.std_errors_[2])
+        assert model.coef_[2] == 0

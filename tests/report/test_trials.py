@@ -1,6 +1,7 @@
 """Held-out trials, calibration and prospects against naive twins."""
 
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from pairscore.report.checks import side_z
 from pairscore.report.facts import report_facts
 from pairscore.report.page import report_html
 from pairscore.report.trials import (
+    best_accuracy,
     calibration,
     item_folds,
     misordered_by_intervals,
@@ -301,3 +303,14 @@ def test_a_feature_that_only_one_item_has_may_be_constant_in_a_fold():
         "paired",
         "mle",
     ]
+
+
+def test_an_unsure_direction_does_not_promise_a_perfect_score():
+    """A page said that the best score of the features would predict 100 % of comparisons."""
+    model = SimpleNamespace(method="mle", n_features_in_=40, link_=get_link("logit"), noise_=0.2)
+    trials, held_out = (
+        [SimpleNamespace(method="mle", held_out=0.78)],
+        SimpleNamespace(share_trained=0.6),
+    )
+    assert 0.78 < best_accuracy(model, trials, held_out, 0.05) < 0.9
+    assert np.isnan(best_accuracy(model, trials, held_out, 0.45))

@@ -36,6 +36,7 @@ from pairscore.core.whitening import TOLERANCE
 LARGEST_LEVERAGE = 0.8  # beyond, too little is left of an item's deviation to divide by
 # in a larger item table the meat is summed in single precision, good to five digits
 MANY_NUMBERS = 500_000
+SMALLEST_TOLD = 1e-10  # share of the information on a parameter that is more than rounding
 SMALLEST_RATIO = 0.5  # of item-robust over classical variance in any direction
 
 
@@ -306,13 +307,19 @@ def sandwich(
     """Covariance of the estimates, J meat J': classical, or item-robust where that meat is given.
 
     The classical one takes weights for counts; as a floor for the other, which does not depend on
-    their unit, it is brought to comparisons of average weight ``weight_unit``.
+    their unit, it is brought to comparisons of average weight ``weight_unit``. A parameter of which
+    the data say nothing, and a ridge all, has the variance zero: what its meat has is rounding.
     """
-    half = jacobian @ square_root(model_meat)
+    # of all information on each parameter, the share that the data have
+    n = min(jacobian.shape)
+    told = np.ones(len(model_meat), dtype=bool)
+    told[:n] = np.abs(np.diag(jacobian)[:n]) * np.diag(model_meat)[:n] > SMALLEST_TOLD
+    half = jacobian @ square_root(model_meat * np.outer(told, told))
     model = half @ half.T
     if robust_meat is None:
         return model
-    return floored_covariance(jacobian @ robust_meat @ jacobian.T, weight_unit * model)
+    robust = jacobian @ (robust_meat * np.outer(told, told)) @ jacobian.T
+    return floored_covariance(robust, weight_unit * model)
 
 
 def square_root(meat: np.ndarray) -> np.ndarray:

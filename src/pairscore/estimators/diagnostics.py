@@ -181,6 +181,7 @@ def _fourth_moment(
     return total / float(weight.sum())
 
 
+FEWEST_ITEMS = 10  # with fewer, leaving one out says little of new ones
 ITEMS_PER_FEATURE = 10  # with more, new items do about as well as those of the fit
 LARGEST_LEVERAGE = 1 - 1e-6  # of an item without which some direction is undetermined
 MOST_PRODUCTS = 5e9  # multiplications for all items; beyond, some of the items are left out
@@ -220,7 +221,8 @@ class NewItems:
 
 def has_many_features(data: "FitData") -> bool:
     """Whether features are so many beside items that new items may do far worse."""
-    return data.has_items and data.n_items < ITEMS_PER_FEATURE * data.X.shape[1]
+    enough = data.has_items and data.n_items >= FEWEST_ITEMS
+    return enough and data.n_items < ITEMS_PER_FEATURE * data.X.shape[1]
 
 
 def many_features_note(

@@ -221,6 +221,7 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
     )
     if has_items and (n_groups := count_groups(fit, data.items.values[data.compared])) > 1:
         coef = of_smallest_norm(fit.coef, result.basis)
+        coef = np.where(fit.undetermined & data.never_differs, 0.0, coef)  # a ridge says no more
         fit = replace(fit, n_groups=n_groups, coef=coef)
     if np.any(data.outcome == 0):
         fit = replace(fit, decided_scale=scale_of_decided(fit, result.difference, data))

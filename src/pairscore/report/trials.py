@@ -309,11 +309,14 @@ def best_accuracy(
 
     The held-out accuracy of the model's method, freed of the error of the estimate: its angle is
     pi times the share ``misordered`` that the intervals imply, larger for folds by one over the
-    root of the share of comparisons that they learn from. Scores are taken as normal.
+    root of the share of comparisons that they learn from. Scores are taken as normal. Where the
+    angle is so unsure that the answer would leave less to chance than half the model's noise,
+    nothing can be said.
     """
     accuracy = next(trial.held_out for trial in trials if trial.method == model.method)
     if model.n_features_in_ == 1 or not np.isfinite([accuracy, misordered]).all():
         return NAN  # one feature has no direction to be wrong in
     turn = np.pi * min(misordered, 0.5)
     turn = float(np.arctan2(np.sin(turn), np.cos(turn) * np.sqrt(held_out.share_trained)))
-    return best_share(model.link_, accuracy, turn)
+    best = best_share(model.link_, accuracy, turn)
+    return best if best < 1 - model.noise_ / 2 else NAN
