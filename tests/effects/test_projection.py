@@ -24,7 +24,7 @@ def test_the_projection_is_that_of_least_squares_net_of_the_features():
         context=rng.normal(size=(80, 1)),
         side=True,
     )
-    columns, B = np.hstack([rows.context, rows.sides]), incidence(rows)
+    columns, B = np.hstack([rows.context, rows.sides.toarray()]), incidence(rows)
     found = project_on_items(rows, columns)
     p = np.linalg.pinv(B) @ columns
     rest = columns - B @ p

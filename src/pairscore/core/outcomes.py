@@ -168,9 +168,9 @@ class TieRule:
 LARGEST_Z = 6.0  # of a standard normal variable in averages: 2e-9 is beyond
 # nodes on either side: enough for a deviation of 33, at which almost every outcome is sure
 MAX_NODES = 200
-# up to which sd how many nodes of Gauss and Hermite are enough (1e-5), none for zero
+# up to which sd how many nodes of Gauss and Hermite are enough (1e-6), none for zero
 SD_CLASSES = np.array([0.0, 0.25, 0.5, 1.0, 1.4, 2.5, 5.0, 10.0, 20.0])
-HERMITE_NODES = (5, 7, 13, 19)
+HERMITE_NODES = (7, 9, 17, 25)
 WIDEST_STEP = 0.7  # between nodes; a normal density sums to one but for exp(-2 pi^2 / 0.7^2)
 
 

@@ -145,8 +145,18 @@ class MessageCovariance:
         """E z'Vz over random signs z (Hutchinson): messages are too small on groups of which all
         meet all.
         """
-        signs = np.random.default_rng(0).choice([-1.0, 1.0], (len(self.diagonal), PROBES))
+        signs = mixed_signs(len(self.diagonal), PROBES)
         return float(np.sum(signs * self.times(signs, self.diagonal[:, None] * signs)) / PROBES)
+
+
+def mixed_signs(n_rows: int, n_columns: int) -> np.ndarray:
+    """A matrix of +1 and -1 without any pattern, always the same: bits of mixed numbers."""
+    number = np.arange(1, n_rows * n_columns + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    number ^= number >> np.uint64(30)
+    number *= np.uint64(0xBF58476D1CE4E5B9)
+    number ^= number >> np.uint64(27)
+    bit = (number >> np.uint64(33)) & np.uint64(1)
+    return np.where(bit.reshape(n_rows, n_columns) == 1, 1.0, -1.0)
 
 
 def conjugate_gradients(
