@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
+from pairscore import load
 from pairscore.cli import main
 from pairscore.cli.words import translate
 from tests.cli.running import run
@@ -149,9 +150,12 @@ def test_an_id_of_another_name_can_be_told_to_report_and_update(study):
     text = (folder / "items.csv").read_text().replace("id,", "name,", 1)
     (folder / "named.csv").write_text(text)
     run("report m.npz named.csv votes.csv --id name -o report.html")
+    assert "item 1" in (folder / "report.html").read_text()
+    before = load(folder / "m.npz").n_items_
     (folder / "more.csv").write_text(text.replace("item ", "new "))
     (folder / "new.csv").write_text("left,right,winner\nnew 1,item 2,left\n")
     run("update m.npz new.csv --items more.csv --id name -o m.npz")
+    assert load(folder / "m.npz").n_items_ == before + 1
 
 
 def library_texts():
