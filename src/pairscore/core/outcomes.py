@@ -145,7 +145,8 @@ class TieRule:
     def _between(self, eta: np.ndarray, t: float) -> OutcomeDerivatives:
         """log(f(eta + t) - f(eta - t)) of a tie, with tails on the side where they are small."""
         upper, lower = t - np.abs(eta), -t - np.abs(eta)
-        mass = np.maximum(self.link.cdf(upper) - self.link.cdf(lower), np.finfo(float).tiny)
+        # so large that squares of what is divided by it are finite
+        mass = np.maximum(self.link.cdf(upper) - self.link.cdf(lower), np.sqrt(TINY))
         (f_up, df_up), (f_low, df_low) = (self.densities(end) for end in (upper, lower))
         in_eta, in_t = (f_up - f_low) / mass, (f_up + f_low) / mass
         in_eta_eta, in_eta_t = (df_up - df_low) / mass, (df_up + df_low) / mass

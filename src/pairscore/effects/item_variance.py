@@ -12,12 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from pairscore.core.outcomes import OutcomeDerivatives
 from pairscore.core.roots import solve_falling
 from pairscore.core.sums import difference_scatter
 from pairscore.core.whitening import Basis
 from pairscore.effects.propagation import Posterior, propagate
-from pairscore.effects.single_comparisons import SingleComparisons
+from pairscore.effects.single_comparisons import RowDerivatives, SingleComparisons
 
 PRIOR_SD = 6.25  # of item effects, times the link's slope at zero: 25 under logit
 SMALLEST, LARGEST = 1e-4, 500.0  # sigma^2 that are looked at, on the scale of logit
@@ -169,7 +168,7 @@ class VarianceScore(NamedTuple):
         return max(self.score, 0.0) / max(self.growth, np.finfo(float).tiny)
 
 
-def variance_score(rows: SingleComparisons, s: OutcomeDerivatives, basis: Basis) -> VarianceScore:
+def variance_score(rows: SingleComparisons, s: RowDerivatives, basis: Basis) -> VarianceScore:
     """The score of sigma^2 at a fit without effects of items, less what a pair says of itself,
 
         T = sum_i [(sum_p r_p)^2 - sum_p r_p^2],    r_p the net score of pair p as item i sees it.
@@ -180,7 +179,7 @@ def variance_score(rows: SingleComparisons, s: OutcomeDerivatives, basis: Basis)
     """
     pairs, place = rows.pairs
     low_is_left = np.where(rows.left < rows.right, 1.0, -1.0)
-    score = np.bincount(place, low_is_left * rows.sharpness * s.eta, len(pairs.high))
+    score = np.bincount(place, low_is_left * s.delta, len(pairs.high))
     information = rows.pair_information(s)
 
     def at_items(values: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from scipy.optimize import minimize_scalar
 from pairscore.core.decided import decided_scale
 from pairscore.core.outcomes import OutcomeLaw, averaged_derivatives, normal_grid
 from pairscore.effects.item_posterior import FormedCovariance
-from pairscore.effects.propagation import Posterior, cavities
+from pairscore.effects.propagation import Cavities, Posterior, cavities
 from pairscore.effects.single_comparisons import rows_times
 from pairscore.estimators.results import REACH, Judges
 
@@ -145,8 +145,9 @@ def slope_equations(post: Posterior) -> SlopeEquations:
     of items and theta takes off it is a share, taken from the equations that are linear in eta.
     """
     rows, s = post.rows, post.derivatives
-    n_judges, (center, variance) = rows.n_judges, cavities(post)
-    score, information = _slope_scores(post, center, variance)
+    n_judges, others = rows.n_judges, cavities(post)
+    center, variance = others.delta, others.variance
+    score, information = _slope_scores(post, others)
     linear = s.eta_eta * center
     at = np.tile(rows.judge, 2), np.concatenate([rows.left, rows.right])
     cross = np.concatenate([linear, -linear]) * np.tile(rows.sharpness, 2)
@@ -169,18 +170,16 @@ def slope_equations(post: Posterior) -> SlopeEquations:
     return SlopeEquations(score, known, np.maximum(information, 1e-9))
 
 
-def _slope_scores(
-    post: Posterior, center: np.ndarray, variance: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _slope_scores(post: Posterior, others: Cavities) -> tuple[np.ndarray, np.ndarray]:
     """Of every judge (J): the sum of the comparisons' scores, and of their expected squares."""
     rows, law = post.rows, OutcomeLaw(post.rows.rule, post.rows.tie(post.theta))
-    a = rows.sharpness
-    eta = a * center + rows.side(post.theta)
-    sd = np.sqrt(a * a * variance + rows.slope_noise(center))
+    center, square = others.law_of_eta()
+    eta, sd = center + rows.side(post.theta), np.sqrt(square)
     score, information = np.zeros((2, len(eta)))
     for outcome in (-1.0, 1.0, 0.0)[: 2 + rows.rule.has_parameter]:
         s = averaged_derivatives(law, eta, sd, np.full(len(eta), outcome))
-        one = s.eta * center + a * variance * (s.eta**2 - s.eta_eta)
+        in_variance = others.slope * others.variance * (s.eta**2 - s.eta_eta)
+        one = s.eta * others.delta + in_variance
         information += np.exp(s.value) * one**2
         seen = rows.outcome == outcome
         score[seen] = one[seen]

@@ -19,12 +19,17 @@ A move d of eta changes the score of a comparison by -tau d, and one dt of the t
 the place of the second derivatives, and the equations are those of a likelihood without effects
 with N more parameters.
 
+A judge's slope a has about a normal law too, N(a, w), and a cavity that leaves the comparison out.
+Then eta = a delta has mean a c and variance a^2 v + w (c^2 + v), which depend on c, so the score in
+delta is a g + w c (g^2 - h): slopes that the same comparisons have found do not lengthen scores.
+
 References: T. Minka (2001), Expectation propagation for approximate Bayesian inference; P. Hall,
 I. Johnstone, J. Ormerod, M. Wand and J. Yu (2020), Fast and accurate binary response mixed model
 analysis via expectation propagation.
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,7 +37,7 @@ from pairscore.core.outcomes import OutcomeDerivatives, OutcomeLaw, averaged_der
 from pairscore.core.sums import net_per_item
 from pairscore.core.whitening import Basis
 from pairscore.effects.item_posterior import Covariance, posterior_covariance
-from pairscore.effects.single_comparisons import SingleComparisons
+from pairscore.effects.single_comparisons import RowDerivatives, SingleComparisons
 
 SWEEPS = 100
 CLOSE = 1e-4  # a move of eta, in standard errors of one comparison, that is none
@@ -45,7 +50,8 @@ SMALLEST_INFORMATION = 1e-12
 class Posterior:
     """Where the sweeps stand: theta (k), the items' effects (N), and each comparison's term.
 
-    ``tau`` and ``score`` (M) are the precision of each term and its score at the present eta.
+    ``tau`` (M) is the precision of each term, ``score`` and ``score_in_delta`` its scores at the
+    present eta.
     ``derivatives`` are those of the comparisons, as often as they count, with tau, kappa and lambda
     for the second ones; ``solved`` is V times ``rows.item_borders(derivatives)`` and ``basis`` that
     of the information of theta, effects of items allowed for.
@@ -57,8 +63,9 @@ class Posterior:
     effect: np.ndarray
     tau: np.ndarray
     score: np.ndarray
+    score_in_delta: np.ndarray
     covariance: Covariance
-    derivatives: OutcomeDerivatives
+    derivatives: RowDerivatives
     solved: np.ndarray
     basis: Basis
     n_sweeps: int = 0
@@ -99,6 +106,7 @@ def start_posterior(rows: SingleComparisons, theta: np.ndarray, sigma2: float) -
         effect=np.zeros(len(rows.X)),
         tau=tau,
         score=s.eta,
+        score_in_delta=rows.sharpness * s.eta,
         covariance=posterior_covariance(pairs, rows.pair_information(counted), sigma2),
         derivatives=counted,
         solved=np.zeros((len(rows.X), len(theta))),
@@ -106,47 +114,72 @@ def start_posterior(rows: SingleComparisons, theta: np.ndarray, sigma2: float) -
     )
 
 
-def cavities(post: Posterior) -> tuple[np.ndarray, np.ndarray]:
-    """What all other comparisons say of delta: its mean and variance, comparison by comparison."""
+class Cavities(NamedTuple):
+    """What all other comparisons say of delta and of the judge's slope, comparison by comparison.
+
+    Means and variances, arrays (M).
+    """
+
+    delta: np.ndarray
+    variance: np.ndarray
+    slope: np.ndarray
+    slope_variance: np.ndarray
+
+    def law_of_eta(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean, side left out, and variance of eta."""
+        noise = self.slope_variance * (self.delta**2 + self.variance)
+        return self.slope * self.delta, self.slope**2 * self.variance + noise
+
+
+def cavities(post: Posterior) -> Cavities:
+    """Each comparison's own term is taken out of the law of delta and of the slope."""
     rows = post.rows
     variance = post.covariance.pair_variance[rows.pairs[1]]
     own = rows.sharpness**2 * post.tau * variance
     without = variance / np.maximum(1 - own, SMALLEST_SHARE)
-    return post.delta - without * rows.sharpness * post.score, without
+    delta = post.delta - without * rows.sharpness * post.score
+    noise = rows.slope_variance[rows.judge]
+    noise = noise / np.maximum(1 - noise * post.tau * delta**2, SMALLEST_SHARE)
+    return Cavities(delta, without, rows.sharpness - noise * delta * post.score, noise)
 
 
-def new_terms(post: Posterior) -> tuple[OutcomeDerivatives, np.ndarray, np.ndarray]:
-    """Each comparison's derivatives with its new term, one by one: tau and score beside them."""
-    rows, (delta, variance) = post.rows, cavities(post)
-    center = rows.sharpness * delta + rows.side(post.theta)
-    spread = rows.sharpness**2 * variance
-    sd = np.sqrt(spread + rows.slope_noise(delta))
-    s = averaged_derivatives(OutcomeLaw(rows.rule, rows.tie(post.theta)), center, sd, rows.outcome)
+def new_terms(post: Posterior) -> tuple[OutcomeDerivatives, np.ndarray]:
+    """Each comparison's derivatives with its new term, and that in delta; each counts once."""
+    rows, others = post.rows, cavities(post)
+    center, square = others.law_of_eta()
+    law = OutcomeLaw(rows.rule, rows.tie(post.theta))
+    s = averaged_derivatives(law, center + rows.side(post.theta), np.sqrt(square), rows.outcome)
+    spread = others.slope**2 * others.variance
     most = (1 - SMALLEST_SHARE) / np.maximum(spread, SMALLEST_INFORMATION)
     h = np.clip(s.eta_eta, SMALLEST_INFORMATION, most)
     left = 1 - spread * h
     tau = h / left
-    score = s.eta + tau * (center + spread * s.eta - post.eta)
+    on_delta = others.slope * s.eta + others.slope_variance * others.delta * (s.eta**2 - s.eta_eta)
+    ahead = tau * rows.sharpness * (others.delta + others.variance * on_delta - post.delta)
     kappa, in_t = s.eta_t / left, s.t_t + spread * s.eta_t**2 / left
-    return OutcomeDerivatives(s.value, score, s.t, tau, kappa, in_t), tau, score
+    terms = OutcomeDerivatives(s.value, s.eta + ahead, s.t, tau, kappa, in_t)
+    return terms, on_delta + rows.sharpness * ahead
 
 
 def sweep(post: Posterior, share: float = 1.0) -> Posterior:
     """New terms (a ``share`` of the way to them), and the law that follows from them."""
     rows, theta = post.rows, post.theta
-    s, tau, score = new_terms(post)
+    terms, on_delta = new_terms(post)
     if share < 1:
-        tau = tau**share * post.tau ** (1 - share)
-        score = share * score + (1 - share) * post.score
-        s = replace(s, eta=score, eta_eta=tau)
-    s = rows.counted(s)
+        terms = replace(
+            terms,
+            eta=share * terms.eta + (1 - share) * post.score,
+            eta_eta=terms.eta_eta**share * post.tau ** (1 - share),
+        )
+        on_delta = share * on_delta + (1 - share) * post.score_in_delta
+    s = rows.counted(terms, on_delta)
     covariance = posterior_covariance(rows.pairs[0], rows.pair_information(s), post.sigma2)
     borders = rows.item_borders(s) if post.sigma2 > 0 else np.zeros_like(post.solved)
     solved = covariance.times(borders, post.solved)
     basis = rows.basis(s, borders.T @ solved)
     on_items = np.zeros(len(post.effect))
     if post.sigma2 > 0:
-        net = net_per_item(rows.left, rows.right, rows.sharpness * s.eta, len(rows.X))
+        net = net_per_item(rows.left, rows.right, s.delta, len(rows.X))
         on_items = net - post.effect / post.sigma2
     step = -basis.solve(rows.gradient(s, theta) + solved.T @ on_items)
     if rows.rule.has_parameter and not rows.rule.allowed(rows.tie(theta + step)):
@@ -156,7 +189,7 @@ def sweep(post: Posterior, share: float = 1.0) -> Posterior:
         post,
         theta=theta + step,
         effect=post.effect + move,
-        tau=tau,
+        tau=terms.eta_eta,
         covariance=covariance,
         derivatives=s,
         solved=solved,
@@ -165,7 +198,9 @@ def sweep(post: Posterior, share: float = 1.0) -> Posterior:
     )
     change = after.eta - post.eta
     size = np.sqrt(float(np.sum(s.eta_eta * change**2)) / rows.n_comparisons)
-    return replace(after, score=score - tau * change, moved=size)
+    on_delta = on_delta - rows.sharpness * terms.eta_eta * change
+    score = terms.eta - terms.eta_eta * change
+    return replace(after, score=score, score_in_delta=on_delta, moved=size)
 
 
 def propagate(post: Posterior, sigma2: float, close: float = CLOSE) -> Posterior:

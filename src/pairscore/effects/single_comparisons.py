@@ -7,7 +7,7 @@ With their context, who judged, which side, and ties as they are.
 
 Parameters are one vector theta = (coef, effects, t): coefficients of the features, effects of
 context and sides, and the parameter of ties where the rule has one. Slopes of judges are given,
-each with a variance, over which the outcome is averaged; ``judges`` finds them.
+each with a variance, which :mod:`pairscore.effects.propagation` allows for; ``judges`` finds them.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from pairscore.core.newton import Step, minimise, search_by_value
-from pairscore.core.outcomes import OutcomeDerivatives, OutcomeLaw, TieRule, averaged_derivatives
+from pairscore.core.outcomes import OutcomeDerivatives, TieRule
 from pairscore.core.sums import Pairs, difference_scatter, net_per_item
 from pairscore.core.whitening import TOLERANCE, Basis, whitening_basis
 
@@ -34,6 +34,16 @@ def laplacian(pairs: Pairs, weight: np.ndarray) -> sparse.csr_array:
     above = sparse.csr_array((weight, pairs.high, pairs.start), shape=shape)
     degree = pairs.sum_at_low(weight) + pairs.sum_at_high(weight)
     return sparse.csr_array(sparse.diags_array(degree) - above - above.T)
+
+
+@dataclass(frozen=True)
+class RowDerivatives(OutcomeDerivatives):
+    """Of each comparison's log-likelihood, as often as it counts; ``delta`` is that in delta.
+
+    With a known slope it is the slope times that in eta.
+    """
+
+    delta: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -155,21 +165,17 @@ class SingleComparisons:
         """eta of every comparison (M), item effects left out."""
         return self.sharpness * self.delta(theta) + self.side(theta)
 
-    def slope_noise(self, delta: np.ndarray) -> np.ndarray:
-        """Variance of eta (M) for that the judge's slope is not known."""
-        return self.slope_variance[self.judge] * delta**2
+    def derivatives(self, theta: np.ndarray) -> RowDerivatives:
+        """Derivatives of the log-likelihood with slopes as they are."""
+        return self.counted(
+            self.rule.derivatives(self.predictor(theta), self.outcome, self.tie(theta))
+        )
 
-    def derivatives(self, theta: np.ndarray) -> OutcomeDerivatives:
-        """Derivatives of the log-likelihood, each comparison as often as it counts."""
-        law, eta = OutcomeLaw(self.rule, self.tie(theta)), self.predictor(theta)
-        if np.any(self.slope_variance > 0):
-            sd = np.sqrt(self.slope_noise(self.delta(theta)))
-            return self.counted(averaged_derivatives(law, eta, sd, self.outcome))
-        return self.counted(self.rule.derivatives(eta, self.outcome, law.t))
-
-    def counted(self, s: OutcomeDerivatives) -> OutcomeDerivatives:
-        """Each comparison as often as it counts."""
-        return OutcomeDerivatives(**{name: self.amount * part for name, part in vars(s).items()})
+    def counted(self, s: OutcomeDerivatives, delta: np.ndarray | None = None) -> RowDerivatives:
+        """Each comparison as often as it counts; ``delta`` if it is not the slope times eta."""
+        parts = {name: self.amount * part for name, part in vars(s).items()}
+        parts["delta"] = self.amount * (self.sharpness * s.eta if delta is None else delta)
+        return RowDerivatives(**parts)
 
     @cached_property
     def columns(self) -> sparse.csr_array:
@@ -216,28 +222,31 @@ class SingleComparisons:
         of_effects = (self.incidence.T @ self._weighted_columns(s)).toarray()
         return np.hstack([graph @ (self.X - self.mean), of_effects])
 
-    def gradient(self, s: OutcomeDerivatives, theta: np.ndarray) -> np.ndarray:
+    def gradient(self, s: RowDerivatives, theta: np.ndarray) -> np.ndarray:
         """Of minus the log-likelihood with the ridge (k)."""
         n = len(self.X)
-        on_coef = net_per_item(self.left, self.right, self.sharpness * s.eta, n) @ self.X
+        on_coef = net_per_item(self.left, self.right, s.delta, n) @ self.X
+        on_effects = np.concatenate([self.context.T @ s.delta, self.sides.T @ s.eta])
         tail = [s.t.sum()] * self.rule.has_parameter
-        return self.ridge @ theta - np.concatenate([on_coef, self.columns.T @ s.eta, tail])
+        return self.ridge @ theta - np.concatenate([on_coef, on_effects, tail])
 
     def loss(self, s: OutcomeDerivatives, theta: np.ndarray) -> float:
         return -float(s.value.sum()) + 0.5 * float(theta @ self.ridge @ theta)
 
-    def contributions(self, s: OutcomeDerivatives, theta: np.ndarray) -> Contributions:
+    def contributions(self, s: RowDerivatives, theta: np.ndarray) -> Contributions:
         """A function that gives what some comparisons (rows) add to the equations of theta (k),
         from their mean.
         """
-        tail = self._with_ties(rows_times(s.eta, self.columns), s.t)
+        on_context = sparse.csr_array(s.delta[:, None] * self.context)
+        on_effects = sparse.hstack([on_context, rows_times(s.eta, self.sides)], format="csr")
+        tail = self._with_ties(on_effects, s.t)
         average, d = self.ridge @ theta / self.n_comparisons, len(self.mean)
 
         def contribution(rows: np.ndarray) -> np.ndarray:
             u = np.empty((len(rows), len(theta)))
             u[:, :d] = self.X[self.left[rows]]
             u[:, :d] -= self.X[self.right[rows]]
-            u[:, :d] *= (self.sharpness[rows] * s.eta[rows])[:, None]
+            u[:, :d] *= s.delta[rows, None]
             u[:, d:] = tail[rows].toarray()
             u -= self.amount[rows, None] * average
             return u
