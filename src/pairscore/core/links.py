@@ -130,7 +130,8 @@ class Logit(Link):
         return self.pdf(x)
 
     def expansion(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        f = expit(x)
+        with np.errstate(over="ignore"):
+            f = 1 / (1 + np.exp(-x))  # three times as fast as expit
         rise = f - f * f
         return f, rise, rise - 2 * f * rise
 

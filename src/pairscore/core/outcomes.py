@@ -170,8 +170,9 @@ LARGEST_Z = 6.0  # of a standard normal variable in averages: 2e-9 is beyond
 # nodes on either side: enough for a deviation of 33, at which almost every outcome is sure
 MAX_NODES = 200
 # up to which sd how many nodes of Gauss and Hermite are enough (1e-6), none for zero
-SD_CLASSES = np.array([0.0, 0.25, 0.5, 1.0, 1.4, 2.5, 5.0, 10.0, 20.0])
-HERMITE_NODES = (7, 9, 17, 25)
+SD_CLASSES = np.array([0.0, 0.15, 0.25, 0.5, 0.75, 1.0, 1.4, 2.5, 5.0, 10.0, 20.0])
+HERMITE_NODES = (3, 5, 7, 11, 15, 23)
+BLOCK = 8192  # rows that are averaged at a time, so that they stay in the processor's cache
 WIDEST_STEP = 0.7  # between nodes; a normal density sums to one but for exp(-2 pi^2 / 0.7^2)
 
 
@@ -272,15 +273,16 @@ def grids_by_sd(sd: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.nda
     Few nodes of Gauss and Hermite where sd is small, the trapezoidal rule elsewhere.
     """
     kind = np.searchsorted(SD_CLASSES, sd)
-    for one in np.unique(kind):
-        rows = np.flatnonzero(kind == one)
-        if one == 0:
-            yield rows, np.zeros(1), np.ones(1)
-        elif one <= len(HERMITE_NODES):
+    order = np.argsort(kind.astype(np.int8), kind="stable")
+    ends = np.cumsum(np.bincount(kind))
+    for one, rows in enumerate(np.split(order, ends[:-1])):
+        z, weight = np.zeros(1), np.ones(1)
+        if 0 < one <= len(HERMITE_NODES):
             z, weight = np.polynomial.hermite_e.hermegauss(HERMITE_NODES[one - 1])
-            yield rows, z, weight / weight.sum()
-        else:
-            yield rows, *normal_grid(float(np.max(sd[rows])))
+        elif one and len(rows):
+            z, weight = normal_grid(float(np.max(sd[rows])))
+        for first in range(0, len(rows), BLOCK):
+            yield rows[first : first + BLOCK], z, weight / weight.sum()
 
 
 def average_expansion(

@@ -20,9 +20,12 @@ from pairscore.estimators.results import ItemEffects
 
 EXACT_ITEMS = 1000  # up to which V is formed
 ROUNDS = 30  # of messages between neighbours, each of which reaches one comparison further
+STEADY = 1e-4  # a change of messages, relative, that is none
 STEPS = 500  # of conjugate gradients at most
 CLOSE = 1e-4  # residual of a solution, relative to its right side
-PROBES = 16  # random vectors for the trace
+ENOUGH = 1e-3  # as CLOSE, for a trace
+FEWEST_PROBES, MOST_PROBES = 4, 16  # random vectors for the trace
+ENOUGH_PROBED = 200_000  # numbers in them
 
 
 class Covariance(Protocol):
@@ -35,8 +38,10 @@ class Covariance(Protocol):
         """V at some rows and columns, arrays of one shape."""
         ...
 
-    def times(self, columns: np.ndarray, near: np.ndarray | None = None) -> np.ndarray:
-        """V columns (N x k); ``near`` is a guess."""
+    def times(
+        self, columns: np.ndarray, near: np.ndarray | None = None, close: float = CLOSE
+    ) -> np.ndarray:
+        """V columns (N x k); ``near`` is a guess, ``close`` a relative residual that will do."""
         ...
 
     def trace(self) -> float:
@@ -83,7 +88,9 @@ class NoCovariance:
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         return np.zeros(len(rows))
 
-    def times(self, columns: np.ndarray, near: np.ndarray | None = None) -> np.ndarray:
+    def times(
+        self, columns: np.ndarray, near: np.ndarray | None = None, close: float = CLOSE
+    ) -> np.ndarray:
         return np.zeros_like(columns)
 
     def trace(self) -> float:
@@ -110,7 +117,9 @@ class FormedCovariance:
         """Some entries of V."""
         return self.matrix[rows, columns]
 
-    def times(self, columns: np.ndarray, near: np.ndarray | None = None) -> np.ndarray:
+    def times(
+        self, columns: np.ndarray, near: np.ndarray | None = None, close: float = CLOSE
+    ) -> np.ndarray:
         return self.matrix @ columns
 
     def trace(self) -> float:
@@ -136,17 +145,22 @@ class MessageCovariance:
         met = np.where(self._key[place] == key, self._across[place], 0.0)
         return np.where(rows == columns, self.diagonal[rows], met)
 
-    def times(self, columns: np.ndarray, near: np.ndarray | None = None) -> np.ndarray:
+    def times(
+        self, columns: np.ndarray, near: np.ndarray | None = None, close: float = CLOSE
+    ) -> np.ndarray:
         wide = columns.reshape(len(columns), -1)
         near = np.zeros_like(wide) if near is None else near.reshape(wide.shape)
-        return conjugate_gradients(self.precision, wide, near).reshape(columns.shape)
+        return conjugate_gradients(self.precision, wide, near, close).reshape(columns.shape)
 
     def trace(self) -> float:
         """E z'Vz over random signs z (Hutchinson): messages are too small on groups of which all
         meet all.
         """
-        signs = mixed_signs(len(self.diagonal), PROBES)
-        return float(np.sum(signs * self.times(signs, self.diagonal[:, None] * signs)) / PROBES)
+        n = len(self.diagonal)
+        n_probes = int(np.clip(ENOUGH_PROBED // n, FEWEST_PROBES, MOST_PROBES))
+        signs = mixed_signs(n, n_probes)
+        near = self.diagonal[:, None] * signs
+        return float(np.sum(signs * self.times(signs, near, ENOUGH)) / n_probes)
 
 
 def mixed_signs(n_rows: int, n_columns: int) -> np.ndarray:
@@ -160,10 +174,10 @@ def mixed_signs(n_rows: int, n_columns: int) -> np.ndarray:
 
 
 def conjugate_gradients(
-    matrix: sparse.csr_array, right: np.ndarray, start: np.ndarray
+    matrix: sparse.csr_array, right: np.ndarray, start: np.ndarray, close: float = CLOSE
 ) -> np.ndarray:
     """The inverse of a positive matrix (N x N) times several columns (N x k) at once."""
-    diagonal, goal = matrix.diagonal()[:, None], CLOSE * np.linalg.norm(right, axis=0)
+    diagonal, goal = matrix.diagonal()[:, None], close * np.linalg.norm(right, axis=0)
     x, residual = start.copy(), right - matrix @ start
     scaled = residual / diagonal
     direction, size = scaled.copy(), np.sum(residual * scaled, axis=0)
@@ -201,7 +215,7 @@ def tree_variances(
             float(np.max(np.abs(again[1] - to_high) / at_high, initial=0.0)),
         )
         to_low, to_high = again
-        if change < 1e-6:
+        if change < STEADY:
             break
     total = prior + pairs.sum_at_low(to_low) + pairs.sum_at_high(to_high)
     at_low, at_high = total[low] - to_low, total[high] - to_high

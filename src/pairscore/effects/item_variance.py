@@ -6,7 +6,7 @@ likely value; a weak prior on sigma, a Cauchy law of scale :data:`PRIOR_SD`, kee
 finite, and the interval, which is of the likelihood alone, says that it is open above.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,15 +15,20 @@ from scipy.special import ndtr, ndtri
 from pairscore.core.roots import solve_falling
 from pairscore.core.sums import difference_scatter
 from pairscore.core.whitening import Basis
-from pairscore.effects.propagation import Posterior, propagate
+from pairscore.effects.propagation import CLOSE, FAR, Posterior, propagate, sweep
 from pairscore.effects.single_comparisons import RowDerivatives, SingleComparisons
 
 PRIOR_SD = 6.25  # of item effects, times the link's slope at zero: 25 under logit
 SMALLEST, LARGEST = 1e-4, 500.0  # sigma^2 that are looked at, on the scale of logit
 STEPS, LONGEST = 12, 1.5  # of Newton's method in log sigma^2, and how far one may go
+APPROACH = 5  # sweeps at first, each with a sigma^2 of its own
 ROUGH = 1e-3  # as `close` of the sweeps while sigma^2 is sought
+TINY = float(np.finfo(float).tiny)
 PRECISION = 0.01  # of log sigma^2
 REACH2 = float(ndtri(0.975)) ** 2
+STEP = 0.1  # of log sigma^2 from the likeliest, for differences
+CLOSEST, FURTHEST = 0.05, 0.8  # looks at log sigma^2 that may be compared
+MOST_OFF = 8.0  # the information of log sigma^2, from what its slope shows
 SURE = 0.1  # standard error of log sigma^2 below which its interval needs no further looks
 WIDEST = 2.0  # standard error of log sigma^2 that is allowed for in other errors
 
@@ -45,12 +50,36 @@ class Search:
     def n_items(self) -> int:
         return int(np.count_nonzero(self.post.rows.compared))
 
-    def slope(self, x: float) -> float:
-        if x not in self.slopes:
-            self.post = propagate(self.post, float(np.exp(x)), ROUGH)
+    def slope(self, x: float, close: float = ROUGH) -> float:
+        if x not in self.slopes or close < ROUGH:
+            self.post = propagate(self.post, float(np.exp(x)), close)
             self.slopes[x] = 0.5 * self.n_items * (self.post.rho - 1)
             self.thetas[x] = self.post.theta
         return self.slopes[x]
+
+    def approach(self, x: float) -> float:
+        """A place near the likeliest: sigma^2 moves with every sweep."""
+        for _ in range(APPROACH):
+            fresh = self.post.moved > FAR
+            self.post = sweep(replace(self.post, sigma2=float(np.exp(x))), fresh=fresh)
+            rho = self.post.rho_with(float(self.post.covariance.diagonal.sum()))
+            step = 0.5 * self.n_items * (rho - 1) / max(self.information(), TINY)
+            x = float(np.clip(x + np.clip(step, -LONGEST, LONGEST), *self.limits()))
+        return x
+
+    def growth(self, x: float) -> float:
+        """How fast the slope falls at x: by two looks, or by the information at the first."""
+        near = self.nearest(x)
+        known = max(self.information(), TINY)
+        if near is None:
+            return known
+        between = (self.slope(near) - self.slope(x)) / (x - near)
+        return float(np.clip(between, known / MOST_OFF, known * MOST_OFF))
+
+    def nearest(self, x: float) -> float | None:
+        """Another place that was looked at, far enough for differences to mean something."""
+        others = [other for other in self.slopes if CLOSEST < abs(other - x) < FURTHEST]
+        return min(others, key=lambda other: abs(other - x), default=None)
 
     def information(self) -> float:
         """Of x where it was looked at last, as if effects were seen with normal errors."""
@@ -86,8 +115,10 @@ def fit_item_variance(post: Posterior) -> tuple[Posterior, Search]:
     if first == 0:
         first = variance_score(post.rows, post.derivatives, post.basis).first_guess
     x = float(np.clip(np.log(max(first, 1e-300)), limits[0] + 1, limits[1] - 1))
+    if post.sigma2 == 0:
+        x = search.approach(x) - STEP  # so that two looks have a difference that means something
     for _ in range(STEPS):
-        step = search.penalised(x) / max(search.information(), np.finfo(float).tiny)
+        step = search.penalised(x) / search.growth(x)
         x = float(np.clip(x + np.clip(step, -LONGEST, LONGEST), *limits))
         if abs(step) < PRECISION or (x in limits and x in search.slopes):
             break
@@ -96,7 +127,8 @@ def fit_item_variance(post: Posterior) -> tuple[Posterior, Search]:
         x = solve_falling(search.penalised, *ends, limits=limits, xtol=PRECISION, rtol=1e-12)
     if x <= limits[0]:
         return propagate(search.post, 0.0), search
-    return propagate(search.post, float(np.exp(x))), search
+    search.slope(x, CLOSE)
+    return search.post, search
 
 
 def variance_interval(post: Posterior, search: Search) -> ItemVariance:
@@ -106,17 +138,20 @@ def variance_interval(post: Posterior, search: Search) -> ItemVariance:
     if post.sigma2 == 0:
         high = _end(search, lowest, highest, 0.7)
         return ItemVariance(0.0, 0.0, high, nothing)
-    x = float(np.log(post.sigma2))
-    step = 0.1
-    growth = (search.slope(x - step) - search.slope(x + step)) / (2 * step)
+    x = min(search.slopes, key=lambda one: abs(one - np.log(post.sigma2)))
+    near = search.nearest(x)
+    if near is None or 1 / search.information() > SURE**2:
+        growth = (search.slope(x - STEP) - search.slope(x + STEP)) / (2 * STEP)
+        lean = (search.thetas[x + STEP] - search.thetas[x - STEP]) / (2 * STEP)
+    else:
+        growth, lean = search.growth(near), (post.theta - search.thetas[near]) / (x - near)
     error = min(1 / np.sqrt(max(growth, 1e-12)), WIDEST)
-    lean = (search.thetas[x + step] - search.thetas[x - step]) / (2 * step) * error
     if error < SURE:  # many items: the log-likelihood is a parabola
         reach = np.sqrt(REACH2) * error
         low, high = float(np.exp(x - reach)), float(np.exp(x + reach))
     else:
         low, high = _end(search, x, lowest, -error), _end(search, x, highest, error)
-    return ItemVariance(post.sigma2, low, high, lean)
+    return ItemVariance(post.sigma2, low, high, lean * error)
 
 
 def _end(search: Search, start: float, limit: float, step: float) -> float:

@@ -29,6 +29,7 @@ analysis via expectation propagation.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +42,8 @@ from pairscore.effects.single_comparisons import RowDerivatives, SingleCompariso
 
 SWEEPS = 100
 CLOSE = 1e-4  # a move of eta, in standard errors of one comparison, that is none
+ROUGH = 0.01  # residual of a solution, relative, that will do in a sweep: another one follows
+FAR = 0.03  # a move of eta after which the information of theta is another
 STEADY = 1e-3  # a change of the trace of V, relative, that is none
 SMALLEST_SHARE = 1e-3  # of a posterior precision that is left when one term is taken out
 SMALLEST_INFORMATION = 1e-12
@@ -71,27 +74,40 @@ class Posterior:
     n_sweeps: int = 0
     moved: float = np.inf
 
-    @property
+    @cached_property
     def effect_gap(self) -> np.ndarray:
         """Effect of left minus that of right (M)."""
         return self.effect[self.rows.left] - self.effect[self.rows.right]
 
-    @property
+    @cached_property
     def delta(self) -> np.ndarray:
         """Difference of the two scores, with context (M)."""
         return self.rows.delta(self.theta) + self.effect_gap
 
-    @property
+    @cached_property
     def eta(self) -> np.ndarray:
-        return self.rows.predictor(self.theta) + self.rows.sharpness * self.effect_gap
+        return self.rows.sharpness * self.delta + self.rows.side(self.theta)
 
     @property
     def rho(self) -> float:
         """Mean square of the items' effects over sigma^2, which it should be."""
+        return self.rho_with(self.covariance.trace())
+
+    def rho_with(self, trace: float) -> float:
+        """The same for a trace of V."""
         used = self.rows.compared
         unused = len(used) - np.count_nonzero(used)
-        total = float(np.sum(self.effect[used] ** 2)) + self.covariance.trace()
+        total = float(np.sum(self.effect[used] ** 2)) + trace
         return (total / self.sigma2 - unused) / (len(used) - unused)
+
+    def with_information(self, close: float) -> "Posterior":
+        """With the information of theta as the terms have it now, up to a residual."""
+        rows, s = self.rows, self.derivatives
+        if self.sigma2 == 0:
+            return replace(self, solved=np.zeros_like(self.solved), basis=rows.basis(s))
+        borders = rows.item_borders(s)
+        solved = self.covariance.times(borders, self.solved, close)
+        return replace(self, solved=solved, basis=rows.basis(s, borders.T @ solved, borders))
 
 
 def start_posterior(rows: SingleComparisons, theta: np.ndarray, sigma2: float) -> Posterior:
@@ -161,8 +177,11 @@ def new_terms(post: Posterior) -> tuple[OutcomeDerivatives, np.ndarray]:
     return terms, on_delta + rows.sharpness * ahead
 
 
-def sweep(post: Posterior, share: float = 1.0) -> Posterior:
-    """New terms (a ``share`` of the way to them), and the law that follows from them."""
+def sweep(post: Posterior, share: float = 1.0, fresh: bool = True) -> Posterior:
+    """New terms (a ``share`` of the way to them), and the law that follows from them.
+
+    The step of theta is Newton's, with ``fresh`` information or with that of an earlier sweep.
+    """
     rows, theta = post.rows, post.theta
     terms, on_delta = new_terms(post)
     if share < 1:
@@ -173,29 +192,24 @@ def sweep(post: Posterior, share: float = 1.0) -> Posterior:
         )
         on_delta = share * on_delta + (1 - share) * post.score_in_delta
     s = rows.counted(terms, on_delta)
-    covariance = posterior_covariance(rows.pairs[0], rows.pair_information(s), post.sigma2)
-    borders = rows.item_borders(s) if post.sigma2 > 0 else np.zeros_like(post.solved)
-    solved = covariance.times(borders, post.solved)
-    basis = rows.basis(s, borders.T @ solved)
-    on_items = np.zeros(len(post.effect))
+    after = replace(
+        post,
+        tau=terms.eta_eta,
+        covariance=posterior_covariance(rows.pairs[0], rows.pair_information(s), post.sigma2),
+        derivatives=s,
+        n_sweeps=post.n_sweeps + 1,
+    )
+    if fresh:
+        after = after.with_information(ROUGH)
+    solved, on_items = after.solved, np.zeros(len(post.effect))
     if post.sigma2 > 0:
         net = net_per_item(rows.left, rows.right, s.delta, len(rows.X))
         on_items = net - post.effect / post.sigma2
-    step = -basis.solve(rows.gradient(s, theta) + solved.T @ on_items)
+    step = -after.basis.solve(rows.gradient(s, theta) + solved.T @ on_items)
     if rows.rule.has_parameter and not rows.rule.allowed(rows.tie(theta + step)):
         step *= 0.5 * theta[-1] / -step[-1]
-    move = covariance.times(on_items - borders @ step)
-    after = replace(
-        post,
-        theta=theta + step,
-        effect=post.effect + move,
-        tau=terms.eta_eta,
-        covariance=covariance,
-        derivatives=s,
-        solved=solved,
-        basis=basis,
-        n_sweeps=post.n_sweeps + 1,
-    )
+    move = after.covariance.times(on_items, close=ROUGH) - solved @ step
+    after = replace(after, theta=theta + step, effect=post.effect + move)
     change = after.eta - post.eta
     size = np.sqrt(float(np.sum(s.eta_eta * change**2)) / rows.n_comparisons)
     on_delta = on_delta - rows.sharpness * terms.eta_eta * change
@@ -204,14 +218,19 @@ def sweep(post: Posterior, share: float = 1.0) -> Posterior:
 
 
 def propagate(post: Posterior, sigma2: float, close: float = CLOSE) -> Posterior:
-    """Sweeps at one sigma^2 until nothing moves; shorter ones where they come and go."""
-    post, share = replace(post, sigma2=sigma2, moved=np.inf), 1.0
+    """Sweeps at one sigma^2 until nothing moves; shorter ones where they come and go.
+
+    A rough answer, one less ``close``, may have the information of an earlier sweep.
+    """
+    moves = np.inf if sigma2 != post.sigma2 else post.moved
+    post, share = replace(post, sigma2=sigma2, moved=moves), 1.0
     for _ in range(SWEEPS):
-        before, post = post, sweep(post, share)
+        fresh = post.moved > FAR
+        before, post = post, sweep(post, share, fresh)
         total = float(np.sum(before.covariance.diagonal))
         drift = abs(float(np.sum(post.covariance.diagonal)) - total)
         if post.moved < close and drift <= STEADY * total:
             break
         if post.moved > 0.9 * before.moved:
             share = max(0.7 * share, 0.2)
-    return post
+    return post if close > CLOSE else post.with_information(CLOSE)

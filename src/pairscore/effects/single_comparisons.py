@@ -115,13 +115,21 @@ class SingleComparisons:
         sd = np.sqrt(np.where(varies, squares, 0.0))
         return np.where(sd > 1e-13 * np.abs(self.mean), sd, 0.0)
 
-    def basis(self, s: OutcomeDerivatives, taken_off: np.ndarray | float = 0.0) -> Basis:
+    def basis(
+        self,
+        s: OutcomeDerivatives,
+        taken_off: np.ndarray | float = 0.0,
+        borders: np.ndarray | None = None,
+    ) -> Basis:
         """Whiten the information of theta, less what is ``taken_off`` it (k x k).
+
+        ``borders`` are the :meth:`item_borders`, if they are at hand.
 
         The unit of an effect is the root mean square of its column, each comparison weighted by
         what it tells: one value far outside, of which nothing more can be learnt, counts nothing.
         """
-        information, total = self.information(s), max(float(s.eta_eta.sum()), np.finfo(float).tiny)
+        information = self.information(s, borders)
+        total = max(float(s.eta_eta.sum()), np.finfo(float).tiny)
         effects = np.sqrt(np.diag(information)[len(self.mean) :] / total)
         return whitening_basis(
             information - taken_off, np.concatenate([self.feature_units, effects])
@@ -206,11 +214,15 @@ class SingleComparisons:
         pairs, place = self.pairs
         return np.bincount(place, s.eta_eta * self.sharpness**2, len(pairs.high))
 
-    def information(self, s: OutcomeDerivatives) -> np.ndarray:
+    def information(self, s: OutcomeDerivatives, borders: np.ndarray | None = None) -> np.ndarray:
         """Of theta, k x k, with the ridge."""
-        scatter = difference_scatter(self.X, self.mean, self.pairs[0], self.pair_information(s))
-        extra = self._weighted_columns(s)
-        border = (extra.T @ self.incidence) @ self.X
+        extra, d = self._weighted_columns(s), len(self.mean)
+        if borders is None:
+            scatter = difference_scatter(self.X, self.mean, self.pairs[0], self.pair_information(s))
+            border = (extra.T @ self.incidence) @ self.X
+        else:
+            of_items = borders.T @ (self.X - self.mean)
+            scatter, border = of_items[:d], of_items[d:]
         corner = (self.columns.T @ extra).toarray()
         if self.rule.has_parameter:
             corner = np.vstack([corner, np.append(self.columns.T @ s.eta_t, s.t_t.sum())])
