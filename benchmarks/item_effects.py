@@ -16,17 +16,12 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit, ndtr
 
+from benchmarks.item_effects_loss import loss_table
 from pairscore import Comparisons, RankRegression
-from pairscore.core.sums import aggregate_pairs
-from pairscore.effects.single_comparisons import laplacian
 from pairscore.errors import PairscoreWarning
 
 PAGE = Path(__file__).parents[1] / "docs" / "item_effects.md"
 CDF = {"logit": expit, "probit": ndtr}
-PER_ITEM = (1, 3, 10, 30, 100)
-FEWEST_STUDIES = 200  # with one comparison of an item, where differences from a parent are small
-# variances of the identities' effects that the rival may choose from
-RIDGES = np.geomspace(0.03, 30, 10)
 
 
 @dataclass(frozen=True)
@@ -131,121 +126,6 @@ def truth_table(n_fits):
             + " |"
         )
         print(lines[-1], flush=True)
-    return lines
-
-
-def log_loss(truth, probability):
-    """Expected log-loss of a probability where the true one is known."""
-    return -float(np.mean(truth * np.log(probability) + (1 - truth) * np.log1p(-probability)))
-
-
-def identities(data, rows):
-    """Effects of items without features, for every ridge, from some of the comparisons."""
-    pairs = aggregate_pairs(
-        data.left[rows], data.right[rows], data.outcome[rows], data.amount[rows], len(data.items)
-    )
-    return [_joint_mode(pairs, ridge) for ridge in RIDGES]
-
-
-def _joint_mode(pairs, variance):
-    """Effects of the largest likelihood less |effect|^2 / (2 variance), by Newton's method."""
-    effect, number = np.zeros(pairs.n_items), pairs.number
-    for _ in range(12):
-        chance = expit(pairs.differences(effect))
-        gradient = pairs.net_per_item(pairs.win[0] - number * chance) - effect / variance
-        bend = laplacian(pairs, number * chance * (1 - chance)).toarray()
-        bend[np.diag_indices(pairs.n_items)] += 1 / variance
-        effect = effect + np.linalg.solve(bend, gradient)
-    return effect
-
-
-def cross_validated(data, rng):
-    """The ridge of identities that is best on held-out comparisons, which is what one can know."""
-    fold, loss = rng.permutation(len(data)) % 5, np.zeros(len(RIDGES))
-    for number in range(5):
-        out = np.flatnonzero(fold == number)
-        for place, effect in enumerate(identities(data, np.flatnonzero(fold != number))):
-            loss[place] -= np.sum(
-                np.log(
-                    expit(data.outcome[out] * (effect[data.left[out]] - effect[data.right[out]]))
-                )
-            )
-    return int(np.argmin(loss))
-
-
-def losses(study, rng):
-    """Expected log-loss with item effects and with features alone, on old items and on new ones.
-
-    Of identities alone with the ridge of
-    cross-validation, and with every ridge."""
-    _, score, data = study.draw(rng)
-    both, features = (
-        fitted(data, item_effects=True, l2="auto"),
-        fitted(data, inference=None, l2="auto"),
-    )
-    answers = []
-    for first in (0, study.n_items):
-        left, right = first + rng.integers(0, study.n_items, (2, 5000))
-        truth, asked = (
-            expit(score[left] - score[right]),
-            Comparisons(data.items, left, right, np.ones(5000, dtype=np.int8)),
-        )
-        answers += [log_loss(truth, model.predict_proba(asked)[:, 1]) for model in (both, features)]
-        if first == 0:
-            alone = [
-                log_loss(truth, expit(effect[left] - effect[right]))
-                for effect in identities(data, np.arange(len(data)))
-            ]
-    return [*answers, alone[cross_validated(data, rng)], *alone]
-
-
-def loss_table(n_fits):
-    lines = [
-        (
-            f'300 items, five features, `l2="auto"`; mean over {n_fits} studies'
-            f" ({max(n_fits, FEWEST_STUDIES)} with one comparison of an item) of the log-loss"
-        ),
-        (
-            "on new comparisons, and of its difference from each parent (negative: item effects are"
-            " better)."
-        ),
-        "",
-        (
-            "| features explain | comparisons of an item | item effects | minus features alone |"
-            " minus identities, ridge by cross-validation | minus identities, best ridge | new"
-            " items: minus features alone |"
-        ),
-        "|---|---|---|---|---|---|---|",
-    ]
-    for length, sd in ((1.0, 1.0), (0.3, 1.0), (1.0, 0.3)):
-        for per_item in PER_ITEM:
-            rng, n = (
-                np.random.default_rng([1, per_item]),
-                max(n_fits, FEWEST_STUDIES) if per_item == 1 else n_fits,
-            )
-            rows = np.array(
-                [losses(Study(300, per_item, length=length, sd=sd), rng) for _ in range(n)]
-            )
-            best = 5 + np.argmin(rows[:, 5:].mean(axis=0))
-            gaps = np.column_stack(
-                [
-                    rows[:, 0] - rows[:, 1],
-                    rows[:, 0] - rows[:, 4],
-                    rows[:, 0] - rows[:, best],
-                    rows[:, 2] - rows[:, 3],
-                ]
-            )
-            shown = " | ".join(
-                f"{mean:+.4f} ± {error:.4f}"
-                for mean, error in zip(
-                    gaps.mean(axis=0), gaps.std(axis=0) / np.sqrt(n), strict=True
-                )
-            )
-            lines.append(
-                f"| {length**2 / (length**2 + sd**2):.0%} | {per_item} | {rows[:, 0].mean():.4f} |"
-                f" {shown} |"
-            )
-            print(lines[-1], flush=True)
     return lines
 
 

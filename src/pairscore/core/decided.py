@@ -16,7 +16,7 @@ from functools import partial
 
 import numpy as np
 
-from pairscore.core.outcomes import OutcomeLaw, normal_grid
+from pairscore.core.outcomes import OutcomeLaw, grid_for
 from pairscore.core.roots import solve_falling
 
 PRIOR_SD = 2.5  # of the scores' own standard deviation, under the link: the prior of separation
@@ -70,7 +70,7 @@ class AlongScore:
     def derivative(self, pull: Pull, log_scale: float) -> float:
         """Of the log-likelihood in log scale, a cache-sized chunk at a time."""
         scale = float(np.exp(log_scale))
-        nodes = normal_grid(max(scale, 1.0) * float(np.max(self.sd))) if self.sd.any() else ONE_NODE
+        nodes = grid_for(max(scale, 1.0) * float(np.max(self.sd))) if self.sd.any() else ONE_NODE
         total = -self.precision * scale**2
         for first in range(0, len(self.eta), CHUNK):
             rows = slice(first, first + CHUNK)

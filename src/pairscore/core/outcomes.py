@@ -267,22 +267,28 @@ def normal_grid(
     return z, weight / weight.sum()
 
 
-def grids_by_sd(sd: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Rows (indices) of about equal ``sd`` with the nodes and weights that they need.
+def grid_for(sd: float) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights for averages over eta + sd z of functions as smooth as a link.
 
     Few nodes of Gauss and Hermite where sd is small, the trapezoidal rule elsewhere.
     """
+    kind = int(np.searchsorted(SD_CLASSES, sd))
+    if kind == 0:
+        return np.zeros(1), np.ones(1)
+    if kind > len(HERMITE_NODES):
+        return normal_grid(sd)
+    z, weight = np.polynomial.hermite_e.hermegauss(HERMITE_NODES[kind - 1])
+    return z, weight / weight.sum()
+
+
+def grids_by_sd(sd: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Rows (indices) of about equal ``sd``, not too many, with the nodes and weights they need."""
     kind = np.searchsorted(SD_CLASSES, sd)
     order = np.argsort(kind.astype(np.int8), kind="stable")
-    ends = np.cumsum(np.bincount(kind))
-    for one, rows in enumerate(np.split(order, ends[:-1])):
-        z, weight = np.zeros(1), np.ones(1)
-        if 0 < one <= len(HERMITE_NODES):
-            z, weight = np.polynomial.hermite_e.hermegauss(HERMITE_NODES[one - 1])
-        elif one and len(rows):
-            z, weight = normal_grid(float(np.max(sd[rows])))
+    for rows in np.split(order, np.cumsum(np.bincount(kind))[:-1]):
+        z, weight = grid_for(float(np.max(sd[rows], initial=0.0)))
         for first in range(0, len(rows), BLOCK):
-            yield rows[first : first + BLOCK], z, weight / weight.sum()
+            yield rows[first : first + BLOCK], z, weight
 
 
 def average_expansion(
