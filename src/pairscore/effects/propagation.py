@@ -40,13 +40,16 @@ from pairscore.core.whitening import Basis
 from pairscore.effects.item_posterior import Covariance, posterior_covariance
 from pairscore.effects.single_comparisons import RowDerivatives, SingleComparisons
 
+TINY = float(np.finfo(float).tiny)
 SWEEPS = 100
 CLOSE = 1e-4  # a move of eta, in standard errors of one comparison, that is none
 ROUGH = 0.01  # residual of a solution, relative, that will do in a sweep: another one follows
 FAR = 0.03  # a move of eta after which the information of theta is another
 STEADY = 1e-3  # a change of the trace of V, relative, that is none
 SMALLEST_SHARE = 1e-3  # of a posterior precision that is left when one term is taken out
+LEAST_OF_OTHERS = 0.5  # share of what is known of a slope that is not by one comparison
 SMALLEST_INFORMATION = 1e-12
+LONGEST = 5.0  # root mean square of the move of eta in one sweep
 
 
 @dataclass(frozen=True)
@@ -155,7 +158,7 @@ def cavities(post: Posterior) -> Cavities:
     without = variance / np.maximum(1 - own, SMALLEST_SHARE)
     delta = post.delta - without * rows.sharpness * post.score
     noise = rows.slope_variance[rows.judge]
-    noise = noise / np.maximum(1 - noise * post.tau * delta**2, SMALLEST_SHARE)
+    noise = noise / np.maximum(1 - noise * post.tau * delta**2, LEAST_OF_OTHERS)
     return Cavities(delta, without, rows.sharpness - noise * delta * post.score, noise)
 
 
@@ -209,12 +212,19 @@ def sweep(post: Posterior, share: float = 1.0, fresh: bool = True) -> Posterior:
     if rows.rule.has_parameter and not rows.rule.allowed(rows.tie(theta + step)):
         step *= 0.5 * theta[-1] / -step[-1]
     move = after.covariance.times(on_items, close=ROUGH) - solved @ step
-    after = replace(after, theta=theta + step, effect=post.effect + move)
-    change = after.eta - post.eta
-    size = np.sqrt(float(np.sum(s.eta_eta * change**2)) / rows.n_comparisons)
-    on_delta = on_delta - rows.sharpness * terms.eta_eta * change
-    score = terms.eta - terms.eta_eta * change
-    return replace(after, score=score, score_in_delta=on_delta, moved=size)
+    change = rows.moved_eta(step, move)
+    far = np.sqrt(float(rows.amount @ change**2) / rows.n_comparisons)
+    step, move, change = (
+        min(1.0, LONGEST / max(far, TINY)) * part for part in (step, move, change)
+    )
+    return replace(
+        after,
+        theta=theta + step,
+        effect=post.effect + move,
+        score=terms.eta - terms.eta_eta * change,
+        score_in_delta=on_delta - rows.sharpness * terms.eta_eta * change,
+        moved=np.sqrt(float(np.sum(s.eta_eta * change**2)) / rows.n_comparisons),
+    )
 
 
 def propagate(post: Posterior, sigma2: float, close: float = CLOSE) -> Posterior:

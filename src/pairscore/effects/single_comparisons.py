@@ -173,6 +173,10 @@ class SingleComparisons:
         """eta of every comparison (M), item effects left out."""
         return self.sharpness * self.delta(theta) + self.side(theta)
 
+    def moved_eta(self, step: np.ndarray, move: np.ndarray) -> np.ndarray:
+        """Change of eta (M) with a step of theta (k) and a move of the items' effects (N)."""
+        return self.predictor(step) + self.sharpness * (move[self.left] - move[self.right])
+
     def derivatives(self, theta: np.ndarray) -> RowDerivatives:
         """Derivatives of the log-likelihood with slopes as they are."""
         return self.counted(
