@@ -16,6 +16,7 @@ from pairscore.effects.covariance import robust_covariance
 from pairscore.effects.item_variance import (
     REACH2,
     ItemVariance,
+    approach_variance,
     fit_item_variance,
     variance_interval,
 )
@@ -113,21 +114,26 @@ def _fit_jointly(prepared: PreparedFit, settings: Settings) -> JointFit:
         d = len(prepared.rows.mean)
         start = np.insert(top.theta, d, np.zeros(len(rows.mean) - d))
         top = climb(rows, start, settings.max_iter, settings.tol)
-    post, slopes, search = start_posterior(rows, top.theta, 0.0), None, None
-    settled = not settings.judge_slopes
-    for _ in range(ROUNDS if settings.judge_slopes else 1):
+    post, slopes, settled = start_posterior(rows, top.theta, 0.0), None, False
+    for _ in range(ROUNDS):
         if varies:
-            post, search = fit_item_variance(post)
-        elif settings.judge_slopes:
+            post = approach_variance(post)
+        if not settings.judge_slopes:
+            settled = True
+            break
+        if not varies:
             post = propagate(post, 0.0)
-        if settings.judge_slopes:
-            old = np.ones(1) if slopes is None else slopes.slope
-            slopes = step_slopes(post, slopes)
-            settled = bool(np.max(np.abs(slopes.slope - old)) < CLOSE)
-            rows = replace(rows, slopes=slopes.slope, slope_variance=slopes.variance)
-            post = replace(post, rows=rows)
+        old = np.ones(1) if slopes is None else slopes.slope
+        slopes = step_slopes(post, slopes)
+        rows = replace(rows, slopes=slopes.slope, slope_variance=slopes.variance)
+        post, settled = replace(post, rows=rows), bool(np.max(np.abs(slopes.slope - old)) < CLOSE)
         if settled:
             break
+    search = None
+    if varies:
+        post, search = fit_item_variance(post)
+    elif settings.judge_slopes:
+        post = propagate(post, 0.0)
     variance = None if search is None else variance_interval(post, search)
     return JointFit(prepared, projection, post, top, slopes, variance, settled)
 

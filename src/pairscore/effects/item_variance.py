@@ -57,16 +57,6 @@ class Search:
             self.thetas[x] = self.post.theta
         return self.slopes[x]
 
-    def approach(self, x: float) -> float:
-        """A place near the likeliest: sigma^2 moves with every sweep."""
-        for _ in range(APPROACH):
-            fresh = self.post.moved > FAR
-            self.post = sweep(replace(self.post, sigma2=float(np.exp(x))), fresh=fresh)
-            rho = self.post.rho_with(float(self.post.covariance.diagonal.sum()))
-            step = 0.5 * self.n_items * (rho - 1) / max(self.information(), TINY)
-            x = float(np.clip(x + np.clip(step, -LONGEST, LONGEST), *self.limits()))
-        return x
-
     def growth(self, x: float) -> float:
         """How fast the slope falls at x: by two looks, or by the information at the first."""
         near = self.nearest(x)
@@ -87,8 +77,11 @@ class Search:
         return 0.5 * float(np.sum(known**2))
 
     def penalised(self, x: float) -> float:
+        return self.slope(x) - self.pull_of_prior(x)
+
+    def pull_of_prior(self, x: float) -> float:
         scale = (PRIOR_SD / self.post.rows.rule.link.pdf(np.zeros(1))[0]) ** 2
-        return self.slope(x) - float(np.exp(x) / (np.exp(x) + scale))
+        return float(np.exp(x) / (np.exp(x) + scale))
 
     def limits(self) -> tuple[float, float]:
         return float(np.log(SMALLEST * self.unit)), float(np.log(LARGEST * self.unit))
@@ -107,16 +100,27 @@ class ItemVariance:
     lean: np.ndarray
 
 
-def fit_item_variance(post: Posterior) -> tuple[Posterior, Search]:
-    """The posterior at the likeliest sigma^2, from one near it."""
+def approach_variance(post: Posterior) -> Posterior:
+    """A posterior near that of the likeliest sigma^2: sigma^2 moves with every sweep."""
     search = Search(post)
-    limits = search.limits()
-    first = post.sigma2
+    (lowest, highest), first = search.limits(), post.sigma2
     if first == 0:
         first = variance_score(post.rows, post.derivatives, post.basis).first_guess
-    x = float(np.clip(np.log(max(first, 1e-300)), limits[0] + 1, limits[1] - 1))
-    if post.sigma2 == 0:
-        x = search.approach(x) - STEP  # so that two looks have a difference that means something
+    x = float(np.clip(np.log(max(first, TINY)), lowest + 1, highest - 1))
+    for _ in range(APPROACH):
+        post = sweep(replace(post, sigma2=float(np.exp(x))), fresh=post.moved > FAR)
+        search.post, trace = post, float(post.covariance.diagonal.sum())
+        slope = 0.5 * search.n_items * (post.rho_with(trace) - 1) - search.pull_of_prior(x)
+        step = slope / max(search.information(), TINY)
+        x = float(np.clip(x + np.clip(step, -LONGEST, LONGEST), lowest, highest))
+    return replace(post, sigma2=float(np.exp(x)), moved=np.inf)
+
+
+def fit_item_variance(post: Posterior) -> tuple[Posterior, Search]:
+    """The posterior at the likeliest sigma^2, from one near it."""
+    search, limits = Search(post), Search(post).limits()
+    # a step off, so that two looks have a difference that means something
+    x = float(np.clip(np.log(max(post.sigma2, TINY)) - STEP, limits[0], limits[1] - 1))
     for _ in range(STEPS):
         step = search.penalised(x) / search.growth(x)
         x = float(np.clip(x + np.clip(step, -LONGEST, LONGEST), *limits))

@@ -19,7 +19,7 @@ from pairscore.effects.single_comparisons import rows_times
 from pairscore.estimators.results import REACH, Judges
 
 SMALLEST_SPREAD = 0.02  # judges who differ less than this are alike
-LARGEST_SPREAD = 5.0
+LARGEST_SPREAD = 2.0  # beyond, a third of the judges would vote against the others
 ENOUGH_INFORMATION = 4.0  # of a slope: a standard error of a half
 N_SPREADS = 100  # that are averaged over
 MOST_LOOKS = 400  # slopes whose share of wrong votes is worked out
