@@ -18,6 +18,7 @@ from pairscore.effects.item_variance import (
     ItemVariance,
     fit_item_variance,
     variance_interval,
+    variance_score,
 )
 from pairscore.effects.judges import LARGEST_SPREAD, Slopes, judges_of_slopes, step_slopes
 from pairscore.effects.projection import LEAST_REST, Projection, project_on_items
@@ -32,7 +33,9 @@ from pairscore.errors import (
     first_few,
     plural,
 )
+from pairscore.estimators.diagnostics import TEST_LEVEL, ItemEffectsTest
 from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import (
     FEWEST_ITEMS,
     Effects,
@@ -79,6 +82,35 @@ def fit_effects(data: FitData, settings: Settings) -> Estimate:
     """The fit with whatever the settings ask for beside features."""
     prepared = prepare_fit(data, settings)
     joint = _fit_jointly(prepared, settings)
+    if not settings.choose_item_effects:
+        return _found(data, settings, joint)
+    test = item_effects_test(joint)
+    settings = replace(settings, item_effects=test.used)
+    if test.used:
+        joint = _fit_jointly(prepared, settings)
+    needed = test.used or settings.by_comparison
+    fit = _found(data, settings, joint) if needed else fit_likelihood(data, settings)
+    return replace(fit, item_effects_test=test)
+
+
+def item_effects_test(joint: JointFit) -> ItemEffectsTest:
+    """Whether items differ beyond their features, by the score of sigma^2 at a fit without."""
+    rows, theta = joint.post.rows, joint.post.theta
+    if (number := n_shared(rows)) < FEWEST_ITEMS:
+        who = f"only {plural(number, 'item')}" if number else "no item"
+        return ItemEffectsTest(reason=f"{who} met two opponents")
+    if _endless(joint.prepared.rows, joint.top):
+        return ItemEffectsTest(reason="some effects of comparisons have no finite size")
+    s = rows.derivatives(theta)
+    score = variance_score(rows, s, rows.basis(s))
+    seen = score.smallest_seen(TEST_LEVEL)
+    wins = 100 * float(rows.rule.link.cdf(np.array([seen]))[0])
+    return ItemEffectsTest(score.p_value, seen, wins)
+
+
+def _found(data: FitData, settings: Settings, joint: JointFit) -> Estimate:
+    """Everything that was found, in the terms of a model."""
+    prepared = joint.prepared
     full = None if settings.inference is None else _covariance(data, settings, joint)
     fit = _estimate(data, settings, joint, full)
     judges = None

@@ -82,13 +82,13 @@ class Summary:
             ("intervals", INTERVALS[fit.inference]),
         ]
         parts = {
-            "judges": fit.judges,
-            "item effects": fit.item_effects,
-            "ridge": fit.ridge_curve,
-            "pairs": fit.pairing,
+            "judges": fit.judges and fit.judges.in_words,
+            "item effects": fit.item_effects_in_words,
+            "ridge": fit.ridge_curve and fit.ridge_curve.in_words,
+            "pairs": fit.pairing and fit.pairing.in_words,
         }
         facts += self._scale() + self._effects()
-        facts += [(label, part.in_words) for label, part in parts.items() if part is not None]
+        facts += [(label, words) for label, words in parts.items() if words]
         return facts + ([("missing values", note)] if (note := self._missing_note()) else [])
 
     def _new_items(self) -> list[tuple[str, str]]:
@@ -132,7 +132,7 @@ class Summary:
 
     def to_record(self) -> dict[str, Any]:
         """Everything as plain values for JSON; None for what is not known."""
-        fit = self._fit
+        fit, test = self._fit, self._fit.item_effects_test
         side = {"coef": fit.side_effect, "std_error": fit.side_effect_std_error}
         record = {
             "method": fit.settings.method,
@@ -143,6 +143,7 @@ class Summary:
             "side_effect": None if fit.side_effect is None else side,
             "coefficients": row_records(self.to_columns()),
             "item_effects": None if fit.item_effects is None else fit.item_effects.to_record(),
+            "item_effects_test": None if test is None else vars(test) | {"used": test.used},
             "pairs": None if fit.pairing is None else fit.pairing.in_words,
             "missing_values": self._missing_note(),
             "effects": [] if fit.effects is None else row_records(fit.effects.to_columns()),

@@ -369,7 +369,7 @@ def effects_facts(model: RankRegression, data: Comparisons) -> EffectsFacts:
     """Effects of items and comparisons, judges, ties and the chosen ridge, as plain values."""
     return EffectsFacts(
         of_items=effects_of_items(model, data),
-        of_items_in_words="" if model.item_effects_ is None else model.item_effects_.in_words,
+        of_items_in_words=model.result_.item_effects_in_words,
         of_comparisons=effects_of_comparisons(model.effects_),
         judges=judge_rows(model.judges_),
         judges_in_words="" if model.judges_ is None else model.judges_.in_words,
