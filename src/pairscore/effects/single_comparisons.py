@@ -230,7 +230,7 @@ class SingleComparisons:
         """A function that gives what some comparisons (rows) add to the equations of theta (k),
         from their mean.
         """
-        tail = self._with_ties(rows_times(s.eta, self.columns), s.t)
+        tail = self.effect_scores(s)
         average, d = self.ridge @ theta / self.n_comparisons, len(self.mean)
 
         def contribution(rows: np.ndarray) -> np.ndarray:
@@ -243,6 +243,10 @@ class SingleComparisons:
             return u
 
         return contribution
+
+    def effect_scores(self, s: OutcomeDerivatives) -> sparse.csr_array:
+        """What each comparison adds to the equations of the effects and of t, M x (k - d)."""
+        return self._with_ties(rows_times(s.eta, self.columns), s.t)
 
     def taken_by_ties(self, theta: np.ndarray) -> np.ndarray | None:
         """What ties as half wins take off the variance of the equations of theta (k x k).

@@ -208,7 +208,7 @@ class ItemEffectsTest:
     @property
     def in_words(self) -> str:
         if self.reason:
-            return f"not used: {self.reason}, so effects of items could not have been seen"
+            return f"not used, because {self.reason}; effects of items could not have been seen"
         if self.used:
             return f"used, because items differ beyond their features ({p_in_words(self.p_value)})"
         seen = (
@@ -216,8 +216,8 @@ class ItemEffectsTest:
             " have been seen 8 times out of 10"
         )
         if self.wins_of_100 > HARDLY_SEEN:
-            return f"not used: comparisons are too few to see any but large ones {seen}"
-        return f"not used: no sign that items differ beyond their features {seen}"
+            return f"not used, because comparisons are too few to see any but large ones {seen}"
+        return f"not used, because there is no sign that items differ beyond their features {seen}"
 
 
 def p_in_words(p: float) -> str:

@@ -280,6 +280,7 @@ class Estimate:
     judges: Judges | None = None
     item_effects: ItemEffects | None = None
     item_effects_test: ItemEffectsTest | None = None
+    context_of_items: dict[str, dict[str, Any]] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
     settings: Settings | None = None
     separated: np.ndarray | None = None
@@ -323,6 +324,9 @@ class Fit:
     decided_scale : float
         The factor from a score difference to the one by whose chances decided comparisons go; 1
         without ties, and where ties are dropped.
+    context_of_items : dict
+        By name of a context column, and ``left`` for the side: how much of it varies within items
+        (``rest``), whether it is related to them (``p_value``), and what to say of it.
     record : dict
         Versions, fingerprint of the data, seed of the sides and the command.
     """
@@ -356,6 +360,7 @@ class Fit:
     judges: Judges | None = None
     item_effects: ItemEffects | None = None
     item_effects_test: ItemEffectsTest | None = None
+    context_of_items: dict[str, dict[str, Any]] = field(default_factory=dict)
     comparisons: "Comparisons | None" = None
     item_groups: np.ndarray | None = None
     recipe: dict[str, Any] | None = None

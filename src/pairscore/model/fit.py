@@ -155,11 +155,14 @@ def estimator_of(settings: Settings, has_items: bool = True) -> Estimator:
     if settings.method != "mle":
         return lambda data, settings, rng: fit_closed_form(data, settings)
     choose = settings.choose_item_effects and has_items
-    if not (settings.by_comparison or settings.item_effects or choose):
+    side = settings.side_effect and settings.inference is not None and has_items
+    if not (settings.by_comparison or settings.item_effects or choose or side):
         return lambda data, settings, rng: fit_likelihood(data, settings)
-    from pairscore.effects.fit import fit_effects
+    from pairscore.effects.fit import fit_effects, fit_with_side
 
-    return lambda data, settings, rng: fit_effects(data, settings)
+    beyond = settings.by_comparison or settings.item_effects or choose
+    fit = fit_effects if beyond else fit_with_side
+    return lambda data, settings, rng: fit(data, settings)
 
 
 def number_item_groups(item_groups: Any, items: Items | None, settings: Settings) -> np.ndarray:
@@ -223,6 +226,7 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         judges=result.judges,
         item_effects=result.item_effects,
         item_effects_test=result.item_effects_test,
+        context_of_items=result.context_of_items,
         comparisons=data if has_items else None,
         recipe=data.items.recipe,
         new_items=result.new_items,

@@ -87,7 +87,7 @@ class Summary:
             "ridge": fit.ridge_curve and fit.ridge_curve.in_words,
             "pairs": fit.pairing and fit.pairing.in_words,
         }
-        facts += self._scale() + self._effects()
+        facts += self._scale() + self._effects() + self._context_of_items()
         facts += [(label, words) for label, words in parts.items() if words]
         return facts + ([("missing values", note)] if (note := self._missing_note()) else [])
 
@@ -130,6 +130,11 @@ class Summary:
                 facts.append((label, f"{row['coef']:+.4g} ({interval})"))
         return facts
 
+    def _context_of_items(self) -> list[tuple[str, str]]:
+        """Context and side that are related to the items, each in a sentence."""
+        found = self._fit.context_of_items
+        return [(f"{n} and items", one["in_words"]) for n, one in found.items() if one["in_words"]]
+
     def to_record(self) -> dict[str, Any]:
         """Everything as plain values for JSON; None for what is not known."""
         fit, test = self._fit, self._fit.item_effects_test
@@ -147,6 +152,7 @@ class Summary:
             "pairs": None if fit.pairing is None else fit.pairing.in_words,
             "missing_values": self._missing_note(),
             "effects": [] if fit.effects is None else row_records(fit.effects.to_columns()),
+            "context_of_items": fit.context_of_items,
             "judges": [] if fit.judges is None else row_records(fit.judges.to_columns()),
             "ridge_curve": None if fit.ridge_curve is None else fit.ridge_curve.to_record(),
             "new_items": None if fit.new_items is None else vars(fit.new_items),
