@@ -126,7 +126,7 @@ def item_effects_test(joint: JointFit) -> ItemEffectsTest:
         return ItemEffectsTest(reason="some effects of comparisons have no finite size")
     s = rows.derivatives(theta)
     score = variance_score(rows, s, rows.basis(s))
-    seen = score.smallest_seen(TEST_LEVEL)
+    seen = score.smallest_seen(TEST_LEVEL, rows.rule.link)
     wins = 100 * float(rows.rule.link.cdf(np.array([seen]))[0])
     return ItemEffectsTest(score.p_value, seen, wins)
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaincc, ndtr, ndtri
 
+from pairscore.core.links import Link
 from pairscore.core.outcomes import OutcomeDerivatives
 from pairscore.core.roots import solve_falling
 from pairscore.core.sums import Pairs
@@ -26,6 +27,7 @@ ROUGH = 1e-3  # as `close` of the sweeps while sigma^2 is sought
 PRECISION = 0.01  # of log sigma^2
 REACH2 = float(ndtri(0.975)) ** 2
 SURE = 0.1  # standard error of log sigma^2 below which its interval needs no further looks
+FLATTER = (16 * np.sqrt(3) / (15 * np.pi)) ** 2  # a logit averaged over a normal effect
 SYMMETRIC = 1e-3  # skewness below which a law is normal
 LEAST_LEFT = 0.01  # of the variance of the score of sigma^2, when parameters are as many as items
 WIDEST = 2.0  # standard error of log sigma^2 that is allowed for in other errors
@@ -155,13 +157,15 @@ def _end(search: Search, start: float, limit: float, step: float) -> float:
 
 class VarianceScore(NamedTuple):
     """Of sigma^2 at zero: the score with mean zero if that is true, how it grows, and its second
-    and third cumulant.
+    and third cumulant; and the information on the score of an item and of a pair, as they count.
     """
 
     score: float
     growth: float
     variance: float
     third: float = 0.0
+    of_item: float = 0.0
+    of_pair: float = 0.0
 
     @property
     def p_value(self) -> float:
@@ -178,12 +182,26 @@ class VarianceScore(NamedTuple):
         """sigma^2 to first order."""
         return max(self.score, 0.0) / max(self.growth, np.finfo(float).tiny)
 
-    def smallest_seen(self, level: float) -> float:
-        """The standard deviation of effects that a test of this level sees 8 times out of 10."""
+    def smallest_seen(self, level: float, link: Link) -> float:
+        """The standard deviation of effects that a test of this level sees about 8 times out of 10.
+
+        With x = sigma^2 the score has about the mean growth x / (1 + a x), because averaging over
+        effects flattens the link, and the standard deviation sd (1 + of_item x), of which the test
+        sees sd (1 + 2 of_pair x): the x at which the mean is as far beyond the limit of the test as
+        it takes, from a quadratic equation.
+        """
         if self.growth <= 0 or self.variance <= 0:
             return float("inf")
-        reach = float(ndtri(0.8) - ndtri(level))
-        return float(np.sqrt(reach * np.sqrt(self.variance) / self.growth))
+        sd, power, z = float(np.sqrt(self.variance)), float(ndtri(0.8)), float(-ndtri(level))
+        limit = z + self.third / sd**3 * (z**2 - 1) / 6
+        a = 2 * FLATTER * float(4 * link.pdf(np.zeros(1))[0]) ** 2
+        wider = power * self.of_item + 2 * limit * self.of_pair
+        square = sd * a * wider
+        slope = sd * (wider + a * (limit + power)) - self.growth
+        root = slope**2 - 4 * square * sd * (limit + power)
+        if slope >= 0 or root < 0:
+            return float("inf")
+        return float(np.sqrt(2 * sd * (limit + power) / (-slope + np.sqrt(root))))
 
 
 def variance_score(rows: SingleComparisons, s: OutcomeDerivatives, basis: Basis) -> VarianceScore:
@@ -212,7 +230,7 @@ def variance_score(rows: SingleComparisons, s: OutcomeDerivatives, basis: Basis)
     squared = laplacian(pairs, information**2) @ Z
     G = Y.T @ Y - 2 * Z.T @ squared
     statistic = np.sum(pairs.net_per_item(score) ** 2) - 2 * np.sum(score**2)
-    growth, _ = _sums_over_neighbours(pairs, information)
+    growth, of_three = _sums_over_neighbours(pairs, information)
     taken = np.sum(Y * (laplacian(pairs, information) @ Y)) - 4 * np.sum(Y * squared)
     taken += 4 * np.sum(Z * (laplacian(pairs, information**3) @ Z))
     left = 1.0
@@ -220,7 +238,12 @@ def variance_score(rows: SingleComparisons, s: OutcomeDerivatives, basis: Basis)
         left = float(np.clip(1 - (2 * taken - np.sum(G**2)) / growth, LEAST_LEFT, 1.0))
     two, three = _sums_over_neighbours(pairs, score**2)
     return VarianceScore(
-        float(statistic + np.trace(G)), growth, 2 * left * two, 8 * left**1.5 * three
+        float(statistic + np.trace(G)),
+        growth,
+        variance=2 * left * two,
+        third=8 * left**1.5 * three,
+        of_item=of_three / growth if growth > 0 else 0.0,
+        of_pair=float(np.sum(information**2) / np.sum(information)),
     )
 
 
