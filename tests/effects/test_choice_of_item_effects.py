@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from pairscore import Comparisons, OnItems, PairscoreError, RankRegression, compare, load
 from pairscore.errors import PairscoreWarning
+from pairscore.estimators.diagnostics import ItemEffectsTest
 from tests.effects.simulators import draw, full_votes
 
 AUTO = RankRegression(item_effects="auto")
@@ -114,3 +115,9 @@ def test_other_words_and_closed_forms_are_refused():
         RankRegression(item_effects="yes").fit(*study())
     with pytest.raises(PairscoreError, match="item_effects='auto' adds effects of items"):
         RankRegression("paired", item_effects="auto").fit(*study())
+
+
+def test_no_infinite_size_is_said_to_be_seen():
+    test = ItemEffectsTest(p_value=0.4, smallest_seen=np.inf, wins_of_100=100.0)
+    said = "not used, because comparisons are too few to see any but large ones (p = 0.4)"
+    assert test.in_words == said

@@ -211,10 +211,10 @@ class ItemEffectsTest:
             return f"not used, because {self.reason}; effects of items could not have been seen"
         if self.used:
             return f"used, because items differ beyond their features ({p_in_words(self.p_value)})"
-        seen = (
-            f"({p_in_words(self.p_value)}); a standard deviation of {self.smallest_seen:.2g} would"
-            " have been seen 8 times out of 10"
-        )
+        seen = f"({p_in_words(self.p_value)})"
+        if np.isfinite(self.smallest_seen):
+            size = f"a standard deviation of {self.smallest_seen:.2g}"
+            seen += f"; {size} would have been seen 8 times out of 10"
         if self.wins_of_100 > HARDLY_SEEN:
             return f"not used, because comparisons are too few to see any but large ones {seen}"
         return f"not used, because there is no sign that items differ beyond their features {seen}"
