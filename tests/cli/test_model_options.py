@@ -22,6 +22,8 @@ SETTINGS = {
     "--method pooled --shrinkage 0.3": {"method": "pooled", "shrinkage": 0.3},
     "--method paired --shrinkage oas": {"method": "paired", "shrinkage": "oas"},
     "--side-effect": {"side_effect": True},
+    "--item-effects": {"item_effects": True},
+    "--item-effects auto": {"item_effects": "auto"},
     "--inference model": {"inference": "model"},
     "--inference none": {"inference": None},
 }
@@ -43,6 +45,16 @@ def test_every_setting_reaches_the_model(study, options):
         assert {row["low"] for row in json.loads(result.stdout)["ranking"]} == {None}
     else:
         np.testing.assert_array_equal(model.std_errors_, expected.std_errors_)
+
+
+def test_item_effects_alone_do_not_take_a_file_for_their_value(study):
+    for options, expected in {"--item-effects": True, "--item-effects auto": "auto"}.items():
+        run(f"fit {options} items.csv votes.csv -o m.npz")
+        assert load(study[0] / "m.npz").item_effects == expected
+    command = "fit items.csv votes.csv -o m.npz"
+    assert "'yes', 'auto'" in run(f"{command} --item-effects=x", code=2).output
+    said = run(f"{command} --method paired --item-effects auto", code=2).output
+    assert "--item-effects auto adds effects" in said
 
 
 def test_a_text_is_a_number_or_a_word():

@@ -385,7 +385,7 @@ def test_the_summary_says_how_much_the_features_explain(fitted):
 def test_closed_forms_have_no_item_effects(method):
     with pytest.raises(PairscoreError, match=f"method='{method}' has none; use method='mle'"):
         RankRegression(method, item_effects=True).fit(FRAME, VOTES)
-    with pytest.raises(PairscoreError, match="item_effects is 'yes'; use True or False"):
+    with pytest.raises(PairscoreError, match="item_effects is 'yes'; use True, False or 'auto'"):
         RankRegression(item_effects="yes").fit(FRAME, VOTES)
 
 

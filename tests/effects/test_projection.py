@@ -1,9 +1,21 @@
 """Context that belongs partly to the items."""
 
 import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import binom
 
-from pairscore.effects.projection import project_on_items
+from pairscore import RankRegression, load
+from pairscore.effects.projection import (
+    LEVEL,
+    context_of_items,
+    project_on_items,
+    relation_to_items,
+)
+from pairscore.effects.single_comparisons import climb
 from tests.effects.rows import make_rows, random_pairs
+from tests.limits import CHANCE
+from tests.report.conftest import page_in_words
 
 
 def incidence(rows):
@@ -58,3 +70,131 @@ def test_disjoint_pairs_leave_nothing():
         rng.normal(size=(40, 1)), left, left + 1, np.ones(20), context=rng.normal(size=(20, 1))
     )
     assert project_on_items(rows, rows.context).rest[0] < 1e-6
+
+
+# -- what is said of it ----------------------------------------------------------------------------
+
+
+def answers(seed=0, *, n=120, m=1500, related=1.0, within=1.0, shown=0.0, sd=1.0):
+    """Items, and votes in which items that are better beyond their features have longer answers,
+    or are shown on the left more often.
+    """
+    rng = np.random.default_rng([11, seed])
+    X, better = rng.normal(size=(n, 2)), sd * rng.normal(size=n)
+    left, right = random_pairs(rng, n, m)
+    turned = rng.random(m) < expit(shown * (better[right] - better[left]))
+    left, right = np.where(turned, right, left), np.where(turned, left, right)
+    own = related * better + 0.5 * rng.normal(size=n)
+    length = own[left] - own[right] + within * rng.normal(size=m)
+    score = X @ [0.8, -0.5] + better
+    won = rng.random(m) < expit(score[left] - score[right] + 0.3 * length)
+    winner = np.where(won, "left", "right")
+    return X, {"left": left, "right": right, "winner": winner, "length": length}
+
+
+def said(X, votes, **settings):
+    model = RankRegression(**settings).fit(X, votes)
+    return str(model.summary()), model
+
+
+LENGTH = {"context": ["length"]}
+
+
+def test_longer_answers_of_better_items_are_said_to_be_related():
+    text, plain = said(*answers(), **LENGTH)
+    assert "'length' is related to the items (p" in text
+    assert "items with more of it win more often than their features say" in text
+    assert "its effect mixes both, and a fit with item effects tells them apart" in text
+    text, model = said(*answers(), **LENGTH, item_effects=True)
+    assert "its effect is that within items; without item effects it would mix both" in text
+    found, other = plain.context_of_items_["length"], model.context_of_items_["length"]
+    assert found["p_value"] == pytest.approx(other["p_value"])
+    assert found["rest"] == pytest.approx(other["rest"])
+
+
+def test_the_report_and_the_file_say_it_too(tmp_path):
+    X, votes = answers()
+    assert "'length' is related to the items" in page_in_words(X, votes, **LENGTH)
+    text, model = said(X, votes, **LENGTH)
+    model.save(tmp_path / "m.npz")
+    assert str(load(tmp_path / "m.npz").summary()) == text
+    record = model.summary().to_record()["context_of_items"]["length"]
+    assert record["in_words"] in text
+
+
+def test_shorter_answers_of_better_items_win_less():
+    text, _ = said(*answers(related=-1.0), **LENGTH)
+    assert "items with more of it win less often" in text
+
+
+def test_better_items_on_the_left_are_said_to_be_related_to_the_side():
+    X, votes = answers(shown=2.0, m=2400)
+    for settings in ({}, LENGTH):
+        text, _ = said(X, votes, side_effect=True, **settings)
+        assert "the side is related to the items (p" in text
+        assert "items that were left more often win more often" in text
+    assert "the side is related to the items" in page_in_words(X, votes, side_effect=True).lower()
+
+
+def test_a_context_that_belongs_to_the_items_is_to_be_a_feature():
+    for effects in (False, True):
+        text, _ = said(*answers(within=0.0), **LENGTH, item_effects=effects)
+        assert "'length' is a property of the items: give it as a feature" in text
+
+
+def test_the_price_of_few_comparisons_is_said_with_a_number():
+    text, model = said(*answers(m=140, related=0.0), **LENGTH, item_effects=True)
+    wider = model.context_of_items_["length"]["wider"]
+    assert wider > 1.5
+    assert f"so that its error is {wider:.1f} times as wide" in text
+
+
+def test_disjoint_pairs_have_no_relation_to_tell_and_a_plain_fit_says_nothing():
+    X, votes = answers(m=60)
+    votes |= {"left": np.arange(0, 120, 2), "right": np.arange(1, 120, 2)}
+    text, model = said(X, votes, **LENGTH)
+    assert "length and items" not in text
+    assert np.isnan(model.context_of_items_["length"]["p_value"])
+
+
+def test_without_inference_nothing_is_tested():
+    _, model = said(*answers(), **LENGTH, side_effect=True, inference=None)
+    assert model.context_of_items_ == {}
+
+
+def test_the_score_test_is_close_to_the_fit_with_the_column():
+    """Against the maximum with the column among the features, and its robust error."""
+    X, votes = answers(2, related=0.0)
+    _, plain = said(X, votes, **LENGTH)
+    rows = make_rows(
+        X,
+        votes["left"],
+        votes["right"],
+        np.where(votes["winner"] == "left", 1, -1),
+        context=votes["length"][:, None],
+    )
+    top = climb(rows, rows.start(np.zeros(2)), 100, 1e-12)
+    own = project_on_items(rows, rows.context).values
+    z = relation_to_items(rows, top.theta, top.basis, own)[0]
+    wald = RankRegression(context=["length"]).fit(np.column_stack([X, own]), votes)
+    assert z == pytest.approx(wald.coef_[2] / wald.std_errors_[2], abs=0.15)
+    assert plain.context_of_items_["length"]["p_value"] == pytest.approx(
+        context_of_items(rows, top, ("length",))["length"]["p_value"], rel=1e-3
+    )
+
+
+def test_unrelated_context_of_items_that_differ_raises_no_false_alarm():
+    """Two columns and the side; at most what Bonferroni's limit of 5 % allows."""
+    n_studies, alarms = 150, 0
+    for seed in range(n_studies):
+        rng = np.random.default_rng([12, seed])
+        X, effect, own = rng.normal(size=(80, 2)), rng.normal(size=80), rng.normal(size=(80, 2))
+        left, right = random_pairs(rng, 80, 400)
+        context = own[left] - own[right] + rng.normal(size=(400, 2))
+        score = X @ [0.8, -0.5] + effect
+        won = rng.random(400) < expit(score[left] - score[right] + 0.3 * context[:, 0] + 0.2)
+        rows = make_rows(X, left, right, np.where(won, 1, -1), context=context, side=True)
+        top = climb(rows, rows.start(np.zeros(2)), 100, 1e-8)
+        found = context_of_items(rows, top, ("a", "b"))
+        alarms += min(one["p_value"] for one in found.values()) <= LEVEL
+    assert alarms <= binom.isf(CHANCE, n_studies, LEVEL)

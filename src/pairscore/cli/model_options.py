@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import click
+
 from pairscore.choices import INFERENCES, METHODS, TIE_RULES
 from pairscore.cli.options import LINK_OPTION, SELF_PAIRS_OPTION, flag, option, word
 from pairscore.errors import PairscoreError, did_you_mean, first_few, plural
@@ -23,10 +25,12 @@ MODEL_OPTIONS = (
     ),
     option("--shrinkage", help="Of a closed form's covariance: 0 to 1, ledoit-wolf or oas."),
     flag("--side-effect", help="Estimate the advantage of the left side (home, shown first, ...)."),
-    flag(
+    option(
         "--item-effects",
+        type=click.Choice(["yes", "auto"]),
+        metavar="[auto]",
         help="Give every item an effect beyond its features; new items have none and wider"
-        " intervals.",
+        " intervals. auto: only where a test says that items differ beyond their features.",
     ),
     flag("--side-by-judge", help="Estimate that advantage for every judge."),
     flag(
@@ -56,6 +60,27 @@ MODEL_OPTIONS = (
 )
 
 
+class FitCommand(click.Command):
+    """A command whose ``--item-effects`` may stand alone, before a file too."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, with_value("--item-effects", "auto", args))
+
+
+def with_value(name: str, word: str, args: list[str]) -> list[str]:
+    """Arguments in which the option has a value: the word, if that is next, else ``yes``."""
+    end = args.index("--") if "--" in args else len(args)
+    joined: list[str] = []
+    for number, arg in enumerate(args[:end]):
+        follows = number > 0 and args[number - 1] == name
+        if arg == name:
+            given = args[number + 1 : number + 2] == [word]
+            joined.append(f"{name}={word if given else 'yes'}")
+        elif not (follows and arg == word):
+            joined.append(arg)
+    return joined + args[end:]
+
+
 def number_or_word(text: str | None) -> float | str | None:
     """A number where the text is one; the library says which words a setting may be."""
     try:
@@ -68,8 +93,9 @@ def model_settings(given: dict[str, Any]) -> dict[str, Any]:
     """The parameters of ``RankRegression``, from MODEL_OPTIONS."""
     from pairscore.data.feature_options import split_names
 
-    names = ("method", "link", "judge_slopes", "ties", "item_effects")
+    names, effects = ("method", "link", "judge_slopes", "ties"), given["item_effects"]
     return {name: given[name] for name in names} | {
+        "item_effects": effects if effects == "auto" else effects == "yes",
         "l2": number_or_word(given["l2"]),
         "shrinkage": number_or_word(given["shrinkage"]),
         "side_effect": "judges" if given["side_by_judge"] else given["side_effect"],

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pairscore.cli.model_options import MODEL_OPTIONS, model_settings, parse_models
+from pairscore.cli.model_options import (
+    MODEL_OPTIONS,
+    FitCommand,
+    model_settings,
+    parse_models,
+)
 from pairscore.cli.options import (
     FILE,
     FILE_OPTIONS,
@@ -53,7 +58,7 @@ SUMMARY_JSON = json_flag("Print coefficients, errors and the like as JSON.")
 # -- fit and update --------------------------------------------------------------------------------
 
 
-@click.command()
+@click.command(cls=FitCommand)
 @files("items", "comparisons")
 @options(MODEL_OPTIONS, ITEM_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS)
 @output_option("Model file to write, such as model.npz (-: standard output).", required=True)

@@ -35,11 +35,11 @@ class PreparedFit:
     plain: Estimate
 
 
-def prepare_fit(data: FitData, settings: Settings) -> PreparedFit:
+def prepare_fit(data: FitData, settings: Settings, plain: Estimate | None = None) -> PreparedFit:
     """Rows with the columns that the settings ask for, and where to start."""
     judges, judge = judges_of(data, settings)
     alone = replace(settings, inference=None, side_effect=False)
-    plain = fit_likelihood(replace(data, keep_sides=False), alone)
+    plain = plain or fit_likelihood(replace(data, keep_sides=False), alone)
     sd = data.item_moments.sd
     ridge = np.diag(settings.l2 * sd**2)
     if plain.separated is not None:  # a ridge along the directions that are

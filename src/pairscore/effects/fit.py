@@ -6,6 +6,7 @@ step towards theirs in turn. With them everything is the posterior of
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +20,16 @@ from pairscore.effects.item_variance import (
     approach_variance,
     fit_item_variance,
     variance_interval,
+    variance_score,
 )
 from pairscore.effects.judges import LARGEST_SPREAD, Slopes, judges_of_slopes, step_slopes
-from pairscore.effects.projection import LEAST_REST, Projection, project_on_items
+from pairscore.effects.projection import (
+    Projection,
+    context_of_items,
+    in_words,
+    widening,
+    with_projection,
+)
 from pairscore.effects.propagation import Posterior, propagate, start_posterior
 from pairscore.effects.single_comparisons import Optimum, SingleComparisons, climb
 from pairscore.errors import (
@@ -33,7 +41,9 @@ from pairscore.errors import (
     first_few,
     plural,
 )
+from pairscore.estimators.diagnostics import TEST_LEVEL, ItemEffectsTest
 from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import (
     FEWEST_ITEMS,
     Effects,
@@ -54,11 +64,16 @@ CONTRADICTING = 0.99 * LARGEST_SPREAD  # spread of slopes that would rather be e
 
 @dataclass(frozen=True)
 class JointFit:
-    """What was found: the posterior, slopes and sigma^2 where there are any."""
+    """What was found: the posterior, slopes and sigma^2 where there are any.
+
+    ``alone`` and ``top`` are the fits without effects of items, and without and with what context
+    and side have of them.
+    """
 
     prepared: PreparedFit
     projection: Projection | None
     post: Posterior
+    alone: Optimum
     top: Optimum
     slopes: Slopes | None
     variance: ItemVariance | None
@@ -80,6 +95,46 @@ def fit_effects(data: FitData, settings: Settings) -> Estimate:
     """The fit with whatever the settings ask for beside features."""
     prepared = prepare_fit(data, settings)
     joint = _fit_jointly(prepared, settings)
+    if not settings.choose_item_effects:
+        return _found(data, settings, joint)
+    test = item_effects_test(joint)
+    settings = replace(settings, item_effects=test.used)
+    if test.used:
+        joint = _fit_jointly(prepared, settings)
+    needed = test.used or settings.by_comparison
+    fit = _found(data, settings, joint) if needed else fit_with_side(data, settings)
+    return replace(fit, item_effects_test=test)
+
+
+def fit_with_side(data: FitData, settings: Settings) -> Estimate:
+    """The fit of pairs, and whether its side is related to the items."""
+    fit = fit_likelihood(data, settings)
+    if fit.side_effect is None or fit.separated is not None:
+        return fit
+    prepared = prepare_fit(data, settings, fit)
+    rows, theta = prepared.rows, np.append(fit.coef, fit.side_effect)
+    alone = Optimum(theta, rows.basis(rows.derivatives(theta)), 0, True)
+    return replace(fit, context_of_items=_context_of_items(settings, prepared, alone))
+
+
+def item_effects_test(joint: JointFit) -> ItemEffectsTest:
+    """Whether items differ beyond their features, by the score of sigma^2 at a fit without."""
+    rows, theta = joint.post.rows, joint.post.theta
+    if (number := n_shared(rows)) < FEWEST_ITEMS:
+        who = f"only {plural(number, 'item')}" if number else "no item"
+        return ItemEffectsTest(reason=f"{who} met two opponents")
+    if _endless(joint.prepared.rows, joint.top):
+        return ItemEffectsTest(reason="some effects of comparisons have no finite size")
+    s = rows.derivatives(theta)
+    score = variance_score(rows, s, rows.basis(s))
+    seen = score.smallest_seen(TEST_LEVEL, rows.rule.link)
+    wins = 100 * float(rows.rule.link.cdf(np.array([seen]))[0])
+    return ItemEffectsTest(score.p_value, seen, wins)
+
+
+def _found(data: FitData, settings: Settings, joint: JointFit) -> Estimate:
+    """Everything that was found, in the terms of a model."""
+    prepared = joint.prepared
     full = None if settings.inference is None else _covariance(data, settings, joint)
     fit = _estimate(data, settings, joint, full)
     judges = None
@@ -100,6 +155,7 @@ def fit_effects(data: FitData, settings: Settings) -> Estimate:
         difference=comparison_scores(scores, data.comparisons, fit.effects, judges),
         judges=judges,
         item_effects=kept,
+        context_of_items=_context_of_items(settings, prepared, joint.alone, joint),
         notes=notes,
         effects=fit.effects if prepared.names else None,
     )
@@ -107,10 +163,10 @@ def fit_effects(data: FitData, settings: Settings) -> Estimate:
 
 def _fit_jointly(prepared: PreparedFit, settings: Settings) -> JointFit:
     rows, projection = prepared.rows, None
-    top = climb(rows, rows.start(prepared.plain.coef), settings.max_iter, settings.tol)
+    top = alone = climb(rows, rows.start(prepared.plain.coef), settings.max_iter, settings.tol)
     varies = settings.item_effects and n_shared(rows) >= FEWEST_ITEMS and not _endless(rows, top)
     if varies and (rows.context.shape[1] or rows.sides.shape[1]):
-        rows, projection = _with_projection(rows, settings)
+        rows, projection = with_projection(rows)
         d = len(prepared.rows.mean)
         start = np.insert(top.theta, d, np.zeros(len(rows.mean) - d))
         top = climb(rows, start, settings.max_iter, settings.tol)
@@ -135,7 +191,7 @@ def _fit_jointly(prepared: PreparedFit, settings: Settings) -> JointFit:
     elif settings.judge_slopes:
         post = propagate(post, 0.0)
     variance = None if search is None else variance_interval(post, search)
-    return JointFit(prepared, projection, post, top, slopes, variance, settled)
+    return JointFit(prepared, projection, post, alone, top, slopes, variance, settled)
 
 
 def n_shared(rows: SingleComparisons) -> int:
@@ -153,19 +209,22 @@ def _endless(rows: SingleComparisons, top: Optimum) -> bool:
     return bool(np.any(errors * rows.usual_sizes > ENDLESS))
 
 
-def _with_projection(
-    rows: SingleComparisons, settings: Settings
-) -> tuple[SingleComparisons, Projection]:
-    """Rows whose items have what context and side have of them as further features."""
-    common = np.ones((len(rows.left), int(rows.sides.shape[1] > 0)))
-    columns = np.hstack([rows.context, common])
-    projection = project_on_items(rows, columns)
-    varies = np.std(projection.values, axis=0) > 1e-6 * np.abs(columns).max(axis=0)
-    used = projection.values[:, varies & (projection.rest >= LEAST_REST)]
-    X, d = np.hstack([rows.X, used]), len(rows.mean)
-    mean = np.concatenate([rows.mean, used[rows.compared].mean(axis=0)])
-    ridge = np.insert(np.insert(rows.ridge, [d] * used.shape[1], 0, 0), [d] * used.shape[1], 0, 1)
-    return replace(rows, X=X, mean=mean, ridge=ridge), projection
+def _context_of_items(
+    settings: Settings, prepared: PreparedFit, alone: Optimum, joint: JointFit | None = None
+) -> dict[str, dict[str, Any]]:
+    """What of context and side belongs to the items, with a sentence where there is one to say."""
+    rows, names = prepared.rows, prepared.names
+    none = not rows.context.shape[1] and not rows.sides.shape[1]
+    if none or settings.inference is None or _endless(rows, alone):
+        return {}
+    found = context_of_items(rows, alone, names)
+    for column, one in enumerate(found.values()):
+        kind = prepared.kinds[column]
+        if joint is not None and joint.projection is not None and not settings.side_by_judge:
+            d, q = len(rows.mean), joint.n_projected
+            one["wider"] = widening(joint.post.basis.inverse, slice(d, d + q), d + q + column)
+        one["in_words"] = in_words(names[column], one, kind, settings.item_effects)
+    return found
 
 
 def _covariance(data: FitData, settings: Settings, joint: JointFit) -> np.ndarray:

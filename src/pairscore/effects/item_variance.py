@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import gammaincc, ndtr, ndtri
 
+from pairscore.core.links import Link
 from pairscore.core.roots import solve_falling
-from pairscore.core.sums import difference_scatter
+from pairscore.core.sums import Pairs
 from pairscore.core.whitening import Basis
 from pairscore.effects.propagation import CLOSE, FAR, Posterior, propagate, sweep
-from pairscore.effects.single_comparisons import RowDerivatives, SingleComparisons
+from pairscore.effects.single_comparisons import RowDerivatives, SingleComparisons, laplacian
 
 PRIOR_SD = 6.25  # of item effects, times the link's slope at zero: 25 under logit
 SMALLEST, LARGEST = 1e-4, 500.0  # sigma^2 that are looked at, on the scale of logit
@@ -30,6 +31,9 @@ STEP = 0.1  # of log sigma^2 from the likeliest, for differences
 CLOSEST, FURTHEST = 0.05, 0.8  # looks at log sigma^2 that may be compared
 MOST_OFF = 8.0  # the information of log sigma^2, from what its slope shows
 SURE = 0.1  # standard error of log sigma^2 below which its interval needs no further looks
+FLATTER = (16 * np.sqrt(3) / (15 * np.pi)) ** 2  # a logit averaged over a normal effect
+SYMMETRIC = 1e-3  # skewness below which a law is normal
+LEAST_LEFT = 0.01  # of the variance of the score of sigma^2, when parameters are as many as items
 WIDEST = 2.0  # standard error of log sigma^2 that is allowed for in other errors
 
 
@@ -190,43 +194,101 @@ def _end(search: Search, start: float, limit: float, step: float) -> float:
 
 
 class VarianceScore(NamedTuple):
-    """Of sigma^2 at zero: the score with mean zero if that is true, how it grows, its variance."""
+    """Of sigma^2 at zero: the score with mean zero if that is true, how it grows, and its second
+    and third cumulant; and the information on the score of an item and of a pair, as they count.
+    """
 
     score: float
     growth: float
     variance: float
+    third: float = 0.0
+    of_item: float = 0.0
+    of_pair: float = 0.0
 
     @property
     def p_value(self) -> float:
-        """Of no effects, one-sided."""
-        return float(ndtr(-self.score / np.sqrt(max(self.variance, np.finfo(float).tiny))))
+        """Of no effects, one-sided, by the gamma law that has the same three cumulants."""
+        sd = np.sqrt(max(self.variance, np.finfo(float).tiny))
+        z, skewness = self.score / sd, self.third / sd**3
+        if skewness < SYMMETRIC:
+            return float(ndtr(-z))
+        shape = 4 / skewness**2
+        return float(gammaincc(shape, max(shape + z * np.sqrt(shape), 0.0)))
 
     @property
     def first_guess(self) -> float:
         """sigma^2 to first order."""
         return max(self.score, 0.0) / max(self.growth, np.finfo(float).tiny)
 
+    def smallest_seen(self, level: float, link: Link) -> float:
+        """The standard deviation of effects that a test of this level sees about 8 times out of 10.
+
+        With x = sigma^2 the score has about the mean growth x / (1 + a x), because averaging over
+        effects flattens the link, and the standard deviation sd (1 + of_item x), of which the test
+        sees sd (1 + 2 of_pair x): the x at which the mean is as far beyond the limit of the test as
+        it takes, from a quadratic equation.
+        """
+        if self.growth <= 0 or self.variance <= 0:
+            return float("inf")
+        sd, power, z = float(np.sqrt(self.variance)), float(ndtri(0.8)), float(-ndtri(level))
+        limit = z + self.third / sd**3 * (z**2 - 1) / 6
+        a = 2 * FLATTER * float(4 * link.pdf(np.zeros(1))[0]) ** 2
+        wider = power * self.of_item + 2 * limit * self.of_pair
+        square = sd * a * wider
+        slope = sd * (wider + a * (limit + power)) - self.growth
+        root = slope**2 - 4 * square * sd * (limit + power)
+        if slope >= 0 or root < 0:
+            return float("inf")
+        return float(np.sqrt(2 * sd * (limit + power) / (-slope + np.sqrt(root))))
+
 
 def variance_score(rows: SingleComparisons, s: RowDerivatives, basis: Basis) -> VarianceScore:
     """The score of sigma^2 at a fit without effects of items, less what a pair says of itself,
 
-        T = sum_i [(sum_p r_p)^2 - sum_p r_p^2],    r_p the net score of pair p as item i sees it.
+        T = sum_i [(sum_p r_p)^2 - sum_p r_p^2] = r'A r,
 
-    It is a sum over two pairs that share an item. With independent comparisons, information V_p of
-    each pair and no parameters it has mean zero and variance 2 sum_i [(sum_p V_p)^2 - sum_p V_p^2];
-    a fit takes C J C' off the covariance of the items' scores, which moves the mean.
+    r_p the net score of pair p as item i sees it, A_pq = 1 or -1 where p and q share an item. With
+    independent pairs of variance V_p and no parameters it has mean zero and the cumulants
+
+        2 tr (AV)^2 = 2 sum_i [(sum_p V_p)^2 - sum_p V_p^2],
+        8 tr (AV)^3 = 8 sum_i sum of V_p V_q V_r over three pairs p, q, r of item i,
+
+    triangles left out. V_p is r_p^2, so comparisons of one pair may depend on each other, and
+    weights and half ties do no harm. A fit takes V D H D'V off the covariance of the r_p, with D
+    the columns of theta and H the inverse information (with the ridge, if coefficients are as
+    large as it says): this moves the mean by tr G, G = W'D'VAVDW with WW' = H, and the second
+    cumulant by the factor 1 - [2 tr W'D'VAVAVDW - |G|^2] / tr (AV)^2 with V the information.
     """
     pairs, place = rows.pairs
     low_is_left = np.where(rows.left < rows.right, 1.0, -1.0)
     score = np.bincount(place, low_is_left * s.delta, len(pairs.high))
     information = rows.pair_information(s)
-
-    def at_items(values: np.ndarray) -> np.ndarray:
-        return pairs.sum_at_low(values) + pairs.sum_at_high(values)
-
-    statistic = np.sum(pairs.net_per_item(score) ** 2) - 2 * np.sum(score**2)
     d, W = len(rows.mean), basis.transform
-    of_pairs = difference_scatter(rows.X, rows.mean, pairs, information**2)
-    moved = 2 * np.sum((of_pairs @ W[:d]) * W[:d]) - np.sum((rows.item_borders(s) @ W) ** 2)
-    growth = np.sum(at_items(information) ** 2 - at_items(information**2))
-    return VarianceScore(float(statistic - moved), float(growth), 2 * float(growth))
+    Y, Z = rows.item_borders(s) @ W, (rows.X - rows.mean) @ W[:d]  # B'VDW, and DW = BZ
+    squared = laplacian(pairs, information**2) @ Z
+    G = Y.T @ Y - 2 * Z.T @ squared
+    statistic = np.sum(pairs.net_per_item(score) ** 2) - 2 * np.sum(score**2)
+    growth, of_three = _sums_over_neighbours(pairs, information)
+    taken = np.sum(Y * (laplacian(pairs, information) @ Y)) - 4 * np.sum(Y * squared)
+    taken += 4 * np.sum(Z * (laplacian(pairs, information**3) @ Z))
+    left = 1.0
+    if growth > 0:
+        left = float(np.clip(1 - (2 * taken - np.sum(G**2)) / growth, LEAST_LEFT, 1.0))
+    two, three = _sums_over_neighbours(pairs, score**2)
+    return VarianceScore(
+        float(statistic + np.trace(G)),
+        growth,
+        variance=2 * left * two,
+        third=8 * left**1.5 * three,
+        of_item=of_three / growth if growth > 0 else 0.0,
+        of_pair=float(np.sum(information**2) / np.sum(information)),
+    )
+
+
+def _sums_over_neighbours(pairs: Pairs, values: np.ndarray) -> tuple[float, float]:
+    """Products of the values of two, and of three, different pairs of an item, over all items."""
+    one, two, three = (
+        pairs.sum_at_low(power) + pairs.sum_at_high(power)
+        for power in (values, values**2, values**3)
+    )
+    return float(np.sum(one**2 - two)), float(np.sum(one**3 - 3 * one * two + 2 * three))

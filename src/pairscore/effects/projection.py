@@ -10,16 +10,25 @@ and the items have p, net of their features, as one more feature: the effect of 
 data). The projection has no weights, because informations depend on outcomes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from scipy.special import ndtr
 
-from pairscore.core.sums import Pairs, net_per_item
+from pairscore.core.sandwich import DyadicSums, floored_covariance, jackknife_inflation
+from pairscore.core.sums import Pairs, moments, net_per_item
+from pairscore.core.whitening import Basis, whitening_basis
 from pairscore.effects.item_posterior import conjugate_gradients
-from pairscore.effects.single_comparisons import SingleComparisons, laplacian
+from pairscore.effects.single_comparisons import Optimum, SingleComparisons, laplacian
+from pairscore.estimators.diagnostics import p_in_words
 
 LEAST_REST = 0.1  # share of a column that must vary within items
+NO_REST = 1e-4  # share that is rounding
+LEVEL = 0.05  # p-value, times the number of columns, up to which one is related to the items
+COSTLY = 1.5  # how many times wider an error is, from which on it is said
 
 
 @dataclass(frozen=True)
@@ -27,11 +36,12 @@ class Projection:
     """What of each column of the effects (e) belongs to the items.
 
     ``values`` (N x e) is p net of the features, ``rest`` (e) the share of the column's sum of
-    squares that is left to learn its effect from.
+    squares that is left to learn its effect from, ``used`` (e) whether the items have p.
     """
 
     values: np.ndarray
     rest: np.ndarray
+    used: np.ndarray
 
 
 def project_on_items(rows: SingleComparisons, columns: np.ndarray) -> Projection:
@@ -52,7 +62,24 @@ def project_on_items(rows: SingleComparisons, columns: np.ndarray) -> Projection
     rest = np.divide(
         rows.amount @ left_over**2, squares, out=np.zeros(len(squares)), where=squares > 0
     )
-    return Projection(net_of_features(rows, values, pairs, number), rest)
+    values = net_of_features(rows, values, pairs, number)
+    varies = np.std(values, axis=0) > 1e-6 * np.abs(columns).max(axis=0, initial=0)
+    return Projection(values, rest, varies & (rest >= LEAST_REST))
+
+
+def context_and_side(rows: SingleComparisons) -> np.ndarray:
+    """Columns of the context, and one for the side that all judges share (M x e)."""
+    return np.hstack([rows.context, np.ones((len(rows.left), int(rows.sides.shape[1] > 0)))])
+
+
+def with_projection(rows: SingleComparisons) -> tuple[SingleComparisons, Projection]:
+    """Rows whose items have what context and side have of them as further features."""
+    projection = project_on_items(rows, context_and_side(rows))
+    used = projection.values[:, projection.used]
+    X, d = np.hstack([rows.X, used]), len(rows.mean)
+    mean = np.concatenate([rows.mean, used[rows.compared].mean(axis=0)])
+    ridge = np.insert(np.insert(rows.ridge, [d] * used.shape[1], 0, 0), [d] * used.shape[1], 0, 1)
+    return replace(rows, X=X, mean=mean, ridge=ridge), projection
 
 
 def net_of_features(
@@ -63,3 +90,113 @@ def net_of_features(
     design = np.column_stack([np.ones(len(rows.X)), rows.X - rows.mean])
     fitted = np.linalg.lstsq(exposure * design, exposure * values, rcond=1e-10)[0]
     return np.where(exposure > 0, values - design @ fitted, 0.0)
+
+
+# -- is the context related to the items? ----------------------------------------------------------
+
+
+def relation_to_items(
+    rows: SingleComparisons, theta: np.ndarray, basis: Basis, values: np.ndarray
+) -> np.ndarray:
+    """z-scores (q) of further features of the items (N x q), at a fit theta without them.
+
+    One step of Newton's method from there, over its item-robust error (a score test): effects of
+    items that are not related to the context raise no alarm. What a comparison adds to the equation
+    of a further feature is taken net of what theta can do about it, K = I_21 I_11^-1, so that
+    there are q numbers a comparison.
+    """
+    s, pairs, d = rows.derivatives(theta), rows.pairs[0], len(rows.mean)
+    across = values.T @ rows.item_borders(s)
+    K = across @ basis.inverse
+    graph = laplacian(pairs, rows.pair_information(s))
+    inverse = np.linalg.pinv(values.T @ (graph @ values) - K @ across.T, hermitian=True)
+    net = values - (rows.X - rows.mean) @ K[:, :d].T
+    u = (net[rows.left] - net[rows.right]) * s.delta[:, None]
+    u -= rows.effect_scores(s) @ K[:, d:].T
+    u += np.outer(rows.amount / rows.n_comparisons, K @ (rows.ridge @ theta))
+    exposures = pairs.sum_at_low(pairs.number) + pairs.sum_at_high(pairs.number)
+    further = np.hstack([rows.X, values])
+    center = moments(further, exposures)
+    penalty = np.zeros((further.shape[1],) * 2)
+    penalty[:d, :d] = rows.ridge[:d, :d] / rows.rule.link.pdf(np.zeros(1))[0]
+    whitener = whitening_basis(center.scatter + penalty, center.sd).transform
+    inflation = jackknife_inflation(further - center.mean, exposures, whitener)
+    meat = DyadicSums.of_rows(rows.left, rows.right, u, inflation).meat(inflation)
+    variance = np.diag(floored_covariance(inverse @ meat @ inverse, inverse))
+    return inverse @ u.sum(axis=0) / np.sqrt(np.where(variance > 0, variance, np.inf))
+
+
+def context_of_items(
+    rows: SingleComparisons, alone: Optimum, names: tuple[str, ...]
+) -> dict[str, dict[str, Any]]:
+    """Of each column of the context and of the side: what of it belongs to the items.
+
+    ``alone`` is a fit without effects of items. ``rest`` is the share that varies within items,
+    ``rest_of_any`` what these comparisons leave of any column, ``p_value`` that of no relation
+    (Bonferroni; NaN where it was not tested), ``more`` whether items with more of it win more often
+    than their features say, and ``split`` whether item effects would set its part of the items
+    apart.
+    """
+    projection = project_on_items(rows, context_and_side(rows))
+    used, z = projection.used, np.full(len(projection.rest), np.nan)
+    if used.any():
+        z[used] = relation_to_items(rows, alone.theta, alone.basis, projection.values[:, used])
+    p = np.minimum(2 * ndtr(-np.abs(z)) * max(used.sum(), 1), 1.0)
+    pairs, _ = rows.pairs
+    groups, _ = connected_components(laplacian(pairs, pairs.number), directed=False)
+    bound = np.count_nonzero(rows.compared) - (groups - np.count_nonzero(~rows.compared))
+    of_any = max(1 - float(bound) / rows.n_comparisons, 0.0)
+    labels = (*names[: rows.context.shape[1]], "left")[: len(z)]
+    return {
+        name: {
+            "rest": float(projection.rest[column]),
+            "rest_of_any": of_any,
+            "p_value": float(p[column]),
+            "more": bool(z[column] > 0),
+            "split": bool(projection.used[column]),
+        }
+        for column, name in enumerate(labels)
+    }
+
+
+def widening(covariance: np.ndarray, own: slice, place: int) -> float:
+    """How many times wider the error of one parameter is for that some ``own`` ones are unknown."""
+    along, variance = covariance[own, place], float(covariance[place, place])
+    taken = float(along @ np.linalg.pinv(covariance[own, own], hermitian=True) @ along)
+    return float(np.sqrt(variance / (variance - taken))) if 0 < taken < variance else 1.0
+
+
+def in_words(name: str, found: dict[str, Any], kind: str, effects: bool) -> str:
+    """What to say of a column and the items; empty where there is nothing to say.
+
+    ``effects`` tells whether the fit has effects of items.
+    """
+    is_side, rest, of_any = kind == "side", found["rest"], found["rest_of_any"]
+    what = "the side" if is_side else repr(name)
+    if rest < NO_REST and of_any >= LEAST_REST:
+        if is_side:
+            return "items were always on the same side, so its effect may be partly theirs"
+        return f"{what} is a property of the items: give it as a feature, so that scores have it"
+    parts = []
+    if rest < LEAST_REST and (effects or of_any >= LEAST_REST):
+        few = "comparisons per item are too few to tell its effect from those of items"
+        parts.append(
+            f"{rest:.0%} of {what} varies within items, and {LEAST_REST:.0%} is needed to set the"
+            f" items apart: {few if of_any < LEAST_REST else 'it is nearly a property of theirs'}"
+        )
+    if found["p_value"] <= LEVEL:
+        more = "more" if found["more"] else "less"
+        who = "items that were left more often" if is_side else "items with more of it"
+        then = "its effect mixes both, and a fit with item effects tells them apart"
+        if effects:
+            then = "its effect is that within items; without item effects it would mix both"
+        parts.append(
+            f"{what} is related to the items ({p_in_words(found['p_value'])}): {who} win {more}"
+            f" often than their features say; {then}"
+        )
+    if effects and found.get("wider", 1.0) >= COSTLY:
+        parts.append(
+            f"{rest:.0%} of {what} varies within items, so that its error is {found['wider']:.1f}"
+            " times as wide as if it were known to be unrelated to them"
+        )
+    return "; ".join(parts)

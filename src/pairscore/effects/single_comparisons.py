@@ -253,9 +253,7 @@ class SingleComparisons:
         """A function that gives what some comparisons (rows) add to the equations of theta (k),
         from their mean.
         """
-        on_context = sparse.csr_array(s.delta[:, None] * self.context)
-        on_effects = sparse.hstack([on_context, rows_times(s.eta, self.sides)], format="csr")
-        tail = self._with_ties(on_effects, s.t)
+        tail = self.effect_scores(s)
         average, d = self.ridge @ theta / self.n_comparisons, len(self.mean)
 
         def contribution(rows: np.ndarray) -> np.ndarray:
@@ -268,6 +266,12 @@ class SingleComparisons:
             return u
 
         return contribution
+
+    def effect_scores(self, s: RowDerivatives) -> sparse.csr_array:
+        """What each comparison adds to the equations of the effects and of t, M x (k - d)."""
+        on_context = sparse.csr_array(s.delta[:, None] * self.context)
+        on_effects = sparse.hstack([on_context, rows_times(s.eta, self.sides)], format="csr")
+        return self._with_ties(on_effects, s.t)
 
     def taken_by_ties(self, theta: np.ndarray) -> np.ndarray | None:
         """What ties as half wins take off the variance of the equations of theta (k x k).

@@ -181,6 +181,50 @@ def _fourth_moment(
     return total / float(weight.sum())
 
 
+TEST_LEVEL = 0.05  # p-value up to which item_effects="auto" uses item effects
+HARDLY_SEEN = 75.0  # wins of 100: a test that sees larger effects of items only hardly sees any
+SMALLEST_P = 1e-4  # p-values below are all shown as this one
+
+
+@dataclass(frozen=True)
+class ItemEffectsTest:
+    """Whether items differ beyond their features: what ``item_effects="auto"`` goes by.
+
+    ``p_value`` is that of no effects, at the fit without them. An effect of the standard deviation
+    ``smallest_seen`` would have been seen 8 times out of 10; an item so much better than another
+    with the same features wins ``wins_of_100``. Where there is no test these are NaN, and
+    ``reason`` says why.
+    """
+
+    p_value: float = np.nan
+    smallest_seen: float = np.nan
+    wins_of_100: float = np.nan
+    reason: str = ""
+
+    @property
+    def used(self) -> bool:
+        return self.p_value <= TEST_LEVEL
+
+    @property
+    def in_words(self) -> str:
+        if self.reason:
+            return f"not used, because {self.reason}; effects of items could not have been seen"
+        if self.used:
+            return f"used, because items differ beyond their features ({p_in_words(self.p_value)})"
+        seen = f"({p_in_words(self.p_value)})"
+        if np.isfinite(self.smallest_seen):
+            size = f"a standard deviation of {self.smallest_seen:.2g}"
+            seen += f"; {size} would have been seen 8 times out of 10"
+        if self.wins_of_100 > HARDLY_SEEN:
+            return f"not used, because comparisons are too few to see any but large ones {seen}"
+        return f"not used, because there is no sign that items differ beyond their features {seen}"
+
+
+def p_in_words(p: float) -> str:
+    """A p-value as it stands in a sentence."""
+    return f"p < {SMALLEST_P:.4f}" if p < SMALLEST_P else f"p = {p:.2g}"
+
+
 FEWEST_ITEMS = 10  # with fewer, leaving one out says little of new ones
 ITEMS_PER_FEATURE = 10  # with more, new items do about as well as those of the fit
 LARGEST_LEVERAGE = 1 - 1e-6  # of an item without which some direction is undetermined

@@ -12,7 +12,7 @@ from pairscore.core.sums import Spread
 from pairscore.core.whitening import Basis
 from pairscore.data.items import Items, rows_of_same_features
 from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural, share_meant
-from pairscore.estimators.diagnostics import Pairing
+from pairscore.estimators.diagnostics import ItemEffectsTest, Pairing
 from pairscore.estimators.settings import Settings
 
 if TYPE_CHECKING:
@@ -279,6 +279,8 @@ class Estimate:
     effects: Effects | None = None
     judges: Judges | None = None
     item_effects: ItemEffects | None = None
+    item_effects_test: ItemEffectsTest | None = None
+    context_of_items: dict[str, dict[str, Any]] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
     settings: Settings | None = None
     separated: np.ndarray | None = None
@@ -322,6 +324,9 @@ class Fit:
     decided_scale : float
         The factor from a score difference to the one by whose chances decided comparisons go; 1
         without ties, and where ties are dropped.
+    context_of_items : dict
+        By name of a context column, and ``left`` for the side: how much of it varies within items
+        (``rest``), whether it is related to them (``p_value``), and what to say of it.
     record : dict
         Versions, fingerprint of the data, seed of the sides and the command.
     """
@@ -354,6 +359,8 @@ class Fit:
     effects: Effects | None = None
     judges: Judges | None = None
     item_effects: ItemEffects | None = None
+    item_effects_test: ItemEffectsTest | None = None
+    context_of_items: dict[str, dict[str, Any]] = field(default_factory=dict)
     comparisons: "Comparisons | None" = None
     item_groups: np.ndarray | None = None
     recipe: dict[str, Any] | None = None
@@ -390,6 +397,12 @@ class Fit:
     def tie_parameter(self) -> float | None:
         """Of Davidson's or of Rao and Kupper's rule."""
         return None if self.effects is None else self.effects.of_kind("tie").get("tie")
+
+    @property
+    def item_effects_in_words(self) -> str:
+        """Whether effects of items are used, and how large they are; empty if nobody asked."""
+        parts = self.item_effects_test, self.item_effects
+        return "; ".join(part.in_words for part in parts if part is not None)
 
     @property
     def outcome_law(self) -> OutcomeLaw:

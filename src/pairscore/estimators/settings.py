@@ -84,7 +84,11 @@ SETTINGS = {
         lambda value: _is_flag(value) or _is_word(value, ("judges",)),
         "True, False or 'judges'",
     ),
-    "item_effects": _flag(),
+    "item_effects": Setting(
+        False,
+        lambda value: _is_flag(value) or _is_word(value, ("auto",)),
+        "True, False or 'auto'",
+    ),
     "max_iter": Setting(
         100,
         lambda value: _is_number(value, 1, 10**9) and int(value) == value,
@@ -100,7 +104,8 @@ class Settings:
     """What a fit is asked for, as the estimators take it.
 
     ``l2`` is NaN until it is chosen if ``choose_l2``, for known items if ``l2_for_known``;
-    ``context`` has names of columns. See ``RankRegression`` for what each means.
+    ``item_effects`` is False until it is decided if ``choose_item_effects``; ``context`` has names
+    of columns. See ``RankRegression`` for what each means.
     """
 
     method: str
@@ -118,6 +123,7 @@ class Settings:
     context: tuple[str, ...] = ()
     ties: str = "half"
     item_effects: bool = False
+    choose_item_effects: bool = False
 
     @property
     def needs_judges(self) -> bool:
@@ -169,7 +175,8 @@ def make_settings(given: dict[str, Any]) -> Settings:
         judge_slopes=bool(given["judge_slopes"]),
         context=tuple(given["context"] or ()),
         ties=given["ties"],
-        item_effects=bool(given["item_effects"]),
+        item_effects=not isinstance(given["item_effects"], str) and bool(given["item_effects"]),
+        choose_item_effects=isinstance(given["item_effects"], str),
     )
 
 
@@ -180,9 +187,10 @@ def _refuse_what_does_not_go_together(settings: Settings) -> None:
             "shrinkage acts on the covariance of a closed form, and method='mle' has none; use l2,"
             " or another method."
         )
-    if method != "mle" and settings.item_effects:
+    if method != "mle" and (settings.item_effects or settings.choose_item_effects):
+        value = True if settings.item_effects else "auto"
         raise PairscoreError(
-            "item_effects=True adds effects of items to the likelihood, and"
+            f"item_effects={value!r} adds effects of items to the likelihood, and"
             f" method={method!r} has none; use method='mle'."
         )
     if method != "mle" and settings.by_comparison:

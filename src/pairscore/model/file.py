@@ -21,7 +21,7 @@ from pairscore.data.items import Items
 from pairscore.data.tables import Columns
 from pairscore.data.votes import PER_ROW
 from pairscore.errors import PairscoreError
-from pairscore.estimators.diagnostics import NewItems, Pairing
+from pairscore.estimators.diagnostics import ItemEffectsTest, NewItems, Pairing
 from pairscore.estimators.results import OF_PAIRS, Effects, Fit, ItemEffects, Judges
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import DEFAULTS, Settings, make_settings
@@ -152,6 +152,7 @@ TABLES: tuple[tuple[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]], ...
     ("ridge_curve", (RidgeCurve.to_record, RidgeCurve.from_record)),
     ("effects", (_lists, _from_lists(Effects))),
     ("judges", (_lists, _from_lists(Judges))),
+    ("item_effects_test", (vars, lambda record: ItemEffectsTest(**record))),
     ("new_items", (vars, lambda record: NewItems(**record))),
 )
 

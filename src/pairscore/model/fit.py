@@ -20,6 +20,7 @@ from pairscore.errors import (
 )
 from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.diagnostics import (
+    ItemEffectsTest,
     NewItems,
     expect_of_new_items,
     has_many_features,
@@ -42,6 +43,7 @@ from pairscore.model.predict import scale_of_decided
 from pairscore.model.record import make_record
 
 FEW_ITEMS = 50
+NOBODY_KNOWN = "a matrix of differences does not say who was compared"
 
 
 def fit_comparisons(
@@ -117,7 +119,11 @@ def estimate(
     if settings.choose_l2:
         ridge = choose_ridge(fit_data, settings, rng, item_groups)
         settings, notes = replace(settings, l2=ridge.chosen), notes + ridge.notes
-    result = estimator_of(settings)(fit_data, settings, rng)
+    result = estimator_of(settings, has_items)(fit_data, settings, rng)
+    if settings.choose_item_effects:
+        test = result.item_effects_test or ItemEffectsTest(reason=NOBODY_KNOWN)
+        result = replace(result, item_effects_test=test)
+        settings = replace(settings, item_effects=test.used)
     return replace(
         result,
         notes=notes + result.notes,
@@ -144,15 +150,19 @@ def _new_items(data: FitData, settings: Settings, result: Estimate) -> NewItems 
 Estimator = Callable[[FitData, Settings, np.random.Generator], Estimate]
 
 
-def estimator_of(settings: Settings) -> Estimator:
+def estimator_of(settings: Settings, has_items: bool = True) -> Estimator:
     """The estimator for these settings; effects are loaded only where they are asked for."""
     if settings.method != "mle":
         return lambda data, settings, rng: fit_closed_form(data, settings)
-    if not (settings.by_comparison or settings.item_effects):
+    choose = settings.choose_item_effects and has_items
+    side = settings.side_effect and settings.inference is not None and has_items
+    if not (settings.by_comparison or settings.item_effects or choose or side):
         return lambda data, settings, rng: fit_likelihood(data, settings)
-    from pairscore.effects.fit import fit_effects
+    from pairscore.effects.fit import fit_effects, fit_with_side
 
-    return lambda data, settings, rng: fit_effects(data, settings)
+    beyond = settings.by_comparison or settings.item_effects or choose
+    fit = fit_effects if beyond else fit_with_side
+    return lambda data, settings, rng: fit(data, settings)
 
 
 def number_item_groups(item_groups: Any, items: Items | None, settings: Settings) -> np.ndarray:
@@ -215,6 +225,8 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         effects=result.effects,
         judges=result.judges,
         item_effects=result.item_effects,
+        item_effects_test=result.item_effects_test,
+        context_of_items=result.context_of_items,
         comparisons=data if has_items else None,
         recipe=data.items.recipe,
         new_items=result.new_items,

@@ -73,9 +73,9 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     max_iter, tol : int, float
         When ``mle`` stops: after so many Newton steps, or one step after the log-likelihood gap per
         comparison is below ``tol`` (that step squares the gap).
-    item_effects : bool
-        Give every item an effect of its own beside its features, with a variance estimated from the
-        data (``mle`` only). Old items use their effect, new ones have zero and a wider interval.
+    item_effects : bool or "auto"
+        Give every item an effect beside its features, of a variance estimated from the data; new
+        items have zero and a wider interval (``mle`` only). "auto": where a test says so.
 
     Attributes
     ----------
@@ -102,9 +102,9 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         ``pairscore.data.features``).
     l2_, ridge_curve_ : float, RidgeCurve or None
         The ridge of the fit, and the held-out log-loss of every ridge that was tried to choose it.
-    item_effects_ : ItemEffects or None
-        With ``item_effects=True``: the effects with their errors, their variance and its interval.
-        ``coef_`` then says how two items with given effects compare; it is longer than without.
+    item_effects_, item_effects_test_ : ItemEffects, ItemEffectsTest or None
+        The effects with their errors, their variance and its interval (``coef_`` then says how two
+        items with given effects compare, and is longer); and what "auto" decided, by which p-value.
     feature_names_in_, n_features_in_, classes_
         As in scikit-learn; ``classes_`` is [-1, 1].
 
@@ -133,7 +133,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         missing: str = "refuse",
         max_iter: int = 100,
         tol: float = 1e-9,
-        item_effects: bool = False,
+        item_effects: bool | str = False,
     ):
         self.method = method
         self.link = link
@@ -358,8 +358,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         item), rank, rank_low, rank_high, outside (some feature lies beyond all training items).
         Items of equal score stay in the order of the table and share the best rank: 1, 2, 2, 4.
         Where features never differ between two items that met (year, if only items of one year
-        meet), intervals and ranks are within groups of items that are alike in them; groups stand
-        one after the other, and a last column, group, names them (``year=2001``).
+        meet), intervals and ranks are within groups of items alike in them; groups stand one after
+        the other, and a last column, group, names them (``year=2001``).
         Each interval holds for its own item; with ``simultaneous=True`` (Scheffe) they hold for all
         items together, which is wider. Without inference the intervals are NaN and the rank
         intervals span all ranks.

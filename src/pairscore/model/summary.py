@@ -82,13 +82,13 @@ class Summary:
             ("intervals", INTERVALS[fit.inference]),
         ]
         parts = {
-            "judges": fit.judges,
-            "item effects": fit.item_effects,
-            "ridge": fit.ridge_curve,
-            "pairs": fit.pairing,
+            "judges": fit.judges and fit.judges.in_words,
+            "item effects": fit.item_effects_in_words,
+            "ridge": fit.ridge_curve and fit.ridge_curve.in_words,
+            "pairs": fit.pairing and fit.pairing.in_words,
         }
-        facts += self._scale() + self._effects()
-        facts += [(label, part.in_words) for label, part in parts.items() if part is not None]
+        facts += self._scale() + self._effects() + self._context_of_items()
+        facts += [(label, words) for label, words in parts.items() if words]
         return facts + ([("missing values", note)] if (note := self._missing_note()) else [])
 
     def _new_items(self) -> list[tuple[str, str]]:
@@ -130,9 +130,14 @@ class Summary:
                 facts.append((label, f"{row['coef']:+.4g} ({interval})"))
         return facts
 
+    def _context_of_items(self) -> list[tuple[str, str]]:
+        """Context and side that are related to the items, each in a sentence."""
+        found = self._fit.context_of_items
+        return [(f"{n} and items", one["in_words"]) for n, one in found.items() if one["in_words"]]
+
     def to_record(self) -> dict[str, Any]:
         """Everything as plain values for JSON; None for what is not known."""
-        fit = self._fit
+        fit, test = self._fit, self._fit.item_effects_test
         side = {"coef": fit.side_effect, "std_error": fit.side_effect_std_error}
         record = {
             "method": fit.settings.method,
@@ -143,9 +148,11 @@ class Summary:
             "side_effect": None if fit.side_effect is None else side,
             "coefficients": row_records(self.to_columns()),
             "item_effects": None if fit.item_effects is None else fit.item_effects.to_record(),
+            "item_effects_test": None if test is None else vars(test) | {"used": test.used},
             "pairs": None if fit.pairing is None else fit.pairing.in_words,
             "missing_values": self._missing_note(),
             "effects": [] if fit.effects is None else row_records(fit.effects.to_columns()),
+            "context_of_items": fit.context_of_items,
             "judges": [] if fit.judges is None else row_records(fit.judges.to_columns()),
             "ridge_curve": None if fit.ridge_curve is None else fit.ridge_curve.to_record(),
             "new_items": None if fit.new_items is None else vars(fit.new_items),

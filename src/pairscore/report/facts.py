@@ -129,6 +129,7 @@ class EffectsFacts:
     of_items: list[Effect]
     of_items_in_words: str
     of_comparisons: list[Effect]
+    context_in_words: list[str]
     judges: list[Judge]
     judges_in_words: str
     ties: list[TieRate]
@@ -136,8 +137,8 @@ class EffectsFacts:
 
     @property
     def is_empty(self) -> bool:
-        lists = self.of_items_in_words or self.of_comparisons or self.judges
-        return not lists and self.ridge is None
+        words = self.of_items_in_words or self.context_in_words
+        return not words and not self.of_comparisons and not self.judges and self.ridge is None
 
 
 @dataclass(frozen=True)
@@ -369,8 +370,13 @@ def effects_facts(model: RankRegression, data: Comparisons) -> EffectsFacts:
     """Effects of items and comparisons, judges, ties and the chosen ridge, as plain values."""
     return EffectsFacts(
         of_items=effects_of_items(model, data),
-        of_items_in_words="" if model.item_effects_ is None else model.item_effects_.in_words,
+        of_items_in_words=model.result_.item_effects_in_words,
         of_comparisons=effects_of_comparisons(model.effects_),
+        context_in_words=[
+            f"{text[0].upper()}{text[1:]}."
+            for one in model.context_of_items_.values()
+            if (text := one["in_words"])
+        ],
         judges=judge_rows(model.judges_),
         judges_in_words="" if model.judges_ is None else model.judges_.in_words,
         ties=tie_rates(model, data) if model.outcome_law.rule.has_parameter else [],
