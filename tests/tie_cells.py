@@ -68,6 +68,12 @@ def draw_study(rng, law, size, item_sd=0.0, spread=1.5, n_tested=8000):
     return train, [tested[tested.outcome != 0] for tested in (known, new)]
 
 
+def decided_share(law, n_comparisons=200_000):
+    """Share of comparisons that do not end in a tie."""
+    train, _ = draw_study(np.random.default_rng(0), law, (1000, n_comparisons, 2))
+    return float(np.mean(train.outcome != 0))
+
+
 def classical_widths(law, n_fits, size=(400, 2000, 5), spread=1.2):
     """Mean classical standard error over the standard deviation of estimates, and that of coins.
 
