@@ -8,6 +8,7 @@ from tests.estimators.test_likelihood import classical_scores
 from tests.limits import fair_squares
 from tests.tie_cells import (
     FEW,
+    JUST,
     KINDS,
     LAWS,
     MANY,
@@ -26,14 +27,19 @@ def named(settings):
     return [" ".join(one) for one in settings]
 
 
+@pytest.mark.parametrize("size", [JUST, MANY])
 @pytest.mark.parametrize("law", LAWS)
-def test_every_setting_is_calibrated_from_a_hundred_comparisons_per_feature_on(law, figures):
-    """Mean slopes of observed on predicted; three standard errors outside 0.95 to 1.05 fail."""
-    slopes, scales = calibration_slopes(law, MANY, SETTINGS, N_STUDIES)
+def test_every_setting_is_calibrated_from_a_hundred_comparisons_per_feature_on(law, size, figures):
+    """Mean slopes of observed on predicted; three standard errors outside 0.95 to 1.05 fail.
+
+    At just a hundred for each feature, ties included, `drop` has seventy left and is at the limit:
+    likelihood overfits by about 3.6 / (decided comparisons for each feature).
+    """
+    slopes, scales = calibration_slopes(law, size, SETTINGS, N_STUDIES)
     mean, error = slopes.mean(axis=0), slopes.std(axis=0) / np.sqrt(N_STUDIES)
     for name, scale, (known, new) in zip(named(SETTINGS), scales, mean, strict=True):
         figures(
-            f"calibration slope, ties {law}, {name}",
+            f"calibration slope, {size[1]} comparisons, ties {law}, {name}",
             "0.95 to 1.05",
             f"known {known:.3f}, new {new:.3f} (scale {scale:.2f})",
         )

@@ -27,7 +27,8 @@ SETTINGS = [
     ("mle", "rao-kupper"),
 ]
 KINDS = ("known", "new")
-MANY, FEW = (300, 3000, 10), (150, 400, 10)  # items, comparisons and features
+# items, comparisons and features
+MANY, JUST, FEW = (300, 3000, 10), (300, 1000, 10), (150, 400, 10)
 
 
 def draw_outcomes(rng, eta, law):
