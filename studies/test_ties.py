@@ -1,34 +1,45 @@
 """Calibration of every setting for ties with every method, and intervals of half wins."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from tests.estimators.test_likelihood import classical_scores
 from tests.limits import fair_squares
 from tests.tie_cells import (
     FEW,
+    JUST,
     KINDS,
     LAWS,
     MANY,
     SETTINGS,
     calibration_slopes,
     classical_widths,
+    decided_share,
 )
 
 N_STUDIES = 150
+N_FEW = 600  # a gap of slopes has a standard error of about 0.007
+METHODS = list(dict.fromkeys(method for method, _ in SETTINGS))
 
 
 def named(settings):
     return [" ".join(one) for one in settings]
 
 
+@pytest.mark.parametrize("size", [JUST, MANY])
 @pytest.mark.parametrize("law", LAWS)
-def test_every_setting_is_calibrated_from_a_hundred_comparisons_per_feature_on(law, figures):
-    """Mean slopes of observed on predicted; three standard errors outside 0.95 to 1.05 fail."""
-    slopes, scales = calibration_slopes(law, MANY, SETTINGS, N_STUDIES)
+def test_every_setting_is_calibrated_from_a_hundred_comparisons_per_feature_on(law, size, figures):
+    """Mean slopes of observed on predicted; three standard errors outside 0.95 to 1.05 fail.
+
+    At just a hundred for each feature, ties included, `drop` has seventy left and is at the limit:
+    likelihood overfits by about 3.6 / (decided comparisons for each feature).
+    """
+    slopes, scales = calibration_slopes(law, size, SETTINGS, N_STUDIES)
     mean, error = slopes.mean(axis=0), slopes.std(axis=0) / np.sqrt(N_STUDIES)
     for name, scale, (known, new) in zip(named(SETTINGS), scales, mean, strict=True):
         figures(
-            f"calibration slope, ties {law}, {name}",
+            f"calibration slope, {size[1]} comparisons, ties {law}, {name}",
             "0.95 to 1.05",
             f"known {known:.3f}, new {new:.3f} (scale {scale:.2f})",
         )
@@ -36,25 +47,38 @@ def test_every_setting_is_calibrated_from_a_hundred_comparisons_per_feature_on(l
     assert np.all(outside < 3 * error)
 
 
+@cache
+def slopes_without_ties(n_comparisons):
+    """Slopes of every method where nothing ties, of shape (studies, methods, 2)."""
+    n, _, d = FEW
+    settings = [(method, "half") for method in METHODS]
+    return calibration_slopes("none", (n, n_comparisons, d), settings, N_FEW)[0]
+
+
 @pytest.mark.parametrize("law", LAWS)
 def test_with_few_comparisons_ties_are_no_worse_than_none(law, figures):
-    """Within 0.03 of the same method where nothing ties, or nearer to 1; `drop`, of itself."""
-    slopes, _ = calibration_slopes(law, FEW, SETTINGS, 2 * N_STUDIES)
-    settings = list(dict.fromkeys((method, "half") for method, _ in SETTINGS))
-    untied, _ = calibration_slopes("none", FEW, settings, 2 * N_STUDIES)
+    """At 40 comparisons for each feature: within 0.03 of the method without ties, or nearer to 1.
+
+    Without ties means two things. Data whose ties were left out have fewer comparisons: every
+    setting is held to as many comparisons as are decided. Data in which each tie is decided have as
+    many as there were: settings that use the ties are held to that, too. `drop` is not, for it
+    never sees them; at random ties it is the method without ties on what is left, exactly.
+    Three standard errors outside fail.
+    """
+    slopes, _ = calibration_slopes(law, FEW, SETTINGS, N_FEW)
+    as_many, decided = FEW[1], round(FEW[1] * decided_share(law))
     for place, (method, ties) in enumerate(SETTINGS):
-        before = untied[:, settings.index((method, "half"))]
-        if ties == "drop":  # fewer comparisons: those that are left are the data without ties
-            continue
-        for kind, here, there in zip(KINDS, slopes[:, place].T, before.T, strict=True):
-            figures(
-                f"slope with few comparisons, ties {law}, {method} {ties}, {kind} items",
-                f"{there.mean():.3f} ± 0.03 (no ties)",
-                f"{here.mean():.3f}",
-            )
-            error = np.hypot(here.std(), there.std()) / np.sqrt(len(here))
-            gap, off = abs(here.mean() - there.mean()), abs(here.mean() - 1)
-            assert gap < 0.03 + 3 * error or off < abs(there.mean() - 1)
+        for n_comparisons in (decided,) if ties == "drop" else (decided, as_many):
+            twin = slopes_without_ties(n_comparisons)[:, METHODS.index(method)]
+            for kind, here, there in zip(KINDS, slopes[:, place].T, twin.T, strict=True):
+                gap, off = here.mean() - there.mean(), abs(here.mean() - 1)
+                error = np.hypot(here.std(), there.std()) / np.sqrt(N_FEW)
+                figures(
+                    f"slope with few comparisons, ties {law}, {method} {ties}, {kind} items",
+                    f"{there.mean():.3f} ± 0.03 ({n_comparisons} without ties), or nearer to 1",
+                    f"{here.mean():.3f} (standard error of the gap {error:.3f})",
+                )
+                assert abs(gap) < 0.03 + 3 * error or off < abs(there.mean() - 1)
 
 
 @pytest.mark.parametrize("law", LAWS)

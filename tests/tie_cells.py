@@ -27,7 +27,8 @@ SETTINGS = [
     ("mle", "rao-kupper"),
 ]
 KINDS = ("known", "new")
-MANY, FEW = (300, 3000, 10), (150, 400, 10)  # items, comparisons and features
+# items, comparisons and features
+MANY, JUST, FEW = (300, 3000, 10), (300, 1000, 10), (150, 400, 10)
 
 
 def draw_outcomes(rng, eta, law):
@@ -66,6 +67,12 @@ def draw_study(rng, law, size, item_sd=0.0, spread=1.5, n_tested=8000):
 
     train, known, new = draw(0, n, m), draw(0, n, n_tested), draw(2 * n, 4 * n, n_tested)
     return train, [tested[tested.outcome != 0] for tested in (known, new)]
+
+
+def decided_share(law, n_comparisons=200_000):
+    """Share of comparisons that do not end in a tie."""
+    train, _ = draw_study(np.random.default_rng(0), law, (1000, n_comparisons, 2))
+    return float(np.mean(train.outcome != 0))
 
 
 def classical_widths(law, n_fits, size=(400, 2000, 5), spread=1.2):

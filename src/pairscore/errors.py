@@ -5,7 +5,7 @@ names settings as Python does (``method='mle'``); the command line translates th
 Nothing here imports NumPy, so that commands which only print help stay fast.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from numbers import Integral, Real
@@ -171,6 +171,19 @@ def first_rows(rows: Iterable[int], values: Iterable[object], limit: int = 5) ->
     return first_few(
         [f"row {row} ({shown(value)})" for row, value in zip(rows, values, strict=True)], limit
     )
+
+
+def bad_entries(
+    what: str, remedy: str, places: Mapping[str, tuple[Iterable[Any], list[Any]]], reason: str
+) -> BadEntriesError:
+    """The error for entries of the votes; ``places`` has rows and values of each bad column."""
+    rows, values = next(iter(places.values()))
+    entries = [
+        (int(row), column, value)
+        for column, (rows, values) in places.items()
+        for row, value in zip(rows, values, strict=True)
+    ]
+    return BadEntriesError(f"{what}: {first_rows(rows, values)}", remedy, "votes", entries, reason)
 
 
 def closest(name: str, names: Iterable[str]) -> str | None:

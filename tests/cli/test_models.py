@@ -589,6 +589,21 @@ def test_rank_says_all_that_is_wrong_with_its_items(tmp_path, monkeypatch):
         assert not (tmp_path / "r.csv").exists()
 
 
+def test_numeric_ids_are_ids_for_a_report_though_they_are_a_feature_as_well(study):
+    """It said that the column is text."""
+    run("fit items.csv votes.csv --inference none -o m.npz")
+    mass = dict(zip(study[1]["id"].tolist(), study[1]["mass"].tolist(), strict=True))
+    votes = {side: [mass[name] for name in study[2][side]] for side in ("left", "right")}
+    write_table({**votes, "winner": study[2]["winner"]}, study[0] / "by_mass.csv")
+    run("report m.npz items.csv by_mass.csv --id mass -o page.html")
+    by_mass, by_id = (
+        read_table(study[0] / name)["id"].tolist()
+        for name in ("by_mass.csv", "by_id.csv")
+        if run(f"rank m.npz items.csv {'--id mass' * ('mass' in name)} -o {name}")
+    )
+    assert [float(name) for name in by_mass] == [mass[name] for name in by_id]
+
+
 def test_rank_refuses_what_it_cannot_rank(study):
     folder, _, _ = study
     run("fit items.csv votes.csv -o m.npz")

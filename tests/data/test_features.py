@@ -51,6 +51,16 @@ def test_an_item_with_an_effect_stands_at_the_mean_and_others_have_none():
     assert EFFECTS.items(table).values.tolist() == [[2.5, 0, 1], [2.5, 1, 0], [1, 0, 0]]
 
 
+def test_ids_that_are_numbers_are_a_feature_too():
+    """A file has ids as text where one of them is not a whole number."""
+    recipe = Recipe(features=("mass",), id="mass")
+    items = recipe.items(Columns({"mass": ["0.5", "2"]}, from_file=True))
+    assert (items.values.tolist(), items.names) == ([[0.5], [2.0]], ["0.5", "2"])
+    said = "'mass' has the ids and is also a feature of the model, but 'x7' is not a number; take"
+    with pytest.raises(PairscoreError, match=says(said)):
+        recipe.items(Columns({"mass": ["0.5", "x7"]}, from_file=True))
+
+
 def test_items_without_ids_are_new_items_without_effects():
     unnamed = replace(EFFECTS, id=None)
     assert unnamed.items(Columns({"mass": [4.0, 5.0]})).values.tolist() == [[4, 0, 0], [5, 0, 0]]

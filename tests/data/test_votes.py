@@ -607,5 +607,49 @@ def test_a_tie_column_of_something_else_is_refused():
             read(pd.DataFrame({**votes, "tie": tie}))
 
 
-def test_a_tie_column_beside_sides_is_left_alone():
+def test_a_column_of_neckties_beside_sides_is_left_alone():
     assert read(sided(tie=["silk", "wool", "none"]), LETTERS) == read(sided(), LETTERS)
+
+
+@every_table
+@pytest.mark.parametrize("tie", [[0, 0, 1], [False, False, True], ["no", "No", "yes"]])
+def test_a_tie_column_beside_sides_is_read(table, tie):
+    """It was ignored: a tied row without a winner was refused, and one with a winner counted."""
+    names = {"left": ["ant", "ant", "bee"], "right": ["bee", "cat", "cat"]}
+    for last in ("tie", None):
+        winner = ["left", "cat", last]
+        assert read(table({**names, "winner": winner, "tie": tie}))[2] == [1, -1, 0]
+
+
+@pytest.mark.parametrize(
+    ("winner", "tie", "shown"),
+    [
+        (["left", "right", "tie"], [1, 0, 1], "row 0 ('left')"),
+        (["left", "right", "tie"], [0, 0, 0], "row 2 ('tie')"),
+        (["a", "c", "c"], ["no", "yes", "no"], "row 1 ('c')"),
+    ],
+)
+def test_a_tie_column_that_contradicts_the_winner_is_refused(winner, tie, shown):
+    message = says(
+        f"the column 'tie' contradicts the winner in 1 row: {shown}; correct one of the two in"
+        " these rows, or rename the column 'tie'"
+    )
+    with pytest.raises(PairscoreError, match=message):
+        read(sided(winner=winner, tie=tie), LETTERS)
+
+
+def test_a_tie_column_beside_sides_with_some_other_entries_is_refused():
+    with pytest.raises(PairscoreError, match=says("neither 0 nor 1 in 1 row: row 1 (2)", "rename")):
+        read(sided(tie=[0, 2, 1]), LETTERS)
+
+
+def test_a_winner_who_is_missing_without_a_tie_is_refused_beside_a_tie_column():
+    votes = sided(winner=["left", None, None], tie=[0, 0, 1])
+    with pytest.raises(PairscoreError, match=says("neither side in 1 comparison: row 1")):
+        read(votes, LETTERS)
+
+
+def test_a_tie_column_that_is_context_is_context():
+    votes = read_votes(sided(tie=[1, 0, 0]), read_items(LETTERS), context=["tie"])
+    assert votes.outcome.tolist() == [1, -1, 0]
+    assert votes.context["tie"].tolist() == [1, 0, 0]

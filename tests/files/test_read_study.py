@@ -142,3 +142,15 @@ def test_a_tie_column_of_a_file_without_sides_is_read(kind, tmp_path):
         vote_columns={"winner": "best", "loser": "rest"},
     ).votes
     np.testing.assert_array_equal(found.outcome == 0, rows["tie"] == 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_tie_column_beside_sides_of_a_file_is_read(kind, tmp_path):
+    """Ties without a winner, as forms with a box for ties write them."""
+    items, votes = study(2, [f"item {k}" for k in range(60)])
+    tied = np.arange(len(votes["winner"])) % 3 == 0
+    votes["winner"] = np.where(tied, None, votes["winner"])
+    write_table(items, tmp_path / f"items.{kind}")
+    write_table({**votes, "tie": tied.astype(int)}, tmp_path / f"votes.{kind}")
+    found = read_study(tmp_path / f"items.{kind}", tmp_path / f"votes.{kind}").votes
+    np.testing.assert_array_equal(found.outcome == 0, tied)

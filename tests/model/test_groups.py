@@ -73,6 +73,51 @@ def test_items_of_years_that_never_meet_have_the_ranks_and_intervals_of_a_fit_wi
         np.testing.assert_allclose(mine[COLUMNS], twin[COLUMNS], rtol=1e-6)
 
 
+def with_second_half(items, seed=9):
+    """The items, and as many that were never compared, for the covariance of `split`."""
+    more = items_of_years(np.random.default_rng(seed))
+    return pd.concat([items, more.assign(id="second " + more["id"])], ignore_index=True)
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairsNotRandomWarning")
+@pytest.mark.parametrize("method", ["pooled", "split"])
+@pytest.mark.parametrize("settings", [{}, {"l2": 2.0}, {"side_effect": True}, {"inference": None}])
+def test_closed_forms_of_random_pairs_do_not_rank_across_years_that_never_meet(method, settings):
+    """They gave the year a coefficient, and ranked the items of all years together."""
+    items, votes = study_of_years()
+    items = with_second_half(items) if method == "split" else items
+    model = fitted_to_years(items, votes, method=method, **settings)
+    assert model.notes_[-1].startswith("no two items that met differ in 'year', so its effect is")
+    assert (model.n_groups_, model.coef_[2]) == (4, 0)
+    ranking = model.rank(items)
+    size = len(items) // 4
+    assert ranking["group"].tolist() == [f"year={year}" for year in YEARS for _ in range(size)]
+    assert ranking["rank"].tolist() == [*range(1, size + 1)] * 4
+    if settings.get("inference", "items"):
+        assert np.isnan(model.std_errors_).tolist() == [False, False, True]
+        assert ranking[COLUMNS].notna().all(axis=None)
+        across = model.difference(items.iloc[[0]], items.iloc[[30]])
+        assert np.isnan([across.low, across.high]).all()
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairsNotRandomWarning")
+def test_pooled_compares_items_with_their_own_year_where_features_follow_the_year():
+    """As if the regression on the year had been taken off the features before."""
+    items, votes = study_of_years()
+    items["a"] += 3 * (items["year"] - 2002.5)
+    model = fitted_to_years(items, votes, method="pooled")
+    ids, count = np.unique(votes[["left", "right"]].to_numpy(), return_counts=True)
+    root = np.sqrt(pd.Series(count, ids).reindex(items["id"]).fillna(0).to_numpy())[:, None]
+    by = np.column_stack([np.ones(100), items["year"] - 2002.5])
+    values = items[["a", "b"]].to_numpy()
+    values = values - by @ np.linalg.lstsq(root * by, root * values, rcond=None)[0]
+    without = items.assign(a=values[:, 0], b=values[:, 1]).drop(columns="year")
+    twin = RankRegression("pooled").fit(without, votes)
+    np.testing.assert_allclose(model.closed_form_coef_[:2], twin.closed_form_coef_, rtol=1e-8)
+    np.testing.assert_allclose(model.coef_[:2], twin.coef_, rtol=0.01)  # one parameter more
+    np.testing.assert_allclose(model.std_errors_[:2], twin.std_errors_, rtol=0.05)
+
+
 def test_item_robust_intervals_are_nearly_those_of_a_fit_without_the_year():
     """The year takes part in the leverage of an item: one feature more of 100 items."""
     items, votes = study_of_years()
@@ -141,16 +186,59 @@ def test_prompts_with_features_of_their_own_are_groups_by_number():
     assert (ranking.groupby("group")["score"].diff().dropna() <= 0).all()
 
 
-def test_a_year_hidden_in_two_columns_is_found():
-    """Of x and x + year neither is constant in any group; their difference is."""
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairsNotRandomWarning")
+@pytest.mark.parametrize("l2", [0.0, 2.0])
+@pytest.mark.parametrize("method", ["mle", "paired", "pooled", "split"])
+def test_a_year_hidden_in_two_columns_is_found(method, l2):
+    """Of x and x + year neither is constant in any group; their difference is.
+
+    Errors of the other coefficients are those of a fit to x and the year, up to the ridge.
+    """
     items, votes = study_of_years()
+    items = with_second_half(items) if method == "split" else items
+    plain = fitted_to_years(items, votes, method=method, l2=l2)
     items["year"] += items["a"]
-    model = fitted_to_years(items, votes)
+    model = fitted_to_years(items, votes, method=method, l2=l2)
     assert model.n_groups_ == 4
     ranking = model.rank(items)
-    assert ranking["group"].value_counts().tolist() == [25] * 4
+    assert ranking["group"].value_counts().tolist() == [len(items) // 4] * 4
     assert ranking["low"].notna().all()
     assert "differ in some combination of 'a', 'year'" in model.notes_[-1]
+    assert np.isnan(model.std_errors_).tolist() == [True, False, True]
+    np.testing.assert_allclose(model.coef_[1], plain.coef_[1], rtol=0.01)
+    np.testing.assert_allclose(model.std_errors_[1], plain.std_errors_[1], rtol=0.01)
+
+
+@pytest.mark.parametrize("method", ["mle", "paired", "pooled"])
+def test_columns_that_repeat_each_other_beside_a_ridge_make_no_groups(method):
+    rng = np.random.default_rng(0)
+    items = items_of_years(rng).assign(year=lambda table: 2 * table["a"] - table["b"])
+    model = RankRegression(method, l2=2.0).fit(items, votes_within(rng, items, np.zeros(100)))
+    assert model.n_groups_ == 1
+    assert not model.undetermined_.any()
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairsNotRandomWarning")
+@pytest.mark.parametrize("method", ["mle", "paired", "pooled"])
+def test_one_column_for_each_year_is_as_open_beside_a_ridge_as_the_year_itself(method):
+    """Columns of 0 and 1 that add up to one, so that the last repeats the others."""
+    items, votes = study_of_years()
+    columns = {f"is {year}": (items["year"] == year).astype(float) for year in YEARS}
+    items = items.drop(columns="year").assign(**columns)
+    model = fitted_to_years(items, votes, method=method, l2=2)
+    assert model.n_groups_ == 4
+    assert np.isnan(model.std_errors_).tolist() == [False, False, True, True, True, True]
+    assert np.all(model.coef_[2:] == 0)
+
+
+@pytest.mark.filterwarnings("error::pairscore.errors.CollinearFeaturesWarning")
+@pytest.mark.parametrize("method", ["mle", "paired", "pooled"])
+def test_more_features_than_comparisons_make_no_groups_beside_a_ridge(method):
+    """Some combination of them never differs by mere count; a ridge is there to choose."""
+    rng = np.random.default_rng(0)
+    model = RankRegression(method, l2=1.0, inference=None)
+    model.fit(rng.normal(size=(40, 30)), np.arange(40).reshape(20, 2))
+    assert model.n_groups_ == 1
 
 
 def test_items_in_pieces_are_grouped_as_in_one_table():

@@ -79,8 +79,8 @@ def fit(
 
     Both are CSV, Parquet or JSONL files, by their suffix; - is CSV from standard input. Numeric
     columns of ITEMS are features. COMPARISONS has columns left, right, winner (left, right, tie or
-    an id), or model_a, model_b, winner, or winner, loser and perhaps tie (0 or 1); and, if you
-    like, judge, weight, count.
+    an id), or model_a, model_b, winner, or winner, loser; and, if you like, tie (0 or 1), judge,
+    weight, count.
     """
     refuse_output(output, items, comparisons)
     import numpy as np

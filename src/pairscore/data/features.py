@@ -156,12 +156,25 @@ class Recipe:
             values[:, block] = (
                 _indicators(table, name, self.categorical[name])
                 if name in self.categorical
-                else numeric_column(table, name)[:, None]
+                else self._numbers(table, name)[:, None]
             )
         with np.errstate(over="ignore", invalid="ignore"):
             for number, column in enumerate(self._further_columns(table, values), n_base):
                 values[:, number] = column
         return values
+
+    def _numbers(self, table: Columns, name: str) -> np.ndarray:
+        """A column of numbers, (N,). Ids of a file are text where one is not a whole number."""
+        if name != self.id or is_numeric(table, name):
+            return numeric_column(table, name)
+        numbers = list(map(_number_in, table[name].tolist()))
+        if None in numbers:
+            raise PairscoreError(
+                f"the column {name!r} has the ids and is also a feature of the model, but"
+                f" {table[name][numbers.index(None)]!r} is not a number; take the ids from another"
+                " column."
+            )
+        return np.array(numbers)
 
     def _further_columns(self, table: Columns, values: np.ndarray) -> Iterator[np.ndarray]:
         """The columns after those of the sources, one by one; gaps are filled on the way."""
@@ -307,6 +320,14 @@ def numeric_column(table: Columns, name: str) -> np.ndarray:
             " or 0/1 columns for its levels."
         )
     return table[name]
+
+
+def _number_in(entry: Any) -> float | None:
+    """The number that an entry is or writes; None where it is something else."""
+    try:
+        return float(entry)
+    except (TypeError, ValueError):
+        return None
 
 
 def level_names(values: np.ndarray) -> list[str | None]:

@@ -15,6 +15,7 @@ from narwhals.exceptions import DuplicateError
 
 from pairscore.errors import PairscoreError, first_few, is_real, plural
 
+FLAGS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
 KINDS = {"b": nw.Boolean(), "i": nw.Int64(), "u": nw.Int64(), "f": nw.Float64(), "U": nw.String()}
 
 
@@ -56,6 +57,10 @@ class Column:
         if self.codes is None:
             return Column(self.values[rows])
         return Column(self.values, self.codes[rows])
+
+    def is_missing(self) -> np.ndarray:
+        """Mask of the rows without an entry, shape (n,)."""
+        return self.map(lambda values: np.fromiter(map(is_missing, values), bool, len(values)))
 
 
 class Columns:
@@ -238,6 +243,13 @@ def look_up(number_of: dict[Any, int], names: list[Any], default: int) -> np.nda
     except TypeError:
         numbers = [number_of.get(name, default) if is_hashable(name) else default for name in names]
         return np.array(numbers, dtype=np.intp)
+
+
+def flags_of(entries: np.ndarray) -> np.ndarray:
+    """1 and 0 of 0, 1, true, false, yes and no in numbers or words; -1 of anything else."""
+    if entries.dtype.kind in "biuf":
+        return np.where(np.isin(entries, (0, 1)), entries, -1)
+    return look_up(FLAGS, [str(entry).strip().lower() for entry in entries.tolist()], -1)
 
 
 def is_hashable(value: Any) -> bool:

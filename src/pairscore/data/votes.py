@@ -4,11 +4,11 @@ Three layouts of columns are known, and an integer array with the winner's row n
 
     left, right, winner          winner is left, right, tie, or the winner's own id
     model_a, model_b, winner     winner is model_a, model_b, tie, or the winner's own id
-    winner, loser                no sides: a seeded coin says who is written on the left; where a
-                                 column tie says so, the two tied
+    winner, loser                no sides: a seeded coin says who is written on the left
 
-Optional columns: weight (importance), count (equal comparisons that a row stands for), judge, and
-columns of context by any name.
+Optional columns: tie (0 or 1; a winner may be missing where it is 1, and else has to agree), weight
+(importance), count (equal comparisons that a row stands for), judge, and columns of context by any
+name.
 """
 
 from collections.abc import Callable, Collection
@@ -19,10 +19,10 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from pairscore.data.items import Items
-from pairscore.data.tables import Column, Columns, as_frame, column_of, look_up, to_array
+from pairscore.data.tables import Column, Columns, as_frame, column_of, flags_of, look_up, to_array
 from pairscore.errors import (
-    BadEntriesError,
     PairscoreError,
+    bad_entries,
     closest,
     first_few,
     first_rows,
@@ -32,7 +32,6 @@ from pairscore.errors import (
 LAYOUTS = (("left", "right"), ("model_a", "model_b"))
 NO_SIDES = ("winner", "loser")
 TIE_WORDS = ("tie", "tie (bothbad)")
-TIE_FLAGS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
 PER_ROW = ("left", "right", "outcome", "weight", "count", "judge")
 OUTCOMES = (-1, 0, 1)
 NO_OUTCOME = 2  # stands for a winner that is not known yet
@@ -174,19 +173,6 @@ def read_votes(
     return read
 
 
-def bad_entries(
-    what: str, remedy: str, places: dict[str, tuple[np.ndarray, list[Any]]], reason: str
-) -> BadEntriesError:
-    """The error for entries of the votes; ``places`` has rows and values of each bad column."""
-    rows, values = next(iter(places.values()))
-    entries = [
-        (int(row), column, value)
-        for column, (rows, values) in places.items()
-        for row, value in zip(rows, values, strict=True)
-    ]
-    return BadEntriesError(f"{what}: {first_rows(rows, values)}", remedy, "votes", entries, reason)
-
-
 def _from_array(votes: Any, items: Items, seed: int) -> Votes:
     pairs = to_array(votes, "the votes are")
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
@@ -266,26 +252,29 @@ def _from_frame(frame: Frame, items: Items, seed: int, context: Collection[str] 
         )
     rows = _rows(frame, sides, items)
     if sides == NO_SIDES:
-        return _orient(*rows, seed, _tied(frame), **extra)
-    winner = column_of(frame, "winner")
-    return Votes(*rows, _outcome(winner, *rows, sides, items, _lookup(frame, items)), **extra)
+        tied = _tied(frame)
+        return _orient(*rows, seed, False if tied is None else tied, **extra)
+    winner, tied = column_of(frame, "winner"), None if "tie" in context else _tied(frame, True)
+    outcome = _outcome(winner, *rows, sides, items, _lookup(frame, items), tied)
+    return Votes(*rows, outcome, **extra)
 
 
-def _tied(frame: Frame) -> np.ndarray:
-    """Mask of the rows of which a column ``tie`` says that winner and loser tied."""
+def _tied(frame: Frame, has_sides: bool = False) -> np.ndarray | None:
+    """Mask of the rows that tied by a column ``tie``; None without one.
+
+    Beside sides, which have the winner to say so, a column without any 0 or 1 is of something else.
+    """
     if "tie" not in frame.columns:
-        return np.zeros(len(frame), dtype=bool)
+        return None
     entries = column_of(frame, "tie").to_numpy()
-    if entries.dtype.kind in "biuf":
-        flags = np.where(np.isin(entries, (0, 1)), entries, NO_OUTCOME)
-    else:
-        words = [str(entry).strip().lower() for entry in entries.tolist()]
-        flags = look_up(TIE_FLAGS, words, NO_OUTCOME)
-    bad = np.flatnonzero(flags == NO_OUTCOME)
+    flags = flags_of(entries)
+    bad = np.flatnonzero(flags < 0)
+    if has_sides and len(bad) == len(flags):
+        return None
     if len(bad):
         raise bad_entries(
             f"the column 'tie' is neither 0 nor 1 in {plural(len(bad), 'row')}",
-            "write 1 where winner and loser tied and 0 elsewhere",
+            "write 1 where the two items tied and 0 elsewhere, or rename the column",
             {"tie": (bad, entries[bad].tolist())},
             "neither 0 nor 1",
         )
@@ -413,6 +402,7 @@ def _outcome(
     sides: tuple[str, str],
     items: Items,
     lookup: Lookup,
+    tied: np.ndarray | None,
 ) -> np.ndarray:
     """+1 where the left item won, -1 where the right one did, 0 for a tie."""
     words = {sides[0]: 1, sides[1]: -1, "left": 1, "right": -1, **dict.fromkeys(TIE_WORDS, 0)}
@@ -423,6 +413,10 @@ def _outcome(
     outcome[unclear[won == right[unclear]]] = -1
     outcome[unclear[won == left[unclear]]] = 1
     bad = np.flatnonzero(outcome == NO_OUTCOME)
+    if tied is not None:
+        outcome[bad[tied[bad] & winner.take(bad).is_missing()]] = 0
+        bad = np.flatnonzero(outcome == NO_OUTCOME)
+        _refuse_other_ties(winner, outcome, tied)
     if len(bad):
         raise bad_entries(
             f"the winner is neither side in {plural(len(bad), 'comparison')}",
@@ -431,6 +425,17 @@ def _outcome(
             "neither side, nor a tie",
         )
     return outcome
+
+
+def _refuse_other_ties(winner: Column, outcome: np.ndarray, tied: np.ndarray) -> None:
+    bad = np.flatnonzero((outcome != NO_OUTCOME) & ((outcome == 0) != tied))
+    if len(bad):
+        raise bad_entries(
+            f"the column 'tie' contradicts the winner in {plural(len(bad), 'row')}",
+            "correct one of the two in these rows, or rename the column 'tie'",
+            {"winner": (bad, winner.take(bad).to_numpy().tolist())},
+            "contradicts the column 'tie'",
+        )
 
 
 def _refuse_items_called(words: Collection[str], items: Items) -> None:

@@ -40,6 +40,7 @@ from pairscore.estimators.fit_data import (
     FitData,
     bordered_scatter,
     leverage_whitener,
+    never_differing,
     ridge_is_weak,
     ridge_penalty,
 )
@@ -392,6 +393,8 @@ def closed_form_covariance(data: FitData, settings: Settings, form: ScaledClosed
     if settings.inference == "items":
         u = contributions(form, settings.method, X @ form.coef - center.mean @ form.coef)
         robust = item_robust_meat(X, center, data.pairs, u, leverage_whitener(data, settings))
+        if settings.method == "pooled":
+            robust = _net_of(robust, never_differing(data, settings), form.inverse)
     covariance = sandwich(jacobian, form.model_meat(X, center.mean), robust, data.weight_unit)
     if robust is None and data.tied is not None:
         taken = form.taken_by_ties(X, center.mean, data.tied)
@@ -404,6 +407,21 @@ def closed_form_covariance(data: FitData, settings: Settings, form: ScaledClosed
     n, d = data.second_half.shape
     # the inverse of an estimated covariance has heavier tails than the normal distribution knows
     return n / (n - d - 2) * (covariance + by_covariance @ error @ by_covariance.T)
+
+
+def _net_of(meat: np.ndarray, directions: np.ndarray, inverse: np.ndarray) -> np.ndarray:
+    """The meat (d + e) of contributions u without their part along ``directions`` V (d x k).
+
+    u - GV (V'GV)^-1 V'u, G the scatter whose ``inverse`` (d x d) solves the closed form. Where no
+    comparison differs along V, that moves the coefficients along V only: of the items' features,
+    their regression on V is taken off.
+    """
+    if not directions.size:
+        return meat
+    d, GV = len(inverse), np.linalg.lstsq(inverse, directions, rcond=None)[0]
+    net = np.eye(len(meat))
+    net[:d, :d] -= GV @ np.linalg.pinv(directions.T @ GV) @ directions.T
+    return net @ meat @ net.T
 
 
 def _pairing_note(pairing: Pairing, method: str) -> list[Note]:

@@ -5,12 +5,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import sparse
 
 from pairscore.core.sums import (
     Moments,
     Pairs,
     Tally,
     aggregate_pairs,
+    centred_blocks,
+    count_pairs,
     difference_scatter,
     moments,
     sum_sides,
@@ -27,6 +30,9 @@ SEPARATION_L2 = 1 / 2.5**2
 # per unit of weight; a prior this wide (standard deviation 100) holds no coefficient back when data
 # are separated
 WEAK_L2 = 1e-4
+SMALLEST_IN_FEW = 1e-6  # eigenvalue, relative to the largest, that a few comparisons show clearly
+SMALLEST_VARIANCE = 1e-8  # of compared items along a direction of length one, to differ in it
+NO_DIFFERENCE = 1e-12  # mean square of differences, over the variance of the items: rounding errors
 
 
 @dataclass(frozen=True)
@@ -109,6 +115,20 @@ class FitData:
         return int(np.count_nonzero(self.tally.exposures))
 
     @cached_property
+    def n_independent(self) -> int:
+        """How many differences of items the comparisons have: items less groups that are connected.
+
+        No comparison adds a difference that is not a sum of these.
+        """
+        left, right = (
+            self.comparisons.left[self.amount > 0],
+            self.comparisons.right[self.amount > 0],
+        )
+        n = len(self.X)
+        graph = sparse.coo_array((np.ones(len(left)), (left, right)), shape=(n, n))
+        return n - int(sparse.csgraph.connected_components(graph, directed=False)[0])
+
+    @cached_property
     def second_half(self) -> np.ndarray:
         """The items behind the covariance of `split`: those named, else those of no comparison."""
         rows = self.comparisons.covariance_items
@@ -121,6 +141,63 @@ class FitData:
     def second_moments(self) -> Moments:
         """Moments of the items behind the covariance of `split`."""
         return moments(self.second_half)
+
+
+def never_differing(data: FitData, settings: Settings) -> np.ndarray:
+    """Directions v (d x k), which a fit gives a number, with v'x equal in any two items that met.
+
+    Likelihood and `paired` leave them open unless a ridge puts them at zero; `pooled` and `split`,
+    which take the pairs for random ones, go by their correlation with other features. Single
+    features come first, then combinations of the others that do differ among compared items. With
+    more features than independent differences some combination never differs by mere count, and
+    a ridge is there to choose: then combinations are not looked for beside it.
+    """
+    d, has_ridge = data.X.shape[1], settings.l2 > 0
+    if not data.has_items or not (has_ridge or settings.method in ("pooled", "split")):
+        return np.empty((d, 0))
+    alone = data.comparisons.never_differs
+    rest = np.flatnonzero(~alone & (data.item_moments.sd > 0))
+    few, of_few = np.eye(d)[:, alone], _open_in_few(data, rest)
+    if not of_few.size or (has_ridge and len(rest) > data.n_independent):
+        return few
+    combined = np.zeros((d, of_few.shape[1]))
+    combined[rest] = of_few
+    return np.hstack([few, combined @ _open_in_all(data, combined)])
+
+
+def _open_in_few(data: FitData, features: np.ndarray) -> np.ndarray:
+    """Directions of some features (r x k) in which a few comparisons do not differ clearly.
+
+    Most data show in these that there are none; else all comparisons have to be looked at.
+    """
+    votes, unit = data.comparisons, data.item_moments.sd[features]
+    counted = np.flatnonzero((data.amount > 0) & (votes.left != votes.right))
+    few = counted[:: max(len(counted) // (4 * len(features) + 100), 1)]
+    differences = (data.X[votes.left[few]] - data.X[votes.right[few]])[:, features] / unit
+    values, vectors = np.linalg.eigh(differences.T @ differences)
+    is_open = values <= SMALLEST_IN_FEW * values.max(initial=0.0)
+    return vectors[:, is_open] / unit[:, None]
+
+
+def _open_in_all(data: FitData, directions: np.ndarray) -> np.ndarray:
+    """Which combinations (k x j) of ``directions`` (d x k) differ in items, but in no comparison.
+
+    In coordinates in which the items have the identity as covariance the mean square of
+    differences, about 2 of random pairs, is at most NO_DIFFERENCE.
+    """
+    places = np.empty((len(data.X), directions.shape[1]))
+    for rows, centred in centred_blocks(data.X, data.item_moments.mean):
+        places[rows] = centred @ directions
+    center = moments(places, data.tally.exposures)
+    variances, axes = np.linalg.eigh(center.covariance)
+    varied = variances > SMALLEST_VARIANCE
+    W = axes[:, varied] / np.sqrt(variances[varied])
+    if not varied.any():  # features that repeat each other
+        return W
+    pairs = count_pairs(data.comparisons.left, data.comparisons.right, data.amount, len(data.X))
+    scatter = difference_scatter(places @ W, center.mean @ W, pairs, pairs.number)
+    squares, turns = np.linalg.eigh(scatter / pairs.number.sum())
+    return W @ turns[:, squares <= NO_DIFFERENCE]
 
 
 def ridge_penalty(l2: float, sd: np.ndarray, slope_at_zero: float) -> np.ndarray:

@@ -262,6 +262,8 @@ class Estimate:
         Those of the fit, when it is finished.
     separated : ndarray of shape (d or d + 1, r) or None
         Directions in which the likelihood has no maximum, and a ridge stands in for it.
+    never_differing : ndarray of shape (d, k) or None
+        Directions in which no two items that met differ, where the estimate has a number for them.
     """
 
     coef: np.ndarray
@@ -285,6 +287,7 @@ class Estimate:
     settings: Settings | None = None
     separated: np.ndarray | None = None
     new_items: "NewItems | None" = None
+    never_differing: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ import numpy as np
 from pairscore.data.feature_options import item_columns, make_recipe
 from pairscore.data.features import Recipe
 from pairscore.data.tables import Column, Columns
-from pairscore.data.votes import LAYOUTS, NO_SIDES, layout_of
+from pairscore.data.votes import LAYOUTS, layout_of
 from pairscore.errors import PairscoreError, did_you_mean, first_few
 
 SIDES = tuple(name for layout in LAYOUTS for name in layout)
@@ -142,8 +142,8 @@ class VoteColumns:
             )
         roles, taken = self._unnamed_roles, (*VOTE_ROLES, *self.named.values())
         by_name = [name for name in names if name in roles or name not in taken]
-        no_sides = layout_of([*self.named, *by_name]) == NO_SIDES
-        return {*roles, *self.named.values(), *self.context, *(["tie"] * no_sides)}
+        layout_of([*self.named, *by_name])  # refuses columns that do not say who was compared
+        return {*roles, *self.named.values(), *self.context, "tie"}
 
     def rename(self, votes: Columns, ids: np.ndarray | None = None) -> Columns:
         """The comparisons under the names that pairscore knows; context keeps its names.

@@ -26,7 +26,7 @@ from pairscore.estimators.diagnostics import (
     has_many_features,
     many_features_note,
 )
-from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.fit_data import FitData, never_differing
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.ridge import choose_ridge
@@ -38,6 +38,7 @@ from pairscore.model.groups import (
     of_smallest_norm,
     open_part,
     side_notes,
+    without_part,
 )
 from pairscore.model.predict import scale_of_decided
 from pairscore.model.record import make_record
@@ -126,6 +127,7 @@ def estimate(
         settings = replace(settings, item_effects=test.used)
     return replace(
         result,
+        never_differing=never_differing(fit_data, settings),
         notes=notes + result.notes,
         ridge=ridge,
         settings=settings,
@@ -197,7 +199,7 @@ def number_item_groups(item_groups: Any, items: Items | None, settings: Settings
 def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
     """All that a model keeps, from an estimate."""
     assert result.settings is not None
-    undetermined, open_directions = open_part(data, result, has_items)
+    undetermined, open_directions, taken = open_part(result)
     low, high = feature_range(data.items.values, data.compared)
     fit = Fit(
         result.settings,
@@ -232,9 +234,10 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         new_items=result.new_items,
     )
     if has_items and (n_groups := count_groups(fit, data.items.values[data.compared])) > 1:
-        coef = of_smallest_norm(fit.coef, result.basis)
-        coef = np.where(fit.undetermined & data.never_differs, 0.0, coef)  # a ridge says no more
-        fit = replace(fit, n_groups=n_groups, coef=coef)
+        fit = replace(fit, n_groups=n_groups, coef=of_smallest_norm(fit.coef, result.basis))
+    if taken.size:
+        coef, covariance = without_part(fit.coef, result.covariance, fit.feature_unit, taken)
+        fit, result = replace(fit, coef=coef), replace(result, covariance=covariance)
     if np.any(data.outcome == 0):
         fit = replace(fit, decided_scale=scale_of_decided(fit, result.difference, data))
     shares = agreement_and_noise(result.difference, data, fit.outcome_law)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairscore.core.whitening import SMALLEST_SHARE, Basis
-from pairscore.data.comparisons import Comparisons
 from pairscore.errors import CollinearFeaturesWarning, first_few, plural
 from pairscore.estimators.results import OPEN_SHARE, Estimate, Fit, Note
 
@@ -22,23 +21,50 @@ N_PROJECTIONS = 3  # of many open directions; by chance two groups do not agree 
 # -- what is open ----------------------------------------------------------------------------------
 
 
-def open_part(
-    data: Comparisons, result: Estimate, has_items: bool
-) -> tuple[np.ndarray, np.ndarray]:
+def open_part(result: Estimate) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mask (d) and directions (d x k) of the coefficients that the comparisons do not determine.
 
-    A ridge does not determine a feature either that never differs between two items that met: it
-    only puts it at zero.
+    Beside them the directions (d x j), of these, to which the estimate gives a number nevertheless.
+    A ridge puts at zero what never differs between two items that met; `pooled` and `split`, which
+    take the pairs for random ones, give it what its correlation with other features suggests.
     """
-    assert result.settings is not None
     d = len(result.coef)
     bases = [basis for basis in (result.basis, result.side_basis) if basis is not None]
     undetermined = np.any([basis.undetermined[:d] for basis in bases], axis=0)
-    directions = [basis.open_directions[:d] for basis in bases]
-    if has_items and result.settings.l2 > 0 and result.settings.method in ("mle", "paired"):
-        held = ~undetermined & data.never_differs
-        undetermined, directions = undetermined | held, [*directions, np.eye(d)[:, held]]
-    return undetermined, np.hstack(directions)
+    directions = np.hstack([basis.open_directions[:d] for basis in bases])
+    taken = np.empty((d, 0))
+    if result.never_differing is not None:
+        unit = np.where(result.center.sd > 0, result.center.sd, 1.0)[:, None]
+        taken = _beyond(unit * result.never_differing, unit * result.basis.open_directions[:d])
+        taken = taken / unit
+        undetermined |= np.linalg.norm(unit * taken, axis=1) > SMALLEST_SHARE
+    return undetermined, np.hstack([directions, taken]), taken
+
+
+def _beyond(directions: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """What ``directions`` (d x k) add to ``others``, both with orthonormal columns."""
+    rest = np.linalg.qr(directions)[0]
+    if not others.size:
+        return rest
+    left, size, _ = np.linalg.svd(rest - others @ (others.T @ rest), full_matrices=False)
+    return left[:, size > SMALLEST_SHARE]
+
+
+def without_part(
+    coef: np.ndarray, covariance: np.ndarray | None, unit: np.ndarray, directions: np.ndarray
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Coefficients (d), and their covariance, without what they have along ``directions`` (d x j).
+
+    The covariance may go on with that of a side effect. The directions are orthonormal in units of
+    ``unit`` (d). Score differences of items that are alike in them, and so of any two that met,
+    stay the same.
+    """
+    along, d = unit[:, None] * directions, len(coef)
+    project = np.eye(d if covariance is None else len(covariance))
+    project[:d, :d] -= directions @ (unit[:, None] * along).T
+    rest = project[:d, :d] @ coef
+    rest[np.linalg.norm(along, axis=1) > 1 - SMALLEST_SHARE] = 0.0  # single features, exactly
+    return rest, None if covariance is None else project @ covariance @ project.T
 
 
 def of_smallest_norm(coef: np.ndarray, basis: Basis) -> np.ndarray:
