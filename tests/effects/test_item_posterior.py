@@ -34,6 +34,24 @@ def test_the_formed_covariance_is_the_inverse():
     assert found.trace() == pytest.approx(np.trace(exact))
 
 
+def test_groups_that_never_meet_have_blocks_of_their_own(monkeypatch):
+    """Of three sizes, one of them large enough for Cholesky's factor, and two items alone."""
+    rng = np.random.default_rng(3)
+    groups = [*np.split(np.arange(40), 10), np.arange(40, 120), *np.split(np.arange(120, 141), 3)]
+    ends = [one[np.array(np.triu_indices(len(one), 1))] for one in groups]
+    low, high = np.concatenate(ends, axis=1)
+    pairs = aggregate_pairs(low, high, np.ones(len(low)), np.ones(len(low)), 143)
+    weight, columns = rng.gamma(1.0, size=len(pairs.high)), rng.normal(size=(143, 2))
+    exact = inverse(pairs, weight, 3.0)
+    monkeypatch.setattr(item_posterior, "EXACT_ITEMS", 100)
+    found = posterior_covariance(pairs, weight, 3.0)
+    np.testing.assert_allclose(found.diagonal, np.diag(exact))
+    np.testing.assert_allclose(found.pair_variance, of_differences(exact, pairs))
+    np.testing.assert_allclose(found.times(columns), exact @ columns)
+    rows, others = rng.integers(0, 143, (2, 500))
+    np.testing.assert_allclose(found.entries(rows, others), exact[rows, others], atol=1e-14)
+
+
 def test_variances_are_exact_on_a_tree_and_close_on_random_comparisons():
     rng = np.random.default_rng(4)
     parent = np.array([rng.integers(0, item) for item in range(1, 40)])
@@ -75,7 +93,7 @@ def test_the_trace_is_right_where_all_items_of_a_group_meet(monkeypatch):
     pairs = aggregate_pairs(low, high, np.ones(len(low)), np.ones(len(low)), 240)
     weight = np.full(len(pairs.high), 2.0)
     exact = np.trace(inverse(pairs, weight, 25.0))
-    monkeypatch.setattr(item_posterior, "EXACT_ITEMS", 10)
+    monkeypatch.setattr(item_posterior, "EXACT_ITEMS", 5)
     found = posterior_covariance(pairs, weight, 25.0)
     # of sum z'Vz over 16 draws of signs: twice the sum of squares off the diagonal
     matrix = inverse(pairs, weight, 25.0)

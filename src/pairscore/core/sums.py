@@ -16,6 +16,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 BLOCK = 512  # rows at a time: a block of a few hundred features stays in the processor's cache
 
@@ -213,6 +214,15 @@ class Pairs:
     @property
     def n_items(self) -> int:
         return len(self.start) - 1
+
+    @cached_property
+    def component(self) -> np.ndarray:
+        """The group of each item (N): items of one are linked by comparisons."""
+        links = sparse.csr_array(
+            (np.ones(len(self.high), dtype=np.int8), self.high, self.start),
+            shape=(self.n_items, self.n_items),
+        )
+        return connected_components(links, directed=False)[1]
 
     @cached_property
     def low(self) -> np.ndarray:

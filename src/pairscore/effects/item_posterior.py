@@ -2,9 +2,10 @@
 
 L is the Laplacian of the comparison graph with the information of each pair as weight. A fit needs
 the diagonal of V, the variance of the difference of every two items that met, and V times a few
-columns. Up to :data:`EXACT_ITEMS` items V is formed; beyond, its entries come from messages
-between neighbours, which are exact where comparisons form no circles, and products from conjugate
-gradients. Nothing of size N x N is formed there.
+columns. Groups of up to :data:`EXACT_ITEMS` items that are linked by comparisons have a block of V
+each, which is formed; beyond, entries come from messages between neighbours, which are exact where
+comparisons form no circles, and products from conjugate gradients. Nothing of size N x N is formed
+there.
 """
 
 from functools import lru_cache
@@ -18,12 +19,16 @@ from pairscore.core.sums import Pairs
 from pairscore.effects.single_comparisons import laplacian
 from pairscore.estimators.results import ItemEffects
 
-EXACT_ITEMS = 1000  # up to which V is formed
+EXACT_ITEMS = 1000  # of a group, up to which its block of V is formed
+MOST_ENTRIES = 10_000_000  # of all blocks
+SMALL = 64  # items of a block, up to which many are inverted at once
 ROUNDS = 30  # of messages between neighbours, each of which reaches one comparison further
 STEADY = 1e-4  # a change of messages, relative, that is none
 STEPS = 500  # of conjugate gradients at most
 CLOSE = 1e-4  # residual of a solution, relative to its right side
-ENOUGH = 1e-3  # as CLOSE, for a trace
+ENOUGH = 3e-3  # as CLOSE, for a trace
+LIKELY_SCALES = (0.5, 3.0)  # of variances by messages
+TINY = float(np.finfo(float).tiny)
 FEWEST_PROBES, MOST_PROBES = 4, 16  # random vectors for the trace
 ENOUGH_PROBED = 200_000  # numbers in them
 
@@ -53,8 +58,9 @@ def posterior_covariance(pairs: Pairs, weight: np.ndarray, sigma2: float) -> Cov
     """V for weights (P) of the pairs; without effects (sigma2 = 0) it is zero."""
     if sigma2 == 0:
         return NoCovariance(pairs)
-    kind = FormedCovariance if pairs.n_items <= EXACT_ITEMS else MessageCovariance
-    return kind(pairs, weight, sigma2)
+    sizes = np.bincount(pairs.component).astype(float)
+    formed = sizes.max() <= EXACT_ITEMS and np.sum(sizes**2) <= MOST_ENTRIES
+    return (FormedCovariance if formed else MessageCovariance)(pairs, weight, sigma2)
 
 
 @lru_cache(maxsize=4)
@@ -98,43 +104,91 @@ class NoCovariance:
 
 
 class FormedCovariance:
-    """V as a full matrix, by Cholesky's factor."""
+    """V in full: a block for every group of items that are linked by comparisons.
+
+    Blocks of one size are one stack (k x s x s) with the ``items`` (k x s) that they belong to.
+    """
 
     def __init__(self, pairs: Pairs, weight: np.ndarray, sigma2: float):
-        precision = laplacian(pairs, weight).toarray(order="F")
-        precision[np.diag_indices(pairs.n_items)] += 1 / sigma2
-        factor, _ = lapack.dpotrf(precision, lower=1, overwrite_a=1)
-        inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
-        below = np.tril(inverse, -1)
-        self.matrix = below + below.T
-        self.diagonal = np.diag(inverse).copy()
-        self.matrix[np.diag_indices(pairs.n_items)] = self.diagonal
-        low, high = pairs.low, pairs.high
-        across = self.matrix[low, high]
+        n, low, high = pairs.n_items, pairs.low, pairs.high
+        size = np.bincount(pairs.component)[pairs.component]
+        own = 1 / sigma2 + pairs.sum_at_low(weight) + pairs.sum_at_high(weight)
+        self.diagonal, across = np.empty(n), np.empty(len(high))
+        self._stacks: list[tuple[np.ndarray, np.ndarray]] = []
+        self._at = np.empty((3, n), dtype=np.int64)  # of each item: stack, block in it, row in that
+        for number, one in enumerate(np.unique(size)):
+            members = np.flatnonzero(size == one)
+            by_group = np.argsort(pairs.component[members], kind="stable")
+            items = members[by_group].reshape(-1, one)
+            rows, blocks = np.arange(one), np.arange(len(items))[:, None]
+            self._at[0, items], self._at[1, items], self._at[2, items] = number, blocks, rows
+            edges = np.flatnonzero(size[low] == one)
+            block, row, column = (
+                self._at[1, low[edges]],
+                self._at[2, low[edges]],
+                self._at[2, high[edges]],
+            )
+            stack = np.zeros((len(items), one, one))
+            stack[:, rows, rows] = own[items]
+            stack[block, row, column] = stack[block, column, row] = -weight[edges]
+            stack = inverses(stack)
+            self.diagonal[items], across[edges] = stack[:, rows, rows], stack[block, row, column]
+            self._stacks.append((items, stack))
         self.pair_variance = np.maximum(self.diagonal[low] + self.diagonal[high] - 2 * across, 0.0)
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Some entries of V."""
-        return self.matrix[rows, columns]
+        """Some entries of V; zero for items of two groups."""
+        (stack, block, row), (other, other_block, column) = self._at[:, rows], self._at[:, columns]
+        found, together = np.zeros(len(rows)), (stack == other) & (block == other_block)
+        for number, (_, inverse) in enumerate(self._stacks):
+            here = np.flatnonzero(together & (stack == number))
+            found[here] = inverse[block[here], row[here], column[here]]
+        return found
 
     def times(
         self, columns: np.ndarray, near: np.ndarray | None = None, close: float = CLOSE
     ) -> np.ndarray:
-        return self.matrix @ columns
+        wide = columns.reshape(len(columns), -1)
+        product = np.empty_like(wide, dtype=float)
+        for items, inverse in self._stacks:
+            product[items] = inverse @ wide[items]
+        return product.reshape(columns.shape)
 
     def trace(self) -> float:
         return float(self.diagonal.sum())
 
 
+def inverses(stack: np.ndarray) -> np.ndarray:
+    """The inverses of positive matrices (k x s x s), by Cholesky's factor if they are large."""
+    if stack.shape[1] <= SMALL:
+        return np.linalg.inv(stack)
+    found = np.empty_like(stack)
+    for matrix, inverse in zip(stack, found, strict=True):
+        factor, _ = lapack.dpotrf(matrix.T, lower=1)  # the transpose is in the order of Fortran
+        lower, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
+        below = np.tril(lower, -1)
+        inverse[:] = below + below.T
+        inverse[np.diag_indices(len(matrix))] = np.diag(lower)
+    return found
+
+
 class MessageCovariance:
-    """V by messages and conjugate gradients, for many items."""
+    """V by messages and conjugate gradients, for many items.
+
+    Where all items of a group meet, messages go round, and variances are too small. As
+    (L + I / sigma^2) V = I, the sum of weight times variance over all pairs is N - tr V / sigma^2:
+    variances are scaled so that it is, with the trace of V by random signs.
+    """
 
     def __init__(self, pairs: Pairs, weight: np.ndarray, sigma2: float):
         prior = sparse.diags_array(np.full(pairs.n_items, 1 / sigma2))
         self.precision = sparse.csr_array(laplacian(pairs, weight) + prior)
         self.diagonal, across = tree_variances(pairs, weight, sigma2)
         low, high = pairs.low, pairs.high
-        self.pair_variance = np.maximum(self.diagonal[low] + self.diagonal[high] - 2 * across, 0.0)
+        variance = np.maximum(self.diagonal[low] + self.diagonal[high] - 2 * across, 0.0)
+        self._trace = self._probed_trace()
+        scale = (pairs.n_items - self._trace / sigma2) / max(float(weight @ variance), TINY)
+        self.pair_variance = float(np.clip(scale, *LIKELY_SCALES)) * variance
         self._key, self._across = low.astype(np.int64) * pairs.n_items + high, across
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -153,9 +207,10 @@ class MessageCovariance:
         return conjugate_gradients(self.precision, wide, near, close).reshape(columns.shape)
 
     def trace(self) -> float:
-        """E z'Vz over random signs z (Hutchinson): messages are too small on groups of which all
-        meet all.
-        """
+        return self._trace
+
+    def _probed_trace(self) -> float:
+        """E z'Vz over random signs z (Hutchinson)."""
         n = len(self.diagonal)
         n_probes = int(np.clip(ENOUGH_PROBED // n, FEWEST_PROBES, MOST_PROBES))
         signs = mixed_signs(n, n_probes)

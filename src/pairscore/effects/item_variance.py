@@ -113,8 +113,8 @@ def approach_variance(post: Posterior) -> Posterior:
     x = float(np.clip(np.log(max(first, TINY)), lowest + 1, highest - 1))
     for _ in range(APPROACH):
         post = sweep(replace(post, sigma2=float(np.exp(x))), fresh=post.moved > FAR)
-        search.post, trace = post, float(post.covariance.diagonal.sum())
-        slope = 0.5 * search.n_items * (post.rho_with(trace) - 1) - search.pull_of_prior(x)
+        search.post = post
+        slope = 0.5 * search.n_items * (post.rho - 1) - search.pull_of_prior(x)
         step = slope / max(search.information(), TINY)
         x = float(np.clip(x + np.clip(step, -LONGEST, LONGEST), lowest, highest))
     return replace(post, sigma2=float(np.exp(x)), moved=np.inf)

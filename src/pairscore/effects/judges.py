@@ -13,7 +13,7 @@ from scipy.optimize import minimize_scalar
 
 from pairscore.core.decided import decided_scale
 from pairscore.core.outcomes import OutcomeLaw, averaged_derivatives, normal_grid
-from pairscore.effects.item_posterior import FormedCovariance
+from pairscore.effects.item_posterior import MOST_ENTRIES, FormedCovariance
 from pairscore.effects.propagation import Cavities, Posterior, cavities
 from pairscore.effects.single_comparisons import rows_times
 from pairscore.estimators.results import REACH, Judges
@@ -197,9 +197,11 @@ def _slope_scores(post: Posterior, others: Cavities) -> tuple[np.ndarray, np.nda
 
 def _through_items(post: Posterior, on_items: sparse.csr_array) -> np.ndarray:
     """What not knowing the items' effects takes off the information of each slope (J)."""
-    if isinstance(post.covariance, FormedCovariance):
-        return np.asarray(on_items.multiply(on_items @ post.covariance.matrix).sum(axis=1)).ravel()
-    return on_items.power(2) @ post.covariance.diagonal
+    covariance = post.covariance
+    if isinstance(covariance, FormedCovariance) and np.prod(on_items.shape) <= MOST_ENTRIES:
+        columns = on_items.T.toarray()
+        return np.sum(columns * covariance.times(columns), axis=0)
+    return on_items.power(2) @ covariance.diagonal
 
 
 @dataclass(frozen=True)

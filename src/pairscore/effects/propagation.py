@@ -94,13 +94,9 @@ class Posterior:
     @property
     def rho(self) -> float:
         """Mean square of the items' effects over sigma^2, which it should be."""
-        return self.rho_with(self.covariance.trace())
-
-    def rho_with(self, trace: float) -> float:
-        """The same for a trace of V."""
         used = self.rows.compared
         unused = len(used) - np.count_nonzero(used)
-        total = float(np.sum(self.effect[used] ** 2)) + trace
+        total = float(np.sum(self.effect[used] ** 2)) + self.covariance.trace()
         return (total / self.sigma2 - unused) / (len(used) - unused)
 
     def with_information(self, close: float) -> "Posterior":
