@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from pairscore import Comparisons, RankRegression
 from pairscore.core.outcomes import OutcomeLaw, averaged_derivatives
 from pairscore.effects.item_posterior import posterior_covariance
 from pairscore.effects.propagation import CLOSE, propagate, start_posterior
@@ -128,3 +129,22 @@ def test_strong_effects_settle():
     post = posterior(rows, 400.0)
     assert post.moved < CLOSE
     assert np.corrcoef(rows.X @ post.theta + post.effect, score)[0, 1] > 0.85
+
+
+def test_a_chosen_ridge_holds_back_no_more_beside_strong_effects():
+    """As seen: with l2="auto" and labels nearly without noise, coefficients were about nothing."""
+    rng = np.random.default_rng(12)
+    X, left = rng.normal(size=(150, 5)), rng.integers(0, 150, 3000)
+    right = (left + rng.integers(1, 150, 3000)) % 150
+    score = X @ np.full(5, 1.0) + 5 * rng.normal(size=150)
+    won = rng.random(3000) < 1 / (1 + np.exp(score[right] - score[left]))
+    data = Comparisons(X, left, right, np.where(won, 1, -1))
+    chosen = RankRegression(item_effects=True, l2="auto", inference=None).fit(data)
+    free, plain, ridge = (
+        RankRegression(inference=None, item_effects=effects, l2=l2).fit(data)
+        for effects, l2 in ((True, 0.0), (False, 0.0), (False, chosen.l2_))
+    )
+    kept = np.linalg.norm(chosen.coef_) / np.linalg.norm(free.coef_)
+    assert kept == pytest.approx(np.linalg.norm(ridge.coef_) / np.linalg.norm(plain.coef_), abs=0.1)
+    stated = RankRegression(item_effects=True, l2=chosen.l2_, inference=None).fit(data)
+    assert np.linalg.norm(stated.coef_) < 0.7 * np.linalg.norm(chosen.coef_)

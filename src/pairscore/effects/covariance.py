@@ -1,5 +1,5 @@
 """The covariance of theta where items have no effects: classical, or robust to shared items and
-judges.
+judges; and what the errors of coefficients add to those of the items' scores.
 
 Comparisons that share an item, or a judge, depend on each other; the covariance allows for it.
 """
@@ -88,3 +88,31 @@ def judge_robust_meat(
         shared += sums.meat(inflation)
     few = rows.n_judges / max(rows.n_judges - 1, 1)
     return few * together - shared
+
+
+def score_errors(post: Posterior, d: int, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Variance of each item's effect (N), and the share of its features' error in its score.
+
+    If coefficients move by D, scores move by X~ D with X~ = V X / sigma^2: the surer an item is by
+    its own comparisons, the less it depends on the coefficients. The error of X~ D is split, item
+    by item, into share times that of the item's own features, and a rest that is taken for
+    independent of other items.
+    """
+    X = post.rows.X - post.rows.mean
+    error = X @ root
+    kept = post.covariance.times(error) / post.sigma2
+    of_features = X[:, :d] @ root[:d]
+    own, along = np.sum(of_features**2, axis=1), np.sum(of_features * kept, axis=1)
+    share = np.divide(along, own, out=np.ones(len(X)), where=own > 0)
+    rest = np.maximum(np.sum(kept**2, axis=1) - share**2 * own, 0.0)
+    return post.covariance.diagonal + rest, share
+
+
+def matrix_root(matrix: np.ndarray) -> np.ndarray:
+    """R with R R' the matrix, but for what is negative in it.
+
+    In units in which its diagonal has ones, because features may differ in scale.
+    """
+    unit = np.sqrt(np.where(np.diag(matrix) > 0, np.diag(matrix), 1.0))
+    values, vectors = np.linalg.eigh(matrix / np.outer(unit, unit))
+    return unit[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))

@@ -13,7 +13,7 @@ import numpy as np
 from pairscore.core.whitening import Basis
 from pairscore.data.items import feature_keys
 from pairscore.effects.circumstances import PreparedFit, comparison_scores, prepare_fit
-from pairscore.effects.covariance import robust_covariance
+from pairscore.effects.covariance import matrix_root, robust_covariance, score_errors
 from pairscore.effects.item_variance import (
     REACH2,
     ItemVariance,
@@ -30,7 +30,12 @@ from pairscore.effects.projection import (
     widening,
     with_projection,
 )
-from pairscore.effects.propagation import Posterior, propagate, start_posterior
+from pairscore.effects.propagation import (
+    Posterior,
+    propagate,
+    start_posterior,
+    with_ridge_for_effects,
+)
 from pairscore.effects.single_comparisons import Optimum, SingleComparisons, climb
 from pairscore.errors import (
     CollinearFeaturesWarning,
@@ -174,6 +179,8 @@ def _fit_jointly(prepared: PreparedFit, settings: Settings) -> JointFit:
     for _ in range(ROUNDS):
         if varies:
             post = approach_variance(post)
+            if settings.choose_l2:
+                post = replace(post, rows=with_ridge_for_effects(rows, top.theta, post))
         if not settings.judge_slopes:
             settled = True
             break
@@ -181,8 +188,12 @@ def _fit_jointly(prepared: PreparedFit, settings: Settings) -> JointFit:
             post = propagate(post, 0.0)
         old = np.ones(1) if slopes is None else slopes.slope
         slopes = step_slopes(post, slopes)
-        rows = replace(rows, slopes=slopes.slope, slope_variance=slopes.variance)
-        post, settled = replace(post, rows=rows), bool(np.max(np.abs(slopes.slope - old)) < CLOSE)
+        rows, theirs = (
+            replace(one, slopes=slopes.slope, slope_variance=slopes.variance)
+            for one in (rows, post.rows)
+        )
+        post = replace(post, rows=theirs)
+        settled = bool(np.max(np.abs(slopes.slope - old)) < CLOSE)
         if settled:
             break
     search = None
@@ -289,7 +300,7 @@ def _kept_effects(
     variance, share = post.covariance.diagonal, np.ones(len(rows.X))
     root = np.zeros((d + q, 0)) if full is None else matrix_root(full[: d + q, : d + q])
     if post.sigma2 > 0:
-        variance, share = _score_errors(post, d, root)
+        variance, share = score_errors(post, d, root)
     of_items, interval = _variance_beyond_features(joint, d, full)
     return ItemEffects(
         ids=data.comparisons.items.ids,
@@ -331,34 +342,6 @@ def _variance_beyond_features(
     high = np.hypot(variance.high - variance.sigma2, np.sqrt(reach2))
     total = variance.sigma2 + size
     return total, (max(total - float(low), 0.0), total + float(high))
-
-
-def _score_errors(post: Posterior, d: int, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Variance of each item's effect (N), and the share of its features' error in its score.
-
-    If coefficients move by D, scores move by X~ D with X~ = V X / sigma^2: the surer an item is by
-    its own comparisons, the less it depends on the coefficients. The error of X~ D is split, item
-    by item, into share times that of the item's own features, and a rest that is taken for
-    independent of other items.
-    """
-    X = post.rows.X - post.rows.mean
-    error = X @ root
-    kept = post.covariance.times(error) / post.sigma2
-    of_features = X[:, :d] @ root[:d]
-    own, along = np.sum(of_features**2, axis=1), np.sum(of_features * kept, axis=1)
-    share = np.divide(along, own, out=np.ones(len(X)), where=own > 0)
-    rest = np.maximum(np.sum(kept**2, axis=1) - share**2 * own, 0.0)
-    return post.covariance.diagonal + rest, share
-
-
-def matrix_root(matrix: np.ndarray) -> np.ndarray:
-    """R with R R' the matrix, but for what is negative in it.
-
-    In units in which its diagonal has ones, because features may differ in scale.
-    """
-    unit = np.sqrt(np.where(np.diag(matrix) > 0, np.diag(matrix), 1.0))
-    values, vectors = np.linalg.eigh(matrix / np.outer(unit, unit))
-    return unit[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
 
 
 def _explained(data: FitData, coef: np.ndarray, errors: np.ndarray, sigma2: float) -> float:

@@ -240,3 +240,23 @@ def propagate(post: Posterior, sigma2: float, close: float = CLOSE) -> Posterior
         if post.moved > 0.9 * before.moved:
             share = max(0.7 * share, 0.2)
     return post if close > CLOSE else post.with_information(CLOSE)
+
+
+def with_ridge_for_effects(
+    rows: SingleComparisons, theta: np.ndarray, post: Posterior
+) -> SingleComparisons:
+    """The ridge on coefficients that holds back as much beside effects as it did without them.
+
+    Beside effects, coefficients are longer and comparisons say less of each; the ridge is to what
+    they say as it was to what they said at ``theta``, the fit for which it was chosen.
+    """
+    d, ridge, s = len(rows.mean), rows.ridge.copy(), post.derivatives
+    borders = rows.item_borders(s)
+    beside = rows.information(s, borders) - borders.T @ post.covariance.times(borders) - ridge
+    unit = np.where(rows.feature_units > 0, rows.feature_units, np.inf)
+    with_effects, without = (
+        float(np.sum(np.diag(information)[:d] / unit**2))
+        for information in (beside, rows.information(rows.derivatives(theta)) - ridge)
+    )
+    ridge[:d, :d] *= min(max(with_effects, 0.0) / max(without, TINY), 1.0)
+    return replace(rows, ridge=ridge)
