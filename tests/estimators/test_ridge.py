@@ -1,6 +1,7 @@
 """`l2="auto"` and `l2="auto-known"`: the ridge that does best on held-out items or comparisons."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,19 +10,21 @@ from scipy.special import expit
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.core.links import get_link
+from pairscore.core.ridge_path import COINS, PairRows
 from pairscore.data.folds import assign_folds
 from pairscore.errors import OutlyingItemsWarning
+from pairscore.estimators.closed_form import VoteRows, feature_covariance, link_scale
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.ridge import (
-    COINS,
     PRIOR_WIDTH,
     Cells,
-    PairRows,
     RidgeCurve,
     deal_comparisons,
     deal_items,
+    path_of,
     ridge_of_deals,
 )
+from pairscore.estimators.settings import check_settings
 from tests.limits import largest_mean
 
 
@@ -76,7 +79,8 @@ def test_the_curve_is_that_of_separate_fits(name, side, known):
     X, votes = make_study(m=300)
     study, link = FitData(Comparisons.from_frames(X, votes)[0], side), get_link(name)
     center, splits = study.item_moments, splits_of(study, known)
-    curve, _ = ridge_of_deals(study, link, lambda rows: splits)
+    settings = check_settings(link=name, side_effect=side, l2="auto")
+    curve, _ = ridge_of_deals(study, path_of(study, settings), lambda rows: splits)
     assert len(curve.l2) == 30
     assert curve.n_held_out == pytest.approx(4 * 300)  # each comparison once in each of four deals
     for place in (4, 17, 28):
@@ -92,6 +96,58 @@ def test_the_curve_is_that_of_separate_fits(name, side, known):
         assert curve.loss[place] == pytest.approx(total / 300, rel=2e-3)
     prior = (np.log(curve.l2 / 6) / PRIOR_WIDTH) ** 2 / 2
     assert curve.chosen == curve.l2[np.argmin(300 * curve.loss + prior)]
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [
+        ("paired", {}),
+        ("pooled", {"side_effect": True}),
+        ("split", {}),
+        ("pooled", {"shrinkage": 0.3, "link": "probit"}),
+    ],
+)
+def test_a_closed_form_does_not_take_the_ridge_of_the_likelihood(method, settings, known):
+    """Its curve is that of separate fits of its own to the comparisons that are not held out."""
+    X, votes = make_study(m=300)
+    X = np.vstack([X, make_study(seed=1)[0]])  # items of no comparison, for `split`
+    side = "side_effect" in settings
+    study = FitData(Comparisons.from_frames(X, votes)[0], side)
+    splits = splits_of(study, known)
+    checked = check_settings(method=method, l2="auto", **settings)
+    curve, _ = ridge_of_deals(study, path_of(study, checked), lambda rows: splits)
+    center = study.second_moments if method == "split" else study.item_moments
+    for place in (4, 17, 28):
+        total = 0.0
+        for train, test in splits:
+            left, right, outcome, weight = expand(train, side)
+            some = weight > 0
+            data = {"left": left[some], "right": right[some], "weight": weight[some]}
+            data["winner"] = np.where(outcome[some] > 0, "left", "right")
+            # the ridge is per standard deviation, which differs between folds: standardise first
+            standard = (X - center.mean) / center.sd
+            total += closed_form_loss(
+                standard, data, curve.l2[place], method, settings, expand(test, side)
+            )
+        assert curve.loss[place] == pytest.approx(total / 300, rel=1e-9)
+
+
+def closed_form_loss(X, votes, l2, method, settings, test):
+    """Bounded log-loss of a model on test rows, its features in units that the ridge acts on."""
+    comparisons = Comparisons.from_frames(X, votes, covariance_items=np.arange(60, 120))[0]
+    study = FitData(comparisons, "side_effect" in settings)
+    checked = replace(check_settings(method=method, **settings), l2=l2, inference=None)
+    covariance, _ = feature_covariance(study, checked)
+    m, slope = study.tally.n_comparisons, float(checked.link.pdf(0.0))
+    ridge = np.eye(X.shape[1]) * l2 / (4 * slope**2)
+    b = np.linalg.solve(2 * m * covariance + ridge, 2 * study.label_sum)
+    freedom = np.trace(np.linalg.solve(2 * m * covariance + ridge, 2 * m * covariance))
+    along = (X @ b)[study.comparisons.left] - (X @ b)[study.comparisons.right]
+    scale, _ = link_scale(VoteRows.of_data(study), checked, along, b, freedom)
+    left, right, outcome, weight = test
+    eta = scale.factor * ((X @ b)[left] - (X @ b)[right]) + scale.side_effect
+    return -weight @ np.log((1 - COINS) * checked.link.cdf(outcome * eta) + COINS / 2)
 
 
 def test_every_comparison_is_tested_once_and_never_trained_on():
