@@ -73,6 +73,13 @@ def ridges(largest: float, link: Link) -> np.ndarray:
     return 10 * curvature * largest * np.logspace(-DECADES, 0, N_VALUES)
 
 
+def standard_scatter(X: np.ndarray, pairs: Pairs, center: Spread) -> tuple[np.ndarray, np.ndarray]:
+    """Scatter of all differences of standardised items (d x d), and the units of the features."""
+    unit = np.where(center.sd > 0, center.sd, np.inf)  # a constant feature differs nowhere
+    scatter = difference_scatter(X, center.mean, pairs, pairs.number)
+    return scatter / np.outer(unit, unit), unit
+
+
 @dataclass(frozen=True)
 class RidgePath:
     """Fits with all ridges ``l2`` (30) side by side: a column of parameters for each.
@@ -122,9 +129,8 @@ class LikelihoodPath(RidgePath):
 
     @classmethod
     def of_pairs(cls, X: np.ndarray, pairs: Pairs, center: Spread, link: Link) -> "LikelihoodPath":
-        unit = np.where(center.sd > 0, center.sd, np.inf)  # a constant feature differs nowhere
-        scatter = difference_scatter(X, center.mean, pairs, pairs.number)
-        spread, axes = np.linalg.eigh(scatter / np.outer(unit, unit))
+        scatter, unit = standard_scatter(X, pairs, center)
+        spread, axes = np.linalg.eigh(scatter)
         largest = max(float(spread[-1]), 0.0)
         seen = spread > TOLERANCE * largest
         axes = axes[:, seen] / unit[:, None]

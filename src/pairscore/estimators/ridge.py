@@ -17,7 +17,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pairscore.core.ridge_path import N_VALUES, LikelihoodPath, PairRows, RidgePath
+from pairscore.core.ridge_path import (
+    N_VALUES,
+    LikelihoodPath,
+    PairRows,
+    RidgePath,
+    ridges,
+    standard_scatter,
+)
 from pairscore.core.sums import Pairs, moments, sum_sides, tally
 from pairscore.data.folds import assign_folds, item_ranks, number_units
 from pairscore.errors import OutlyingItemsWarning, PairscoreWarning, first_few, plural
@@ -295,16 +302,16 @@ def deal_comparisons(rows: PairRows, cells: Cells, rng: np.random.Generator) -> 
 
 def path_of(data: FitData, settings: Settings) -> RidgePath:
     """How the method is fitted with all ridges to a part of the comparisons."""
-    path = LikelihoodPath.of_pairs(data.X, data.pairs, data.item_moments.spread, settings.link)
+    X, pairs, link = data.X, data.pairs, settings.link
     if settings.method == "mle":
-        return path
+        return LikelihoodPath.of_pairs(X, pairs, data.item_moments.spread, link)
+    scatter, _ = standard_scatter(X, pairs, data.item_moments.spread)
+    l2 = ridges(max(float(np.linalg.eigvalsh(scatter)[-1]), 0.0), link)
     covariance, center = feature_covariance(data, settings)
     sd = np.where(center.sd > 0, center.sd, np.inf)  # a constant feature differs nowhere
-    Z = (data.X - center.mean) / sd
+    Z = (X - center.mean) / sd
     shrinkage, standard = choose_shrinkage(data, settings, center), covariance / np.outer(sd, sd)
-    return ClosedFormPath(
-        Z, settings.link, path.l2, settings, standard, shrinkage, data.weight_unit
-    )
+    return ClosedFormPath(Z, link, l2, settings, standard, shrinkage, data.weight_unit)
 
 
 @dataclass(frozen=True)
