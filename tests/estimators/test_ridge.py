@@ -251,6 +251,13 @@ def test_groups_are_held_out_together():
     assert leaky.ridge_curve_.loss[0] < grouped.ridge_curve_.loss[0]
 
 
+def test_few_groups_are_dealt_again_however_many_comparisons_there_are():
+    X, votes = make_study(m=2500)
+    for groups, deals in ((np.arange(60) // 3, 4), (None, 1)):
+        model = RankRegression(l2="auto", inference=None).fit(X, votes, item_groups=groups)
+        assert model.ridge_curve_.n_held_out == pytest.approx(deals * 2500)
+
+
 def test_differences_without_items_are_folds_of_rows():
     X, votes = make_study()
     D = X[votes["left"]] - X[votes["right"]]
