@@ -5,9 +5,9 @@ How good are the ridges that `l2="auto"` and `l2="auto-known"` choose, and what 
 Sizes of the designs were set by rules, not by results. A study has at least 32 comparisons, so that
 each of five folds tests six or more. Where features are many it has at least ten items, because a
 score for new items is not sought from fewer; fewer items are a family of their own, with at most a
-third as many features. Whatever is chosen in `pairscore.estimators.ridge` (the width of the prior,
-folds, deals) was chosen on the studies of the series DEVELOPMENT. The figures are those of the
-series PUBLISHED, which had no part in that.
+third as many features. What was chosen in `pairscore.estimators.ridge` (the width of the prior,
+folds, deals) was chosen on studies of other seeds, among them the series DEVELOPMENT. The figures
+are those of the series PUBLISHED, which had no part in that.
 """
 
 import sys
