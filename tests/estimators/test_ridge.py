@@ -20,7 +20,9 @@ from pairscore.estimators.ridge import (
     Cells,
     RidgeCurve,
     deal_comparisons,
+    deal_groups,
     deal_items,
+    design_effect,
     path_of,
     ridge_of_deals,
 )
@@ -251,11 +253,70 @@ def test_groups_are_held_out_together():
     assert leaky.ridge_curve_.loss[0] < grouped.ridge_curve_.loss[0]
 
 
-def test_few_groups_are_dealt_again_however_many_comparisons_there_are():
-    X, votes = make_study(m=2500)
-    for groups, deals in ((np.arange(60) // 3, 4), (None, 1)):
-        model = RankRegression(l2="auto", inference=None).fit(X, votes, item_groups=groups)
-        assert model.ridge_curve_.n_held_out == pytest.approx(deals * 2500)
+def grouped_votes(m=400, n_groups=20, d=6):
+    """Three items in each group, with an effect of the group; votes as counted rows."""
+    rng, groups = np.random.default_rng(2), np.repeat(np.arange(n_groups), 3)
+    X = rng.normal(size=(n_groups, d))[groups] + rng.normal(size=(3 * n_groups, d))
+    score = 0.4 * X @ rng.normal(size=d) + 1.5 * rng.normal(size=n_groups)[groups]
+    return X, draw_votes(rng, score, m), groups
+
+
+def test_both_items_are_of_new_groups_when_whole_groups_are_held_out():
+    """A group in training would lend its effect to the features, and the ridge be too small."""
+    X, votes, groups = grouped_votes()
+    study = FitData(Comparisons.from_frames(X, votes)[0], False)
+    rows, tested = PairRows.of_pairs(study.pairs, len(X)), np.zeros((len(X), len(X)))
+    for train, test in deal_groups(rows, study.pairs, groups, np.random.default_rng(3)):
+        assert not np.isin(groups[test.incidence.indices], groups[train.incidence.indices]).any()
+        low, high = test.incidence.indices.reshape(-1, 2).T
+        np.add.at(tested, (low, high), test.win + test.lose)
+    low, high = rows.incidence.indices.reshape(-1, 2).T
+    np.testing.assert_allclose(tested[low, high], rows.win + rows.lose)
+
+
+def test_votes_that_repeat_what_a_group_has_in_common_do_not_tell_more():
+    """Four times the same votes are the same study with four times the ridge, not more data."""
+    X, votes, groups = grouped_votes(m=2000)
+    table = {"winner": votes[:, 0], "loser": votes[:, 1]}
+    once, often = (
+        RankRegression(l2="auto", inference=None).fit(
+            X, table | {"count": np.full(2000, count)}, item_groups=groups
+        )
+        for count in (1, 4)
+    )
+    assert often.l2_ == pytest.approx(4 * once.l2_, rel=1e-9)
+    np.testing.assert_allclose(often.coef_, once.coef_, rtol=1e-4)
+
+
+def test_the_design_effect_is_that_of_all_couples_of_comparisons():
+    X, votes, groups = grouped_votes()
+    study = FitData(Comparisons.from_frames(X, votes)[0], False)
+    path, rows = path_of(study, check_settings(l2="auto")), PairRows.of_pairs(study.pairs, len(X))
+    params = 0.1 * np.ones((6, 1))
+    eta = (path.Z @ params)[:, 0]
+    p = (1 - COINS) * expit(eta[votes[:, 0]] - eta[votes[:, 1]]) + COINS / 2
+    loss = -np.log(p) + np.log(p).mean()
+    first, second = groups[votes].T
+    met = [[a in (c, d) or b in (c, d) for c, d in groups[votes]] for a, b in groups[votes]]
+    assert np.any(first == second)
+    expected = loss @ np.array(met) @ loss / (loss @ loss)
+    assert expected > 1.2
+    # the rows twice, each for a half, are the same
+    halves = [(rows.times(np.full(len(rows.win), 0.5)), params)] * 2
+    assert design_effect(path, [(rows, params)], groups, 1.0) == pytest.approx(expected)
+    assert design_effect(path, halves, groups, 1.0) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("n_groups", [2, 3, 5, 6])
+def test_a_handful_of_groups_are_held_out_one_by_one(n_groups):
+    X, votes, groups = grouped_votes(n_groups=n_groups, d=2)
+    if 3 * n_groups < 10:
+        X, groups = np.vstack([X, X + 1]), np.append(groups, groups)
+        votes = np.vstack([votes, votes + 3 * n_groups])
+    curve = RankRegression(l2="auto").fit(X, votes, item_groups=groups).ridge_curve_
+    assert curve.held_out == "items"
+    assert curve.n_held_out > 0
+    assert np.isfinite(curve.chosen)
 
 
 def test_differences_without_items_are_folds_of_rows():

@@ -101,14 +101,20 @@ class RidgePath:
         r = self.Z.shape[1]
         return rows.incidence @ (self.Z @ params[:r]) + rows.extra @ params[r:]
 
-    def held_out_loss(self, rows: PairRows, params: np.ndarray) -> np.ndarray:
-        """Log-loss of each column where a share COINS of the outcomes are coin tosses.
+    def losses(self, rows: PairRows, params: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Log-loss of a win and of a loss of low (R x columns each), a share COINS of the outcomes
+        taken for coin tosses.
 
         -log((1 - COINS) f(eta) + COINS / 2): no comparison loses more than LARGEST_LOSS, and one
         that is far off has no part in the choice.
         """
         p = (1 - COINS) * self.link.cdf(self.predictor(rows, params)) + COINS / 2
-        return -(rows.win @ np.log(p) + rows.lose @ np.log1p(-p))
+        return -np.log(p), -np.log1p(-p)
+
+    def held_out_loss(self, rows: PairRows, params: np.ndarray) -> np.ndarray:
+        """Sum of :meth:`losses` over the comparisons, for each column."""
+        win, lose = self.losses(rows, params)
+        return rows.win @ win + rows.lose @ lose
 
     def surplus(self, rows: PairRows, params: np.ndarray) -> np.ndarray:
         """By how much the log-loss of each row exceeds LARGEST_LOSS, for one column (R)."""

@@ -1,7 +1,8 @@
 """The ridge, chosen from the data: log-loss on held-out comparisons, for thirty ridges.
 
 For new items, items are dealt into folds: a fold is tested on the comparisons that touch it, after
-a fit to the others. For known items, comparisons are dealt. Every method chooses by its own fits:
+a fit to the others. Groups of items are dealt too, and both items of a comparison held out. For
+known items, comparisons are dealt. Every method chooses by its own fits:
 :class:`pairscore.core.ridge_path.LikelihoodPath` or :class:`ClosedFormPath`.
 
 No single item or comparison decides: one outcome in fifty is taken for a coin toss, so that the
@@ -12,6 +13,7 @@ preferred. Nothing depends on the order of items or comparisons.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -39,9 +41,9 @@ from pairscore.estimators.fit_data import FitData, ridge_penalty
 from pairscore.estimators.settings import Settings
 
 N_FOLDS = 5
+N_GROUP_FOLDS = 6  # of which two are held out at a time
 FEW_ITEMS = 10  # with fewer, held-out items say too little about new ones
 ENOUGH_HELD_OUT = 2000  # comparisons; with fewer, the folds are dealt again
-ENOUGH_GROUPS = 100  # of items; with fewer, too
 MAX_DEALS = 4
 MANY_PER_FEATURE = 5  # comparisons; with fewer, data may be nearly separated
 # standard deviation of the logarithm of the ridge around the usual one: a prior
@@ -142,23 +144,27 @@ def choose_ridge(
         columns = votes.left, votes.right, votes.outcome, votes.count, data.amount
         cells = Cells.of_comparisons(*columns, pairs, rank)
         what, deal = "comparisons", partial(deal_comparisons, cells=cells, rng=rng)
-    few_groups = item_groups is not None and unit.max() < ENOUGH_GROUPS
-    enough = np.inf if few_groups else ENOUGH_HELD_OUT
-    curve, rows = ridge_of_deals(data, path_of(data, settings), deal, enough)
+    in_groups = what == "items" and item_groups is not None
+    if in_groups and unit.max() + 1 >= N_GROUP_FOLDS:
+        deal = partial(deal_groups, pairs=pairs, unit=unit, rng=rng)
+    path = path_of(data, settings)
+    curve, rows = ridge_of_deals(data, path, deal, unit if in_groups else None)
     names = votes.items.names if data.has_items and len(rows) else []
     outliers = tuple(str(names[row]) for row in rows) if names else ()
     return replace(curve, held_out=what, reason=curve.reason or reason, outliers=outliers)
 
 
 def ridge_of_deals(
-    data: FitData, path: RidgePath, deal: Deal, enough: float = ENOUGH_HELD_OUT
+    data: FitData, path: RidgePath, deal: Deal, group: np.ndarray | None = None
 ) -> tuple[RidgeCurve, np.ndarray]:
-    """The ridge l2 of smallest M loss(l2) + (log(l2 / d) / PRIOR_WIDTH)^2 / 2.
+    """The ridge l2 of smallest M / D loss(l2) + (log(l2 / d / D) / PRIOR_WIDTH)^2 / 2.
 
     The first term is the held-out log-loss of all comparisons, the second a prior around the usual
-    ridge: a decade away costs 1.8, so that it decides where the data do not. Folds are dealt up to
-    MAX_DEALS times, until ``enough`` comparisons were held out. Also returns the rows of outlying
-    items.
+    ridge: a decade away costs 1.8, so that it decides where the data do not. D is 1, or the design
+    effect where items have a ``group`` (N): M comparisons tell no more than M / D independent
+    ones, and where the likelihood overstates what they tell D times, so must the ridge. Folds are
+    dealt up to MAX_DEALS times, until ENOUGH_HELD_OUT comparisons were held out. Also returns the
+    rows of outlying items.
     """
     unit, none = data.weight_unit, np.empty(0, dtype=int)
     n_comparisons, usual = float(data.pairs.number.sum()), data.X.shape[1] * unit
@@ -175,16 +181,17 @@ def ridge_of_deals(
             loss += path.held_out_loss(test, params)
             held_out += test.number
             tested.append((test, params))
-        if held_out >= enough * unit:
+        if held_out >= ENOUGH_HELD_OUT * unit:
             break
     if held_out == 0:
         return _usual_ridge(usual, "there are too few comparisons to hold some out"), none
-    loss /= held_out
-    prior = 0.5 * (np.log(path.l2 / usual) / PRIOR_WIDTH) ** 2
-    place = int(np.argmin(n_comparisons / unit * loss + prior))
-    curve = RidgeCurve(path.l2, loss, float(path.l2[place]), held_out / unit)
-    at_chosen = [(test, params[:, [place]]) for test, params in tested]
-    return curve, outlying_items(path, at_chosen, n_comparisons / held_out / unit)
+    loss, share, effect = loss / held_out, n_comparisons / held_out / unit, 1.0
+    if group is not None:
+        effect = design_effect(path, _at_ridge(tested, path, path.l2[-1]), group, share)
+    prior = 0.5 * (np.log(path.l2 / usual / effect) / PRIOR_WIDTH) ** 2
+    chosen = float(path.l2[np.argmin(n_comparisons / unit / effect * loss + prior)])
+    curve = RidgeCurve(path.l2, loss, chosen, held_out / unit)
+    return curve, outlying_items(path, _at_ridge(tested, path, chosen), share)
 
 
 def _usual_ridge(usual: float, reason: str) -> RidgeCurve:
@@ -192,9 +199,41 @@ def _usual_ridge(usual: float, reason: str) -> RidgeCurve:
     return RidgeCurve(np.empty(0), np.empty(0), float(usual), 0.0, reason=reason)
 
 
-def outlying_items(
-    path: RidgePath, tested: list[tuple[PairRows, np.ndarray]], share: float
-) -> np.ndarray:
+Tested = list[tuple[PairRows, np.ndarray]]  # held-out rows, and parameters of a fit to others
+
+
+def _at_ridge(tested: Tested, path: RidgePath, l2: float) -> Tested:
+    """With the parameters of the ridge next to ``l2`` only, as one column."""
+    place = int(np.argmin(np.abs(np.log(path.l2 / l2))))
+    return [(test, params[:, [place]]) for test, params in tested]
+
+
+def design_effect(path: RidgePath, tested: Tested, group: np.ndarray, share: float) -> float:
+    """Variance of the held-out loss if comparisons that share a group vary together, over the
+    variance if they do not; at least 1.
+
+    Deviations from the mean loss are summed by group, and their squares by group added up. What two
+    comparisons between the same two groups have in common is in both squares, and taken off once.
+    ``tested`` has the largest ridge, whose fit has not begun to follow what its own groups have in
+    common. ``group`` (N) numbers the groups, ``share`` is that of :func:`outlying_items`.
+    """
+    win, lose = (np.concatenate([getattr(t, name) for t, _ in tested]) for name in ("win", "lose"))
+    parts = [path.losses(test, params) for test, params in tested]
+    on_win, on_lose = (np.concatenate(part)[:, 0] for part in zip(*parts, strict=True))
+    mean = (win @ on_win + lose @ on_lose) / (win + lose).sum()
+    on_win, on_lose = on_win - mean, on_lose - mean
+    item = np.concatenate([test.incidence.indices for test, _ in tested])
+    first, second = np.sort(group[item].reshape(-1, 2), axis=1).T
+    total, across = win * on_win + lose * on_lose, first != second
+    _, both = np.unique(np.stack([first, second])[:, across], axis=1, return_inverse=True)
+    of_both = np.bincount(both.ravel(), total[across])
+    of_group = np.bincount(first, total, group.max() + 1)
+    of_group += np.bincount(second[across], total[across], group.max() + 1)
+    together = of_group @ of_group - of_both @ of_both
+    return max(1.0, share * together / (win @ on_win**2 + lose @ on_lose**2))
+
+
+def outlying_items(path: RidgePath, tested: Tested, share: float) -> np.ndarray:
     """Rows of the items whose comparisons their features predict far worse than chance.
 
     A comparison has a surplus where its log-loss exceeds LARGEST_LOSS. Both of its items may be to
@@ -233,6 +272,27 @@ def deal_items(
         train, test = rows.take(held == 0), rows.times(held).take(held > 0)
         if train.number > 0 and test.number > 0:
             yield train, test
+
+
+def deal_groups(
+    rows: PairRows, pairs: Pairs, unit: np.ndarray, rng: np.random.Generator
+) -> Iterator[Split]:
+    """Two of six folds of groups at a time: test rows are those with both items in them.
+
+    New items are met by new items. Where one item of a test row had been in training, features
+    would have fitted a part of what its group has in common, and a ridge would seem too small.
+    Rows within a fold are tested with each of the other folds, and count as a share.
+    """
+    sizes = np.bincount(unit[unit >= 0])
+    fold = assign_folds(sizes, rng.permutation(len(sizes)), N_GROUP_FOLDS)
+    fold = np.append(fold, -1)[unit]
+    low, high = (np.tile(fold[ends], len(pairs.side)) for ends in (pairs.low, pairs.high))
+    share = np.where(low == high, 1 / (N_GROUP_FOLDS - 1), 1.0)
+    for held in combinations(range(N_GROUP_FOLDS), 2):
+        low_held, high_held = np.isin(low, held), np.isin(high, held)
+        train, test = ~(low_held | high_held), low_held & high_held
+        if rows.take(train).number > 0 and test.any():
+            yield rows.take(train), rows.times(share).take(test)
 
 
 @dataclass(frozen=True)
