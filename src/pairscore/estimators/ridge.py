@@ -224,13 +224,14 @@ def design_effect(path: RidgePath, tested: Tested, group: np.ndarray, share: flo
     on_win, on_lose = on_win - mean, on_lose - mean
     item = np.concatenate([test.incidence.indices for test, _ in tested])
     first, second = np.sort(group[item].reshape(-1, 2), axis=1).T
-    total, across = win * on_win + lose * on_lose, first != second
-    _, both = np.unique(np.stack([first, second])[:, across], axis=1, return_inverse=True)
-    of_both = np.bincount(both.ravel(), total[across])
-    of_group = np.bincount(first, total, group.max() + 1)
-    of_group += np.bincount(second[across], total[across], group.max() + 1)
+    total, across, n_groups = win * on_win + lose * on_lose, first != second, group.max() + 1
+    _, both = np.unique((n_groups * first + second)[across], return_inverse=True)
+    of_both = np.bincount(both, total[across])
+    of_group = np.bincount(first, total, n_groups)
+    of_group += np.bincount(second[across], total[across], n_groups)
     together = of_group @ of_group - of_both @ of_both
-    return max(1.0, share * together / (win @ on_win**2 + lose @ on_lose**2))
+    alone = win @ on_win**2 + lose @ on_lose**2
+    return max(1.0, share * together / alone) if alone > 0 else 1.0
 
 
 def outlying_items(path: RidgePath, tested: Tested, share: float) -> np.ndarray:
