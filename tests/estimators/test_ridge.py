@@ -1,6 +1,7 @@
 """`l2="auto"` and `l2="auto-known"`: the ridge that does best on held-out items or comparisons."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,19 +10,23 @@ from scipy.special import expit
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.core.links import get_link
+from pairscore.core.ridge_path import COINS, PairRows
 from pairscore.data.folds import assign_folds
 from pairscore.errors import OutlyingItemsWarning
+from pairscore.estimators.closed_form import VoteRows, feature_covariance, link_scale
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.ridge import (
-    COINS,
     PRIOR_WIDTH,
     Cells,
-    PairRows,
     RidgeCurve,
     deal_comparisons,
+    deal_groups,
     deal_items,
+    design_effect,
+    path_of,
     ridge_of_deals,
 )
+from pairscore.estimators.settings import check_settings
 from tests.limits import largest_mean
 
 
@@ -76,7 +81,8 @@ def test_the_curve_is_that_of_separate_fits(name, side, known):
     X, votes = make_study(m=300)
     study, link = FitData(Comparisons.from_frames(X, votes)[0], side), get_link(name)
     center, splits = study.item_moments, splits_of(study, known)
-    curve, _ = ridge_of_deals(study, link, lambda rows: splits)
+    settings = check_settings(link=name, side_effect=side, l2="auto")
+    curve, _ = ridge_of_deals(study, path_of(study, settings), lambda rows: splits)
     assert len(curve.l2) == 30
     assert curve.n_held_out == pytest.approx(4 * 300)  # each comparison once in each of four deals
     for place in (4, 17, 28):
@@ -92,6 +98,58 @@ def test_the_curve_is_that_of_separate_fits(name, side, known):
         assert curve.loss[place] == pytest.approx(total / 300, rel=2e-3)
     prior = (np.log(curve.l2 / 6) / PRIOR_WIDTH) ** 2 / 2
     assert curve.chosen == curve.l2[np.argmin(300 * curve.loss + prior)]
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [
+        ("paired", {}),
+        ("pooled", {"side_effect": True}),
+        ("split", {}),
+        ("pooled", {"shrinkage": 0.3, "link": "probit"}),
+    ],
+)
+def test_a_closed_form_does_not_take_the_ridge_of_the_likelihood(method, settings, known):
+    """Its curve is that of separate fits of its own to the comparisons that are not held out."""
+    X, votes = make_study(m=300)
+    X = np.vstack([X, make_study(seed=1)[0]])  # items of no comparison, for `split`
+    side = "side_effect" in settings
+    study = FitData(Comparisons.from_frames(X, votes)[0], side)
+    splits = splits_of(study, known)
+    checked = check_settings(method=method, l2="auto", **settings)
+    curve, _ = ridge_of_deals(study, path_of(study, checked), lambda rows: splits)
+    center = study.second_moments if method == "split" else study.item_moments
+    for place in (4, 17, 28):
+        total = 0.0
+        for train, test in splits:
+            left, right, outcome, weight = expand(train, side)
+            some = weight > 0
+            data = {"left": left[some], "right": right[some], "weight": weight[some]}
+            data["winner"] = np.where(outcome[some] > 0, "left", "right")
+            # the ridge is per standard deviation, which differs between folds: standardise first
+            standard = (X - center.mean) / center.sd
+            total += closed_form_loss(
+                standard, data, curve.l2[place], method, settings, expand(test, side)
+            )
+        assert curve.loss[place] == pytest.approx(total / 300, rel=1e-9)
+
+
+def closed_form_loss(X, votes, l2, method, settings, test):
+    """Bounded log-loss of a model on test rows, its features in units that the ridge acts on."""
+    comparisons = Comparisons.from_frames(X, votes, covariance_items=np.arange(60, 120))[0]
+    study = FitData(comparisons, "side_effect" in settings)
+    checked = replace(check_settings(method=method, **settings), l2=l2, inference=None)
+    covariance, _ = feature_covariance(study, checked)
+    m, slope = study.tally.n_comparisons, float(checked.link.pdf(0.0))
+    ridge = np.eye(X.shape[1]) * l2 / (4 * slope**2)
+    b = np.linalg.solve(2 * m * covariance + ridge, 2 * study.label_sum)
+    freedom = np.trace(np.linalg.solve(2 * m * covariance + ridge, 2 * m * covariance))
+    along = (X @ b)[study.comparisons.left] - (X @ b)[study.comparisons.right]
+    scale, _ = link_scale(VoteRows.of_data(study), checked, along, b, freedom)
+    left, right, outcome, weight = test
+    eta = scale.factor * ((X @ b)[left] - (X @ b)[right]) + scale.side_effect
+    return -weight @ np.log((1 - COINS) * checked.link.cdf(outcome * eta) + COINS / 2)
 
 
 def test_every_comparison_is_tested_once_and_never_trained_on():
@@ -193,6 +251,72 @@ def test_groups_are_held_out_together():
     # held out with its copies an item is new; without, it was seen
     assert abs(grouped.ridge_curve_.loss[-12] - alone.ridge_curve_.loss[-12]) < 0.05
     assert leaky.ridge_curve_.loss[0] < grouped.ridge_curve_.loss[0]
+
+
+def grouped_votes(m=400, n_groups=20, d=6, size=0.4):
+    """Three items in each group, with an effect of the group; votes as counted rows."""
+    rng, groups = np.random.default_rng(2), np.repeat(np.arange(n_groups), 3)
+    X = rng.normal(size=(n_groups, d))[groups] + rng.normal(size=(3 * n_groups, d))
+    score = size * X @ rng.normal(size=d) + 1.5 * rng.normal(size=n_groups)[groups]
+    return X, draw_votes(rng, score, m), groups
+
+
+def test_both_items_are_of_new_groups_when_whole_groups_are_held_out():
+    """A group in training would lend its effect to the features, and the ridge be too small."""
+    X, votes, groups = grouped_votes()
+    study = FitData(Comparisons.from_frames(X, votes)[0], False)
+    rows, tested = PairRows.of_pairs(study.pairs, len(X)), np.zeros((len(X), len(X)))
+    for train, test in deal_groups(rows, study.pairs, groups, np.random.default_rng(3)):
+        assert not np.isin(groups[test.incidence.indices], groups[train.incidence.indices]).any()
+        low, high = test.incidence.indices.reshape(-1, 2).T
+        np.add.at(tested, (low, high), test.win + test.lose)
+    low, high = rows.incidence.indices.reshape(-1, 2).T
+    np.testing.assert_allclose(tested[low, high], rows.win + rows.lose)
+
+
+def test_votes_that_repeat_what_a_group_has_in_common_do_not_tell_more():
+    """The same votes fifty times are the same study with fifty times the ridge, not more data."""
+    X, votes, groups = grouped_votes(m=2000, size=0.0)  # a flat curve
+    table = {"winner": votes[:, 0], "loser": votes[:, 1]}
+    once, often = (
+        RankRegression(l2="auto", inference=None).fit(
+            X, table | {"count": np.full(2000, count)}, item_groups=groups
+        )
+        for count in (1, 50)
+    )
+    assert often.l2_ == pytest.approx(50 * once.l2_, rel=1e-9)
+    np.testing.assert_allclose(often.coef_, once.coef_, rtol=1e-4)
+
+
+def test_the_design_effect_is_that_of_all_couples_of_comparisons():
+    X, votes, groups = grouped_votes()
+    study = FitData(Comparisons.from_frames(X, votes)[0], False)
+    path, rows = path_of(study, check_settings(l2="auto")), PairRows.of_pairs(study.pairs, len(X))
+    params = 0.1 * np.ones((6, 1))
+    eta = (path.Z @ params)[:, 0]
+    p = (1 - COINS) * expit(eta[votes[:, 0]] - eta[votes[:, 1]]) + COINS / 2
+    loss = -np.log(p) + np.log(p).mean()
+    first, second = groups[votes].T
+    met = [[a in (c, d) or b in (c, d) for c, d in groups[votes]] for a, b in groups[votes]]
+    assert np.any(first == second)
+    expected = loss @ np.array(met) @ loss / (loss @ loss)
+    assert expected > 1.2
+    # the rows twice, each for a half, are the same
+    halves = [(rows.times(np.full(len(rows.win), 0.5)), params)] * 2
+    assert design_effect(path, [(rows, params)], groups, 1.0) == pytest.approx(expected)
+    assert design_effect(path, halves, groups, 1.0) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("n_groups", [2, 3, 5, 6])
+def test_a_handful_of_groups_are_held_out_one_by_one(n_groups):
+    X, votes, groups = grouped_votes(n_groups=n_groups, d=2)
+    if 3 * n_groups < 10:
+        X, groups = np.vstack([X, X + 1]), np.append(groups, groups)
+        votes = np.vstack([votes, votes + 3 * n_groups])
+    curve = RankRegression(l2="auto").fit(X, votes, item_groups=groups).ridge_curve_
+    assert curve.held_out == "items"
+    assert curve.n_held_out > 0
+    assert np.isfinite(curve.chosen)
 
 
 def test_differences_without_items_are_folds_of_rows():

@@ -7,6 +7,7 @@ Start with ``links``: how a difference of scores becomes a probability.
     decided    what ties as half wins take from the chances of decided comparisons
     sums       what many comparisons come down to: tallies, moments, pairs, scatter of differences
     whitening  coordinates in which a scatter matrix is the identity
+    ridge_path fits with thirty ridges side by side, and what they lose on other comparisons
     newton     Newton's method with a line search, for every likelihood of the package
     sandwich   covariances that let comparisons that share an item be dependent
     roots      where a falling function crosses zero, and the smallest whole number that will do

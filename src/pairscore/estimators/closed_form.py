@@ -27,6 +27,7 @@ from pairscore.core.sandwich import item_robust_meat, less_ties, sandwich
 from pairscore.core.sums import (
     Moments,
     Spread,
+    Tally,
     count_pairs,
     difference_scatter,
     net_per_item,
@@ -284,7 +285,8 @@ def fit_closed_form(data: FitData, settings: Settings) -> Estimate:
     freedom = float(basis.transform.shape[1])
     if settings.l2 > 0:
         freedom = float(np.vdot(basis.transform, covariance @ basis.transform))
-    scale, notes = link_scale(data, settings, along, center.sd * b, freedom)
+    votes = VoteRows.of_data(data)
+    scale, notes = link_scale(votes, settings, along, center.sd * b, freedom)
     has_side_basis = settings.side_effect and not scale.ridge[1]
     estimate = Estimate(
         coef=scale.factor * b,
@@ -303,8 +305,33 @@ def fit_closed_form(data: FitData, settings: Settings) -> Estimate:
     return _with_covariance(data, settings, estimate, scale, basis.inverse / m)
 
 
+@dataclass(frozen=True)
+class VoteRows:
+    """What the scale is fitted to: rows of both items, who won, and what it counts, all (M).
+
+    ``tally`` sums them per item; ``unit`` is the average weight of a comparison.
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    outcome: np.ndarray
+    amount: np.ndarray
+    tally: Tally
+    unit: float
+
+    @classmethod
+    def of_data(cls, data: FitData) -> "VoteRows":
+        votes = data.comparisons
+        columns = votes.left, votes.right, votes.outcome, data.amount
+        return cls(*columns, data.tally, data.weight_unit)
+
+
 def link_scale(
-    data: FitData, settings: Settings, along: np.ndarray, standard_coef: np.ndarray, freedom: float
+    votes: VoteRows,
+    settings: Settings,
+    along: np.ndarray,
+    standard_coef: np.ndarray,
+    freedom: float,
 ) -> tuple[Scale, list[Note]]:
     """Scale of a closed form on the link, guarded against overfitting.
 
@@ -317,8 +344,9 @@ def link_scale(
     freedom : float
         Degrees of freedom of b, for the guard.
     """
-    votes, amount = data.comparisons, data.amount
-    counted, weak = (amount > 0) & (votes.left != votes.right), ridge_is_weak(data, settings)
+    amount, exposures = votes.amount, votes.tally.exposures
+    counted = (amount > 0) & (votes.left != votes.right)
+    weak = ridge_is_weak(settings.l2, votes.unit)
     separated = (weak or settings.side_effect) and is_separated(
         along, votes.outcome, counted, settings.side_effect
     )
@@ -326,19 +354,20 @@ def link_scale(
     ridge = (l2 * float(np.sum(standard_coef**2)), SEPARATION_L2 * separated)
     explained, squares = float(amount * votes.outcome @ along), float(amount * along @ along)
     # two items differ by twice the variance of one
-    spread_along = np.sqrt(squares / (2 * data.tally.n_comparisons))
+    spread_along = np.sqrt(squares / (2 * votes.tally.n_comparisons))
     start = initial_factor(spread_along, float(settings.link.pdf(0.0)))
     side = settings.side_effect
     scale = fit_scale(along, votes.outcome, amount, settings.link, start, side, ridge)
     slope = explained / squares if squares > 0 else 0.0
     residual = net_per_item(
-        votes.left, votes.right, amount * (votes.outcome - slope * along), len(data.X)
+        votes.left, votes.right, amount * (votes.outcome - slope * along), len(exposures)
     )
     if settings.method != "split":
         # residuals and scatter are both fitted to the compared items, which hides part of the
         # chance
-        freedom *= (data.n_items / max(data.n_items - freedom - 1, data.n_items / 2)) ** 2
-    guard = overfit_guard(residual, data.tally.exposures, freedom, explained)
+        n_items = np.count_nonzero(exposures)
+        freedom *= (n_items / max(n_items - freedom - 1, n_items / 2)) ** 2
+    guard = overfit_guard(residual, exposures, freedom, explained)
     notes = [separation_note()] if separated else []
     return replace(scale, factor=scale.factor * guard, guard=guard, ridge=ridge), notes
 

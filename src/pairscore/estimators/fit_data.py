@@ -200,7 +200,7 @@ def _open_in_all(data: FitData, directions: np.ndarray) -> np.ndarray:
     return W @ turns[:, squares <= NO_DIFFERENCE]
 
 
-def ridge_penalty(l2: float, sd: np.ndarray, slope_at_zero: float) -> np.ndarray:
+def ridge_penalty(l2: float | np.ndarray, sd: np.ndarray, slope_at_zero: float) -> np.ndarray:
     """What to add to the diagonal of a scatter so that l2 means the same as in the likelihood.
 
     At beta = 0 the log-loss has gradient -2 f'(0) X'w and Hessian 4 f'(0)^2 X'LX. Its Newton step
@@ -232,6 +232,6 @@ def bordered_scatter(data: FitData, weight: np.ndarray) -> np.ndarray:
     return np.block([[scatter, border[:, None]], [border[None], weight.sum()]])
 
 
-def ridge_is_weak(data: FitData, settings: Settings) -> bool:
+def ridge_is_weak(l2: float, weight_unit: float) -> bool:
     """Whether the ridge is none, or too weak to hold coefficients back if data are separated."""
-    return settings.l2 <= WEAK_L2 * data.weight_unit
+    return l2 <= WEAK_L2 * weight_unit

@@ -215,7 +215,7 @@ def fit_likelihood(data: FitData, settings: Settings) -> Estimate:
     optimum = maximum(data, settings, start)
     if not optimum.separated:
         return likelihood_estimate(data, settings, optimum, curvature(data, settings, optimum))
-    if ridge_is_weak(data, settings):
+    if ridge_is_weak(settings.l2, data.weight_unit):
         return fit_separated(data, settings, optimum.theta, start)
     # the features have a ridge, so that only the side can be without an end
     ridge = np.append(optimum.likelihood.ridge[:-1], SEPARATION_L2)
@@ -249,7 +249,7 @@ def maximum(data: FitData, settings: Settings, start: np.ndarray) -> Optimum:
     A ridge that is too weak to hold anything back hides no separation: it acts once there is a
     maximum, which it moves a little.
     """
-    pairs, weak = data.pairs, ridge_is_weak(data, settings)
+    pairs, weak = data.pairs, ridge_is_weak(settings.l2, data.weight_unit)
     T = item_basis(data, settings).transform
     T = block_diag(T, 1 / np.sqrt(pairs.number.sum())) if data.keep_sides else T
     ridge = np.append(settings.l2 * data.item_moments.sd**2, [0.0] * data.keep_sides)

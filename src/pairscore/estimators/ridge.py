@@ -1,9 +1,9 @@
 """The ridge, chosen from the data: log-loss on held-out comparisons, for thirty ridges.
 
 For new items, items are dealt into folds: a fold is tested on the comparisons that touch it, after
-a fit to the others. For known items, comparisons are dealt. In coordinates in which the scatter of
-all differences is diagonal, a ridge only adds to that diagonal: one factorisation preconditions the
-Newton steps of every ridge and every fold, which are taken side by side.
+a fit to the others. Groups of items are dealt too, and both items of a comparison held out. For
+known items, comparisons are dealt. Every method chooses by its own fits:
+:class:`pairscore.core.ridge_path.LikelihoodPath` or :class:`ClosedFormPath`.
 
 No single item or comparison decides: one outcome in fifty is taken for a coin toss, so that the
 loss of a comparison is bounded, and among ridges that the data cannot tell apart the usual one is
@@ -13,39 +13,43 @@ preferred. Nothing depends on the order of items or comparisons.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from pairscore.core.links import Link
-from pairscore.core.newton import Derivatives, search_by_slope
-from pairscore.core.sums import Pairs, difference_scatter, sum_sides
-from pairscore.core.whitening import TOLERANCE
+from pairscore.core.ridge_path import (
+    N_VALUES,
+    LikelihoodPath,
+    PairRows,
+    RidgePath,
+    ridges,
+    standard_scatter,
+)
+from pairscore.core.sums import Pairs, moments, sum_sides, tally
 from pairscore.data.folds import assign_folds, item_ranks, number_units
 from pairscore.errors import OutlyingItemsWarning, PairscoreWarning, first_few, plural
+from pairscore.estimators.closed_form import (
+    VoteRows,
+    choose_shrinkage,
+    feature_covariance,
+    link_scale,
+    shrink_covariance,
+)
+from pairscore.estimators.fit_data import FitData, ridge_penalty
+from pairscore.estimators.settings import Settings
 
-if TYPE_CHECKING:
-    from pairscore.estimators.fit_data import FitData
-    from pairscore.estimators.settings import Settings
-
-N_VALUES = 30
-DECADES = 6.0
 N_FOLDS = 5
+N_GROUP_FOLDS = 6  # of which two are held out at a time
 FEW_ITEMS = 10  # with fewer, held-out items say too little about new ones
 ENOUGH_HELD_OUT = 2000  # comparisons; with fewer, the folds are dealt again
 MAX_DEALS = 4
 MANY_PER_FEATURE = 5  # comparisons; with fewer, data may be nearly separated
-COINS = 0.02  # outcomes that are taken for coin tosses
-LARGEST_LOSS = -np.log(COINS / 2)  # of one comparison, then
 # standard deviation of the logarithm of the ridge around the usual one: a prior
-PRIOR_WIDTH = 1.5
+PRIOR_WIDTH = 1.2
 # an item is outlying if its held-out comparisons lose so much more than LARGEST_LOSS
 OUTLYING_ON_AVERAGE, OUTLYING_IN_ALL = 0.5, 5.0
-GAP = 1e-6  # to the optimum, per comparison: far below what tells two ridges apart
-MAX_STEPS = 50
-MAX_PRODUCTS = 100
-PRECISION = 0.1  # of a Newton step
 
 
 @dataclass(frozen=True)
@@ -114,52 +118,14 @@ class RidgeCurve:
         return [(OutlyingItemsWarning, text)]
 
 
-@dataclass(frozen=True)
-class PairRows:
-    """Some pairs as R rows, one for each side that a pair is compared on.
-
-    ``incidence`` (R x N, sparse) has 1 at low and -1 at high; ``extra`` (R x e) has columns such as
-    the side; ``win`` and ``lose`` (R) say how often low won and lost.
-    """
-
-    incidence: sparse.csr_array
-    extra: np.ndarray
-    win: np.ndarray
-    lose: np.ndarray
-
-    @classmethod
-    def of_pairs(cls, pairs: Pairs, n_items: int) -> "PairRows":
-        n = len(pairs.high)
-        ends = np.column_stack([pairs.low, pairs.high]).ravel()
-        entries = (np.tile([1.0, -1.0], n), ends, np.arange(n + 1) * 2)
-        incidence = sparse.csr_array(entries, shape=(n, n_items))
-        if len(pairs.side) == 1:
-            return cls(incidence, np.empty((n, 0)), pairs.win[0], pairs.lose[0])
-        incidence = sparse.vstack([incidence, incidence], format="csr")
-        side = np.repeat(pairs.side, n)[:, None]
-        return cls(incidence, side, pairs.win.ravel(), pairs.lose.ravel())
-
-    def take(self, rows: np.ndarray) -> "PairRows":
-        return PairRows(self.incidence[rows], self.extra[rows], self.win[rows], self.lose[rows])
-
-    def times(self, share: np.ndarray) -> "PairRows":
-        """The same rows, each counted as a share (R) of itself."""
-        return replace(self, win=self.win * share, lose=self.lose * share)
-
-    @property
-    def number(self) -> float:
-        """How many comparisons the rows stand for."""
-        return float((self.win + self.lose).sum())
-
-
 Split = tuple[PairRows, PairRows]  # to fit to, and to test on
 Deal = Callable[[PairRows], Iterator[Split]]  # splits in which every comparison is tested once
 
 
 def choose_ridge(
-    data: "FitData", settings: "Settings", rng: np.random.Generator, item_groups: np.ndarray | None
+    data: FitData, settings: Settings, rng: np.random.Generator, item_groups: np.ndarray | None
 ) -> RidgeCurve:
-    """The ridge that does best on what is held out; it means the same to every method.
+    """The ridge with which the method does best on what is held out.
 
     Items are held out, or comparisons: for known items, for plain differences, which have no items,
     and where items are few. Items of one of the ``item_groups`` (N) are held out together.
@@ -178,28 +144,37 @@ def choose_ridge(
         columns = votes.left, votes.right, votes.outcome, votes.count, data.amount
         cells = Cells.of_comparisons(*columns, pairs, rank)
         what, deal = "comparisons", partial(deal_comparisons, cells=cells, rng=rng)
-    curve, rows = ridge_of_deals(data, settings.link, deal)
+    in_groups = what == "items" and item_groups is not None
+    if in_groups and unit.max() + 1 >= N_GROUP_FOLDS:
+        deal = partial(deal_groups, pairs=pairs, unit=unit, rng=rng)
+    path = path_of(data, settings)
+    curve, rows = ridge_of_deals(data, path, deal, unit if in_groups else None)
     names = votes.items.names if data.has_items and len(rows) else []
     outliers = tuple(str(names[row]) for row in rows) if names else ()
     return replace(curve, held_out=what, reason=curve.reason or reason, outliers=outliers)
 
 
-def ridge_of_deals(data: "FitData", link: Link, deal: Deal) -> tuple[RidgeCurve, np.ndarray]:
-    """The ridge l2 of smallest M loss(l2) + (log(l2 / d) / PRIOR_WIDTH)^2 / 2.
+def ridge_of_deals(
+    data: FitData, path: RidgePath, deal: Deal, group: np.ndarray | None = None
+) -> tuple[RidgeCurve, np.ndarray]:
+    """The ridge l2 of smallest M / D loss(l2) + (log(l2 / d / D) / PRIOR_WIDTH)^2 / 2.
 
     The first term is the held-out log-loss of all comparisons, the second a prior around the usual
-    ridge: worth about one comparison for each decade, it decides where the data do not. Folds are
-    dealt again until enough comparisons were held out. Also returns the rows of outlying items.
+    ridge: a decade away costs 1.8, so that it decides where the data do not. D is 1, or the design
+    effect where items have a ``group`` (N): M comparisons tell no more than M / D independent
+    ones, and where the likelihood overstates what they tell D times, so must the ridge. Folds are
+    dealt up to MAX_DEALS times, until ENOUGH_HELD_OUT comparisons were held out. Also returns the
+    rows of outlying items.
     """
     unit, none = data.weight_unit, np.empty(0, dtype=int)
-    path, usual = RidgePath.of_data(data, link), data.X.shape[1] * unit
+    n_comparisons, usual = float(data.pairs.number.sum()), data.X.shape[1] * unit
     if not path.l2.all():
         return _usual_ridge(usual, "no feature differs within a comparison"), none
     rows = PairRows.of_pairs(data.pairs, len(data.X))
     loss, held_out, tested = np.zeros(N_VALUES), 0.0, []
-    zero = params = np.zeros((len(path.spread) + rows.extra.shape[1], N_VALUES))
+    zero = params = np.zeros((path.Z.shape[1] + rows.extra.shape[1], N_VALUES))
     # the last fold's fit is a good start, but far off where data are nearly separated
-    near = path.n_comparisons >= MANY_PER_FEATURE * len(path.spread) * unit
+    near = n_comparisons >= MANY_PER_FEATURE * path.Z.shape[1] * unit
     for _ in range(MAX_DEALS):
         for train, test in deal(rows):
             params = path.fit(train, params if near else zero)
@@ -210,12 +185,13 @@ def ridge_of_deals(data: "FitData", link: Link, deal: Deal) -> tuple[RidgeCurve,
             break
     if held_out == 0:
         return _usual_ridge(usual, "there are too few comparisons to hold some out"), none
-    loss /= held_out
-    prior = 0.5 * (np.log(path.l2 / usual) / PRIOR_WIDTH) ** 2
-    place = int(np.argmin(path.n_comparisons / unit * loss + prior))
-    curve = RidgeCurve(path.l2, loss, float(path.l2[place]), held_out / unit)
-    at_chosen = [(test, params[:, [place]]) for test, params in tested]
-    return curve, outlying_items(path, at_chosen, path.n_comparisons / held_out / unit)
+    loss, share, effect = loss / held_out, n_comparisons / held_out / unit, 1.0
+    if group is not None:
+        effect = design_effect(path, _at_ridge(tested, path, path.l2[-1]), group, share)
+    prior = 0.5 * (np.log(path.l2 / usual / effect) / PRIOR_WIDTH) ** 2
+    chosen = float(path.l2[np.argmin(n_comparisons / unit / effect * loss + prior)])
+    curve = RidgeCurve(path.l2, loss, chosen, held_out / unit)
+    return curve, outlying_items(path, _at_ridge(tested, path, chosen), share)
 
 
 def _usual_ridge(usual: float, reason: str) -> RidgeCurve:
@@ -223,9 +199,42 @@ def _usual_ridge(usual: float, reason: str) -> RidgeCurve:
     return RidgeCurve(np.empty(0), np.empty(0), float(usual), 0.0, reason=reason)
 
 
-def outlying_items(
-    path: "RidgePath", tested: list[tuple[PairRows, np.ndarray]], share: float
-) -> np.ndarray:
+Tested = list[tuple[PairRows, np.ndarray]]  # held-out rows, and parameters of a fit to others
+
+
+def _at_ridge(tested: Tested, path: RidgePath, l2: float) -> Tested:
+    """With the parameters of the ridge next to ``l2`` only, as one column."""
+    place = int(np.argmin(np.abs(np.log(path.l2 / l2))))
+    return [(test, params[:, [place]]) for test, params in tested]
+
+
+def design_effect(path: RidgePath, tested: Tested, group: np.ndarray, share: float) -> float:
+    """Variance of the held-out loss if comparisons that share a group vary together, over the
+    variance if they do not; at least 1.
+
+    Deviations from the mean loss are summed by group, and their squares by group added up. What two
+    comparisons between the same two groups have in common is in both squares, and taken off once.
+    ``tested`` has the largest ridge, whose fit has not begun to follow what its own groups have in
+    common. ``group`` (N) numbers the groups, ``share`` is that of :func:`outlying_items`.
+    """
+    win, lose = (np.concatenate([getattr(t, name) for t, _ in tested]) for name in ("win", "lose"))
+    parts = [path.losses(test, params) for test, params in tested]
+    on_win, on_lose = (np.concatenate(part)[:, 0] for part in zip(*parts, strict=True))
+    mean = (win @ on_win + lose @ on_lose) / (win + lose).sum()
+    on_win, on_lose = on_win - mean, on_lose - mean
+    item = np.concatenate([test.incidence.indices for test, _ in tested])
+    first, second = np.sort(group[item].reshape(-1, 2), axis=1).T
+    total, across, n_groups = win * on_win + lose * on_lose, first != second, group.max() + 1
+    _, both = np.unique((n_groups * first + second)[across], return_inverse=True)
+    of_both = np.bincount(both, total[across])
+    of_group = np.bincount(first, total, n_groups)
+    of_group += np.bincount(second[across], total[across], n_groups)
+    together = of_group @ of_group - of_both @ of_both
+    alone = win @ on_win**2 + lose @ on_lose**2
+    return max(1.0, share * together / alone) if alone > 0 else 1.0
+
+
+def outlying_items(path: RidgePath, tested: Tested, share: float) -> np.ndarray:
     """Rows of the items whose comparisons their features predict far worse than chance.
 
     A comparison has a surplus where its log-loss exceeds LARGEST_LOSS. Both of its items may be to
@@ -264,6 +273,27 @@ def deal_items(
         train, test = rows.take(held == 0), rows.times(held).take(held > 0)
         if train.number > 0 and test.number > 0:
             yield train, test
+
+
+def deal_groups(
+    rows: PairRows, pairs: Pairs, unit: np.ndarray, rng: np.random.Generator
+) -> Iterator[Split]:
+    """Two of six folds of groups at a time: test rows are those with both items in them.
+
+    New items are met by new items. Where one item of a test row had been in training, features
+    would have fitted a part of what its group has in common, and a ridge would seem too small.
+    Rows within a fold are tested with each of the other folds, and count as a share.
+    """
+    sizes = np.bincount(unit[unit >= 0])
+    fold = assign_folds(sizes, rng.permutation(len(sizes)), N_GROUP_FOLDS)
+    fold = np.append(fold, -1)[unit]
+    low, high = (np.tile(fold[ends], len(pairs.side)) for ends in (pairs.low, pairs.high))
+    share = np.where(low == high, 1 / (N_GROUP_FOLDS - 1), 1.0)
+    for held in combinations(range(N_GROUP_FOLDS), 2):
+        low_held, high_held = np.isin(low, held), np.isin(high, held)
+        train, test = ~(low_held | high_held), low_held & high_held
+        if rows.take(train).number > 0 and test.any():
+            yield rows.take(train), rows.times(share).take(test)
 
 
 @dataclass(frozen=True)
@@ -328,115 +358,74 @@ def deal_comparisons(rows: PairRows, cells: Cells, rng: np.random.Generator) -> 
             yield train, test
 
 
-@dataclass(frozen=True)
-class RidgePath:
-    """Ridge fits for all ``l2`` (30 columns) side by side, in coordinates in which differences are
-    uncorrelated.
+# -- closed forms ----------------------------------------------------------------------------------
 
-    ``Z`` (N x r) has the items in these coordinates, in which the scatter of all differences is
-    diagonal, with ``spread`` (r) as its diagonal; r is the number of directions in which items
-    differ. Extra coordinates, such as the side effect, have no ridge.
+
+def path_of(data: FitData, settings: Settings) -> RidgePath:
+    """How the method is fitted with all ridges to a part of the comparisons."""
+    X, pairs, link = data.X, data.pairs, settings.link
+    if settings.method == "mle":
+        return LikelihoodPath.of_pairs(X, pairs, data.item_moments.spread, link)
+    scatter, _ = standard_scatter(X, pairs, data.item_moments.spread)
+    l2 = ridges(max(float(np.linalg.eigvalsh(scatter)[-1]), 0.0), link)
+    covariance, center = feature_covariance(data, settings)
+    sd = np.where(center.sd > 0, center.sd, np.inf)  # a constant feature differs nowhere
+    Z = (X - center.mean) / sd
+    shrinkage, standard = choose_shrinkage(data, settings, center), covariance / np.outer(sd, sd)
+    return ClosedFormPath(Z, link, l2, settings, standard, shrinkage, data.weight_unit)
+
+
+@dataclass(frozen=True)
+class ClosedFormPath(RidgePath):
+    """A closed form in standardised features: one eigendecomposition serves all ridges.
+
+    ``covariance`` (d x d) is the S of all data, which is that of `split` for any of the rows;
+    ``unit`` is the average weight of a comparison.
     """
 
-    Z: np.ndarray
-    spread: np.ndarray
-    n_comparisons: float
-    link: Link
-    l2: np.ndarray
+    settings: Settings
+    covariance: np.ndarray
+    shrinkage: float
+    unit: float
 
-    @classmethod
-    def of_data(cls, data: "FitData", link: Link) -> "RidgePath":
-        """Ridges over six decades, up to ten times the largest curvature of the likelihood."""
-        X, pairs, mean, sd = data.X, data.pairs, data.item_moments.mean, data.item_moments.sd
-        unit = np.where(sd > 0, sd, np.inf)  # a constant feature has no part in any difference
-        scatter = difference_scatter(X, mean, pairs, pairs.number)
-        spread, axes = np.linalg.eigh(scatter / np.outer(unit, unit))
-        largest, curvature = max(float(spread[-1]), 0.0), 4 * float(link.pdf(0.0)) ** 2
-        l2 = 10 * curvature * largest * np.logspace(-DECADES, 0, N_VALUES)
-        seen = spread > TOLERANCE * largest
-        axes = axes[:, seen] / unit[:, None]
-        Z = X @ axes - mean @ axes
-        return cls(Z, spread[seen], float(pairs.number.sum()), link, l2)
-
-    def predictor(self, rows: PairRows, params: np.ndarray) -> np.ndarray:
-        """Score difference of every row, for every column of parameters (r + e)."""
-        r = len(self.spread)
-        return rows.incidence @ (self.Z @ params[:r]) + rows.extra @ params[r:]
-
-    def pull_back(
-        self, rows: PairRows, values: np.ndarray, params: np.ndarray, l2: np.ndarray
-    ) -> np.ndarray:
-        """Transpose of :meth:`predictor`, plus the ridge's share."""
-        on_coef = self.Z.T @ (rows.incidence.T @ values)
-        on_coef += l2 * params[: len(self.spread)]
-        return np.vstack([on_coef, rows.extra.T @ values])
-
-    def held_out_loss(self, rows: PairRows, params: np.ndarray) -> np.ndarray:
-        """Log-loss of each column where a share COINS of the outcomes are coin tosses.
-
-        -log((1 - COINS) f(eta) + COINS / 2): no comparison loses more than LARGEST_LOSS, and one
-        that is far off has no part in the choice.
-        """
-        p = (1 - COINS) * self.link.cdf(self.predictor(rows, params)) + COINS / 2
-        return -(rows.win @ np.log(p) + rows.lose @ np.log1p(-p))
-
-    def surplus(self, rows: PairRows, params: np.ndarray) -> np.ndarray:
-        """By how much the log-loss of each row exceeds LARGEST_LOSS, for one column (R)."""
-        eta = self.predictor(rows, params)[:, 0]
-        win, lose = (np.maximum(-self.link.log_cdf(e) - LARGEST_LOSS, 0.0) for e in (eta, -eta))
-        return rows.win * win + rows.lose * lose
-
-    def derivatives(self, rows: PairRows, l2: np.ndarray, params: np.ndarray) -> Derivatives:
-        """Gradient of every ridge's loss (columns), and information of each row (R x columns)."""
-        score, information, _ = self.link.newton(
-            self.predictor(rows, params), rows.win[:, None], rows.lose[:, None]
-        )
-        return Derivatives(self.pull_back(rows, -score, params, l2), information)
+    def scatter(self, rows: PairRows) -> np.ndarray:
+        """2 M S of some rows (d x d)."""
+        if self.settings.method == "split":
+            return 2 * rows.number * self.covariance
+        number = rows.win + rows.lose
+        if self.settings.method == "pooled":
+            scatter = moments(self.Z, abs(rows.incidence).T @ number).scatter
+        else:
+            graph = rows.incidence.T @ (sparse.diags_array(number) @ rows.incidence)
+            scatter = self.Z.T @ (graph @ self.Z)
+        return shrink_covariance(scatter, self.shrinkage)
 
     def fit(self, rows: PairRows, start: np.ndarray) -> np.ndarray:
-        """Newton steps for all columns, until each is close to its optimum.
-
-        Half of gradient times step is the gap. Columns that are close drop out, so that the others
-        cost less: that is why this loop is not :func:`pairscore.core.newton.minimise`.
-        """
-        params, columns, l2, current = start.copy(), np.arange(len(self.l2)), self.l2, start
-        here = self.derivatives(rows, l2, current)
-        for _ in range(MAX_STEPS):
-            step = self._newton_step(rows, here, l2)
-            params[:, columns] = current - step
-            far = np.sum(here.gradient * step, axis=0) > 2 * GAP * rows.number
-            if not far.any():
-                break
-            columns, l2 = columns[far], l2[far]
-            here = Derivatives(here.gradient[:, far], here.information)
-            at = partial(self.derivatives, rows, l2)
-            current, here = search_by_slope(at, current[:, far], here, step[:, far])
-            params[:, columns] = current
+        """The closed form of eq. 3, 2 (2 M S + ridge)^-1 X'w, scaled on the link and guarded."""
+        values, axes = np.linalg.eigh(self.scatter(rows))
+        values = np.maximum(values, 0.0)[:, None]
+        total = values + ridge_penalty(self.l2, np.ones(1), float(self.link.pdf(0.0)))
+        label_sum = self.Z.T @ (rows.incidence.T @ (rows.win - rows.lose))
+        params = np.zeros_like(start)
+        params[: len(axes)] = 2 * axes @ ((axes.T @ label_sum)[:, None] / total)
+        freedom = np.sum(values / total, axis=0)
+        votes, along = self._votes(rows, self.predictor(rows, params))
+        for place, l2 in enumerate(self.l2):
+            settings, coef = replace(self.settings, l2=l2), params[: len(axes), place]
+            scale, _ = link_scale(votes, settings, along[:, place], coef, freedom[place])
+            coef *= scale.factor
+            params[len(axes) :, place] = scale.side_effect
         return params
 
-    def _hessian_diagonal(
-        self, information: np.ndarray, l2: np.ndarray, n_extra: int
-    ) -> np.ndarray:
-        """About the diagonal of the Hessian: differences of these rows are spread as all are."""
-        total = information.sum(axis=0)
-        on_coef = np.outer(self.spread / self.n_comparisons, total) + l2
-        return np.vstack([on_coef, np.tile(total, (n_extra, 1))])
-
-    def _newton_step(self, rows: PairRows, here: Derivatives, l2: np.ndarray) -> np.ndarray:
-        """Solve Hessian * step = gradient for all columns by preconditioned CG."""
-        diagonal = self._hessian_diagonal(here.information, l2, rows.extra.shape[1])
-        step, residual = np.zeros_like(here.gradient), here.gradient.copy()
-        direction = residual / diagonal
-        size = first_size = np.sum(residual * direction, axis=0)
-        for _ in range(MAX_PRODUCTS):
-            values = here.information * self.predictor(rows, direction)
-            image = self.pull_back(rows, values, direction, l2)
-            length = size / np.maximum(np.sum(direction * image, axis=0), 1e-300)
-            step += length * direction
-            residual -= length * image
-            preconditioned = residual / diagonal
-            last_size, size = size, np.sum(residual * preconditioned, axis=0)
-            if np.all(size <= PRECISION**2 * first_size):
-                break
-            direction = preconditioned + size / np.maximum(last_size, 1e-300) * direction
-        return step
+    def _votes(self, rows: PairRows, along: np.ndarray) -> tuple[VoteRows, np.ndarray]:
+        """Wins and losses of the rows as comparisons, and their differences along a direction."""
+        low, high = rows.incidence.indices.reshape(-1, 2).T
+        sign = rows.extra[:, 0] if rows.extra.size else np.ones(len(low))
+        left, right = np.where(sign > 0, (low, high), (high, low))
+        amount = np.concatenate([rows.win, rows.lose])
+        some = np.flatnonzero(amount)
+        row = some % len(low)
+        outcome = np.where(some < len(low), 1.0, -1.0) * sign[row]
+        columns = left[row], right[row], outcome, amount[some]
+        votes = VoteRows(*columns, tally(*columns, len(self.Z)), self.unit)
+        return votes, along[row] * sign[row, None]

@@ -1,0 +1,56 @@
+"""Fits with thirty ridges side by side, against fits one by one."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from pairscore.core.links import get_link
+from pairscore.core.ridge_path import COINS, LARGEST_LOSS, LikelihoodPath, PairRows, ridges
+from pairscore.core.sums import aggregate_pairs, moments
+
+
+def make_path(seed=0, n=30, d=4, m=200):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * np.linspace(0.5, 3, d) + 2
+    left = rng.integers(0, n, m)
+    right = (left + rng.integers(1, n, m)) % n
+    outcome = rng.choice([1, -1], m)
+    pairs = aggregate_pairs(left, right, outcome, np.ones(m), n)
+    center = moments(X, np.bincount(left, minlength=n) + np.bincount(right, minlength=n))
+    path = LikelihoodPath.of_pairs(X, pairs, center.spread, get_link("logit"))
+    return path, PairRows.of_pairs(pairs, n), (X / center.sd, left, right, outcome)
+
+
+def test_ridges_span_six_decades_up_to_ten_times_the_largest_curvature():
+    l2 = ridges(8.0, get_link("logit"))
+    assert len(l2) == 30
+    assert l2[-1] == pytest.approx(10 * 8.0 / 4)
+    assert l2[0] == pytest.approx(l2[-1] * 1e-6)
+
+
+def test_every_column_is_the_fit_with_its_ridge():
+    path, rows, (X, left, right, outcome) = make_path()
+    found = path.predictor(rows, path.fit(rows, np.zeros((4, 30))))
+    low, high = rows.incidence.indices.reshape(-1, 2).T
+    D = outcome[:, None] * (X[left] - X[right])
+    for place in (0, 12, 20, 29):
+        l2 = path.l2[place]
+
+        def loss(beta, l2=l2):
+            return np.logaddexp(0, -D @ beta).sum() + 0.5 * l2 * beta @ beta
+
+        beta = minimize(loss, np.zeros(4), method="BFGS", options={"gtol": 1e-6}).x
+        expected = (X @ beta)[low] - (X @ beta)[high]
+        np.testing.assert_allclose(found[:, place], expected, atol=0.01)
+
+
+def test_no_comparison_loses_more_than_the_largest_loss():
+    path, rows, _ = make_path()
+    far = np.full((4, 1), 1e6)
+    number = rows.win + rows.lose
+    assert path.held_out_loss(rows, far)[0] <= LARGEST_LOSS * number.sum() + 1e-9
+    nothing = np.zeros((4, 1))
+    assert path.held_out_loss(rows, nothing)[0] == pytest.approx(np.log(2) * number.sum())
+    assert not path.surplus(rows, nothing).any()
+    assert path.surplus(rows, far).max() > 100
+    assert pytest.approx(-np.log(COINS / 2)) == LARGEST_LOSS
