@@ -81,7 +81,7 @@ def test_the_unit_of_weights_decides_what_is_a_weak_ridge():
     data = make_data()
     for factor, weak in ((0.99, True), (1.01, False)):
         l2 = factor * WEAK_L2 * data.weight_unit
-        assert ridge_is_weak(data, Settings("mle", get_link("logit"), l2=l2)) == weak
+        assert ridge_is_weak(l2, data.weight_unit) == weak
 
 
 def open_in_differences(X, left, right):

@@ -45,7 +45,12 @@ from pairscore.estimators.fit_data import (
     ridge_is_weak,
     ridge_penalty,
 )
-from pairscore.estimators.inference import ScaledClosedForm, contributions, covariance_error
+from pairscore.estimators.inference import (
+    ScaledClosedForm,
+    contributions,
+    covariance_error,
+    meat_net_of,
+)
 from pairscore.estimators.results import Estimate, Note
 from pairscore.estimators.separation import separation_note
 from pairscore.estimators.settings import Settings
@@ -423,7 +428,7 @@ def closed_form_covariance(data: FitData, settings: Settings, form: ScaledClosed
         u = contributions(form, settings.method, X @ form.coef - center.mean @ form.coef)
         robust = item_robust_meat(X, center, data.pairs, u, leverage_whitener(data, settings))
         if settings.method == "pooled":
-            robust = _net_of(robust, never_differing(data, settings), form.inverse)
+            robust = meat_net_of(robust, never_differing(data, settings), form.inverse)
     covariance = sandwich(jacobian, form.model_meat(X, center.mean), robust, data.weight_unit)
     if robust is None and data.tied is not None:
         taken = form.taken_by_ties(X, center.mean, data.tied)
@@ -436,21 +441,6 @@ def closed_form_covariance(data: FitData, settings: Settings, form: ScaledClosed
     n, d = data.second_half.shape
     # the inverse of an estimated covariance has heavier tails than the normal distribution knows
     return n / (n - d - 2) * (covariance + by_covariance @ error @ by_covariance.T)
-
-
-def _net_of(meat: np.ndarray, directions: np.ndarray, inverse: np.ndarray) -> np.ndarray:
-    """The meat (d + e) of contributions u without their part along ``directions`` V (d x k).
-
-    u - GV (V'GV)^-1 V'u, G the scatter whose ``inverse`` (d x d) solves the closed form. Where no
-    comparison differs along V, that moves the coefficients along V only: of the items' features,
-    their regression on V is taken off.
-    """
-    if not directions.size:
-        return meat
-    d, GV = len(inverse), np.linalg.lstsq(inverse, directions, rcond=None)[0]
-    net = np.eye(len(meat))
-    net[:d, :d] -= GV @ np.linalg.pinv(directions.T @ GV) @ directions.T
-    return net @ meat @ net.T
 
 
 def _pairing_note(pairing: Pairing, method: str) -> list[Note]:

@@ -167,3 +167,18 @@ def covariance_error(second_half: np.ndarray, center: Moments, coef: np.ndarray)
         meat += z.T @ z
         total += z.sum(axis=0)
     return (meat - np.outer(total, total) / n) / (n - n_features - 2) ** 2
+
+
+def meat_net_of(meat: np.ndarray, directions: np.ndarray, inverse: np.ndarray) -> np.ndarray:
+    """The meat (d + e) of contributions u without their part along ``directions`` V (d x k).
+
+    u - GV (V'GV)^-1 V'u, G the scatter whose ``inverse`` (d x d) solves the closed form. Where no
+    comparison differs along V, that moves the coefficients along V only: of the items' features,
+    their regression on V is taken off.
+    """
+    if not directions.size:
+        return meat
+    d, GV = len(inverse), np.linalg.lstsq(inverse, directions, rcond=None)[0]
+    net = np.eye(len(meat))
+    net[:d, :d] -= GV @ np.linalg.pinv(directions.T @ GV) @ directions.T
+    return net @ meat @ net.T
