@@ -38,6 +38,7 @@ house: .venv/dev
 
 bench: .venv/dev
 	$(ONE_THREAD) $(BIN)/python -m benchmarks
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.item_effects speed
 
 predictions: .venv/dev
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.predictions

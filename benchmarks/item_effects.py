@@ -58,10 +58,10 @@ class Study:
         return X, score, Comparisons(X, left, right, np.where(won, 1, -1))
 
 
-def fitted(data, **settings):
+def fitted(*data, **settings):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PairscoreWarning)
-        return RankRegression(**settings).fit(data)
+        return RankRegression(**settings).fit(*data)
 
 
 TRUTHS = [
@@ -129,24 +129,68 @@ def truth_table(n_fits):
     return lines
 
 
+def many_judges(rng, n_items=2000, n_judges=5000, m=180_000):
+    """Judges with slopes, and effects of items."""
+    X, judge = rng.normal(size=(n_items, 10)), rng.integers(0, n_judges, m)
+    left = rng.integers(0, n_items, m)
+    right = (left + rng.integers(1, n_items, m)) % n_items
+    score = X.sum(axis=1) / 4 + rng.normal(size=n_items)
+    sharp = 1 + 0.4 * rng.normal(size=n_judges)
+    won = rng.random(m) < expit(sharp[judge] * (score[left] - score[right]))
+    votes = {"left": left, "right": right, "winner": np.where(won, "left", "right")}
+    return X, votes | {"judge": judge}
+
+
+def many_votes(rng, n_items=200, m=200_000):
+    """Context and ties, and effects of items."""
+    X, length, luck = rng.normal(size=(n_items, 5)), rng.normal(size=m), rng.random(m)
+    left = rng.integers(0, n_items, m)
+    right = (left + rng.integers(1, n_items, m)) % n_items
+    score = X.sum(axis=1) / 4 + rng.normal(size=n_items)
+    eta = score[left] - score[right] + 0.3 * length
+    decided = np.where(luck < expit(eta - 0.4), "left", "right")
+    winner = np.where((decided == "right") & (luck < expit(eta + 0.4)), "tie", decided)
+    return X, {"left": left, "right": right, "winner": winner, "length": length}
+
+
 def speed_table(_):
+    """CPU seconds, medians of three."""
     lines = [
-        "| items | comparisons | features | plain fit, s | with item effects, s | ratio |",
+        "| items | comparisons | | plain fit, s | with item effects, s | ratio |",
         "|---|---|---|---|---|---|",
     ]
     for n_items, per_item, n_features in ((1000, 20, 10), (100_000, 20, 10)):
         _, _, data = Study(n_items, per_item, n_features).draw(np.random.default_rng(0))
-        seconds = []
-        for settings in ({}, {"item_effects": True}):
-            start = time.perf_counter()
-            fitted(data, **settings)
-            seconds.append(time.perf_counter() - start)
+        plain, effects = (cpu(fitted, data, **one) for one in ({}, {"item_effects": True}))
         lines.append(
-            f"| {n_items:,} | {len(data):,} | {n_features} | {seconds[0]:.3g} | {seconds[1]:.3g} |"
-            f" {seconds[1] / seconds[0]:.1f} |"
+            f"| {n_items:,} | {len(data):,} | ten features | {plain:.3g} | {effects:.3g} |"
+            f" {effects / plain:.1f} |"
+        )
+        print(lines[-1], flush=True)
+    for what, draw, settings in (
+        ("5000 judges with slopes", many_judges, {"judge_slopes": True}),
+        ("context and Davidson's ties", many_votes, {"context": ["length"], "ties": "davidson"}),
+    ):
+        X, votes = draw(np.random.default_rng(0))
+        plain, effects = (
+            cpu(fitted, X, votes, item_effects=one, **settings) for one in (False, True)
+        )
+        lines.append(
+            f"| {len(X):,} | {len(votes['left']):,} | {what} | {plain:.3g} | {effects:.3g} |"
+            f" {effects / plain:.1f} |"
         )
         print(lines[-1], flush=True)
     return lines
+
+
+def cpu(function, *args, **settings):
+    """Median CPU seconds of three calls."""
+    seconds = []
+    for _ in range(3):
+        start = time.process_time()
+        function(*args, **settings)
+        seconds.append(time.process_time() - start)
+    return float(np.median(seconds))
 
 
 TABLES = {"truth": truth_table, "loss": loss_table, "speed": speed_table}

@@ -29,7 +29,7 @@ CLOSE = 1e-4  # residual of a solution, relative to its right side
 ENOUGH = 3e-3  # as CLOSE, for a trace
 LIKELY_SCALES = (0.5, 3.0)  # of variances by messages
 TINY = float(np.finfo(float).tiny)
-FEWEST_PROBES, MOST_PROBES = 4, 16  # random vectors for the trace
+FEWEST_PROBES, MOST_PROBES = 2, 16  # random vectors for the trace
 ENOUGH_PROBED = 200_000  # numbers in them
 
 
