@@ -99,7 +99,11 @@ def test_the_trace_is_right_where_all_items_of_a_group_meet(monkeypatch):
     matrix = inverse(pairs, weight, 25.0)
     error = np.sqrt(2 * np.sum((matrix - np.diag(np.diag(matrix))) ** 2) / 16)
     assert abs(found.trace() - exact) < 4.5 * error
-    assert found.diagonal.sum() < 0.7 * exact
+    own, _ = tree_variances(pairs, weight, 25.0)
+    assert own.sum() < 0.7 * exact
+    # variances are scaled so that they add up, of items and of their differences
+    np.testing.assert_allclose(found.diagonal, np.diag(matrix), rtol=4.5 * error / exact)
+    np.testing.assert_allclose(found.pair_variance, of_differences(matrix, pairs), rtol=0.05)
 
 
 def test_without_effects_there_is_no_covariance():

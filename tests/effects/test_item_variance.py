@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from pairscore import RankRegression
 from pairscore.effects.item_variance import (
     LARGEST,
     REACH2,
@@ -16,6 +17,7 @@ from pairscore.effects.item_variance import (
 from pairscore.effects.propagation import start_posterior
 from pairscore.effects.single_comparisons import climb
 from tests.effects.rows import draw_rows, make_rows
+from tests.effects.simulators import draw
 from tests.effects.test_propagation import log_marginal, posterior
 from tests.limits import CHANCE, largest_mean
 
@@ -134,3 +136,29 @@ def test_the_exact_likelihood_of_three_items_has_its_maximum_where_the_search_en
     values = [log_marginal(rows, posterior(rows, one).theta, one) for one in grid]
     slope_of_prior = np.log(grid) * 0
     assert abs(int(np.argmax(np.array(values) + slope_of_prior)) - 4) <= 1
+
+
+def test_many_features_do_not_hide_how_much_items_differ():
+    """As seen: 20 features of 60 items left 0.6 of sigma^2 = 1."""
+    rng, found = np.random.default_rng(31), []
+    for _ in range(12):
+        _, _, _, data = draw(rng, n_items=60, n_comparisons=1800, n_features=20)
+        model = RankRegression(item_effects=True, inference=None).fit(data)
+        found.append([model.item_effects_.sigma2, model.item_effects_.interval[1]])
+    found = np.array(found)
+    assert abs(found[:, 0].mean() - 1) < largest_mean(found[:, 0]) + 0.05
+    assert np.mean(found[:, 1] > 1) >= binom.ppf(CHANCE, 12, 0.95) / 12
+    likeliest = (found[:, 0] - 0.5 * 0.1) / 1.5  # the rival: f = 3/2, and an error of about 0.1
+    assert abs(likeliest.mean() - 1) > 0.2
+
+
+def test_of_nothing_but_ties_nothing_is_seen():
+    """As seen: p = nan, and a warning of NumPy."""
+    rng = np.random.default_rng(1)
+    X, left = rng.normal(size=(30, 2)), rng.integers(0, 30, 200)
+    right = (left + rng.integers(1, 30, 200)) % 30
+    votes = {"left": left, "right": right, "winner": np.full(200, "tie")}
+    with np.errstate(all="raise"):
+        model = RankRegression(item_effects="auto").fit(X, votes)
+    assert model.item_effects_test_.p_value == 1
+    assert not model.item_effects_test_.used

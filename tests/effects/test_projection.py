@@ -198,3 +198,35 @@ def test_unrelated_context_of_items_that_differ_raises_no_false_alarm():
         found = context_of_items(rows, top, ("a", "b"))
         alarms += min(one["p_value"] for one in found.values()) <= LEVEL
     assert alarms <= binom.isf(CHANCE, n_studies, LEVEL)
+
+
+def test_the_unit_of_a_feature_does_not_change_what_context_does():
+    """As seen: coefficients 8 % off where one feature is 1e10 times as large as another."""
+    rng = np.random.default_rng(8)
+    X, left = rng.normal(size=(50, 3)), rng.integers(0, 50, 500)
+    right = (left + rng.integers(1, 50, 500)) % 50
+    won = rng.random(500) < expit(X[left, 0] - X[right, 0])
+    votes = {
+        "left": left,
+        "right": right,
+        "winner": np.where(won, "left", "right"),
+        "c": X[left, 1] + rng.normal(size=500),
+    }
+    unit = np.array([1e5, 1e-5, 1.0])
+    one, other = (
+        RankRegression(item_effects=True, context=["c"]).fit(items, votes)
+        for items in (X, X * unit)
+    )
+    np.testing.assert_allclose(other.coef_ * unit, one.coef_, rtol=1e-4)
+    np.testing.assert_allclose(other.std_errors_ * unit, one.std_errors_, rtol=1e-4)
+
+
+def test_a_context_of_zeros_is_not_called_a_property_of_the_items():
+    rng = np.random.default_rng(9)
+    X, left = rng.normal(size=(50, 2)), rng.integers(0, 50, 500)
+    right = (left + rng.integers(1, 50, 500)) % 50
+    winner = np.where(rng.random(500) < expit(X[left, 0] - X[right, 0]), "left", "right")
+    votes = {"left": left, "right": right, "winner": winner, "c": np.zeros(500)}
+    with pytest.warns(match="not determined"):
+        model = RankRegression(context=["c"]).fit(X, votes)
+    assert model.context_of_items_["c"]["in_words"] == ""

@@ -49,9 +49,11 @@ def prepare_fit(data: FitData, settings: Settings, plain: Estimate | None = None
     context = [context_column(data.comparisons, name) for name in settings.context]
     rule = TieRule(settings.ties, settings.link)
     refuse_one_kind_of_outcome(data, rule)
-    # a judge who always says left has no finite side; these are held by the prior that separation
-    # gets
-    side_ridge = SEPARATION_L2 if settings.side_by_judge else 0.0
+    # a judge who always says left has no finite side, and all together may say so; these are held
+    # by the prior that separation gets
+    outcome = data.comparisons.outcome[data.amount > 0]
+    one_sided = bool(np.all(outcome > 0) or np.all(outcome < 0))
+    side_ridge = SEPARATION_L2 if settings.side_by_judge or one_sided else 0.0
     of_effects = np.zeros(len(context) + len(side_names) + rule.has_parameter)
     of_effects[len(context) : len(context) + len(side_names)] = side_ridge
     ridge = block_diag(ridge / data.weight_unit, np.diag(of_effects))

@@ -48,6 +48,22 @@ def robust_covariance(
     return floored_covariance(both, by_items, 1.0)  # sharing judges too only ever adds variance
 
 
+def with_shared_judges(post: Posterior, covariance: np.ndarray) -> np.ndarray:
+    """The covariance of the joint model, with what comparisons of one judge have in common.
+
+    What a comparison adds to the equations of theta is taken net of the items' effects.
+    """
+    rows, s, solved = post.rows, post.derivatives, post.solved
+    add = rows.contributions(s, post.theta)
+
+    def net(some: np.ndarray) -> np.ndarray:
+        through_items = solved[rows.left[some]] - solved[rows.right[some]]
+        return add(some) - s.delta[some, None] * through_items
+
+    meat, bread = judge_robust_meat(rows, net, rows.compared), post.basis.inverse
+    return floored_covariance(covariance + bread @ meat @ bread.T, covariance, 1.0)
+
+
 def item_robust_meat(
     rows: SingleComparisons, add: Contributions, inflation: np.ndarray
 ) -> np.ndarray:

@@ -13,11 +13,17 @@ import numpy as np
 from pairscore.core.whitening import Basis
 from pairscore.data.items import feature_keys
 from pairscore.effects.circumstances import PreparedFit, comparison_scores, prepare_fit
-from pairscore.effects.covariance import matrix_root, robust_covariance, score_errors
+from pairscore.effects.covariance import (
+    matrix_root,
+    robust_covariance,
+    score_errors,
+    with_shared_judges,
+)
 from pairscore.effects.item_variance import (
     REACH2,
     ItemVariance,
     approach_variance,
+    corrected_for_coefficients,
     fit_item_variance,
     variance_interval,
     variance_score,
@@ -60,6 +66,7 @@ from pairscore.estimators.results import (
 from pairscore.estimators.settings import Settings
 
 ROUNDS = 40  # of slopes and the rest in turn
+NOTICED = 1.01  # times the likeliest sigma^2: a correction that changes what else was found
 CLOSE = 0.003  # a move of a slope that is none
 FEW_JUDGES = 10
 # standard error of an effect times the usual size of its column, on the link's scale
@@ -201,7 +208,12 @@ def _fit_jointly(prepared: PreparedFit, settings: Settings) -> JointFit:
         post, search = fit_item_variance(post)
     elif settings.judge_slopes:
         post = propagate(post, 0.0)
-    variance = None if search is None else variance_interval(post, search)
+    variance = None
+    if search is not None:
+        likeliest = variance_interval(post, search)
+        variance = corrected_for_coefficients(post, likeliest)
+        if variance.sigma2 > NOTICED * likeliest.sigma2:
+            post = propagate(post, variance.sigma2)
     return JointFit(prepared, projection, post, alone, top, slopes, variance, settled)
 
 
@@ -246,6 +258,8 @@ def _covariance(data: FitData, settings: Settings, joint: JointFit) -> np.ndarra
     covariance = post.basis.inverse + np.outer(variance.lean, variance.lean)
     d = len(joint.prepared.rows.mean)
     covariance[:d, :d] += _projection_covariance(data, joint)
+    if settings.inference == "items+judges":
+        return with_shared_judges(post, covariance)
     return covariance
 
 
@@ -258,7 +272,9 @@ def _projection_covariance(data: FitData, joint: JointFit) -> np.ndarray:
     rows, d = joint.post.rows, len(joint.prepared.rows.mean)
     of_context = (rows.X[:, d:] - rows.mean[d:]) @ joint.post.theta[d : d + joint.n_projected]
     exposures, centred = data.tally.exposures, data.X - data.item_moments.mean
-    inverse = np.linalg.pinv(data.item_moments.scatter, hermitian=True)
+    unit = np.where(data.item_moments.sd > 0, data.item_moments.sd, 1.0)
+    scatter = data.item_moments.scatter / np.outer(unit, unit)
+    inverse = np.linalg.pinv(scatter, hermitian=True) / np.outer(unit, unit)
     weighted = (exposures * of_context)[:, None] * centred
     return inverse @ (weighted.T @ weighted) @ inverse
 
@@ -331,12 +347,11 @@ def _variance_beyond_features(
     post, variance, own = joint.post, joint.variance, slice(d, d + joint.n_projected)
     if variance is None:
         return 0.0, (0.0, float("inf"))
-    q = joint.n_projected
+    n_items, q = np.count_nonzero(post.rows.compared), joint.n_projected
     further = np.cov(post.rows.X[post.rows.compared, d:].T, ddof=0).reshape(q, q)
     errors = post.basis.inverse[own, own] if full is None else full[own, own]
     along = further @ post.theta[own]
     size = max(float(post.theta[own] @ along - np.sum(errors * further)), 0.0)
-    n_items = np.count_nonzero(post.rows.compared)
     reach2 = REACH2 * (4 * float(along @ errors @ along) + 2 * size**2 / n_items)
     low = np.hypot(variance.sigma2 - variance.low, np.sqrt(reach2))
     high = np.hypot(variance.high - variance.sigma2, np.sqrt(reach2))

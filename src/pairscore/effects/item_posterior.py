@@ -177,7 +177,8 @@ class MessageCovariance:
 
     Where all items of a group meet, messages go round, and variances are too small. As
     (L + I / sigma^2) V = I, the sum of weight times variance over all pairs is N - tr V / sigma^2:
-    variances are scaled so that it is, with the trace of V by random signs.
+    variances are scaled so that it is, with the trace of V by random signs; those of single items
+    are raised so that they add up to the trace.
     """
 
     def __init__(self, pairs: Pairs, weight: np.ndarray, sigma2: float):
@@ -189,7 +190,11 @@ class MessageCovariance:
         self._trace = self._probed_trace()
         scale = (pairs.n_items - self._trace / sigma2) / max(float(weight @ variance), TINY)
         self.pair_variance = float(np.clip(scale, *LIKELY_SCALES)) * variance
-        self._key, self._across = low.astype(np.int64) * pairs.n_items + high, across
+        # what messages miss is mostly what items of a group have in common
+        common = max((self._trace - float(self.diagonal.sum())) / pairs.n_items, 0.0)
+        self.diagonal = self.diagonal + common
+        self._across = (self.diagonal[low] + self.diagonal[high] - self.pair_variance) / 2
+        self._key = low.astype(np.int64) * pairs.n_items + high
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Some entries of V; zero for two items that did not meet."""

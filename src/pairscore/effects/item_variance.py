@@ -34,6 +34,7 @@ SURE = 0.1  # standard error of log sigma^2 below which its interval needs no fu
 FLATTER = (16 * np.sqrt(3) / (15 * np.pi)) ** 2  # a logit averaged over a normal effect
 SYMMETRIC = 1e-3  # skewness below which a law is normal
 LEAST_LEFT = 0.01  # of the variance of the score of sigma^2, when parameters are as many as items
+SEEN = 0.1  # share of an item's effect that is seen, at least, when its error is worked out
 WIDEST = 2.0  # standard error of log sigma^2 that is allowed for in other errors
 
 
@@ -102,6 +103,34 @@ class ItemVariance:
     low: float
     high: float
     lean: np.ndarray
+
+
+def corrected_for_coefficients(post: Posterior, variance: ItemVariance) -> ItemVariance:
+    """sigma^2 with what coefficients have taken of it, and its interval.
+
+    N items with effects that are seen up to an error of variance e show (sigma^2 + e) (N - k) / N
+    about k coefficients, and e is taken off: f sigma^2 + (f - 1) e with f = N / (N - k) in place of
+    the likeliest. A ridge holds coefficients back, and k is less.
+    """
+    rows, n = post.rows, int(np.count_nonzero(post.rows.compared))
+    d, inverse = len(rows.mean), post.basis.inverse
+    held = float(np.sum(rows.ridge[:d, :d] * inverse[:d, :d]))
+    used = np.count_nonzero(~post.basis.undetermined[:d]) - held
+    factor = n / (n - min(max(used, 0.0), n / 2))
+    error = 0.0
+    if post.sigma2 > 0:
+        left = float(np.mean(post.covariance.diagonal[rows.compared]))
+        error = left * post.sigma2 / max(post.sigma2 - left, SEEN * post.sigma2)
+
+    def correct(sigma2: float) -> float:
+        return factor * sigma2 + (factor - 1) * error if sigma2 > 0 else 0.0
+
+    return replace(
+        variance,
+        sigma2=correct(variance.sigma2),
+        low=correct(variance.low),
+        high=correct(variance.high),
+    )
 
 
 def approach_variance(post: Posterior) -> Posterior:
@@ -208,7 +237,9 @@ class VarianceScore(NamedTuple):
     @property
     def p_value(self) -> float:
         """Of no effects, one-sided, by the gamma law that has the same three cumulants."""
-        sd = np.sqrt(max(self.variance, np.finfo(float).tiny))
+        if self.variance <= 0:  # nothing to see
+            return 1.0
+        sd = np.sqrt(self.variance)
         z, skewness = self.score / sd, self.third / sd**3
         if skewness < SYMMETRIC:
             return float(ndtr(-z))

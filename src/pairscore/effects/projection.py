@@ -60,7 +60,7 @@ def project_on_items(rows: SingleComparisons, columns: np.ndarray) -> Projection
     left_over = columns - (values[rows.left] - values[rows.right])
     squares = rows.amount @ columns**2
     rest = np.divide(
-        rows.amount @ left_over**2, squares, out=np.zeros(len(squares)), where=squares > 0
+        rows.amount @ left_over**2, squares, out=np.ones(len(squares)), where=squares > 0
     )
     values = net_of_features(rows, values, pairs, number)
     varies = np.std(values, axis=0) > 1e-6 * np.abs(columns).max(axis=0, initial=0)
@@ -87,7 +87,9 @@ def net_of_features(
 ) -> np.ndarray:
     """Residuals of ``values`` (N x e) on the features, items as often as they were compared."""
     exposure = np.sqrt(pairs.sum_at_low(number) + pairs.sum_at_high(number))[:, None]
-    design = np.column_stack([np.ones(len(rows.X)), rows.X - rows.mean])
+    centred = rows.X - rows.mean
+    unit = np.sqrt(np.mean(centred**2, axis=0))
+    design = np.column_stack([np.ones(len(rows.X)), centred / np.where(unit > 0, unit, 1.0)])
     fitted = np.linalg.lstsq(exposure * design, exposure * values, rcond=1e-10)[0]
     return np.where(exposure > 0, values - design @ fitted, 0.0)
 

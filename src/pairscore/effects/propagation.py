@@ -148,14 +148,17 @@ class Cavities(NamedTuple):
 
 def cavities(post: Posterior) -> Cavities:
     """Each comparison's own term is taken out of the law of delta and of the slope."""
-    rows = post.rows
+    rows, put_in = (
+        post.rows,
+        np.minimum(post.rows.amount, 1.0),
+    )  # no more than is there is taken out
     variance = post.covariance.pair_variance[rows.pairs[1]]
-    own = rows.sharpness**2 * post.tau * variance
-    without = variance / np.maximum(1 - own, SMALLEST_SHARE)
-    delta = post.delta - without * rows.sharpness * post.score
+    tau, score = put_in * post.tau, put_in * post.score
+    without = variance / np.maximum(1 - rows.sharpness**2 * tau * variance, SMALLEST_SHARE)
+    delta = post.delta - without * rows.sharpness * score
     noise = rows.slope_variance[rows.judge]
-    noise = noise / np.maximum(1 - noise * post.tau * delta**2, LEAST_OF_OTHERS)
-    return Cavities(delta, without, rows.sharpness - noise * delta * post.score, noise)
+    noise = noise / np.maximum(1 - noise * tau * delta**2, LEAST_OF_OTHERS)
+    return Cavities(delta, without, rows.sharpness - noise * delta * score, noise)
 
 
 def new_terms(post: Posterior) -> tuple[OutcomeDerivatives, np.ndarray]:
@@ -170,7 +173,8 @@ def new_terms(post: Posterior) -> tuple[OutcomeDerivatives, np.ndarray]:
     left = 1 - spread * h
     tau = h / left
     on_delta = others.slope * s.eta + others.slope_variance * others.delta * (s.eta**2 - s.eta_eta)
-    ahead = tau * rows.sharpness * (others.delta + others.variance * on_delta - post.delta)
+    moved = others.delta + others.variance * on_delta - post.delta
+    ahead = tau * rows.sharpness * moved
     kappa, in_t = s.eta_t / left, s.t_t + spread * s.eta_t**2 / left
     terms = OutcomeDerivatives(s.value, s.eta + ahead, s.t, tau, kappa, in_t)
     return terms, on_delta + rows.sharpness * ahead

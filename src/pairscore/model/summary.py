@@ -79,7 +79,7 @@ class Summary:
                 "estimated noise",
                 f"{fit.noise:.1%} of {self._decided} go against the true order (p_e)",
             ),
-            ("intervals", INTERVALS[fit.inference]),
+            ("intervals", self._intervals),
         ]
         parts = {
             "judges": fit.judges and fit.judges.in_words,
@@ -90,6 +90,15 @@ class Summary:
         facts += self._scale() + self._effects() + self._context_of_items()
         facts += [(label, words) for label, words in parts.items() if words]
         return facts + ([("missing values", note)] if (note := self._missing_note()) else [])
+
+    @property
+    def _intervals(self) -> str:
+        """Effects of items say what comparisons of an item have in common, so none are robust."""
+        fit = self._fit
+        if fit.inference is None or fit.item_effects is None or fit.item_effects.sigma2 == 0:
+            return INTERVALS[fit.inference]
+        judges = ", robust to judges" if fit.inference == "items+judges" else ""
+        return f"95 %, by the model with its item effects{judges}"
 
     def _new_items(self) -> list[tuple[str, str]]:
         expected = self._fit.new_items
