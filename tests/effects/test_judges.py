@@ -18,7 +18,8 @@ from pairscore.effects.judges import (
     spread_of_slopes,
     variance_over_spreads,
 )
-from pairscore.errors import FewJudgesWarning, SeparationWarning
+from pairscore.errors import FewJudgesWarning, PairscoreWarning, SeparationWarning
+from tests.effects.joint_study import draw_study
 from tests.effects.rows import make_rows, random_pairs
 from tests.effects.simulators import BETA, full_votes, judged_votes
 from tests.effects.test_propagation import log_marginal, posterior
@@ -314,3 +315,16 @@ def test_20000_judges_need_memory_in_proportion_to_their_votes(settings):
         )
     assert many < 1.5 * 4 * few
     assert many < 100 * 8 * 60_000
+
+
+def test_judges_of_strong_effects_and_few_votes_do_not_run_away():
+    """As seen: coefficients of -600 and warnings of NumPy, where labels have hardly any noise."""
+    rng = np.random.default_rng([23, 9, 3, 50, False, True])
+    X, votes, _ = draw_study(rng, per_item=3, sd=5.0, related=False, judges=True)
+    settings = {"context": ["length"], "side_effect": True, "ties": "davidson"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PairscoreWarning)
+        warnings.simplefilter("error", RuntimeWarning)
+        model = RankRegression(item_effects=True, judge_slopes=True, **settings).fit(X, votes)
+    assert np.abs(model.coef_).max() < 5
+    assert np.all(np.isfinite(model.std_errors_))

@@ -117,7 +117,7 @@ class TieRule:
         chosen = np.where(tied, tie, np.where(outcome > 0, win, loss))
         variance = win + loss - expected**2
         return OutcomeDerivatives(
-            value=np.log(chosen),
+            value=np.log(np.maximum(chosen, TINY)),
             eta=0.5 * (outcome - expected),
             t=tied - tie,
             eta_eta=0.25 * variance,

@@ -28,7 +28,13 @@ from pairscore.effects.item_variance import (
     variance_interval,
     variance_score,
 )
-from pairscore.effects.judges import LARGEST_SPREAD, Slopes, judges_of_slopes, step_slopes
+from pairscore.effects.judges import (
+    LARGEST_SPREAD,
+    Slopes,
+    judges_of_slopes,
+    step_slopes,
+    with_slopes,
+)
 from pairscore.effects.projection import (
     Projection,
     context_of_items,
@@ -69,8 +75,8 @@ ROUNDS = 40  # of slopes and the rest in turn
 NOTICED = 1.01  # times the likeliest sigma^2: a correction that changes what else was found
 CLOSE = 0.003  # a move of a slope that is none
 FEW_JUDGES = 10
-# standard error of an effect times the usual size of its column, on the link's scale
-ENDLESS = 30.0
+RUNAWAY = 100.0  # eta, on average, of scores without a size: strong effects have a third of it
+ENDLESS = 30.0  # standard error of an effect times the usual size of its column
 CONTRADICTING = 0.99 * LARGEST_SPREAD  # spread of slopes that would rather be endless
 
 
@@ -195,11 +201,10 @@ def _fit_jointly(prepared: PreparedFit, settings: Settings) -> JointFit:
             post = propagate(post, 0.0)
         old = np.ones(1) if slopes is None else slopes.slope
         slopes = step_slopes(post, slopes)
-        rows, theirs = (
-            replace(one, slopes=slopes.slope, slope_variance=slopes.variance)
-            for one in (rows, post.rows)
-        )
-        post = replace(post, rows=theirs)
+        if varies and np.mean(post.eta**2) > RUNAWAY**2:  # no common order to measure judges by
+            slopes = Slopes.average(rows.n_judges, slopes.own[:0])
+            post = start_posterior(rows, top.theta, 0.0)
+        rows, post = with_slopes(rows, slopes), replace(post, rows=with_slopes(post.rows, slopes))
         settled = bool(np.max(np.abs(slopes.slope - old)) < CLOSE)
         if settled:
             break
@@ -378,15 +383,10 @@ def _length(data: FitData, coef: np.ndarray) -> float:
 
 def _settled_notes(settings: Settings, joint: JointFit) -> list[Note]:
     notes: list[Note] = []
-    if (
-        settings.item_effects
-        and joint.variance is None
-        and _endless(joint.prepared.rows, joint.top)
-    ):
-        text = (
-            "item effects are taken as none, because some effects of comparisons have no finite"
-            " size."
-        )
+    none_found = settings.item_effects and joint.variance is None
+    if none_found and _endless(joint.prepared.rows, joint.top):
+        why = "some effects of comparisons have no finite size"
+        text = f"item effects are taken as none, because {why}."
         notes.append((SeparationWarning, text))
     if not joint.settled:
         what = "item effects and judges' slopes" if settings.item_effects else "judges' slopes"

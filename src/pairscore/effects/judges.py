@@ -15,7 +15,7 @@ from pairscore.core.decided import decided_scale
 from pairscore.core.outcomes import OutcomeLaw, averaged_derivatives, normal_grid
 from pairscore.effects.item_posterior import MOST_ENTRIES, FormedCovariance
 from pairscore.effects.propagation import Cavities, Posterior, cavities
-from pairscore.effects.single_comparisons import rows_times
+from pairscore.effects.single_comparisons import SingleComparisons, rows_times
 from pairscore.estimators.results import REACH, Judges
 
 SMALLEST_SPREAD = 0.02  # judges who differ less than this are alike
@@ -242,6 +242,11 @@ def step_slopes(post: Posterior, before: Slopes | None) -> Slopes:
     slopes, variance = np.ones(n_judges), np.zeros(n_judges)
     slopes[own], variance[own] = slope + step, variance_over_spreads(free, alone)
     return Slopes(slopes, variance, spread, own)
+
+
+def with_slopes(rows: SingleComparisons, slopes: Slopes) -> SingleComparisons:
+    """Comparisons by judges with these slopes."""
+    return replace(rows, slopes=slopes.slope, slope_variance=slopes.variance)
 
 
 def judges_of_slopes(post: Posterior, slopes: Slopes, names: np.ndarray) -> Judges:
