@@ -11,18 +11,10 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from pairscore.core.decided import PRIOR_SD, SAMPLE, decided_scale, share_of_coin
-from pairscore.core.links import Logit, Probit
-from pairscore.core.outcomes import OutcomeLaw, TieRule, averaged_probabilities
+from pairscore.core.outcomes import OutcomeLaw, averaged_probabilities
+from tests.core.test_outcomes import LAWS
 from tests.limits import CHANCE
 from tests.tie_cells import draw_outcomes
-
-LAWS = [
-    OutcomeLaw(TieRule("half", Logit())),
-    OutcomeLaw(TieRule("half", Probit())),
-    OutcomeLaw(TieRule("davidson", Logit()), 0.4),
-    OutcomeLaw(TieRule("rao-kupper", Logit()), 0.6),
-    OutcomeLaw(TieRule("rao-kupper", Probit()), 0.3),
-]
 
 
 def comparisons(seed, number=400, law="at random", spread=1.5):

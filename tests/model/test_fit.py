@@ -37,7 +37,7 @@ def tables(seed=0, n=80, m=1500, **given):
     return items, votes
 
 
-def same(one, other, atol=1e-7):
+def assert_same(one, other, atol=1e-7):
     np.testing.assert_allclose(one.coef_, other.coef_, atol=atol)
     np.testing.assert_allclose(one.std_errors_, other.std_errors_, atol=atol)
     assert one.n_comparisons_ == other.n_comparisons_
@@ -68,7 +68,7 @@ def test_an_update_is_a_fit_of_everything(settings):
     model = RankRegression(**settings).fit(items, votes[:1000])
     old = model.coef_
     model.update(votes[1000:1200]).update(votes[1200:])
-    same(
+    assert_same(
         model,
         RankRegression(**settings).fit(items, votes),
         atol=2e-5 if "judge_slopes" in settings else 1e-7,
@@ -89,7 +89,7 @@ def test_new_items_come_with_their_votes():
     known = votes["left"].isin(early) & votes["right"].isin(early)
     ordered = pd.concat([votes[known], votes[~known]])
     model = RankRegression().fit(items[:60], votes[known]).update(votes[~known], items[60:])
-    same(model, RankRegression().fit(items, ordered))
+    assert_same(model, RankRegression().fit(items, ordered))
     assert model.n_items_ == 80
     with pytest.raises(PairscoreError, match="repeats an id"):
         model.update(votes[:3], items[:1])
@@ -104,7 +104,7 @@ def test_weights_counts_and_judges_of_both_parts():
         votes[700:].drop(columns="judge").assign(count=2),
     )
     model = RankRegression().fit(items, plain).update(counted)
-    same(model, RankRegression().fit(items, pd.concat([plain.assign(count=1), counted])))
+    assert_same(model, RankRegression().fit(items, pd.concat([plain.assign(count=1), counted])))
     with pytest.raises(PairscoreError, match="only some of the votes say who judged"):
         RankRegression().fit(items, plain).update(votes[700:])
 
@@ -154,7 +154,7 @@ def test_separation_is_seen_in_an_update_too():
         model = RankRegression().fit(beaten, votes[:700])
     with pytest.warns(SeparationWarning):
         model.update(votes[700:])
-    same(model, whole, atol=1e-2)  # the ridge that stands in for the maximum is flat there
+    assert_same(model, whole, atol=1e-2)  # the ridge that stands in for the maximum is flat there
 
 
 def test_an_update_refuses_what_a_fit_refuses():
@@ -457,7 +457,9 @@ def test_ties_that_are_dropped_are_counted_and_not_fitted(method, side_effect):
 def test_dropped_ties_come_back_in_an_update():
     items, votes = tables(tie=0.6, rule="davidson")
     whole = RankRegression(ties="drop").fit(items, votes)
-    same(RankRegression(ties="drop").fit(items, votes[:900]).update(votes[900:]), whole)
+    updated = RankRegression(ties="drop").fit(items, votes[:900]).update(votes[900:])
+    assert_same(updated, whole)
+    assert updated.tie_share_ == pytest.approx(np.mean(votes["winner"] == "tie"))
 
 
 def test_nothing_but_ties_cannot_be_dropped():

@@ -11,7 +11,7 @@ P(tie) is not known without a rule, but ties are seen: :func:`share_of_coin`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -45,16 +45,14 @@ class AlongScore:
     amount: np.ndarray
     precision: float
 
+    def part(self, rows: slice) -> "AlongScore":
+        """Some of the comparisons."""
+        parts = (self.eta[rows], self.sd[rows], self.outcome[rows], self.amount[rows])
+        return AlongScore(self.law, *parts, self.precision)
+
     def every(self, stride: int) -> "AlongScore":
         """A sample of the comparisons, with as small a share of the prior."""
-        return AlongScore(
-            self.law,
-            self.eta[::stride],
-            self.sd[::stride],
-            self.outcome[::stride],
-            self.amount[::stride],
-            self.precision / stride,
-        )
+        return replace(self.part(slice(None, None, stride)), precision=self.precision / stride)
 
     def likeliest(self, pull: Pull, near: float) -> float:
         """The logarithm of the likeliest scale, first in a sample, then in all comparisons."""
@@ -73,32 +71,24 @@ class AlongScore:
         nodes = grid_for(max(scale, 1.0) * float(np.max(self.sd))) if self.sd.any() else ONE_NODE
         total = -self.precision * scale**2
         for first in range(0, len(self.eta), CHUNK):
-            rows = slice(first, first + CHUNK)
-            part = pull(self.law, scale, nodes, self.eta[rows], self.sd[rows], self.outcome[rows])
-            total += float(self.amount[rows] @ part)
+            part = self.part(slice(first, first + CHUNK))
+            total += float(part.amount @ pull(part, scale, nodes))
         return total
 
 
-def pull_of_decided(
-    law: OutcomeLaw,
-    scale: float,
-    nodes: Nodes,
-    eta: np.ndarray,
-    sd: np.ndarray,
-    outcome: np.ndarray,
-) -> np.ndarray:
+def pull_of_decided(rows: AlongScore, scale: float, nodes: Nodes) -> np.ndarray:
     """Derivative of log P(outcome) in log scale where every row is taken for decided.
 
     A tie, if there are any, is half a win and half a loss. The chance of left is the average of the
     rule's over the nodes of z, each as likely as it leaves the comparison decided.
     """
-    rule, t, share = law.rule, law.t, 0.5 + 0.5 * outcome
+    rule, t, share = rows.law.rule, rows.law.t, 0.5 + 0.5 * rows.outcome
     if nodes is ONE_NODE and not rule.has_parameter:
-        at = scale * eta
+        at = scale * rows.eta
         return at * rule.link.score(at, share, 1 - share)[0]
-    mass, win, rise = np.zeros((3, len(eta)))
+    mass, win, rise = np.zeros((3, len(rows.eta)))
     for z, weight in zip(*nodes, strict=True):
-        at = eta + sd * z
+        at = rows.eta + rows.sd * z
         likely = weight * (1 - rule.probabilities(at, t)[1]) if rule.has_parameter else weight
         chance, slope = rule.decided(scale * at, t)
         mass += likely
@@ -108,19 +98,12 @@ def pull_of_decided(
     return share * of_win - (1 - share) * of_loss
 
 
-def pull_of_outcomes(
-    law: OutcomeLaw,
-    scale: float,
-    nodes: Nodes,
-    eta: np.ndarray,
-    sd: np.ndarray,
-    outcome: np.ndarray,
-) -> np.ndarray:
+def pull_of_outcomes(rows: AlongScore, scale: float, nodes: Nodes) -> np.ndarray:
     """Derivative of log P(outcome) in log scale by the rule itself: of win, tie and loss."""
-    mass, rise = np.zeros((2, len(eta)))
+    mass, rise = np.zeros((2, len(rows.eta)))
     for z, weight in zip(*nodes, strict=True):
-        at = scale * (eta + sd * z)
-        here = law.rule.derivatives(at, outcome, law.t)
+        at = scale * (rows.eta + rows.sd * z)
+        here = rows.law.rule.derivatives(at, rows.outcome, rows.law.t)
         p = weight * np.exp(here.value)
         mass += p
         rise += p * here.eta * at

@@ -5,6 +5,7 @@ diagonal: one factorisation preconditions the Newton steps of every ridge, for a
 comparisons.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -81,7 +82,7 @@ def standard_scatter(X: np.ndarray, pairs: Pairs, center: Spread) -> tuple[np.nd
 
 
 @dataclass(frozen=True)
-class RidgePath:
+class RidgePath(ABC):
     """Fits with all ridges ``l2`` (30) side by side: a column of parameters for each.
 
     ``Z`` (N x r) has the items in coordinates in which the ridge is l2 times the identity. Extra
@@ -92,9 +93,9 @@ class RidgePath:
     link: Link
     l2: np.ndarray
 
+    @abstractmethod
     def fit(self, rows: PairRows, start: np.ndarray) -> np.ndarray:
         """Parameters (r + e, 30) fitted to some rows."""
-        raise NotImplementedError
 
     def predictor(self, rows: PairRows, params: np.ndarray) -> np.ndarray:
         """Score difference of every row, for every column of parameters (r + e)."""
