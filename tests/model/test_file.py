@@ -19,7 +19,7 @@ import pairscore
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.core.links import get_link
 from tests.golden.record import HERE, OLD_MODELS
-from tests.model.test_fit import same, tables
+from tests.model.test_fit import assert_same, tables
 from tests.tie_cells import draw_outcomes, draw_pairs
 
 METHODS = ("split", "pooled", "paired", "mle")
@@ -578,7 +578,7 @@ def test_the_data_travel_in_the_file_if_asked(tmp_path):
     model.save(tmp_path / "without.npz")
     again = load(tmp_path / "with.npz")
     again.update(votes[1000:])
-    same(again, RankRegression(**settings).fit(items, votes))
+    assert_same(again, RankRegression(**settings).fit(items, votes))
     with pytest.raises(PairscoreError, match="save it with data=True"):
         load(tmp_path / "without.npz").update(votes[1000:])
     assert (tmp_path / "without.npz").stat().st_size < (tmp_path / "with.npz").stat().st_size / 3
