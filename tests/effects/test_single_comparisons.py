@@ -144,3 +144,13 @@ def test_a_context_value_of_1e8_among_ones_does_not_stop_the_climb(size, setting
     np.testing.assert_allclose(model.effects_.values, without.effects_.values, rtol=1e-6)
     np.testing.assert_allclose(model.effects_.std_errors, without.effects_.std_errors, rtol=1e-4)
     assert not any("not determined" in note or "not maximised" in note for note in model.notes_)
+
+
+def test_half_ties_count_for_as_much_more_as_they_vary_less_than_coins():
+    """As seen: beside item effects, half wins left known items too unsure (slope 1.12)."""
+    rows, theta = draw_rows(np.random.default_rng(3), 20, 200, 2)
+    tied = replace(rows, outcome=np.where(np.arange(len(rows.left)) % 4 == 0, 0.0, rows.outcome))
+    p = rows.rule.link.cdf(rows.predictor(theta))
+    share = 1 - rows.amount @ (tied.outcome == 0) / 4 / (rows.amount @ (p * (1 - p)))
+    np.testing.assert_allclose(tied.with_sure_ties(theta).amount, rows.amount / share)
+    assert rows.with_sure_ties(theta) is rows

@@ -157,7 +157,7 @@ def _found(data: FitData, settings: Settings, joint: JointFit) -> Estimate:
     fit = _estimate(data, settings, joint, full)
     judges = None
     if joint.slopes is not None:
-        judges = judges_of_slopes(joint.post, joint.slopes, prepared.judges)
+        judges = judges_of_slopes(joint.post, joint.slopes, prepared)
     kept = _kept_effects(data, joint, fit, full) if settings.item_effects else None
     assert fit.effects is not None
     scores = data.X @ fit.coef + (0.0 if kept is None else kept.effect)
@@ -188,6 +188,7 @@ def _fit_jointly(prepared: PreparedFit, settings: Settings) -> JointFit:
         d = len(prepared.rows.mean)
         start = np.insert(top.theta, d, np.zeros(len(rows.mean) - d))
         top = climb(rows, start, settings.max_iter, settings.tol)
+    rows = rows.with_sure_ties(top.theta) if varies else rows
     post, slopes, settled = start_posterior(rows, top.theta, 0.0), None, False
     for _ in range(ROUNDS):
         if varies:
@@ -386,8 +387,7 @@ def _settled_notes(settings: Settings, joint: JointFit) -> list[Note]:
     none_found = settings.item_effects and joint.variance is None
     if none_found and _endless(joint.prepared.rows, joint.top):
         why = "some effects of comparisons have no finite size"
-        text = f"item effects are taken as none, because {why}."
-        notes.append((SeparationWarning, text))
+        notes.append((SeparationWarning, f"item effects are taken as none, because {why}."))
     if not joint.settled:
         what = "item effects and judges' slopes" if settings.item_effects else "judges' slopes"
         text = f"{what} do not settle; fit without judge_slopes."

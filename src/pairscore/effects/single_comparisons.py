@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from pairscore.core.decided import share_of_coin
 from pairscore.core.newton import Step, minimise, search_by_value
 from pairscore.core.outcomes import OutcomeDerivatives, TieRule
 from pairscore.core.sums import Pairs, difference_scatter, net_per_item
@@ -272,6 +273,16 @@ class SingleComparisons:
         on_context = sparse.csr_array(s.delta[:, None] * self.context)
         on_effects = sparse.hstack([on_context, rows_times(s.eta, self.sides)], format="csr")
         return self._with_ties(on_effects, s.t)
+
+    def with_sure_ties(self, theta: np.ndarray) -> "SingleComparisons":
+        """The same comparisons, each as much more as ties as half wins vary less than coins.
+
+        Beside effects of items, what is noise and what is an item's depends on it.
+        """
+        if self.rule.has_parameter or not np.any(self.outcome == 0):
+            return self
+        mean = self.rule.link.cdf(self.predictor(theta))
+        return replace(self, amount=self.amount / share_of_coin(mean, self.outcome, self.amount))
 
     def taken_by_ties(self, theta: np.ndarray) -> np.ndarray | None:
         """What ties as half wins take off the variance of the equations of theta (k x k).
