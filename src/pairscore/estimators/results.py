@@ -252,6 +252,8 @@ class Estimate:
         Mean and standard deviation of the compared items' features.
     difference : ndarray of shape (M,)
         Score difference of every comparison, side effect included.
+    decided_scale : float or None
+        That of the fit, if it is known already.
     closed_form_coef : ndarray of shape (d,) or None
         The raw closed form, an estimate of c1 beta.
     covariance : ndarray or None
@@ -271,6 +273,7 @@ class Estimate:
     basis: Basis
     center: Spread
     difference: np.ndarray
+    decided_scale: float | None = None
     closed_form_coef: np.ndarray | None = None
     covariance: np.ndarray | None = None
     guard: float = 1.0
