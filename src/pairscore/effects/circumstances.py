@@ -174,10 +174,12 @@ def _side_columns(
 
 
 def comparison_scores(
-    scores: np.ndarray, data: Comparisons, effects: Effects, judges: Judges | None
+    scores: np.ndarray, data: Comparisons, effects: Effects | None, judges: Judges | None
 ) -> np.ndarray:
     """eta of every comparison from the items' scores: with context, the judge's slope, and side."""
     delta = scores[data.left] - scores[data.right]
+    if effects is None:
+        return delta * judges_sharpness(data, judges)
     for name, value in effects.of_kind("context").items():
         delta = delta + value * context_column(data, name)
     delta, sides = delta * judges_sharpness(data, judges), effects.of_kind("side")

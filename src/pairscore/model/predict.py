@@ -39,7 +39,7 @@ def item_scores(fit: Fit, items: Items) -> np.ndarray:
 def score_differences(fit: Fit, data: Comparisons) -> np.ndarray:
     """Score of left minus score of right, with context, judge and side, shape (M,)."""
     scores = item_scores(fit, data.items)
-    if fit.effects is None:
+    if fit.effects is None and fit.judges is None:
         return scores[data.left] - scores[data.right] + (fit.side_effect or 0.0)
     from pairscore.effects.circumstances import comparison_scores
 
