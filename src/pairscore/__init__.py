@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from pairscore.data.on_items import OnItems
     from pairscore.data.splitters import ItemKFold
     from pairscore.errors import PairscoreError, PairscoreWarning
+    from pairscore.estimators.settings import Wording
     from pairscore.evaluation import scorers
     from pairscore.evaluation.compare import compare
     from pairscore.metrics import angle, kendall_distance
@@ -27,6 +28,7 @@ _HOME = {
     "PairscoreWarning": "errors",
     "Population": "theory.population",
     "RankRegression": "model.regression",
+    "Wording": "estimators.settings",
     "angle": "metrics",
     "compare": "evaluation.compare",
     "kendall_distance": "metrics",
@@ -47,6 +49,7 @@ __all__ = [
     "PairscoreWarning",
     "Population",
     "RankRegression",
+    "Wording",
     "angle",
     "compare",
     "kendall_distance",

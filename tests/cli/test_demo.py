@@ -87,7 +87,7 @@ def test_it_says_openly_that_the_grader_is_simulated():
     assert "never the recorded progression" in text
     assert (
         text.index("simulated")
-        < text.index("Rank regression")
+        < text.index("Severity of diabetes: rank regression")
         < text.index("ranked by features alone")
         < text.index("Check:")
     )
@@ -112,7 +112,8 @@ def test_the_same_seed_tells_the_same_story_and_another_another():
 def test_it_ends_with_the_path_of_a_report_that_is_there(tmp_path):
     assert run("demo --output a/b").output.splitlines()[-1] == "a/b/report.html"
     page = (tmp_path / "a" / "b" / "report.html").read_text()
-    assert "comes first of 442 items" in page
+    assert "comes first (most severe) of 442 items" in page
+    assert "<h1>Severity of diabetes</h1>" in page
     assert "110 items were never compared" in page
     assert run("demo").output.splitlines()[-1] == "pairscore-demo/report.html"
     assert (tmp_path / "pairscore-demo" / "report.html").exists()

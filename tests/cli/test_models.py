@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from tests.cli.running import (
     FAULTY_ITEMS,
     RANKING,
     faults,
+    fine_files,
     fit_frames,
     ranking,
     run,
@@ -704,3 +706,48 @@ def test_a_hopeless_fit_points_to_the_option_of_the_ridge(tmp_path):
     fitted = run(f"fit {tmp_path}/items.csv {tmp_path}/votes.csv -o {tmp_path}/model.npz")
     assert "choose a ridge with --l2 auto, or use fewer features." in fitted.stderr
     assert "\n  new items        about " in fitted.stdout
+
+
+# -- the user's words ------------------------------------------------------------------------------
+
+SICK = "--title 'Severity of pneumonia' --top 'most severe' --bottom 'least severe'"
+
+
+def assert_nobody_is_the_best(text):
+    """The best score, or accuracy, is one of a method; an item is never called so."""
+    told = re.sub(r"best (score|one)|better\s+features", "", text)
+    assert not re.search(r"\b(best|worst|better|beats)\b", told, re.IGNORECASE), told
+
+
+def test_nothing_calls_the_sickest_patient_the_best(tmp_path):
+    fine_files(tmp_path)
+    summary = run(f"fit items.csv votes.csv --categorical style {SICK} -o m.npz").stdout
+    assert summary.startswith("Severity of pneumonia: rank regression\n")
+    assert "most severe first, least severe last" in summary
+    assert re.search(r"an item is judged more severe in \d+ of 100 decided comparisons", summary)
+    shown = run("rank m.npz items.csv").stdout
+    assert shown.startswith("Severity of pneumonia: most severe first, least severe last\n")
+    run("report m.npz items.csv votes.csv -o page.html")
+    page = html.unescape((tmp_path / "page.html").read_text())
+    assert "<title>Severity of pneumonia – Ranking report</title>" in page
+    assert "The 12 most severe and the 12 least severe" in page
+    assert "rank (1 = most severe)" in page
+    assert "comes first (most severe) of 30 items and would be judged more severe in" in page
+    for text in (summary, shown, re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)):
+        assert_nobody_is_the_best(text)
+
+
+def test_words_stay_in_the_model_and_the_report_may_say_others(tmp_path):
+    fine_files(tmp_path)
+    words = "--title Pictures --top loveliest"
+    run(f"fit items.csv votes.csv --exclude style {words} --keep-data -o m.npz")
+    run("update m.npz votes.csv -o n.npz")
+    assert vars(load("n.npz").wording_) == {"title": "Pictures", "top": "loveliest", "bottom": ""}
+    run("report n.npz items.csv votes.csv --title 'A <b>hall</b>' --bottom plainest -o page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "<h1>A &lt;b&gt;hall&lt;/b&gt;</h1>" in page
+    assert "The 12 loveliest and the 12 plainest" in page
+    assert "would be ranked higher in" in page
+    record = json.loads(run("fit items.csv votes.csv --exclude style --json -o m.npz").stdout)
+    assert [record[name] for name in ("title", "top", "bottom")] == ["", "", ""]
+    assert "200" in run(f"fit items.csv votes.csv -o m.npz --title {'a' * 300}", code=2).stderr

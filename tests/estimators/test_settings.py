@@ -6,7 +6,7 @@ import pytest
 from pairscore import PairscoreError
 from pairscore.choices import INFERENCES, METHODS, SHRINKAGES, TIE_RULES
 from pairscore.core.links import Logit
-from pairscore.estimators.settings import DEFAULTS, SETTINGS, Settings, check_settings
+from pairscore.estimators.settings import DEFAULTS, SETTINGS, Settings, Wording, check_settings
 
 ALLOWED = {
     "method": METHODS,
@@ -95,3 +95,24 @@ def test_settings_that_do_not_go_together(settings, fact):
 )
 def test_which_settings_keep_comparisons_single(settings, by_comparison):
     assert check_settings(**settings).by_comparison == by_comparison
+
+
+# -- words -----------------------------------------------------------------------------------------
+
+
+def test_what_winning_means_is_said_in_the_users_words():
+    assert Wording(top="most severe").would_win == "would be judged more severe"
+    assert Wording(top="Most likely to last").wins == "is judged more likely to last"
+    assert Wording(top="most").wins == Wording(top="tastiest").wins == "is ranked higher"
+    assert Wording(bottom="worst").wins == "wins"
+    assert Wording(bottom="mildest").ends == ("highest", "mildest")
+
+
+def test_words_are_one_line_of_text_and_short():
+    assert Wording(title=" two\n lines\t").title == "two lines"
+    assert Wording("old", top="most severe").with_words(title="new", top=None) == Wording(
+        "new", top="most severe"
+    )
+    for title, said in ((3, "title is 3; give it as text."), ("a" * 201, "201 characters")):
+        with pytest.raises(PairscoreError, match=said):
+            Wording(title=title)

@@ -127,10 +127,10 @@ def test_a_coefficient_is_explained_in_a_sentence():
     surest = int(np.argmax(np.abs(model.z_values_)))
     step = model.decided_scale_ * model.feature_sd_[surest]
     wins = 100 * expit(abs(model.coef_[surest]) * step)
-    more = "more" if model.coef_[surest] > 0 else "less"
+    more = "higher" if model.coef_[surest] > 0 else "lower"
     name = model.feature_names_in_[surest]
     sentence = (
-        f"For example, one standard deviation {more} of {name} beats its twin, alike in all else,"
+        f"For example, with {name} one standard deviation {more} and all else equal, an item wins"
         f" in {wins:.0f} of 100 decided comparisons."
     )
     assert model.summary().meaning() == sentence
@@ -141,7 +141,7 @@ def test_a_harmful_feature_is_explained_with_less_of_it():
     items, votes = study(["dose"])
     flipped = RankRegression().fit(-items, votes)
     assert flipped.coef_[0] < 0
-    assert "one standard deviation less of dose beats its twin" in flipped.summary().meaning()
+    assert "with dose one standard deviation lower" in flipped.summary().meaning()
 
 
 def test_warnings_are_repeated_in_words():
@@ -194,7 +194,7 @@ def test_without_inference_every_interval_is_unknown():
         assert line.split()[2:6] == ["unknown"] * 4
     assert model.summary()._repr_html_().count("<td>unknown</td>") == 3 * 5
     strongest = model.feature_names_in_[np.argmax(np.abs(model.coef_ * model.feature_sd_))]
-    assert f"of {strongest} beats its twin" in model.summary().meaning()
+    assert f"with {strongest} one standard deviation" in model.summary().meaning()
 
 
 def test_intervals_that_the_data_do_not_determine_are_unknown_and_others_known():
@@ -292,7 +292,7 @@ def test_no_example_is_built_on_a_coefficient_that_may_well_be_zero(seed):
     else:
         assert meaning.startswith("For example, ")
     alone = RankRegression(inference="model").fit(*coins(d=1, seed=seed))
-    assert ("beats its twin" in alone.summary().meaning()) == (alone.p_values_[0] <= 0.05)
+    assert ("an item wins in" in alone.summary().meaning()) == (alone.p_values_[0] <= 0.05)
 
 
 @pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")

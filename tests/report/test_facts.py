@@ -101,7 +101,7 @@ def test_a_chance_is_never_a_hundred_of_a_hundred_and_a_sure_rank_no_interval():
     )
     said = page_in_words(items, votes)
     assert (
-        "item 0 comes first of 60 items and would win more than 99 of 100 comparisons with the"
+        "item 0 comes first of 60 items and would win in more than 99 of 100 comparisons with the"
         " average one. Its rank is 1 (95 % confidence)." in said
     )
     assert "100 of 100" not in said

@@ -110,7 +110,7 @@ def test_a_report_of_years_that_never_meet_ranks_within_years():
     sure = (ranking["rank_low"] - 1 + 25 - ranking["rank_high"]).sum() / (4 * 25 * 24)
     assert facts.sure_pairs == pytest.approx(sure)
     text = text_of(page)
-    assert "The 12 best and the 12 worst of year=2001" in text
+    assert "The 12 highest and the 12 lowest of year=2001" in text
     assert text.count("year=2003") > 25
     one_year = replace(facts, items=[item for item in facts.items if item.group == "year=2001"])
     assert lead_sentences(one_year)[0].startswith("All items are of one group (year=2001)")

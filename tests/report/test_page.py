@@ -35,7 +35,7 @@ from tests.report.conftest import (
 )
 
 CHARTS = [
-    "Scores of the best and the worst items with their intervals",
+    "Scores of the first and the last items with their intervals",
     "Score of every item against its rank",
     "Coefficients with their intervals",
     "Share of comparisons called rightly, by method",
@@ -189,7 +189,9 @@ def test_small_and_odd_studies_have_a_page_too(case):
 def test_odds_multiply_under_logit_only_and_score_differences_determine_chances(link):
     said = page_in_words(*draw_study(60, 600), link=link)
     assert ("it is the odds that multiply" in said) == (link == "logit")
-    assert "the difference of two scores determines how likely one item beats the other" in said
+    assert (
+        "the difference of two scores determines how often one item wins against the other" in said
+    )
 
 
 def test_intervals_that_hold_together_are_named_for_the_command_and_for_python():

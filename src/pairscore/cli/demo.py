@@ -9,6 +9,7 @@ import numpy as np
 
 from pairscore.data.items import Items
 from pairscore.errors import PairscoreError
+from pairscore.estimators.settings import Wording
 from pairscore.files.text import text_table
 from pairscore.metrics import kendall_distance
 from pairscore.model.ranking import MULTIPLICITY
@@ -19,6 +20,7 @@ FEATURES = (
     *("age", "sex", "bmi", "blood_pressure", "cholesterol", "ldl", "hdl", "chol_hdl_ratio"),
     *("log_triglycerides", "glucose"),
 )
+WORDING = Wording("Severity of diabetes", top="most severe", bottom="least severe")
 N_COMPARISONS = 3000
 HELD_OUT = 110
 # of the standard deviation of the recorded progression, on each look at a patient
@@ -100,6 +102,7 @@ def run_demo(say: Callable[[str], None], seed: int = 1, folder: Path | None = No
     votes = simulate_grades(progression, training, rng)
     say(FIT_STEP)
     model = RankRegression().fit(patients, votes)
+    model.wording_ = WORDING
     say(str(model.summary()))
     say(RANKING_STEP)
     say(ranking_text(model, patients.take(held_out), progression))

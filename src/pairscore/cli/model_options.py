@@ -59,6 +59,20 @@ MODEL_OPTIONS = (
     SELF_PAIRS_OPTION,
 )
 
+WORDING_OPTIONS = (
+    option("--title", help="Of the study, for the summary and the report."),
+    option(
+        "--top",
+        metavar="TEXT",
+        help="What the items of the highest scores are, such as 'most severe'.",
+    ),
+    option(
+        "--bottom",
+        metavar="TEXT",
+        help="What the items of the lowest scores are, such as 'least severe'.",
+    ),
+)
+
 
 class FitCommand(click.Command):
     """A command whose ``--item-effects`` may stand alone, before a file too."""
@@ -102,6 +116,11 @@ def model_settings(given: dict[str, Any]) -> dict[str, Any]:
         "context": split_names(given["context"]) or None,
         "inference": None if given["inference"] == "none" else given["inference"],
     }
+
+
+def wording_settings(given: dict[str, Any]) -> dict[str, Any]:
+    """Title, top and bottom, from WORDING_OPTIONS; None for what is not given."""
+    return {name: given[name] for name in ("title", "top", "bottom")}
 
 
 def parse_models(texts: tuple[str, ...]) -> dict[str, dict[str, Any]]:

@@ -11,9 +11,11 @@ import click
 
 from pairscore.cli.model_options import (
     MODEL_OPTIONS,
+    WORDING_OPTIONS,
     FitCommand,
     model_settings,
     parse_models,
+    wording_settings,
 )
 from pairscore.cli.options import (
     FILE,
@@ -51,7 +53,6 @@ if TYPE_CHECKING:
     from pairscore.model.file import ModelFile
 
 MEMORY = "1GB"  # of a table to rank; what is beyond goes to disk
-SHOWN_ITEMS = 20  # of a ranking, on the screen
 SUMMARY_JSON = json_flag("Print coefficients, errors and the like as JSON.")
 
 
@@ -60,12 +61,14 @@ SUMMARY_JSON = json_flag("Print coefficients, errors and the like as JSON.")
 
 @click.command(cls=FitCommand)
 @files("items", "comparisons")
-@options(MODEL_OPTIONS, ITEM_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS)
+@options(MODEL_OPTIONS, ITEM_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS, WORDING_OPTIONS)
 @output_option("Model file to write, such as model.npz (-: standard output).", required=True)
 @flag("--keep-data", help="Keep the comparisons in the model file, for pairscore update.")
 @SUMMARY_JSON
 @examples(
     "fit items.csv votes.csv -o model.npz",
+    "fit patients.csv votes.csv --title 'Severity' --top 'most severe' --bottom 'least severe'"
+    " -o model.npz",
     "fit wines.csv tastings.csv --id wine --categorical grape --square alcohol -o wines.npz",
     "fit teams.csv games.csv --left home --right away --side-effect --context rest_days"
     " -o teams.npz",
@@ -85,11 +88,12 @@ def fit(
     refuse_output(output, items, comparisons)
     import numpy as np
 
-    from pairscore.estimators.settings import DEFAULTS, check_settings
+    from pairscore.estimators.settings import DEFAULTS, Wording, check_settings
     from pairscore.model.file import ModelFile
     from pairscore.model.fit import fit_comparisons, number_item_groups
 
     params = DEFAULTS | model_settings(given)
+    wording = Wording().with_words(**wording_settings(given))
     settings = check_settings(**params)
     with list_bad_rows(output), stage("Reading"):
         study = read_files(items, comparisons, settings.context, given)
@@ -99,6 +103,7 @@ def fit(
     with stage("Fitting"), collect_warnings():
         result, notes = fit_comparisons(data, settings, item_groups=groups)
     show_warnings(text for _, text in notes)
+    result = replace(result, wording=wording)
     write_model(ModelFile(result, params, np.array([-1, 1])), output, as_json, keep_data)
 
 
@@ -191,7 +196,7 @@ def update(
 @json_flag("Print the ranking as JSON.")
 @examples("rank model.npz new_items.csv", "rank model.npz new_items.parquet -o ranking.csv")
 def rank(model: Path, items: Path, output: Path | None, as_json: bool, **given: Any) -> None:
-    """Rank ITEMS, old or new, best first, by the score in MODEL.
+    """Rank ITEMS, old or new, highest first, by the score in MODEL.
 
     ITEMS needs the columns that the fit used, under the same names; others do no harm. Features are
     made as in the fit. Columns of the ranking: id, score, low, high (an interval), rank, rank_low,
@@ -203,6 +208,7 @@ def rank(model: Path, items: Path, output: Path | None, as_json: bool, **given: 
     from pairscore.files.records import row_records
     from pairscore.files.write import write_table
     from pairscore.model.file import load_model
+    from pairscore.model.ranking import ranking_text
 
     if str(model) == str(items) == "-":
         raise PairscoreError(
@@ -220,7 +226,10 @@ def rank(model: Path, items: Path, output: Path | None, as_json: bool, **given: 
         n = len(ranking["id"])
         show_json({"n_items": n, "dropped": dropped, "ranking": row_records(ranking)})
     elif output is None:
-        click.echo(ranking_text(ranking))
+        text, n_more = ranking_text(ranking, fit.wording)
+        click.echo(
+            text + (f"\nand {n_more:,} more; -o ranking.csv writes them all." if n_more else "")
+        )
 
 
 def rank_file(
@@ -273,28 +282,6 @@ def with_progress(
             show(done, n_passes * pieces.n_rows)
 
     return one_pass
-
-
-def ranking_text(ranking: dict[str, Any]) -> str:
-    """The first items of a ranking as a table for the screen."""
-    from pairscore.files.records import row_records
-    from pairscore.files.text import text_table
-
-    def cells(row: dict[str, Any]) -> tuple[Any, ...]:
-        interval = "unknown" if row["low"] is None else f"[{row['low']:.4g}, {row['high']:.4g}]"
-        ranks = f"{row['rank_low']}-{row['rank_high']}"
-        outside = "outside the fitted items" if row["outside"] else ""
-        known = row["rank"], row["id"], f"{row['score']:.4g}", interval, ranks
-        return *([row["group"]] if in_groups else []), *known, outside
-
-    in_groups = "group" in ranking
-    first = row_records({name: values[:SHOWN_ITEMS] for name, values in ranking.items()})
-    header, layout = (
-        (*["group"] * in_groups, "rank", "id", "score", "interval", "ranks", ""),
-        "{:<}  " * in_groups + "{:>}  {:<}  {:>}  {:>}  {:>}  {:<}",
-    )
-    text, n_more = text_table(header, map(cells, first), layout), len(ranking["id"]) - len(first)
-    return text + (f"\nand {n_more:,} more; -o ranking.csv writes them all." if n_more else "")
 
 
 # -- compare ---------------------------------------------------------------------------------------
@@ -376,7 +363,7 @@ def collect_warnings() -> Iterator[list[str]]:
 @files("model", "items", "comparisons")
 @ID_OF_FIT_OPTION
 @flag("--self-pairs", help="Keep comparisons of an item with itself, as in such a fit.")
-@options(VOTE_OPTIONS, FILE_OPTIONS)
+@options(VOTE_OPTIONS, FILE_OPTIONS, WORDING_OPTIONS)
 @output_option("HTML file to write (-: standard output).", default=Path("report.html"))
 @json_flag("Print where the page is and what it says first as JSON.")
 def report(
@@ -419,7 +406,8 @@ def report(
         stage("Ranking the items, and trying every method on items that it has not seen"),
         output_path(output, "report.html") as path,
     ):
-        facts = write_page(fitted, study.comparisons, None, path)
+        wording = fitted.wording_.with_words(**wording_settings(given))
+        facts = write_page(fitted, study.comparisons, None, path, wording=wording)
     is_piped = str(output) == "-"  # standard output is the page's then
     if as_json:
         show_json(report_record(output, study, facts.answer), err=is_piped)

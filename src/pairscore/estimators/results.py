@@ -13,7 +13,7 @@ from pairscore.core.whitening import Basis
 from pairscore.data.items import Items, rows_of_same_features
 from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural, share_meant
 from pairscore.estimators.diagnostics import ItemEffectsTest, Pairing
-from pairscore.estimators.settings import Settings
+from pairscore.estimators.settings import Settings, Wording
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
@@ -127,7 +127,7 @@ class ItemEffects:
         row = (
             rows_of_same_features(self.keys, keys)
             if ids is None or self.ids is None
-            else _named(self.ids).find_rows_by_text(ids)
+            else Items(np.empty((len(self.ids), 0)), (), self.ids).find_rows_by_text(ids)
         )
         old = row >= 0
         return KnownItems(
@@ -136,10 +136,6 @@ class ItemEffects:
             np.where(old, self.share[row], 1.0),
             np.where(old, row, -1),
         )
-
-
-def _named(ids: np.ndarray) -> Items:
-    return Items(np.empty((len(ids), 0)), (), ids)
 
 
 REACH = 1.959963984540054  # of a 95 % interval, in standard errors
@@ -335,6 +331,8 @@ class Fit:
         (``rest``), whether it is related to them (``p_value``), and what to say of it.
     record : dict
         Versions, fingerprint of the data, seed of the sides and the command.
+    wording : Wording
+        The title of the study, and what the two ends of the ranking are called.
     """
 
     settings: Settings
@@ -373,6 +371,7 @@ class Fit:
     n_groups: int = 1
     new_items: "NewItems | None" = None
     decided_scale: float = 1.0  # of models saved before it was estimated
+    wording: Wording = field(default_factory=Wording)
 
     @property
     def n_features(self) -> int:

@@ -1,7 +1,7 @@
 """The settings of a fit, each stated once: default, what it may be, and which go together."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from pairscore.choices import FILLING_RULES, INFERENCES, METHODS, RIDGES, SHRINK
 from pairscore.core.links import Link, Logit, get_link
 from pairscore.errors import PairscoreError, first_few, shown
 
+LONGEST_TEXT = 200  # characters of a title
 GAPS = ("refuse", *FILLING_RULES)
 
 
@@ -139,6 +140,71 @@ class Settings:
         """Whether comparisons of a pair differ in more than who won, so they cannot be summed."""
         has_tie_parameter = self.ties not in ("half", "drop")
         return self.needs_judges or bool(self.context) or has_tie_parameter
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How people call the study and the two ends of its ranking.
+
+    Parameters
+    ----------
+    title : str
+        Of the study, for the summary and the report.
+    top, bottom : str
+        What the items of the highest and of the lowest scores are, such as "most severe" and
+        "least severe"; empty, they are the highest and the lowest.
+
+    Examples
+    --------
+    >>> Wording(top="most severe").wins, Wording(top="tastiest").wins, Wording().wins
+    ('is judged more severe', 'is ranked higher', 'wins')
+    """
+
+    title: str = ""
+    top: str = ""
+    bottom: str = ""
+
+    def __post_init__(self) -> None:
+        for name, text in vars(self).items():
+            if not isinstance(text, str):
+                raise PairscoreError(f"{name} is {shown(text)}; give it as text.")
+            if len(text) > LONGEST_TEXT:
+                raise PairscoreError(
+                    f"{name} has {len(text):,} characters; use {LONGEST_TEXT} at most."
+                )
+            # lines and several blanks would break tables that the text stands in
+            object.__setattr__(self, name, " ".join(text.split()))
+
+    def with_words(self, **given: str | None) -> "Wording":
+        """Other words where some are given; None keeps what is."""
+        return replace(self, **{name: text for name, text in given.items() if text is not None})
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """What the two ends of the ranking are called."""
+        return self.top or "highest", self.bottom or "lowest"
+
+    @property
+    def order(self) -> str:
+        """The order of the ranking, if somebody named an end; else empty."""
+        parts = [f"{self.top} first"] * bool(self.top) + [f"{self.bottom} last"] * bool(self.bottom)
+        return ", ".join(parts)
+
+    @property
+    def wins(self) -> str:
+        """What the winner of a comparison does, of one item."""
+        return self._won("wins", "is ")
+
+    @property
+    def would_win(self) -> str:
+        return self._won("would win", "would be ")
+
+    def _won(self, plain: str, verb: str) -> str:
+        if not self.top:
+            return plain
+        first, _, quality = self.top.partition(" ")
+        compared = f"judged more {quality}" if first.lower() == "most" and quality else ""
+        return verb + (compared or "ranked higher")
 
 
 def check_settings(**given: Any) -> Settings:

@@ -24,7 +24,7 @@ from pairscore.errors import PairscoreError
 from pairscore.estimators.diagnostics import ItemEffectsTest, NewItems, Pairing
 from pairscore.estimators.results import OF_PAIRS, Effects, Fit, ItemEffects, Judges
 from pairscore.estimators.ridge import RidgeCurve
-from pairscore.estimators.settings import DEFAULTS, Settings, make_settings
+from pairscore.estimators.settings import DEFAULTS, Settings, Wording, make_settings
 from pairscore.files.records import plain
 from pairscore.files.write import atomic_write
 
@@ -154,6 +154,7 @@ TABLES: tuple[tuple[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]], ...
     ("judges", (_lists, _from_lists(Judges))),
     ("item_effects_test", (vars, lambda record: ItemEffectsTest(**record))),
     ("new_items", (vars, lambda record: NewItems(**record))),
+    ("wording", (vars, lambda record: Wording(**record))),
 )
 
 
@@ -216,7 +217,7 @@ def _rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray], settings: Se
         n.removesuffix("_"): v for n, v in arrays.items() if n.removesuffix("_") in known
     }
     tables: dict[str, Any] = {
-        n: None if header.get(n) is None else rebuild(header[n]) for n, (_, rebuild) in TABLES
+        n: rebuild(header[n]) for n, (_, rebuild) in TABLES if header.get(n) is not None
     }
     names, effects = tuple(header["feature_names"]), None
     if header.get("item_effects"):

@@ -323,7 +323,8 @@ def update_fit(
     if groups is not None or items is not None:
         votes = replace(votes, item_groups=groups)
     data = Comparisons.of(table, votes)
-    return fit_comparisons(data, settings, item_groups=groups, start=fit.coef)
+    result, notes = fit_comparisons(data, settings, item_groups=groups, start=fit.coef)
+    return replace(result, wording=fit.wording), notes
 
 
 def join_votes(votes: Votes, more: Votes) -> Votes:

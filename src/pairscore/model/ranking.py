@@ -14,12 +14,16 @@ from pairscore.data.items import Items, feature_keys
 from pairscore.data.tables import Columns
 from pairscore.errors import PairscoreError
 from pairscore.estimators.results import Fit, KnownItems, normal_width
+from pairscore.estimators.settings import Wording
+from pairscore.files.records import row_records
+from pairscore.files.text import text_table
 from pairscore.model.groups import OpenPart, number_groups, without_open_part
 from pairscore.model.predict import known_items, linear_scores
 
 REFERENCE_ITEMS = 5000  # each rank interval compares an item with at most this many others
 # items at a time, so that their differences from all of those stay in the processor's cache
 BLOCK = 64
+SHOWN_ITEMS = 20  # of a ranking, on the screen
 MULTIPLICITY = (
     "Each interval holds for its own item 19 times of 20; among many items some will miss. Rank"
     " intervals count the items that differ from this one at the same level. With simultaneous=True"
@@ -306,6 +310,27 @@ def table_like(items: Items, columns: dict[str, Any]) -> Any:
     for name, values in arrays.items():
         table[name] = values
     return table
+
+
+def ranking_text(ranking: dict[str, Any], wording: Wording) -> tuple[str, int]:
+    """The first items of a ranking as a table for the screen, and how many more there are."""
+
+    def cells(row: dict[str, Any]) -> tuple[Any, ...]:
+        interval = "unknown" if row["low"] is None else f"[{row['low']:.4g}, {row['high']:.4g}]"
+        ranks = f"{row['rank_low']}-{row['rank_high']}"
+        outside = "outside the fitted items" if row["outside"] else ""
+        known = row["rank"], row["id"], f"{row['score']:.4g}", interval, ranks
+        return *([row["group"]] if in_groups else []), *known, outside
+
+    in_groups = "group" in ranking
+    first = row_records({name: values[:SHOWN_ITEMS] for name, values in ranking.items()})
+    header, layout = (
+        (*["group"] * in_groups, "rank", "id", "score", "interval", "ranks", ""),
+        "{:<}  " * in_groups + "{:>}  {:<}  {:>}  {:>}  {:>}  {:<}",
+    )
+    about = ": ".join(filter(None, (wording.title, wording.order)))
+    text = text_table(header, map(cells, first), layout)
+    return f"{about}\n{text}" if about else text, len(ranking["id"]) - len(first)
 
 
 def item_difference(fit: Fit, a: Items, b: Items, level: float) -> Difference:

@@ -68,7 +68,9 @@ class Summary:
         ties = f" ({fit.tie_share:.1%} ties{left_out})" if fit.tie_share > 0 else ""
         ridge = f", ridge l2 = {fit.l2:.4g}" if fit.l2 else ""
         decided = f"{fit.agreement:.1%} of the fit's decided comparisons go the way of the score"
+        order = fit.wording.order
         facts = [
+            *([("ranking", order)] if order else []),
             ("items compared", "differences only" if fit.n_items is None else f"{fit.n_items:,}"),
             ("comparisons", f"{fit.n_comparisons:,.10g}{ties}"),
             ("method, link", f"{fit.settings.method}, {fit.link.name}{ridge}"),
@@ -149,6 +151,7 @@ class Summary:
         fit, test = self._fit, self._fit.item_effects_test
         side = {"coef": fit.side_effect, "std_error": fit.side_effect_std_error}
         record = {
+            **vars(fit.wording),
             "method": fit.settings.method,
             "link": fit.link.name,
             "l2": fit.l2,
@@ -179,7 +182,7 @@ class Summary:
         That is, if its p-value times the number of coefficients is at most 0.05 (Bonferroni).
         Without intervals, the strongest one.
         """
-        columns = self.to_columns()
+        fit, columns = self._fit, self.to_columns()
         wins, p = np.array(columns["wins_of_100"]), np.array(columns["p"])
         if np.isnan(wins).all():
             return "The comparisons determine no single coefficient."
@@ -190,11 +193,12 @@ class Summary:
                 smallest = f"of {number}, the smallest p-value is {np.nanmin(p):.2g}"
             return f"No single coefficient is clearly different from zero ({smallest})."
         best = int(np.nanargmin(p) if number else np.nanargmax(np.abs(wins - 50)))
-        more, share = ("more", wins[best]) if wins[best] >= 50 else ("less", 100 - wins[best])
+        is_more = wins[best] >= 50
+        more, share = ("higher", wins[best]) if is_more else ("lower", 100 - wins[best])
         often = f"{share:.0f}" if share < 99.5 else "more than 99"
         return (
-            f"For example, one standard deviation {more} of {columns['feature'][best]} beats its"
-            f" twin, alike in all else, in {often} of 100 {self._decided}."
+            f"For example, with {columns['feature'][best]} one standard deviation {more} and all"
+            f" else equal, an item {fit.wording.wins} in {often} of 100 {self._decided}."
         )
 
     def __str__(self) -> str:
@@ -206,8 +210,13 @@ class Summary:
         table = text_table(HEADER, rows, LAYOUT)
         facts = text_table(None, self.facts(), "  {:<16} {:<}")
         warnings = [f"  Warning: {note}" for note in self._fit.notes if notes]
-        lines = ["Rank regression", "", facts, "", table, "", f"  {self.meaning()}", *warnings]
+        lines = [self._title, "", facts, "", table, "", f"  {self.meaning()}", *warnings]
         return "\n".join(lines)
+
+    @property
+    def _title(self) -> str:
+        title = self._fit.wording.title
+        return f"{title}: rank regression" if title else "Rank regression"
 
     __repr__ = __str__
 
@@ -224,7 +233,7 @@ class Summary:
         )
         notes = "".join(f"<p><b>Warning:</b> {escape(note)}</p>" for note in self._fit.notes)
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-        title, meaning = "<h4>Rank regression</h4>", f"<p>{escape(self.meaning())}</p>"
+        title, meaning = f"<h4>{escape(self._title)}</h4>", f"<p>{escape(self.meaning())}</p>"
         return f"{title}<table>{facts}</table>{table}{meaning}{notes}"
 
 

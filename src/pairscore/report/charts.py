@@ -205,8 +205,8 @@ def both_ends(
 
 
 def item_chart(items: Sequence[RankedItem], average: float) -> str:
-    """Scores of the best and the worst items, as a caterpillar."""
-    label = "Scores of the best and the worst items with their intervals"
+    """Scores of the items at both ends, as a caterpillar."""
+    label = "Scores of the first and the last items with their intervals"
     return interval_chart(both_ends(items, ENDS, _item_mark), label, "score", average)
 
 
@@ -284,8 +284,11 @@ def prospect_chart(prospects: Sequence[Prospect]) -> str:
 # -- other charts ----------------------------------------------------------------------------------
 
 
-def order_chart(items: Sequence[RankedItem], average: float) -> str:
-    """Score and interval of all items against their rank, as two lines of one path each."""
+def order_chart(items: Sequence[RankedItem], average: float, top: str = "highest") -> str:
+    """Score and interval of all items against their rank, as two lines of one path each.
+
+    ``top`` says what the first rank means.
+    """
     n_points = min(len(items), 2 * MOST_DOTS)
     rows = np.unique(np.linspace(0, len(items) - 1, n_points).round().astype(int)).tolist()
     values = [
@@ -301,7 +304,7 @@ def order_chart(items: Sequence[RankedItem], average: float) -> str:
     )
     scores = " ".join(f"{across:.1f},{y(item.score):.1f}" for across, item in points)
     parts = [
-        *bottom_axis(x, BOTTOM, TOP, "rank (1 = best)"),
+        *bottom_axis(x, BOTTOM, TOP, f"rank (1 = {top})"),
         *left_axis(y, x),
         line(x.start, y(average), x.end, y(average), "zero"),
         f'<path class="interval thin" d="{intervals}"/>',

@@ -5,7 +5,7 @@
 
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import join
 from typing import Any
@@ -21,10 +21,12 @@ from pairscore.data.tables import Columns
 from pairscore.errors import PairscoreError
 from pairscore.estimators.results import REACH, Effects, Judges
 from pairscore.estimators.ridge import RidgeCurve
+from pairscore.estimators.settings import Wording
 from pairscore.model.predict import expected_outcomes
 from pairscore.model.ranking import rank_pieces
 from pairscore.model.record import fingerprint
 from pairscore.model.regression import RankRegression
+from pairscore.model.summary import Summary
 from pairscore.report.checks import Check, checks, comparisons_per_item, item_residuals
 from pairscore.report.lead import lead_sentences, new_items_sentences
 from pairscore.report.trials import (
@@ -179,6 +181,7 @@ class ReportFacts:
     effects: EffectsFacts
     record: dict[str, Any]
     command: str
+    wording: Wording
 
     @property
     def trial(self) -> Trial:
@@ -249,7 +252,9 @@ class ReportFacts:
 # -- computing them --------------------------------------------------------------------------------
 
 
-def report_facts(model: RankRegression, items: Any, votes: Any) -> ReportFacts:
+def report_facts(
+    model: RankRegression, items: Any, votes: Any, wording: Wording | None = None
+) -> ReportFacts:
     """Compute what a report of ``model`` says about these items and comparisons.
 
     Parameters
@@ -257,7 +262,10 @@ def report_facts(model: RankRegression, items: Any, votes: Any) -> ReportFacts:
     model : a fitted model
     items, votes : tables of any kind, as in ``RankRegression.fit``; they may be other data than
         those of the fit
+    wording : how the page calls the study and the ends of its ranking, if not as the model does
     """
+    check_is_fitted(model)
+    fit = model.result_ if wording is None else replace(model.result_, wording=wording)
     data = read_comparisons(model, items, votes)
     probability = model.predict_proba(data)[:, 1]
     ranked, outside = ranked_items(model, data)
@@ -270,8 +278,8 @@ def report_facts(model: RankRegression, items: Any, votes: Any) -> ReportFacts:
     return ReportFacts(
         items=ranked,
         coefficients=coefficients(model),
-        meaning=model.summary().meaning(),
-        summary=model.summary().facts(),
+        meaning=Summary(fit).meaning(),
+        summary=Summary(fit).facts(),
         average_score=float(model.feature_mean_ @ model.coef_),
         has_intervals=model.covariance_ is not None,
         noise=model.noise_,
@@ -293,6 +301,7 @@ def report_facts(model: RankRegression, items: Any, votes: Any) -> ReportFacts:
         effects=effects_facts(model, data),
         record=model.record_,
         command=join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv and sys.argv[0] else "",
+        wording=fit.wording,
     )
 
 

@@ -46,15 +46,16 @@ def _first_place(facts: "ReportFacts") -> str:
     of_all = number_of(len(items), "item") + (f" of {items[0].group}" if facts.groups else "")
     if len(first) == len(items):
         return f"All {of_all} have the same score, so none comes first."
-    if len(first) > 1:
-        return (
-            f"{first_few([item.name for item in first], 3)} share the first place of {of_all} and"
-            f" would win {wins(first[0].wins_of_100)} of 100 {facts.decided} with the average one."
-        )
-    sentence = (
-        f"{first[0].name} comes first of {of_all} and would win {wins(first[0].wins_of_100)} of 100"
-        f" {facts.decided} with the average one."
+    words = facts.wording
+    top = f" ({words.top})" if words.top else ""
+    against = (
+        f"and {words.would_win} in {wins(first[0].wins_of_100)} of 100 {facts.decided} with the"
+        " average one."
     )
+    if len(first) > 1:
+        names = first_few([item.name for item in first], 3)
+        return f"{names} share the first place{top} of {of_all} {against}"
+    sentence = f"{first[0].name} comes first{top} of {of_all} {against}"
     return f"{sentence} {_rank_in_words(first[0])}" if facts.has_intervals else sentence
 
 

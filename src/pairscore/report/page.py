@@ -16,6 +16,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from pairscore.errors import PairscoreError
+from pairscore.estimators.settings import Wording
 from pairscore.files.write import atomic_write
 from pairscore.model.regression import RankRegression
 from pairscore.report import charts, words
@@ -52,7 +53,16 @@ CHARTS = (
 )
 
 
-def write_report(model: RankRegression, items: Any, votes: Any, path: Any) -> None:
+def write_report(
+    model: RankRegression,
+    items: Any,
+    votes: Any,
+    path: Any,
+    *,
+    title: str | None = None,
+    top: str | None = None,
+    bottom: str | None = None,
+) -> None:
     """Write what a model says about these items and comparisons as one HTML file.
 
     The file needs nothing else: it works from disk and fetches nothing.
@@ -63,17 +73,22 @@ def write_report(model: RankRegression, items: Any, votes: Any, path: Any) -> No
     items, votes : tables of any kind, as in ``RankRegression.fit``; they may be other data than
         those of the fit
     path : name of the file, ending in .html
+    title, top, bottom : what the study and the two ends of its ranking are called, instead of what
+        the model says (``model.wording_``)
     """
-    write_page(model, items, votes, path)
+    words = {"title": title, "top": top, "bottom": bottom}
+    write_page(model, items, votes, path, wording=model.wording_.with_words(**words))
 
 
-def write_page(model: RankRegression, items: Any, votes: Any, path: Any) -> ReportFacts:
+def write_page(
+    model: RankRegression, items: Any, votes: Any, path: Any, *, wording: Wording | None = None
+) -> ReportFacts:
     """Write the report as :func:`write_report` does, and return the facts that it shows."""
     if not isinstance(path, str | PathLike) or Path(path).suffix.lower() not in (".html", ".htm"):
         raise PairscoreError(
             f"the report's file is {str(path)!r}; give it a name that ends in .html."
         )
-    facts = report_facts(model, items, votes)
+    facts = report_facts(model, items, votes, wording)
     page = report_html(facts)
     with atomic_write(path, "the report") as temporary:
         temporary.write_text(page, encoding="utf-8", errors="replace", newline="\n")
