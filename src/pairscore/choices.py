@@ -27,6 +27,9 @@ SELF_PAIRS
     Whether comparisons of an item with itself are an error or kept.
 TEST_PAIRS
     Which comparisons test a fold: those with both items held out, or with at least one.
+SCALES
+    How scores are shown: less that of the average compared item, over the compared items from 0 to
+    100, as Elo points, or as wins of 100 comparisons with compared items.
 FILE_KINDS
     Tables on disk.
 """
@@ -41,4 +44,5 @@ FILLING_RULES = ("mean-with-flag", "item-effect")
 MISSING_RULES = ("refuse", "drop-items", *FILLING_RULES)
 SELF_PAIRS = ("error", "keep")
 TEST_PAIRS = ("both", "touch")
+SCALES = ("link", "0-100", "elo", "wins")
 FILE_KINDS = ("csv", "parquet", "jsonl")

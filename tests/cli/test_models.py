@@ -309,7 +309,8 @@ def test_the_recipe_travels_with_the_model(study):
         - 3 * coef["mass:height"]
         + 3 * coef["style=ink:mass"]
     )
-    assert found == {"one": pytest.approx(one, rel=1e-12), "two": pytest.approx(two, rel=1e-12)}
+    average = model.feature_mean_ @ model.coef_
+    assert found == pytest.approx({"one": one - average, "two": two - average}, rel=1e-9)
     (folder / "strange.csv").write_text(
         "id,style,height,mass\na,oil,1,2\nb,pastel,1,2\nc,pastel,1,2\n"
     )
@@ -329,7 +330,8 @@ def test_levels_that_look_like_numbers_stay_levels(study):
     (folder / "new.csv").write_text("id,grade\na,2\nb,1\n")  # all whole numbers now
     run("rank m.npz new.csv -o r.csv")
     _, second, third = load(folder / "m.npz").coef_
-    assert scores(folder / "r.csv") == {"a": third, "b": second}
+    found = scores(folder / "r.csv")
+    assert found["a"] - found["b"] == pytest.approx(third - second)
 
 
 def test_an_item_or_a_level_may_be_called_na(study):
@@ -405,7 +407,8 @@ def test_means_with_flags_are_counted_and_remembered(gappy):
     (folder / "new.csv").write_text("id,mass,height\nn,,0\nm,1,0\n")
     run("rank m.npz new.csv -o r.csv")
     slope, _, flagged = expected.coef_
-    found = {"n": mean * slope + flagged, "m": slope}
+    average = expected.feature_mean_ @ expected.coef_
+    found = {"n": mean * slope + flagged - average, "m": slope - average}
     assert scores(folder / "r.csv") == pytest.approx(found, rel=1e-9)
     (folder / "worse.csv").write_text("id,mass,height\nn,,\nm,1,0\n")
     result = run("rank m.npz worse.csv", code=2)
@@ -483,7 +486,8 @@ def test_the_screen_shows_twenty_and_the_file_has_all(study):
     folder, _, _ = study
     run("fit items.csv votes.csv -o m.npz")
     shown = run("rank m.npz items.csv").stdout.splitlines()
-    assert len(shown) == 22
+    assert shown[0] == "score: 0 is the average compared item, on the logit scale"
+    assert len(shown) == 23
     assert shown[-1].startswith("and 10 more")
     record = json.loads(run("rank m.npz items.csv --json").stdout)
     assert record["n_items"] == len(record["ranking"]) == 30
@@ -492,7 +496,7 @@ def test_the_screen_shows_twenty_and_the_file_has_all(study):
         silent = run(f"rank m.npz items.csv -o r.{suffix}")
         assert silent.output == ""
         assert ranking(folder / f"r.{suffix}")["id"] == [row["id"] for row in record["ranking"]]
-    assert shown[1].split()[1:3] == record["ranking"][0]["id"].split()
+    assert shown[2].split()[1:3] == record["ranking"][0]["id"].split()
 
 
 @pytest.mark.usefixtures("study")
@@ -687,7 +691,7 @@ def test_a_ranking_of_years_that_never_meet_has_its_group_in_text_csv_and_json(t
     fitted = run(f"fit {files} -o {tmp_path}/model.npz")
     assert "no two items that met differ in 'year'" in fitted.stderr
     command = f"rank {tmp_path}/model.npz {tmp_path}/items.csv"
-    head, first, *_ = run(command).stdout.splitlines()
+    _, head, first, *_ = run(command).stdout.splitlines()
     assert head.split()[:3] == ["group", "rank", "id"]
     assert first.split()[:2] == ["year=2001", "1"]
     run(f"{command} -o {tmp_path}/ranking.csv")
@@ -751,3 +755,22 @@ def test_words_stay_in_the_model_and_the_report_may_say_others(tmp_path):
     record = json.loads(run("fit items.csv votes.csv --exclude style --json -o m.npz").stdout)
     assert [record[name] for name in ("title", "top", "bottom")] == ["", "", ""]
     assert "200" in run(f"fit items.csv votes.csv -o m.npz --title {'a' * 300}", code=2).stderr
+
+
+def test_scores_come_on_the_scale_that_was_asked_for_and_new_items_among_the_fitted(tmp_path):
+    fine_files(tmp_path)
+    run("fit items.csv votes.csv --exclude style -o m.npz")
+    (tmp_path / "new.csv").write_text("id,mass,height\nnew,0.5,0\nother,-3,0\n")
+    first, header, *_ = run("rank m.npz new.csv --scale elo").stdout.splitlines()
+    assert first.startswith("score: Elo: 1500 is the average compared item")
+    assert header.endswith("among the 30 fitted")
+    record = json.loads(run("rank m.npz new.csv --scale elo --json").stdout)
+    plain = json.loads(run("rank m.npz new.csv --json").stdout)
+    assert (record["scale"], plain["scale"]) == ("elo", "link")
+    for row, link in zip(record["ranking"], plain["ranking"], strict=True):
+        assert row["score"] == pytest.approx(1500 + 400 / np.log(10) * link["score"])
+        assert 1 <= row["place_low"] <= row["place_high"] <= 31
+    run("fit items.csv votes.csv --exclude style --link probit -o p.npz")
+    for command in ("rank p.npz new.csv", "report p.npz items.csv votes.csv -o page.html"):
+        said = run(f"{command} --scale elo", code=2).stderr
+        assert "--scale elo is for --link logit, and the link is 'probit'" in said

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from pairscore import Comparisons, RankRegression
+from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.model.predict import (
     expected_outcomes,
     item_scores,
@@ -14,6 +14,7 @@ from pairscore.model.predict import (
     score_differences,
 )
 from tests.effects.simulators import judged_votes
+from tests.golden.record import HERE
 from tests.limits import largest_mean
 from tests.model.test_fit import tables
 from tests.tie_cells import LAWS, MANY, SETTINGS, calibration_slopes
@@ -114,7 +115,7 @@ def test_a_careless_judge_is_predicted_as_one(item_effects):
     for than slopes."""
     slopes = np.array([2.0, 1.0, 1.0, 0.0])
     votes = judged_votes(np.random.default_rng(5), context=0.0, side=0.0, slopes=slopes)
-    X, y = Comparisons.from_frames(*votes)
+    X, _ = Comparisons.from_frames(*votes)
     model = RankRegression(judge_slopes=True, item_effects=item_effects, inference=None).fit(X)
     found = dict(zip(model.judges_.name, model.judges_.slope, strict=True))
     if not item_effects:
@@ -125,3 +126,103 @@ def test_a_careless_judge_is_predicted_as_one(item_effects):
     surprise = np.abs(model.predict_proba(X)[:, 1] - 0.5)
     sharpest, careless = (surprise[X.judge == f"judge {number}"].mean() for number in (0, 3))
     assert sharpest > 3 * careless
+
+
+# -- scales ----------------------------------------------------------------------------------------
+
+
+def ranked_study(seed=0, n=40, m=600, **settings):
+    """Items, a model of them, and the ranking of all of them in the order of the table."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)) + 5.0
+    left = rng.integers(0, n, m)
+    right = (left + rng.integers(1, n, m)) % n
+    won = rng.random(m) < 1 / (1 + np.exp(-(X[left] - X[right]) @ [1.0, -0.5, 0.2]))
+    votes = np.where(won[:, None], np.column_stack([left, right]), np.column_stack([right, left]))
+    return X, RankRegression(**settings).fit(X, votes)
+
+
+def shown(model, X, scale):
+    """Score, low and high of each item, in the order of the table, shape (n, 3)."""
+    ranking = model.rank(X, scale=scale)
+    return np.array([ranking[name][np.argsort(ranking["id"])] for name in ("score", "low", "high")])
+
+
+@pytest.mark.parametrize("method", ["mle", "paired"])
+def test_a_score_of_zero_is_the_average_compared_item(method):
+    X, model = ranked_study(method=method)
+    score, low, high = shown(model, X, "link")
+    data = model.comparisons_
+    exposures = np.bincount(data.left, minlength=40) + np.bincount(data.right, minlength=40)
+    average = np.average(model.decision_function(X), weights=exposures)
+    np.testing.assert_allclose(score, model.decision_function(X) - average)
+    assert np.all((low < score) & (score < high))
+
+
+def test_elo_points_give_the_chances_of_the_model():
+    X, model = ranked_study()
+    points, low, high = shown(model, X, "elo")
+    pairs = np.column_stack([np.arange(20), np.arange(20, 40)])
+    chance = model.predict_proba(Comparisons.from_frames(X, pairs)[0])
+    chance = np.where(Comparisons.from_frames(X, pairs)[0].outcome == 1, chance[:, 1], chance[:, 0])
+    expected = 1 / (1 + 10 ** ((points[20:] - points[:20]) / 400))
+    np.testing.assert_allclose(expected, chance, rtol=1e-9)
+    link = shown(model, X, "link")
+    np.testing.assert_allclose([points, low, high], 1500 + 400 / np.log(10) * link)
+
+
+def test_the_scale_0_to_100_spans_the_compared_items_and_a_new_one_may_lie_outside():
+    X, model = ranked_study()
+    points = shown(model, X, "0-100")
+    assert (points[0].min(), points[0].max()) == pytest.approx((0, 100))
+    link = shown(model, X, "link")
+    slope = 100 / np.ptp(link[0])
+    np.testing.assert_allclose(points, slope * (link - link[0].min()), atol=1e-9)
+    far = X[np.argmax(link[0])] + [3.0, 0.0, 0.0]
+    assert model.rank(far[None], scale="0-100")["score"][0] > 100
+
+
+@pytest.mark.parametrize("grid", [10**6, 4096])
+def test_wins_of_100_are_the_mean_chance_against_every_compared_item(grid, monkeypatch):
+    monkeypatch.setattr("pairscore.model.predict.GRID", grid)
+    X, model = ranked_study()
+    new = np.random.default_rng(1).normal(size=(5000, 3)) + 5.0
+    scores, others = model.decision_function(new), model.decision_function(X)
+    naive = 100 * expit(scores[:, None] - others).mean(axis=1)
+    found, low, high = shown(model, new, "wins")
+    np.testing.assert_allclose(found, naive, atol=1e-4)
+    assert np.all((low > 0) & (low < found) & (found < high) & (high < 100))
+
+
+@pytest.mark.parametrize(
+    ("scale", "settings", "said"),
+    [
+        ("elo", {"link": "probit"}, "scale='elo' is for link='logit', and the link is 'probit'"),
+        ("stars", {}, r"scale is 'stars'; use one of 'link', '0-100', 'elo', 'wins'\."),
+    ],
+)
+def test_a_scale_that_means_nothing_here_is_refused_in_a_sentence(scale, settings, said):
+    X, model = ranked_study(**settings)
+    with pytest.raises(PairscoreError, match=said):
+        model.rank(X, scale=scale)
+
+
+def test_a_model_file_of_before_ranks_on_link_and_elo_and_says_what_the_others_need():
+    old = load(HERE / "plain.npz")
+    X = np.random.default_rng(0).normal(size=(5, old.n_features_in_))
+    items = {"id": list("abcde")} | dict(zip(old.feature_names_in_, X.T, strict=True))
+    expected = np.sort(X @ old.coef_)[::-1] - old.feature_mean_ @ old.coef_
+    np.testing.assert_allclose(old.rank(items)["score"], expected)
+    assert "place_low" not in old.rank(items, scale="elo")
+    for scale in ("0-100", "wins"):
+        with pytest.raises(PairscoreError, match="which this model does not keep; fit it again"):
+            old.rank(items, scale=scale)
+
+
+def test_many_compared_items_are_kept_as_5000_scores_with_both_ends(monkeypatch):
+    monkeypatch.setattr("pairscore.model.predict.KEPT_SCORES", 11)
+    X, model = ranked_study()
+    scores = np.sort(model.decision_function(X))
+    assert model.fitted_scores_.shape == (2, 11)
+    np.testing.assert_array_equal(model.fitted_scores_[0, [0, -1]], scores[[0, -1]])
+    assert np.isin(model.fitted_scores_[0], scores).all()

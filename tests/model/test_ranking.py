@@ -1,5 +1,6 @@
 """Ranks, scores and differences with their intervals, against formulas written out as loops."""
 
+import re
 from dataclasses import replace
 
 import narwhals as nw
@@ -12,8 +13,8 @@ from scipy.special import expit
 from scipy.stats import chi2, norm
 
 from pairscore import Comparisons, PairscoreError, RankRegression
-from pairscore.model.predict import linear_scores
-from pairscore.model.ranking import rank_pieces
+from pairscore.model.predict import linear_scores, scale_of
+from pairscore.model.ranking import rank_pieces, ranking_text
 from tests.data.conftest import every_table, study
 from tests.laws import GaussianStudy
 
@@ -76,7 +77,7 @@ def test_a_score_interval_is_that_of_the_distance_to_the_average_training_item(m
         for row in model.rank(new, level=level):
             away = new[row["id"]] - model.feature_mean_
             reach = norm.ppf(0.5 + level / 2) * np.sqrt(away @ model.covariance_ @ away)
-            assert row["score"] == pytest.approx(new[row["id"]] @ model.coef_, rel=1e-12)
+            assert row["score"] == pytest.approx(away @ model.coef_, rel=1e-9, abs=1e-12)
             assert [row["low"], row["high"]] == pytest.approx(
                 [row["score"] - reach, row["score"] + reach], rel=1e-10
             )
@@ -116,7 +117,8 @@ def test_equal_scores_share_the_best_rank_wherever_they_stand(n_features):
     ranking = model.rank(kinds[which])
     kind = which[ranking["id"]]
     scores = model.decision_function(kinds[which])
-    assert ranking["rank"].tolist() == [1 + sum(scores > score) for score in ranking["score"]]
+    ranks = [1 + sum(scores > score) for score in scores[ranking["id"]]]
+    assert ranking["rank"].tolist() == ranks
     assert len(set(ranking["rank"])) == len(set(which))
     for one in set(kind):
         assert np.all(np.diff(ranking["id"][kind == one]) > 0)
@@ -214,7 +216,8 @@ def test_the_ranking_is_a_table_of_the_callers_kind_with_the_callers_ids(frame):
     ranking, plain = model.rank(table), model.rank(new)
     assert type(ranking) is type(table)
     names = list(getattr(ranking, "column_names", ranking.columns))
-    assert names == ["id", "score", "low", "high", "rank", "rank_low", "rank_high", "outside"]
+    known = ["id", "score", "low", "high", "rank", "rank_low", "rank_high", "outside"]
+    assert names == [*known, "place_low", "place_high"]
     assert np.asarray(ranking["id"]).tolist() == ["nopq"[row] for row in plain["id"]]
     for name in names[1:]:
         assert np.asarray(ranking[name]).tolist() == plain[name].tolist()
@@ -442,6 +445,8 @@ def test_rank_gives_ids_best_first(table):
         "rank_low",
         "rank_high",
         "outside",
+        "place_low",
+        "place_high",
     ]
     assert ranking["id"] == [f"item {row}" for row in reference["id"]]
     assert ranking["rank"] == list(range(1, len(X) + 1))
@@ -476,3 +481,63 @@ def test_a_level_outside_of_0_and_1_is_refused_also_for_all_items_together(level
     for simultaneous in (False, True):
         with pytest.raises(PairscoreError, match="level is"):
             model.rank(X, level=level, simultaneous=simultaneous)
+
+
+# -- new items among the fitted ones ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("settings", [{}, {"item_effects": True}])
+def test_a_new_item_is_placed_among_the_fitted_ones(settings):
+    """Against a loop over pairs, of new items and of those compared."""
+    X, model = fitted(**settings)
+    new = new_items(30)
+    table = model.rank(np.vstack([new, X]))
+    compared, mean = model.rank(X), model.feature_mean_ @ model.coef_
+    half = {row["id"]: row["high"] - row["score"] for row in compared}
+    n = model.n_items_
+    others = [row for row in compared if is_compared(model, row, mean)]
+    assert len(others) == n
+    for row in table:
+        reach = [np.hypot(row["high"] - row["score"], half[other["id"]]) for other in others]
+        gaps = [other["score"] - row["score"] for other in others]
+        above = sum(gap > far for gap, far in zip(gaps, reach, strict=True))
+        below = sum(gap < -far for gap, far in zip(gaps, reach, strict=True))
+        is_new = all(abs(gap) > 1e-9 for gap in gaps)
+        assert row["place_low"] == 1 + above
+        assert row["place_high"] == n - below + is_new
+
+
+def is_compared(model, row, mean):
+    return np.min(np.abs(model.fitted_scores_[0] - mean - row["score"])) < 1e-9
+
+
+def test_places_of_new_items_hold_the_true_place():
+    """Of 40 new items in 12 studies; places of one study are not independent of each other."""
+    shares = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, new, beta = rng.normal(size=(80, 4)), rng.normal(size=(40, 4)), np.full(4, 0.5)
+        votes = rng.integers(0, 80, (900, 2))
+        votes = votes[votes[:, 0] != votes[:, 1]]
+        lost = rng.random(len(votes)) > 1 / (1 + np.exp((X[votes[:, 1]] - X[votes[:, 0]]) @ beta))
+        votes[lost] = votes[lost][:, ::-1]
+        ranking = RankRegression().fit(X, votes).rank(new)
+        true = 1 + np.count_nonzero(X @ beta > (new[ranking["id"]] @ beta)[:, None], axis=1)
+        holds = (ranking["place_low"] <= true) & (true <= ranking["place_high"])
+        shares.append(holds.mean())
+    # each pair is counted at 95 %, so a place is missed less often than 5 times of 100
+    error = np.sqrt(0.05 * 0.95 / len(shares))
+    assert np.mean(shares) > 0.95 - 3 * error
+
+
+def test_printed_scores_of_a_column_have_the_same_number_of_digits():
+    X, model = fitted()
+    for scale in ("link", "0-100", "elo", "wins"):
+        ranking = model.rank(X, scale=scale)
+        columns = {name: ranking[name] for name in ranking.dtype.names}
+        text, more = ranking_text(columns, model.result_, scale_of(model.result_, scale))
+        numbers = re.findall(r"-?\d+(?:\.\d+)?(?=[,\]])", text)
+        assert len(numbers) == 40
+        assert more == len(X) - 20
+        assert len({len(number.partition(".")[2]) for number in numbers}) == 1
+        assert text.startswith(f"score: {scale_of(model.result_, scale).in_words}\n")

@@ -10,7 +10,7 @@ from scipy.stats import chi2, norm
 from pairscore import Comparisons, PairscoreError, RankRegression
 from pairscore.choices import METHODS
 from pairscore.errors import PairscoreWarning
-from pairscore.report.facts import exposure_bars, report_facts
+from pairscore.report.facts import report_facts
 from pairscore.report.page import write_report
 from tests.limits import CHANCE
 from tests.report.conftest import (
@@ -44,29 +44,6 @@ def test_sure_pairs_are_the_share_of_a_loop_over_pairs():
             error = np.sqrt(gap @ model.covariance_ @ gap)
             sure += abs(gap @ model.coef_) > norm.ppf(0.975) * error
     assert facts.sure_pairs == pytest.approx(sure / (60 * 59 / 2))
-
-
-def test_the_ranking_is_the_models_own():
-    items, votes = draw_study(60, 800, spare=5)
-    model = RankRegression().fit(items, votes)
-    facts, ranking = report_facts(model, items, votes), model.rank(items)
-    for name in ("rank", "rank_low", "rank_high", "score", "low", "high", "outside"):
-        assert [getattr(item, name) for item in facts.items] == ranking[name].tolist()
-    assert [item.name for item in facts.items] == ranking["id"].tolist()
-    assert [item.comparisons == 0 for item in facts.items] == [
-        int(name.split()[1]) >= 60 for name in ranking["id"]
-    ]
-
-
-@pytest.mark.parametrize("highest", [1, 23, 24, 500])
-def test_every_item_is_in_one_bar(highest):
-    number = np.random.default_rng(0).integers(0, highest + 1, 300).astype(float)
-    bars = exposure_bars(number)
-    assert len(bars) <= 24
-    assert [bar.items for bar in bars] == [
-        sum(bar.low <= value <= bar.high for value in number) for bar in bars
-    ]
-    assert sum(bar.items for bar in bars) == 300
 
 
 def test_one_of_a_thing_is_one():

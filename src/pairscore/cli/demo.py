@@ -41,7 +41,8 @@ FIT_STEP = """
 3. The fit: which features make a patient look worse, and how sure that is.
 """
 RANKING_STEP = """
-4. The ranking: the held-out patients, ranked by features alone (the ten most severe).
+4. The ranking: the held-out patients, ranked by features alone (the ten most severe). A score of \
+0 is the average compared patient; the last column but one places each among those compared.
 """
 TEST_STEP = """
 5. The test: are new patients put in the order of what was recorded later?"""
@@ -166,10 +167,12 @@ def ranking_text(model: RankRegression, patients: Items, progression: np.ndarray
         note = "  (a feature beyond all training patients)" if row["outside"] else ""
         interval = f"[{row['low']:.2f}, {row['high']:.2f}]"
         ranks = f"{row['rank_low']}-{row['rank_high']}"
-        return row["rank"], ranks, row["id"], f"{row['score']:.2f}", interval, recorded + note
+        known = row["rank"], ranks, row["id"], f"{row['score']:.2f}", interval
+        return *known, f"{row['place_low']}-{row['place_high']}", recorded + note
 
-    header = ("rank", "of ranks", "patient", "score", "95 % interval", "recorded progression")
-    layout = "  {:>4}  {:>9}  {:<12} {:>7}  {:^17}  {:<}"
+    among = f"among the {model.n_items_}"
+    header = ("rank", "ranks", "patient", "score", "95 % interval", among, "recorded progression")
+    layout = "  {:>4}  {:>7}  {:<12} {:>7}  {:^17}  {:>}  {:<}"
     return text_table(header, map(cells, model.rank(patients)[:10]), layout)
 
 

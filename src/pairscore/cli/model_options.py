@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from pairscore.choices import INFERENCES, METHODS, TIE_RULES
+from pairscore.choices import INFERENCES, METHODS, SCALES, TIE_RULES
 from pairscore.cli.options import LINK_OPTION, SELF_PAIRS_OPTION, flag, option, word
 from pairscore.errors import PairscoreError, did_you_mean, first_few, plural
 
@@ -59,6 +59,14 @@ MODEL_OPTIONS = (
     SELF_PAIRS_OPTION,
 )
 
+SCALE_OPTION = word(
+    "--scale",
+    SCALES,
+    "What scores are shown on: link: 0 is the average compared item; 0-100: the lowest and the"
+    " highest compared item; elo: 1500 is the average compared item (logit only); wins: of 100"
+    " decided comparisons with the compared items.",
+    "link",
+)
 WORDING_OPTIONS = (
     option("--title", help="Of the study, for the summary and the report."),
     option(

@@ -11,6 +11,7 @@ import click
 
 from pairscore.cli.model_options import (
     MODEL_OPTIONS,
+    SCALE_OPTION,
     WORDING_OPTIONS,
     FitCommand,
     model_settings,
@@ -189,6 +190,7 @@ def update(
 @ID_OF_FIT_OPTION
 @option("--level", type=SHARE, default=0.95, help="Of the intervals.")
 @flag("--simultaneous", help="Intervals that hold for all items together, which are wider.")
+@SCALE_OPTION
 @options(FILE_OPTIONS)
 @output_option(
     "Write the ranking to this .csv, .parquet or .jsonl file (-: CSV to standard output)."
@@ -200,14 +202,16 @@ def rank(model: Path, items: Path, output: Path | None, as_json: bool, **given: 
 
     ITEMS needs the columns that the fit used, under the same names; others do no harm. Features are
     made as in the fit. Columns of the ranking: id, score, low, high (an interval), rank, rank_low,
-    rank_high, and outside: 1 if some feature lies beyond all items of the fit. Where features never
-    differ between two items that met (year), ranks are within groups of items that are alike in
-    them, and a column group names these. Without -o, the first 20 are shown.
+    rank_high, and outside: 1 if some feature lies beyond all items of the fit; with new items,
+    place_low and place_high: where each would stand among the items of the fit. Where features
+    never differ between two items that met (year), ranks are within groups of items that are alike
+    in them, and a column group names these. Without -o, the first 20 are shown.
     """
     refuse_output(output, model, items, is_table=True)
     from pairscore.files.records import row_records
     from pairscore.files.write import write_table
     from pairscore.model.file import load_model
+    from pairscore.model.predict import scale_of
     from pairscore.model.ranking import ranking_text
 
     if str(model) == str(items) == "-":
@@ -224,16 +228,23 @@ def rank(model: Path, items: Path, output: Path | None, as_json: bool, **given: 
         write_table(ranking, output)
     if as_json and str(output) != "-":
         n = len(ranking["id"])
-        show_json({"n_items": n, "dropped": dropped, "ranking": row_records(ranking)})
+        about = {"n_items": n, "dropped": dropped, "scale": given["scale"]}
+        show_json(about | {"ranking": row_records(ranking)})
     elif output is None:
-        text, n_more = ranking_text(ranking, fit.wording)
+        text, n_more = ranking_text(ranking, fit, scale_of(fit, given["scale"]))
         click.echo(
             text + (f"\nand {n_more:,} more; -o ranking.csv writes them all." if n_more else "")
         )
 
 
 def rank_file(
-    fit: "Fit", items: Path, id: str | None, level: float, simultaneous: bool, **reading: Any
+    fit: "Fit",
+    items: Path,
+    id: str | None,
+    level: float,
+    simultaneous: bool,
+    scale: str = "link",
+    **reading: Any,
 ) -> tuple[dict[str, Any], int]:
     """Rank the items of a file of any size, piece by piece.
 
@@ -261,6 +272,7 @@ def rank_file(
                 ids=lambda: pieces.ids if recipe.id else None,
                 level=level,
                 simultaneous=simultaneous,
+                scale=scale,
             )
         except BadEntriesError as error:
             raise locate_faults(pieces.faults(), table, {"id": recipe.id or "id"}) from error
@@ -363,7 +375,7 @@ def collect_warnings() -> Iterator[list[str]]:
 @files("model", "items", "comparisons")
 @ID_OF_FIT_OPTION
 @flag("--self-pairs", help="Keep comparisons of an item with itself, as in such a fit.")
-@options(VOTE_OPTIONS, FILE_OPTIONS, WORDING_OPTIONS)
+@options(VOTE_OPTIONS, FILE_OPTIONS, WORDING_OPTIONS, (SCALE_OPTION,))
 @output_option("HTML file to write (-: standard output).", default=Path("report.html"))
 @json_flag("Print where the page is and what it says first as JSON.")
 def report(
@@ -407,7 +419,8 @@ def report(
         output_path(output, "report.html") as path,
     ):
         wording = fitted.wording_.with_words(**wording_settings(given))
-        facts = write_page(fitted, study.comparisons, None, path, wording=wording)
+        shown = {"wording": wording, "scale": given["scale"]}
+        facts = write_page(fitted, study.comparisons, None, path, **shown)
     is_piped = str(output) == "-"  # standard output is the page's then
     if as_json:
         show_json(report_record(output, study, facts.answer), err=is_piped)

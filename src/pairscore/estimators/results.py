@@ -224,11 +224,8 @@ class Effects:
 
     def of_kind(self, kind: str) -> dict[str, float]:
         """Values of the effects of one kind, by name."""
-        return {
-            name: float(value)
-            for name, its_kind, value in zip(self.names, self.kinds, self.values, strict=True)
-            if its_kind == kind
-        }
+        rows = zip(self.names, self.kinds, self.values.tolist(), strict=True)
+        return {name: value for name, its_kind, value in rows if its_kind == kind}
 
 
 @dataclass(frozen=True)
@@ -331,6 +328,8 @@ class Fit:
         (``rest``), whether it is related to them (``p_value``), and what to say of it.
     record : dict
         Versions, fingerprint of the data, seed of the sides and the command.
+    fitted_scores : ndarray of shape (2, k) or None
+        Scores of the compared items, lowest first, with their errors; k is 5000 at most.
     wording : Wording
         The title of the study, and what the two ends of the ranking are called.
     """
@@ -372,6 +371,7 @@ class Fit:
     new_items: "NewItems | None" = None
     decided_scale: float = 1.0  # of models saved before it was estimated
     wording: Wording = field(default_factory=Wording)
+    fitted_scores: np.ndarray | None = None  # models of before have none
 
     @property
     def n_features(self) -> int:

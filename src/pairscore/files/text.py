@@ -1,8 +1,11 @@
 """Text tables for the screen: one layout string says how the columns of a line are aligned."""
 
 from collections.abc import Iterable, Sequence
+from math import floor, isfinite, log10
 from string import Formatter
 from typing import Any
+
+MOST_DECIMALS = 12
 
 
 def text_table(header: Sequence[Any] | None, rows: Iterable[Sequence[Any]], layout: str) -> str:
@@ -40,6 +43,18 @@ def text_table(header: Sequence[Any] | None, rows: Iterable[Sequence[Any]], layo
         for (between, _, style, _), column in zip(fields, columns, strict=bool(lines))
     )
     return "\n".join(line_format.format(*line).rstrip() for line in lines)
+
+
+def same_digits(values: Iterable[float]) -> str:
+    """The format of numbers of one column: as many decimals as show a hundredth of their range.
+
+    >>> same_digits([0.5, 2.25, -1.0]), same_digits([1210, 1790]), same_digits([7, 7])
+    ('.2f', '.0f', '.2f')
+    """
+    known = [float(value) for value in values if isfinite(value)]
+    spread = max(known, default=0.0) - min(known, default=0.0)
+    spread = spread if spread > 0 else max(map(abs, known), default=1.0) or 1.0
+    return f".{min(max(2 - floor(log10(spread)), 0), MOST_DECIMALS)}f"
 
 
 def _with_width(style: str, longest: int) -> str:

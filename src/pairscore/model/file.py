@@ -40,12 +40,20 @@ SHAPES = {
     **dict.fromkeys(("coef_", "closed_form_coef_", "std_errors_", "undetermined_"), "d"),
     **dict.fromkeys((f"feature_{what}_" for what in ("mean", "sd", "min", "max")), "d"),
     **{"covariance_": "dd", "open_directions_": "d*", f"{DATA}values": "Nd"},
+    "fitted_scores_": "**",
     **dict.fromkeys((f"{DATA}ids", GROUPS), "N"),
     **dict.fromkeys((f"{DATA}{name}" for name in PER_ROW), "M"),
     **dict.fromkeys((EFFECTS + of for of in ("keys", "ids", "effect", "std_error", "share")), "K"),
     **dict.fromkeys((EFFECTS + of for of in OF_PAIRS), "P"),
 }
-MAY_BE_NAN = ("std_errors_", f"{DATA}ids", f"{DATA}judge", GROUPS, f"{EFFECTS}ids")
+MAY_BE_NAN = (
+    "std_errors_",
+    "fitted_scores_",
+    f"{DATA}ids",
+    f"{DATA}judge",
+    GROUPS,
+    f"{EFFECTS}ids",
+)
 OF_SETTINGS = ("inference_", "l2_", "ties_", "n_features_in_")  # told twice, for older readers
 
 

@@ -40,7 +40,7 @@ from pairscore.model.groups import (
     side_notes,
     without_part,
 )
-from pairscore.model.predict import scale_of_decided
+from pairscore.model.predict import fitted_scores, scale_of_decided
 from pairscore.model.record import make_record
 
 FEW_ITEMS = 50
@@ -242,7 +242,8 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         scale = result.decided_scale or scale_of_decided(fit, result.difference, data)
         fit = replace(fit, decided_scale=scale)
     shares = agreement_and_noise(result.difference, data, fit.outcome_law)
-    return replace(fit, **_errors(fit, result), **shares)
+    fit = replace(fit, **_errors(fit, result), **shares)
+    return replace(fit, fitted_scores=fitted_scores(fit, data)) if has_items else fit
 
 
 def _errors(fit: Fit, result: Estimate) -> dict[str, Any]:

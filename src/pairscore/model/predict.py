@@ -1,17 +1,23 @@
 """What a fit says of items and of comparisons: scores, differences, probabilities."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pairscore.choices import SCALES
 from pairscore.core.decided import decided_scale, share_of_coin
 from pairscore.core.outcomes import OutcomeLaw, averaged_probabilities
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items, feature_keys
+from pairscore.errors import PairscoreError, first_few
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.results import Fit, KnownItems
 
 Outcomes = tuple[np.ndarray, np.ndarray, np.ndarray]
+KEPT_SCORES = 5000  # of compared items, evenly spaced in rank
+ELO_AVERAGE, ELO_UNIT = 1500.0, 400 / np.log(10)  # 400 points are odds of ten to one
+GRID = 4096  # points at which mean chances are computed where items are more
 
 
 def linear_scores(values: np.ndarray, coef: np.ndarray) -> np.ndarray:
@@ -34,6 +40,109 @@ def item_scores(fit: Fit, items: Items) -> np.ndarray:
     known = known_items(fit, items)
     scores = linear_scores(items.values, fit.coef)
     return scores if known is None else scores + known.effect
+
+
+def score_errors(centred: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """Standard error of each score, relative to the average training item."""
+    return np.sqrt(np.maximum(np.einsum("ij,ij->i", centred @ covariance, centred), 0.0))
+
+
+def fitted_scores(fit: Fit, data: Comparisons) -> np.ndarray:
+    """Scores of the compared items, lowest first, and their standard errors, shape (2, k).
+
+    Of more than 5000 items, those evenly spaced in rank, the first and the last among them. Errors
+    are relative to the average compared item, NaN where they are not known.
+    """
+    scores, rows = item_scores(fit, data.items), np.flatnonzero(data.compared)
+    rows = rows[np.argsort(scores[rows], kind="stable")]
+    rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), KEPT_SCORES)).round().astype(int)]
+    items, errors = data.items.take(rows), np.full(len(rows), np.nan)
+    centred = items.values - fit.feature_mean
+    if fit.covariance is not None:
+        unknown = fit.undetermined_contrasts(centred)
+        errors = np.where(unknown, np.nan, score_errors(centred, fit.covariance))
+    if (known := known_items(fit, items)) is not None:
+        errors = np.sqrt((known.share * errors) ** 2 + known.variance)
+    return np.stack([scores[rows], errors])
+
+
+# -- scales that people read -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How scores are shown: ``show`` takes scores less that of the average compared item.
+
+    It never decreases, so that the ends of an interval may be shown as the score is.
+    """
+
+    name: str
+    in_words: str
+    show: Callable[[np.ndarray], np.ndarray]
+
+
+def average_score(fit: Fit) -> float:
+    """Score of the average compared item; 0 for a fit to differences, which knows none."""
+    return 0.0 if fit.n_items is None else float(fit.feature_mean @ fit.coef)
+
+
+def scale_of(fit: Fit, name: str = "link") -> Scale:
+    """The scale of this name for the scores of a fit.
+
+    Of a score c, less that of the average compared item:
+    link: c. elo: 1500 + 400 / ln(10) c, so that 400 more are odds of ten to one. 0-100: linear,
+    with the lowest compared item at 0 and the highest at 100. wins: of 100 decided comparisons
+    with compared items, as they are, how many are won in the mean: 100 mean_j f(c - c_j).
+    """
+    if name not in SCALES:
+        raise PairscoreError(f"scale is {name!r}; use one of {first_few(map(repr, SCALES))}.")
+    if name == "link":
+        of = f"on the {fit.link.name} scale"
+        return Scale(name, f"0 is the average compared item, {of}", lambda c: c)
+    if name == "elo":
+        if fit.link.name != "logit":
+            raise PairscoreError(
+                f"scale='elo' is for link='logit', and the link is {fit.link.name!r}; use another"
+                " scale, or fit with link='logit'."
+            )
+        words = "Elo: 1500 is the average compared item, 400 more are odds of ten to one"
+        return Scale(name, words, lambda c: ELO_AVERAGE + ELO_UNIT * c)
+    return _scale_over_items(fit, name)
+
+
+def _scale_over_items(fit: Fit, name: str) -> Scale:
+    """The scales that need to know the scores of the compared items."""
+    if fit.fitted_scores is None:
+        raise PairscoreError(
+            f"scale={name!r} needs the scores of the compared items, which this model does not"
+            " keep; fit it again to items and votes."
+        )
+    known = fit.fitted_scores[0] - average_score(fit)
+    low, high = float(known[0]), float(known[-1])
+    if name == "0-100":
+        if not high > low:
+            raise PairscoreError(
+                "scale='0-100' goes from the lowest to the highest compared item, and all have the"
+                " same score; use scale='link'."
+            )
+        words = "0 is the lowest compared item and 100 the highest"
+        return Scale(name, words, lambda c: 100 * (c - low) / (high - low))
+    if fit.n_groups > 1:
+        raise PairscoreError(
+            f"scale='wins' is against all compared items, and these fall into {fit.n_groups} groups"
+            " that cannot be compared with each other; use scale='link'."
+        )
+    words = "wins of 100 decided comparisons with the compared items"
+    return Scale(name, words, lambda c: 100 * _mean_chance(fit.outcome_law, c, known))
+
+
+def _mean_chance(law: OutcomeLaw, scores: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Mean chance of each score against the others; between points of a grid if they are many."""
+    at = scores
+    if len(scores) > GRID and np.isfinite(scores).any():
+        at = np.linspace(np.nanmin(scores), np.nanmax(scores), GRID)
+    chance = np.array([law.win_chance(one - others).mean() for one in at])
+    return chance if at is scores else np.interp(scores, at, chance)
 
 
 def score_differences(fit: Fit, data: Comparisons) -> np.ndarray:

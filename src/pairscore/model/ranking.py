@@ -14,13 +14,21 @@ from pairscore.data.items import Items, feature_keys
 from pairscore.data.tables import Columns
 from pairscore.errors import PairscoreError
 from pairscore.estimators.results import Fit, KnownItems, normal_width
-from pairscore.estimators.settings import Wording
 from pairscore.files.records import row_records
-from pairscore.files.text import text_table
+from pairscore.files.text import same_digits, text_table
 from pairscore.model.groups import OpenPart, number_groups, without_open_part
-from pairscore.model.predict import known_items, linear_scores
+from pairscore.model.predict import (
+    Scale,
+    average_score,
+    known_items,
+    linear_scores,
+    scale_of,
+    score_errors,
+)
 
 REFERENCE_ITEMS = 5000  # each rank interval compares an item with at most this many others
+MOST_PLACES = 1000  # compared items that a place among the fitted ones is counted by
+SAME_SCORE = 1e-12  # an item so near to a compared one is taken for it
 # items at a time, so that their differences from all of those stay in the processor's cache
 BLOCK = 64
 SHOWN_ITEMS = 20  # of a ranking, on the screen
@@ -62,11 +70,6 @@ def shared_ranks(scores: np.ndarray) -> np.ndarray:
     [1, 2, 2, 4]
     """
     return 1 + np.searchsorted(-scores, -scores, side="left")
-
-
-def score_errors(centred: np.ndarray, covariance: np.ndarray) -> np.ndarray:
-    """Standard error of each score, relative to the average training item."""
-    return np.sqrt(np.maximum(np.einsum("ij,ij->i", centred @ covariance, centred), 0.0))
 
 
 def rank_intervals(
@@ -187,6 +190,7 @@ def rank_pieces(
     ids: Callable[[], np.ndarray | None] = lambda: None,
     level: float = 0.95,
     simultaneous: bool = False,
+    scale: str = "link",
 ) -> dict[str, np.ndarray]:
     """Rank items whose features come in pieces, so that only one piece is in memory at a time.
 
@@ -206,11 +210,14 @@ def rank_pieces(
         Of the intervals.
     simultaneous : bool
         Whether all intervals hold together.
+    scale : str
+        What scores and their intervals are shown on (see ``pairscore.model.predict.scale_of``).
 
     Returns
     -------
     Columns as in ``RankRegression.rank``, best item first, with the row number for the id.
     """
+    show = scale_of(fit, scale).show
     table = _ItemTable.of_pieces(fit, pieces())
     n, scores, errors = len(table.score), table.score, table.error
     if n == 0:
@@ -230,16 +237,56 @@ def rank_pieces(
         group, names = number_groups(fit, OpenPart(table.place, table.size))
         order, *ranks = _rank_groups(fit, scores, variance, centred, width, group)
         groups = {"group": names[group[order]]}
-    scores, half = scores[order], width * errors[order]
+    scores, half = scores[order] - average_score(fit), width * errors[order]
     return {
         "row": order,
-        "score": scores,
-        "low": scores - half,
-        "high": scores + half,
+        "score": show(scores),
+        "low": show(scores - half),
+        "high": show(scores + half),
         **dict(zip(("rank", "rank_low", "rank_high"), ranks, strict=True)),
         "outside": table.outside[order],
         **groups,
+        **place_among_fitted(fit, scores, errors[order], width),
     }
+
+
+def place_among_fitted(
+    fit: Fit, scores: np.ndarray, errors: np.ndarray, width: float
+) -> dict[str, np.ndarray]:
+    """First and last place of each item among the N compared items of the fit.
+
+    ``scores`` (n) are less that of the average compared item. A compared item is surely above one
+    if it is ``width`` standard errors above, the square of which is the sum of the squares of both:
+    that of the difference on average over the compared items, as errors are relative to their mean.
+    Nothing where every item is a compared one, or where places are not known.
+    """
+    if fit.fitted_scores is None or fit.n_items is None or fit.n_groups > 1:
+        return {}
+    others, other_errors = fit.fitted_scores - np.array([[average_score(fit)], [0.0]])
+    gap = nearest_distance(scores, others)
+    is_new = gap > SAME_SCORE * (1 + np.abs(scores))
+    if not is_new.any() or not np.isfinite(other_errors).all():
+        return {}
+    step = -(-len(others) // MOST_PLACES)
+    others, other_errors, n = others[::step], other_errors[::step], fit.n_items
+    above, below = np.zeros(len(scores)), np.zeros(len(scores))
+    for first in range(0, len(scores), BLOCK):
+        rows = slice(first, first + BLOCK)
+        half = width * np.hypot(errors[rows, None], other_errors)
+        ahead = others - scores[rows, None]
+        above[rows] = np.count_nonzero(ahead > half, axis=1)
+        below[rows] = np.count_nonzero(ahead < -half, axis=1)
+    above, below = (np.floor(count * (n / len(others)) + 1e-9) for count in (above, below))
+    low = 1 + above.astype(int)
+    high = n - below.astype(int) + is_new  # a new item may come after all of them
+    return {"place_low": low, "place_high": np.maximum(low, high)}
+
+
+def nearest_distance(values: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """How far each value is from the nearest of ``known``, which are sorted."""
+    after = np.searchsorted(known, values).clip(1, max(len(known) - 1, 1))
+    ends = known[after - 1], known[np.minimum(after, len(known) - 1)]
+    return np.minimum(np.abs(values - ends[0]), np.abs(values - ends[1]))
 
 
 Ranks = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -312,29 +359,39 @@ def table_like(items: Items, columns: dict[str, Any]) -> Any:
     return table
 
 
-def ranking_text(ranking: dict[str, Any], wording: Wording) -> tuple[str, int]:
+def ranking_text(ranking: dict[str, Any], fit: Fit, scale: Scale) -> tuple[str, int]:
     """The first items of a ranking as a table for the screen, and how many more there are."""
 
     def cells(row: dict[str, Any]) -> tuple[Any, ...]:
-        interval = "unknown" if row["low"] is None else f"[{row['low']:.4g}, {row['high']:.4g}]"
+        ends = row["low"], row["high"]
+        interval = "unknown" if row["low"] is None else "[{:{f}}, {:{f}}]".format(*ends, f=style)
         ranks = f"{row['rank_low']}-{row['rank_high']}"
+        places = [f"{row['place_low']}-{row['place_high']}"] if has_places else []
         outside = "outside the fitted items" if row["outside"] else ""
-        known = row["rank"], row["id"], f"{row['score']:.4g}", interval, ranks
-        return *([row["group"]] if in_groups else []), *known, outside
+        known = row["rank"], row["id"], f"{row['score']:{style}}", interval, ranks
+        return *([row["group"]] if in_groups else []), *known, *places, outside
 
-    in_groups = "group" in ranking
+    in_groups, has_places = "group" in ranking, "place_low" in ranking
+    style = same_digits(ranking["score"])
     first = row_records({name: values[:SHOWN_ITEMS] for name, values in ranking.items()})
+    places = [f"among the {fit.n_items:,} fitted"] * has_places
     header, layout = (
-        (*["group"] * in_groups, "rank", "id", "score", "interval", "ranks", ""),
-        "{:<}  " * in_groups + "{:>}  {:<}  {:>}  {:>}  {:>}  {:<}",
+        (*["group"] * in_groups, "rank", "id", "score", "interval", "ranks", *places, ""),
+        "{:<}  " * in_groups + "{:>}  {:<}  {:>}  {:>}  {:>}  " + "{:>}  " * has_places + "{:<}",
     )
-    about = ": ".join(filter(None, (wording.title, wording.order)))
-    text = text_table(header, map(cells, first), layout)
-    return f"{about}\n{text}" if about else text, len(ranking["id"]) - len(first)
+    about = ": ".join(filter(None, (fit.wording.title, fit.wording.order)))
+    lines = [about, f"score: {scale.in_words}", text_table(header, map(cells, first), layout)]
+    return "\n".join(filter(None, lines)), len(ranking["id"]) - len(first)
 
 
 def item_difference(fit: Fit, a: Items, b: Items, level: float) -> Difference:
     """Score of the one item in ``a`` minus that of the one in ``b``."""
+    for table in (a, b):
+        if len(table) != 1:
+            raise PairscoreError(
+                "difference compares two single items, but one of them has"
+                f" {len(table)} rows; give one row each."
+            )
     gap = a.values[0] - b.values[0]
     value, left_over, variance = float(gap @ fit.coef), gap, 0.0
     first, second = known_items(fit, a), known_items(fit, b)

@@ -13,13 +13,12 @@ from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import recipe_of
 from pairscore.data.items import Items, read_items, refuse_other_features
-from pairscore.data.tables import as_frame, to_array
 from pairscore.errors import PairscoreError
 from pairscore.estimators.results import Fit, KnownItems, Note
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.model.file import ModelFile, load_model, save_model
 from pairscore.model.fit import fit_comparisons, number_item_groups, update_fit
-from pairscore.model.fit_input import comparisons_to_fit
+from pairscore.model.fit_input import comparisons_to_fit, one_row
 from pairscore.model.predict import (
     Outcomes,
     item_scores,
@@ -351,11 +350,21 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         refuse_other_features(table, self.result_.names)
         return table
 
-    def rank(self, items: Any, *, level: float = 0.95, simultaneous: bool = False) -> Any:
-        """Rank items, old or new, best first, as a table of the caller's kind.
+    def rank(
+        self,
+        items: Any,
+        *,
+        level: float = 0.95,
+        simultaneous: bool = False,
+        scale: str = "link",
+    ) -> Any:
+        """Rank items, old or new, highest first, as a table of the caller's kind.
 
-        Columns: id, score, low, high (an interval for the score relative to the average training
-        item), rank, rank_low, rank_high, outside (some feature lies beyond all training items).
+        Columns: id, score, low, high (an interval; both less the average compared item's score),
+        rank, rank_low, rank_high, outside (some feature lies beyond all compared items). With new
+        items, place_low and place_high: where each would stand among the compared items.
+        ``scale`` of score, low and high: "link", "0-100" (lowest and highest compared item), "elo"
+        (1500 is the average compared item; logit only) or "wins" (of 100, against compared items).
         Items of equal score stay in the order of the table and share the best rank: 1, 2, 2, 4.
         Where features never differ between two items that met (year, if only items of one year
         meet), intervals and ranks are within groups of items alike in them; groups stand one after
@@ -372,6 +381,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
             ids=lambda: table.ids,
             level=level,
             simultaneous=simultaneous,
+            scale=scale,
         )
         rows = columns.pop("row")
         return table_like(table, {"id": rows if table.ids is None else table.ids[rows], **columns})
@@ -388,20 +398,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         Each is one item: a table of one row, or its features in a row.
         """
         check_is_fitted(self)
-        return item_difference(self.result_, self._one_item(a), self._one_item(b), level)
-
-    def _one_item(self, item: Any) -> Items:
-        # a pandas Series is one row with names
-        if hasattr(item, "to_frame") and hasattr(item, "index"):
-            item = item.to_frame().T.infer_objects()
-        is_table = isinstance(item, Items) or as_frame(item) is not None
-        table = self._items(item if is_table else np.atleast_2d(to_array(item, "an item is")))
-        if len(table) != 1:
-            raise PairscoreError(
-                "difference compares two single items, but one of them has"
-                f" {len(table)} rows; give one row each."
-            )
-        return table
+        first, second = self._items(one_row(a)), self._items(one_row(b))
+        return item_difference(self.result_, first, second, level)
 
     # -- tables ------------------------------------------------------------------------------------
 

@@ -248,14 +248,15 @@ def _cells(
     name: str, coef: float, error: float, z: float, p: float, low: float, high: float, wins: float
 ) -> list[str]:
     """A coefficient's row of the text table."""
-    numbers = [_number(coef), _number(error, ".3g"), _number(z, ".2f")]
+    numbers = [_number(coef, "#.4g"), _number(error, "#.3g"), _number(z, ".2f")]
     chance = "<0.0001" if p < 1e-4 else _number(p, ".4f")
-    interval = "unknown" if np.isnan(low) else f"[{low: .4g}, {high: .4g}]"
+    ends = [_number(end, " #.4g") for end in (low, high)]
+    interval = "unknown" if np.isnan(low) else f"[{ends[0]}, {ends[1]}]"
     return [name, *numbers, chance, interval, _number(wins, ".1f")]
 
 
 def _number(value: float, style: str = ".4g") -> str:
-    return "unknown" if np.isnan(value) else format(value, style)
+    return "unknown" if np.isnan(value) else format(value, style).rstrip(".")
 
 
 def _html_cell(value: Any) -> str:

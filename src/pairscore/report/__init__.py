@@ -4,6 +4,7 @@ Start with ``facts``: everything that the page shows, as plain values.
 
     trials  every method on items that it has not seen
     checks  in words, what could be wrong
+    items   ranks, scores and comparisons of each item
     lead    the sentences that come first
     facts   all numbers of the page, and the sentences that depend on them
     words   numbers and names as text

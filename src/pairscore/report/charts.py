@@ -29,7 +29,8 @@ from pairscore.report.words import (
 
 if TYPE_CHECKING:
     from pairscore.estimators.ridge import RidgeCurve
-    from pairscore.report.facts import Bar, Coefficient, Effect, Judge, RankedItem, TieRate
+    from pairscore.report.facts import Coefficient, Effect, Judge, TieRate
+    from pairscore.report.items import Bar, RankedItem
     from pairscore.report.trials import CalibrationBin, Prospect, Trial
 
 WIDTH, BOTTOM, TOP = 440, 300, 8  # of a drawing; the page scales it to its card

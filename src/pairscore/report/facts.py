@@ -22,12 +22,12 @@ from pairscore.errors import PairscoreError
 from pairscore.estimators.results import REACH, Effects, Judges
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import Wording
-from pairscore.model.predict import expected_outcomes
-from pairscore.model.ranking import rank_pieces
+from pairscore.model.predict import Scale, scale_of
 from pairscore.model.record import fingerprint
 from pairscore.model.regression import RankRegression
 from pairscore.model.summary import Summary
-from pairscore.report.checks import Check, checks, comparisons_per_item, item_residuals
+from pairscore.report.checks import Check, checks
+from pairscore.report.items import Bar, RankedItem, exposure_bars, ranked_items
 from pairscore.report.lead import lead_sentences, new_items_sentences
 from pairscore.report.trials import (
     CalibrationBin,
@@ -41,37 +41,11 @@ from pairscore.report.trials import (
     try_methods,
 )
 
-MOST_BARS = 24
 TIE_BINS = 5
 LABELS = {"context": "{}", "side": "side: {}", "tie": "ties"}  # of an effect, by its kind
 
 
 # -- values of a page ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class RankedItem:
-    """An item with its rank, score and comparisons.
-
-    ``wins_of_100`` is against the average compared item; ``residual`` is standardised, and NaN for
-    an item that was never compared; ``outside`` says that a feature lies beyond all compared items;
-    ranks are among the items of the same ``group``, or among all where that is empty.
-    """
-
-    name: str
-    rank: int
-    rank_low: int
-    rank_high: int
-    score: float
-    low: float
-    high: float
-    wins_of_100: float
-    comparisons: float
-    net_wins: float
-    expected: float
-    residual: float
-    outside: bool
-    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -144,15 +118,6 @@ class EffectsFacts:
 
 
 @dataclass(frozen=True)
-class Bar:
-    """How many items were compared from ``low`` to ``high`` times."""
-
-    low: int
-    high: int
-    items: int
-
-
-@dataclass(frozen=True)
 class ReportFacts:
     """Everything that a report says."""
 
@@ -161,6 +126,7 @@ class ReportFacts:
     meaning: str
     summary: list[tuple[str, str]]
     average_score: float
+    scale: Scale
     has_intervals: bool
     noise: float
     method: str
@@ -253,7 +219,11 @@ class ReportFacts:
 
 
 def report_facts(
-    model: RankRegression, items: Any, votes: Any, wording: Wording | None = None
+    model: RankRegression,
+    items: Any,
+    votes: Any,
+    wording: Wording | None = None,
+    scale: str = "link",
 ) -> ReportFacts:
     """Compute what a report of ``model`` says about these items and comparisons.
 
@@ -263,12 +233,13 @@ def report_facts(
     items, votes : tables of any kind, as in ``RankRegression.fit``; they may be other data than
         those of the fit
     wording : how the page calls the study and the ends of its ranking, if not as the model does
+    scale : what scores are shown on, as in ``RankRegression.rank``
     """
     check_is_fitted(model)
     fit = model.result_ if wording is None else replace(model.result_, wording=wording)
-    data = read_comparisons(model, items, votes)
+    data, shown = read_comparisons(model, items, votes), scale_of(fit, scale)
     probability = model.predict_proba(data)[:, 1]
-    ranked, outside = ranked_items(model, data)
+    ranked, outside = ranked_items(model, data, shown)
     residual = np.array([item.residual for item in ranked])
     trials, held_out, held_out_probability = try_methods(model, data)
     tested = np.isfinite(held_out_probability)
@@ -280,7 +251,8 @@ def report_facts(
         coefficients=coefficients(model),
         meaning=Summary(fit).meaning(),
         summary=Summary(fit).facts(),
-        average_score=float(model.feature_mean_ @ model.coef_),
+        average_score=float(shown.show(np.zeros(1))[0]),
+        scale=shown,
         has_intervals=model.covariance_ is not None,
         noise=model.noise_,
         method=model.method,
@@ -340,36 +312,11 @@ def _read_tables(model: RankRegression, items: Any, votes: Any) -> Comparisons:
     return Comparisons.from_frames(table, votes, seed=seed, context=context)[0]
 
 
-def ranked_items(model: RankRegression, data: Comparisons) -> tuple[list[RankedItem], np.ndarray]:
-    """The items best first, and a mask of those outside in the order of the table."""
-    ranking = rank_pieces(model.result_, lambda: [data.items.values], ids=lambda: data.items.ids)
-    row, names = ranking["row"], data.items.names
-    chance = model.outcome_law.win_chance(ranking["score"] - model.feature_mean_ @ model.coef_)
-    by_item = (
-        comparisons_per_item(data),
-        *item_residuals(data, *expected_outcomes(model.result_, data)),
-    )
-    columns = [ranking[name] for name in ("rank", "rank_low", "rank_high", "score", "low", "high")]
-    columns += [100 * chance, *(values[row] for values in by_item), ranking["outside"]]
-    columns.append(ranking.get("group", np.full(len(row), "")))
-    outside = np.zeros(len(names), dtype=bool)
-    outside[row] = ranking["outside"]
-    cells = zip(row.tolist(), *(column.tolist() for column in columns), strict=True)
-    return [RankedItem(str(names[item]), *values) for item, *values in cells], outside
-
-
 def coefficients(model: RankRegression) -> list[Coefficient]:
     """Coefficients in the order of the features."""
     columns = model.summary().to_columns() | {"sd": model.feature_sd_.tolist()}
     names = ("feature", "coef", "low", "high", "sd", "wins_of_100")
     return [Coefficient(*row) for row in zip(*(columns[name] for name in names), strict=True)]
-
-
-def exposure_bars(number: np.ndarray) -> list[Bar]:
-    """Histogram of comparisons per item: at most 24 bars of one width, the first from zero."""
-    width = int(max(np.ceil((number.max() + 1) / MOST_BARS), 1))
-    counts = np.bincount((number // width).astype(int)).tolist()
-    return [Bar(k * width, k * width + width - 1, count) for k, count in enumerate(counts)]
 
 
 # -- effects ---------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ from pairscore.report.words import number_of, percent, wins
 
 if TYPE_CHECKING:
     from pairscore.report.checks import Check
-    from pairscore.report.facts import RankedItem, ReportFacts
+    from pairscore.report.facts import ReportFacts
+    from pairscore.report.items import RankedItem
 
 
 def lead_sentences(facts: "ReportFacts") -> list[str]:

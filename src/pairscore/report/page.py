@@ -15,8 +15,11 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from sklearn.utils.validation import check_is_fitted
+
 from pairscore.errors import PairscoreError
 from pairscore.estimators.settings import Wording
+from pairscore.files.text import same_digits
 from pairscore.files.write import atomic_write
 from pairscore.model.regression import RankRegression
 from pairscore.report import charts, words
@@ -27,11 +30,13 @@ if TYPE_CHECKING:
 
 FILTERS = (
     median,
+    same_digits,
     words.from_to,
     words.interval,
     words.number,
     words.number_of,
     words.percent,
+    words.places,
     words.shorten,
     words.signed,
     words.wins,
@@ -62,6 +67,7 @@ def write_report(
     title: str | None = None,
     top: str | None = None,
     bottom: str | None = None,
+    scale: str = "link",
 ) -> None:
     """Write what a model says about these items and comparisons as one HTML file.
 
@@ -75,20 +81,28 @@ def write_report(
     path : name of the file, ending in .html
     title, top, bottom : what the study and the two ends of its ranking are called, instead of what
         the model says (``model.wording_``)
+    scale : what scores are shown on, as in ``RankRegression.rank``
     """
-    words = {"title": title, "top": top, "bottom": bottom}
-    write_page(model, items, votes, path, wording=model.wording_.with_words(**words))
+    check_is_fitted(model)
+    wording = model.wording_.with_words(title=title, top=top, bottom=bottom)
+    write_page(model, items, votes, path, wording=wording, scale=scale)
 
 
 def write_page(
-    model: RankRegression, items: Any, votes: Any, path: Any, *, wording: Wording | None = None
+    model: RankRegression,
+    items: Any,
+    votes: Any,
+    path: Any,
+    *,
+    wording: Wording | None = None,
+    scale: str = "link",
 ) -> ReportFacts:
     """Write the report as :func:`write_report` does, and return the facts that it shows."""
     if not isinstance(path, str | PathLike) or Path(path).suffix.lower() not in (".html", ".htm"):
         raise PairscoreError(
             f"the report's file is {str(path)!r}; give it a name that ends in .html."
         )
-    facts = report_facts(model, items, votes, wording)
+    facts = report_facts(model, items, votes, wording, scale)
     page = report_html(facts)
     with atomic_write(path, "the report") as temporary:
         temporary.write_text(page, encoding="utf-8", errors="replace", newline="\n")

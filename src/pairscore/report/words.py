@@ -20,10 +20,10 @@ MOST_PASSES = 4  # over names that still look alike after they were cut
 def number(value: float, style: str = ".4g") -> str:
     """A number, or that it is unknown.
 
-    >>> number(0.123456), number(float("nan"))
-    ('0.1235', 'unknown')
+    >>> number(0.123456), number(0.1, "#.3g"), number(float("nan"))
+    ('0.1235', '0.100', 'unknown')
     """
-    return format(value, style) if isfinite(value) else "unknown"
+    return format(value, style).rstrip(".") if isfinite(value) else "unknown"
 
 
 def percent(share: float, digits: int = 1) -> str:
@@ -41,12 +41,26 @@ def interval(low: float, high: float, style: str = ".3g") -> str:
     >>> interval(0.5, 1.25), interval(float("nan"), float("nan"))
     ('0.5 to 1.25', 'unknown')
     """
-    return f"{low:{style}} to {high:{style}}" if isfinite(low) else "unknown"
+    return f"{number(low, style)} to {number(high, style)}" if isfinite(low) else "unknown"
 
 
 def from_to(low: float, high: float) -> str:
     """``3 to 5``; where both are the same, ``3``."""
     return f"{low:,.6g}" if low == high else f"{low:,.6g} to {high:,.6g}"
+
+
+def places(low: int, high: int) -> str:
+    """Places in a ranking.
+
+    >>> places(14, 29), places(1, 1), places(11, 112)
+    ('14th to 29th', '1st', '11th to 112th')
+    """
+    return _ordinal(low) if low == high else f"{_ordinal(low)} to {_ordinal(high)}"
+
+
+def _ordinal(place: int) -> str:
+    teen = 10 < place % 100 < 20
+    return f"{place:,}{'th' if teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(place % 10, 'th')}"
 
 
 def tick_label(value: float, as_percent: bool = False) -> str:
