@@ -32,8 +32,8 @@ from pairscore.files.records import plain
 from pairscore.files.text import text_table
 from pairscore.model.regression import RankRegression
 
-FOLDS = {"known": 3, "new": 4}
-FEWER = 2  # of these folds, where a fit takes long: with item effects
+FOLDS = {"known": 3, "new": 5}
+TRIED, FEWER = 3, 2  # of these folds; fewer where a fit takes long, with item effects
 ENOUGH = 50_000  # held-out comparisons, after which no further fold is needed
 MANY = 1000  # comparisons per feature, from which on a ridge has nothing to gain
 IN_WORDS = {
@@ -232,8 +232,9 @@ def _try_settings(tests: "HeldOutTests", given: dict[str, Any]) -> Iterator[Tria
         if name in given:
             continue
         if name == "item_effects" and before is not None:
+            everywhere = before
             tests = all_tests.first(FEWER)
-            before, _ = tests.measure(now)
+            before = tests.loss(before.chances)
         settings = now | {name: value}
         after, reason = tests.measure(settings)
         if after is None:
@@ -245,8 +246,8 @@ def _try_settings(tests: "HeldOutTests", given: dict[str, Any]) -> Iterator[Tria
         yield Trial(settings, name, after.score, gain, kept)
         if kept:
             before, now = after, settings
-        if gain.value == 0 and tests is not all_tests:  # no item effects were seen
-            tests, (before, _) = all_tests, all_tests.measure(now)
+        if name == "item_effects" and gain.value == 0:  # none were seen, so fits are quick
+            tests, before = all_tests, everywhere
 
 
 def _settings_to_try(data: Comparisons, use: str, needs_ridge: bool) -> Iterator[tuple[str, Any]]:
@@ -270,10 +271,14 @@ def _settings_to_try(data: Comparisons, use: str, needs_ridge: bool) -> Iterator
 
 @dataclass(frozen=True)
 class HeldOutLoss:
-    """Mean log-loss of a model on held-out comparisons, and each item's part in it."""
+    """Mean log-loss of a model on held-out comparisons, and each item's part in it.
+
+    ``chances`` has the predicted probabilities, an array for each fold.
+    """
 
     score: Score
     sums: InfluenceSums
+    chances: list[np.ndarray]
 
     def gain(self, other: "HeldOutLoss") -> Score:
         """How much lower the loss of another model is on the same comparisons."""
@@ -311,21 +316,24 @@ class HeldOutTests:
         """The held-out loss of a model with these settings, or the reason why there is none."""
         model = RankRegression(**settings | {"inference": None})
         try:
-            p = np.concatenate(
-                [left_probability(model, self.data[a], self.data[b]) for a, b in self.folds]
-            )
+            chances = [left_probability(model, self.data[a], self.data[b]) for a, b in self.folds]
         except PairscoreError as error:
             return None, str(error)
-        found = log_loss(self.tested, p)
+        return self.loss(chances), ""
+
+    def loss(self, chances: list[np.ndarray]) -> HeldOutLoss:
+        """The loss of what was predicted in these folds, or in these and more."""
+        found = log_loss(self.tested, np.concatenate(chances[: len(self.folds)]))
         sums = influence_sums(found, self.pairs)
-        return HeldOutLoss(Score(found.value, sums.std_error), sums), ""
+        return HeldOutLoss(Score(found.value, sums.std_error), sums, chances)
 
 
 def hold_out(data: Comparisons, use: str, seed: int) -> Folds:
     """Rows to train on and to test on, until enough are tested."""
     folds: Folds = []
     for train, test in _folds(data, use, seed):
-        if sum(len(tested) for _, tested in folds) < ENOUGH and len(train) and len(test):
+        enough = sum(len(tested) for _, tested in folds) >= ENOUGH or len(folds) == TRIED
+        if not enough and len(train) and len(test):
             folds.append((train, test))
     if not folds:
         raise PairscoreError(
