@@ -182,7 +182,8 @@ def _found(data: FitData, settings: Settings, joint: JointFit) -> Estimate:
 
 def _fit_jointly(prepared: PreparedFit, settings: Settings) -> JointFit:
     rows, projection = prepared.rows, None
-    top = alone = climb(rows, rows.start(prepared.plain.coef), settings.max_iter, settings.tol)
+    steps = 0 if prepared.only_features else settings.max_iter
+    top = alone = climb(rows, rows.start(prepared.plain.coef), steps, settings.tol)
     varies = settings.item_effects and n_shared(rows) >= FEWEST_ITEMS and not _endless(rows, top)
     if varies and (rows.context.shape[1] or rows.sides.shape[1]):
         rows, projection = with_projection(rows)
@@ -190,14 +191,13 @@ def _fit_jointly(prepared: PreparedFit, settings: Settings) -> JointFit:
         start = np.insert(top.theta, d, np.zeros(len(rows.mean) - d))
         top = climb(rows, start, settings.max_iter, settings.tol)
     rows = rows.with_sure_ties(top.theta) if varies else rows
-    post, slopes, settled = start_posterior(rows, top.theta, 0.0), None, False
+    post, slopes, settled = start_posterior(rows, top.theta, 0.0), None, not settings.judge_slopes
     for _ in range(ROUNDS):
         if varies:
             post = (search := approach_variance(post)).post
             if settings.choose_l2:
                 post = replace(post, rows=with_ridge_for_effects(rows, top.theta, post))
-        if not settings.judge_slopes:
-            settled = True
+        if settled:
             break
         if not varies:
             post = propagate(post, 0.0)

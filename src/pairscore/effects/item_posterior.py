@@ -176,9 +176,8 @@ def inverses(stack: np.ndarray) -> np.ndarray:
     for matrix, inverse in zip(stack, found, strict=True):
         factor, _ = lapack.dpotrf(matrix.T, lower=1)  # the transpose is in the order of Fortran
         lower, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
-        below = np.tril(lower, -1)
-        inverse[:] = below + below.T
-        inverse[np.diag_indices(len(matrix))] = np.diag(lower)
+        np.add(lower, lower.T, out=inverse)  # above the diagonal there are zeros
+        inverse[np.diag_indices(len(matrix))] *= 0.5
     return found
 
 
@@ -190,6 +189,10 @@ class MessageCovariance:
     variances are scaled so that it is, with the trace of V by random signs; those of single items
     are raised so that they add up to the trace.
     """
+
+    messages: TwoArrays
+    probed: np.ndarray
+    _trace: float
 
     def __init__(
         self,

@@ -378,7 +378,9 @@ class SingleComparisonsLoss:
 
 
 def climb(rows: SingleComparisons, theta: np.ndarray, max_iter: int, tol: float) -> Optimum:
-    """Newton's steps to the maximum."""
+    """Newton's steps to the maximum; none where ``max_iter`` is zero, because theta is there."""
+    if max_iter == 0:
+        return Optimum(theta, rows.basis(rows.derivatives(theta)), 0, True)
     loss = SingleComparisonsLoss(rows)
     top = minimise(loss, theta, max_iter, tol, search_by_value)
     basis = rows.basis(rows.derivatives(top.params))
