@@ -34,6 +34,11 @@ class PreparedFit:
     kinds: tuple[str, ...]
     plain: Estimate
 
+    @property
+    def only_features(self) -> bool:
+        """Whether the fit of the pairs has all parameters, and is at the maximum."""
+        return not self.names and self.plain.separated is None
+
 
 def prepare_fit(data: FitData, settings: Settings, plain: Estimate | None = None) -> PreparedFit:
     """Rows with the columns that the settings ask for, and where to start."""
