@@ -69,6 +69,11 @@ CASES: dict[str, tuple[str, str | None]] = {
         "plan --items-file study/items.csv --pilot study/comparisons.csv --misordered 0.1",
         None,
     ),
+    "plan_explained": (
+        "plan --features 12 --noise 0.2 --explained 0.6 --experts 2 --hours 3",
+        None,
+    ),
+    "plan_noises": ("plan --features 12 --noise 0.1-0.3 --misordered 0.05", None),
     "plan_cost": (
         (
             "plan --features 20 --noise 0.2 --angle 0.3 --item-cost 2 --comparison-cost 1 --method"

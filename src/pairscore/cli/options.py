@@ -38,10 +38,28 @@ class Share(click.ParamType):
             self.fail(f"{value!r} is not a number.{share_meant(value)}", param, ctx)
 
 
+class Shares(click.ParamType):
+    """Numbers as a tuple: one, several with commas, or a range such as 0.1-0.3, which is five."""
+
+    name = "shares"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, ...]:
+        one = Share()
+        ends = [end for end in value.split("-") if end.strip()]
+        if len(ends) == 2 and "e" not in value.lower():
+            low, high = (one.convert(end, param, ctx) for end in ends)
+            return tuple(round(low + (high - low) * step / 4, 6) for step in range(5))
+        is_decimal = value.startswith("0,") and value[2:].isdecimal()  # 0,2 is 0.2 to many
+        numbers = [value] if is_decimal else value.split(",")
+        return tuple(one.convert(number, param, ctx) for number in numbers)
+
+
 FILE = click.Path(path_type=Path, allow_dash=True)
 FOLDER = click.Path(path_type=Path)
 SEED = click.IntRange(min=0)
-SHARE = Share()
+SHARE, SHARES = Share(), Shares()
 
 
 def option(*names: str, help: str, **settings: Any) -> Option:
