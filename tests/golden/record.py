@@ -81,6 +81,10 @@ CASES: dict[str, tuple[str, str | None]] = {
         ),
         None,
     ),
+    "pairs": (
+        "pairs study/items.csv --comparisons 90 --judges 2 --repeats 10% --show x1 -o sheet.csv",
+        "sheet-judge2.csv",
+    ),
     "report": (f"report plain.npz {STUDY} -o report.html --json", None),
     "report_page": (f"report plain.npz {STUDY} -o report.html", "report.html"),
     "report_rich_page": (f"report rich.npz {RICH} -o rich.html", "rich.html"),
