@@ -85,6 +85,8 @@ CASES: dict[str, tuple[str, str | None]] = {
         "pairs study/items.csv --comparisons 90 --judges 2 --repeats 10% --show x1 -o sheet.csv",
         "sheet-judge2.csv",
     ),
+    "predict": ("predict effects.npz study/items.csv sheet-judge1.csv --json", None),
+    "predict_text": ("predict rich.npz rich/items.csv rich/comparisons.csv", None),
     "report": (f"report plain.npz {STUDY} -o report.html --json", None),
     "report_page": (f"report plain.npz {STUDY} -o report.html", "report.html"),
     "report_rich_page": (f"report rich.npz {RICH} -o rich.html", "rich.html"),

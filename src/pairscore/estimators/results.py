@@ -255,7 +255,7 @@ class Estimate:
     closed_form_coef : ndarray of shape (d,) or None
         The raw closed form, an estimate of c1 beta.
     covariance : ndarray or None
-        Of the coefficients, then of the side effect if there is one.
+        Of the coefficients, then of the side effect or of all ``effects`` if there are any.
     notes : list of (warning class, text)
         What the user should know.
     settings : Settings
@@ -306,6 +306,8 @@ class Fit:
         determine.
     covariance : ndarray of shape (d, d) or None
         Of the coefficients.
+    effects_covariance : ndarray of shape (d + k, k) or None
+        Of the k ``effects``, or the side effect, with the coefficients and with each other.
     undetermined : ndarray of shape (d,), bool; open_directions : ndarray of shape (d, k)
         Coefficients, and directions of coefficients, that the data do not determine.
     feature_mean, feature_sd, feature_min, feature_max : ndarray of shape (d,)
@@ -370,6 +372,7 @@ class Fit:
     n_groups: int = 1
     new_items: "NewItems | None" = None
     decided_scale: float = 1.0  # of models saved before it was estimated
+    effects_covariance: np.ndarray | None = None
 
     @property
     def n_features(self) -> int:

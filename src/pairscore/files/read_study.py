@@ -14,7 +14,7 @@ from pairscore.data.tables import Columns
 from pairscore.data.votes import Votes, read_votes
 from pairscore.errors import BadEntriesError, BadRowsError, PairscoreError, closest, plural
 from pairscore.files.faults import BadFilesError, all_faults, locate_faults
-from pairscore.files.study_columns import ItemColumns, VoteColumns
+from pairscore.files.study_columns import ItemColumns, PairColumns, VoteColumns
 from pairscore.files.tables import StoredTable, stored_table
 
 
@@ -224,7 +224,30 @@ def read_new_votes(
     **reading: Any,
 ) -> Votes:
     """Comparisons from a file, of items that are known already."""
-    columns, rules = VoteColumns.of(vote_columns, context), _VoteRules(self_pairs, 0, context)
+    columns = VoteColumns.of(vote_columns, context)
+    return _votes_of(votes_file, items, columns, _VoteRules(self_pairs, 0, context), reading)
+
+
+def read_pairs(
+    pairs_file: Any,
+    items: Items,
+    context: Collection[str],
+    vote_columns: Mapping[str, str | None],
+    **reading: Any,
+) -> Comparisons:
+    """Pairs from a file that have no winner, or one that does not count; see ``from_pairs``."""
+    columns = PairColumns.of(vote_columns, context)
+    votes = _votes_of(pairs_file, items, columns, _VoteRules("error", 0, context), reading)
+    return Comparisons.of(items, votes)
+
+
+def _votes_of(
+    votes_file: Any,
+    items: Items,
+    columns: VoteColumns,
+    rules: _VoteRules,
+    reading: Mapping[str, Any],
+) -> Votes:
     with _open_table(votes_file, columns, **reading) as stored:
         votes = columns.rename(stored.read(), items.ids)
         try:

@@ -260,6 +260,7 @@ def _errors(fit: Fit, result: Estimate) -> dict[str, Any]:
         "covariance": covariance,
         "std_errors": np.where(fit.undetermined, np.nan, np.sqrt(np.diag(covariance))),
         "side_effect_std_error": side_error,
+        "effects_covariance": result.covariance[:, d:] if len(result.covariance) > d else None,
     }
 
 

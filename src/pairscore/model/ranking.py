@@ -10,16 +10,24 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from pairscore.core.outcomes import averaged_probabilities
+from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items, feature_keys
-from pairscore.data.tables import Columns
+from pairscore.data.tables import Columns, as_frame, to_array
 from pairscore.errors import PairscoreError
 from pairscore.estimators.results import Fit, KnownItems, normal_width
 from pairscore.model.groups import OpenPart, number_groups, without_open_part
-from pairscore.model.predict import known_items, linear_scores
+from pairscore.model.predict import (
+    difference_spread,
+    item_scores,
+    known_items,
+    linear_scores,
+    score_differences,
+)
 
 REFERENCE_ITEMS = 5000  # each rank interval compares an item with at most this many others
 # items at a time, so that their differences from all of those stay in the processor's cache
 BLOCK = 64
+PAIR_BLOCK = 4096  # pairs at a time whose features are formed
 MULTIPLICITY = (
     "Each interval holds for its own item 19 times of 20; among many items some will miss. Rank"
     " intervals count the items that differ from this one at the same level. With simultaneous=True"
@@ -308,6 +316,21 @@ def table_like(items: Items, columns: dict[str, Any]) -> Any:
     return table
 
 
+def single_item(item: Any, read: Callable[[Any], Items]) -> Items:
+    """One item, from a table of one row or its features in a row, as ``read`` reads tables."""
+    # a pandas Series is one row with names
+    if hasattr(item, "to_frame") and hasattr(item, "index"):
+        item = item.to_frame().T.infer_objects()
+    is_table = isinstance(item, Items) or as_frame(item) is not None
+    table = read(item if is_table else np.atleast_2d(to_array(item, "an item is")))
+    if len(table) != 1:
+        raise PairscoreError(
+            "difference compares two single items, but one of them has"
+            f" {len(table)} rows; give one row each."
+        )
+    return table
+
+
 def item_difference(fit: Fit, a: Items, b: Items, level: float) -> Difference:
     """Score of the one item in ``a`` minus that of the one in ``b``."""
     gap = a.values[0] - b.values[0]
@@ -333,3 +356,82 @@ def item_difference(fit: Fit, a: Items, b: Items, level: float) -> Difference:
     sd = np.array([np.sqrt(variance), 0.0, 0.0])
     loss, _, win = averaged_probabilities(fit.outcome_law, ends, sd)
     return Difference(*ends.tolist(), *(win / (win + loss)).tolist())
+
+
+# -- pairs -----------------------------------------------------------------------------------------
+
+
+def pair_chances(fit: Fit, data: Comparisons, level: float) -> dict[str, np.ndarray]:
+    """Chance that left wins each comparison, if it does not end in a tie, with its interval.
+
+    Columns chance, low, high; and tie, tie_low, tie_high where ties have a probability; each (M,).
+    With context, judge and side. The chance is averaged over what is not known of the items'
+    effects; the interval is for the chance between these two items, whatever their effects. That of
+    a tie leaves out the error of the tie parameter.
+    """
+    eta, law = score_differences(fit, data), fit.outcome_law
+    unknown = np.zeros(len(data)) if fit.item_effects is None else difference_spread(fit, data)
+    half = normal_width(level) * np.hypot(unknown, contrast_errors(fit, data))
+    loss, tie, win = averaged_probabilities(law, eta, unknown)
+    (loss_low, tie_a, win_low), (loss_high, tie_b, win_high) = (
+        law.probabilities(eta + reach) for reach in (-half, half)
+    )
+    columns = {
+        "chance": win / (win + loss),
+        "low": win_low / (win_low + loss_low),
+        "high": win_high / (win_high + loss_high),
+    }
+    if not law.rule.has_parameter:
+        return columns
+    # a tie is likeliest where the two are equal
+    at_zero = law.probabilities(np.zeros(1))[1]
+    most = np.where(np.abs(eta) < half, at_zero, np.maximum(tie_a, tie_b))
+    return columns | {"tie": tie, "tie_low": np.minimum(tie_a, tie_b), "tie_high": most}
+
+
+def contrast_errors(fit: Fit, data: Comparisons) -> np.ndarray:
+    """Standard error of each score difference from the error of coefficients, effects of
+    comparisons and judges' slopes, (M,); what is not known of items' effects comes on top.
+
+    NaN without inference, and where the difference is not determined. No matrix of comparisons and
+    features is made but for a block of them.
+    """
+    if fit.covariance is None:
+        return np.full(len(data), np.nan)
+    from pairscore.effects.circumstances import (
+        effect_columns,
+        judges_sharpness,
+        scores_in_context,
+        slope_errors,
+    )
+
+    known, X = known_items(fit, data.items), data.items.values
+    carried = X - fit.feature_mean
+    carried = carried if known is None else known.share[:, None] * carried
+    slope, errors = judges_sharpness(data, fit.judges), np.empty(len(data))
+    scores = item_scores(fit, data.items)
+    for start in range(0, len(data), PAIR_BLOCK):
+        rows = slice(start, start + PAIR_BLOCK)
+        block, left, right = data[rows], data.left[rows], data.right[rows]
+        along = slope[rows, None] * (carried[left] - carried[right])
+        variance = np.einsum("ij,ij->i", along @ fit.covariance, along)
+        beside = effect_columns(block, fit.effects, fit.side_effect, slope[rows])
+        variance += _effects_variance(fit, along, beside)
+        delta = scores_in_context(scores, block, fit.effects)
+        variance += (delta * slope_errors(block, fit.judges)) ** 2
+        variance[fit.undetermined_contrasts(X[left] - X[right])] = np.nan
+        errors[rows] = np.sqrt(np.maximum(variance, 0.0))
+    return errors
+
+
+def _effects_variance(fit: Fit, along: np.ndarray, beside: np.ndarray) -> np.ndarray:
+    """What k effects add to a variance by which the coefficients' part is known, from the columns
+    of both; older models know errors alone.
+    """
+    if not beside.shape[1]:
+        return np.zeros(len(beside))
+    if fit.effects_covariance is None:
+        errors = [fit.side_effect_std_error] if fit.effects is None else fit.effects.std_errors
+        return (beside**2) @ np.array(errors, dtype=float) ** 2
+    across, own = np.split(fit.effects_covariance, [fit.n_features])
+    return np.einsum("ij,ij->i", 2 * along @ across + beside @ own, beside)
