@@ -13,8 +13,8 @@ from scipy.special import expit, logit
 from scipy.stats import chi2, norm
 
 from pairscore import Comparisons, PairscoreError, RankRegression
-from pairscore.model.predict import linear_scores, score_differences
-from pairscore.model.ranking import contrast_errors, rank_pieces
+from pairscore.model.predict import contrast_errors, linear_scores, score_differences
+from pairscore.model.ranking import rank_pieces
 from tests.data.conftest import every_table, study
 from tests.laws import GaussianStudy
 from tests.limits import fair_squares
@@ -538,7 +538,7 @@ def test_a_chance_without_sides_is_that_of_a_difference(item_effects):
 @pytest.mark.parametrize("side", [True, "judges"])
 def test_the_error_of_a_pair_is_that_of_a_loop_over_all_parameters(side, monkeypatch):
     """Naive twin: the gradient of the score by finite differences in every parameter."""
-    monkeypatch.setattr("pairscore.model.ranking.PAIR_BLOCK", 3)
+    monkeypatch.setattr("pairscore.model.predict.PAIR_BLOCK", 3)
     X, votes = paired_study(np.random.default_rng(2))
     model = RankRegression(
         context=["rest"], side_effect=side, judge_slopes=True, inference="model"

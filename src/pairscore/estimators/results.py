@@ -208,8 +208,7 @@ Note = tuple[type[PairscoreWarning], str]
 class Effects:
     """What a comparison has beside its items.
 
-    ``names`` and ``kinds`` (context, side or tie) of the parameters, in the order of the
-    covariance.
+    ``names`` and ``kinds`` (context, side or tie) are in the order of the covariance.
     """
 
     names: tuple[str, ...]
@@ -304,10 +303,8 @@ class Fit:
     coef, std_errors : ndarray of shape (d,)
         Coefficients on the link's scale in the user's units; NaN errors for what the data do not
         determine.
-    covariance : ndarray of shape (d, d) or None
-        Of the coefficients.
-    effects_covariance : ndarray of shape (d + k, k) or None
-        Of the k ``effects``, or the side effect, with the coefficients and with each other.
+    covariance, effects_covariance : ndarray of shape (d, d), and (d + k, k), or None
+        Of the coefficients; of the k ``effects``, or the side effect, with these and each other.
     undetermined : ndarray of shape (d,), bool; open_directions : ndarray of shape (d, k)
         Coefficients, and directions of coefficients, that the data do not determine.
     feature_mean, feature_sd, feature_min, feature_max : ndarray of shape (d,)
@@ -332,6 +329,7 @@ class Fit:
     context_of_items : dict
         By name of a context column, and ``left`` for the side: how much of it varies within items
         (``rest``), whether it is related to them (``p_value``), and what to say of it.
+    judge_agreement : dict; see :func:`pairscore.effects.judges.judge_agreement`.
     record : dict
         Versions, fingerprint of the data, seed of the sides and the command.
     """
@@ -373,6 +371,7 @@ class Fit:
     new_items: "NewItems | None" = None
     decided_scale: float = 1.0  # of models saved before it was estimated
     effects_covariance: np.ndarray | None = None
+    judge_agreement: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def n_features(self) -> int:

@@ -1,13 +1,13 @@
 """Scores with intervals, ranks with intervals, and the difference of two items."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from scipy.special import gammaincinv
+from scipy.special import expit, gammaincinv, logit
 
 from pairscore.core.outcomes import averaged_probabilities
 from pairscore.data.comparisons import Comparisons
@@ -17,8 +17,8 @@ from pairscore.errors import PairscoreError
 from pairscore.estimators.results import Fit, KnownItems, normal_width
 from pairscore.model.groups import OpenPart, number_groups, without_open_part
 from pairscore.model.predict import (
+    contrast_errors,
     difference_spread,
-    item_scores,
     known_items,
     linear_scores,
     score_differences,
@@ -27,7 +27,6 @@ from pairscore.model.predict import (
 REFERENCE_ITEMS = 5000  # each rank interval compares an item with at most this many others
 # items at a time, so that their differences from all of those stay in the processor's cache
 BLOCK = 64
-PAIR_BLOCK = 4096  # pairs at a time whose features are formed
 MULTIPLICITY = (
     "Each interval holds for its own item 19 times of 20; among many items some will miss. Rank"
     " intervals count the items that differ from this one at the same level. With simultaneous=True"
@@ -366,8 +365,7 @@ def pair_chances(fit: Fit, data: Comparisons, level: float) -> dict[str, np.ndar
 
     Columns chance, low, high; and tie, tie_low, tie_high where ties have a probability; each (M,).
     With context, judge and side. The chance is averaged over what is not known of the items'
-    effects; the interval is for the chance between these two items, whatever their effects. That of
-    a tie leaves out the error of the tie parameter.
+    effects; the interval is for the chance between these two items, whatever their effects.
     """
     eta, law = score_differences(fit, data), fit.outcome_law
     unknown = np.zeros(len(data)) if fit.item_effects is None else difference_spread(fit, data)
@@ -386,52 +384,27 @@ def pair_chances(fit: Fit, data: Comparisons, level: float) -> dict[str, np.ndar
     # a tie is likeliest where the two are equal
     at_zero = law.probabilities(np.zeros(1))[1]
     most = np.where(np.abs(eta) < half, at_zero, np.maximum(tie_a, tie_b))
-    return columns | {"tie": tie, "tie_low": np.minimum(tie_a, tie_b), "tie_high": most}
+    by_score = np.minimum(tie_a, tie_b), most
+    return columns | {"tie": tie} | _tie_interval(fit, eta, tie, by_score, normal_width(level))
 
 
-def contrast_errors(fit: Fit, data: Comparisons) -> np.ndarray:
-    """Standard error of each score difference from the error of coefficients, effects of
-    comparisons and judges' slopes, (M,); what is not known of items' effects comes on top.
+def _tie_interval(
+    fit: Fit,
+    eta: np.ndarray,
+    tie: np.ndarray,
+    by_score: tuple[np.ndarray, np.ndarray],
+    width: float,
+) -> dict[str, np.ndarray]:
+    """Interval of the probability of a tie, from where the error of the score alone takes it.
 
-    NaN without inference, and where the difference is not determined. No matrix of comparisons and
-    features is made but for a block of them.
+    How far it reaches with the error of the tie parameter alone is added in squares, in log odds.
     """
-    if fit.covariance is None:
-        return np.full(len(data), np.nan)
-    from pairscore.effects.circumstances import (
-        effect_columns,
-        judges_sharpness,
-        scores_in_context,
-        slope_errors,
-    )
-
-    known, X = known_items(fit, data.items), data.items.values
-    carried = X - fit.feature_mean
-    carried = carried if known is None else known.share[:, None] * carried
-    slope, errors = judges_sharpness(data, fit.judges), np.empty(len(data))
-    scores = item_scores(fit, data.items)
-    for start in range(0, len(data), PAIR_BLOCK):
-        rows = slice(start, start + PAIR_BLOCK)
-        block, left, right = data[rows], data.left[rows], data.right[rows]
-        along = slope[rows, None] * (carried[left] - carried[right])
-        variance = np.einsum("ij,ij->i", along @ fit.covariance, along)
-        beside = effect_columns(block, fit.effects, fit.side_effect, slope[rows])
-        variance += _effects_variance(fit, along, beside)
-        delta = scores_in_context(scores, block, fit.effects)
-        variance += (delta * slope_errors(block, fit.judges)) ** 2
-        variance[fit.undetermined_contrasts(X[left] - X[right])] = np.nan
-        errors[rows] = np.sqrt(np.maximum(variance, 0.0))
-    return errors
-
-
-def _effects_variance(fit: Fit, along: np.ndarray, beside: np.ndarray) -> np.ndarray:
-    """What k effects add to a variance by which the coefficients' part is known, from the columns
-    of both; older models know errors alone.
-    """
-    if not beside.shape[1]:
-        return np.zeros(len(beside))
-    if fit.effects_covariance is None:
-        errors = [fit.side_effect_std_error] if fit.effects is None else fit.effects.std_errors
-        return (beside**2) @ np.array(errors, dtype=float) ** 2
-    across, own = np.split(fit.effects_covariance, [fit.n_features])
-    return np.einsum("ij,ij->i", 2 * along @ across + beside @ own, beside)
+    assert fit.effects is not None
+    error = width * fit.effects.std_errors[fit.effects.kinds.index("tie")]
+    law, ends = fit.outcome_law, {}
+    here, middle = law.probabilities(eta)[1], logit(tie)
+    for name, sign, end in (("tie_low", -1, by_score[0]), ("tie_high", 1, by_score[1])):
+        moved = replace(law, t=law.t + sign * error).probabilities(eta)[1]
+        reach = np.hypot(logit(end) - middle, logit(moved) - logit(here))
+        ends[name] = expit(middle + sign * reach)
+    return ends
