@@ -83,20 +83,26 @@ def test_with_few_comparisons_ties_are_no_worse_than_none(law, figures):
 
 @pytest.mark.parametrize("law", LAWS)
 def test_item_effects_beside_ties_are_as_calibrated_as_without_the_ties(law, figures):
-    """Of 200 items with effects of standard deviation 1; within 0.04 of the fit without ties."""
+    """Of 200 items with effects of standard deviation 1: three standard errors outside fail.
+
+    Known items: within 0.04 of the fit without the ties. All: 0.95 to 1.05. On new items the fit
+    without ties is not the measure: where it depends on the effects whether a comparison is
+    decided, those of decided ones are larger than others, and only a rule for ties knows it.
+    """
     settings = [("mle", ties) for ties in ("drop", "half", "davidson", "rao-kupper")]
     slopes, _ = calibration_slopes(
         law, (200, 2500, 4), settings, 40, item_sd=1.0, item_effects=True
     )
-    mean, gap = slopes.mean(axis=0), slopes - slopes[:, :1]
-    for name, (known, new) in zip(named(settings), mean, strict=True):
+    mean, error = slopes.mean(axis=0), slopes.std(axis=0) / np.sqrt(len(slopes))
+    for name, (known, new), (_, of_new) in zip(named(settings), mean, error, strict=True):
         figures(
             f"item effects: calibration slope, ties {law}, {name}",
-            "within 0.04 of drop",
-            f"known {known:.3f}, new {new:.3f}",
+            "0.95 to 1.05, known within 0.04 of drop",
+            f"known {known:.3f}, new {new:.3f} (standard error {of_new:.3f})",
         )
-    error = gap.std(axis=0) / np.sqrt(len(gap))
-    assert np.all(np.abs(gap.mean(axis=0)) < 0.04 + 3 * error)
+    assert np.all(np.maximum(np.abs(mean - 1) - 0.05, 0) < 3 * error)
+    gap = (slopes - slopes[:, :1])[:, :, 0]
+    assert np.all(np.abs(gap.mean(axis=0)) < 0.04 + 3 * gap.std(axis=0) / np.sqrt(len(gap)))
 
 
 @pytest.mark.parametrize("link", ["logit", "probit"])

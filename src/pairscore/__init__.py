@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pairscore.data.splitters import ItemKFold
     from pairscore.errors import PairscoreError, PairscoreWarning
     from pairscore.evaluation import scorers
+    from pairscore.evaluation.choose import auto_fit
     from pairscore.evaluation.compare import compare
     from pairscore.metrics import angle, kendall_distance
     from pairscore.model.regression import RankRegression, load
@@ -28,6 +29,7 @@ _HOME = {
     "Population": "theory.population",
     "RankRegression": "model.regression",
     "angle": "metrics",
+    "auto_fit": "evaluation.choose",
     "compare": "evaluation.compare",
     "kendall_distance": "metrics",
     "load": "model.regression",
@@ -48,6 +50,7 @@ __all__ = [
     "Population",
     "RankRegression",
     "angle",
+    "auto_fit",
     "compare",
     "kendall_distance",
     "load",

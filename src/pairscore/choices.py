@@ -17,6 +17,8 @@ INFERENCES
     or nothing beyond the model. None (``none`` on the command line) computes no standard errors.
 RIDGES
     What a ridge is chosen for: comparisons with new items, or new comparisons of known items.
+USES
+    What a model is chosen for: the items at hand, or new ones.
 SHRINKAGES
     Rules that choose how far the correlations of a closed form's covariance shrink towards zero.
 MISSING_RULES, FILLING_RULES
@@ -36,6 +38,7 @@ LINKS = ("logit", "probit")
 TIE_RULES = ("half", "drop", "davidson", "rao-kupper")
 INFERENCES = ("items", "items+judges", "model")
 RIDGES = ("auto", "auto-known")
+USES = ("known", "new")
 SHRINKAGES = ("ledoit-wolf", "oas")
 FILLING_RULES = ("mean-with-flag", "item-effect")
 MISSING_RULES = ("refuse", "drop-items", *FILLING_RULES)

@@ -8,9 +8,10 @@ import pytest
 from scipy.optimize import minimize
 
 from pairscore import Comparisons, RankRegression
+from pairscore.core.decided import decided_scale
 from pairscore.core.outcomes import OutcomeLaw, averaged_derivatives
 from pairscore.effects.item_posterior import posterior_covariance
-from pairscore.effects.propagation import CLOSE, propagate, start_posterior
+from pairscore.effects.propagation import CLOSE, propagate, scale_of_decided, start_posterior
 from pairscore.effects.single_comparisons import climb
 from tests.effects.rows import draw_rows, make_rows
 
@@ -67,6 +68,7 @@ def test_slopes_of_the_likelihood_are_those_of_the_exact_integral(link, rule):
         exact = (up - down) / 0.02
         off.append(abs(0.5 * 3 * (post.rho - 1) - exact))
         rival.append(abs(slope_at_the_mode(rows, post.theta, sigma2) - exact))
+    print(off, rival)
     assert max(off) < 0.03
     assert np.mean(rival) > 3 * np.mean(off)
 
@@ -148,3 +150,41 @@ def test_a_chosen_ridge_holds_back_no_more_beside_strong_effects():
     assert kept == pytest.approx(np.linalg.norm(ridge.coef_) / np.linalg.norm(plain.coef_), abs=0.1)
     stated = RankRegression(item_effects=True, l2=chosen.l2_, inference=None).fit(data)
     assert np.linalg.norm(stated.coef_) < 0.7 * np.linalg.norm(chosen.coef_)
+
+
+def without_row(rows, row):
+    """All comparisons but one."""
+    kept = np.arange(len(rows.left)) != row
+    names = ("left", "right", "outcome", "amount", "context", "sides", "judge")
+    return replace(rows, **{name: getattr(rows, name)[kept] for name in names})
+
+
+def predictions_without_each(rows, sigma2):
+    """Mean and standard deviation of each comparison's eta, by a fit of all others."""
+    mean, sd = np.empty((2, len(rows.left)))
+    for row, (left, right) in enumerate(zip(rows.left, rows.right, strict=True)):
+        others = posterior(without_row(rows, row), sigma2)
+        gap = others.effect[left] - others.effect[right]
+        mean[row] = rows.delta(others.theta)[row] + gap
+        signs = np.zeros(len(rows.X))
+        signs[[left, right]] = 1, -1
+        sd[row] = np.sqrt(signs @ others.covariance.times(signs))
+    return mean, sd
+
+
+def test_probabilities_of_known_items_fit_decided_comparisons_that_were_left_out():
+    """An item's effect that has learnt from a comparison would find its own answer in it again."""
+    off, rival = [], []
+    for seed in range(3):
+        drawn, _ = draw_rows(np.random.default_rng(seed), 12, 60, 1, rule="rao-kupper")
+        rows = make_rows(drawn.X, drawn.left, drawn.right, drawn.outcome)
+        post, law = posterior(rows, 2.0), OutcomeLaw(rows.rule, 0.0)
+        own = post.eta, np.sqrt(post.covariance.pair_variance[rows.pairs[1]])
+        naive, by_own = (
+            decided_scale(law, *seen, rows.outcome, rows.amount)
+            for seen in (predictions_without_each(rows, 2.0), own)
+        )
+        off.append(abs(np.log(scale_of_decided(post, rows.amount) / naive)))
+        rival.append(abs(np.log(by_own / naive)))
+    assert max(off) < 0.02
+    assert min(rival) > 3 * max(off)

@@ -13,6 +13,7 @@ from pairscore.model.predict import (
     outcome_probabilities,
     score_differences,
 )
+from tests.effects.simulators import judged_votes
 from tests.limits import largest_mean
 from tests.model.test_fit import tables
 from tests.tie_cells import LAWS, MANY, SETTINGS, calibration_slopes
@@ -105,3 +106,22 @@ def test_a_difference_has_the_probability_of_the_comparison(ties, item_effects):
     pair = model.difference(items.iloc[[X.left[0]]], items.iloc[[X.right[0]]])
     assert pair.probability == pytest.approx(model.predict_proba(X[:1])[0, 1], rel=1e-9)
     assert (model.decided_scale_ == 1) == (ties == "drop")
+
+
+@pytest.mark.parametrize("item_effects", [False, True])
+def test_a_careless_judge_is_predicted_as_one(item_effects):
+    """Probabilities go by the slope of each comparison's judge, also where nothing else is asked
+    for than slopes."""
+    slopes = np.array([2.0, 1.0, 1.0, 0.0])
+    votes = judged_votes(np.random.default_rng(5), context=0.0, side=0.0, slopes=slopes)
+    X = Comparisons.from_frames(*votes)[0]
+    model = RankRegression(judge_slopes=True, item_effects=item_effects, inference=None).fit(X)
+    found = dict(zip(model.judges_.name, model.judges_.slope, strict=True))
+    if not item_effects:
+        scores = X.items.values @ model.coef_
+        sharp = np.array([found[name] for name in X.judge])
+        expected = expit(sharp * (scores[X.left] - scores[X.right]))
+        np.testing.assert_allclose(model.predict_proba(X)[:, 1], expected, rtol=1e-12)
+    surprise = np.abs(model.predict_proba(X)[:, 1] - 0.5)
+    sharpest, careless = (surprise[X.judge == f"judge {number}"].mean() for number in (0, 3))
+    assert sharpest > 3 * careless

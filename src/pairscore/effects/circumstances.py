@@ -174,11 +174,11 @@ def _side_columns(
 
 
 def comparison_scores(
-    scores: np.ndarray, data: Comparisons, effects: Effects, judges: Judges | None
+    scores: np.ndarray, data: Comparisons, effects: Effects | None, judges: Judges | None
 ) -> np.ndarray:
     """eta of every comparison from the items' scores: with context, the judge's slope, and side."""
-    delta = scores_in_context(scores, data, effects)
-    delta, sides = delta * judges_sharpness(data, judges), effects.of_kind("side")
+    delta = scores_in_context(scores, data, effects) * judges_sharpness(data, judges)
+    sides = {} if effects is None else effects.of_kind("side")
     if not sides:
         return delta
     average, by_whom = (

@@ -45,6 +45,7 @@ from pairscore.effects.projection import (
 from pairscore.effects.propagation import (
     Posterior,
     propagate,
+    scale_of_decided,
     start_posterior,
     with_ridge_for_effects,
 )
@@ -155,22 +156,20 @@ def _found(data: FitData, settings: Settings, joint: JointFit) -> Estimate:
     prepared = joint.prepared
     full = None if settings.inference is None else _covariance(data, settings, joint)
     fit = _estimate(data, settings, joint, full)
-    judges = None
+    judges, scale = None, scale_of_decided(joint.post, prepared.rows.amount)
     if joint.slopes is not None:
-        judges = judges_of_slopes(joint.post, joint.slopes, prepared)
+        judges = judges_of_slopes(joint.post, joint.slopes, prepared, scale)
     kept = _kept_effects(data, joint, fit, full) if settings.item_effects else None
     assert fit.effects is not None
     scores = data.X @ fit.coef + (0.0 if kept is None else kept.effect)
-    notes = [
-        *fit.notes,
-        *_settled_notes(settings, joint),
-        *judge_notes(settings, joint.post, judges),
-    ]
+    notes = [*fit.notes, *_settled_notes(settings, joint)]
+    notes += judge_notes(settings, joint.post, judges)
     if kept is not None and kept.n_shared < FEWEST_ITEMS:
         notes.append((FewItemsWarning, f"item effects are {kept.in_words}."))
     return replace(
         fit,
         difference=comparison_scores(scores, data.comparisons, fit.effects, judges),
+        decided_scale=scale,
         judges=judges,
         item_effects=kept,
         context_of_items=_context_of_items(settings, prepared, joint.alone, joint),

@@ -13,7 +13,6 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import minimize_scalar
 
-from pairscore.core.decided import decided_scale
 from pairscore.core.outcomes import OutcomeLaw, averaged_derivatives, normal_grid
 from pairscore.data.comparisons import Comparisons
 from pairscore.effects.circumstances import PreparedFit, judge_names
@@ -254,16 +253,16 @@ def with_slopes(rows: SingleComparisons, slopes: Slopes) -> SingleComparisons:
     return replace(rows, slopes=slopes.slope, slope_variance=slopes.variance)
 
 
-def judges_of_slopes(post: Posterior, slopes: Slopes, prepared: PreparedFit) -> Judges:
-    """The table of judges, as an average judge's votes go."""
+def judges_of_slopes(
+    post: Posterior, slopes: Slopes, prepared: PreparedFit, scale: float
+) -> Judges:
+    """The table of judges, as an average judge's decided votes go, at a scale of their own."""
     rows, spread = post.rows, slopes.spread
     error = np.full(rows.n_judges, spread if spread else np.nan)
     error[slopes.own] = np.sqrt(slopes.variance[slopes.own])
     number = np.bincount(rows.judge, prepared.rows.amount, rows.n_judges)
     unsure = np.sqrt(post.covariance.pair_variance[rows.pairs[1]])
-    law = OutcomeLaw(rows.rule, rows.tie(post.theta))
-    sd = np.abs(rows.sharpness) * unsure
-    law = replace(law, scale=decided_scale(law, post.eta, sd, rows.outcome, rows.amount))
+    law = OutcomeLaw(rows.rule, rows.tie(post.theta), scale)
     votes = VotesSeen(law, post.delta, rows.amount, unsure)
     return judge_table(prepared.judges, number, slopes.slope, error, spread, votes)
 

@@ -34,6 +34,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pairscore.core.decided import decided_scale
 from pairscore.core.outcomes import OutcomeDerivatives, OutcomeLaw, averaged_derivatives
 from pairscore.core.sums import net_per_item
 from pairscore.core.whitening import Basis
@@ -148,10 +149,8 @@ class Cavities(NamedTuple):
 
 def cavities(post: Posterior) -> Cavities:
     """Each comparison's own term is taken out of the law of delta and of the slope."""
-    rows, put_in = (
-        post.rows,
-        np.minimum(post.rows.amount, 1.0),
-    )  # no more than is there is taken out
+    rows = post.rows
+    put_in = np.minimum(rows.amount, 1.0)  # no more than is there is taken out
     variance = post.covariance.pair_variance[rows.pairs[1]]
     tau, score = put_in * post.tau, put_in * post.score
     without = variance / np.maximum(1 - rows.sharpness**2 * tau * variance, SMALLEST_SHARE)
@@ -244,6 +243,18 @@ def propagate(post: Posterior, sigma2: float, close: float = CLOSE) -> Posterior
         if post.moved > 0.9 * before.moved:
             share = max(0.7 * share, 0.2)
     return post if close > CLOSE else post.with_information(CLOSE)
+
+
+def scale_of_decided(post: Posterior, amount: np.ndarray) -> float:
+    """The factor from score differences to the chances of decided comparisons, each as all others
+    predict it: items and judges would find their own answers again in what they have learnt.
+
+    ``amount`` (M) is how many comparisons each row stands for.
+    """
+    rows = post.rows
+    center, square = cavities(post).law_of_eta()
+    law, eta = OutcomeLaw(rows.rule, rows.tie(post.theta)), center + rows.side(post.theta)
+    return decided_scale(law, eta, np.sqrt(square), rows.outcome, amount)
 
 
 def with_ridge_for_effects(

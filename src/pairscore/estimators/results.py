@@ -29,10 +29,8 @@ OF_PAIRS = ("pair_low", "pair_high", "pair_weight")
 
 @dataclass(frozen=True)
 class KnownItems:
-    """Of the rows of some table.
-
-    The item's effect, the variance that its score has beside that of its features, the share of the
-    latter that is left, and the row of the fit (-1 for a new item).
+    """Of the rows of some table: the item's effect, the variance that its score has beside that of
+    its features, the share of the latter that is left, and the row of the fit (-1 for a new item).
     """
 
     effect: np.ndarray
@@ -251,6 +249,8 @@ class Estimate:
         Mean and standard deviation of the compared items' features.
     difference : ndarray of shape (M,)
         Score difference of every comparison, side effect included.
+    decided_scale : float or None
+        That of the fit, if it is known already.
     closed_form_coef : ndarray of shape (d,) or None
         The raw closed form, an estimate of c1 beta.
     covariance : ndarray or None
@@ -270,6 +270,7 @@ class Estimate:
     basis: Basis
     center: Spread
     difference: np.ndarray
+    decided_scale: float | None = None
     closed_form_coef: np.ndarray | None = None
     covariance: np.ndarray | None = None
     guard: float = 1.0
@@ -324,8 +325,7 @@ class Fit:
     guard : float
         Factor below 1 by which a closed form's scale is held back when it would overfit.
     decided_scale : float
-        The factor from a score difference to the one by whose chances decided comparisons go; 1
-        without ties, and where ties are dropped.
+        What score differences are multiplied by for chances of decided comparisons; 1 without ties.
     context_of_items : dict
         By name of a context column, and ``left`` for the side: how much of it varies within items
         (``rest``), whether it is related to them (``p_value``), and what to say of it.

@@ -240,7 +240,8 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         coef, covariance = without_part(fit.coef, result.covariance, fit.feature_unit, taken)
         fit, result = replace(fit, coef=coef), replace(result, covariance=covariance)
     if np.any(data.outcome == 0):
-        fit = replace(fit, decided_scale=scale_of_decided(fit, result.difference, data))
+        scale = result.decided_scale or scale_of_decided(fit, result.difference, data)
+        fit = replace(fit, decided_scale=scale)
     shares = agreement_and_noise(result.difference, data, fit.outcome_law)
     return replace(fit, **_errors(fit, result), **shares)
 

@@ -40,24 +40,23 @@ def item_scores(fit: Fit, items: Items) -> np.ndarray:
 def score_differences(fit: Fit, data: Comparisons) -> np.ndarray:
     """Score of left minus score of right, with context, judge and side, shape (M,)."""
     scores = item_scores(fit, data.items)
-    if fit.effects is None:
+    if fit.effects is None and fit.judges is None:
         return scores[data.left] - scores[data.right] + (fit.side_effect or 0.0)
     from pairscore.effects.circumstances import comparison_scores
 
     return comparison_scores(scores, data, fit.effects, fit.judges)
 
 
-def difference_spread(fit: Fit, data: Comparisons, new_items: bool = False) -> np.ndarray:
+def difference_spread(fit: Fit, data: Comparisons) -> np.ndarray:
     """Standard deviation of what is not known of each score difference with item effects, (M,).
 
     The difference of two normal effects has the sum of their variances, less twice what they share:
-    two items that met are known better against each other than each by itself. With ``new_items``
-    nothing is known of any item's effect.
+    two items that met are known better against each other than each by itself.
     """
     from pairscore.effects.circumstances import judges_sharpness
     from pairscore.effects.item_posterior import shared_variance
 
-    known = None if new_items else known_items(fit, data.items)
+    known = known_items(fit, data.items)
     variance = 2 * fit.item_effects.sigma2 if fit.item_effects is not None else 0.0
     if known is not None and fit.item_effects is not None:
         rows = known.row[data.left], known.row[data.right]
@@ -127,17 +126,9 @@ def outcome_probabilities(fit: Fit, data: Comparisons, law: OutcomeLaw | None = 
 
 
 def scale_of_decided(fit: Fit, difference: np.ndarray, data: Comparisons) -> float:
-    """The factor from the ``difference`` of each comparison (M,) to the chances of decided ones.
-
-    Effects of items have learnt from these comparisons, and would find their own answers in them:
-    all items are taken for new ones.
-    """
-    sd = np.zeros(len(data))
-    if fit.item_effects is not None:
-        sd = difference_spread(fit, data, new_items=True)
-        difference = score_differences(replace(fit, item_effects=None), data)
+    """The factor from the ``difference`` of each comparison (M,) to the chances of decided ones."""
     number = data.amount / FitData(data, keep_sides=False).weight_unit
-    return decided_scale(fit.outcome_law, difference, sd, data.outcome, number)
+    return decided_scale(fit.outcome_law, difference, np.zeros(len(data)), data.outcome, number)
 
 
 def expected_outcomes(fit: Fit, data: Comparisons) -> tuple[np.ndarray, np.ndarray]:
