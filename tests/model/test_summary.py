@@ -326,12 +326,12 @@ def test_the_agreement_of_judges_stands_beside_the_accuracy(tmp_path):
     assert labels[labels.index("agreement") + 1 :][:2] == ["between judges", "within judges"]
     between, within = (model.judge_agreement_[kind] for kind in ("between", "within"))
     assert facts["between judges"] == (
-        f"two judges agree on {between['share']:.1%} of the pairs that both decided (95 %:"
-        f" {between['low']:.1%} to {between['high']:.1%}, from {between['n_pairs']} pairs); no"
-        f" score could predict more than about {between['ceiling']:.1%} (95 %: up to"
-        f" {between['ceiling_high']:.1%}) of such decisions correctly"
+        f"two judges name the same winner in {between['share']:.1%} of the pairs that both compared"
+        f" (95 %: {between['low']:.1%} to {between['high']:.1%}, from {between['n_pairs']} pairs);"
+        f" no score could predict more than about {between['ceiling']:.1%} (95 %: up to"
+        f" {between['ceiling_high']:.1%}) of such answers correctly"
     )
-    assert facts["within judges"].startswith("judges who decide a pair again decide it as before")
+    assert facts["within judges"].startswith("judges who compare a pair again name the same winner")
     assert model.agreement_ < between["ceiling"]
     assert model.summary().to_record()["judge_agreement"]["within"] == within
     model.save(tmp_path / "m.npz")

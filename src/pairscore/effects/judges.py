@@ -270,8 +270,8 @@ def judges_of_slopes(
 # -- agreement -------------------------------------------------------------------------------------
 
 AGREEMENT_WORDS = {
-    "between": "two judges agree on {share} of the pairs that both decided",
-    "within": "judges who decide a pair again decide it as before in {share} of cases",
+    "between": "two judges name the same winner in {share} of the pairs that both compared",
+    "within": "judges who compare a pair again name the same winner in {share} of cases",
 }
 
 
@@ -338,7 +338,7 @@ def _agreement(kind: str, shares: np.ndarray) -> dict[str, Any]:
     said = AGREEMENT_WORDS[kind].format(share=f"{mean:.1%}")
     words = (
         f"{said} (95 %: {low:.1%} to {high:.1%}, from {plural(n, 'pair', ',')}); no score could"
-        f" predict more than about {ceiling:.1%} (95 %: up to {most:.1%}) of such decisions"
+        f" predict more than about {ceiling:.1%} (95 %: up to {most:.1%}) of such answers"
         " correctly"
     )
     return {
