@@ -165,7 +165,7 @@ def test_the_command_in_the_record_can_be_run_again(study):
 
 ROOT = DATA.parent.parent
 DOCUMENTS = {
-    "README.md": r"(?m)^    (pairscore (?:plan|fit|rank) .*?)(?:\s+#.*)?$",
+    "README.md": r"(?m)^    (pairscore (?:plan|pairs|fit|rank) .*?)(?:\s+#.*)?$",
     "docs/commands.md": r"(?m)^\$ (pairscore .*)$",
 }
 

@@ -97,7 +97,8 @@ SENTENCES = {
         "the number of features is missing; give --features or --items-file."
     ),
     "plan --features 9 --noise 0.2": (
-        "give two of --items, --comparisons and a target (--angle, --misordered or --norm-error)."
+        "give a target (--angle, --misordered or --norm-error), --comparisons, or the time of the"
+        " experts (--hours)."
     ),
     "plan --items-file items.csv --noise 0.2 --min-eigenvalue 0.5 --angle 0.3": (
         "leave out --min-eigenvalue, or --items-file."

@@ -59,7 +59,7 @@ SUMMARY_JSON = json_flag("Print coefficients, errors and the like as JSON.")
 
 
 @click.command(cls=FitCommand)
-@files("items", "comparisons")
+@files("items", "comparisons...")
 @options(MODEL_OPTIONS, ITEM_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS)
 @output_option("Model file to write, such as model.npz (-: standard output).", required=True)
 @flag("--keep-data", help="Keep the comparisons in the model file, for pairscore update.")
@@ -73,16 +73,21 @@ SUMMARY_JSON = json_flag("Print coefficients, errors and the like as JSON.")
     " -o answers.npz",
 )
 def fit(
-    items: Path, comparisons: Path, output: Path, as_json: bool, keep_data: bool, **given: Any
+    items: Path,
+    comparisons: tuple[Path, ...],
+    output: Path,
+    as_json: bool,
+    keep_data: bool,
+    **given: Any,
 ) -> None:
     """Learn a score from ITEMS and COMPARISONS and write the model.
 
     Both are CSV, Parquet or JSONL files, by their suffix; - is CSV from standard input. Numeric
     columns of ITEMS are features. COMPARISONS has columns left, right, winner (left, right, tie or
     an id), or model_a, model_b, winner, or winner, loser; and, if you like, tie (0 or 1), judge,
-    weight, count.
+    weight, count. They may be in several files with the same columns, such as one for each judge.
     """
-    refuse_output(output, items, comparisons)
+    refuse_output(output, items, *comparisons)
     import numpy as np
 
     from pairscore.estimators.settings import DEFAULTS, check_settings
@@ -102,7 +107,9 @@ def fit(
     write_model(ModelFile(result, params, np.array([-1, 1])), output, as_json, keep_data)
 
 
-def read_files(items: Path, comparisons: Path, context: Any, given: dict[str, Any]) -> "StudyInput":
+def read_files(
+    items: Path, comparisons: tuple[Path, ...], context: Any, given: dict[str, Any]
+) -> "StudyInput":
     """Items and comparisons, as ITEM_OPTIONS, VOTE_OPTIONS and FILE_OPTIONS say.
 
     ``context`` has names of numeric columns of the comparisons.
@@ -301,7 +308,7 @@ def ranking_text(ranking: dict[str, Any]) -> str:
 
 
 @click.command()
-@files("items", "comparisons")
+@files("items", "comparisons...")
 @option(
     "--model",
     "models",
@@ -324,7 +331,7 @@ def ranking_text(ranking: dict[str, Any]) -> str:
 )
 def compare(
     items: Path,
-    comparisons: Path,
+    comparisons: tuple[Path, ...],
     models: tuple[str, ...],
     folds: int,
     as_json: bool,
@@ -373,14 +380,19 @@ def collect_warnings() -> Iterator[list[str]]:
 
 
 @click.command()
-@files("model", "items", "comparisons")
+@files("model", "items", "comparisons...")
 @ID_OF_FIT_OPTION
 @flag("--self-pairs", help="Keep comparisons of an item with itself, as in such a fit.")
 @options(VOTE_OPTIONS, FILE_OPTIONS)
 @output_option("HTML file to write (-: standard output).", default=Path("report.html"))
 @json_flag("Print where the page is and what it says first as JSON.")
 def report(
-    model: Path, items: Path, comparisons: Path, output: Path, as_json: bool, **given: Any
+    model: Path,
+    items: Path,
+    comparisons: tuple[Path, ...],
+    output: Path,
+    as_json: bool,
+    **given: Any,
 ) -> None:
     """Show a model, its items and comparisons on one HTML page that needs nothing else.
 
@@ -391,8 +403,8 @@ def report(
 
     Example: pairscore report model.npz items.csv comparisons.csv -o report.html
     """
-    refuse_output(output, model, items, comparisons)
-    if [str(path) for path in (model, items, comparisons)].count("-") > 1:
+    refuse_output(output, model, items, *comparisons)
+    if [str(path) for path in (model, items, *comparisons)].count("-") > 1:
         raise PairscoreError(
             "standard input can be the model, the items or the comparisons, one of them; name files"
             " for the others."

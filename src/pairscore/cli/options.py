@@ -38,10 +38,42 @@ class Share(click.ParamType):
             self.fail(f"{value!r} is not a number.{share_meant(value)}", param, ctx)
 
 
+class Percentage(Share):
+    """A share, as 0.05 or as 5%."""
+
+    name = "share"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        text = str(value).strip()
+        if text.endswith("%"):
+            return super().convert(text[:-1], param, ctx) / 100
+        return super().convert(text, param, ctx)
+
+
+class Shares(click.ParamType):
+    """Numbers as a tuple: one, several with commas, or a range such as 0.1-0.3, which is five."""
+
+    name = "shares"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, ...]:
+        one = Share()
+        ends = [end for end in value.split("-") if end.strip()]
+        if len(ends) == 2 and "e" not in value.lower():
+            low, high = (one.convert(end, param, ctx) for end in ends)
+            return tuple(round(low + (high - low) * step / 4, 6) for step in range(5))
+        is_decimal = value.startswith("0,") and value[2:].isdecimal()  # 0,2 is 0.2 to many
+        numbers = [value] if is_decimal else value.split(",")
+        return tuple(one.convert(number, param, ctx) for number in numbers)
+
+
 FILE = click.Path(path_type=Path, allow_dash=True)
 FOLDER = click.Path(path_type=Path)
 SEED = click.IntRange(min=0)
-SHARE = Share()
+SHARE, SHARES, PERCENTAGE = Share(), Shares(), Percentage()
 
 
 def option(*names: str, help: str, **settings: Any) -> Option:
@@ -87,8 +119,18 @@ def options(*groups: tuple[Option, ...]) -> Callable[[Command], Command]:
 
 
 def files(*names: str) -> Callable[[Command], Command]:
-    """Decorate a command with arguments that are files; ``-`` is standard input."""
-    return options(tuple(click.argument(name, type=FILE) for name in names))
+    """Decorate a command with arguments that are files; ``-`` is standard input.
+
+    A name that ends in ``...`` is one or more files, as a tuple.
+    """
+    return options(
+        tuple(
+            click.argument(name.removesuffix("..."), type=FILE, nargs=-1, required=True)
+            if name.endswith("...")
+            else click.argument(name, type=FILE)
+            for name in names
+        )
+    )
 
 
 def examples(*commands: str) -> Callable[[Command], Command]:

@@ -135,6 +135,22 @@ class Comparisons:
             comparisons = comparisons.with_item_groups(item_groups)
         return comparisons, comparisons.outcome
 
+    @classmethod
+    def from_pairs(
+        cls, items: Any, left: Any, right: Any, *, judge: Any = None, **context: Any
+    ) -> "Comparisons":
+        """Pairs that nobody has compared yet, to predict: ids or row numbers of both sides.
+
+        ``judge`` says who would compare them, and columns of ``context`` under which circumstances.
+        Their outcomes mean nothing.
+
+        >>> len(Comparisons.from_pairs([[0.0], [1.0], [3.0]], [0, 1], [2, 2]))
+        2
+        """
+        columns = {"left": left, "right": right, "winner": left, "judge": judge, **context}
+        votes = {name: column for name, column in columns.items() if column is not None}
+        return cls.from_frames(items, votes, context=[*context])[0]
+
     def __len__(self) -> int:
         return len(self.votes)
 

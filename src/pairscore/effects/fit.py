@@ -303,7 +303,7 @@ def _estimate(
         coef=theta[:d],
         side_effect=effects.of_kind("side").get("left"),
         basis=Basis(basis.transform[:d], basis.open_directions[:d], basis.unit[:d]),
-        covariance=None if covariance is None else covariance[: d + 1, : d + 1][:d, :d],
+        covariance=covariance,
         n_iterations=joint.top.steps + post.n_sweeps,
         notes=notes,
         effects=effects,

@@ -14,7 +14,7 @@ from pairscore.data.tables import Columns
 from pairscore.data.votes import Votes, read_votes
 from pairscore.errors import BadEntriesError, BadRowsError, PairscoreError, closest, plural
 from pairscore.files.faults import BadFilesError, all_faults, locate_faults
-from pairscore.files.study_columns import ItemColumns, VoteColumns
+from pairscore.files.study_columns import ItemColumns, PairColumns, VoteColumns
 from pairscore.files.tables import StoredTable, stored_table
 
 
@@ -81,6 +81,7 @@ def read_study(
     ----------
     items_file, votes_file
         Paths of CSV, Parquet or JSONL files; one of them may be ``-``, CSV from standard input.
+        Comparisons may be in several files with the same columns (one for each judge): a list.
     recipe : Recipe or None
         That of a model; without one it is made from ``columns``.
     columns : dict
@@ -96,7 +97,8 @@ def read_study(
     **reading
         Delimiter and encoding of CSV files.
     """
-    if str(items_file) == str(votes_file) == "-":
+    votes_files = votes_file if isinstance(votes_file, list | tuple) else [votes_file]
+    if [str(file) for file in (items_file, *votes_files)].count("-") > 1:
         raise PairscoreError(
             "standard input can be the items or the comparisons, not both; name a file for one of"
             " them."
@@ -104,7 +106,9 @@ def read_study(
     items = ItemColumns(columns or {}, recipe, id_is_optional, group)
     votes = VoteColumns.of(vote_columns, context)
     with ExitStack() as stack:
-        files = _open_tables(stack, [(items_file, items), (votes_file, votes)], reading)
+        needed: list[tuple[Any, ItemColumns | VoteColumns]] = [(items_file, items)]
+        needed += [(file, votes) for file in votes_files]
+        files = _open_tables(stack, needed, reading)
         return _read_study(files, items, votes, _VoteRules(self_pairs, seed, context))
 
 
@@ -124,18 +128,60 @@ class _VoteRules:
 def _read_study(
     files: list[StoredTable], items: ItemColumns, votes: VoteColumns, rules: _VoteRules
 ) -> StudyInput:
-    table, rows = (file.read() for file in files)
+    table, *parts = (file.read() for file in files)
     recipe, left_out = items.make_recipe(table)
-    rows = votes.rename(rows, recipe.ids(table))
+    rows = _joined([votes.rename(part, recipe.ids(table)) for part in parts], files[1:])
     try:
         study, complete = _read_complete(recipe, table, rows, rules)
     except BadEntriesError as error:
         if error.table == "items":
             raise _item_faults(recipe, table, files[0]) from error
         faults = all_faults(lambda some: _read_complete(recipe, table, some, rules), rows)
-        raise locate_faults(faults, files[1], votes.named, _likely_id(recipe, table)) from error
+        hint = _likely_id(recipe, table)
+        located = [
+            locate_faults(some, file, votes.named, hint)
+            for file, some in zip(files[1:], _by_file(faults, parts), strict=True)
+        ]
+        raise BadFilesError([one for file in located for one in file.errors]) from error
     groups = None if items.group is None else table[items.group][complete]
     return replace(study, left_out=left_out, nested=items.nested, groups=groups)
+
+
+def _joined(parts: list[Columns], files: list[StoredTable]) -> Columns:
+    """The rows of several files one after the other; they must have the same columns."""
+    if len(parts) == 1:
+        return parts[0]
+    first, *others = parts
+    for part, file in zip(others, files[1:], strict=True):
+        odd = sorted({*part.columns} ^ {*first.columns})
+        if odd:
+            raise PairscoreError(
+                f"{file.source.shown!r} and {files[0].source.shown!r} do not have the same columns"
+                f" ({', '.join(map(repr, odd))}); give all files of comparisons the same."
+            )
+    return Columns(
+        {name: np.concatenate([part[name] for part in parts]) for name in first.columns},
+        from_file=True,
+    )
+
+
+def _by_file(faults: list[BadEntriesError], parts: list[Columns]) -> list[list[BadEntriesError]]:
+    """Faults of the joined rows, for each file with the rows that they have there."""
+    ends = np.cumsum([len(part) for part in parts])
+    return [
+        [
+            BadEntriesError(fault.what, fault.remedy, fault.table, mine, fault.reason)
+            for fault in faults
+            if (
+                mine := [
+                    (row - int(end) + len(part), column, value)
+                    for row, column, value in fault.entries
+                    if end - len(part) <= row < end
+                ]
+            )
+        ]
+        for end, part in zip(ends, parts, strict=True)
+    ]
 
 
 def _read_complete(
@@ -178,7 +224,30 @@ def read_new_votes(
     **reading: Any,
 ) -> Votes:
     """Comparisons from a file, of items that are known already."""
-    columns, rules = VoteColumns.of(vote_columns, context), _VoteRules(self_pairs, 0, context)
+    columns = VoteColumns.of(vote_columns, context)
+    return _votes_of(votes_file, items, columns, _VoteRules(self_pairs, 0, context), reading)
+
+
+def read_pairs(
+    pairs_file: Any,
+    items: Items,
+    context: Collection[str],
+    vote_columns: Mapping[str, str | None],
+    **reading: Any,
+) -> Comparisons:
+    """Pairs from a file that have no winner, or one that does not count; see ``from_pairs``."""
+    columns = PairColumns.of(vote_columns, context)
+    votes = _votes_of(pairs_file, items, columns, _VoteRules("error", 0, context), reading)
+    return Comparisons.of(items, votes)
+
+
+def _votes_of(
+    votes_file: Any,
+    items: Items,
+    columns: VoteColumns,
+    rules: _VoteRules,
+    reading: Mapping[str, Any],
+) -> Votes:
     with _open_table(votes_file, columns, **reading) as stored:
         votes = columns.rename(stored.read(), items.ids)
         try:

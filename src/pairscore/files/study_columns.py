@@ -162,6 +162,27 @@ class VoteColumns:
         return Columns(columns, from_file=True)
 
 
+class PairColumns(VoteColumns):
+    """The columns of pairs that nobody has compared: as comparisons, without a winner."""
+
+    def choose(self, names: list[str], lists: list[str]) -> Collection[str]:
+        """The columns to read, of all ``names`` of a table; a winner is none of them."""
+        known = {*names, *self.named} - {*self.named.values()}
+        if not any(known >= {*sides} for sides in LAYOUTS):
+            raise PairscoreError(
+                f"the pairs have columns {first_few(map(repr, names), 8)}; they need left and right"
+                " with the ids of two items; name those with other names: left=, right=."
+            )
+        chosen = super().choose([*names, *({"winner"} - {*names})], lists)
+        return {*chosen} - {"winner", "tie"}
+
+    def rename(self, votes: Columns, ids: np.ndarray | None = None) -> Columns:
+        """The pairs under the names that pairscore knows, as if left had won."""
+        columns = dict(super().rename(votes, ids))
+        left = next(name for name in ("left", *SIDES) if name in columns)
+        return Columns({**columns, "winner": columns[left]}, from_file=True)
+
+
 def _winner_by_side(winner: Column, sides: dict[str, str], ids: np.ndarray | None) -> Column:
     """The names of the sides' columns, in the column of winners, as left and right."""
     used = [name for name in sides if name in set(winner.values.tolist())]

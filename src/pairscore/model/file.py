@@ -40,6 +40,7 @@ SHAPES = {
     **dict.fromkeys(("coef_", "closed_form_coef_", "std_errors_", "undetermined_"), "d"),
     **dict.fromkeys((f"feature_{what}_" for what in ("mean", "sd", "min", "max")), "d"),
     **{"covariance_": "dd", "open_directions_": "d*", f"{DATA}values": "Nd"},
+    "effects_covariance_": "**",
     **dict.fromkeys((f"{DATA}ids", GROUPS), "N"),
     **dict.fromkeys((f"{DATA}{name}" for name in PER_ROW), "M"),
     **dict.fromkeys((EFFECTS + of for of in ("keys", "ids", "effect", "std_error", "share")), "K"),

@@ -12,6 +12,7 @@ from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.results import Fit, KnownItems
 
 Outcomes = tuple[np.ndarray, np.ndarray, np.ndarray]
+PAIR_BLOCK = 4096  # pairs at a time whose features are formed
 
 
 def linear_scores(values: np.ndarray, coef: np.ndarray) -> np.ndarray:
@@ -62,6 +63,54 @@ def difference_spread(fit: Fit, data: Comparisons) -> np.ndarray:
         variance = known.variance[data.left] + known.variance[data.right]
         variance = variance - 2 * shared_variance(fit.item_effects, *rows)
     return np.sqrt(np.maximum(variance, 0.0)) * np.abs(judges_sharpness(data, fit.judges))
+
+
+def contrast_errors(fit: Fit, data: Comparisons) -> np.ndarray:
+    """Standard error of each score difference from the error of coefficients, effects of
+    comparisons and judges' slopes, (M,); what is not known of items' effects comes on top.
+
+    NaN without inference, and where the difference is not determined. No matrix of comparisons and
+    features is made but for a block of them.
+    """
+    if fit.covariance is None:
+        return np.full(len(data), np.nan)
+    from pairscore.effects.circumstances import (
+        effect_columns,
+        judges_sharpness,
+        scores_in_context,
+        slope_errors,
+    )
+
+    known, X = known_items(fit, data.items), data.items.values
+    carried = X - fit.feature_mean
+    carried = carried if known is None else known.share[:, None] * carried
+    slope, errors = judges_sharpness(data, fit.judges), np.empty(len(data))
+    scores = item_scores(fit, data.items)
+    for start in range(0, len(data), PAIR_BLOCK):
+        rows = slice(start, start + PAIR_BLOCK)
+        block, left, right = data[rows], data.left[rows], data.right[rows]
+        along = slope[rows, None] * (carried[left] - carried[right])
+        variance = np.einsum("ij,ij->i", along @ fit.covariance, along)
+        beside = effect_columns(block, fit.effects, fit.side_effect, slope[rows])
+        variance += _effects_variance(fit, along, beside)
+        delta = scores_in_context(scores, block, fit.effects)
+        variance += (delta * slope_errors(block, fit.judges)) ** 2
+        variance[fit.undetermined_contrasts(X[left] - X[right])] = np.nan
+        errors[rows] = np.sqrt(np.maximum(variance, 0.0))
+    return errors
+
+
+def _effects_variance(fit: Fit, along: np.ndarray, beside: np.ndarray) -> np.ndarray:
+    """What k effects add to a variance by which the coefficients' part is known, from the columns
+    of both; older models know errors alone.
+    """
+    if not beside.shape[1]:
+        return np.zeros(len(beside))
+    if fit.effects_covariance is None:
+        errors = [fit.side_effect_std_error] if fit.effects is None else fit.effects.std_errors
+        return (beside**2) @ np.array(errors, dtype=float) ** 2
+    across, own = np.split(fit.effects_covariance, [fit.n_features])
+    return np.einsum("ij,ij->i", 2 * along @ across + beside @ own, beside)
 
 
 def outcome_probabilities(fit: Fit, data: Comparisons, law: OutcomeLaw | None = None) -> Outcomes:

@@ -1,21 +1,28 @@
 """Scores with intervals, ranks with intervals, and the difference of two items."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from scipy.special import gammaincinv
+from scipy.special import expit, gammaincinv, logit
 
 from pairscore.core.outcomes import averaged_probabilities
+from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items, feature_keys
-from pairscore.data.tables import Columns
+from pairscore.data.tables import Columns, as_frame, to_array
 from pairscore.errors import PairscoreError
 from pairscore.estimators.results import Fit, KnownItems, normal_width
 from pairscore.model.groups import OpenPart, number_groups, without_open_part
-from pairscore.model.predict import known_items, linear_scores
+from pairscore.model.predict import (
+    contrast_errors,
+    difference_spread,
+    known_items,
+    linear_scores,
+    score_differences,
+)
 
 REFERENCE_ITEMS = 5000  # each rank interval compares an item with at most this many others
 # items at a time, so that their differences from all of those stay in the processor's cache
@@ -308,6 +315,21 @@ def table_like(items: Items, columns: dict[str, Any]) -> Any:
     return table
 
 
+def single_item(item: Any, read: Callable[[Any], Items]) -> Items:
+    """One item, from a table of one row or its features in a row, as ``read`` reads tables."""
+    # a pandas Series is one row with names
+    if hasattr(item, "to_frame") and hasattr(item, "index"):
+        item = item.to_frame().T.infer_objects()
+    is_table = isinstance(item, Items) or as_frame(item) is not None
+    table = read(item if is_table else np.atleast_2d(to_array(item, "an item is")))
+    if len(table) != 1:
+        raise PairscoreError(
+            "difference compares two single items, but one of them has"
+            f" {len(table)} rows; give one row each."
+        )
+    return table
+
+
 def item_difference(fit: Fit, a: Items, b: Items, level: float) -> Difference:
     """Score of the one item in ``a`` minus that of the one in ``b``."""
     gap = a.values[0] - b.values[0]
@@ -333,3 +355,56 @@ def item_difference(fit: Fit, a: Items, b: Items, level: float) -> Difference:
     sd = np.array([np.sqrt(variance), 0.0, 0.0])
     loss, _, win = averaged_probabilities(fit.outcome_law, ends, sd)
     return Difference(*ends.tolist(), *(win / (win + loss)).tolist())
+
+
+# -- pairs -----------------------------------------------------------------------------------------
+
+
+def pair_chances(fit: Fit, data: Comparisons, level: float) -> dict[str, np.ndarray]:
+    """Chance that left wins each comparison, if it does not end in a tie, with its interval.
+
+    Columns chance, low, high; and tie, tie_low, tie_high where ties have a probability; each (M,).
+    With context, judge and side. The chance is averaged over what is not known of the items'
+    effects; the interval is for the chance between these two items, whatever their effects.
+    """
+    eta, law = score_differences(fit, data), fit.outcome_law
+    unknown = np.zeros(len(data)) if fit.item_effects is None else difference_spread(fit, data)
+    half = normal_width(level) * np.hypot(unknown, contrast_errors(fit, data))
+    loss, tie, win = averaged_probabilities(law, eta, unknown)
+    (loss_low, tie_a, win_low), (loss_high, tie_b, win_high) = (
+        law.probabilities(eta + reach) for reach in (-half, half)
+    )
+    columns = {
+        "chance": win / (win + loss),
+        "low": win_low / (win_low + loss_low),
+        "high": win_high / (win_high + loss_high),
+    }
+    if not law.rule.has_parameter:
+        return columns
+    # a tie is likeliest where the two are equal
+    at_zero = law.probabilities(np.zeros(1))[1]
+    most = np.where(np.abs(eta) < half, at_zero, np.maximum(tie_a, tie_b))
+    by_score = np.minimum(tie_a, tie_b), most
+    return columns | {"tie": tie} | _tie_interval(fit, eta, tie, by_score, normal_width(level))
+
+
+def _tie_interval(
+    fit: Fit,
+    eta: np.ndarray,
+    tie: np.ndarray,
+    by_score: tuple[np.ndarray, np.ndarray],
+    width: float,
+) -> dict[str, np.ndarray]:
+    """Interval of the probability of a tie, from where the error of the score alone takes it.
+
+    How far it reaches with the error of the tie parameter alone is added in squares, in log odds.
+    """
+    assert fit.effects is not None
+    error = width * fit.effects.std_errors[fit.effects.kinds.index("tie")]
+    law, ends = fit.outcome_law, {}
+    here, middle = law.probabilities(eta)[1], logit(tie)
+    for name, sign, end in (("tie_low", -1, by_score[0]), ("tie_high", 1, by_score[1])):
+        moved = replace(law, t=law.t + sign * error).probabilities(eta)[1]
+        reach = np.hypot(logit(end) - middle, logit(moved) - logit(here))
+        ends[name] = expit(middle + sign * reach)
+    return ends

@@ -13,7 +13,6 @@ from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import recipe_of
 from pairscore.data.items import Items, read_items, refuse_other_features
-from pairscore.data.tables import as_frame, to_array
 from pairscore.errors import PairscoreError
 from pairscore.estimators.results import Fit, KnownItems, Note
 from pairscore.estimators.settings import Settings, check_settings
@@ -27,7 +26,14 @@ from pairscore.model.predict import (
     outcome_probabilities,
     score_differences,
 )
-from pairscore.model.ranking import Difference, item_difference, rank_pieces, table_like
+from pairscore.model.ranking import (
+    Difference,
+    item_difference,
+    pair_chances,
+    rank_pieces,
+    single_item,
+    table_like,
+)
 from pairscore.model.summary import Summary
 
 FIELDS = frozenset(f"{field.name}_" for field in fields(Fit)) - {"settings_", "feature_names_"}
@@ -98,8 +104,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     comparisons_ : Comparisons or None
         What the model was fitted to, by reference, for :meth:`update`.
     recipe_ : dict or None
-        How ``pairscore fit`` made features of the columns of a file (see
-        ``pairscore.data.features``).
+        How ``pairscore fit`` made features of a file (see ``pairscore.data.features``).
     l2_, ridge_curve_ : float, RidgeCurve or None
         The ridge of the fit, and the held-out log-loss of every ridge that was tried to choose it.
     item_effects_, item_effects_test_ : ItemEffects, ItemEffectsTest or None
@@ -294,10 +299,9 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         return np.where(left, self.classes_[-1], self.classes_[0])
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities that right wins and that left wins, shape (M, 2).
+        """Probabilities that right wins and that left wins, if it is no tie, shape (M, 2).
 
-        Of comparisons that do not end in a tie, at ``decided_scale_`` times the score difference.
-        With item effects they are averaged over what is not known of the two.
+        At ``decided_scale_`` times the score difference; averaged over what is not known of items.
         """
         loss, _, win = self._outcomes(X)
         left = win / (win + loss)
@@ -382,26 +386,22 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         return self.result_.undetermined_contrasts(contrasts)
 
     def difference(self, a: Any, b: Any, *, level: float = 0.95) -> Difference:
-        """Score of item ``a`` minus score of item ``b``, with its interval and the chance that
-        ``a`` wins.
+        """Score of ``a`` minus score of ``b``, with its interval and the chance that ``a`` wins.
 
         Each is one item: a table of one row, or its features in a row.
         """
         check_is_fitted(self)
-        return item_difference(self.result_, self._one_item(a), self._one_item(b), level)
+        first, second = (single_item(one, self._items) for one in (a, b))
+        return item_difference(self.result_, first, second, level)
 
-    def _one_item(self, item: Any) -> Items:
-        # a pandas Series is one row with names
-        if hasattr(item, "to_frame") and hasattr(item, "index"):
-            item = item.to_frame().T.infer_objects()
-        is_table = isinstance(item, Items) or as_frame(item) is not None
-        table = self._items(item if is_table else np.atleast_2d(to_array(item, "an item is")))
-        if len(table) != 1:
-            raise PairscoreError(
-                "difference compares two single items, but one of them has"
-                f" {len(table)} rows; give one row each."
-            )
-        return table
+    def chances(self, X: Comparisons, *, level: float = 0.95) -> dict[str, np.ndarray]:
+        """Chance that left wins each comparison, with its interval: columns chance, low, high.
+
+        As in :meth:`predict_proba`; with tie, tie_low and tie_high where ties have a probability.
+        ``Comparisons.from_pairs`` makes comparisons that have no winner yet.
+        """
+        self._comparison_scores(X)  # refuses what are no comparisons of such items
+        return pair_chances(self.result_, X, level)
 
     # -- tables ------------------------------------------------------------------------------------
 
