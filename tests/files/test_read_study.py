@@ -9,7 +9,8 @@ import pytest
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.data.features import Recipe
-from pairscore.files.read_study import ItemPieces, read_study
+from pairscore.files.read_study import read_study
+from pairscore.files.study_columns import ItemPieces
 from pairscore.files.tables import PIECE_ROWS, read_table, stored_table
 from pairscore.files.write import write_table
 from tests.files.test_tables import KINDS, ODD_IDS, bits, read_bytes, study

@@ -18,7 +18,7 @@ import click
 
 from pairscore.choices import LINKS, MISSING_RULES
 from pairscore.cli.words import translate
-from pairscore.errors import PairscoreError, share_meant
+from pairscore.errors import PairscoreError, first_few, share_meant
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
@@ -87,8 +87,16 @@ def options(*groups: tuple[Option, ...]) -> Callable[[Command], Command]:
 
 
 def files(*names: str) -> Callable[[Command], Command]:
-    """Decorate a command with arguments that are files; ``-`` is standard input."""
-    return options(tuple(click.argument(name, type=FILE) for name in names))
+    """Decorate a command with arguments that are files; ``-`` is standard input.
+
+    A name in brackets may be left out.
+    """
+    return options(
+        tuple(
+            click.argument(name.strip("[]"), type=FILE, required=not name.startswith("["))
+            for name in names
+        )
+    )
 
 
 def examples(*commands: str) -> Callable[[Command], Command]:
@@ -120,6 +128,20 @@ FILE_OPTIONS = (
         type=click.Choice([",", "."]),
         help="Decimal sign of all CSV files of the command; the other one may stand between"
         " thousands.  [default: detected, for each file]",
+    ),
+    option(
+        "--na",
+        multiple=True,
+        metavar="X,Y",
+        help="Words of CSV files and workbooks for a missing entry, such as k.A.,n.b.; the usual"
+        " ones are known in columns of numbers.",
+    ),
+    option(
+        "--sheet",
+        multiple=True,
+        metavar="A,B",
+        help="Sheets of workbooks: that of the items, then that of the comparisons.  [default:"
+        " chosen, and said]",
     ),
 )
 RECIPE_OPTIONS = (
@@ -172,11 +194,19 @@ VOTE_COLUMNS = {
     "weight": "Column with the importance of each row.  [default: weight]",
     "count": "Column with how many equal comparisons a row stands for.  [default: count]",
 }
-VOTE_OPTIONS = column_options(VOTE_COLUMNS)
+VOTE_OPTIONS = (
+    *column_options(VOTE_COLUMNS),
+    option(
+        "--winner-codes",
+        metavar="A=left,B=right",
+        help="What entries of the column of winners mean: left, right, tie, or skip to leave such"
+        " rows out.",
+    ),
+)
 LIST_NAMES = ("features", "exclude", "categorical", "squares", "interactions")
 ITEM_NAMES = ("id", *LIST_NAMES, "missing")
-VOTE_NAMES = tuple(VOTE_COLUMNS)
-FILE_NAMES = ("delimiter", "encoding", "decimal")
+VOTE_NAMES = (*VOTE_COLUMNS, "winner_codes")
+FILE_NAMES = ("delimiter", "encoding", "decimal", "na", "sheet")
 ID_OF_FIT_OPTION = option(
     "--id", metavar="NAME", help="Column with the items' ids.  [default: as in the fit]"
 )
@@ -195,20 +225,67 @@ def item_settings(given: dict[str, Any]) -> dict[str, Any]:
     return {name: given[name] for name in ITEM_NAMES} | lists
 
 
-def vote_settings(given: dict[str, Any]) -> dict[str, Any]:
-    """What reads comparisons takes, from VOTE_OPTIONS, FILE_OPTIONS and ``--self-pairs``."""
+def vote_settings(given: dict[str, Any], kept: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What reads comparisons takes, from VOTE_OPTIONS, FILE_OPTIONS and ``--self-pairs``.
+
+    ``kept`` is what a model knows of the files of its fit; options that are given come first.
+    """
+    codes = parse_codes(given["winner_codes"])
     return {
-        "vote_columns": {name: given[name] for name in VOTE_NAMES},
+        "vote_columns": {name: given[name] for name in VOTE_COLUMNS},
+        "kept_columns": (kept or {}).get("vote_columns", {}),
+        "winner_codes": codes or (kept or {}).get("winner_codes"),
         "self_pairs": "keep" if given.get("self_pairs") else "error",
-    } | file_settings(given)
+    } | file_settings(given, kept)
 
 
-def file_settings(given: dict[str, Any]) -> dict[str, Any]:
+def file_settings(given: dict[str, Any], kept: dict[str, Any] | None = None) -> dict[str, Any]:
     """How files are read, from FILE_OPTIONS; what is unusual about a file is shown."""
-    return {name: given[name] for name in FILE_NAMES} | {"say": show_note}
+    from pairscore.data.feature_options import split_names
+
+    lists = {name: split_names(given[name]) for name in ("na", "sheet")}
+    settings = {name: given[name] for name in FILE_NAMES} | lists
+    remembered = {name: value for name, value in (kept or {}).items() if name in FILE_NAMES}
+    settings |= {name: value for name, value in remembered.items() if not settings[name]}
+    return settings | {"say": show_note}
+
+
+def parse_codes(text: str | None) -> dict[str, str]:
+    """Codes of winners and what they mean, from a text such as ``A=left,B=right,gleich=tie``."""
+    from pairscore.data.feature_options import split_names
+    from pairscore.data.tables import check_codes
+
+    parts = [part.rpartition("=") for part in split_names([text] if text else [])]
+    if not all(sign for _, sign, _ in parts):
+        raise PairscoreError(
+            f"--winner-codes {text!r} is not a list of codes and their meaning; write for example"
+            " --winner-codes A=left,B=right,gleich=tie."
+        )
+    codes = {code.strip(): meaning.strip() for code, _, meaning in parts}
+    check_codes(codes)
+    return codes
+
+
+def reading_record(given: dict[str, Any], study: Any) -> dict[str, Any]:
+    """What a model keeps of how its files were read, so that nobody has to say it again."""
+    settings = vote_settings(given) | {"vote_columns": study.vote_columns, "sheet": study.sheets}
+    names = ("decimal", "na", "sheet", "delimiter", "winner_codes", "vote_columns")
+    kept = {name: settings[name] for name in names if settings.get(name)}
+    return {"reading": kept} if kept else {}
 
 
 # -- files in, files out ---------------------------------------------------------------------------
+
+
+def second_table(items: Path, comparisons: Path | None) -> Path:
+    """The file of the comparisons; that of the items where one workbook has both."""
+    if comparisons is not None:
+        return comparisons
+    from pairscore.files.source import table_kind
+
+    if table_kind(items) != "workbook":
+        raise click.UsageError("Missing argument 'COMPARISONS'.")
+    return items
 
 
 def refuse_output(output: Path | None, *inputs: Path, is_table: bool = False) -> None:
@@ -220,9 +297,9 @@ def refuse_output(output: Path | None, *inputs: Path, is_table: bool = False) ->
     if output is None or str(output) == "-":
         return
     if is_table:
-        from pairscore.files.source import table_kind
+        from pairscore.files.write import refuse_workbook
 
-        table_kind(output)
+        refuse_workbook(output)
     if not output.parent.is_dir():
         raise PairscoreError(
             f"there is no folder {str(output.parent)!r} to write {output.name!r} to; make it first."
@@ -266,15 +343,14 @@ def output_path(path: Path, name: str) -> Iterator[Path]:
 
 
 @contextmanager
-def list_bad_rows(output: Path | None) -> Iterator[None]:
+def list_bad_rows(output: Path | None, decimal: str | None = None) -> Iterator[None]:
     """Write all bad rows of the files that are read to a list next to the output.
 
     The message, which shows the first ones, says where the list is. A list of an earlier run is
     removed where no row is bad. Without an output file there is no list.
     """
     from pairscore.errors import BadRowsError
-    from pairscore.files.faults import BadFilesError, write_bad_rows
-    from pairscore.files.write import is_device
+    from pairscore.files.write import BadFilesError, is_device, write_bad_rows
 
     # nobody looks for a list in /dev
     has_list = output is not None and str(output) != "-" and not is_device(output)
@@ -283,7 +359,7 @@ def list_bad_rows(output: Path | None) -> Iterator[None]:
         yield
     except (BadRowsError, BadFilesError) as error:
         errors = error.errors if isinstance(error, BadFilesError) else [error]
-        if has_list and write_bad_rows(errors, path):
+        if has_list and write_bad_rows(errors, path, decimal):
             raise PairscoreError(
                 f"{error}\nAll of them are in {str(path)!r}; nothing else was written."
             ) from error
@@ -321,7 +397,7 @@ def stage(text: str) -> Iterator[Callable[[float, float], None]]:
 
 def show_json(record: Any, err: bool = False) -> None:
     """Print a result as JSON."""
-    from pairscore.files.records import json_text
+    from pairscore.files.write import json_text
 
     click.echo(json_text(record), err=err)
 
@@ -337,14 +413,23 @@ def show_note(text: str) -> None:
     click.echo(f"Note: {text}", err=True)
 
 
-def show_unused_columns(text: list[str], nested: list[str]) -> None:
+def show_unused_columns(items: Any) -> None:
     """Print a note on each column of the items that is no feature, and how it could be one."""
-    for name in text:
+    for name in items.left_out:
         show_note(
             f"the column {name!r} is text and was left out; --categorical {quote(name)} makes it"
             " 0/1 columns."
         )
-    for name in nested:
+    for name in items.dates:
+        show_note(
+            f"the column {name!r} has dates and was left out; a number, such as days since the"
+            " first one, could be a feature."
+        )
+    if items.labels:
+        show_note(
+            f"{first_few(map(repr, items.labels))} left out: text that differs from item to item."
+        )
+    for name in items.nested:
         show_note(
             f"the column {name!r} holds lists or records and was left out; a column for each value"
             " makes it features."

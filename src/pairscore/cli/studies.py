@@ -165,7 +165,7 @@ def _items_and_pilot(items_file: Path, pilot: Path | None, given: dict[str, Any]
         study = read_item_file(items_file, columns=columns, **file_settings(given))
     else:
         study = read_study(items_file, pilot, columns=columns, **vote_settings(given))
-    show_unused_columns(study.left_out, study.nested)
+    show_unused_columns(study)
     if study.recipe.note:
         show_note(f"{study.recipe.note}.")
     return {"items": study.items, "pilot": getattr(study, "votes", None)}
