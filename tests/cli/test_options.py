@@ -603,3 +603,18 @@ def test_codes_of_winners_that_cannot_be_read_are_a_sentence(study):
     ):
         said = run(f"fit items.csv votes.csv --winner-codes {codes} -o m.npz", code=2).stderr
         assert sentence in said
+
+
+def test_columns_of_judges_with_codes_ask_for_the_codes_only(study):
+    _, _, votes = study
+    codes = {"left": "A", "right": "B", "tie": "="}
+    of = [codes[word] for word in votes["winner"]]
+    write_table({"left": votes["left"], "right": votes["right"], "Ann": of, "Bob": of}, "wide.csv")
+    said = run("fit items.csv wide.csv -o m.npz", code=2).stderr
+    assert "in 600 of 600 comparisons" in said
+    copied = re.search(r"--winner-codes \S+[^\s.]", said)[0]
+    run(f"fit items.csv wide.csv {copied} --keep-data -o m.npz")
+    assert load("m.npz").n_comparisons_ == 600
+    run("report m.npz items.csv wide.csv -o page.html")
+    run("update m.npz wide.csv -o more.npz")
+    assert load("more.npz").n_comparisons_ == 1200

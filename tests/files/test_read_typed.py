@@ -1,10 +1,14 @@
-"""Parquet and JSONL: what is read, and the sentence where nothing can be."""
+"""Parquet, JSONL and workbooks: what is read, and the sentence where nothing can be."""
 
 import pytest
 
 from pairscore import PairscoreError
+from pairscore.errors import BadRowsError, PairscoreWarning
+from pairscore.files.read_typed import choose_sheets
 from pairscore.files.tables import read_table
+from pairscore.files.write import write_table
 from tests.files.test_tables import INF, as_lists, read_bytes
+from tests.fixtures.make_studies import workbook
 
 JSON_LINES = {
     "numbers and text": (
@@ -77,3 +81,76 @@ def test_parquet_of_others(tmp_path):
         pq.write_table(pa.table(columns), tmp_path / "table.parquet")
         with pytest.raises(PairscoreError, match=sentence):
             read_table(tmp_path / "table.parquet")
+
+
+# -- workbooks -------------------------------------------------------------------------------------
+
+SHEETS = {
+    "cover": [["A study"]],
+    "things": [
+        ["Things of 2023"],
+        [],
+        ["id", "x", "k"],
+        [7, 1.5, "p"],
+        [8, 2, ""],
+        [],
+        [9, -3, "q"],
+    ],
+    "more": [["id", "y"], ["a", 0.25]],
+}
+
+
+@pytest.fixture
+def book(tmp_path):
+    path = tmp_path / "book.xlsx"
+    path.write_bytes(workbook(SHEETS))
+    return path
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
+@pytest.mark.parametrize("decimal", [None, ",", "."])
+def test_a_sheet_is_a_table_whatever_decimal_sign_is_named(book, decimal):
+    things = {"id": [7, 8, 9], "x": [1.5, 2.0, -3.0], "k": ["p", None, "q"]}
+    assert as_lists(read_table(book, decimal=decimal)) == things
+    more = as_lists(read_table(book, sheet="more", decimal=decimal))
+    assert more == {"id": ["a"], "y": [0.25]}
+
+
+def test_the_first_sheet_with_a_table_is_read_and_said(book):
+    with pytest.warns(PairscoreWarning) as said:
+        read_table(book)
+    assert "has the sheets 'things', 'more'; 'things' was read" in str(said[0].message)
+    assert "1 line above the column names left out" in str(said[1].message)
+
+
+def test_lines_are_the_rows_of_the_sheet(tmp_path):
+    rows = [["title"], [], ["id", "x"], *([f"i{n}", n] for n in range(40)), ["bad", "oops"]]
+    (tmp_path / "book.xlsx").write_bytes(workbook({"s": rows}))
+    with pytest.raises(BadRowsError) as caught:
+        read_table(tmp_path / "book.xlsx")
+    assert [(row.line, row.text) for row in caught.value.rows] == [(44, "oops")]
+
+
+def test_what_is_no_workbook_or_no_sheet_is_a_sentence(book, tmp_path):
+    with pytest.raises(PairscoreError, match=r"has no sheet 'thing'.*Did you mean 'things'"):
+        read_table(book, sheet="thing")
+    (tmp_path / "text.xlsx").write_text("id,x\n")
+    with pytest.raises(PairscoreError, match="cannot be read as a workbook"):
+        read_table(tmp_path / "text.xlsx")
+    with pytest.raises(PairscoreError, match="read but not written"):
+        write_table({"x": [1]}, tmp_path / "out.xlsx")
+
+
+def test_sheets_of_items_and_comparisons_are_chosen_by_their_columns(tmp_path):
+    votes = [["links", "rechts", "Sieger"], [7, 8, "links"]]
+    path = tmp_path / "both.xlsx"
+    path.write_bytes(workbook({"Paare": votes, "Dinge": SHEETS["things"]}))
+    said = []
+    assert choose_sheets(path, path, [], said.append) == ("Dinge", "Paare")
+    assert "items from the sheet 'Dinge', comparisons from 'Paare'" in said[0]
+    assert choose_sheets(path, path, ["Dinge"], said.append) == ("Dinge", "Paare")
+    assert choose_sheets(path, "votes.csv", ["Dinge"], said.append) == ("Dinge", None)
+    assert choose_sheets("items.csv", "votes.csv", ["Dinge"], said.append) == (None, None)
+    path.write_bytes(workbook({"Paare": votes}))
+    with pytest.raises(PairscoreError, match="items and comparisons are two tables"):
+        choose_sheets(path, path, [], said.append)

@@ -387,13 +387,20 @@ def check_codes(codes: Mapping[Any, str] | None) -> dict[Any, int]:
     return checked
 
 
-def likely_codes(entries: Collection[Any]) -> dict[Any, str]:
+def likely_codes(
+    entries: Collection[Any], known: Mapping[Any, int] | None = None
+) -> dict[Any, str]:
     """What codes of winners may mean: by their words, and else by their order.
+
+    Those that are ``known`` (from :func:`check_codes`) stay as they are.
 
     >>> likely_codes(["gleich", "A", "B"])
     {'A': 'left', 'B': 'right', 'gleich': 'tie'}
     """
-    meant = {e: "skip" if is_missing(e) else _meaning(str(e), entries) for e in entries}
+    by_outcome = dict(zip((1, -1, 0, SKIPPED), WINNER_MEANINGS, strict=True))
+    texts = {code: outcome for code, outcome in (known or {}).items() if isinstance(code, str)}
+    meant = {code: by_outcome[outcome] for code, outcome in texts.items() if code}
+    meant |= {e: "skip" if is_missing(e) else _meaning(str(e), entries) for e in entries}
     free = [side for side in ("left", "right", "tie") if side not in meant.values()]
     unclear = sorted((entry for entry, meaning in meant.items() if not meaning), key=str)
     meant |= dict(zip(unclear, [*free, *["skip"] * len(unclear)], strict=False))

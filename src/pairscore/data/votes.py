@@ -396,17 +396,18 @@ def _outcome(
         bad = np.flatnonzero(outcome == NO_OUTCOME)
         _refuse_other_ties(winner, outcome, tied)
     if len(bad):
-        _refuse_codes(winner, bad)
+        _refuse_codes(winner, bad, codes)
         raise bad_entries(
             f"the winner is neither side in {plural(len(bad), 'comparison')}",
-            f"write {sides[0]!r}, {sides[1]!r}, 'tie' or the winner's own id",
+            f"write {sides[0]!r}, {sides[1]!r}, 'tie' or the winner's own id, or say what these"
+            " mean with winner_codes=",
             {"winner": (bad, winner.take(bad).to_numpy().tolist())},
             "neither side, nor a tie",
         )
     return outcome
 
 
-def _refuse_codes(winner: Column, bad: np.ndarray) -> None:
+def _refuse_codes(winner: Column, bad: np.ndarray, codes: dict[Any, int]) -> None:
     """Refuse many winners that are a few codes in one sentence, which says how to name them."""
     entries = winner.take(bad).to_numpy().tolist()
     if len(bad) <= MANY_ROWS or not all(map(is_hashable, entries)):
@@ -418,7 +419,7 @@ def _refuse_codes(winner: Column, bad: np.ndarray) -> None:
     raise PairscoreError(
         f"the winner is neither side in {len(bad)} of {plural(len(winner), 'comparison')}:"
         f" {found}; say what each means (left, right, tie, or skip to leave its rows out),"
-        f" perhaps winner_codes={likely_codes(counts)!r}."
+        f" perhaps winner_codes={likely_codes(counts, codes)!r}."
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from pairscore.choices import ROLE_WORDS, SIDE_WORDS, WINNER_WORDS
 from pairscore.data.items import plain_id
-from pairscore.data.tables import Column, Columns, is_missing
+from pairscore.data.tables import Column, Columns, is_missing, likely_codes
 from pairscore.data.votes import LAYOUTS, NO_SIDES, Votes, likely_layout
 from pairscore.errors import PairscoreError, first_few
 
@@ -228,16 +228,15 @@ def _is_judge(column: np.ndarray, codes: Collection[str]) -> bool:
     return not _are_winners(column, codes) and None not in column.tolist()
 
 
-def missing_columns(
-    names: Collection[str], roles: Mapping[str, str], found: Found | None
-) -> PairscoreError:
+def missing_columns(votes: Texts, found: Found | None) -> PairscoreError:
     """The sentence where no columns say who was compared and who won, with the likely ones."""
-    named = {} if found is None else found.named
+    named, names = {} if found is None else found.named, [*votes]
     others = [name for name in names if name not in named.values()]
     if named and others:
         return PairscoreError(
             f"no column of the comparisons says clearly who won; perhaps {_as_roles(named)}, and"
             f" winner= is one of {first_few(map(repr, others), 8)}: name it."
+            f"{_if_of_judges({name: votes[name] for name in others})}"
         )
     layouts = "; or ".join(
         ", ".join(dict.fromkeys((*sides, "winner"))) for sides in (*LAYOUTS, NO_SIDES)
@@ -248,6 +247,19 @@ def missing_columns(
         f"the comparisons have columns {first_few(map(repr, names), 8)}, of which no two have ids"
         f" of the items; they need {layouts}. Say which these are with left=, right= and"
         f" winner=.{likely_layout(names) or likely}"
+    )
+
+
+def _if_of_judges(votes: Texts) -> str:
+    """How to name codes where several columns share a few entries, as those of judges do."""
+    levels = {name: {e for e in column.tolist() if e is not None} for name, column in votes.items()}
+    few = {name: of for name, of in levels.items() if 0 < len(of) <= FEW_LEVELS}
+    shared = set().union(*few.values())
+    if len(few) < 2 or len(shared) > FEW_LEVELS:
+        return ""
+    return (
+        f" If {first_few(map(repr, few))} have the winners by one judge each, say what the entries"
+        f" mean, perhaps winner_codes={likely_codes(sorted(shared))!r}."
     )
 
 

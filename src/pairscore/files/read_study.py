@@ -158,6 +158,14 @@ def read_study(
         return replace(study, sheets=[sheet for sheet in sheets if sheet])
 
 
+class _IdsUnclearError(PairscoreError):
+    """Items are known by row number, and their first column has numbers that may be ids."""
+
+    def __init__(self, study: StudyInput):
+        self.study = study
+        super().__init__("the first column of the items may have their ids")
+
+
 @dataclass(frozen=True)
 class _Reader:
     """Two stored tables on their way to a study."""
@@ -174,9 +182,11 @@ class _Reader:
             return self._read()
         except PairscoreError as error:
             other = self._with_found_columns(error)
-            if other is None:
-                raise
-            return other._read()
+            if other is not None:
+                return other._read()
+            if isinstance(error, _IdsUnclearError):
+                return error.study
+            raise
 
     def _read(self) -> StudyInput:
         table, rows = (file.read() for file in self.files)
@@ -194,28 +204,27 @@ class _Reader:
                 lambda some: _read_complete(recipe, table, some, rules), votes.table
             )
             raise votes.located(faults, self.files[1]) from error
-        if recipe.id is None and first_column_names(study.votes, table):
-            raise NoLayoutError("the first column may have the ids")
         groups = None if self.items.group is None else table[self.items.group][complete]
         point_out_cases(recipe.categorical, votes.table, self.say)
-        kept = {"judges": votes.judges} if votes.judges else {}
         unused: dict[str, Any] = {**kinds_of_text(table, left_out), "nested": self.items.nested}
-        return replace(study, **unused, groups=groups, vote_columns=votes.named | kept)
+        study = replace(study, **unused, groups=groups, vote_columns=votes.named)
+        if recipe.id is None and first_column_names(study.votes, table):
+            raise _IdsUnclearError(study)
+        return study
 
     def _with_found_columns(self, error: PairscoreError) -> "_Reader | None":
         """A reader of other columns, or the sentence that says what is missing."""
         if isinstance(error, BadRowsError):
             return None
         texts = [as_texts(file.read_texts()) for file in self.files]
-        names = [*texts[1]]
-        roles, codes = self.votes.roles(names), set(map(str, self.rules.winner_codes or {}))
+        roles, codes = self.votes.roles([*texts[1]]), set(map(str, self.rules.winner_codes or {}))
         ids = self._ids(texts[0])
         found = find_columns(ids, texts[1], roles, codes)
         if found is None or not found.is_complete:
             self._refuse_swapped(texts)
         if found is None or not found.is_complete:
             if isinstance(error, NoLayoutError):
-                raise missing_columns(names, roles, found) from error
+                raise missing_columns(texts[1], found) from error
             return None
         expected = self._id(texts[0])
         if found.id == expected and found.named == roles and not found.judges:
@@ -319,7 +328,7 @@ def read_new_votes(
             roles, codes = columns.roles(texts), set(map(str, winner_codes or {}))
             found = find_columns({"id": set(map(plain_id, items.names))}, texts, roles, codes)
             if found is None or not found.is_complete:
-                raise missing_columns([*texts], roles, found) from error
+                raise missing_columns(texts, found) from error
             columns = replace(columns, named=found.named, judges=found.judges)
             say(f"{stored.source.shown!r}: {found.in_words(roles)}, by what is in the columns.")
             stored = stored.again(columns.identifiers, columns.choose)

@@ -6,6 +6,7 @@ said in one note per file.
 """
 
 import csv
+import io
 import mmap
 import re
 import unicodedata
@@ -46,11 +47,12 @@ class Sheet:
     """A plain CSV file made of a sheet.
 
     ``lines`` has the line of the original for each line of the copy; ``changes`` says what was
-    left out, in parts of a sentence.
+    left out, in parts of a sentence; ``name`` is that of a sheet in a workbook.
     """
 
     path: Path
     delimiter: str
+    name: str = ""
     lines: list[int] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
 
@@ -96,7 +98,7 @@ def find_delimiter(text: str) -> str:
 
     A title above the names has none, and decimal commas are not in the line of the names.
     """
-    lines = [re.sub('"[^"]*"', "", line) for line in text.splitlines() if line.strip()]
+    lines = [re.sub('"[^"]*"', "", line) for line in re.split("[\r\n]+", text) if line.strip()]
     best = max(DELIMITERS, key=lines[0].count) if lines else ","
     if not lines or best in lines[0]:
         return best
@@ -153,7 +155,7 @@ def _rows(text: str, delimiter: str) -> list[list[str]]:
     """The rows of a piece of text that the csv module can make of it."""
     rows: list[list[str]] = []
     with suppress(csv.Error):
-        rows.extend(csv.reader(text.splitlines(keepends=True), delimiter=delimiter))
+        rows.extend(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     return rows
 
 
@@ -204,7 +206,7 @@ def tidy(
             f"{above} above the column names left out ({_shown(first_few(title, 2))})"
         )
     line, names = head[place] if head else (1, [])
-    names = [" ".join(name.split()) for name in names]
+    names = [re.sub(r"\s*[\r\n]+\s*", " ", name.strip()) for name in names]
     body: Iterable[Row] = chain(head[place + 1 :], rows)
     if not all(names):
         body = list(body)

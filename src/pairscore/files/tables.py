@@ -313,10 +313,11 @@ class _TextReading:
         return self.stack.enter_context(tidied)
 
     def _load_sheet(self, source: Source, sheet: Sheet, kind: str) -> StoredTable:
-        copy = replace(source, path=sheet.path, lines=sheet.lines)
+        shown = f"{source.shown}, sheet {sheet.name}" if sheet.name else source.shown
+        copy = replace(source, path=sheet.path, lines=sheet.lines, shown=shown)
         table = self._load(copy, kind, sheet.delimiter)
         if sheet.changes:
-            self.say(f"{source.shown!r}: {'; '.join(sheet.changes)}.")
+            self.say(f"{shown!r}: {'; '.join(sheet.changes)}.")
         return table
 
     def _load(self, source: Source, kind: str, delimiter: str | None) -> StoredTable:
