@@ -91,13 +91,18 @@ def test_lines_of_bad_rows_are_those_of_the_file_below_a_title(tmp_path):
         b"id,x\na,1\nb,2\n",
         b"x\n1,5\n2,5\n",  # one column of decimal commas has no title
         b"left,right,2024\na,b,c\n",
-        b"id,x\n,1\n,2\n",  # ids are missing, but rows are not blank
         b"id,x\nTotal,1\nb,2\n",  # not the last row
     ],
 )
 def test_a_plain_file_is_not_copied(content, tmp_path):
     (tmp_path / "t.csv").write_bytes(content)
     assert looks_plain(tmp_path / "t.csv", None)
+
+
+def test_rows_without_an_id_are_not_blank(tmp_path):
+    table, said = read_said(tmp_path, b"id,x\n,1\n,2\nc,\n")
+    assert table == {"id": [None, None, "c"], "x": [1.0, 2.0, None]}
+    assert said == []
 
 
 def test_the_delimiter_below_a_title_is_that_of_most_lines():

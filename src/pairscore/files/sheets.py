@@ -18,6 +18,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pairscore.errors import PairscoreError, first_few, plural, shown
 from pairscore.files.source import MAX_LINE, scratch_folder
 
@@ -61,7 +63,10 @@ class Sheet:
 
 
 def looks_plain(path: Path, named: str | None) -> bool:
-    """Whether names and rows are all that a UTF-8 file has, as far as a quick look can tell."""
+    """Whether names and rows are all that a UTF-8 file has, by its beginning and its end.
+
+    Blank rows in between are looked for when it is read (:func:`has_blank_rows`).
+    """
     with path.open("rb") as file:
         head = file.read(HEAD)
         size = file.seek(0, 2)
@@ -78,18 +83,17 @@ def looks_plain(path: Path, named: str | None) -> bool:
     if begin or (rows and not rows[begin][-1].strip() and len(rows[begin]) > 1):
         return False
     last = next((row for row in reversed(_rows(_text(tail), delimiter)) if _filled(row)), [])
-    return not is_total(last) and not has_blank_rows(path, delimiter, head)
+    return not is_total(last)
 
 
-def has_blank_rows(path: Path, delimiter: str, head: bytes) -> bool:
-    """Whether some line has delimiters and no cells; ``head`` has the first lines."""
-    sign, end = delimiter.encode(), b"\n" if b"\n" in head else b"\r"
-    starts = [end + sign, *(end + blank for blank in (b'"', b" ") if end + blank in head)]
+def has_blank_rows(path: Path, named: str | None) -> bool:
+    """Whether some line of a UTF-8 file has delimiters and no cells."""
+    with path.open("rb") as file:
+        head = _text(file.read(HEAD))
+    sign = re.escape((sign_of(named) if named else find_delimiter(head)).encode())
+    cells = b'[ \t"%b]*' % sign
+    line = b"[\r\n]%b%b%b([\r\n]|\\Z)" % (cells, sign, cells)
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        if all(content.find(start) < 0 for start in starts):  # as quick as reading the file
-            return False
-        cells = b'[ \t"%b]*' % re.escape(sign)
-        line = b"[\r\n]%b%b%b([\r\n]|\\Z)" % (cells, re.escape(sign), cells)
         return re.search(line, content) is not None
 
 
@@ -338,3 +342,19 @@ def blanks_left_out(number: int, example: str) -> str:
 def _plain_digits(text: str) -> str:
     """Digits of double width and minus signs as ASCII; blanks between thousands stay."""
     return unicodedata.normalize("NFKC", text).replace("\u2212", "-")
+
+
+def without_blanks(values: np.ndarray) -> tuple[np.ndarray, str | None]:
+    """Text without blanks around it, with None for what is left empty; and one that had some."""
+    if values.dtype != object:
+        return values, None
+    joined = "\0".join(["", *filter(None, values.tolist()), ""])
+    some = [blank for blank in BLANKS if blank in joined]
+    if not any(f"\0{blank}" in joined or f"{blank}\0" in joined for blank in some):
+        return values, None  # to look at each entry would take much longer
+    padded = [v for v in values.tolist() if v is not None and v != v.strip(BLANKS)]
+    changed = set(padded)
+    entries = [(v.strip(BLANKS) or None) if v in changed else v for v in values.tolist()]
+    stripped = np.empty(len(values), dtype=object)
+    stripped[:] = entries
+    return stripped, padded[0]

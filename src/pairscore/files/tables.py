@@ -18,7 +18,14 @@ from pairscore.data.tables import Column, Columns
 from pairscore.errors import BadRowsError, PairscoreError, PairscoreWarning
 from pairscore.files.read_csv import load_csv, locate_cells, shared_delimiter
 from pairscore.files.read_typed import load_jsonl, load_parquet, sheet_as_csv
-from pairscore.files.sheets import BLANKS, Sheet, blanks_left_out, looks_plain, tidied_csv
+from pairscore.files.sheets import (
+    Sheet,
+    blanks_left_out,
+    has_blank_rows,
+    looks_plain,
+    tidied_csv,
+    without_blanks,
+)
 from pairscore.files.source import (
     POINT,
     Choice,
@@ -176,7 +183,7 @@ class StoredTable:
 
     def _stripped(self, name: str, column: Column) -> Column:
         """The column without blanks around its text, which is said once."""
-        stripped, example = _without_blanks(column.values)
+        stripped, example = without_blanks(column.values)
         if example is None:
             return column
         if name not in self.said:
@@ -199,6 +206,15 @@ class StoredTable:
         with self.source.path.open("rb") as lines:
             begins = [number for number, text in enumerate(lines, 1) if text.strip()]
         return [(begins[row], None) for row, _ in entries]
+
+    def has_empty_texts(self) -> bool:
+        """Whether a column of text has gaps; where none is text, whether there may be some."""
+        types = self.source.connection.execute("DESCRIBE cells").fetchall()
+        texts = [row[0] for row in types if row[1] == "VARCHAR"]
+        if not texts:
+            return True
+        gaps = f"WHERE {texts[0]} IS NULL OR {texts[0]} < '!'"  # blanks come before '!'
+        return self._select("count(*) AS n", gaps)["n"][0] > 0
 
     def _whole(self, name: str) -> bool:
         cell = self.cells[name]
@@ -244,7 +260,7 @@ def stored_table(
     """
     import duckdb
 
-    shown, kind = display_name(path), table_kind(path)
+    shown, kind, say = display_name(path), table_kind(path), once(say)
     config: dict[str, Any] = {
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
@@ -298,7 +314,10 @@ class _TextReading:
         if self.na or not looks_plain(path, delimiter):
             return self._load_sheet(source, self._tidied(source, delimiter), kind)
         try:
-            return self._load(source, kind, delimiter)
+            table = self._load(source, kind, delimiter)
+            if not table.has_empty_texts() or not has_blank_rows(path, delimiter):
+                return table
+            return self._load_sheet(source, self._tidied(source, delimiter), kind)
         except BadRowsError as error:
             sheet = self._tidied(source, delimiter)
             if not sheet.changes:
@@ -389,21 +408,6 @@ def _without_mask(array: np.ndarray) -> np.ndarray:
     text = np.array(np.ma.getdata(array), dtype=object)
     text[np.ma.getmaskarray(array)] = None
     return text
-
-
-def _without_blanks(values: np.ndarray) -> tuple[np.ndarray, str | None]:
-    """Text without blanks around it, with None for what is left empty; and one that had some."""
-    if values.dtype != object:
-        return values, None
-    joined = "\0".join(["", *(v for v in values.tolist() if v), ""])
-    if not any(f"\0{blank}" in joined or f"{blank}\0" in joined for blank in BLANKS):
-        return values, None  # to look at each entry would take three times as long
-    padded = [v for v in values.tolist() if v is not None and v != v.strip(BLANKS)]
-    changed = set(padded)
-    entries = [(v.strip(BLANKS) or None) if v in changed else v for v in values.tolist()]
-    stripped = np.empty(len(values), dtype=object)
-    stripped[:] = entries
-    return stripped, padded[0]
 
 
 def _coded_text(connection: Any, cell: str) -> Column:
