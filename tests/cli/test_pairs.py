@@ -8,6 +8,7 @@ import pytest
 from python_calamine import CalamineWorkbook
 
 from pairscore import Comparisons, load
+from pairscore.files.typed import NewSheet, fill_workbook
 from tests.cli.running import run
 
 
@@ -55,6 +56,48 @@ def test_the_filled_sheets_of_all_judges_are_fitted_together(items, tmp_path):
     assert one["coefficients"] == record["coefficients"]
     run("report m.npz items.csv", *paths)
     run("compare items.csv", *paths)
+
+
+def filled_sheets(path, score, rng, empty=0):
+    """The sheets of a workbook, filled in but for the first cells of the last sheet."""
+    book = CalamineWorkbook.from_path(path)
+    for name in book.sheet_names:
+        head, *rows = book.get_sheet_by_name(name).to_python()
+        columns = {
+            n: np.array(c, dtype=object) for n, c in zip(head, zip(*rows, strict=True), strict=True)
+        }
+        won = [
+            score[a] - score[b] + 0.5 * rng.logistic() > 0
+            for a, b in zip(columns["left"], columns["right"], strict=True)
+        ]
+        columns["winner"] = np.where(won, "left", "right").astype(object)
+        columns["winner"][: empty if name == book.sheet_names[-1] else 0] = None
+        yield NewSheet(name, columns)
+
+
+def test_a_filled_workbook_with_a_sheet_for_each_judge_is_fitted(items, tmp_path):
+    run("pairs items.csv --comparisons 300 --judges Anna,Ben -o sheet.xlsx")
+    rng = np.random.default_rng(1)
+    fill_workbook(tmp_path / "full.xlsx", list(filled_sheets("sheet.xlsx", items, rng)))
+    record = json.loads(run("fit items.csv full.xlsx -o m.npz --keep-data --json").stdout)
+    assert record["n_comparisons"] == 300
+    votes = load("m.npz").comparisons_.votes
+    assert np.unique(votes.judge).tolist() == ["Anna", "Ben"]
+    assert record["coefficients"][0]["coef"] > 0.5
+    run("report m.npz items.csv full.xlsx")
+    only = run("fit items.csv full.xlsx --sheet Ben -o ben.npz --json")
+    assert json.loads(only.stdout)["n_comparisons"] == 150
+
+
+def test_a_workbook_that_is_not_yet_filled_says_how_to_leave_the_rest_out(items, tmp_path):
+    run("pairs items.csv --comparisons 300 --judges Anna,Ben -o sheet.xlsx")
+    sheets = list(filled_sheets("sheet.xlsx", items, np.random.default_rng(1), empty=30))
+    fill_workbook(tmp_path / "half.xlsx", sheets)
+    refused = run("fit items.csv half.xlsx -o m.npz", code=2)
+    assert "30" in refused.stderr
+    assert "=skip" in refused.stderr
+    done = run("fit items.csv half.xlsx --winner-codes =skip -o m.npz --json")
+    assert json.loads(done.stdout)["n_comparisons"] == 270
 
 
 def test_bad_rows_of_several_files_are_told_by_file_and_line(items, tmp_path):

@@ -138,7 +138,8 @@ def test_advice_is_in_the_words_of_the_command(study, command):
     empty = [",".join([*line[:2], "height" if row == 0 else ""]) for row, line in enumerate(lines)]
     (folder / "empty.csv").write_text("\n".join(empty) + "\n")
     votes = (folder / "votes.csv").read_text()
-    (folder / "sides.csv").write_text(votes.replace("left,right", "lefft,rigth", 1))
+    others = votes.replace("item", "thing").replace("left,right", "lefft,rigth", 1)
+    (folder / "sides.csv").write_text(others)
     said = run(command, code=2).stderr
     assert SENTENCES[command] in " ".join(said.split())
     here = {option for param in main.commands[command.split()[0]].params for option in param.opts}

@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from inspect import cleandoc
 from pathlib import Path
-from shlex import quote
 from typing import Any, TypeVar
 
 import click
 
 from pairscore.choices import LINKS, MISSING_RULES
-from pairscore.cli.words import translate
+from pairscore.cli.words import show_note
 from pairscore.errors import PairscoreError, share_meant
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -121,12 +120,12 @@ def options(*groups: tuple[Option, ...]) -> Callable[[Command], Command]:
 def files(*names: str) -> Callable[[Command], Command]:
     """Decorate a command with arguments that are files; ``-`` is standard input.
 
-    A name that ends in ``...`` is one or more files, as a tuple.
+    A name that ends in ``...`` is one or more files, as a tuple; in brackets it may be left out.
     """
     return options(
         tuple(
-            click.argument(name.removesuffix("..."), type=FILE, nargs=-1, required=True)
-            if name.endswith("...")
+            click.argument(name.strip("[.]"), type=FILE, nargs=-1, required=name[0] != "[")
+            if "..." in name
             else click.argument(name, type=FILE)
             for name in names
         )
@@ -162,6 +161,20 @@ FILE_OPTIONS = (
         type=click.Choice([",", "."]),
         help="Decimal sign of all CSV files of the command; the other one may stand between"
         " thousands.  [default: detected, for each file]",
+    ),
+    option(
+        "--na",
+        multiple=True,
+        metavar="X,Y",
+        help="Words of CSV files and workbooks for a missing entry, such as k.A.,n.b.; the usual"
+        " ones are known in columns of numbers.",
+    ),
+    option(
+        "--sheet",
+        multiple=True,
+        metavar="A,B",
+        help="Sheets of workbooks: that of the items, then that of the comparisons.  [default:"
+        " chosen, and said]",
     ),
 )
 RECIPE_OPTIONS = (
@@ -214,11 +227,19 @@ VOTE_COLUMNS = {
     "weight": "Column with the importance of each row.  [default: weight]",
     "count": "Column with how many equal comparisons a row stands for.  [default: count]",
 }
-VOTE_OPTIONS = column_options(VOTE_COLUMNS)
+VOTE_OPTIONS = (
+    *column_options(VOTE_COLUMNS),
+    option(
+        "--winner-codes",
+        metavar="A=left,B=right",
+        help="What entries of the column of winners mean: left, right, tie, or skip to leave such"
+        " rows out.",
+    ),
+)
 LIST_NAMES = ("features", "exclude", "categorical", "squares", "interactions")
 ITEM_NAMES = ("id", *LIST_NAMES, "missing")
-VOTE_NAMES = tuple(VOTE_COLUMNS)
-FILE_NAMES = ("delimiter", "encoding", "decimal")
+VOTE_NAMES = (*VOTE_COLUMNS, "winner_codes")
+FILE_NAMES = ("delimiter", "encoding", "decimal", "na", "sheet")
 ID_OF_FIT_OPTION = option(
     "--id", metavar="NAME", help="Column with the items' ids.  [default: as in the fit]"
 )
@@ -237,20 +258,67 @@ def item_settings(given: dict[str, Any]) -> dict[str, Any]:
     return {name: given[name] for name in ITEM_NAMES} | lists
 
 
-def vote_settings(given: dict[str, Any]) -> dict[str, Any]:
-    """What reads comparisons takes, from VOTE_OPTIONS, FILE_OPTIONS and ``--self-pairs``."""
+def vote_settings(given: dict[str, Any], kept: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What reads comparisons takes, from VOTE_OPTIONS, FILE_OPTIONS and ``--self-pairs``.
+
+    ``kept`` is what a model knows of the files of its fit; options that are given come first.
+    """
+    codes = parse_codes(given["winner_codes"])
     return {
-        "vote_columns": {name: given[name] for name in VOTE_NAMES},
+        "vote_columns": {name: given[name] for name in VOTE_COLUMNS},
+        "kept_columns": (kept or {}).get("vote_columns", {}),
+        "winner_codes": codes or (kept or {}).get("winner_codes"),
         "self_pairs": "keep" if given.get("self_pairs") else "error",
-    } | file_settings(given)
+    } | file_settings(given, kept)
 
 
-def file_settings(given: dict[str, Any]) -> dict[str, Any]:
+def file_settings(given: dict[str, Any], kept: dict[str, Any] | None = None) -> dict[str, Any]:
     """How files are read, from FILE_OPTIONS; what is unusual about a file is shown."""
-    return {name: given[name] for name in FILE_NAMES} | {"say": show_note}
+    from pairscore.data.feature_options import split_names
+
+    lists = {name: split_names(given[name]) for name in ("na", "sheet")}
+    settings = {name: given[name] for name in FILE_NAMES} | lists
+    remembered = {name: value for name, value in (kept or {}).items() if name in FILE_NAMES}
+    settings |= {name: value for name, value in remembered.items() if not settings[name]}
+    return settings | {"say": show_note}
+
+
+def parse_codes(text: str | None) -> dict[str, str]:
+    """Codes of winners and what they mean, from a text such as ``A=left,B=right,gleich=tie``."""
+    from pairscore.data.feature_options import split_names
+    from pairscore.data.tables import check_codes
+
+    parts = [part.rpartition("=") for part in split_names([text] if text else [])]
+    if not all(sign for _, sign, _ in parts):
+        raise PairscoreError(
+            f"--winner-codes {text!r} is not a list of codes and their meaning; write for example"
+            " --winner-codes A=left,B=right,gleich=tie."
+        )
+    codes = {code.strip(): meaning.strip() for code, _, meaning in parts}
+    check_codes(codes)
+    return codes
+
+
+def reading_record(given: dict[str, Any], study: Any) -> dict[str, Any]:
+    """What a model keeps of how its files were read, so that nobody has to say it again."""
+    settings = vote_settings(given) | {"vote_columns": study.vote_columns, "sheet": study.sheets}
+    names = ("decimal", "na", "sheet", "delimiter", "winner_codes", "vote_columns")
+    kept = {name: settings[name] for name in names if settings.get(name)}
+    return {"reading": kept} if kept else {}
 
 
 # -- files in, files out ---------------------------------------------------------------------------
+
+
+def second_table(items: Path, comparisons: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The files of the comparisons; that of the items where one workbook has both."""
+    if comparisons:
+        return comparisons
+    from pairscore.files.source import table_kind
+
+    if table_kind(items) != "workbook":
+        raise click.UsageError("Missing argument 'COMPARISONS...'.")
+    return (items,)
 
 
 def refuse_output(output: Path | None, *inputs: Path, is_table: bool = False) -> None:
@@ -262,9 +330,9 @@ def refuse_output(output: Path | None, *inputs: Path, is_table: bool = False) ->
     if output is None or str(output) == "-":
         return
     if is_table:
-        from pairscore.files.source import table_kind
+        from pairscore.files.write import refuse_workbook
 
-        table_kind(output)
+        refuse_workbook(output)
     if not output.parent.is_dir():
         raise PairscoreError(
             f"there is no folder {str(output.parent)!r} to write {output.name!r} to; make it first."
@@ -308,15 +376,14 @@ def output_path(path: Path, name: str) -> Iterator[Path]:
 
 
 @contextmanager
-def list_bad_rows(output: Path | None) -> Iterator[None]:
+def list_bad_rows(output: Path | None, decimal: str | None = None) -> Iterator[None]:
     """Write all bad rows of the files that are read to a list next to the output.
 
     The message, which shows the first ones, says where the list is. A list of an earlier run is
     removed where no row is bad. Without an output file there is no list.
     """
     from pairscore.errors import BadRowsError
-    from pairscore.files.faults import BadFilesError, write_bad_rows
-    from pairscore.files.write import is_device
+    from pairscore.files.write import BadFilesError, is_device, write_bad_rows
 
     # nobody looks for a list in /dev
     has_list = output is not None and str(output) != "-" and not is_device(output)
@@ -325,7 +392,7 @@ def list_bad_rows(output: Path | None) -> Iterator[None]:
         yield
     except (BadRowsError, BadFilesError) as error:
         errors = error.errors if isinstance(error, BadFilesError) else [error]
-        if has_list and write_bad_rows(errors, path):
+        if has_list and write_bad_rows(errors, path, decimal):
             raise PairscoreError(
                 f"{error}\nAll of them are in {str(path)!r}; nothing else was written."
             ) from error
@@ -359,35 +426,3 @@ def stage(text: str) -> Iterator[Callable[[float, float], None]]:
     finally:
         if is_shown:
             click.echo("\r\x1b[K", nl=False, err=True)
-
-
-def show_json(record: Any, err: bool = False) -> None:
-    """Print a result as JSON."""
-    from pairscore.files.records import json_text
-
-    click.echo(json_text(record), err=err)
-
-
-def show_warnings(texts: Iterable[str]) -> None:
-    """Print what a fit warns of, each once, in the words of the command line."""
-    for text in dict.fromkeys(texts):
-        click.echo(f"Warning: {translate(text)}", err=True)
-
-
-def show_note(text: str) -> None:
-    """Print what is good to know."""
-    click.echo(f"Note: {text}", err=True)
-
-
-def show_unused_columns(text: list[str], nested: list[str]) -> None:
-    """Print a note on each column of the items that is no feature, and how it could be one."""
-    for name in text:
-        show_note(
-            f"the column {name!r} is text and was left out; --categorical {quote(name)} makes it"
-            " 0/1 columns."
-        )
-    for name in nested:
-        show_note(
-            f"the column {name!r} holds lists or records and was left out; a column for each value"
-            " makes it features."
-        )

@@ -23,8 +23,8 @@ from pairscore.cli.options import (
     options,
     output_option,
     refuse_output,
-    show_json,
 )
+from pairscore.cli.words import show_json
 from pairscore.errors import PairscoreError
 
 SHOWN_PAIRS = 20  # of predictions, on the screen
@@ -144,8 +144,7 @@ def predict(
     import numpy as np
 
     from pairscore.files.read_study import read_new_items, read_pairs
-    from pairscore.files.records import row_records
-    from pairscore.files.write import write_table
+    from pairscore.files.write import row_records, write_table
     from pairscore.model.file import load_model
     from pairscore.model.ranking import pair_chances
 
@@ -172,8 +171,7 @@ def predict(
 
 def chances_text(chances: dict[str, Any]) -> str:
     """The first chances as a table for the screen."""
-    from pairscore.files.records import row_records
-    from pairscore.files.text import text_table
+    from pairscore.files.write import row_records, text_table
 
     def percent(row: dict[str, Any], value: str, low: str, high: str) -> tuple[str, str]:
         ends = row[low], row[high]

@@ -28,14 +28,11 @@ from pairscore.cli.options import (
     option,
     options,
     output_option,
-    show_json,
-    show_note,
-    show_unused_columns,
     stage,
     vote_settings,
     word,
 )
-from pairscore.cli.words import translate
+from pairscore.cli.words import show_json, show_note, show_unused_columns, translate
 from pairscore.errors import NoAnswerError, PairscoreError, first_few
 
 if TYPE_CHECKING:
@@ -207,7 +204,7 @@ def _items_and_pilot(items_file: Path, pilot: Path | None, given: dict[str, Any]
         study = read_item_file(items_file, columns=columns, **file_settings(given))
     else:
         study = read_study(items_file, pilot, columns=columns, **vote_settings(given))
-    show_unused_columns(study.left_out, study.nested)
+    show_unused_columns(study)
     if study.recipe.note:
         show_note(f"{study.recipe.note}.")
     return {"items": study.items, "pilot": getattr(study, "votes", None)}

@@ -28,8 +28,7 @@ from pairscore.evaluation.measures import (
     log_loss,
 )
 from pairscore.evaluation.results import Score
-from pairscore.files.records import plain
-from pairscore.files.text import text_table
+from pairscore.files.write import plain, text_table
 from pairscore.model.regression import RankRegression
 
 FOLDS = {"known": 3, "new": 5}

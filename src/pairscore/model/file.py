@@ -25,8 +25,7 @@ from pairscore.estimators.diagnostics import ItemEffectsTest, NewItems, Pairing
 from pairscore.estimators.results import OF_PAIRS, Effects, Fit, ItemEffects, Judges
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import DEFAULTS, Settings, make_settings
-from pairscore.files.records import plain
-from pairscore.files.write import atomic_write
+from pairscore.files.write import atomic_write, plain
 
 FORMAT = 1
 DATA = "data_"  # what the names of the arrays of comparisons begin with

@@ -7,8 +7,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from pairscore.estimators.results import Fit, normal_width
-from pairscore.files.records import plain, row_records
-from pairscore.files.text import text_table
+from pairscore.files.write import plain, row_records, text_table
 
 INTERVALS = {
     "items": "95 %, item-robust",

@@ -24,7 +24,8 @@ from pairscore.errors import (
     whole_number,
 )
 from pairscore.files.tables import stored_table
-from pairscore.files.write import Sheet, atomic_write, fill_table, fill_workbook
+from pairscore.files.typed import NewSheet, fill_workbook
+from pairscore.files.write import atomic_write, fill_table
 
 MOST_REPEATS = 1 / 3  # first and second times of repeats are in the outer thirds of the order
 MOST_RESTARTS = 20
@@ -289,7 +290,9 @@ def write_sheets(
     }
     if path.suffix.lower() == WORKBOOK:
         with atomic_write(path, "the workbook") as temporary:
-            fill_workbook(temporary, [Sheet(*one, {"winner": ANSWERS}) for one in sheets.items()])
+            fill_workbook(
+                temporary, [NewSheet(*one, {"winner": ANSWERS}) for one in sheets.items()]
+            )
         return [path]
     paths = [path] if len(judges) == 1 else [_file_of(path, name) for name in judges]
     with ExitStack() as stack:  # none of the files appears before all are written

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.errors import NoAnswerError, plural
-from pairscore.files.records import plain
-from pairscore.files.text import text_table
+from pairscore.files.write import plain, text_table
 from pairscore.planning.planner import PER_ITEM, Plan, PlannedStudy
 from pairscore.theory.integrals import correct_share
 from pairscore.theory.predict import fewest_items
