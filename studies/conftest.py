@@ -2,7 +2,7 @@
 
 import pytest
 
-from pairscore.files.text import text_table
+from pairscore.files.write import text_table
 
 HEAD = ("study", "expected", "seen", "verdict")
 

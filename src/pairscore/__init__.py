@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pairscore.errors import PairscoreError, PairscoreWarning
     from pairscore.estimators.settings import Wording
     from pairscore.evaluation import scorers
+    from pairscore.evaluation.choose import auto_fit
     from pairscore.evaluation.compare import compare
     from pairscore.metrics import angle, kendall_distance
     from pairscore.model.regression import RankRegression, load
@@ -30,6 +31,7 @@ _HOME = {
     "RankRegression": "model.regression",
     "Wording": "estimators.settings",
     "angle": "metrics",
+    "auto_fit": "evaluation.choose",
     "compare": "evaluation.compare",
     "kendall_distance": "metrics",
     "load": "model.regression",
@@ -51,6 +53,7 @@ __all__ = [
     "RankRegression",
     "Wording",
     "angle",
+    "auto_fit",
     "compare",
     "kendall_distance",
     "load",

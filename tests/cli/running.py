@@ -56,7 +56,7 @@ def scores(path):
 
 
 def state(path):
-    """All of a model file, without the command that made it."""
+    """All of a model file, without the command that made it and how files were read."""
     with np.load(path) as file:
         arrays = {
             name: (file[name].dtype.str, file[name].shape, file[name].tobytes())
@@ -64,7 +64,8 @@ def state(path):
             if name != "header"
         }
         header = json.loads(file["header"].tobytes())
-    header["fitted"]["record_"].pop("command")
+    for how in ("command", "reading"):
+        header["fitted"]["record_"].pop(how, None)
     return arrays, header
 
 

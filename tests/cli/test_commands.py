@@ -165,7 +165,7 @@ def test_the_command_in_the_record_can_be_run_again(study):
 
 ROOT = DATA.parent.parent
 DOCUMENTS = {
-    "README.md": r"(?m)^    (pairscore (?:plan|fit|rank) .*?)(?:\s+#.*)?$",
+    "README.md": r"(?m)^    (pairscore (?:plan|pairs|fit|rank) .*?)(?:\s+#.*)?$",
     "docs/commands.md": r"(?m)^\$ (pairscore .*)$",
 }
 
@@ -189,6 +189,10 @@ def test_documented_commands_run_as_they_stand(study, document):
     (folder / "wednesday.csv").write_text(
         "left,right,winner\nlater 1,item 1,left\nlater 2,later 3,right\n"
     )
+    messy = ROOT / "tests" / "fixtures" / "studies"
+    (folder / "study.xlsx").symlink_to(messy / "german_workbook" / "auswahl.xlsx")
+    for name in ("patienten.csv", "vergleiche.csv"):
+        (folder / name).symlink_to(messy / "german_clinic" / name)
     commands = documented(document)
     assert len(commands) >= 3
     for command in commands:

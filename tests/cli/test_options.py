@@ -1,6 +1,7 @@
 """What commands share: files of any kind, columns by other names, bad rows, outputs, progress."""
 
 import re
+import shlex
 import sys
 from io import StringIO
 
@@ -20,6 +21,7 @@ from tests.cli.running import (
     FAULTY_VOTES,
     device,
     faults,
+    fine_files,
     fit_frames,
     ranking,
     run,
@@ -182,9 +184,10 @@ def test_columns_of_the_items_by_name(study):
     )
     # the id column is remembered
     run("rank m.npz named.csv -o r.csv")
-    assert set(ranking(folder / "r.csv")["id"]) == set(items["id"])
+    assert set(ranking(folder / "r.csv")["name"]) == set(items["id"])
     run("rank m.npz items.csv --id id -o r2.csv")
-    assert (folder / "r.csv").read_bytes() == (folder / "r2.csv").read_bytes()
+    first, second = ((folder / name).read_text().split("\n", 1) for name in ("r.csv", "r2.csv"))
+    assert first == [second[0].replace("id", "name", 1), second[1]]
     assert "--id NAME" in run("rank m.npz items.csv", code=2).stderr
     assert "Did you mean 'mass'?" in run(f"{base} --features mas", code=2).stderr
     assert "--exclude names" in run(f"{base} --exclude colour", code=2).stderr
@@ -383,7 +386,7 @@ def test_a_list_of_bad_rows_goes_when_there_are_none_any_more(study):
 
 
 def test_an_output_of_an_unknown_kind_is_refused_before_anything_is_read():
-    assert "what kind of table" in run("rank 'no model' 'no items' -o r.xlsx", code=2).stderr
+    assert "what kind of table" in run("rank 'no model' 'no items' -o r.doc", code=2).stderr
 
 
 def test_a_device_is_written_to_and_not_replaced(study):
@@ -447,3 +450,171 @@ def test_an_example_stays_on_one_line_however_long_it_is():
     shown = CliRunner().invoke(command, ["--help"]).output
     assert f"  Examples: pairscore fit a b\n            pairscore {long}\n" in shown
     assert "  Do it.\n\n  Well.\n" in shown
+
+
+# -- files as people have them ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def german(tmp_path):
+    """A study with decimal commas, other names of columns and codes for winners."""
+    items, votes = fine_files(tmp_path, n=60)
+    rows = zip(items["id"], items["mass"], items["height"], strict=True)
+    lines = [f"{name};{mass};{height}".replace(".", ",") for name, mass, height in rows]
+    (tmp_path / "stücke.csv").write_text("\n".join(["Stück;Masse;Höhe", *lines]) + "\n")
+    codes = {"left": "oben", "right": "unten", "tie": "weiß nicht"}
+    rows = zip(votes["left"], votes["right"], votes["winner"], strict=True)
+    lines = [f"{left};{right};{codes[won]};Anna" for left, right, won in rows]
+    (tmp_path / "paare.csv").write_text("\n".join(["eins;zwei;wer;Prüferin", *lines]) + "\n")
+    return tmp_path
+
+
+GERMAN = "stücke.csv paare.csv --left eins --right zwei --winner wer --judge Prüferin --id Stück"
+GERMAN_CODES = "--winner-codes 'oben=left,unten=right,weiß nicht=tie'"
+
+
+def test_882_equal_complaints_about_winners_are_one_line(german):
+    said = run(f"fit {GERMAN} -o m.npz", code=2).stderr
+    errors = [line for line in said.splitlines() if not line.startswith("Note: ")]
+    assert len(errors) == 1
+    assert "in 300 of 300 comparisons" in errors[0]
+    assert "'weiß nicht' (12)" in errors[0]
+    copied = re.search(r"--winner-codes ('.*?')", errors[0])[0]
+    assert run(f"fit {GERMAN} {copied} -o m.npz").exit_code == 0
+    assert set(shlex.split(copied)[1].split(",")) >= {"oben=left", "unten=right"}
+
+
+def test_the_model_keeps_columns_codes_and_signs_and_needs_none_again(german):
+    run(f"fit {GERMAN} {GERMAN_CODES} --decimal , --na weg --keep-data -o m.npz")
+    kept = load("m.npz").record_["reading"]
+    assert kept["vote_columns"] == {
+        "left": "eins",
+        "right": "zwei",
+        "winner": "wer",
+        "judge": "Prüferin",
+    }
+    assert kept["winner_codes"] == {"oben": "left", "unten": "right", "weiß nicht": "tie"}
+    assert (kept["decimal"], kept["na"]) == (",", ["weg"])
+    run("report m.npz stücke.csv paare.csv -o page.html")
+    run("update m.npz paare.csv -o more.npz")
+    assert load("more.npz").n_comparisons_ == 600
+    assert load("more.npz").record_["reading"] == kept
+    run("rank more.npz stücke.csv -o r.csv")
+
+
+def test_an_option_that_is_given_again_wins(german):
+    run(f"fit {GERMAN} {GERMAN_CODES} --keep-data -o m.npz")
+    before = load("m.npz").result_.comparisons
+    run("update m.npz paare.csv --left zwei --right eins --winner wer -o more.npz")
+    after = load("more.npz").result_.comparisons
+    np.testing.assert_array_equal(after.left[len(before) :], before.right)
+    np.testing.assert_array_equal(after.outcome[len(before) :], before.outcome)
+    run("update m.npz paare.csv --winner-codes 'oben=right,unten=left,weiß nicht=skip' -o x.npz")
+    turned = load("x.npz").result_.comparisons.outcome[len(before) :]
+    np.testing.assert_array_equal(turned, -before.outcome[before.outcome != 0])
+
+
+def test_kept_columns_that_another_file_does_not_have_are_looked_for(german):
+    without_judge = GERMAN.replace("--judge Prüferin", "")
+    run(f"fit {without_judge} {GERMAN_CODES} --keep-data -o m.npz")
+    run("update m.npz votes.csv -o more.npz")
+    before, after = load("m.npz").result_.comparisons, load("more.npz").result_.comparisons
+    np.testing.assert_array_equal(after.outcome[len(before) :], before.outcome)
+
+
+def test_the_ranking_has_the_users_ids_and_numbers(german):
+    run(f"fit {GERMAN} {GERMAN_CODES} --decimal , -o m.npz")
+    run("rank m.npz stücke.csv -o r.csv")
+    lines = (german / "r.csv").read_text().splitlines()
+    assert lines[0] == "Stück;score;low;high;rank;rank_low;rank_high;outside"
+    assert re.fullmatch(r"item \d+;-?\d+,\d+;-?\d+,\d+;-?\d+,\d+;1;\d+;\d+;\d", lines[1])
+    assert run("rank m.npz stücke.csv").stdout.splitlines()[0].split()[:2] == ["rank", "Stück"]
+    run("rank m.npz stücke.csv --decimal , -o r.jsonl")
+    read = read_table("r.csv", decimal=",", identifiers=("Stück",))
+    assert read["score"].tolist() == read_table("r.jsonl")["score"].tolist()
+    # a column of the ranking keeps its name
+    (german / "score.csv").write_text((german / "stücke.csv").read_text().replace("Stück", "score"))
+    run("rank m.npz score.csv --id score -o r.csv")
+    assert (german / "r.csv").read_text().startswith("id;score;low")
+
+
+def test_columns_of_other_names_and_another_id_are_found_and_said(german):
+    said = run(f"fit stücke.csv paare.csv {GERMAN_CODES} -o found.npz").stderr
+    assert "left is 'eins', right is 'zwei', winner is 'wer', judge is 'Prüferin'" in said
+    assert "the ids of the items are in 'Stück'" in said
+    run(f"fit {GERMAN} {GERMAN_CODES} -o named.npz")
+    assert state("found.npz") == state("named.npz")
+    assert load("found.npz").record_["reading"] == load("named.npz").record_["reading"]
+
+
+def test_a_named_column_of_ids_that_does_not_match_gives_way_to_the_one_that_does(study):
+    table = read_table("items.csv")
+    write_table({"number": np.arange(30), **dict(table)}, "numbered.csv")
+    said = run("fit numbered.csv votes.csv --id number --features mass -o m.npz").stderr
+    assert "the ids of the items are in 'id'" in said
+
+
+def test_numbers_in_the_first_column_are_ids_and_not_row_numbers(tmp_path):
+    """Ids from 1 were taken for row numbers from 0 where the last item was never compared."""
+    rng = np.random.default_rng(0)
+    numbers = np.arange(1, 31)
+    mass = rng.normal(size=30)
+    write_table({"no": numbers, "mass": mass}, "items.csv")
+    left = rng.integers(1, 29, 200)
+    right = left % 28 + 1
+    winner = np.where(
+        rng.random(200) < 1 / (1 + np.exp(mass[right - 1] - mass[left - 1])), left, right
+    )
+    write_table({"left": left, "right": right, "winner": winner}, "votes.csv")
+    said = run("fit items.csv votes.csv -o m.npz").stderr
+    assert "the ids of the items are in 'no'" in said
+    assert load("m.npz").feature_names_in_.tolist() == ["mass"]
+
+
+def test_an_address_is_said_to_be_no_file():
+    said = run("fit http://example.org/items.csv votes.csv -o m.npz", code=2).stderr
+    assert "'http://example.org/items.csv' is an address and not a file; download it" in said
+
+
+def test_dates_and_names_are_not_proposed_as_categories(study):
+    _, items, _ = study
+    dates = np.array([f"{row % 28 + 1:02d}.03.2023" for row in range(30)], dtype=object)
+    names = np.array([f"Frau {row}" for row in range(30)], dtype=object)
+    write_table(items | {"seen": dates, "name": names}, "dated.csv")
+    said = run("fit dated.csv votes.csv -o m.npz").stderr
+    assert "the column 'seen' has dates and was left out" in said
+    assert "'name' left out: text that differs from item to item" in said
+    assert re.findall("--categorical (\\S+)", said) == ["style"]
+
+
+def test_levels_that_differ_in_case_only_are_pointed_out(study):
+    _, items, _ = study
+    style = items["style"].copy()
+    style[style == "oil"] = np.where(np.arange(np.sum(style == "oil")) % 2, "oil", "Oil")
+    write_table(items | {"style": style}, "cases.csv")
+    said = run("fit cases.csv votes.csv --categorical style -o m.npz").stderr
+    assert "'style' has entries that differ in upper and lower case only: 'Oil' and 'oil'" in said
+
+
+def test_codes_of_winners_that_cannot_be_read_are_a_sentence(study):
+    for codes, sentence in (
+        ("A", "is not a list of codes and their meaning"),
+        ("A=top", "a code means 'left', 'right', 'tie', 'skip'"),
+    ):
+        said = run(f"fit items.csv votes.csv --winner-codes {codes} -o m.npz", code=2).stderr
+        assert sentence in said
+
+
+def test_columns_of_judges_with_codes_ask_for_the_codes_only(study):
+    _, _, votes = study
+    codes = {"left": "A", "right": "B", "tie": "="}
+    of = [codes[word] for word in votes["winner"]]
+    write_table({"left": votes["left"], "right": votes["right"], "Ann": of, "Bob": of}, "wide.csv")
+    said = run("fit items.csv wide.csv -o m.npz", code=2).stderr
+    assert "in 600 of 600 comparisons" in said
+    copied = re.search(r"--winner-codes \S+[^\s.]", said)[0]
+    run(f"fit items.csv wide.csv {copied} --keep-data -o m.npz")
+    assert load("m.npz").n_comparisons_ == 600
+    run("report m.npz items.csv wide.csv -o page.html")
+    run("update m.npz wide.csv -o more.npz")
+    assert load("more.npz").n_comparisons_ == 1200

@@ -70,8 +70,8 @@ def test_a_chart_is_written(tmp_path, suffix):
         (
             "--items 100",
             2,
-            "two of three are needed: give two of --items, --comparisons and a target (--angle,"
-            " --misordered or --norm-error)",
+            "there is no target and no number of comparisons: give a target (--angle, --misordered"
+            " or --norm-error), --comparisons, or the time of the experts (--hours)",
         ),
         ("--angle 0.3 --item-cost 3", 2, "--item-cost and --comparison-cost are weighed"),
         ("--angle 0.3 --pilot nowhere.csv", 2, "nowhere.csv"),
@@ -191,6 +191,41 @@ def test_options_about_files_need_the_file(options, sentence):
 
 def test_help_shows_an_example():
     assert "pairscore plan --features 90 --noise 0.2 --misordered 0.05" in run("plan --help").output
+
+
+def test_several_noises_or_a_range_are_a_table():
+    result = run(f"{PLAN.replace('0.2', '0.1,0.2,0.5')} --misordered 0.05")
+    header, ten, twenty = result.stdout.splitlines()[:3]
+    assert header.split()[:3] == ["noise", "items", "comparisons"]
+    made = plan(n_features=20, noise=0.2, misordered=0.05)
+    assert twenty.split()[:4] == ["20", "%", f"{made.n_items:,}", f"{made.n_comparisons:,}"]
+    assert ten.startswith(" 10 %")
+    assert "noise 50 %: noise is 0.5, so labels are coins" in result.stdout
+    assert "otherwise than by the best score that the features allow" in result.stdout
+    record = json.loads(run(f"{PLAN.replace('0.2', '0.1-0.3')} --misordered 0.05 --json").stdout)
+    assert [one["noise"] for one in record["plans"]] == pytest.approx([0.1, 0.15, 0.2, 0.25, 0.3])
+    assert record["plans"][2] == json.loads(json.dumps(plan_record(made)))
+    sentence = run(f"{PLAN.replace('0.2', '0.1,20')} --misordered 0.05", code=2).output
+    assert "--noise is 20.0; use a share of flipped labels from 0 to 0.5" in sentence
+    assert (
+        "'low' is not a number" in run("plan --features 3 --noise low --angle 0.1", code=2).output
+    )
+
+
+def test_experts_and_hours_are_a_budget_and_explained_gives_two_errors():
+    result = run("plan --features 12 --noise 0.2 --explained 0.6 --experts 2 --hours 3")
+    made = plan(12, noise=0.2, explained=0.6, experts=2, hours=3)
+    assert result.stdout == plan_text(made) + "\n"
+    assert "the best use of 939 comparisons" in result.stdout
+    assert re.search(r"new items +[\d.]+ %.*\n  the compared items +[\d.]+ %", result.stdout)
+    both = run("plan --features 12 --noise 0.2 --comparisons 9 --hours 3", code=2).output
+    assert "--comparisons and --hours both say how many comparisons there are" in both
+
+
+def test_a_chart_of_several_noises(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run(f"{PLAN.replace('0.2', '0.1,0.2')} --misordered 0.05 --chart plan.svg")
+    assert (tmp_path / "plan.svg").read_text().count("noise") >= 2
 
 
 # -- simulate --------------------------------------------------------------------------------------

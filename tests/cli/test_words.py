@@ -9,8 +9,10 @@ import pytest
 
 from pairscore import load
 from pairscore.cli import main
-from pairscore.cli.words import translate
+from pairscore.cli.words import ranking_text, translate
+from pairscore.model.predict import scale_of
 from tests.cli.running import run
+from tests.model.test_ranking import fitted
 
 
 def translated(text):
@@ -97,7 +99,8 @@ SENTENCES = {
         "the number of features is missing; give --features or --items-file."
     ),
     "plan --features 9 --noise 0.2": (
-        "give two of --items, --comparisons and a target (--angle, --misordered or --norm-error)."
+        "give a target (--angle, --misordered or --norm-error), --comparisons, or the time of the"
+        " experts (--hours)."
     ),
     "plan --items-file items.csv --noise 0.2 --min-eigenvalue 0.5 --angle 0.3": (
         "leave out --min-eigenvalue, or --items-file."
@@ -137,7 +140,8 @@ def test_advice_is_in_the_words_of_the_command(study, command):
     empty = [",".join([*line[:2], "height" if row == 0 else ""]) for row, line in enumerate(lines)]
     (folder / "empty.csv").write_text("\n".join(empty) + "\n")
     votes = (folder / "votes.csv").read_text()
-    (folder / "sides.csv").write_text(votes.replace("left,right", "lefft,rigth", 1))
+    others = votes.replace("item", "thing").replace("left,right", "lefft,rigth", 1)
+    (folder / "sides.csv").write_text(others)
     said = run(command, code=2).stderr
     assert SENTENCES[command] in " ".join(said.split())
     here = {option for param in main.commands[command.split()[0]].params for option in param.opts}
@@ -183,3 +187,16 @@ def test_python_users_are_not_told_about_options():
         if re.search(r"(?<![\w-])--[a-z]{2,}| -o\b|\bexclude=", text)
     ]
     assert not told
+
+
+def test_printed_scores_of_a_column_have_the_same_number_of_digits():
+    X, model = fitted()
+    for scale in ("link", "0-100", "elo", "wins"):
+        ranking = model.rank(X, scale=scale)
+        columns = {name: ranking[name] for name in ranking.dtype.names}
+        text = ranking_text(columns, model.result_, scale)
+        numbers = re.findall(r"-?\d+(?:\.\d+)?(?=[,\]])", text)
+        assert len(numbers) == 40
+        assert text.endswith(f"\nand {len(X) - 20} more; -o ranking.csv writes them all.")
+        assert len({len(number.partition(".")[2]) for number in numbers}) == 1
+        assert text.startswith(f"score: {scale_of(model.result_, scale).in_words}\n")

@@ -653,3 +653,58 @@ def test_a_tie_column_that_is_context_is_context():
     votes = read_votes(sided(tie=[1, 0, 0]), read_items(LETTERS), context=["tie"])
     assert votes.outcome.tolist() == [1, -1, 0]
     assert votes.context["tie"].tolist() == [1, 0, 0]
+
+
+# -- codes of winners ------------------------------------------------------------------------------
+
+CODED = {"left": ["a", "b", "a"], "right": ["b", "c", "c"], "winner": ["A", "B", "gleich"]}
+CODED_ITEMS = {"id": ["a", "b", "c"], "x": [1.0, 2.0, 4.0]}
+
+
+def test_codes_of_winners_are_named_once():
+    codes = {"A": "left", "B": "right", "gleich": "tie"}
+    comparisons, y = Comparisons.from_frames(CODED_ITEMS, CODED, winner_codes=codes)
+    assert y.tolist() == [1, -1, 0]
+    skipped, y = Comparisons.from_frames(
+        CODED_ITEMS, CODED, winner_codes=codes | {"gleich": "skip"}
+    )
+    assert y.tolist() == [1, -1]
+    assert skipped.left.tolist() == comparisons.left[:2].tolist()
+
+
+def test_a_code_may_be_a_number_its_text_a_missing_entry_or_an_id():
+    votes = CODED | {"winner": [1, 2, None]}
+    for one in (1, "1"):
+        codes = {one: "left", 2: "right", None: "skip"}
+        assert Comparisons.from_frames(CODED_ITEMS, votes, winner_codes=codes)[1].tolist() == [
+            1,
+            -1,
+        ]
+    items = CODED_ITEMS | {"id": [1, 2, 3]}
+    votes = {"left": [1, 2, 1], "right": [2, 3, 3], "winner": [1, 2, 1]}
+    assert Comparisons.from_frames(items, votes)[1].tolist() == [1, 1, 1]
+    codes = {1: "right", 2: "left"}
+    assert Comparisons.from_frames(items, votes, winner_codes=codes)[1].tolist() == [-1, 1, -1]
+
+
+def test_many_unknown_winners_are_one_sentence_with_their_counts_and_a_mapping():
+    votes = {name: column * 10 for name, column in CODED.items()}
+    with pytest.raises(PairscoreError) as caught:
+        Comparisons.from_frames(CODED_ITEMS, votes)
+    said = str(caught.value)
+    assert "in 30 of 30 comparisons: 'A' (10), 'B' (10), 'gleich' (10)" in said
+    assert "winner_codes={'A': 'left', 'B': 'right', 'gleich': 'tie'}" in said
+    votes = {name: column * 30 for name, column in CODED.items()}
+    with pytest.raises(PairscoreError) as caught:
+        Comparisons.from_frames(CODED_ITEMS, votes, winner_codes={"A": "right", "B": "left"})
+    # what is known already stays in what is proposed
+    assert "winner_codes={'B': 'left', 'A': 'right', 'gleich': 'tie'}" in str(caught.value)
+
+
+def test_a_meaning_that_no_code_has_is_refused_and_so_are_codes_without_sides():
+    with pytest.raises(PairscoreError, match="a code means 'left', 'right', 'tie', 'skip'"):
+        Comparisons.from_frames(CODED_ITEMS, CODED, winner_codes={"A": "up"})
+    with pytest.raises(PairscoreError, match="only name winner and loser"):
+        Comparisons.from_frames(
+            CODED_ITEMS, {"winner": ["a"], "loser": ["b"]}, winner_codes={"A": "left"}
+        )

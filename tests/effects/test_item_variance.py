@@ -10,12 +10,14 @@ from pairscore import RankRegression
 from pairscore.effects.item_variance import (
     LARGEST,
     REACH2,
+    Search,
     fit_item_variance,
     variance_interval,
     variance_score,
 )
 from pairscore.effects.propagation import start_posterior
 from pairscore.effects.single_comparisons import climb
+from tests.effects.joint_study import draw_study
 from tests.effects.rows import draw_rows, make_rows
 from tests.effects.simulators import draw
 from tests.effects.test_propagation import log_marginal, posterior
@@ -24,7 +26,8 @@ from tests.limits import CHANCE, largest_mean
 
 def found_in(rows):
     top = climb(rows, rows.start(np.zeros(rows.X.shape[1])), 100, 1e-12)
-    return fit_item_variance(start_posterior(rows, top.theta, 0.0))
+    search = Search(start_posterior(rows, top.theta, 0.0))
+    return fit_item_variance(search), search
 
 
 def test_the_variance_is_the_likeliest_one_and_the_interval_that_of_its_likelihood():
@@ -40,6 +43,27 @@ def test_the_variance_is_the_likeliest_one_and_the_interval_that_of_its_likeliho
     assert np.log(post.sigma2) == pytest.approx(x[value.argmax()], abs=0.06)
     drop = value.max() - np.interp(np.log([interval.low, interval.high]), x, value)
     np.testing.assert_allclose(drop, REACH2 / 2, atol=0.06)
+
+
+def test_a_fit_with_item_effects_took_more_than_sixty_sweeps():
+    """Steps of sigma^2, its interval and all: now about 25."""
+    X, votes, _ = draw_study(np.random.default_rng(1), 10, 1.0, related=False, judges=False)
+    model = RankRegression(item_effects=True, context=["length"], side_effect=True).fit(X, votes)
+    assert model.n_iter_ < 30
+
+
+def test_the_upper_end_of_no_effects_was_a_tenth_off():
+    """Where none are found, the end is where slopes, summed finely, have fallen by 1.92."""
+    for seed in range(20):
+        rows, _ = draw_rows(np.random.default_rng([6, seed]), 100, 3000, sd=0.0)
+        post, search = found_in(rows)
+        if post.sigma2 == 0:
+            break
+    end = np.log(variance_interval(post, search).high)
+    x = np.linspace(search.limits()[0], end, 41)
+    slope = np.array([0.5 * 100 * (posterior(rows, np.exp(one)).rho - 1) for one in x])
+    drop = -np.sum(0.5 * (slope[1:] + slope[:-1]) * np.diff(x))
+    assert drop == pytest.approx(REACH2 / 2, abs=0.06)
 
 
 def test_variances_have_no_bias_at_three_comparisons_per_item():

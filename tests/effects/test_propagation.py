@@ -10,8 +10,15 @@ from scipy.optimize import minimize
 from pairscore import Comparisons, RankRegression
 from pairscore.core.decided import decided_scale
 from pairscore.core.outcomes import OutcomeLaw, averaged_derivatives
+from pairscore.core.sums import net_per_item
 from pairscore.effects.item_posterior import posterior_covariance
-from pairscore.effects.propagation import CLOSE, propagate, scale_of_decided, start_posterior
+from pairscore.effects.propagation import (
+    CLOSE,
+    at_variance,
+    propagate,
+    scale_of_decided,
+    start_posterior,
+)
 from pairscore.effects.single_comparisons import climb
 from tests.effects.rows import draw_rows, make_rows
 
@@ -188,3 +195,16 @@ def test_probabilities_of_known_items_fit_decided_comparisons_that_were_left_out
         rival.append(abs(np.log(by_own / naive)))
     assert max(off) < 0.02
     assert min(rival) > 3 * max(off)
+
+
+def test_another_variance_with_the_same_terms_is_the_law_of_a_linear_model():
+    """Scores balance, B'g = m / sigma^2, but for what moves theta; V is the inverse."""
+    rows, _ = draw_rows(np.random.default_rng(3), 30, 300)
+    post = posterior(rows, 1.0)
+    after = at_variance(post, 1.1)
+    net = net_per_item(rows.left, rows.right, rows.amount * after.score_in_delta, 30)
+    np.testing.assert_allclose(net, after.effect / 1.1, atol=0.01)
+    assert np.abs(net - post.effect / 1.1).max() > 0.03
+    weight = rows.pair_information(post.derivatives)
+    exact = posterior_covariance(rows.pairs[0], weight, 1.1)
+    np.testing.assert_allclose(after.covariance.diagonal, exact.diagonal)

@@ -9,9 +9,11 @@ import pytest
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.data.features import Recipe
-from pairscore.files.read_study import ItemPieces, read_study
+from pairscore.errors import PairscoreWarning
+from pairscore.files.read_study import read_study
+from pairscore.files.study_columns import ItemPieces
 from pairscore.files.tables import PIECE_ROWS, read_table, stored_table
-from pairscore.files.write import write_table
+from pairscore.files.write import BadFilesError, write_table
 from tests.files.test_tables import KINDS, ODD_IDS, bits, read_bytes, study
 
 
@@ -154,3 +156,41 @@ def test_a_tie_column_beside_sides_of_a_file_is_read(kind, tmp_path):
     write_table({**votes, "tie": tied.astype(int)}, tmp_path / f"votes.{kind}")
     found = read_study(tmp_path / f"items.{kind}", tmp_path / f"votes.{kind}").votes
     np.testing.assert_array_equal(found.outcome == 0, tied)
+
+
+def study_files(tmp_path, ids, votes, header="left,right,winner"):
+    """Thirty items and what is given as comparisons."""
+    items = "".join(f"{ids(row)},{row % 7}\n" for row in range(30))
+    (tmp_path / "items.csv").write_text(f"id,x\n{items}")
+    (tmp_path / "votes.csv").write_text(header + "\n" + "".join(votes))
+    return read_study(tmp_path / "items.csv", tmp_path / "votes.csv")
+
+
+@pytest.mark.parametrize("of_items", ["{}", "{}.0"])
+def test_ids_such_as_12_0_are_those_without_decimals(of_items, tmp_path):
+    """As pandas writes whole numbers once one of the column is missing."""
+    of_votes = "{}.0" if of_items == "{}" else "{}"
+    votes = [
+        f"{of_votes.format(row)},{of_votes.format((row + 3) % 30)},{of_votes.format(row)}\n"
+        for row in range(30)
+    ]
+    read = study_files(tmp_path, of_items.format, votes).votes
+    assert read.left.tolist() == list(range(30))
+    assert (read.outcome == 1).all()
+
+
+def test_a_column_for_each_judge_is_read_and_bad_entries_are_told_by_line_and_judge(tmp_path):
+    votes = [f"i{row},i{(row + 3) % 30},i{row},i{(row + 3) % 30}\n" for row in range(30)]
+    votes[4] = "i4,i7,i4,\n"
+    with pytest.warns(PairscoreWarning) as said:
+        read = study_files(tmp_path, "i{}".format, votes, "left,right,Ann,Bob").votes
+    assert len(read) == 59
+    assert (read.outcome[read.judge == "Ann"] == 1).all()
+    assert (read.outcome[read.judge == "Bob"] == -1).all()
+    assert "each judge has a column ('Ann', 'Bob')" in str(said[0].message)
+    assert "1 empty cell is no comparison of that judge" in str(said[1].message)
+    votes[9] = "i9,i12,i9,huh\n"
+    with pytest.raises(BadFilesError) as caught, pytest.warns(PairscoreWarning):
+        study_files(tmp_path, "i{}".format, votes, "left,right,Ann,Bob")
+    (row,) = caught.value.errors[0].rows
+    assert (row.line, row.column, row.text) == (11, "Bob", "huh")

@@ -43,7 +43,7 @@ def test_what_is_named_is_taken(content, options, meant, tmp_path):
         ("none.csv", "cannot be read (No such file or directory); check the path."),
         ("folder.csv", "cannot be read (Is a directory); check the path."),
         (
-            "table.xlsx",
+            "table.doc",
             (
                 "does not say what kind of table it is; give it a name that ends in .csv, .tsv,"
                 " .txt, .parquet"
@@ -55,7 +55,7 @@ def test_what_is_named_is_taken(content, options, meant, tmp_path):
 )
 def test_no_such_table(name, sentence, tmp_path):
     (tmp_path / "folder.csv").mkdir()
-    (tmp_path / "table.xlsx").touch()
+    (tmp_path / "table.doc").touch()
     (tmp_path / "cut.parquet").write_bytes(b"PAR1 and not much else")
     with pytest.raises(PairscoreError) as caught:
         read_table(tmp_path / name)

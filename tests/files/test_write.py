@@ -24,6 +24,14 @@ def test_the_text_of_a_csv_file(tmp_path):
     assert json.loads((tmp_path / "table.jsonl").read_text()) == {"id": "a", "t": True}
 
 
+def test_decimal_commas_come_with_semicolons(tmp_path):
+    table = {"id": ["a;b", "c"], "x": [0.1, NAN], "n": [1, 2], "t": np.array([True, False])}
+    write_table(table, tmp_path / "table.csv", decimal=",")
+    assert (tmp_path / "table.csv").read_text() == 'id;x;n;t\n"a;b";0,1;1;1\nc;;2;0\n'
+    write_table(table, tmp_path / "table.jsonl", decimal=",")
+    assert '"x":0.1' in (tmp_path / "table.jsonl").read_text()
+
+
 def test_standard_output(capfdbinary):
     write_table({"x": [1.5]}, "-")
     assert capfdbinary.readouterr().out == b"x\n1.5\n"

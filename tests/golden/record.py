@@ -69,6 +69,11 @@ CASES: dict[str, tuple[str, str | None]] = {
         "plan --items-file study/items.csv --pilot study/comparisons.csv --misordered 0.1",
         None,
     ),
+    "plan_explained": (
+        "plan --features 12 --noise 0.2 --explained 0.6 --experts 2 --hours 3",
+        None,
+    ),
+    "plan_noises": ("plan --features 12 --noise 0.1-0.3 --misordered 0.05", None),
     "plan_cost": (
         (
             "plan --features 20 --noise 0.2 --angle 0.3 --item-cost 2 --comparison-cost 1 --method"
@@ -76,6 +81,12 @@ CASES: dict[str, tuple[str, str | None]] = {
         ),
         None,
     ),
+    "pairs": (
+        "pairs study/items.csv --comparisons 90 --judges 2 --repeats 10% --show x1 -o sheet.csv",
+        "sheet-judge2.csv",
+    ),
+    "predict": ("predict effects.npz study/items.csv sheet-judge1.csv --json", None),
+    "predict_text": ("predict rich.npz rich/items.csv rich/comparisons.csv", None),
     "report": (f"report plain.npz {STUDY} -o report.html --json", None),
     "report_page": (f"report plain.npz {STUDY} -o report.html", "report.html"),
     "report_rich_page": (f"report rich.npz {RICH} -o rich.html", "rich.html"),

@@ -115,7 +115,7 @@ def test_a_careless_judge_is_predicted_as_one(item_effects):
     for than slopes."""
     slopes = np.array([2.0, 1.0, 1.0, 0.0])
     votes = judged_votes(np.random.default_rng(5), context=0.0, side=0.0, slopes=slopes)
-    X, _ = Comparisons.from_frames(*votes)
+    X = Comparisons.from_frames(*votes)[0]
     model = RankRegression(judge_slopes=True, item_effects=item_effects, inference=None).fit(X)
     found = dict(zip(model.judges_.name, model.judges_.slope, strict=True))
     if not item_effects:

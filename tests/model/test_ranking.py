@@ -1,6 +1,6 @@
 """Ranks, scores and differences with their intervals, against formulas written out as loops."""
 
-import re
+import warnings
 from dataclasses import replace
 
 import narwhals as nw
@@ -9,14 +9,15 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from scipy.special import expit
+from scipy.special import expit, logit
 from scipy.stats import chi2, norm
 
 from pairscore import Comparisons, PairscoreError, RankRegression
-from pairscore.model.predict import linear_scores, scale_of
-from pairscore.model.ranking import rank_pieces, ranking_text
+from pairscore.model.predict import contrast_errors, linear_scores, score_differences
+from pairscore.model.ranking import rank_pieces
 from tests.data.conftest import every_table, study
 from tests.laws import GaussianStudy
+from tests.limits import fair_squares
 
 METHODS = ("split", "pooled", "paired", "mle")
 Z = norm.ppf(0.975)
@@ -530,14 +531,123 @@ def test_places_of_new_items_hold_the_true_place():
     assert np.mean(shares) > 0.95 - 3 * error
 
 
-def test_printed_scores_of_a_column_have_the_same_number_of_digits():
-    X, model = fitted()
-    for scale in ("link", "0-100", "elo", "wins"):
-        ranking = model.rank(X, scale=scale)
-        columns = {name: ranking[name] for name in ranking.dtype.names}
-        text, more = ranking_text(columns, model.result_, scale_of(model.result_, scale))
-        numbers = re.findall(r"-?\d+(?:\.\d+)?(?=[,\]])", text)
-        assert len(numbers) == 40
-        assert more == len(X) - 20
-        assert len({len(number.partition(".")[2]) for number in numbers}) == 1
-        assert text.startswith(f"score: {scale_of(model.result_, scale).in_words}\n")
+# -- chances of pairs ------------------------------------------------------------------------------
+
+
+def paired_study(rng, n=60, m=500, judges=4):
+    """Items, comparisons with context that belongs partly to the items, judges and a side."""
+    X = rng.normal(size=(n, 3))
+    left = rng.integers(0, n, m)
+    right = (left + rng.integers(1, n, m)) % n
+    rest = X[left, 1] - X[right, 1] + rng.normal(size=m)
+    eta = (X[left] - X[right]) @ BETA + 0.5 * rest + 0.4
+    votes = {
+        "left": left,
+        "right": right,
+        "winner": np.where(rng.random(m) < expit(eta), "left", "right"),
+        "judge": rng.integers(0, judges, m).astype(str),
+        "rest": rest,
+    }
+    return X, votes
+
+
+BETA = np.array([1.0, -0.5, 0.0])
+
+
+def test_the_interval_of_a_chance_covers_the_true_one():
+    """With context and side; the errors of context and features belong together."""
+    squares, naive = [], []
+    for seed in range(40):
+        X, votes = paired_study(np.random.default_rng([9, seed]))
+        model = RankRegression(context=["rest"], side_effect=True, inference="model").fit(X, votes)
+        pair = Comparisons.from_pairs(X, [0], [1], rest=[3.0])
+        chance = model.chances(pair)
+        truth = (X[0] - X[1]) @ BETA + 0.5 * 3.0 + 0.4
+        found, low, high = (logit(chance[name][0]) for name in ("chance", "low", "high"))
+        squares.append(((found - truth) * 2 * norm.ppf(0.975) / (high - low)) ** 2)
+        model.effects_covariance_ = None
+        alone = model.chances(pair)
+        naive.append(logit(alone["high"][0]) - logit(alone["low"][0]) - (high - low))
+    low, high = fair_squares(len(squares))
+    assert low < sum(squares) < high
+    assert np.all(np.abs(naive) > 1e-6)  # models of before know no covariance
+
+
+@pytest.mark.parametrize("item_effects", [False, True])
+def test_a_chance_without_sides_is_that_of_a_difference(item_effects):
+    X, votes = paired_study(np.random.default_rng(1))
+    model = RankRegression(item_effects=item_effects).fit(X, votes)
+    more = np.vstack([X, X[:1] + 1.0])
+    left, right = [0, 5, len(X)], [1, 7, 3]
+    chances = model.chances(Comparisons.from_pairs(more, left, right), level=0.9)
+    for row, (a, b) in enumerate(zip(left, right, strict=True)):
+        one = model.difference(more[a], more[b], level=0.9)
+        expected = one.probability, one.probability_low, one.probability_high
+        assert [chances[name][row] for name in ("chance", "low", "high")] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("side", [True, "judges"])
+def test_the_error_of_a_pair_is_that_of_a_loop_over_all_parameters(side, monkeypatch):
+    """Naive twin: the gradient of the score by finite differences in every parameter."""
+    monkeypatch.setattr("pairscore.model.predict.PAIR_BLOCK", 3)
+    X, votes = paired_study(np.random.default_rng(2))
+    model = RankRegression(
+        context=["rest"], side_effect=side, judge_slopes=True, inference="model"
+    ).fit(X, votes)
+    judge, rest = np.array(["0", "1", "nobody", "3", "2"]), np.array([0.5, -1.0, 2.0, 0.0, 1.0])
+    pairs = Comparisons.from_pairs(X, np.arange(5), np.arange(5, 10), judge=judge, rest=rest)
+    fit, d, k, step = model.result_, 3, len(model.effects_.names), 1e-6
+    joint = np.block(
+        [
+            [fit.covariance, fit.effects_covariance[:d]],
+            [fit.effects_covariance[:d].T, fit.effects_covariance[d:]],
+        ]
+    )
+    base, gradient = score_differences(fit, pairs), np.empty((5, d + k))
+    for place in range(d + k):
+        move = np.eye(d + k)[place] * step
+        effects = replace(fit.effects, values=fit.effects.values + move[d:])
+        other = replace(fit, coef=fit.coef + move[:d], effects=effects)
+        gradient[:, place] = (score_differences(other, pairs) - base) / step
+    known = dict(zip(fit.judges.name.tolist(), fit.judges.std_error.tolist(), strict=True))
+    for row, error in enumerate(contrast_errors(fit, pairs)):
+        delta = (X[row] - X[row + 5]) @ fit.coef
+        delta += fit.effects.of_kind("context")["rest"] * rest[row]
+        slope_error = known.get(judge[row], fit.judges.spread)
+        variance = gradient[row] @ joint @ gradient[row] + (delta * slope_error) ** 2
+        assert error == pytest.approx(np.sqrt(variance), rel=1e-4)
+
+
+def test_ties_have_a_chance_with_an_interval_and_half_wins_have_none():
+    rng = np.random.default_rng(3)
+    X, votes = paired_study(rng)
+    votes["winner"] = np.where(rng.random(500) < 0.3, "tie", votes["winner"])
+    pairs = Comparisons.from_pairs(X, [0, 1, 2, 0], [3, 4, 5, 1])
+    model = RankRegression(ties="davidson").fit(X, votes)
+    chances = model.chances(pairs)
+    assert chances["tie"] == pytest.approx(model.predict_ties(pairs))
+    assert chances["chance"] == pytest.approx(model.predict_proba(pairs)[:, 1])
+    for name in ("", "tie_"):
+        middle = chances["tie" if name else "chance"]
+        assert np.all(chances[f"{name}low"] <= middle)
+        assert np.all(middle <= chances[f"{name}high"])
+    assert set(RankRegression().fit(X, votes).chances(pairs)) == {"chance", "low", "high"}
+
+
+def test_a_pair_of_items_that_cannot_be_compared_has_no_interval():
+    rng = np.random.default_rng(4)
+    X, year = rng.normal(size=(60, 1)), np.repeat([1.0, 2.0], 30)
+    left = np.concatenate([rng.integers(0, 30, 200), rng.integers(30, 60, 200)])
+    right = np.where(left < 30, (left + 7) % 30, 30 + (left - 30 + 7) % 30)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = RankRegression().fit(
+            np.column_stack([X, year]),
+            {"left": left, "right": right, "winner": rng.choice(["left", "right"], 400)},
+        )
+    pairs = Comparisons.from_pairs(np.column_stack([X, year]), [0, 0], [1, 31])
+    chances = model.chances(pairs)
+    assert np.isfinite(chances["low"][0])
+    assert np.isnan([chances["low"][1], chances["high"][1]]).all()
+    with pytest.raises(PairscoreError, match="only comparisons can be predicted"):
+        model.chances(np.column_stack([X, year]))

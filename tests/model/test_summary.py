@@ -8,7 +8,7 @@ import pytest
 from scipy.special import expit
 from scipy.stats import norm
 
-from pairscore import RankRegression
+from pairscore import RankRegression, load
 from pairscore.errors import (
     CollinearFeaturesWarning,
     FewItemsWarning,
@@ -304,3 +304,37 @@ def test_what_the_data_do_not_determine_has_no_wins_and_no_example():
     assert rows["age"] != "unknown"
     both = RankRegression().fit(items[["bmi"]].assign(again=items["bmi"]), votes)
     assert both.summary().meaning() == "The comparisons determine no single coefficient."
+
+
+def test_the_agreement_of_judges_stands_beside_the_accuracy(tmp_path):
+    """It is the ceiling of the accuracy; text, JSON and file have it."""
+    rng = np.random.default_rng(5)
+    X, left = rng.normal(size=(40, 2)), rng.integers(0, 40, 300)
+    right = (left + rng.integers(1, 40, 300)) % 40
+    rows, judge = np.tile(np.arange(300), 3), np.repeat(["Anna", "Ben", "Anna"], 300)
+    gap = (X[left] - X[right])[rows, 0]
+    won = rng.random(900) < 1 / (1 + np.exp(-gap))
+    votes = {
+        "left": left[rows],
+        "right": right[rows],
+        "winner": np.where(won, "left", "right"),
+        "judge": judge,
+    }
+    model = RankRegression(inference="model").fit(X, votes)
+    facts = dict(model.summary().facts())
+    labels = list(facts)
+    assert labels[labels.index("agreement") + 1 :][:2] == ["between judges", "within judges"]
+    between, within = (model.judge_agreement_[kind] for kind in ("between", "within"))
+    assert facts["between judges"] == (
+        f"two judges name the same winner in {between['share']:.1%} of the pairs that both compared"
+        f" (95 %: {between['low']:.1%} to {between['high']:.1%}, from {between['n_pairs']} pairs);"
+        f" no score could predict more than about {between['ceiling']:.1%} (95 %: up to"
+        f" {between['ceiling_high']:.1%}) of such answers correctly"
+    )
+    assert facts["within judges"].startswith("judges who compare a pair again name the same winner")
+    assert model.agreement_ < between["ceiling"]
+    assert model.summary().to_record()["judge_agreement"]["within"] == within
+    model.save(tmp_path / "m.npz")
+    assert load(tmp_path / "m.npz").judge_agreement_ == model.judge_agreement_
+    del votes["judge"]
+    assert RankRegression(inference="model").fit(X, votes).judge_agreement_ == {}

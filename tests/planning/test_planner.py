@@ -95,9 +95,62 @@ def test_without_noise_the_plan_is_for_paired():
     assert isinstance(found.alternatives["mle"], PairscoreError)
 
 
-def test_items_with_effects_of_their_own_are_planned_for_paired():
-    found = plan(population=Population(4, noise=0.2, item_effect=0.5, rng=0), misordered=0.1)
-    assert found.method == "paired"
+def test_items_with_effects_of_their_own_are_planned_for_a_fit_with_item_effects():
+    population = Population(4, noise=0.2, item_effect=0.5, rng=0)
+    found = plan(population=population, misordered=0.1)
+    assert found.method == "mle"
+    share = population.spread**2 / (population.spread**2 + 0.25)
+    assert found.explained == pytest.approx(share)
+
+
+def test_two_experts_with_three_hours_need_no_arithmetic():
+    found = plan(5, noise=0.2, experts=2, hours=3)
+    assert found.n_comparisons == 2 * 3 * 3600 // 23
+    assert found.solved_for == "n_items"
+    quicker = plan(5, noise=0.2, experts=2, hours=3, seconds_per_comparison=10, n_items=100)
+    assert (quicker.n_comparisons, quicker.n_items, quicker.solved_for) == (2160, 100, "error")
+    text = plan_text(found)
+    assert "6.0 hours of experts (3.0 for each of 2) at 23 s a comparison" in text
+    shared = plan(5, noise=0.2, misordered=0.05, experts=4)
+    assert f"({shared.hours / 4:.1f} for each of 4)" in plan_text(shared)
+
+
+def test_comparisons_alone_get_the_number_of_items_that_makes_the_most_of_them():
+    """More items would help by less than 1 %, fewer would cost more than that."""
+    for explained in (None, 0.6):
+        found = plan(5, noise=0.2, n_comparisons=900, explained=explained)
+        assert (found.solved_for, found.target, found.n_comparisons) == ("n_items", None, 900)
+
+        def error(n, law=found.law):
+            return law.predict(n, 900, "mle").misordered_new
+
+        assert error(found.n_items) <= 1.01 * error(900) < error(found.n_items - 1)
+        assert "More items would lower the error on new items by less than 1 %" in plan_text(found)
+
+
+def test_items_that_cost_nothing_leave_the_fewest_comparisons():
+    free = plan(5, noise=0.2, misordered=0.05, item_cost=0, comparison_cost=1, method="mle")
+    assert free.misordered <= 0.05
+    assert free.cost == free.n_comparisons
+    least = plan(5, noise=0.2, misordered=0.05, n_items=free.n_comparisons).n_comparisons
+    assert least <= free.n_comparisons <= 1.01 * least + 1
+    assert free.n_items < free.n_comparisons
+
+
+def test_features_that_explain_less_are_told_by_errors_on_new_and_on_compared_items():
+    plain, half = (
+        plan(5, noise=0.2, n_items=200, n_comparisons=1000, explained=e) for e in (1, 0.5)
+    )
+    both = plain.error.misordered_new, plain.error.misordered_known
+    assert both == pytest.approx((plain.misordered, plain.misordered))
+    assert half.error.misordered_known < half.error.misordered_new
+    assert half.error.misordered_new > np.arccos(np.sqrt(0.5)) / np.pi  # what features cannot say
+    assert (half.explained, half.noise) == pytest.approx((0.5, 0.2))
+    text = plan_text(half)
+    assert "5 features that explain 50 % of the scores' variance" in text
+    assert "no study of these features gets below 25.0 %" in text
+    paired = half.alternatives["paired"].error
+    assert paired.misordered_known == paired.misordered_new  # it knows features alone
 
 
 def test_what_is_not_given_is_logit_and_one():

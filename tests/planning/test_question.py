@@ -99,7 +99,7 @@ REFUSED = {
     r"norm_error is 0; use a number above 0\.": {**LAW, "norm_error": 0},
     (
         r"a population has its own features, noise and link; leave out n_features=,"
-        r" min_eigenvalue=, noise=, link=, items= and pilot=, or population=\."
+        r" min_eigenvalue=, noise=, explained=, link=, items= and pilot=, or population=\."
     ): {
         "population": Population(3, rng=0),
         "noise": 0.1,
@@ -110,7 +110,7 @@ REFUSED = {
         "min_eigenvalue": 1.0,
         "angle": 0.1,
     },
-    r"a population has its own .* noise=, link=, items": {
+    r"a population has its own .* noise=, explained=, link=, items": {
         "population": Population(3, rng=0),
         "link": "logit",
         "angle": 0.1,
@@ -173,7 +173,7 @@ REFUSED = {
         "angle": 0.1,
         "item_cost": 2.0,
     },
-    r"item_cost is -1; use a number above 0\.": {
+    r"item_cost is -1; use a number from 0\.": {
         **LAW,
         "angle": 0.1,
         "item_cost": -1,
@@ -197,11 +197,38 @@ REFUSED = {
         "n_comparisons": 10.0,
     },
     (
-        r"two of three are needed: give two of n_items=, n_comparisons= and a target"
-        r" \(angle=, misordered= or norm_error=\)\."
+        r"there is no target and no number of comparisons: give a target \(angle=, misordered= or"
+        r" norm_error=\), n_comparisons=, or the time of the experts \(hours=\)\."
     ): {
         **LAW,
         "n_items": 100,
+    },
+    r"n_comparisons= and hours= both say how many comparisons there are; leave one out\.": {
+        **LAW,
+        "n_comparisons": 100,
+        "hours": 2,
+    },
+    r"hours is 0\.001, which is less than one comparison takes; use more hours": {
+        **LAW,
+        "hours": 0.001,
+    },
+    r"hours is -1; use a number above 0\.": {**LAW, "hours": -1},
+    r"experts is 0; use a whole number from 1\.": {**LAW, "experts": 0, "angle": 0.1},
+    (
+        r"explained is 60; use the share of the scores' variance that the features explain, above 0"
+        r" and at most 1\. Did you mean 0\.6\?"
+    ): {**LAW, "explained": 60, "angle": 0.1},
+    r"explained is 0; use the share": {**LAW, "explained": 0, "angle": 0.1},
+    r"explained= needs labels with some noise; use a noise above 0, or leave it out\.": {
+        **LAW | {"noise": 0},
+        "explained": 0.5,
+        "angle": 0.1,
+    },
+    r"the pilot's noise has what features do not explain in it already; leave out explained=": {
+        "items": ITEMS,
+        "pilot": np.array([[0, 1]]),
+        "explained": 0.5,
+        "angle": 0.1,
     },
     (
         r"n_items=, n_comparisons= and a target are all given, so nothing is left to find;"

@@ -18,6 +18,7 @@ from pairscore.theory.direction_error import (
     LabelLaw,
     StudySize,
     closed_form_length_variance,
+    known_misordered,
     label_constants,
     likelihood_variance,
     paired_variance,
@@ -178,6 +179,48 @@ def test_the_conductance_of_mle_is_that_of_a_weighted_random_graph(noise, m):
         x = brentq(lambda x: share_carried(eigenvalues, x) - (d - 1) / (n - 2), 1e-9, 1e4)
         found.append(1 / (x * (d - 1) * law.labels.spread**2))
     assert_means(found, likelihood_variance(law.labels, StudySize(n, m, d)), allowed=0.02)
+
+
+@pytest.mark.parametrize(("noise", "m", "d"), [(0.2, 1200, 41), (0.3, 4000, 11)])
+def test_items_beyond_their_features_are_a_mixed_model_on_a_random_graph(noise, m, d):
+    """Naive twin: the covariances of the linear mixed model with the labels' informations, by
+    dense algebra on items and pairs that are drawn.
+    """
+    n, rng = 400, np.random.default_rng(7)
+    q = spread_for_noise(LOGIT, noise)
+    law = LabelLaw(LOGIT, q * 0.6**0.5, q * 0.4**0.5)
+    directions, wrong = [], []
+    for _ in range(12):
+        G = rng.normal(size=(n, d))
+        score = law.spread * G[:, 0] + law.item_effect * rng.normal(size=n)
+        left, right = random_pairs(n, m, rng)
+        chance = LOGIT.cdf(score[left] - score[right])
+        graph = laplacian(left, right, chance * (1 - chance), n)
+        between = np.linalg.inv(np.eye(n) + law.item_effect**2 * graph) @ graph
+        covariance = np.linalg.inv(G.T @ between @ G)  # of the coefficients
+        directions.append(np.trace(covariance[1:, 1:]) / (d - 1) / law.spread**2)
+        own = np.linalg.inv(graph + np.eye(n) / law.item_effect**2)  # items, given coefficients
+        carried = G - own @ graph @ G
+        unknown = own + carried @ covariance @ carried.T
+        apart = np.diag(unknown)[:, None] + np.diag(unknown)[None, :] - 2 * unknown
+        rest = np.clip(apart / (2 * q**2), 1e-12, 1.0)
+        gap = np.abs(score[:, None] - score[None, :]) / (np.sqrt(2) * q)
+        shares = norm.cdf(-gap * np.sqrt(1 / rest - 1))
+        wrong.append(np.mean(shares[np.triu_indices(n, 1)]))
+    size = StudySize(n, m, d)
+    assert_means(directions, likelihood_variance(law, size), allowed=0.03)
+    assert_means(wrong, known_misordered(law, size), allowed=0.02)
+    # rivals: features alone, and items alone
+    plain = likelihood_variance(LabelLaw(LOGIT, law.spread), size)
+    assert np.mean(directions) > 1.3 * plain
+    assert np.mean(wrong) < 0.9 * np.arccos(law.correlation) / np.pi
+
+
+def test_items_with_ever_more_comparisons_are_put_in_order():
+    law = LabelLaw(LOGIT, 1.5, 1.0)
+    shares = [known_misordered(law, StudySize(100, m, 5)) for m in (100, 1000, 10_000, 10**6)]
+    assert np.all(np.diff(shares) < 0)
+    assert shares[-1] < 0.01
 
 
 def test_equal_exposures_have_a_formula_of_their_own():

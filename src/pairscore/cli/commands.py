@@ -12,6 +12,7 @@ import click
 
 from pairscore.cli.interrupts import STOP_CODES, STOPPED, end_on_signals, end_process
 from pairscore.cli.models import compare, fit, rank, report, update
+from pairscore.cli.pairs import pairs, predict
 from pairscore.cli.studies import demo, plan, reproduce, simulate
 from pairscore.cli.words import translate
 from pairscore.errors import NoAnswerError, PairscoreError
@@ -68,5 +69,17 @@ def main() -> None:
     """Turn pairwise comparisons and item features into a score that ranks."""
 
 
-for command in (fit, rank, update, compare, report, plan, demo, simulate, reproduce):
+for command in (
+    fit,
+    rank,
+    predict,
+    update,
+    compare,
+    report,
+    plan,
+    pairs,
+    demo,
+    simulate,
+    reproduce,
+):
     main.add_command(command)

@@ -10,7 +10,7 @@ import numpy as np
 from pairscore.data.items import Items
 from pairscore.errors import PairscoreError
 from pairscore.estimators.settings import Wording
-from pairscore.files.text import text_table
+from pairscore.files.write import text_table
 from pairscore.metrics import kendall_distance
 from pairscore.model.ranking import MULTIPLICITY
 from pairscore.model.regression import RankRegression

@@ -1,7 +1,7 @@
 """Commands about a model: ``fit``, ``rank``, ``update``, ``compare`` and ``report``."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -38,19 +38,26 @@ from pairscore.cli.options import (
     options,
     output_option,
     output_path,
+    reading_record,
     refuse_output,
+    second_table,
+    stage,
+    vote_settings,
+    with_progress,
+)
+from pairscore.cli.words import (
+    ranking_text,
     show_json,
     show_note,
     show_unused_columns,
     show_warnings,
-    stage,
-    vote_settings,
+    with_id_name,
 )
 from pairscore.errors import BadEntriesError, PairscoreError, PairscoreWarning, plural
 
 if TYPE_CHECKING:
     from pairscore.estimators.results import Fit
-    from pairscore.files.read_study import ItemPieces, StudyInput
+    from pairscore.files.read_study import StudyInput
     from pairscore.model.file import ModelFile
 
 MEMORY = "1GB"  # of a table to rank; what is beyond goes to disk
@@ -61,7 +68,7 @@ SUMMARY_JSON = json_flag("Print coefficients, errors and the like as JSON.")
 
 
 @click.command(cls=FitCommand)
-@files("items", "comparisons")
+@files("items", "[comparisons...]")
 @options(MODEL_OPTIONS, ITEM_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS, WORDING_OPTIONS)
 @output_option("Model file to write, such as model.npz (-: standard output).", required=True)
 @flag("--keep-data", help="Keep the comparisons in the model file, for pairscore update.")
@@ -77,16 +84,24 @@ SUMMARY_JSON = json_flag("Print coefficients, errors and the like as JSON.")
     " -o answers.npz",
 )
 def fit(
-    items: Path, comparisons: Path, output: Path, as_json: bool, keep_data: bool, **given: Any
+    items: Path,
+    comparisons: tuple[Path, ...],
+    output: Path,
+    as_json: bool,
+    keep_data: bool,
+    **given: Any,
 ) -> None:
     """Learn a score from ITEMS and COMPARISONS and write the model.
 
-    Both are CSV, Parquet or JSONL files, by their suffix; - is CSV from standard input. Numeric
-    columns of ITEMS are features. COMPARISONS has columns left, right, winner (left, right, tie or
-    an id), or model_a, model_b, winner, or winner, loser; and, if you like, tie (0 or 1), judge,
-    weight, count.
+    Both are CSV, Parquet or JSONL files or workbooks (.xlsx), by their suffix; - is CSV from
+    standard input; one workbook with two sheets is enough. Numeric columns of ITEMS are features.
+    COMPARISONS has columns left, right, winner (left, right, tie or an id), or model_a, model_b,
+    winner, or winner, loser; and, if you like, tie (0 or 1), judge, weight, count. Columns of other
+    names are found by what is in them, where that is clear. Comparisons may be in several files
+    with the same columns, such as one for each judge.
     """
-    refuse_output(output, items, comparisons)
+    comparisons = second_table(items, comparisons)
+    refuse_output(output, items, *comparisons)
     import numpy as np
 
     from pairscore.estimators.settings import DEFAULTS, Wording, check_settings
@@ -96,19 +111,22 @@ def fit(
     params = DEFAULTS | model_settings(given)
     wording = Wording().with_words(**wording_settings(given))
     settings = check_settings(**params)
-    with list_bad_rows(output), stage("Reading"):
+    with list_bad_rows(output, given["decimal"]), stage("Reading"):
         study = read_files(items, comparisons, settings.context, given)
-    show_unused_columns(study.left_out, study.nested)
+    show_unused_columns(study)
     data, groups = study.comparisons, study.groups
     groups = None if groups is None else number_item_groups(groups, data.items, settings)
     with stage("Fitting"), collect_warnings():
         result, notes = fit_comparisons(data, settings, item_groups=groups)
     show_warnings(text for _, text in notes)
-    result = replace(result, wording=wording)
+    record = result.record | reading_record(given, study)
+    result = replace(result, record=record, wording=wording)
     write_model(ModelFile(result, params, np.array([-1, 1])), output, as_json, keep_data)
 
 
-def read_files(items: Path, comparisons: Path, context: Any, given: dict[str, Any]) -> "StudyInput":
+def read_files(
+    items: Path, comparisons: tuple[Path, ...], context: Any, given: dict[str, Any]
+) -> "StudyInput":
     """Items and comparisons, as ITEM_OPTIONS, VOTE_OPTIONS and FILE_OPTIONS say.
 
     ``context`` has names of numeric columns of the comparisons.
@@ -169,16 +187,17 @@ def update(
         raise PairscoreError(
             f"{str(model)!r} was written without its comparisons; fit again with --keep-data."
         )
-    settings = check_settings(**file.params)
-    with list_bad_rows(output), stage("Reading"):
-        reading = file_settings(given) | {"id": given["id"]}
+    settings, kept = check_settings(**file.params), file.fit.record.get("reading", {})
+    with list_bad_rows(output, file_settings(given, kept)["decimal"]), stage("Reading"):
+        reading = file_settings(given, kept) | {"id": given["id"]}
         more = None if items is None else read_new_items(items, file.fit, **reading)
         known = before.items if more is None else before.items.with_new_items(more)
-        votes = read_new_votes(comparisons, known, settings.context, **vote_settings(given))
+        votes = read_new_votes(comparisons, known, settings.context, **vote_settings(given, kept))
     with stage("Fitting"), collect_warnings():
         result, notes = update_fit(file.fit, settings, votes, more)
     show_warnings(text for _, text in notes)
-    result = replace(result, recipe=file.fit.recipe)
+    record = result.record | ({"reading": kept} if kept else {})
+    result = replace(result, recipe=file.fit.recipe, record=record)
     write_model(replace(file, fit=result), output, as_json, keep_data=True)
 
 
@@ -208,33 +227,31 @@ def rank(model: Path, items: Path, output: Path | None, as_json: bool, **given: 
     in them, and a column group names these. Without -o, the first 20 are shown.
     """
     refuse_output(output, model, items, is_table=True)
-    from pairscore.files.records import row_records
-    from pairscore.files.write import write_table
+    from pairscore.data.features import recipe_of
+    from pairscore.files.write import row_records, write_table
     from pairscore.model.file import load_model
-    from pairscore.model.predict import scale_of
-    from pairscore.model.ranking import ranking_text
 
     if str(model) == str(items) == "-":
         raise PairscoreError(
             "standard input can be the model or the items, not both; name a file for one of them."
         )
-    with list_bad_rows(output):
-        with input_path(model) as path:
-            fit = load_model(path).fit
-        ranking, dropped = rank_file(fit, items, **given, say=show_note)
+    with input_path(model) as path:
+        fit = load_model(path).fit
+    reading = file_settings(given, fit.record.get("reading"))
+    with list_bad_rows(output, reading["decimal"]):
+        asked = {name: given[name] for name in ("id", "level", "simultaneous", "scale")}
+        ranking, dropped = rank_file(fit, items, **asked, **reading)
     if dropped:
         show_note(f"{plural(dropped, 'item')} with missing values left out, as in the fit.")
+    named = with_id_name(ranking, given["id"] or recipe_of(fit).id)
     if output is not None:
-        write_table(ranking, output)
+        write_table(named, output, reading["decimal"])
     if as_json and str(output) != "-":
         n = len(ranking["id"])
         about = {"n_items": n, "dropped": dropped, "scale": given["scale"]}
         show_json(about | {"ranking": row_records(ranking)})
     elif output is None:
-        text, n_more = ranking_text(ranking, fit, scale_of(fit, given["scale"]))
-        click.echo(
-            text + (f"\nand {n_more:,} more; -o ranking.csv writes them all." if n_more else "")
-        )
+        click.echo(ranking_text(ranking, fit, given["scale"], next(iter(named))))
 
 
 def rank_file(
@@ -252,16 +269,17 @@ def rank_file(
     values.
     """
     from pairscore.data.features import recipe_of
-    from pairscore.files.faults import locate_faults
-    from pairscore.files.read_study import ItemPieces
-    from pairscore.files.study_columns import ItemColumns
+    from pairscore.files.study_columns import ItemColumns, ItemPieces
     from pairscore.files.tables import stored_table
+    from pairscore.files.typed import first_sheet
+    from pairscore.files.write import locate_faults
     from pairscore.model.ranking import rank_pieces
 
     recipe = recipe_of(fit) if id is None else replace(recipe_of(fit), id=id)
     # a model that was fitted in Python may know its items by row number
     needed = ItemColumns(recipe=recipe, id_is_optional=id is None and fit.recipe is None)
     reading |= {"columns": needed.choose, "identifiers": needed.identifiers}
+    reading["sheet"] = first_sheet(reading["sheet"])
     with stage("Reading") as show, stored_table(items, memory=MEMORY, **reading) as table:
         recipe = needed.recipe_for(table.cells)
         pieces = ItemPieces(table, recipe)
@@ -280,27 +298,11 @@ def rank_file(
     return {"id": rows if pieces.ids is None else pieces.ids[rows], **columns}, pieces.dropped
 
 
-def with_progress(
-    pieces: "ItemPieces", show: Callable[[float, float], None], n_passes: int
-) -> Callable[[], Iterator[Any]]:
-    """The pieces; after each, ``show`` is told how many rows of all passes are done."""
-    done = 0
-
-    def one_pass() -> Iterator[Any]:
-        nonlocal done
-        for values in pieces():
-            done += len(values)
-            yield values
-            show(done, n_passes * pieces.n_rows)
-
-    return one_pass
-
-
 # -- compare ---------------------------------------------------------------------------------------
 
 
 @click.command()
-@files("items", "comparisons")
+@files("items", "[comparisons...]")
 @option(
     "--model",
     "models",
@@ -323,7 +325,7 @@ def with_progress(
 )
 def compare(
     items: Path,
-    comparisons: Path,
+    comparisons: tuple[Path, ...],
     models: tuple[str, ...],
     folds: int,
     as_json: bool,
@@ -343,8 +345,8 @@ def compare(
     settings = parse_models(models or ("plain:", "ridge: l2=auto"))
     context = sorted({name for one in settings.values() for name in one.get("context") or ()})
     with stage("Reading"):
-        study = read_files(items, comparisons, context, given)
-    show_unused_columns(study.left_out, study.nested)
+        study = read_files(items, second_table(items, comparisons), context, given)
+    show_unused_columns(study)
     candidates = {name: RankRegression(**one, inference=None) for name, one in settings.items()}
     data = study.comparisons
     data = data if study.groups is None else data.with_item_groups(study.groups)
@@ -372,26 +374,32 @@ def collect_warnings() -> Iterator[list[str]]:
 
 
 @click.command()
-@files("model", "items", "comparisons")
+@files("model", "items", "[comparisons...]")
 @ID_OF_FIT_OPTION
 @flag("--self-pairs", help="Keep comparisons of an item with itself, as in such a fit.")
 @options(VOTE_OPTIONS, FILE_OPTIONS, WORDING_OPTIONS, (SCALE_OPTION,))
 @output_option("HTML file to write (-: standard output).", default=Path("report.html"))
 @json_flag("Print where the page is and what it says first as JSON.")
 def report(
-    model: Path, items: Path, comparisons: Path, output: Path, as_json: bool, **given: Any
+    model: Path,
+    items: Path,
+    comparisons: tuple[Path, ...],
+    output: Path,
+    as_json: bool,
+    **given: Any,
 ) -> None:
     """Show a model, its items and comparisons on one HTML page that needs nothing else.
 
     The ranking with intervals, what counts, how well it fits and does on unseen items, checks in
     words, and what more comparisons would buy. Of ITEMS, the columns that the model was fitted with
-    are taken, and made into features as in the fit. Columns of COMPARISONS with other names are
-    named again, as in the fit.
+    are taken, and made into features as in the fit. The columns of COMPARISONS are those of the
+    fit, unless named again.
 
     Example: pairscore report model.npz items.csv comparisons.csv -o report.html
     """
-    refuse_output(output, model, items, comparisons)
-    if [str(path) for path in (model, items, comparisons)].count("-") > 1:
+    comparisons = second_table(items, comparisons)
+    refuse_output(output, model, items, *comparisons)
+    if [str(path) for path in (model, items, *comparisons)].count("-") > 1:
         raise PairscoreError(
             "standard input can be the model, the items or the comparisons, one of them; name files"
             " for the others."
@@ -404,7 +412,8 @@ def report(
     with input_path(model) as path:
         fitted = load(path)
     recipe, id = recipe_of(fitted), given["id"]
-    with list_bad_rows(output), stage("Reading"):
+    reading = vote_settings(given, fitted.record_.get("reading"))
+    with list_bad_rows(output, reading["decimal"]), stage("Reading"):
         study = read_study(
             items,
             comparisons,
@@ -412,7 +421,7 @@ def report(
             id_is_optional=id is None and fitted.recipe_ is None,  # fitted in Python, where ids are
             seed=fitted.record_.get("seed") or 0,
             context=fitted.context or (),
-            **vote_settings(given),
+            **reading,
         )
     with (
         stage("Ranking the items, and trying every method on items that it has not seen"),

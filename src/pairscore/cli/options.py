@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from inspect import cleandoc
 from pathlib import Path
-from shlex import quote
 from typing import Any, TypeVar
 
 import click
 
 from pairscore.choices import LINKS, MISSING_RULES
-from pairscore.cli.words import translate
+from pairscore.cli.words import show_note
 from pairscore.errors import PairscoreError, share_meant
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -38,10 +37,42 @@ class Share(click.ParamType):
             self.fail(f"{value!r} is not a number.{share_meant(value)}", param, ctx)
 
 
+class Percentage(Share):
+    """A share, as 0.05 or as 5%."""
+
+    name = "share"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        text = str(value).strip()
+        if text.endswith("%"):
+            return super().convert(text[:-1], param, ctx) / 100
+        return super().convert(text, param, ctx)
+
+
+class Shares(click.ParamType):
+    """Numbers as a tuple: one, several with commas, or a range such as 0.1-0.3, which is five."""
+
+    name = "shares"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, ...]:
+        one = Share()
+        ends = [end for end in value.split("-") if end.strip()]
+        if len(ends) == 2 and "e" not in value.lower():
+            low, high = (one.convert(end, param, ctx) for end in ends)
+            return tuple(round(low + (high - low) * step / 4, 6) for step in range(5))
+        is_decimal = value.startswith("0,") and value[2:].isdecimal()  # 0,2 is 0.2 to many
+        numbers = [value] if is_decimal else value.split(",")
+        return tuple(one.convert(number, param, ctx) for number in numbers)
+
+
 FILE = click.Path(path_type=Path, allow_dash=True)
 FOLDER = click.Path(path_type=Path)
 SEED = click.IntRange(min=0)
-SHARE = Share()
+SHARE, SHARES, PERCENTAGE = Share(), Shares(), Percentage()
 
 
 def option(*names: str, help: str, **settings: Any) -> Option:
@@ -87,8 +118,18 @@ def options(*groups: tuple[Option, ...]) -> Callable[[Command], Command]:
 
 
 def files(*names: str) -> Callable[[Command], Command]:
-    """Decorate a command with arguments that are files; ``-`` is standard input."""
-    return options(tuple(click.argument(name, type=FILE) for name in names))
+    """Decorate a command with arguments that are files; ``-`` is standard input.
+
+    A name that ends in ``...`` is one or more files, as a tuple; in brackets it may be left out.
+    """
+    return options(
+        tuple(
+            click.argument(name.strip("[.]"), type=FILE, nargs=-1, required=name[0] != "[")
+            if "..." in name
+            else click.argument(name, type=FILE)
+            for name in names
+        )
+    )
 
 
 def examples(*commands: str) -> Callable[[Command], Command]:
@@ -120,6 +161,20 @@ FILE_OPTIONS = (
         type=click.Choice([",", "."]),
         help="Decimal sign of all CSV files of the command; the other one may stand between"
         " thousands.  [default: detected, for each file]",
+    ),
+    option(
+        "--na",
+        multiple=True,
+        metavar="X,Y",
+        help="Words of CSV files and workbooks for a missing entry, such as k.A.,n.b.; the usual"
+        " ones are known in columns of numbers.",
+    ),
+    option(
+        "--sheet",
+        multiple=True,
+        metavar="A,B",
+        help="Sheets of workbooks: that of the items, then that of the comparisons.  [default:"
+        " chosen, and said]",
     ),
 )
 RECIPE_OPTIONS = (
@@ -172,11 +227,19 @@ VOTE_COLUMNS = {
     "weight": "Column with the importance of each row.  [default: weight]",
     "count": "Column with how many equal comparisons a row stands for.  [default: count]",
 }
-VOTE_OPTIONS = column_options(VOTE_COLUMNS)
+VOTE_OPTIONS = (
+    *column_options(VOTE_COLUMNS),
+    option(
+        "--winner-codes",
+        metavar="A=left,B=right",
+        help="What entries of the column of winners mean: left, right, tie, or skip to leave such"
+        " rows out.",
+    ),
+)
 LIST_NAMES = ("features", "exclude", "categorical", "squares", "interactions")
 ITEM_NAMES = ("id", *LIST_NAMES, "missing")
-VOTE_NAMES = tuple(VOTE_COLUMNS)
-FILE_NAMES = ("delimiter", "encoding", "decimal")
+VOTE_NAMES = (*VOTE_COLUMNS, "winner_codes")
+FILE_NAMES = ("delimiter", "encoding", "decimal", "na", "sheet")
 ID_OF_FIT_OPTION = option(
     "--id", metavar="NAME", help="Column with the items' ids.  [default: as in the fit]"
 )
@@ -195,20 +258,67 @@ def item_settings(given: dict[str, Any]) -> dict[str, Any]:
     return {name: given[name] for name in ITEM_NAMES} | lists
 
 
-def vote_settings(given: dict[str, Any]) -> dict[str, Any]:
-    """What reads comparisons takes, from VOTE_OPTIONS, FILE_OPTIONS and ``--self-pairs``."""
+def vote_settings(given: dict[str, Any], kept: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What reads comparisons takes, from VOTE_OPTIONS, FILE_OPTIONS and ``--self-pairs``.
+
+    ``kept`` is what a model knows of the files of its fit; options that are given come first.
+    """
+    codes = parse_codes(given["winner_codes"])
     return {
-        "vote_columns": {name: given[name] for name in VOTE_NAMES},
+        "vote_columns": {name: given[name] for name in VOTE_COLUMNS},
+        "kept_columns": (kept or {}).get("vote_columns", {}),
+        "winner_codes": codes or (kept or {}).get("winner_codes"),
         "self_pairs": "keep" if given.get("self_pairs") else "error",
-    } | file_settings(given)
+    } | file_settings(given, kept)
 
 
-def file_settings(given: dict[str, Any]) -> dict[str, Any]:
+def file_settings(given: dict[str, Any], kept: dict[str, Any] | None = None) -> dict[str, Any]:
     """How files are read, from FILE_OPTIONS; what is unusual about a file is shown."""
-    return {name: given[name] for name in FILE_NAMES} | {"say": show_note}
+    from pairscore.data.feature_options import split_names
+
+    lists = {name: split_names(given[name]) for name in ("na", "sheet")}
+    settings = {name: given[name] for name in FILE_NAMES} | lists
+    remembered = {name: value for name, value in (kept or {}).items() if name in FILE_NAMES}
+    settings |= {name: value for name, value in remembered.items() if not settings[name]}
+    return settings | {"say": show_note}
+
+
+def parse_codes(text: str | None) -> dict[str, str]:
+    """Codes of winners and what they mean, from a text such as ``A=left,B=right,gleich=tie``."""
+    from pairscore.data.feature_options import split_names
+    from pairscore.data.tables import check_codes
+
+    parts = [part.rpartition("=") for part in split_names([text] if text else [])]
+    if not all(sign for _, sign, _ in parts):
+        raise PairscoreError(
+            f"--winner-codes {text!r} is not a list of codes and their meaning; write for example"
+            " --winner-codes A=left,B=right,gleich=tie."
+        )
+    codes = {code.strip(): meaning.strip() for code, _, meaning in parts}
+    check_codes(codes)
+    return codes
+
+
+def reading_record(given: dict[str, Any], study: Any) -> dict[str, Any]:
+    """What a model keeps of how its files were read, so that nobody has to say it again."""
+    settings = vote_settings(given) | {"vote_columns": study.vote_columns, "sheet": study.sheets}
+    names = ("decimal", "na", "sheet", "delimiter", "winner_codes", "vote_columns")
+    kept = {name: settings[name] for name in names if settings.get(name)}
+    return {"reading": kept} if kept else {}
 
 
 # -- files in, files out ---------------------------------------------------------------------------
+
+
+def second_table(items: Path, comparisons: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The files of the comparisons; that of the items where one workbook has both."""
+    if comparisons:
+        return comparisons
+    from pairscore.files.source import table_kind
+
+    if table_kind(items) != "workbook":
+        raise click.UsageError("Missing argument 'COMPARISONS...'.")
+    return (items,)
 
 
 def refuse_output(output: Path | None, *inputs: Path, is_table: bool = False) -> None:
@@ -220,9 +330,9 @@ def refuse_output(output: Path | None, *inputs: Path, is_table: bool = False) ->
     if output is None or str(output) == "-":
         return
     if is_table:
-        from pairscore.files.source import table_kind
+        from pairscore.files.write import refuse_workbook
 
-        table_kind(output)
+        refuse_workbook(output)
     if not output.parent.is_dir():
         raise PairscoreError(
             f"there is no folder {str(output.parent)!r} to write {output.name!r} to; make it first."
@@ -266,15 +376,14 @@ def output_path(path: Path, name: str) -> Iterator[Path]:
 
 
 @contextmanager
-def list_bad_rows(output: Path | None) -> Iterator[None]:
+def list_bad_rows(output: Path | None, decimal: str | None = None) -> Iterator[None]:
     """Write all bad rows of the files that are read to a list next to the output.
 
     The message, which shows the first ones, says where the list is. A list of an earlier run is
     removed where no row is bad. Without an output file there is no list.
     """
     from pairscore.errors import BadRowsError
-    from pairscore.files.faults import BadFilesError, write_bad_rows
-    from pairscore.files.write import is_device
+    from pairscore.files.write import BadFilesError, is_device, write_bad_rows
 
     # nobody looks for a list in /dev
     has_list = output is not None and str(output) != "-" and not is_device(output)
@@ -283,7 +392,7 @@ def list_bad_rows(output: Path | None) -> Iterator[None]:
         yield
     except (BadRowsError, BadFilesError) as error:
         errors = error.errors if isinstance(error, BadFilesError) else [error]
-        if has_list and write_bad_rows(errors, path):
+        if has_list and write_bad_rows(errors, path, decimal):
             raise PairscoreError(
                 f"{error}\nAll of them are in {str(path)!r}; nothing else was written."
             ) from error
@@ -319,33 +428,17 @@ def stage(text: str) -> Iterator[Callable[[float, float], None]]:
             click.echo("\r\x1b[K", nl=False, err=True)
 
 
-def show_json(record: Any, err: bool = False) -> None:
-    """Print a result as JSON."""
-    from pairscore.files.records import json_text
+def with_progress(
+    pieces: Any, show: Callable[[float, float], None], n_passes: int
+) -> Callable[[], Iterator[Any]]:
+    """The pieces; after each, ``show`` is told how many rows of all passes are done."""
+    done = 0
 
-    click.echo(json_text(record), err=err)
+    def one_pass() -> Iterator[Any]:
+        nonlocal done
+        for values in pieces():
+            done += len(values)
+            yield values
+            show(done, n_passes * pieces.n_rows)
 
-
-def show_warnings(texts: Iterable[str]) -> None:
-    """Print what a fit warns of, each once, in the words of the command line."""
-    for text in dict.fromkeys(texts):
-        click.echo(f"Warning: {translate(text)}", err=True)
-
-
-def show_note(text: str) -> None:
-    """Print what is good to know."""
-    click.echo(f"Note: {text}", err=True)
-
-
-def show_unused_columns(text: list[str], nested: list[str]) -> None:
-    """Print a note on each column of the items that is no feature, and how it could be one."""
-    for name in text:
-        show_note(
-            f"the column {name!r} is text and was left out; --categorical {quote(name)} makes it"
-            " 0/1 columns."
-        )
-    for name in nested:
-        show_note(
-            f"the column {name!r} holds lists or records and was left out; a column for each value"
-            " makes it features."
-        )
+    return one_pass

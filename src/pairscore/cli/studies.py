@@ -1,5 +1,6 @@
 """Commands about studies: ``plan``, ``simulate``, ``demo`` and ``reproduce``."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from pairscore.cli.options import (
     RECIPE_OPTIONS,
     SEED,
     SHARE,
+    SHARES,
     VOTE_NAMES,
     VOTE_OPTIONS,
     examples,
@@ -26,15 +28,12 @@ from pairscore.cli.options import (
     option,
     options,
     output_option,
-    show_json,
-    show_note,
-    show_unused_columns,
     stage,
     vote_settings,
     word,
 )
-from pairscore.cli.words import translate
-from pairscore.errors import PairscoreError, first_few
+from pairscore.cli.words import show_json, show_note, show_unused_columns, translate
+from pairscore.errors import NoAnswerError, PairscoreError, first_few
 
 if TYPE_CHECKING:
     from pairscore.planning.planner import Plan
@@ -54,11 +53,22 @@ PLAN_OPTIONS = (
     ),
     option(
         "--noise",
-        type=SHARE,
-        help="Share of comparisons that go against the scores, 0 to 0.5; left out with --pilot.",
+        type=SHARES,
+        metavar="P|P,P,P|P-P",
+        help="Share of comparisons that go against the scores, 0 to 0.5; several or a range give a"
+        " table; left out with --pilot.",
     ),
     option(
-        "--misordered", type=SHARE, help="Target: share of pairs of new items in the wrong order."
+        "--explained",
+        type=SHARE,
+        help="Share of the scores' variance that the features explain; the error is then given for"
+        " new items and for the compared ones.  [default: 1]",
+    ),
+    option(
+        "--misordered",
+        type=SHARE,
+        help="Target: share of pairs of new items in another order than by the best score that the"
+        " features allow.",
     ),
     option("--angle", type=float, help="Target: mean angle to the true direction, in radians."),
     option(
@@ -87,9 +97,11 @@ PLAN_OPTIONS = (
     option(
         "--item-cost",
         type=float,
-        help="Cost of an item; with --comparison-cost, the cheapest study is found.",
+        help="Cost of an item, or 0; with --comparison-cost, the cheapest study is found.",
     ),
     option("--comparison-cost", type=float, help="Cost of a comparison, in the same unit."),
+    option("--hours", type=float, help="Time of each expert, in place of --comparisons."),
+    option("--experts", type=int, help="How many experts share the comparisons.  [default: 1]"),
     option(
         "--seconds-per-comparison",
         type=float,
@@ -110,6 +122,7 @@ PLAN_OPTIONS = (
 @examples(
     "plan --features 90 --noise 0.2 --misordered 0.05",
     "plan --items-file items.csv --pilot votes.csv --misordered 0.05",
+    "plan --features 12 --noise 0.1-0.3 --explained 0.6 --experts 2 --hours 3",
     "plan --items-file wines.csv --id wine --categorical grape --noise 0.2 --comparisons 5000",
 )
 def plan(
@@ -119,10 +132,10 @@ def plan(
 
     Give two of --items, --comparisons and a target (--misordered, --angle or --norm-error) and get
     the third. With the target alone, get the cheapest study if both costs are given, else the
-    smallest with M = N log N. Columns of --items-file and --pilot are named as in the fit.
+    smallest with M = N log N. With --comparisons or --hours alone, get the best number of items and
+    the error. Columns of --items-file and --pilot are named as in the fit.
     """
-    from pairscore.planning.planner import plan as make_plan
-    from pairscore.planning.text import plan_record, plan_text
+    from pairscore.planning.text import plan_record, plan_text, plans_text
 
     about_files = (*ITEM_NAMES, *VOTE_NAMES, *FILE_NAMES)
     question = {name: value for name, value in given.items() if name not in about_files}
@@ -130,29 +143,55 @@ def plan(
         features = _feature_count(pilot, given)
     else:
         features = _items_and_pilot(items_file, pilot, given)
-    result = make_plan(**question, **features)
+    plans = plan_each(question.pop("noise") or (None,), question | features)
+    made = [one for one in plans.values() if not isinstance(one, NoAnswerError)]
     if chart is not None:
-        draw_plan(result, chart)
+        draw_plans(made, chart)
     if as_json:
-        show_json(plan_record(result))
+        records = [
+            {"noise": noise, "impossible": str(one)}
+            if isinstance(one, NoAnswerError)
+            else plan_record(one)
+            for noise, one in plans.items()
+        ]
+        show_json(records[0] if len(records) == 1 else {"plans": records})
     else:
-        click.echo(plan_text(result))
+        several = {noise: one for noise, one in plans.items() if noise is not None}
+        click.echo(plan_text(made[0]) if len(plans) == 1 else plans_text(several))
 
 
-def draw_plan(plan: "Plan", path: Path) -> None:
-    """Draw the error of a plan against the number of comparisons, with the plan on its curve."""
+def plan_each(
+    noises: Sequence[float | None], question: dict[str, Any]
+) -> dict[float | None, "Plan | NoAnswerError"]:
+    """The same question for each noise: its plan, or why there is none; one must have a plan."""
+    from pairscore.planning.planner import plan as make_plan
+
+    plans: dict[float | None, Plan | NoAnswerError] = {}
+    for noise in noises:
+        try:
+            plans[noise] = make_plan(**question, noise=noise)
+        except NoAnswerError as error:
+            plans[noise] = error
+    refusals = [one for one in plans.values() if isinstance(one, NoAnswerError)]
+    if len(refusals) == len(plans):
+        raise refusals[0]
+    return plans
+
+
+def draw_plans(plans: list["Plan"], path: Path) -> None:
+    """Draw the error against the number of comparisons: of a plan for half, once and twice its
+    items; of plans for several noises, a curve for each.
+    """
     from pairscore.planning.charts import plan_chart
-    from pairscore.planning.text import plan_curves
+    from pairscore.planning.text import chosen_row, plan_curves
 
-    measure, target = plan.target or ("misordered", None)
-    chosen = {
-        "n_items": plan.n_items,
-        "n_comparisons": plan.n_comparisons,
-        "error": getattr(plan, measure),
-        "measure": measure,
-        "method": plan.method,
-    }
-    plan_chart(plan_curves(plan), chosen, path, target=target)
+    target = None if plans[0].target is None else plans[0].target[1]
+    if len(plans) == 1:
+        rows = plan_curves(plans[0])
+    else:
+        rows = [row for plan in plans for row in plan_curves(plan, factors=(1,))]
+    chosen = [chosen_row(plan) for plan in plans]
+    plan_chart(rows, chosen[0] if len(plans) == 1 else chosen, path, target=target)
 
 
 def _items_and_pilot(items_file: Path, pilot: Path | None, given: dict[str, Any]) -> dict[str, Any]:
@@ -165,7 +204,7 @@ def _items_and_pilot(items_file: Path, pilot: Path | None, given: dict[str, Any]
         study = read_item_file(items_file, columns=columns, **file_settings(given))
     else:
         study = read_study(items_file, pilot, columns=columns, **vote_settings(given))
-    show_unused_columns(study.left_out, study.nested)
+    show_unused_columns(study)
     if study.recipe.note:
         show_note(f"{study.recipe.note}.")
     return {"items": study.items, "pilot": getattr(study, "votes", None)}

@@ -10,13 +10,20 @@ Messages of the library name settings as Python does. This is the one place that
     categorical=['colour']             --categorical 'colour'
     features names 'x'                 --features names 'x'
     leave it out of squares=           leave it out of --square
+    winner_codes={'A': 'left'}         --winner-codes A=left
 
 ``compare`` has the settings of models as words, such as ``judge_slopes=yes``, and not as options.
 """
 
 import re
+from ast import literal_eval
+from collections.abc import Iterable
+from shlex import quote
+from typing import Any
 
 import click
+
+from pairscore.errors import first_few
 
 PHRASES = {
     # what only Python has
@@ -47,6 +54,7 @@ PHRASES = {
 }
 # settings that have an option of another name
 ALIASES = {"item_groups": ("--group", False), "n_splits": ("--folds", False)}
+SHOWN_ITEMS = 20  # of a ranking
 BAD_ROW_INDENT = "  "  # lines of bad rows begin so; they show the text of a file and stay as it is
 WORD = r"'([\w+-]+)'"
 NUMBER = r"([0-9.]+(?:e[+-]?[0-9]+)?)(?<![.])"
@@ -67,6 +75,7 @@ def translate(text: str) -> str:
 def _translate_line(line: str) -> str:
     for phrase, other in PHRASES.items():
         line = line.replace(phrase, other)
+    line = re.sub(r"winner_codes=(\{[^}]*\})", lambda codes: _as_codes(codes[1]), line)
     options, settings = _options()
     for name in settings:
         line = _as_words(line, name)
@@ -75,7 +84,7 @@ def _translate_line(line: str) -> str:
     for name, (option, is_flag) in options.items():
         line = _as_option(line, name, option, is_flag)
     # 'home' as left: the column of a side under another name
-    return re.sub(rf"{NAME_IN_QUOTES} as (left|right|winner|loser)\b", r"--\2 \1", line)
+    return re.sub(rf"{NAME_IN_QUOTES} as (left|right|winner|loser|judge)\b", r"--\2 \1", line)
 
 
 def _as_option(line: str, name: str, option: str, is_flag: bool) -> str:
@@ -89,6 +98,14 @@ def _as_option(line: str, name: str, option: str, is_flag: bool) -> str:
     # a name such as `link` is also a word of the language, unless it begins the message
     bare = rf"^{name}(?= is | names )" if name.isalpha() else rf"{setting}(?![\w'\"=]| = )"
     return re.sub(bare, option, line)
+
+
+def _as_codes(text: str) -> str:
+    """Codes of winners as the option takes them, ready for a shell."""
+    codes = literal_eval(text)
+    pairs = [f"{'' if code is None else code}={meaning}" for code, meaning in codes.items()]
+    cells = [f'"{pair}"' if "," in pair else pair for pair in pairs]
+    return f"--winner-codes {quote(','.join(cells))}"
 
 
 def _as_words(line: str, name: str) -> str:
@@ -122,3 +139,89 @@ def _options_of(command: click.Command) -> dict[str, tuple[str, bool]]:
         for option in command.params
         if isinstance(option, click.Option) and option.name
     }
+
+
+# -- a ranking on the screen -----------------------------------------------------------------------
+
+
+def with_id_name(ranking: dict[str, Any], name: str | None) -> dict[str, Any]:
+    """The ranking with the user's name for the column of ids, unless another column has it."""
+    if name is None or name in ranking:
+        return ranking
+    return {name if column == "id" else column: values for column, values in ranking.items()}
+
+
+def ranking_text(ranking: dict[str, Any], fit: Any, scale: str, id_name: str = "id") -> str:
+    """The first items of a ranking as a table for the screen; ``id_name`` is the user's word."""
+    from pairscore.files.write import row_records, same_digits, text_table
+    from pairscore.model.predict import scale_of
+
+    def cells(row: dict[str, Any]) -> tuple[Any, ...]:
+        ends = row["low"], row["high"]
+        interval = "unknown" if row["low"] is None else "[{:{f}}, {:{f}}]".format(*ends, f=style)
+        ranks = f"{row['rank_low']}-{row['rank_high']}"
+        places = [f"{row['place_low']}-{row['place_high']}"] if has_places else []
+        outside = "outside the fitted items" if row["outside"] else ""
+        known = row["rank"], row["id"], f"{row['score']:{style}}", interval, ranks
+        return *([row["group"]] if in_groups else []), *known, *places, outside
+
+    in_groups, has_places = "group" in ranking, "place_low" in ranking
+    style = same_digits(ranking["score"])
+    first = row_records({name: values[:SHOWN_ITEMS] for name, values in ranking.items()})
+    places = [f"among the {fit.n_items:,} fitted"] * has_places
+    header, layout = (
+        (*["group"] * in_groups, "rank", id_name, "score", "interval", "ranks", *places, ""),
+        "{:<}  " * in_groups + "{:>}  {:<}  {:>}  {:>}  {:>}  " + "{:>}  " * has_places + "{:<}",
+    )
+    n_more = len(ranking["id"]) - len(first)
+    lines = [
+        ": ".join(filter(None, (fit.wording.title, fit.wording.order))),
+        f"score: {scale_of(fit, scale).in_words}",
+        text_table(header, map(cells, first), layout),
+        f"and {n_more:,} more; -o ranking.csv writes them all." if n_more else "",
+    ]
+    return "\n".join(filter(None, lines))
+
+
+# -- what is shown --------------------------------------------------------------------------------
+
+
+def show_json(record: Any, err: bool = False) -> None:
+    """Print a result as JSON."""
+    from pairscore.files.write import json_text
+
+    click.echo(json_text(record), err=err)
+
+
+def show_warnings(texts: Iterable[str]) -> None:
+    """Print what a fit warns of, each once, in the words of the command line."""
+    for text in dict.fromkeys(texts):
+        click.echo(f"Warning: {translate(text)}", err=True)
+
+
+def show_note(text: str) -> None:
+    """Print what is good to know."""
+    click.echo(f"Note: {text}", err=True)
+
+
+def show_unused_columns(items: Any) -> None:
+    """Print a note on each column of the items that is no feature, and how it could be one."""
+    for name in items.left_out:
+        show_note(
+            f"the column {name!r} is text and was left out; --categorical {quote(name)} makes it"
+            " 0/1 columns."
+        )
+    for name in items.dates:
+        show_note(
+            f"the column {name!r} has dates and was left out; a number, such as days since the"
+            " first one, could be a feature."
+        )
+    if items.labels:
+        show_note(
+            f"{first_few(map(repr, items.labels))} left out: text that differs from item to item."
+        )
+    for name in items.nested:
+        show_note(
+            f"the column {name!r} holds lists or records and was left out; a column for each value"
+            " makes it features."
+        )

@@ -255,6 +255,21 @@ class Pairs:
         flipped = _with_entries(self._pattern[1], np.arange(len(self.high))).tocsr()
         return flipped.indptr, flipped.indices, flipped.data
 
+    def matrix(self, diagonal: np.ndarray, off_diagonal: np.ndarray) -> sparse.csr_array:
+        """The symmetric matrix (N x N) with these values at the items (N) and at the pairs (P)."""
+        values = np.concatenate([off_diagonal, diagonal])
+        return _with_entries(self._graph, values[self._graph.data])
+
+    @cached_property
+    def _graph(self) -> sparse.csr_array:
+        """The symmetric matrix whose entries are numbers of pairs, and P + i on the diagonal."""
+        number = np.arange(1, len(self.high) + 1)  # from 1, as zeros would not be stored
+        above = _with_entries(self._pattern[0], number)
+        own = sparse.diags_array(np.arange(self.n_items) + len(self.high) + 1.0)
+        graph = sparse.csr_array(above + above.T + own)
+        graph.data = graph.data.astype(np.int64) - 1
+        return graph
+
     @cached_property
     def _pattern(self) -> tuple[sparse.csr_array, sparse.csc_array]:
         """The items-by-items matrix with an entry at every (low, high), and its transpose."""

@@ -1,6 +1,6 @@
 """Comparisons: items with the votes on them, the X of scikit-learn (one row = one comparison)."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cached_property
 from operator import attrgetter
@@ -12,8 +12,8 @@ from pairscore.choices import SELF_PAIRS
 from pairscore.data.feature_options import fill_missing
 from pairscore.data.folds import number_groups
 from pairscore.data.items import Items, read_items
-from pairscore.data.tables import to_array
-from pairscore.data.votes import OUTCOMES, Votes, check_amounts, check_columns, read_votes
+from pairscore.data.tables import check_amounts, to_array
+from pairscore.data.votes import OUTCOMES, Votes, check_columns, read_votes
 from pairscore.errors import PairscoreError, first_rows, plural
 
 
@@ -99,6 +99,7 @@ class Comparisons:
         context: Collection[str] = (),
         missing: str = "refuse",
         item_groups: Any = None,
+        winner_codes: Mapping[Any, str] | None = None,
     ) -> tuple["Comparisons", np.ndarray]:
         """Read an item table and votes; return ``X, y`` for scikit-learn.
 
@@ -121,6 +122,9 @@ class Comparisons:
             What happens to items with missing values.
         item_groups : one label per item of the table, or dict from id to label
             As in :meth:`with_item_groups`.
+        winner_codes : dict or None
+            What entries of the column of winners mean, such as ``{"A": "left", "B": "right",
+            "gleich": "tie"}``; ``"skip"`` leaves rows out.
 
         >>> X, y = Comparisons.from_frames([[0.0], [1.0], [3.0]], np.array([[1, 0], [2, 1]]))
         >>> X.shape
@@ -128,12 +132,30 @@ class Comparisons:
         """
         refuse_other_self_pairs(self_pairs)
         table = read_items(items) if missing == "refuse" else fill_missing(items, missing)
-        comparisons = cls.of(table, read_votes(votes, table, self_pairs, seed, context))
+        comparisons = cls.of(
+            table, read_votes(votes, table, self_pairs, seed, context, winner_codes)
+        )
         if covariance_items is not None:
             comparisons = comparisons.with_covariance_items(covariance_items)
         if item_groups is not None:
             comparisons = comparisons.with_item_groups(item_groups)
         return comparisons, comparisons.outcome
+
+    @classmethod
+    def from_pairs(
+        cls, items: Any, left: Any, right: Any, *, judge: Any = None, **context: Any
+    ) -> "Comparisons":
+        """Pairs that nobody has compared yet, to predict: ids or row numbers of both sides.
+
+        ``judge`` says who would compare them, and columns of ``context`` under which circumstances.
+        Their outcomes mean nothing.
+
+        >>> len(Comparisons.from_pairs([[0.0], [1.0], [3.0]], [0, 1], [2, 2]))
+        2
+        """
+        columns = {"left": left, "right": right, "winner": left, "judge": judge, **context}
+        votes = {name: column for name, column in columns.items() if column is not None}
+        return cls.from_frames(items, votes, context=[*context])[0]
 
     def __len__(self) -> int:
         return len(self.votes)

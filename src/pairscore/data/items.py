@@ -1,5 +1,6 @@
 """The item table: which items are compared, and the numeric features that describe them."""
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -92,17 +93,22 @@ class Items:
         return look_up(self.row_of, names.tolist(), -1)
 
     def find_rows_by_text(self, names: np.ndarray) -> np.ndarray:
-        """As :meth:`find_rows`, but 7 and ``"7"`` are the same name.
+        """As :meth:`find_rows`, but 7, ``"7"`` and ``"7.0"`` are the same name.
 
-        This is for tables from files, where a column is text as soon as one of its cells is.
+        This is for tables from files, where a column is text as soon as one of its cells is, and
+        where programs write whole numbers with decimals once one of them is missing.
         """
         rows = self.find_rows(names)
         unknown = np.flatnonzero(rows < 0)
         numbered = self.ids is None or self.ids.dtype.kind in "iu"
         if len(unknown) and (numbered or names.dtype.kind in "iu"):
-            row_of_text = {str(name): row for name, row in self.row_of.items()}
+            row_of_text = {plain_id(name): row for name, row in self.row_of.items()}
+            if len(row_of_text) < len(self):  # 7 and "7.0" are two items
+                row_of_text = {str(name): row for name, row in self.row_of.items()}
             rows[unknown] = [
-                row_of_text.get(str(name), -1) if isinstance(name, int | str) else -1
+                row_of_text.get(str(name), row_of_text.get(plain_id(name), -1))
+                if isinstance(name, int | str)
+                else -1
                 for name in names[unknown].tolist()
             ]
         return rows
@@ -125,6 +131,15 @@ class Items:
         """The items of some rows, in that order; they keep their names."""
         ids = rows if self.ids is None else self.ids[rows]
         return Items(self.values[rows], self.feature_names, np.asarray(ids), self.backend)
+
+
+def plain_id(name: Any) -> str:
+    """A name as text, without blanks around it and without the decimals of a whole number.
+
+    >>> plain_id(" 12.0 "), plain_id(7), plain_id("1.10")
+    ('12', '7', '1.10')
+    """
+    return re.sub(r"^(-?[0-9]+)[.]0+$", r"\1", str(name).strip())
 
 
 def read_items(items: Any) -> Items:

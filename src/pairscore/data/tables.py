@@ -5,7 +5,7 @@ dataframes, dicts of columns) and depends on no dataframe library itself.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,10 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
 
-from pairscore.errors import PairscoreError, first_few, is_real, plural
+from pairscore.choices import WINNER_MEANINGS, WINNER_WORDS
+from pairscore.errors import PairscoreError, bad_entries, first_few, is_real, plural
 
+SKIPPED = 3  # the outcome of a row that a code leaves out
 FLAGS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
 KINDS = {"b": nw.Boolean(), "i": nw.Int64(), "u": nw.Int64(), "f": nw.Float64(), "U": nw.String()}
 
@@ -301,3 +303,113 @@ def _kind(values: np.ndarray) -> Any:
     if values.dtype == object and all(value is None or isinstance(value, str) for value in values):
         return nw.String()
     return KINDS.get(values.dtype.kind, nw.Object())
+
+
+# -- numbers of comparisons ------------------------------------------------------------------------
+
+
+def context_of(frame: Frame, name: str) -> np.ndarray:
+    """A numeric column of the votes: of left minus of right."""
+    if name not in frame.columns:
+        raise PairscoreError(
+            f"the votes have no column {name!r} for the context; they have"
+            f" {first_few(map(repr, frame.columns), 8)}."
+        )
+    if not (frame.schema[name].is_numeric() or frame.schema[name] == nw.Boolean()):
+        raise PairscoreError(
+            f"the context {name!r} is not numeric ({frame.schema[name]}); make it numbers: of left"
+            " minus of right."
+        )
+    values = np.asarray(column_of(frame, name).to_numpy(), dtype=float)
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise bad_entries(
+            f"the context {name!r} is missing or infinite in {plural(len(bad), 'row')}",
+            "fill these in or remove the rows",
+            {name: (bad, values[bad].tolist())},
+            "missing or not finite",
+        )
+    return values
+
+
+def amounts_of(frame: Frame, name: str) -> np.ndarray | None:
+    """A column of weights or counts: finite and not negative."""
+    if name not in frame.columns:
+        return None
+    if not frame.schema[name].is_numeric():
+        raise PairscoreError(
+            f"the column {name!r} of the votes is not numeric ({frame.schema[name]}); make it"
+            " numbers or drop it."
+        )
+    return check_amounts(column_of(frame, name).to_numpy(), name)
+
+
+def check_amounts(values: Any, name: str) -> np.ndarray:
+    """Finite, non-negative numbers, at least one of them positive; counts are whole."""
+    values = np.asarray(values, dtype=float)
+    fault, what = ~np.isfinite(values) | (values < 0), "negative or not finite"
+    if name == "count" and not fault.any():
+        fault, what = values != np.floor(values), "no whole number"
+    bad = np.flatnonzero(fault)
+    if len(bad):
+        raise bad_entries(
+            f"the {name} is {what} in {plural(len(bad), 'row')}",
+            "correct or remove them",
+            {name: (bad, values[bad].tolist())},
+            what,
+        )
+    if len(values) and not values.any():
+        raise PairscoreError(
+            f"every {name} is zero, so no comparison counts; give at least one positive {name}."
+        )
+    return values
+
+
+# -- codes of winners ------------------------------------------------------------------------------
+
+
+def check_codes(codes: Mapping[Any, str] | None) -> dict[Any, int]:
+    """The outcome that each code of a winner stands for; a number and its text are the same."""
+    outcomes = dict(zip(WINNER_MEANINGS, (1, -1, 0, SKIPPED), strict=True))
+    unknown = [meaning for meaning in (codes or {}).values() if meaning not in outcomes]
+    if unknown:
+        raise PairscoreError(
+            f"winner_codes has the meaning {unknown[0]!r}; a code means"
+            f" {first_few(map(repr, WINNER_MEANINGS))}."
+        )
+    checked: dict[Any, int] = {}
+    for code, meaning in (codes or {}).items():
+        checked[None if is_missing(code) or code == "" else code] = outcomes[meaning]
+        text = str(code).strip()
+        checked[text] = outcomes[meaning]
+        if re.fullmatch("0|-?[1-9][0-9]*", text):
+            checked[int(text)] = outcomes[meaning]
+    return checked
+
+
+def likely_codes(
+    entries: Collection[Any], known: Mapping[Any, int] | None = None
+) -> dict[Any, str]:
+    """What codes of winners may mean: by their words, and else by their order.
+
+    Those that are ``known`` (from :func:`check_codes`) stay as they are.
+
+    >>> likely_codes(["gleich", "A", "B"])
+    {'A': 'left', 'B': 'right', 'gleich': 'tie'}
+    """
+    by_outcome = dict(zip((1, -1, 0, SKIPPED), WINNER_MEANINGS, strict=True))
+    texts = {code: outcome for code, outcome in (known or {}).items() if isinstance(code, str)}
+    meant = {code: by_outcome[outcome] for code, outcome in texts.items() if code}
+    meant |= {e: "skip" if is_missing(e) else _meaning(str(e), entries) for e in entries}
+    free = [side for side in ("left", "right", "tie") if side not in meant.values()]
+    unclear = sorted((entry for entry, meaning in meant.items() if not meaning), key=str)
+    meant |= dict(zip(unclear, [*free, *["skip"] * len(unclear)], strict=False))
+    return dict(sorted(meant.items(), key=lambda code: WINNER_MEANINGS.index(code[1])))
+
+
+def _meaning(text: str, entries: Collection[Any]) -> str:
+    """The meaning of a word for a winner; 0 is the other side where the only other entry is 1."""
+    if text == "0" and {str(e) for e in entries if not is_missing(e)} == {"0", "1"}:
+        return "right"
+    word = text.strip().casefold()
+    return next((meaning for meaning, words in WINNER_WORDS.items() if word in words), "")

@@ -11,7 +11,8 @@ Optional columns: tie (0 or 1; a winner may be missing where it is 1, and else h
 name.
 """
 
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +20,22 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from pairscore.data.items import Items
-from pairscore.data.tables import Column, Columns, as_frame, column_of, flags_of, look_up, to_array
+from pairscore.data.tables import (
+    SKIPPED,
+    Column,
+    Columns,
+    amounts_of,
+    as_frame,
+    check_codes,
+    column_of,
+    context_of,
+    flags_of,
+    is_hashable,
+    is_missing,
+    likely_codes,
+    look_up,
+    to_array,
+)
 from pairscore.errors import (
     PairscoreError,
     bad_entries,
@@ -35,6 +51,8 @@ TIE_WORDS = ("tie", "tie (bothbad)")
 PER_ROW = ("left", "right", "outcome", "weight", "count", "judge")
 OUTCOMES = (-1, 0, 1)
 NO_OUTCOME = 2  # stands for a winner that is not known yet
+MANY_ROWS = 20  # with more unclear winners, their values are counted and not listed
+MOST_CODES = 12
 Frame = nw.DataFrame | Columns
 Lookup = Callable[[np.ndarray], np.ndarray]
 
@@ -135,6 +153,7 @@ def read_votes(
     self_pairs: str = "error",
     seed: int = 0,
     context: Collection[str] = (),
+    winner_codes: Mapping[Any, str] | None = None,
 ) -> Votes:
     """Check votes of any kind against the items that they compare.
 
@@ -150,14 +169,18 @@ def read_votes(
         Of the coin that writes each winner left or right where votes have no sides.
     context : names
         Numeric columns of the votes to keep.
+    winner_codes : dict or None
+        What entries of the column of winners mean: ``"left"``, ``"right"``, ``"tie"``, or
+        ``"skip"`` for rows to leave out. The code None stands for a missing entry.
     """
+    codes = check_codes(winner_codes)
     if isinstance(votes, Votes):
         read = _check_rows(votes, items)
         self_pairs = "keep" if "keep" in (self_pairs, votes.self_pairs) else "error"
     elif (frame := as_frame(votes)) is None:
         read = _from_array(votes, items, seed)
     else:
-        read = _from_frame(frame, items, seed, context)
+        read = _from_frame(frame, items, seed, context, codes)
     if len(read) == 0:
         raise PairscoreError("there are no comparisons; give at least one row of votes.")
     same = np.flatnonzero(read.left == read.right)
@@ -237,12 +260,14 @@ def _orient(
     return Votes(left, right, outcome, sides_known=False, seed=seed, **columns)
 
 
-def _from_frame(frame: Frame, items: Items, seed: int, context: Collection[str] = ()) -> Votes:
+def _from_frame(
+    frame: Frame, items: Items, seed: int, context: Collection[str], codes: dict[Any, int]
+) -> Votes:
     extra: dict[str, Any] = {
-        "weight": _amounts(frame, "weight"),
-        "count": _amounts(frame, "count"),
+        "weight": amounts_of(frame, "weight"),
+        "count": amounts_of(frame, "count"),
         "judge": column_of(frame, "judge").to_numpy() if "judge" in frame.columns else None,
-        "context": {name: _context(frame, name) for name in context},
+        "context": {name: context_of(frame, name) for name in context},
     }
     sides = layout_of(frame.columns)
     if sides == NO_SIDES and context:
@@ -250,13 +275,19 @@ def _from_frame(frame: Frame, items: Items, seed: int, context: Collection[str] 
             f"the context {first_few(map(repr, context))} needs votes with a left and a right"
             " side; these only say winner and loser."
         )
+    if sides == NO_SIDES and codes:
+        raise PairscoreError(
+            "winner_codes= says which side won, and these votes only name winner and loser; leave"
+            " it out."
+        )
     rows = _rows(frame, sides, items)
     if sides == NO_SIDES:
         tied = _tied(frame)
         return _orient(*rows, seed, False if tied is None else tied, **extra)
     winner, tied = column_of(frame, "winner"), None if "tie" in context else _tied(frame, True)
-    outcome = _outcome(winner, *rows, sides, items, _lookup(frame, items), tied)
-    return Votes(*rows, outcome, **extra)
+    outcome = _outcome(winner, *rows, sides, items, _lookup(frame, items), tied, codes)
+    votes = Votes(*rows, outcome, **extra)
+    return votes[outcome != SKIPPED] if SKIPPED in codes.values() else votes
 
 
 def _tied(frame: Frame, has_sides: bool = False) -> np.ndarray | None:
@@ -290,11 +321,11 @@ def layout_of(names: Collection[str]) -> tuple[str, str]:
     needed = "; or ".join(", ".join(dict.fromkeys((*sides, "winner"))) for sides in layouts)
     raise PairscoreError(
         f"the votes have columns {first_few(map(repr, names), 8)}; they need"
-        f" {needed}.{_likely_layout(names)}"
+        f" {needed}.{likely_layout(names)}"
     )
 
 
-def _likely_layout(names: Collection[str]) -> str:
+def likely_layout(names: Collection[str]) -> str:
     """The first layout whose columns have names like these, as a question."""
     for sides in (*LAYOUTS, NO_SIDES):
         roles = (*sides, "winner")
@@ -303,63 +334,6 @@ def _likely_layout(names: Collection[str]) -> str:
             others = (f"{name!r} as {role}" for role, name in likely.items() if name != role)
             return f" Did you mean {', '.join(others)}?"
     return ""
-
-
-def _context(frame: Frame, name: str) -> np.ndarray:
-    """A numeric column of the votes: of left minus of right."""
-    if name not in frame.columns:
-        raise PairscoreError(
-            f"the votes have no column {name!r} for the context; they have"
-            f" {first_few(map(repr, frame.columns), 8)}."
-        )
-    if not (frame.schema[name].is_numeric() or frame.schema[name] == nw.Boolean()):
-        raise PairscoreError(
-            f"the context {name!r} is not numeric ({frame.schema[name]}); make it numbers: of left"
-            " minus of right."
-        )
-    values = np.asarray(column_of(frame, name).to_numpy(), dtype=float)
-    bad = np.flatnonzero(~np.isfinite(values))
-    if len(bad):
-        raise bad_entries(
-            f"the context {name!r} is missing or infinite in {plural(len(bad), 'row')}",
-            "fill these in or remove the rows",
-            {name: (bad, values[bad].tolist())},
-            "missing or not finite",
-        )
-    return values
-
-
-def _amounts(frame: Frame, name: str) -> np.ndarray | None:
-    """A column of weights or counts: finite and not negative."""
-    if name not in frame.columns:
-        return None
-    if not frame.schema[name].is_numeric():
-        raise PairscoreError(
-            f"the column {name!r} of the votes is not numeric ({frame.schema[name]}); make it"
-            " numbers or drop it."
-        )
-    return check_amounts(column_of(frame, name).to_numpy(), name)
-
-
-def check_amounts(values: Any, name: str) -> np.ndarray:
-    """Finite, non-negative numbers, at least one of them positive; counts are whole."""
-    values = np.asarray(values, dtype=float)
-    fault, what = ~np.isfinite(values) | (values < 0), "negative or not finite"
-    if name == "count" and not fault.any():
-        fault, what = values != np.floor(values), "no whole number"
-    bad = np.flatnonzero(fault)
-    if len(bad):
-        raise bad_entries(
-            f"the {name} is {what} in {plural(len(bad), 'row')}",
-            "correct or remove them",
-            {name: (bad, values[bad].tolist())},
-            what,
-        )
-    if len(values) and not values.any():
-        raise PairscoreError(
-            f"every {name} is zero, so no comparison counts; give at least one positive {name}."
-        )
-    return values
 
 
 def _lookup(frame: Frame, items: Items) -> Lookup:
@@ -403,11 +377,15 @@ def _outcome(
     items: Items,
     lookup: Lookup,
     tied: np.ndarray | None,
+    codes: dict[Any, int],
 ) -> np.ndarray:
-    """+1 where the left item won, -1 where the right one did, 0 for a tie."""
+    """+1 where the left item won, -1 where the right one did, 0 for a tie; or SKIPPED."""
     words = {sides[0]: 1, sides[1]: -1, "left": 1, "right": -1, **dict.fromkeys(TIE_WORDS, 0)}
     _refuse_items_called(words, items)
+    words |= codes
     outcome = winner.map(lambda names: look_up(words, names.tolist(), NO_OUTCOME).astype(np.int8))
+    if None in codes:
+        outcome[winner.is_missing()] = codes[None]
     unclear = np.flatnonzero(outcome == NO_OUTCOME)
     won = winner.take(unclear).map(lookup)
     outcome[unclear[won == right[unclear]]] = -1
@@ -418,13 +396,31 @@ def _outcome(
         bad = np.flatnonzero(outcome == NO_OUTCOME)
         _refuse_other_ties(winner, outcome, tied)
     if len(bad):
+        _refuse_codes(winner, bad, codes)
         raise bad_entries(
             f"the winner is neither side in {plural(len(bad), 'comparison')}",
-            f"write {sides[0]!r}, {sides[1]!r}, 'tie' or the winner's own id",
+            f"write {sides[0]!r}, {sides[1]!r}, 'tie' or the winner's own id, or say what these"
+            " mean with winner_codes=",
             {"winner": (bad, winner.take(bad).to_numpy().tolist())},
             "neither side, nor a tie",
         )
     return outcome
+
+
+def _refuse_codes(winner: Column, bad: np.ndarray, codes: dict[Any, int]) -> None:
+    """Refuse many winners that are a few codes in one sentence, which says how to name them."""
+    entries = winner.take(bad).to_numpy().tolist()
+    if len(bad) <= MANY_ROWS or not all(map(is_hashable, entries)):
+        return
+    counts = Counter(None if is_missing(entry) else entry for entry in entries)
+    if len(counts) > MOST_CODES:
+        return
+    found = first_few((f"{entry!r} ({n})" for entry, n in counts.most_common()), MOST_CODES)
+    raise PairscoreError(
+        f"the winner is neither side in {len(bad)} of {plural(len(winner), 'comparison')}:"
+        f" {found}; say what each means (left, right, tie, or skip to leave its rows out),"
+        f" perhaps winner_codes={likely_codes(counts, codes)!r}."
+    )
 
 
 def _refuse_other_ties(winner: Column, outcome: np.ndarray, tied: np.ndarray) -> None:

@@ -34,6 +34,11 @@ class PreparedFit:
     kinds: tuple[str, ...]
     plain: Estimate
 
+    @property
+    def only_features(self) -> bool:
+        """Whether the fit of the pairs has all parameters, and is at the maximum."""
+        return not self.names and self.plain.separated is None
+
 
 def prepare_fit(data: FitData, settings: Settings, plain: Estimate | None = None) -> PreparedFit:
     """Rows with the columns that the settings ask for, and where to start."""
@@ -177,12 +182,8 @@ def comparison_scores(
     scores: np.ndarray, data: Comparisons, effects: Effects | None, judges: Judges | None
 ) -> np.ndarray:
     """eta of every comparison from the items' scores: with context, the judge's slope, and side."""
-    delta = scores[data.left] - scores[data.right]
-    if effects is None:
-        return delta * judges_sharpness(data, judges)
-    for name, value in effects.of_kind("context").items():
-        delta = delta + value * context_column(data, name)
-    delta, sides = delta * judges_sharpness(data, judges), effects.of_kind("side")
+    delta = scores_in_context(scores, data, effects) * judges_sharpness(data, judges)
+    sides = {} if effects is None else effects.of_kind("side")
     if not sides:
         return delta
     average, by_whom = (
@@ -196,12 +197,59 @@ def comparison_scores(
     )
 
 
+def scores_in_context(scores: np.ndarray, data: Comparisons, effects: Effects | None) -> np.ndarray:
+    """delta of every comparison from the items' scores, which a judge's slope stretches."""
+    delta = scores[data.left] - scores[data.right]
+    for name, value in ({} if effects is None else effects.of_kind("context")).items():
+        delta = delta + value * context_column(data, name)
+    return delta
+
+
 def judges_sharpness(data: Comparisons, judges: Judges | None) -> np.ndarray:
     """The slope of every comparison's judge; 1 for a judge not met before."""
     if judges is None or data.judge is None:
         return np.ones(len(data))
     slope_of = dict(zip(judge_names(judges.name), judges.slope.tolist(), strict=True))
     return np.array([slope_of.get(name, 1.0) for name in judge_names(data.judge)])
+
+
+def effect_columns(
+    data: Comparisons, effects: Effects | None, side_effect: float | None, slope: np.ndarray
+) -> np.ndarray:
+    """How each comparison's score changes with each effect of the fit, shape (M, k).
+
+    Context counts as much as the judge's ``slope``; a judge not met before has the average side;
+    what ties have changes no score.
+    """
+    if effects is None:
+        return np.ones((len(data), int(side_effect is not None)))
+    by_whom = [] if data.judge is None else judge_names(data.judge)
+    sides = [name for name in effects.of_kind("side") if name != "left"]
+    own = np.array([f"left, {name}" for name in by_whom])
+    columns = np.zeros((len(data), len(effects.names)))
+    for place, (name, kind) in enumerate(zip(effects.names, effects.kinds, strict=True)):
+        if kind == "context":
+            columns[:, place] = slope * context_column(data, name)
+        elif kind == "side" and name == "left":
+            columns[:, place] = 1.0
+        elif kind == "side":
+            columns[:, place] = 1 / len(sides)
+            if len(own):
+                met = np.isin(own, sides)
+                columns[met, place] = own[met] == name
+    return columns
+
+
+def slope_errors(data: Comparisons, judges: Judges | None) -> np.ndarray:
+    """Standard error of the slope of every comparison's judge, (M,).
+
+    A judge not met before differs from the average as judges do; without judges, the average judge
+    is meant.
+    """
+    if judges is None or data.judge is None:
+        return np.zeros(len(data))
+    error_of = dict(zip(judge_names(judges.name), judges.std_error.tolist(), strict=True))
+    return np.array([error_of.get(name, judges.spread) for name in judge_names(data.judge)])
 
 
 def context_column(data: Comparisons, name: str) -> np.ndarray:

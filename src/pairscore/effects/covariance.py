@@ -109,14 +109,14 @@ def judge_robust_meat(
 def score_errors(post: Posterior, d: int, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Variance of each item's effect (N), and the share of its features' error in its score.
 
-    If coefficients move by D, scores move by X~ D with X~ = V X / sigma^2: the surer an item is by
-    its own comparisons, the less it depends on the coefficients. The error of X~ D is split, item
+    If coefficients move by D, scores move by X~ D with X~ = V X / sigma^2 = X - V L X, L the
+    Laplacian: the surer an item is by its own comparisons, the less it depends on the coefficients.
+    The error of X~ D is split, item
     by item, into share times that of the item's own features, and a rest that is taken for
     independent of other items.
     """
     X = post.rows.X - post.rows.mean
-    error = X @ root
-    kept = post.covariance.times(error) / post.sigma2
+    kept = (X - post.solved[:, : X.shape[1]]) @ root
     of_features = X[:, :d] @ root[:d]
     own, along = np.sum(of_features**2, axis=1), np.sum(of_features * kept, axis=1)
     share = np.divide(along, own, out=np.ones(len(X)), where=own > 0)

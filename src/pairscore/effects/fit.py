@@ -22,6 +22,7 @@ from pairscore.effects.covariance import (
 from pairscore.effects.item_variance import (
     REACH2,
     ItemVariance,
+    Search,
     approach_variance,
     corrected_for_coefficients,
     fit_item_variance,
@@ -74,7 +75,7 @@ from pairscore.estimators.settings import Settings
 
 ROUNDS = 40  # of slopes and the rest in turn
 NOTICED = 1.01  # times the likeliest sigma^2: a correction that changes what else was found
-CLOSE = 0.003  # a move of a slope that is none
+CLOSE = 0.001  # a move of a slope that is none
 FEW_JUDGES = 10
 RUNAWAY = 100.0  # eta, on average, of scores without a size: strong effects have a third of it
 ENDLESS = 30.0  # standard error of an effect times the usual size of its column
@@ -180,7 +181,8 @@ def _found(data: FitData, settings: Settings, joint: JointFit) -> Estimate:
 
 def _fit_jointly(prepared: PreparedFit, settings: Settings) -> JointFit:
     rows, projection = prepared.rows, None
-    top = alone = climb(rows, rows.start(prepared.plain.coef), settings.max_iter, settings.tol)
+    steps = 0 if prepared.only_features else settings.max_iter
+    top = alone = climb(rows, rows.start(prepared.plain.coef), steps, settings.tol)
     varies = settings.item_effects and n_shared(rows) >= FEWEST_ITEMS and not _endless(rows, top)
     if varies and (rows.context.shape[1] or rows.sides.shape[1]):
         rows, projection = with_projection(rows)
@@ -188,14 +190,13 @@ def _fit_jointly(prepared: PreparedFit, settings: Settings) -> JointFit:
         start = np.insert(top.theta, d, np.zeros(len(rows.mean) - d))
         top = climb(rows, start, settings.max_iter, settings.tol)
     rows = rows.with_sure_ties(top.theta) if varies else rows
-    post, slopes, settled = start_posterior(rows, top.theta, 0.0), None, False
+    post, slopes, settled = start_posterior(rows, top.theta, 0.0), None, not settings.judge_slopes
     for _ in range(ROUNDS):
         if varies:
-            post = approach_variance(post)
+            post = (search := approach_variance(post)).post
             if settings.choose_l2:
                 post = replace(post, rows=with_ridge_for_effects(rows, top.theta, post))
-        if not settings.judge_slopes:
-            settled = True
+        if settled:
             break
         if not varies:
             post = propagate(post, 0.0)
@@ -208,17 +209,16 @@ def _fit_jointly(prepared: PreparedFit, settings: Settings) -> JointFit:
         settled = bool(np.max(np.abs(slopes.slope - old)) < CLOSE)
         if settled:
             break
-    search = None
-    if varies:
-        post, search = fit_item_variance(post)
-    elif settings.judge_slopes:
-        post = propagate(post, 0.0)
     variance = None
-    if search is not None:
+    if not varies and settings.judge_slopes:
+        post = propagate(post, 0.0)
+    if varies:
+        search = search if search.post is post else Search(post)
+        post = fit_item_variance(search)
         likeliest = variance_interval(post, search)
         variance = corrected_for_coefficients(post, likeliest)
-        if variance.sigma2 > NOTICED * likeliest.sigma2:
-            post = propagate(post, variance.sigma2)
+        noticed = variance.sigma2 > NOTICED * likeliest.sigma2
+        post = propagate(post, variance.sigma2 if noticed else likeliest.sigma2)
     return JointFit(prepared, projection, post, alone, top, slopes, variance, settled)
 
 
@@ -303,7 +303,7 @@ def _estimate(
         coef=theta[:d],
         side_effect=effects.of_kind("side").get("left"),
         basis=Basis(basis.transform[:d], basis.open_directions[:d], basis.unit[:d]),
-        covariance=None if covariance is None else covariance[: d + 1, : d + 1][:d, :d],
+        covariance=covariance,
         n_iterations=joint.top.steps + post.n_sweeps,
         notes=notes,
         effects=effects,

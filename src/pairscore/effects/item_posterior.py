@@ -23,12 +23,14 @@ EXACT_ITEMS = 1000  # of a group, up to which its block of V is formed
 MOST_ENTRIES = 10_000_000  # of all blocks
 SMALL = 64  # items of a block, up to which many are inverted at once
 ROUNDS = 30  # of messages between neighbours, each of which reaches one comparison further
-STEADY = 1e-4  # a change of messages, relative, that is none
+STEADY = 1e-4  # a change of a precision by messages, relative, that is none
+NEAR = 10.0  # times that, from messages that are nearly right: another sweep follows
 STEPS = 500  # of conjugate gradients at most
 CLOSE = 1e-4  # residual of a solution, relative to its right side
-ENOUGH = 3e-3  # as CLOSE, for a trace
+ENOUGH = 0.01  # as CLOSE, for a trace
 LIKELY_SCALES = (0.5, 3.0)  # of variances by messages
 TINY = float(np.finfo(float).tiny)
+TwoArrays = tuple[np.ndarray, np.ndarray]
 FEWEST_PROBES, MOST_PROBES = 2, 16  # random vectors for the trace
 ENOUGH_PROBED = 200_000  # numbers in them
 
@@ -54,13 +56,21 @@ class Covariance(Protocol):
         ...
 
 
-def posterior_covariance(pairs: Pairs, weight: np.ndarray, sigma2: float) -> Covariance:
-    """V for weights (P) of the pairs; without effects (sigma2 = 0) it is zero."""
+def posterior_covariance(
+    pairs: Pairs, weight: np.ndarray, sigma2: float, near: Covariance | None = None
+) -> Covariance:
+    """V for weights (P) of the pairs; without effects (sigma2 = 0) it is zero.
+
+    ``near`` is V for about the same weights.
+    """
     if sigma2 == 0:
         return NoCovariance(pairs)
     sizes = np.bincount(pairs.component).astype(float)
     formed = sizes.max() <= EXACT_ITEMS and np.sum(sizes**2) <= MOST_ENTRIES
-    return (FormedCovariance if formed else MessageCovariance)(pairs, weight, sigma2)
+    if formed:
+        return FormedCovariance(pairs, weight, sigma2)
+    known = near if isinstance(near, MessageCovariance) else None
+    return MessageCovariance(pairs, weight, sigma2, known)
 
 
 @lru_cache(maxsize=4)
@@ -166,9 +176,8 @@ def inverses(stack: np.ndarray) -> np.ndarray:
     for matrix, inverse in zip(stack, found, strict=True):
         factor, _ = lapack.dpotrf(matrix.T, lower=1)  # the transpose is in the order of Fortran
         lower, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
-        below = np.tril(lower, -1)
-        inverse[:] = below + below.T
-        inverse[np.diag_indices(len(matrix))] = np.diag(lower)
+        np.add(lower, lower.T, out=inverse)  # above the diagonal there are zeros
+        inverse[np.diag_indices(len(matrix))] *= 0.5
     return found
 
 
@@ -181,13 +190,23 @@ class MessageCovariance:
     are raised so that they add up to the trace.
     """
 
-    def __init__(self, pairs: Pairs, weight: np.ndarray, sigma2: float):
-        prior = sparse.diags_array(np.full(pairs.n_items, 1 / sigma2))
-        self.precision = sparse.csr_array(laplacian(pairs, weight) + prior)
-        self.diagonal, across = tree_variances(pairs, weight, sigma2)
+    messages: TwoArrays
+    probed: np.ndarray
+    _trace: float
+
+    def __init__(
+        self,
+        pairs: Pairs,
+        weight: np.ndarray,
+        sigma2: float,
+        near: "MessageCovariance | None" = None,
+    ):
+        self.precision = laplacian(pairs, weight, 1 / sigma2)
+        messages = None if near is None else near.messages
+        self.diagonal, across, self.messages = tree_variances(pairs, weight, sigma2, messages)
         low, high = pairs.low, pairs.high
         variance = np.maximum(self.diagonal[low] + self.diagonal[high] - 2 * across, 0.0)
-        self._trace = self._probed_trace()
+        self._probe(None if near is None else near.probed)
         scale = (pairs.n_items - self._trace / sigma2) / max(float(weight @ variance), TINY)
         self.pair_variance = float(np.clip(scale, *LIKELY_SCALES)) * variance
         # what messages miss is mostly what items of a group have in common
@@ -214,15 +233,21 @@ class MessageCovariance:
     def trace(self) -> float:
         return self._trace
 
-    def _probed_trace(self) -> float:
-        """E z'Vz over random signs z (Hutchinson)."""
+    def _probe(self, near: np.ndarray | None) -> None:
+        """The trace as E z'Vz over random signs z (Hutchinson), and the products x = Vz.
+
+        Of an x that is a little off, 2 z'x - x'(1/V)x is off by the square of that.
+        """
         n = len(self.diagonal)
         n_probes = int(np.clip(ENOUGH_PROBED // n, FEWEST_PROBES, MOST_PROBES))
         signs = mixed_signs(n, n_probes)
-        near = self.diagonal[:, None] * signs
-        return float(np.sum(signs * self.times(signs, near, ENOUGH)) / n_probes)
+        near = self.diagonal[:, None] * signs if near is None else near
+        self.probed = self.times(signs, near, ENOUGH)
+        left = 2 * signs - self.precision @ self.probed
+        self._trace = float(np.sum(left * self.probed) / n_probes)
 
 
+@lru_cache(maxsize=1)
 def mixed_signs(n_rows: int, n_columns: int) -> np.ndarray:
     """A matrix of +1 and -1 without any pattern, always the same: bits of mixed numbers."""
     number = np.arange(1, n_rows * n_columns + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -255,29 +280,25 @@ def conjugate_gradients(
 
 
 def tree_variances(
-    pairs: Pairs, weight: np.ndarray, sigma2: float
-) -> tuple[np.ndarray, np.ndarray]:
+    pairs: Pairs, weight: np.ndarray, sigma2: float, messages: TwoArrays | None = None
+) -> tuple[np.ndarray, np.ndarray, TwoArrays]:
     """The diagonal of V (N) and its entry of each pair (P), exact where comparisons form no
     circles, by messages along pairs (Gaussian belief propagation).
 
     A comparison of weight w passes the precision w c / (w + c) to one of its ends, where c is that
     of the other end without this comparison: 1 / sigma^2 and what its other comparisons pass to it.
+    ``messages`` to low and to high (P each) are where to start; the last ones are returned.
     """
     prior, low, high = 1 / sigma2, pairs.low, pairs.high
-    to_low, to_high = (np.minimum(weight, prior) for _ in range(2))
-    for _ in range(ROUNDS):
-        total = prior + pairs.sum_at_low(to_low) + pairs.sum_at_high(to_high)
-        at_low = np.maximum(total[low] - to_low, prior)
-        at_high = np.maximum(total[high] - to_high, prior)
-        again = weight * at_high / (weight + at_high), weight * at_low / (weight + at_low)
-        change = max(
-            float(np.max(np.abs(again[0] - to_low) / at_low, initial=0.0)),
-            float(np.max(np.abs(again[1] - to_high) / at_high, initial=0.0)),
-        )
-        to_low, to_high = again
-        if change < STEADY:
-            break
+    to_low, to_high = messages or (np.minimum(weight, prior),) * 2
+    steady = NEAR * STEADY if messages else STEADY
     total = prior + pairs.sum_at_low(to_low) + pairs.sum_at_high(to_high)
+    for _ in range(ROUNDS):
+        at_low, at_high = total[low] - to_low, total[high] - to_high
+        to_low, to_high = weight * at_high / (weight + at_high), weight * at_low / (weight + at_low)
+        before, total = total, prior + pairs.sum_at_low(to_low) + pairs.sum_at_high(to_high)
+        if np.max(np.abs(total - before) / total, initial=0.0) < steady:
+            break
     at_low, at_high = total[low] - to_low, total[high] - to_high
     across = weight / (at_low * at_high + weight * (at_low + at_high))
-    return 1 / total, across
+    return 1 / total, across, (to_low, to_high)

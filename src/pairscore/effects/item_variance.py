@@ -13,29 +13,43 @@ import numpy as np
 from scipy.special import gammaincc, ndtr, ndtri
 
 from pairscore.core.links import Link
-from pairscore.core.roots import solve_falling
+from pairscore.core.roots import integral_by_cubics, solve_falling
 from pairscore.core.sums import Pairs
 from pairscore.core.whitening import Basis
-from pairscore.effects.propagation import CLOSE, FAR, Posterior, propagate, sweep
+from pairscore.effects.propagation import Posterior, at_variance, propagate
 from pairscore.effects.single_comparisons import RowDerivatives, SingleComparisons, laplacian
 
 PRIOR_SD = 6.25  # of item effects, times the link's slope at zero: 25 under logit
 SMALLEST, LARGEST = 1e-4, 500.0  # sigma^2 that are looked at, on the scale of logit
 STEPS, LONGEST = 12, 1.5  # of Newton's method in log sigma^2, and how far one may go
-APPROACH = 5  # sweeps at first, each with a sigma^2 of its own
-ROUGH = 1e-3  # as `close` of the sweeps while sigma^2 is sought
+APPROACH = 7  # sweeps at first, each with a sigma^2 of its own
+LOOSE, ROUGH = 5e-3, 1e-3  # as `close` of the sweeps while sigma^2 is sought, and its interval
 TINY = float(np.finfo(float).tiny)
 PRECISION = 0.01  # of log sigma^2
 REACH2 = float(ndtri(0.975)) ** 2
 STEP = 0.1  # of log sigma^2 from the likeliest, for differences
-CLOSEST, FURTHEST = 0.05, 0.8  # looks at log sigma^2 that may be compared
+CLOSEST, FURTHEST = 0.02, 0.8  # looks at log sigma^2 that may be compared
+UNSETTLED = 10.0  # times what the last sweep moved: CLOSEST of looks after few sweeps
 MOST_OFF = 8.0  # the information of log sigma^2, from what its slope shows
 SURE = 0.1  # standard error of log sigma^2 below which its interval needs no further looks
 FLATTER = (16 * np.sqrt(3) / (15 * np.pi)) ** 2  # a logit averaged over a normal effect
 SYMMETRIC = 1e-3  # skewness below which a law is normal
 LEAST_LEFT = 0.01  # of the variance of the score of sigma^2, when parameters are as many as items
 SEEN = 0.1  # share of an item's effect that is seen, at least, when its error is worked out
+LOOKS = 20  # for an end of an interval
+OFF = 0.15  # from it to a look, relative
+NOTICED = 0.03  # a slope of the log-likelihood that has a part in where it ends
+BEYOND = 1.1  # times 1.92, where the second look for the end of an interval is
+STEEPER = 3.0  # of the slope in sigma^2 at zero, times that where so little of it is left
 WIDEST = 2.0  # standard error of log sigma^2 that is allowed for in other errors
+
+
+class Look(NamedTuple):
+    """The slope of the log-likelihood in log sigma^2 and theta there, after sweeps so ``close``."""
+
+    slope: float
+    theta: np.ndarray
+    close: float
 
 
 @dataclass
@@ -43,8 +57,7 @@ class Search:
     """The slope of the log-likelihood in x = log sigma^2, wherever it was looked at."""
 
     post: Posterior
-    slopes: dict[float, float] = field(default_factory=dict)
-    thetas: dict[float, np.ndarray] = field(default_factory=dict)
+    looks: dict[float, Look] = field(default_factory=dict)
 
     @property
     def unit(self) -> float:
@@ -56,25 +69,51 @@ class Search:
         return int(np.count_nonzero(self.post.rows.compared))
 
     def slope(self, x: float, close: float = ROUGH) -> float:
-        if x not in self.slopes or close < ROUGH:
-            self.post = propagate(self.post, float(np.exp(x)), close)
-            self.slopes[x] = 0.5 * self.n_items * (self.post.rho - 1)
-            self.thetas[x] = self.post.theta
-        return self.slopes[x]
+        if x not in self.looks or close < self.looks[x].close:
+            self.post = post = propagate(self.post, float(np.exp(x)), close)
+            slope = 0.5 * self.n_items * (post.rho - 1)
+            self.looks[x] = Look(slope, post.theta, min(close, max(post.moved, post.drift)))
+        return self.looks[x].slope
 
-    def growth(self, x: float) -> float:
+    def growth(self, x: float, near: float | None) -> float:
         """How fast the slope falls at x: by two looks, or by the information at the first."""
-        near = self.nearest(x)
         known = max(self.information(), TINY)
         if near is None:
             return known
-        between = (self.slope(near) - self.slope(x)) / (x - near)
+        between = (self.looks[near].slope - self.looks[x].slope) / (x - near)
         return float(np.clip(between, known / MOST_OFF, known * MOST_OFF))
 
     def nearest(self, x: float) -> float | None:
         """Another place that was looked at, far enough for differences to mean something."""
-        others = [other for other in self.slopes if CLOSEST < abs(other - x) < FURTHEST]
-        return min(others, key=lambda other: abs(other - x), default=None)
+        here = self.looks[x].close
+        off = {other: abs(other - x) for other in self.looks}
+        for other in sorted(off, key=off.__getitem__):
+            if max(CLOSEST, UNSETTLED * max(here, self.looks[other].close)) < off[other] < FURTHEST:
+                return other
+        return None
+
+    def step_from(self, x: float, close: float) -> tuple[float, float]:
+        """A step of Newton's method towards the likeliest x, and where it leads."""
+        step = (self.slope(x, close) - self.pull_of_prior(x)) / self.growth(x, self.nearest(x))
+        return step, float(np.clip(x + np.clip(step, -LONGEST, LONGEST), *self.limits()))
+
+    def curve(self, start: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Where it was looked at closely, in order, with slopes and their derivatives.
+
+        None that is so near to ``start`` that differences are noise.
+        """
+        near = {x for x in self.looks if 0 < abs(x - start) < STEP / 2}
+        xs = np.array(sorted(x for x in self.looks.keys() - near if self.looks[x].close <= ROUGH))
+        slopes = np.array([self.looks[x].slope for x in xs])
+        return xs, slopes, np.gradient(slopes, xs, edge_order=2 if len(xs) > 2 else 1)
+
+    def fall(self, start: float, sign: float) -> tuple[np.ndarray, np.ndarray]:
+        """From ``start`` to the furthest look on one side of it: a fine grid, and how far the
+        log-likelihood has fallen.
+        """
+        xs, slopes, bends = self.curve(start)
+        side = np.flatnonzero((xs - start) * sign >= 0)[:: 1 if sign > 0 else -1]
+        return integral_by_cubics(xs[side], -slopes[side], -bends[side])
 
     def information(self) -> float:
         """Of x where it was looked at last, as if effects were seen with normal errors."""
@@ -133,93 +172,100 @@ def corrected_for_coefficients(post: Posterior, variance: ItemVariance) -> ItemV
     )
 
 
-def approach_variance(post: Posterior) -> Posterior:
-    """A posterior near that of the likeliest sigma^2: sigma^2 moves with every sweep."""
+def approach_variance(post: Posterior) -> Search:
+    """To near the likeliest sigma^2, which moves with every sweep."""
     search = Search(post)
     (lowest, highest), first = search.limits(), post.sigma2
     if first == 0:
-        first = variance_score(post.rows, post.derivatives, post.basis).first_guess
+        first = first_guess(post.rows, post.derivatives)
     x = float(np.clip(np.log(max(first, TINY)), lowest + 1, highest - 1))
     for _ in range(APPROACH):
-        post = sweep(replace(post, sigma2=float(np.exp(x))), fresh=post.moved > FAR)
-        search.post = post
-        slope = 0.5 * search.n_items * (post.rho - 1) - search.pull_of_prior(x)
-        step = slope / max(search.information(), TINY)
-        x = float(np.clip(x + np.clip(step, -LONGEST, LONGEST), lowest, highest))
-    return replace(post, sigma2=float(np.exp(x)), moved=np.inf)
+        step, x = search.step_from(x, close=np.inf)
+        if abs(step) < PRECISION and search.post.moved < ROUGH:
+            break
+    search.post = at_variance(search.post, float(np.exp(x)))
+    return search
 
 
-def fit_item_variance(post: Posterior) -> tuple[Posterior, Search]:
-    """The posterior at the likeliest sigma^2, from one near it."""
-    search, limits = Search(post), Search(post).limits()
-    # a step off, so that two looks have a difference that means something
-    x = float(np.clip(np.log(max(post.sigma2, TINY)) - STEP, limits[0], limits[1] - 1))
+def fit_item_variance(search: Search) -> Posterior:
+    """The posterior at the likeliest sigma^2, up to PRECISION, from one near it."""
+    limits, close = search.limits(), LOOSE
+    x = float(np.clip(np.log(max(search.post.sigma2, TINY)), limits[0], limits[1] - 1))
     for _ in range(STEPS):
-        step = search.penalised(x) / search.growth(x)
-        x = float(np.clip(x + np.clip(step, -LONGEST, LONGEST), *limits))
-        if abs(step) < PRECISION or (x in limits and x in search.slopes):
+        step, there = search.step_from(x, close)
+        if abs(step) < PRECISION and close == ROUGH:
+            break
+        x, close = (x, ROUGH) if abs(step) < PRECISION else (there, close)
+        if x in limits and x in search.looks:
             break
     else:
         ends = min(x, limits[1] - 0.5), min(x, limits[1] - 0.5) + 0.3
         x = solve_falling(search.penalised, *ends, limits=limits, xtol=PRECISION, rtol=1e-12)
     if x <= limits[0]:
-        return propagate(search.post, 0.0), search
-    search.slope(x, CLOSE)
-    return search.post, search
+        return propagate(search.post, 0.0)
+    search.slope(x)
+    return search.post
 
 
 def variance_interval(post: Posterior, search: Search) -> ItemVariance:
     """All sigma^2 whose log-likelihood is within 1.92 of the largest (likelihood ratio, 95 %)."""
     lowest, highest = search.limits()
-    nothing = np.zeros_like(post.theta)
     if post.sigma2 == 0:
-        high = _end(search, lowest, highest, 0.7)
-        return ItemVariance(0.0, 0.0, high, nothing)
-    x = min(search.slopes, key=lambda one: abs(one - np.log(post.sigma2)))
-    near = search.nearest(x)
-    if near is None or 1 / search.information() > SURE**2:
-        growth = (search.slope(x - STEP) - search.slope(x + STEP)) / (2 * STEP)
-        lean = (search.thetas[x + STEP] - search.thetas[x - STEP]) / (2 * STEP)
-    else:
-        growth, lean = search.growth(near), (post.theta - search.thetas[near]) / (x - near)
-    error = min(1 / np.sqrt(max(growth, 1e-12)), WIDEST)
-    if error < SURE:  # many items: the log-likelihood is a parabola
-        reach = np.sqrt(REACH2) * error
-        low, high = float(np.exp(x - reach)), float(np.exp(x + reach))
-    else:
-        low, high = _end(search, x, lowest, -error), _end(search, x, highest, error)
-    return ItemVariance(post.sigma2, low, high, lean * error)
+        search.slope(lowest)
+        return ItemVariance(0.0, 0.0, _end(search, lowest, highest, 0.7), np.zeros_like(post.theta))
+    x = min(search.looks, key=lambda one: abs(one - np.log(post.sigma2)))
+    search.slope(x - STEP)
+    sure = 1 / np.sqrt(search.growth(x, x - STEP)) < SURE
+    ends = [0.0, float("inf")]
+    if not sure:
+        ends[0] = _end(search, x, lowest, -STEP)
+        search.post = post
+        ends[1] = _end(search, x, highest, STEP)
+    xs, _, bends = search.curve(x)
+    here = int(np.searchsorted(xs, x))
+    error = min(1 / np.sqrt(max(-bends[here], 1e-12)), WIDEST)
+    # the last step of Newton's method is too small for another sweep
+    last = np.clip(search.penalised(x) * error**2, -PRECISION, PRECISION)
+    sigma2, reach = post.sigma2 * float(np.exp(last)), float(np.exp(np.sqrt(REACH2) * error))
+    if sure:  # many items: the log-likelihood is a parabola
+        ends = [sigma2 / reach, sigma2 * reach]
+    lean = np.gradient(np.array([search.looks[one].theta for one in xs]), xs, axis=0)[here]
+    return ItemVariance(sigma2, ends[0], ends[1], error * lean)
 
 
 def _end(search: Search, start: float, limit: float, step: float) -> float:
-    """Where the log-likelihood is 1.92 lower than at ``start``, on the way to a limit.
-
-    By Simpson's rule from step to step; zero or infinity where it does not fall as far.
+    """Where the log-likelihood is 1.92 lower than at ``start``, on the way to a limit: by looks
+    further and further, and one near it. Zero or infinity where it does not fall as far.
     """
-    x, fallen, here = start, 0.0, search.slope(start)
-    while (limit - x) * np.sign(step) > 0:
-        middle, there = search.slope(x + step / 2), search.slope(x + step)
-        drop = -step / 6 * (here + 4 * middle + there)
-        if fallen + drop >= REACH2 / 2:
-            left = REACH2 / 2 - fallen
-            # slope along the step as a parabola, so the drop is a cubic in the share of the step
-            cubic = np.array(
-                [
-                    step * (2 * here - 4 * middle + 2 * there) / 3,
-                    step * (-3 * here + 4 * middle - there) / 2,
-                    step * here,
-                    left,
-                ]
-            )
-            roots = np.roots(cubic) if abs(cubic[0]) > 0 else np.roots(cubic[1:])
-            real = roots[np.abs(roots.imag) < 1e-9].real
-            inside = real[(real > -1e-9) & (real < 1 + 1e-9)]
-            share = float(inside.min()) if len(inside) else 1.0
-            return float(np.exp(x + share * step))
-        fallen, x, here = fallen + drop, x + step, there
-        if abs(step) < 2:
-            step *= 1.5
+    search.slope(start + step)
+    for _ in range(LOOKS):
+        grid, fallen = search.fall(start, step)
+        if fallen[-1] >= REACH2 / 2:
+            beyond = int(np.argmax(fallen >= REACH2 / 2))
+            ends = slice(beyond - 1, beyond + 1)
+            end = float(np.interp(REACH2 / 2, fallen[ends], grid[ends]))
+            off = np.min(np.abs(search.curve(start)[0] - end))
+            if off < max(OFF * min(abs(end - start), 1.0), CLOSEST):
+                return float(np.exp(end))
+            search.slope(end)
+            continue
+        last, left = float(grid[-1]), REACH2 / 2 - float(fallen[-1])
+        # where slopes fall with x, those in sigma^2 grow little, and the rest is about the slope
+        low = step < 0 and search.curve(start)[2][0] > 0 and STEEPER * search.slope(last) < left
+        if low or (limit - last) * step <= 0:
+            break
+        search.slope(last + _further(search, last, step, left))
     return 0.0 if step < 0 else float("inf")
+
+
+def _further(search: Search, last: float, step: float, left: float) -> float:
+    """A step to a little beyond where the log-likelihood seems to fall by what is ``left``."""
+    xs, slopes, bends = search.curve(last)
+    fall, growth = -float(np.interp(last, xs, slopes)), -float(np.interp(last, xs, bends))
+    fall, growth = max(fall * np.sign(step), 0.0), max(growth, TINY)
+    far = 2 * BEYOND * left / (fall + np.sqrt(fall**2 + 2 * BEYOND * growth * left))
+    most = FURTHEST if fall > NOTICED else WIDEST
+    return float(np.sign(step) * np.clip(far, STEP, most))
 
 
 class VarianceScore(NamedTuple):
@@ -245,11 +291,6 @@ class VarianceScore(NamedTuple):
             return float(ndtr(-z))
         shape = 4 / skewness**2
         return float(gammaincc(shape, max(shape + z * np.sqrt(shape), 0.0)))
-
-    @property
-    def first_guess(self) -> float:
-        """sigma^2 to first order."""
-        return max(self.score, 0.0) / max(self.growth, np.finfo(float).tiny)
 
     def smallest_seen(self, level: float, link: Link) -> float:
         """The standard deviation of effects that a test of this level sees about 8 times out of 10.
@@ -290,15 +331,11 @@ def variance_score(rows: SingleComparisons, s: RowDerivatives, basis: Basis) -> 
     large as it says): this moves the mean by tr G, G = W'D'VAVDW with WW' = H, and the second
     cumulant by the factor 1 - [2 tr W'D'VAVAVDW - |G|^2] / tr (AV)^2 with V the information.
     """
-    pairs, place = rows.pairs
-    low_is_left = np.where(rows.left < rows.right, 1.0, -1.0)
-    score = np.bincount(place, low_is_left * s.delta, len(pairs.high))
-    information = rows.pair_information(s)
+    pairs, score, information = rows.pairs[0], _pair_scores(rows, s), rows.pair_information(s)
     d, W = len(rows.mean), basis.transform
     Y, Z = rows.item_borders(s) @ W, (rows.X - rows.mean) @ W[:d]  # B'VDW, and DW = BZ
     squared = laplacian(pairs, information**2) @ Z
     G = Y.T @ Y - 2 * Z.T @ squared
-    statistic = np.sum(pairs.net_per_item(score) ** 2) - 2 * np.sum(score**2)
     growth, of_three = _sums_over_neighbours(pairs, information)
     taken = np.sum(Y * (laplacian(pairs, information) @ Y)) - 4 * np.sum(Y * squared)
     taken += 4 * np.sum(Z * (laplacian(pairs, information**3) @ Z))
@@ -307,13 +344,32 @@ def variance_score(rows: SingleComparisons, s: RowDerivatives, basis: Basis) -> 
         left = float(np.clip(1 - (2 * taken - np.sum(G**2)) / growth, LEAST_LEFT, 1.0))
     two, three = _sums_over_neighbours(pairs, score**2)
     return VarianceScore(
-        float(statistic + np.trace(G)),
+        _beyond_pairs(pairs, score) + float(np.trace(G)),
         growth,
         variance=2 * left * two,
         third=8 * left**1.5 * three,
         of_item=of_three / growth if growth > 0 else 0.0,
         of_pair=float(np.sum(information**2) / np.sum(information)),
     )
+
+
+def first_guess(rows: SingleComparisons, s: RowDerivatives) -> float:
+    """sigma^2 to first order, from a fit without effects of items that has few parameters."""
+    pairs = rows.pairs[0]
+    growth, _ = _sums_over_neighbours(pairs, rows.pair_information(s))
+    return max(_beyond_pairs(pairs, _pair_scores(rows, s)), 0.0) / max(growth, TINY)
+
+
+def _pair_scores(rows: SingleComparisons, s: RowDerivatives) -> np.ndarray:
+    """The net score of every pair (P), as its low item sees it."""
+    pairs, place = rows.pairs
+    low_is_left = np.where(rows.left < rows.right, 1.0, -1.0)
+    return np.bincount(place, low_is_left * s.delta, len(pairs.high))
+
+
+def _beyond_pairs(pairs: Pairs, score: np.ndarray) -> float:
+    """T of :func:`variance_score`."""
+    return float(np.sum(pairs.net_per_item(score) ** 2) - 2 * np.sum(score**2))
 
 
 def _sums_over_neighbours(pairs: Pairs, values: np.ndarray) -> tuple[float, float]:

@@ -1,4 +1,5 @@
-"""Judges: how sharp each of them is, with shrinkage, as a slope and as a share of wrong votes.
+"""Judges: how sharp each of them is, with shrinkage, as a slope and as a share of wrong votes; and
+how often they agree with each other and with themselves.
 
 A slope is a judge's sharpness: slope ~ N(1, spread^2), and the slopes of the judges at hand average
 to exactly 1 (the prior alone would let all slopes shrink together while the scores grow). Judges of
@@ -6,16 +7,19 @@ whom the votes say too little have no slope of their own.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import minimize_scalar
 
 from pairscore.core.outcomes import OutcomeLaw, averaged_derivatives, normal_grid
-from pairscore.effects.circumstances import PreparedFit
+from pairscore.data.comparisons import Comparisons
+from pairscore.effects.circumstances import PreparedFit, judge_names
 from pairscore.effects.item_posterior import MOST_ENTRIES, FormedCovariance
 from pairscore.effects.propagation import Cavities, Posterior, cavities
 from pairscore.effects.single_comparisons import SingleComparisons, rows_times
+from pairscore.errors import plural
 from pairscore.estimators.results import REACH, Judges
 
 SMALLEST_SPREAD = 0.02  # judges who differ less than this are alike
@@ -261,3 +265,88 @@ def judges_of_slopes(
     law = OutcomeLaw(rows.rule, rows.tie(post.theta), scale)
     votes = VotesSeen(law, post.delta, rows.amount, unsure)
     return judge_table(prepared.judges, number, slopes.slope, error, spread, votes)
+
+
+# -- agreement -------------------------------------------------------------------------------------
+
+AGREEMENT_WORDS = {
+    "between": "two judges name the same winner in {share} of the pairs that both compared",
+    "within": "judges who compare a pair again name the same winner in {share} of cases",
+}
+
+
+def judge_agreement(data: Comparisons) -> dict[str, dict[str, Any]]:
+    """How often two answers on the same pair of items agree: ``between`` judges, ``within`` one.
+
+    Ties count neither way, as in the accuracy: two answers agree if both name the same winner. A
+    pair of items counts once, however often it was compared (within: once for each judge), with the
+    share of its couples of answers that agree. ``share`` is the mean, ``low`` and ``high`` its 95 %
+    interval by Wilson's formula for ``n_pairs`` coins, which is never too short, as a share within
+    [0, 1] varies no more than a coin. A row counts as often as its ``count`` says; weights play no
+    part. No entry where no pair has two answers.
+
+    If left wins a pair with probability p, two answers agree with a = 1 - 2 p (1 - p), and the best
+    score predicts max(p, 1 - p) = (1 + sqrt(2 a - 1)) / 2 of them; the root is concave, so that
+    over all pairs no score predicts more than ``ceiling`` = (1 + sqrt(2 share - 1)) / 2;
+    ``ceiling_high`` is that of ``high``.
+    """
+    answers = _answers(data)
+    if answers is None:
+        return {}
+    pair, wins = answers
+    number = wins.sum(axis=1)
+    total = np.column_stack([np.bincount(pair, side) for side in wins.T])
+    own = np.bincount(pair, number**2)
+    own_alike = np.bincount(pair, (wins**2).sum(axis=1))
+    couples = {
+        "between": (total.sum(axis=1) ** 2 - own, (total**2).sum(axis=1) - own_alike),
+        "within": (number * (number - 1), (wins * (wins - 1)).sum(axis=1)),
+    }
+    shares = {kind: alike[all_ > 0] / all_[all_ > 0] for kind, (all_, alike) in couples.items()}
+    return {kind: _agreement(kind, share) for kind, share in shares.items() if len(share)}
+
+
+def _answers(data: Comparisons) -> tuple[np.ndarray, np.ndarray] | None:
+    """For each judge and pair of items: the pair's number, and how often either item won, (A, 2).
+
+    Without rows of an unknown judge.
+    """
+    assert data.judge is not None
+    plain = data.judge if data.judge.dtype.kind not in "fO" else np.array(judge_names(data.judge))
+    names, judge = np.unique(plain, return_inverse=True)
+    named = ~np.isin(names.astype(str), ["None", "nan", ""])[judge]
+    used = np.flatnonzero(named & (data.left != data.right) & (data.outcome != 0))
+    count = np.ones(len(data)) if data.count is None else data.count
+    used = used[count[used] > 0]
+    if not len(used):
+        return None
+    swapped = data.left[used] > data.right[used]
+    first_won = (data.outcome[used] > 0) != swapped
+    _, pair = np.unique(data.pair[used], return_inverse=True)
+    keys, row = np.unique(pair * len(names) + judge[used], return_inverse=True)
+    wins = [np.bincount(row, count[used] * won, len(keys)) for won in (first_won, ~first_won)]
+    return keys // len(names), np.column_stack(wins)
+
+
+def _agreement(kind: str, shares: np.ndarray) -> dict[str, Any]:
+    """The mean of shares with its interval, the ceiling that follows, and both in words."""
+    n, mean = len(shares), float(shares.mean())
+    z2 = REACH**2
+    middle, half = mean + z2 / (2 * n), REACH * np.sqrt(mean * (1 - mean) / n + z2 / (4 * n**2))
+    low, high = (float(np.clip((middle + s * half) / (1 + z2 / n), 0, 1)) for s in (-1, 1))
+    ceiling, most = (0.5 + 0.5 * float(np.sqrt(max(2 * one - 1, 0.0))) for one in (mean, high))
+    said = AGREEMENT_WORDS[kind].format(share=f"{mean:.1%}")
+    words = (
+        f"{said} (95 %: {low:.1%} to {high:.1%}, from {plural(n, 'pair', ',')}); no score could"
+        f" predict more than about {ceiling:.1%} (95 %: up to {most:.1%}) of such answers"
+        " correctly"
+    )
+    return {
+        "share": mean,
+        "low": low,
+        "high": high,
+        "n_pairs": n,
+        "ceiling": ceiling,
+        "ceiling_high": most,
+        "in_words": words,
+    }

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr
 
@@ -53,9 +52,8 @@ def project_on_items(rows: SingleComparisons, columns: np.ndarray) -> Projection
         .reshape(columns.shape[1], n)
         .T
     )
-    graph = laplacian(pairs, number)
     # a trace of a ridge makes the Laplacian, whose components are free by a constant, invertible
-    lifted = sparse.csr_array(graph + sparse.diags_array(np.full(n, 1e-9 * number.mean())))
+    lifted = laplacian(pairs, number, 1e-9 * float(number.mean()))
     values = conjugate_gradients(lifted, nets, np.zeros_like(nets))
     left_over = columns - (values[rows.left] - values[rows.right])
     squares = rows.amount @ columns**2

@@ -46,10 +46,12 @@ SWEEPS = 100
 CLOSE = 1e-4  # a move of eta, in standard errors of one comparison, that is none
 ROUGH = 0.01  # residual of a solution, relative, that will do in a sweep: another one follows
 FAR = 0.03  # a move of eta after which the information of theta is another
+FURTHER = 0.3  # a move of log sigma^2 after which it is
 STEADY = 1e-3  # a change of the trace of V, relative, that is none
 SMALLEST_SHARE = 1e-3  # of a posterior precision that is left when one term is taken out
 LEAST_OF_OTHERS = 0.5  # share of what is known of a slope that is not by one comparison
 SMALLEST_INFORMATION = 1e-12
+BLOCK = 32_768  # comparisons at a time, so that they stay in the processor's cache
 LONGEST = 5.0  # root mean square of the move of eta in one sweep
 
 
@@ -61,7 +63,8 @@ class Posterior:
     present eta.
     ``derivatives`` are those of the comparisons, as often as they count, with tau, kappa and lambda
     for the second ones; ``solved`` is V times ``rows.item_borders(derivatives)`` and ``basis`` that
-    of the information of theta, effects of items allowed for.
+    of the information of theta, effects of items allowed for. ``moved`` is how far eta moved last,
+    in standard errors of one comparison, and ``drift`` how much of itself the trace of V did.
     """
 
     rows: SingleComparisons
@@ -77,6 +80,7 @@ class Posterior:
     basis: Basis
     n_sweeps: int = 0
     moved: float = np.inf
+    drift: float = np.inf
 
     @cached_property
     def effect_gap(self) -> np.ndarray:
@@ -147,36 +151,45 @@ class Cavities(NamedTuple):
         return self.slope * self.delta, self.slope**2 * self.variance + noise
 
 
-def cavities(post: Posterior) -> Cavities:
+def cavities(post: Posterior, some: slice = slice(None)) -> Cavities:
     """Each comparison's own term is taken out of the law of delta and of the slope."""
-    rows = post.rows
-    put_in = np.minimum(rows.amount, 1.0)  # no more than is there is taken out
-    variance = post.covariance.pair_variance[rows.pairs[1]]
-    tau, score = put_in * post.tau, put_in * post.score
-    without = variance / np.maximum(1 - rows.sharpness**2 * tau * variance, SMALLEST_SHARE)
-    delta = post.delta - without * rows.sharpness * score
-    noise = rows.slope_variance[rows.judge]
+    rows, slope, now = post.rows, post.rows.sharpness[some], post.delta[some]
+    put_in = np.minimum(rows.amount[some], 1.0)  # no more than is there is taken out
+    variance = post.covariance.pair_variance[rows.pairs[1][some]]
+    tau, score = put_in * post.tau[some], put_in * post.score[some]
+    without = variance / np.maximum(1 - slope**2 * tau * variance, SMALLEST_SHARE)
+    delta = now - without * slope * score
+    noise = rows.slope_variance[rows.judge[some]]
     noise = noise / np.maximum(1 - noise * tau * delta**2, LEAST_OF_OTHERS)
-    return Cavities(delta, without, rows.sharpness - noise * delta * score, noise)
+    return Cavities(delta, without, slope - noise * delta * score, noise)
 
 
 def new_terms(post: Posterior) -> tuple[OutcomeDerivatives, np.ndarray]:
     """Each comparison's derivatives with its new term, and that in delta; each counts once."""
-    rows, others = post.rows, cavities(post)
+    side = post.rows.side(post.theta)
+    terms = [np.empty(len(side)) for _ in range(7)]
+    for first in range(0, len(side), BLOCK):
+        some = slice(first, first + BLOCK)
+        for term, part in zip(terms, _terms_of_some(post, some, side[some]), strict=True):
+            term[some] = part
+    return OutcomeDerivatives(*terms[:-1]), terms[-1]
+
+
+def _terms_of_some(post: Posterior, some: slice, side: np.ndarray) -> tuple[np.ndarray, ...]:
+    rows, others = post.rows, cavities(post, some)
     center, square = others.law_of_eta()
     law = OutcomeLaw(rows.rule, rows.tie(post.theta))
-    s = averaged_derivatives(law, center + rows.side(post.theta), np.sqrt(square), rows.outcome)
+    s = averaged_derivatives(law, center + side, np.sqrt(square), rows.outcome[some])
     spread = others.slope**2 * others.variance
     most = (1 - SMALLEST_SHARE) / np.maximum(spread, SMALLEST_INFORMATION)
     h = np.clip(s.eta_eta, SMALLEST_INFORMATION, most)
     left = 1 - spread * h
-    tau = h / left
+    tau, slope = h / left, rows.sharpness[some]
     on_delta = others.slope * s.eta + others.slope_variance * others.delta * (s.eta**2 - s.eta_eta)
-    moved = others.delta + others.variance * on_delta - post.delta
-    ahead = tau * rows.sharpness * moved
+    moved = others.delta + others.variance * on_delta - post.delta[some]
+    ahead = tau * slope * moved
     kappa, in_t = s.eta_t / left, s.t_t + spread * s.eta_t**2 / left
-    terms = OutcomeDerivatives(s.value, s.eta + ahead, s.t, tau, kappa, in_t)
-    return terms, on_delta + rows.sharpness * ahead
+    return s.value, s.eta + ahead, s.t, tau, kappa, in_t, on_delta + slope * ahead
 
 
 def sweep(post: Posterior, share: float = 1.0, fresh: bool = True) -> Posterior:
@@ -184,7 +197,7 @@ def sweep(post: Posterior, share: float = 1.0, fresh: bool = True) -> Posterior:
 
     The step of theta is Newton's, with ``fresh`` information or with that of an earlier sweep.
     """
-    rows, theta = post.rows, post.theta
+    rows = post.rows
     terms, on_delta = new_terms(post)
     if share < 1:
         terms = replace(
@@ -194,35 +207,60 @@ def sweep(post: Posterior, share: float = 1.0, fresh: bool = True) -> Posterior:
         )
         on_delta = share * on_delta + (1 - share) * post.score_in_delta
     s = rows.counted(terms, on_delta)
+    weight, before = rows.pair_information(s), float(np.sum(post.covariance.diagonal))
+    covariance = posterior_covariance(rows.pairs[0], weight, post.sigma2, post.covariance)
     after = replace(
         post,
         tau=terms.eta_eta,
-        covariance=posterior_covariance(rows.pairs[0], rows.pair_information(s), post.sigma2),
+        score=terms.eta,
+        score_in_delta=on_delta,
+        covariance=covariance,
         derivatives=s,
         n_sweeps=post.n_sweeps + 1,
+        drift=abs(float(np.sum(covariance.diagonal)) / max(before, TINY) - 1) if before else 0.0,
     )
     if fresh:
         after = after.with_information(ROUGH)
-    solved, on_items = after.solved, np.zeros(len(post.effect))
+    on_items = np.zeros(len(post.effect))
     if post.sigma2 > 0:
         net = net_per_item(rows.left, rows.right, s.delta, len(rows.X))
         on_items = net - post.effect / post.sigma2
-    step = -after.basis.solve(rows.gradient(s, theta) + solved.T @ on_items)
+    return stepped(after, rows.gradient(s, post.theta), on_items)
+
+
+def at_variance(post: Posterior, sigma2: float) -> Posterior:
+    """The law that follows from the same terms at another sigma^2."""
+    if min(post.sigma2, sigma2) == 0 or sigma2 == post.sigma2:
+        return replace(post, sigma2=sigma2)
+    pairs, weight = post.rows.pairs[0], post.rows.pair_information(post.derivatives)
+    covariance = posterior_covariance(pairs, weight, sigma2, post.covariance)
+    on_items = post.effect * (1 / post.sigma2 - 1 / sigma2)
+    after = replace(post, sigma2=sigma2, covariance=covariance)
+    return stepped(after, np.zeros_like(post.theta), on_items)
+
+
+def stepped(post: Posterior, gradient: np.ndarray, on_items: np.ndarray) -> Posterior:
+    """A step of Newton's method with the present terms, from the gradients in theta (k) and in the
+    items' effects (N).
+    """
+    rows, theta, solved = post.rows, post.theta, post.solved
+    step = -post.basis.solve(gradient + solved.T @ on_items)
     if rows.rule.has_parameter and not rows.rule.allowed(rows.tie(theta + step)):
         step *= 0.5 * theta[-1] / -step[-1]
-    move = after.covariance.times(on_items, close=ROUGH) - solved @ step
+    move = post.covariance.times(on_items, close=ROUGH) - solved @ step
     change = rows.moved_eta(step, move)
     far = np.sqrt(float(rows.amount @ change**2) / rows.n_comparisons)
     step, move, change = (
         min(1.0, LONGEST / max(far, TINY)) * part for part in (step, move, change)
     )
+    information = rows.amount * post.tau
     return replace(
-        after,
+        post,
         theta=theta + step,
         effect=post.effect + move,
-        score=terms.eta - terms.eta_eta * change,
-        score_in_delta=on_delta - rows.sharpness * terms.eta_eta * change,
-        moved=np.sqrt(float(np.sum(s.eta_eta * change**2)) / rows.n_comparisons),
+        score=post.score - post.tau * change,
+        score_in_delta=post.score_in_delta - rows.sharpness * post.tau * change,
+        moved=np.sqrt(float(information @ change**2) / rows.n_comparisons),
     )
 
 
@@ -231,17 +269,16 @@ def propagate(post: Posterior, sigma2: float, close: float = CLOSE) -> Posterior
 
     A rough answer, one less ``close``, may have the information of an earlier sweep.
     """
-    moves = np.inf if sigma2 != post.sigma2 else post.moved
-    post, share = replace(post, sigma2=sigma2, moved=moves), 1.0
+    far = abs(np.log(sigma2 / post.sigma2)) if min(sigma2, post.sigma2) > 0 else np.inf
+    post, moved, share, slow = at_variance(post, sigma2), np.inf, 1.0, far > FURTHER
     for _ in range(SWEEPS):
-        fresh = post.moved > FAR
-        before, post = post, sweep(post, share, fresh)
-        total = float(np.sum(before.covariance.diagonal))
-        drift = abs(float(np.sum(post.covariance.diagonal)) - total)
-        if post.moved < close and drift <= STEADY * total:
+        post = sweep(post, share, fresh=slow or post.moved > FAR)
+        if post.moved < close and post.drift <= max(STEADY, close):
             break
-        if post.moved > 0.9 * before.moved:
+        slow = post.moved > 0.9 * moved
+        if slow:
             share = max(0.7 * share, 0.2)
+        moved = post.moved
     return post if close > CLOSE else post.with_information(CLOSE)
 
 

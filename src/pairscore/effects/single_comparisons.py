@@ -29,12 +29,10 @@ LARGEST_MOVE = 0.5  # of eta in one step, up to which the loss is close to its q
 Contributions = Callable[[np.ndarray], np.ndarray]
 
 
-def laplacian(pairs: Pairs, weight: np.ndarray) -> sparse.csr_array:
-    """L of the graph of items whose edges have these weights (P), N x N."""
-    shape = (pairs.n_items, pairs.n_items)
-    above = sparse.csr_array((weight, pairs.high, pairs.start), shape=shape)
+def laplacian(pairs: Pairs, weight: np.ndarray, ridge: float = 0.0) -> sparse.csr_array:
+    """L + ridge I, L of the graph of items whose edges have these weights (P), N x N."""
     degree = pairs.sum_at_low(weight) + pairs.sum_at_high(weight)
-    return sparse.csr_array(sparse.diags_array(degree) - above - above.T)
+    return pairs.matrix(degree + ridge, -weight)
 
 
 @dataclass(frozen=True)
@@ -224,7 +222,7 @@ class SingleComparisons:
         extra, d = self._weighted_columns(s), len(self.mean)
         if borders is None:
             scatter = difference_scatter(self.X, self.mean, self.pairs[0], self.pair_information(s))
-            border = (extra.T @ self.incidence) @ self.X
+            border = self._on_items(extra).T @ self.X
         else:
             of_items = borders.T @ (self.X - self.mean)
             scatter, border = of_items[:d], of_items[d:]
@@ -236,8 +234,14 @@ class SingleComparisons:
     def item_borders(self, s: OutcomeDerivatives) -> np.ndarray:
         """Information across the items' effects and theta, N x k."""
         graph = laplacian(self.pairs[0], self.pair_information(s))
-        of_effects = (self.incidence.T @ self._weighted_columns(s)).toarray()
+        of_effects = self._on_items(self._weighted_columns(s))
         return np.hstack([graph @ (self.X - self.mean), of_effects])
+
+    def _on_items(self, columns: sparse.csr_array) -> np.ndarray:
+        """Sums of sparse columns (M x e) per item, left less right (N x e)."""
+        if not columns.shape[1]:
+            return np.empty((len(self.X), 0))
+        return (self.incidence.T @ columns).toarray()
 
     def gradient(self, s: RowDerivatives, theta: np.ndarray) -> np.ndarray:
         """Of minus the log-likelihood with the ridge (k)."""
@@ -374,7 +378,9 @@ class SingleComparisonsLoss:
 
 
 def climb(rows: SingleComparisons, theta: np.ndarray, max_iter: int, tol: float) -> Optimum:
-    """Newton's steps to the maximum."""
+    """Newton's steps to the maximum; none where ``max_iter`` is zero, because theta is there."""
+    if max_iter == 0:
+        return Optimum(theta, rows.basis(rows.derivatives(theta)), 0, True)
     loss = SingleComparisonsLoss(rows)
     top = minimise(loss, theta, max_iter, tol, search_by_value)
     basis = rows.basis(rows.derivatives(top.params))

@@ -29,10 +29,8 @@ OF_PAIRS = ("pair_low", "pair_high", "pair_weight")
 
 @dataclass(frozen=True)
 class KnownItems:
-    """Of the rows of some table.
-
-    The item's effect, the variance that its score has beside that of its features, the share of the
-    latter that is left, and the row of the fit (-1 for a new item).
+    """Of the rows of some table: the item's effect, the variance that its score has beside that of
+    its features, the share of the latter that is left, and the row of the fit (-1 for a new item).
     """
 
     effect: np.ndarray
@@ -204,8 +202,7 @@ Note = tuple[type[PairscoreWarning], str]
 class Effects:
     """What a comparison has beside its items.
 
-    ``names`` and ``kinds`` (context, side or tie) of the parameters, in the order of the
-    covariance.
+    ``names`` and ``kinds`` (context, side or tie) are in the order of the covariance.
     """
 
     names: tuple[str, ...]
@@ -250,7 +247,7 @@ class Estimate:
     closed_form_coef : ndarray of shape (d,) or None
         The raw closed form, an estimate of c1 beta.
     covariance : ndarray or None
-        Of the coefficients, then of the side effect if there is one.
+        Of the coefficients, then of the side effect or of all ``effects`` if there are any.
     notes : list of (warning class, text)
         What the user should know.
     settings : Settings
@@ -300,8 +297,8 @@ class Fit:
     coef, std_errors : ndarray of shape (d,)
         Coefficients on the link's scale in the user's units; NaN errors for what the data do not
         determine.
-    covariance : ndarray of shape (d, d) or None
-        Of the coefficients.
+    covariance, effects_covariance : ndarray of shape (d, d), and (d + k, k), or None
+        Of the coefficients; of the k ``effects``, or the side effect, with these and each other.
     undetermined : ndarray of shape (d,), bool; open_directions : ndarray of shape (d, k)
         Coefficients, and directions of coefficients, that the data do not determine.
     feature_mean, feature_sd, feature_min, feature_max : ndarray of shape (d,)
@@ -321,11 +318,11 @@ class Fit:
     guard : float
         Factor below 1 by which a closed form's scale is held back when it would overfit.
     decided_scale : float
-        The factor from a score difference to the one by whose chances decided comparisons go; 1
-        without ties, and where ties are dropped.
+        What score differences are multiplied by for chances of decided comparisons; 1 without ties.
     context_of_items : dict
         By name of a context column, and ``left`` for the side: how much of it varies within items
         (``rest``), whether it is related to them (``p_value``), and what to say of it.
+    judge_agreement : dict; see :func:`pairscore.effects.judges.judge_agreement`.
     record : dict
         Versions, fingerprint of the data, seed of the sides and the command.
     fitted_scores : ndarray of shape (2, k) or None
@@ -372,6 +369,8 @@ class Fit:
     decided_scale: float = 1.0  # of models saved before it was estimated
     wording: Wording = field(default_factory=Wording)
     fitted_scores: np.ndarray | None = None  # models of before have none
+    effects_covariance: np.ndarray | None = None
+    judge_agreement: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def n_features(self) -> int:

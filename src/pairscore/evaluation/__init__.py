@@ -1,8 +1,9 @@
 """Models side by side on comparisons that they have not seen.
 
 Start with ``compare``: it fits models to the same folds and tests them on the same comparisons.
-``measures`` says how good predicted probabilities are and how sure that is, ``results`` holds the
-scores of all models and prints them, ``scorers`` are for scikit-learn and leave ties out.
+``choose`` finds the settings that a study needs, by such tests. ``measures`` says how good
+predicted probabilities are and how sure that is, ``results`` holds the scores of all models and
+prints them, ``scorers`` are for scikit-learn and leave ties out.
 
-Imports: errors, data, files, core.
+Imports: errors, choices, data, files, core, model.
 """

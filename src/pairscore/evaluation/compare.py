@@ -199,11 +199,11 @@ def _predict_folds(models: dict[str, Any], data: Comparisons, cv: ItemKFold) -> 
     fold_of_item = cv.fold_of_item(data)
     # a generator of its own: the first numbers of the seed assigned the items to their folds
     rng = np.random.default_rng(cv.random_state).spawn(1)[0]
-    fold_of_pair = _assign_pairs(data, cv.n_splits, rng)
+    fold_of_pair = assign_pairs(data, cv.n_splits, rng)
     parts, notes = [], []
     for number in range(cv.n_splits):
         fold = f"fold {number} of {cv.n_splits}"
-        train, test, n_new = _split(data, fold_of_item == number, fold_of_pair == number)
+        train, test, n_new = split_comparisons(data, fold_of_item == number, fold_of_pair == number)
         if len(train) == 0:
             raise PairscoreError(
                 f"{fold} has no training comparison; use other folds or more comparisons."
@@ -217,13 +217,13 @@ def _predict_folds(models: dict[str, Any], data: Comparisons, cv: ItemKFold) -> 
     return Predictions(row, fold_number, n_new, probabilities, _notes(notes, cv.n_splits))
 
 
-def _assign_pairs(data: Comparisons, n_parts: int, rng: np.random.Generator) -> np.ndarray:
+def assign_pairs(data: Comparisons, n_parts: int, rng: np.random.Generator) -> np.ndarray:
     """A part for every comparison, the same for all of a pair: one answer tells the others."""
     pairs, pair = np.unique(data.pair, return_inverse=True)
     return (rng.permutation(len(pairs)) % n_parts)[pair]
 
 
-def _split(
+def split_comparisons(
     data: Comparisons, held_out: np.ndarray, aside: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Training rows, test rows, and how many items of each test row are new.
@@ -246,7 +246,7 @@ def _fit_and_predict(
     for name, model in models.items():
         try:
             with warnings.catch_warnings(record=True) as caught:
-                probabilities.append(_left_probability(model, train, test))
+                probabilities.append(left_probability(model, train, test))
         except Exception as error:  # a model may be anything and fail in any way
             ours = isinstance(error, PairscoreError)
             reason = str(error) if ours else f"{type(error).__name__}: {error}"
@@ -258,7 +258,7 @@ def _fit_and_predict(
     return np.array(probabilities), notes
 
 
-def _left_probability(model: Any, train: Comparisons, test: Comparisons) -> np.ndarray:
+def left_probability(model: Any, train: Comparisons, test: Comparisons) -> np.ndarray:
     """P(left wins) of the test comparisons, by a copy of the model fitted to the others.
 
     Of comparisons that do not end in a tie: a tie as a class of the model is left out.

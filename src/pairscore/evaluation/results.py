@@ -8,8 +8,7 @@ import numpy as np
 
 from pairscore.errors import PairscoreError, first_few, plural
 from pairscore.evaluation.measures import MEASURES
-from pairscore.files.records import plain, row_records
-from pairscore.files.text import text_table
+from pairscore.files.write import plain, row_records, text_table
 
 KINDS = {  # by how many of the two items are new
     "train-train": "unseen comparisons of known items",

@@ -3,16 +3,16 @@
 Start with ``tables``, which has ``read_table``.
 
     source         where a table comes from: path, encoding, names, wanted columns
+    sheets         CSV files without titles, totals and blank rows
     read_csv       CSV of any delimiter; all bad rows by physical line
-    tables         tables in DuckDB, from CSV, Parquet and JSONL, and as arrays
-    faults         bad entries of a table as lines of its file
+    typed     Parquet, JSONL and workbooks, which say what is a number
+    tables         tables in DuckDB, from any file, and as arrays
+    find_columns   columns found by what is in them
     study_columns  which columns a command needs, and under which names
     read_study     items and comparisons of a command, checked once
-    write          atomic_write and write_table: the old file or the new one, never half
-    records        results as plain values and JSON
-    text           text tables for the screen
+    write          files written whole, lists of bad rows; results as plain values and text
 
-Imports: errors, data.
+Imports: choices, errors, data.
 """
 
 from importlib import import_module

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from pairscore.errors import BadRow, BadRowsError, PairscoreError, first_few, plural
+from pairscore.files.sheets import DELIMITERS, sign_of
 from pairscore.files.source import (
     ANY_NUMBER,
     MAX_LINE,
@@ -36,7 +37,6 @@ from pairscore.files.source import (
     sql_text,
 )
 
-DELIMITERS = ",;\t|"
 MAX_HEADER = 1 << 22
 SAMPLE_CELLS = 200_000
 
@@ -76,7 +76,7 @@ def read_layout(path: Path, delimiter: str | None, shown: str) -> Layout:
                 f"{shown!r} {'begins with an empty line' if line else 'is empty'}; its first line"
                 " must name the columns."
             )
-        sign = _sign(delimiter) if delimiter else max(DELIMITERS, key=_unquoted(line).count)
+        sign = sign_of(delimiter) if delimiter else max(DELIMITERS, key=_unquoted(line).count)
         file.seek(0)
         rows = csv.reader(file, delimiter=sign, strict=True)
         try:
@@ -104,20 +104,11 @@ def shared_delimiter(path: Path, named: str | None) -> str | None:
     if named is None:
         return None
     with path.open(encoding="utf-8-sig", newline="") as file:
-        return named if _sign(named) in _unquoted(file.readline(MAX_HEADER)) else None
+        return named if sign_of(named) in _unquoted(file.readline(MAX_HEADER)) else None
 
 
 def _unquoted(line: str) -> str:
     return re.sub('"[^"]*"', "", line)
-
-
-def _sign(named: str) -> str:
-    sign = {"tab": "\t", "\\t": "\t"}.get(named, named)
-    if len(sign) != 1 or not sign.isascii() or sign.isalnum() or sign in '"\r\n\0':
-        raise PairscoreError(
-            f"the delimiter is {sign!r}; use one sign such as ',', ';', '|' or a tab."
-        )
-    return sign
 
 
 # -- cells -----------------------------------------------------------------------------------------
@@ -380,7 +371,7 @@ def _bad_rows(source: Source, layout: Layout, rejects: list[Reject]) -> BadRowsE
         rows = [
             row
             for line, faults in zip(lines, by_row, strict=True)
-            for row in _faults_of_row(line, faults, layout)
+            for row in _faults_of_row(source.line(line), faults, layout)
         ]
     if any(row.column and re.fullmatch(ANY_NUMBER, row.text) for row in rows):
         hint = "write numbers with one decimal sign, or name it (decimal=)"

@@ -1,43 +1,78 @@
 """Items and comparisons of a command, from files: checked once, with all faults of both files."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.features import Recipe, recipe_of
-from pairscore.data.items import Items, refuse_bad_ids, refuse_non_finite
+from pairscore.data.items import Items, plain_id, refuse_bad_ids, refuse_non_finite
 from pairscore.data.tables import Columns
-from pairscore.data.votes import Votes, read_votes
-from pairscore.errors import BadEntriesError, BadRowsError, PairscoreError, closest, plural
-from pairscore.files.faults import BadFilesError, all_faults, locate_faults
-from pairscore.files.study_columns import ItemColumns, VoteColumns
-from pairscore.files.tables import StoredTable, stored_table
+from pairscore.data.votes import Votes
+from pairscore.errors import (
+    BadEntriesError,
+    BadRowsError,
+    PairscoreError,
+    plural,
+)
+from pairscore.files.find_columns import (
+    Found,
+    Texts,
+    as_texts,
+    find_columns,
+    first_column_names,
+    id_columns,
+    kinds_of_text,
+    missing_columns,
+    point_out_cases,
+)
+from pairscore.files.sheets import JoinedTables
+from pairscore.files.study_columns import (
+    VOTE_ROLES,
+    ItemColumns,
+    NoLayoutError,
+    PairColumns,
+    VoteColumns,
+    VoteRows,
+    VoteRules,
+)
+from pairscore.files.tables import StoredTable, once, stored_table, warn_of
+from pairscore.files.typed import choose_sheets, first_sheet, sheets_of_votes
+from pairscore.files.write import BadFilesError, all_faults, locate_faults
 
 
 @dataclass(frozen=True)
 class ItemsInput:
     """Items from a file, ready for use.
 
-    ``recipe`` made their features; ``left_out`` names the columns of text, ``nested`` those of
-    lists or records, that are no features.
+    ``recipe`` made their features. Not features are the columns ``left_out``, text that could be
+    categories; ``nested``, lists or records; ``dates``; and ``labels``, text that differs from item
+    to item.
     """
 
     items: Items
     recipe: Recipe
     left_out: list[str]
     nested: list[str]
+    dates: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StudyInput(ItemsInput):
-    """Items and votes from files, and the group of every item where groups were named."""
+    """Items and votes from files, and the group of every item where groups were named.
+
+    ``vote_columns`` has the columns of the comparisons by role, where they have other names;
+    ``sheets`` those that were read of workbooks.
+    """
 
     votes: Votes
     groups: np.ndarray | None = None
+    vote_columns: dict[str, Any] = field(default_factory=dict)
+    sheets: list[str] = field(default_factory=list)
 
     @property
     def comparisons(self) -> Comparisons:
@@ -51,14 +86,15 @@ def read_item_file(items_file: Any, *, columns: Mapping[str, Any], **reading: An
 
     ``columns`` are the settings of ``make_recipe``; ``reading`` may name delimiter and encoding.
     """
-    needed = ItemColumns(columns)
+    needed, reading = ItemColumns(columns), _of_items(reading)
     with _open_table(items_file, needed, **reading) as stored:
         table = stored.read()
         recipe, left_out = needed.make_recipe(table)
         items = _items_or_faults(recipe, table, stored)
     dropped = len(table) - len(items)
     note = f"{plural(dropped, 'item')} dropped" if dropped else recipe.note
-    return ItemsInput(items, replace(recipe, note=note), left_out, needed.nested)
+    unused = kinds_of_text(table, left_out)
+    return ItemsInput(items, replace(recipe, note=note), nested=needed.nested, **unused)
 
 
 def read_study(
@@ -68,83 +104,189 @@ def read_study(
     recipe: Recipe | None = None,
     columns: Mapping[str, Any] | None = None,
     vote_columns: Mapping[str, str | None] | None = None,
+    kept_columns: Mapping[str, str] | None = None,
+    winner_codes: Mapping[Any, str] | None = None,
     self_pairs: str = "error",
     id_is_optional: bool = False,
     seed: int = 0,
     context: Collection[str] = (),
     group: str | None = None,
+    sheet: Sequence[str] = (),
+    say: Callable[[str], None] = warn_of,
     **reading: Any,
 ) -> StudyInput:
     """Read items and comparisons from files; columns that neither needs may hold anything.
 
+    Columns that are not called as expected are found by what is in them, where there is only one
+    way to understand the files, and ``say`` is told.
+
     Parameters
     ----------
     items_file, votes_file
-        Paths of CSV, Parquet or JSONL files; one of them may be ``-``, CSV from standard input.
+        Paths of CSV, Parquet or JSONL files or workbooks; one of them may be ``-``, CSV from
+        standard input. One workbook may hold both. Comparisons may be in several files with the
+        same columns (one for each judge): a list.
     recipe : Recipe or None
         That of a model; without one it is made from ``columns``.
     columns : dict
         Settings of ``make_recipe``: id, features, exclude, categorical, ...
-    vote_columns : dict
-        Which columns of the comparisons are ``left``, ``winner``, ... under other names.
-    self_pairs, seed, context
+    vote_columns, kept_columns : dict
+        Which columns of the comparisons are ``left``, ``winner``, ... under other names; kept ones
+        are those of an earlier file, and count where this one has such columns.
+    winner_codes, self_pairs, seed, context
         As in :func:`~pairscore.data.votes.read_votes`.
     id_is_optional : bool
         Whether items are known by row number where the recipe's column of ids is absent.
     group : str or None
         A column of the items that says which belong together.
+    sheet : names
+        Sheets of workbooks: that of the items, then that of the comparisons.
     **reading
-        Delimiter and encoding of CSV files.
+        Delimiter, encoding, decimal sign and words for missing entries of CSV files.
     """
-    if str(items_file) == str(votes_file) == "-":
+    votes_files = votes_file if isinstance(votes_file, list | tuple) else [votes_file]
+    if [str(file) for file in (items_file, *votes_files)].count("-") > 1:
         raise PairscoreError(
             "standard input can be the items or the comparisons, not both; name a file for one of"
             " them."
         )
     items = ItemColumns(columns or {}, recipe, id_is_optional, group)
-    votes = VoteColumns.of(vote_columns, context)
+    votes = VoteColumns.of(vote_columns, context, kept_columns)
+    reading["say"] = say = once(say)
     with ExitStack() as stack:
-        files = _open_tables(stack, [(items_file, items), (votes_file, votes)], reading)
-        return _read_study(files, items, votes, _VoteRules(self_pairs, seed, context))
+        sheets = choose_sheets(items_file, votes_files[0], sheet, say)
+        parts = [(file, one) for file in votes_files for one in sheets_of_votes(file, sheets[1])]
+        chosen: list[Any] = [(items_file, items, sheets[0])]
+        chosen += [(file, votes, one) for file, one in parts]
+        table, *of_votes = _open_tables(stack, chosen, reading)
+        joined = of_votes[0] if len(of_votes) == 1 else JoinedTables(of_votes)
+        rules = VoteRules(self_pairs, seed, context, winner_codes)
+        study = _Reader((table, joined), items, votes, rules, say).read()
+        return replace(study, sheets=[sheet for sheet in sheets if sheet])
+
+
+class _IdsUnclearError(PairscoreError):
+    """Items are known by row number, and their first column has numbers that may be ids."""
+
+    def __init__(self, study: StudyInput):
+        self.study = study
+        super().__init__("the first column of the items may have their ids")
 
 
 @dataclass(frozen=True)
-class _VoteRules:
-    """How votes are read against items: the arguments of ``read_votes`` that a study keeps."""
+class _Reader:
+    """Two stored tables on their way to a study."""
 
-    self_pairs: str = "error"
-    seed: int = 0
-    context: Collection[str] = ()
+    files: tuple[StoredTable, StoredTable | JoinedTables]
+    items: ItemColumns
+    votes: VoteColumns
+    rules: VoteRules
+    say: Callable[[str], None]
 
-    def read(self, votes: Columns, items: Items) -> Votes:
-        read = read_votes(votes, items, self.self_pairs, self.seed, self.context)
-        return replace(read, self_pairs=self.self_pairs)
+    def read(self) -> StudyInput:
+        """The study; with columns found by what is in them where those expected do not do."""
+        try:
+            return self._read()
+        except PairscoreError as error:
+            other = self._with_found_columns(error)
+            if other is not None:
+                return other._read()
+            if isinstance(error, _IdsUnclearError):
+                return error.study
+            raise
 
+    def _read(self) -> StudyInput:
+        table, rows = (file.read() for file in self.files)
+        recipe, left_out = self.items.make_recipe(table)
+        ids = recipe.ids(table)
+        votes = VoteRows.of(self.votes, rows, ids, self.say)
+        rules = votes.rules(self.rules, ids, self.say)
+        try:
+            study, complete = _read_complete(recipe, table, votes.table, rules)
+        except BadEntriesError as error:
+            if error.table == "items":
+                also = _refusal_of_votes(votes, rules, len(table), ids)
+                raise _item_faults(recipe, table, self.files[0], also) from error
+            faults = all_faults(
+                lambda some: _read_complete(recipe, table, some, rules), votes.table
+            )
+            raise votes.located(faults, self.files[1]) from error
+        groups = None if self.items.group is None else table[self.items.group][complete]
+        point_out_cases(recipe.categorical, votes.table, self.say)
+        unused: dict[str, Any] = {**kinds_of_text(table, left_out), "nested": self.items.nested}
+        study = replace(study, **unused, groups=groups, vote_columns=votes.named)
+        if recipe.id is None and first_column_names(study.votes, table):
+            raise _IdsUnclearError(study)
+        return study
 
-def _read_study(
-    files: list[StoredTable], items: ItemColumns, votes: VoteColumns, rules: _VoteRules
-) -> StudyInput:
-    table, rows = (file.read() for file in files)
-    recipe, left_out = items.make_recipe(table)
-    rows = votes.rename(rows, recipe.ids(table))
-    try:
-        study, complete = _read_complete(recipe, table, rows, rules)
-    except BadEntriesError as error:
-        if error.table == "items":
-            raise _item_faults(recipe, table, files[0]) from error
-        faults = all_faults(lambda some: _read_complete(recipe, table, some, rules), rows)
-        raise locate_faults(faults, files[1], votes.named, _likely_id(recipe, table)) from error
-    groups = None if items.group is None else table[items.group][complete]
-    return replace(study, left_out=left_out, nested=items.nested, groups=groups)
+    def _with_found_columns(self, error: PairscoreError) -> "_Reader | None":
+        """A reader of other columns, or the sentence that says what is missing."""
+        if isinstance(error, BadRowsError):
+            return None
+        texts = [as_texts(file.read_texts()) for file in self.files]
+        roles, codes = self.votes.roles([*texts[1]]), set(map(str, self.rules.winner_codes or {}))
+        ids = self._ids(texts[0])
+        found = find_columns(ids, texts[1], roles, codes)
+        if found is None or not found.is_complete:
+            self._refuse_swapped(texts)
+        if found is None or not found.is_complete:
+            if isinstance(error, NoLayoutError):
+                raise missing_columns(texts[1], found) from error
+            return None
+        expected = self._id(texts[0])
+        if found.id == expected and found.named == roles and not found.judges:
+            return None
+        return self._reader_of(found, roles, expected)
+
+    def _reader_of(self, found: Found, roles: dict[str, str], expected: str | None) -> "_Reader":
+        words = found.in_words(roles)
+        if words:
+            self.say(f"{self.files[1].source.shown!r}: {words}, by what is in the columns.")
+        items, votes = self.items, replace(self.votes, named=found.named, judges=found.judges)
+        if found.id is not None and found.id != expected:
+            self.say(
+                f"{self.files[0].source.shown!r}: the ids of the items are in {found.id!r}, which"
+                " has those that the comparisons name."
+            )
+            items = items.with_id(found.id)
+        files = (
+            self.files[0].again(items.identifiers, items.choose),
+            self.files[1].again(votes.identifiers, votes.choose),
+        )
+        return replace(self, files=files, items=items, votes=votes)
+
+    def _id(self, names: Collection[str]) -> str | None:
+        """The column of ids that was expected, if any."""
+        if self.items.recipe is not None:
+            return self.items.recipe_for(names).id
+        return self.items.settings.get("id") or ("id" if "id" in names else None)
+
+    def _ids(self, texts: Texts) -> dict[str | None, set[str]]:
+        """Columns that could name the items, the expected one first, row numbers last."""
+        expected, ids = self._id(texts), id_columns(texts)
+        first: dict[str | None, set[str]] = (
+            {} if expected not in texts else {expected: set(texts[expected].tolist())}
+        )
+        rows = {None: set(map(str, range(len(next(iter(texts.values()), ())))))}
+        return first | ids | ({} if first else rows)
+
+    def _refuse_swapped(self, texts: list[Texts]) -> None:
+        roles = {role: role for role in VOTE_ROLES if role in texts[0]}
+        other = find_columns(id_columns(texts[1]), texts[0], roles, ())
+        if other is not None and other.is_complete:
+            items, votes = (file.source.shown for file in self.files)
+            raise PairscoreError(
+                f"{items!r} has the comparisons, and {votes!r} the items; give the items first."
+            )
 
 
 def _read_complete(
-    recipe: Recipe, table: Columns, votes: Columns, rules: _VoteRules
+    recipe: Recipe, table: Columns, votes: Columns, rules: VoteRules
 ) -> tuple[StudyInput, np.ndarray]:
     """Items and votes without what the recipe drops for missing values, and a mask of the rest."""
     if recipe.missing != "drop-items":
         items = recipe.items(table)
-        study = StudyInput(items, recipe, [], [], rules.read(votes, items))
+        study = StudyInput(items, recipe, [], [], votes=rules.read(votes, items))
         return study, np.ones(len(table), dtype=bool)
     ids = recipe.ids(table)
     if ids is not None:
@@ -165,7 +307,7 @@ def _read_complete(
     note = f"{plural(n_dropped, 'item')} dropped, with {rows} of comparisons" if n_dropped else ""
     new_row, read = np.cumsum(complete) - 1, read[usable]
     read = replace(read, left=new_row[read.left], right=new_row[read.right])
-    return StudyInput(items, replace(recipe, note=note), [], [], read), complete
+    return StudyInput(items, replace(recipe, note=note), [], [], votes=read), complete
 
 
 def read_new_votes(
@@ -174,27 +316,85 @@ def read_new_votes(
     context: Collection[str],
     vote_columns: Mapping[str, str | None],
     *,
+    kept_columns: Mapping[str, str] | None = None,
+    winner_codes: Mapping[Any, str] | None = None,
     self_pairs: str = "error",
+    sheet: Sequence[str] = (),
+    say: Callable[[str], None] = warn_of,
     **reading: Any,
 ) -> Votes:
     """Comparisons from a file, of items that are known already."""
-    columns, rules = VoteColumns.of(vote_columns, context), _VoteRules(self_pairs, 0, context)
-    with _open_table(votes_file, columns, **reading) as stored:
-        votes = columns.rename(stored.read(), items.ids)
+    columns = VoteColumns.of(vote_columns, context, kept_columns)
+    rules, say = VoteRules(self_pairs, 0, context, winner_codes), once(say)
+    reading["sheet"] = choose_sheets("", votes_file, sheet, say)[1]
+    with _open_table(votes_file, columns, say=say, **reading) as stored:
         try:
-            return rules.read(votes, items)
+            return _read_new_votes(stored, items, columns, rules, say)
+        except NoLayoutError as error:
+            texts = as_texts(stored.read_texts())
+            roles, codes = columns.roles(texts), set(map(str, winner_codes or {}))
+            found = find_columns({"id": set(map(plain_id, items.names))}, texts, roles, codes)
+            if found is None or not found.is_complete:
+                raise missing_columns(texts, found) from error
+            columns = replace(columns, named=found.named, judges=found.judges)
+            say(f"{stored.source.shown!r}: {found.in_words(roles)}, by what is in the columns.")
+            stored = stored.again(columns.identifiers, columns.choose)
+            return _read_new_votes(stored, items, columns, rules, say)
+
+
+def _read_new_votes(
+    stored: StoredTable,
+    items: Items,
+    columns: VoteColumns,
+    rules: VoteRules,
+    say: Callable[[str], None],
+) -> Votes:
+    votes = VoteRows.of(columns, stored.read(), items.ids, say)
+    rules = votes.rules(rules, items.ids, say)
+    try:
+        return rules.read(votes.table, items)
+    except BadEntriesError as error:
+        faults = all_faults(lambda rows: rules.read(rows, items), votes.table)
+        raise votes.located(faults, stored) from error
+
+
+def read_pairs(
+    pairs_file: Any,
+    items: Items,
+    context: Collection[str],
+    vote_columns: Mapping[str, str | None],
+    kept_columns: Mapping[str, str] | None = None,
+    sheet: Sequence[str] = (),
+    say: Callable[[str], None] = warn_of,
+    **reading: Any,
+) -> Comparisons:
+    """Pairs from a file that have no winner, or one that does not count; see ``from_pairs``."""
+    columns, rules = (
+        PairColumns.of(vote_columns, context, kept_columns),
+        VoteRules("error", 0, context),
+    )
+    reading["sheet"] = choose_sheets("", pairs_file, sheet, say)[1]
+    with _open_table(pairs_file, columns, say=say, **reading) as stored:
+        rows = columns.rename(stored.read(), items.ids)
+        try:
+            return Comparisons.of(items, rules.read(rows, items))
         except BadEntriesError as error:
-            faults = all_faults(lambda rows: rules.read(rows, items), votes)
-            raise locate_faults(faults, stored, columns.named) from error
+            faults = all_faults(lambda some: rules.read(some, items), rows)
+            raise locate_faults(faults, stored, columns.named_in(rows.columns)) from error
 
 
 def read_new_items(items_file: Any, fit: Any, id: str | None = None, **reading: Any) -> Items:
     """Items from a file, with the features of a fit; ``id`` names another column of ids."""
     recipe = recipe_of(fit) if id is None else replace(recipe_of(fit), id=id)
     needed = ItemColumns(recipe=recipe, id_is_optional=id is None and fit.recipe is None)
-    with _open_table(items_file, needed, **reading) as stored:
+    with _open_table(items_file, needed, **_of_items(reading)) as stored:
         table = stored.read()
         return _items_or_faults(needed.recipe_for(table.columns), table, stored)
+
+
+def _of_items(reading: dict[str, Any]) -> dict[str, Any]:
+    """How a file of items alone is read: with its sheet, of those of a study."""
+    return reading | {"sheet": first_sheet(reading.get("sheet", ()))}
 
 
 def _items_or_faults(recipe: Recipe, table: Columns, stored: StoredTable) -> Items:
@@ -204,14 +404,24 @@ def _items_or_faults(recipe: Recipe, table: Columns, stored: StoredTable) -> Ite
         raise _item_faults(recipe, table, stored) from error
 
 
-def _item_faults(recipe: Recipe, table: Columns, stored: StoredTable) -> BadFilesError:
-    return locate_faults(all_faults(recipe.items, table), stored, {"id": recipe.id or "id"})
+def _item_faults(
+    recipe: Recipe, table: Columns, stored: StoredTable, also: str = ""
+) -> BadFilesError:
+    named = {"id": recipe.id or "id"}
+    return locate_faults(all_faults(recipe.items, table), stored, named, also=also)
 
 
-def _likely_id(recipe: Recipe, table: Columns) -> str:
-    """Where items are known by row number: the column that may have their ids."""
-    close = closest("id", table.columns) if recipe.id is None else None
-    return "" if close is None else f" (did you mean id={close!r}?)"
+def _refusal_of_votes(
+    votes: VoteRows, rules: VoteRules, n_items: int, ids: np.ndarray | None
+) -> str:
+    """What is wrong with the winners as a whole, beside faults of the items; or nothing."""
+    try:
+        rules.read(votes.table, Items(np.zeros((n_items, 1)), ("x",), ids, Columns))
+    except BadEntriesError:
+        return ""  # entries are told when the items are in order
+    except PairscoreError as error:
+        return str(error)
+    return ""
 
 
 def _open_table(path: Any, columns: ItemColumns | VoteColumns, **reading: Any) -> Any:
@@ -220,78 +430,17 @@ def _open_table(path: Any, columns: ItemColumns | VoteColumns, **reading: Any) -
 
 
 def _open_tables(
-    stack: ExitStack, files: list[tuple[Any, ItemColumns | VoteColumns]], reading: Mapping[str, Any]
+    stack: ExitStack,
+    files: list[tuple[Any, ItemColumns | VoteColumns, str | None]],
+    reading: Mapping[str, Any],
 ) -> list[StoredTable]:
     """Tables that stay while the stack does; the bad rows of all are reported together."""
     tables, errors = [], []
-    for path, columns in files:
+    for path, columns, sheet in files:
         try:
-            tables.append(stack.enter_context(_open_table(path, columns, **reading)))
+            tables.append(stack.enter_context(_open_table(path, columns, sheet=sheet, **reading)))
         except BadRowsError as error:
             errors.append(error)
     if errors:
         raise BadFilesError(errors)
     return tables
-
-
-# -- items of a file of any size -------------------------------------------------------------------
-
-
-class ItemPieces:
-    """The features of the items of a stored table, piece by piece.
-
-    Call it for an iterator of matrices.
-
-    The first pass collects the ``ids`` and counts the items ``dropped`` for missing values.
-    """
-
-    def __init__(self, table: StoredTable, recipe: Recipe):
-        recipe.refuse_absent(table.cells)
-        self.table, self.recipe = table, recipe
-        self.n_rows = len(table)
-        self.ids: np.ndarray | None = None
-        self.dropped = 0
-
-    def __call__(self) -> Iterator[np.ndarray]:
-        names, dropped, first = [], 0, 0
-        for piece in self._pieces():
-            values, kept, ids = self._features(piece, first)
-            first += len(piece)
-            dropped += int(np.count_nonzero(~kept))
-            if self.ids is None:
-                names.append(ids[kept])
-            yield values
-        if self.ids is None and names:
-            self.ids, self.dropped = np.concatenate(names), dropped
-            refuse_bad_ids(self.ids)
-
-    def _features(
-        self, piece: Columns, first: int = 0
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Feature values of the items kept, a mask of those, and what all items are called."""
-        found = self.recipe.ids(piece)
-        ids = np.arange(first, first + len(piece)) if found is None else found
-        values = self.recipe.matrix(piece)
-        kept = self.recipe.complete_rows(values, ids)
-        refuse_non_finite(
-            values if kept.all() else np.where(kept[:, None], values, 0.0), self.recipe.names
-        )
-        return values if kept.all() else values[kept], kept, ids
-
-    def faults(self) -> list[BadEntriesError]:
-        """All that is wrong with the items, wherever it is."""
-        faults, first = [], 0
-        for piece in self._pieces():
-            faults += all_faults(self._features, piece, first)
-            first += len(piece)
-        if self.recipe.id:
-            ids = Columns(
-                {"id": np.concatenate([piece[self.recipe.id] for piece in self._pieces()])}
-            )
-            faults += all_faults(lambda table: refuse_bad_ids(table["id"]), ids)
-        return faults
-
-    def _pieces(self) -> Iterator[Columns]:
-        return self.table.pieces(
-            {*self.recipe.sources, *([self.recipe.id] if self.recipe.id else [])}
-        )

@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,10 @@ KINDS = {
     ".pq": "parquet",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".xlsx": "workbook",
+    ".xlsm": "workbook",
+    ".xls": "workbook",
+    ".ods": "workbook",
 }
 # DuckDB's time grows with their square, and a covariance of more would not fit in memory
 MAX_COLUMNS = 20_000
@@ -31,7 +35,12 @@ MAX_LINE = 1 << 22
 CHUNK = 1 << 20
 NUMERIC_SHARE = 0.9  # with so many numbers among its cells a column is meant to be numeric
 # NaN is a number that is missing by itself
-MISSING = r"\s*(NA|na|N/A|n/a|#N/A|NULL|null|None|-|[.]|[?])?\s*"
+MISSING = (
+    r"\s*(NA|na|N/A|n/a|#N/A|NULL|null|None|-|--|---|[–—]|[.]|[.]{3}|…|[?]"
+    r"|[kK][.] ?A[.]|[kK]A|keine Angaben?|n[.] ?[abdrv][.]|N[.] ?[ADR][.]|ND|N/D|n/d"
+    r"|non renseigné|s[.]o[.]|不明|欠損|欠測|無回答"
+    r"|#NV|#N/D|#VALUE!|#WERT!|#VALEUR!|#DIV/0!|#REF!|#BEZUG!)?\s*"
+)
 UNFINISHED: set[Path] = set()  # what this process writes and will remove or rename
 # the columns to read, given all names and those of lists or records
 Choice = Callable[[list[str], list[str]], Collection[str]]
@@ -53,6 +62,8 @@ class Source:
         Names of columns that are read as exact text.
     choose
         Given all names and those of nested columns, the columns to read; None reads all.
+    lines
+        Where ``path`` is a copy: for each of its lines that of the original, from 1.
     """
 
     connection: Any
@@ -60,6 +71,11 @@ class Source:
     shown: str
     identifiers: Collection[str]
     choose: Choice | None = None
+    lines: Sequence[int] | None = None
+
+    def line(self, line: int) -> int:
+        """The line of the file that the user has, of a line of ``path``."""
+        return line if self.lines is None else self.lines[min(line, len(self.lines)) - 1]
 
     def wanted(self, names: list[str], nested: Collection[str] = ()) -> list[str]:
         """The columns to read, in their order; whatever is in others does no harm.
@@ -80,18 +96,18 @@ class Source:
 # -- names -----------------------------------------------------------------------------------------
 
 
-def display_name(path: Any) -> str:
-    """What a table is called in messages: its path, or ``standard input`` for ``-``."""
-    return "standard input" if str(path) == "-" else str(path)
-
-
 def table_kind(path: Any) -> str:
-    """The kind of a table by the end of its name: ``csv``, ``parquet`` or ``jsonl``."""
+    """The kind of a table by its name: ``csv``, ``parquet``, ``jsonl`` or ``workbook``."""
+    if address := re.match(r"(https?|ftp|s3):/+", str(path), re.IGNORECASE):
+        shown = f"{address[1]}://{str(path)[address.end() :]}"  # a Path has one slash
+        raise PairscoreError(
+            f"{shown!r} is an address and not a file; download it, and give the file's name."
+        )
     kind = "csv" if str(path) == "-" else KINDS.get(Path(path).suffix.lower())
     if kind is None:
         raise PairscoreError(
             f"{str(path)!r} does not say what kind of table it is; give it a name that ends in"
-            f" {first_few(KINDS, 9)}."
+            f" {first_few(KINDS, 12)}."
         )
     return kind
 
@@ -315,7 +331,7 @@ def as_utf8(path: Path, encoding: str | None, shown: str) -> Iterator[Path]:
     """Yield the file itself if it is UTF-8, or a temporary copy of it that is.
 
     The encoding is the named one, else that of the byte order mark, else UTF-8 if all bytes are,
-    else Windows-1252 or Latin-1.
+    else Shift-JIS if the text then is Japanese, else Windows-1252 or Latin-1.
     """
     try:
         "".encode(encoding or "utf-8")
@@ -333,7 +349,7 @@ def as_utf8(path: Path, encoding: str | None, shown: str) -> Iterator[Path]:
         except UnicodeError:
             if encoding:
                 raise _not_text(encoding, shown) from None
-            actual = _single_byte_encoding(path.read_bytes(), shown)
+            actual = _older_encoding(path.read_bytes(), shown)
     with scratch_folder() as folder:
         copy = folder / "utf8"
         try:
@@ -369,11 +385,13 @@ def _marked_encoding(path: Path) -> str | None:
     return None
 
 
-def _single_byte_encoding(content: bytes, shown: str) -> str:
-    """Bytes beyond ASCII that are nowhere UTF-8 are letters of old Windows or Latin-1.
+def _older_encoding(content: bytes, shown: str) -> str:
+    """Bytes beyond ASCII that are nowhere UTF-8 are Japanese, or letters of old Windows or Latin-1.
 
     A mixture is a damaged file.
     """
+    if _is_shift_jis(content):
+        return "cp932"
     try:
         content.decode("utf-8", "surrogateescape").encode("ascii", "surrogateescape")
     except UnicodeEncodeError:
@@ -388,6 +406,22 @@ def _single_byte_encoding(content: bytes, shown: str) -> str:
     except UnicodeDecodeError:
         return "latin-1"
     return "cp1252"
+
+
+def _is_shift_jis(content: bytes) -> bool:
+    """Whether most letters beyond ASCII are then in Japanese words, and few are UTF-8 by chance.
+
+    European letters, read so, give single Japanese signs between Latin ones.
+    """
+    n_utf8 = sum(ord(sign) > 127 for sign in content.decode("utf-8", "ignore"))
+    try:
+        text = content.decode("cp932")
+    except UnicodeDecodeError:
+        return False
+    words = re.findall("[\u3000-\u30ff\u4e00-\u9fff\uff01-\uff9f]{2,}", text)
+    n_words = sum(map(len, words))
+    n_beyond = sum(ord(sign) > 127 for sign in text)
+    return n_words > n_beyond / 2 and n_utf8 < n_beyond / 4
 
 
 def _decode(path: Path, encoding: str, shown: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 Columns that nobody needs are not read, so they may hold anything.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,13 +11,19 @@ import numpy as np
 
 from pairscore.data.feature_options import item_columns, make_recipe
 from pairscore.data.features import Recipe
+from pairscore.data.items import Items, refuse_bad_ids, refuse_non_finite
 from pairscore.data.tables import Column, Columns
-from pairscore.data.votes import LAYOUTS, layout_of
-from pairscore.errors import PairscoreError, did_you_mean, first_few
+from pairscore.data.votes import LAYOUTS, NO_SIDES, Votes, read_votes
+from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, plural
+from pairscore.files.find_columns import side_words
+from pairscore.files.sheets import JoinedTables
+from pairscore.files.tables import StoredTable
+from pairscore.files.write import BadFilesError, all_faults, locate_faults
 
 SIDES = tuple(name for layout in LAYOUTS for name in layout)
 VOTE_IDENTIFIERS = (*SIDES, "winner", "loser", "judge")
 VOTE_ROLES = (*VOTE_IDENTIFIERS, "weight", "count")
+UNCHOSEN = ("judge", "weight", "count")  # roles that say nothing about who was compared
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,12 @@ class ItemColumns:
             self.nested.extend(unused)
         return {*chosen, *self._group}
 
+    def with_id(self, id: str) -> "ItemColumns":
+        """The same with another column of ids."""
+        if self.recipe is not None:
+            return replace(self, recipe=replace(self.recipe, id=id), id_is_optional=False)
+        return replace(self, settings={**self.settings, "id": id}, nested=[])
+
     def recipe_for(self, names: Collection[str]) -> Recipe:
         """The recipe of the model, without ids where they are optional and a table has none."""
         assert self.recipe is not None
@@ -94,38 +106,61 @@ class ItemColumns:
 class VoteColumns:
     """The columns of comparisons, by their role.
 
-    ``named`` says which columns are ``left``, ``winner``, ... where they have other names;
-    ``context`` names numeric columns to keep.
+    ``named`` says which columns are ``left``, ``winner``, ... where they have other names; ``kept``
+    does so as far as a table has these columns, and ``named`` comes before it; ``context`` names
+    numeric columns to keep; ``judges`` are columns with the winners by one judge each.
     """
 
     named: Mapping[str, str] = field(default_factory=dict)
     context: Collection[str] = ()
+    kept: Mapping[str, str] = field(default_factory=dict)
+    judges: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, named: Mapping[str, str | None] | None, context: Collection[str] = ()
+        cls,
+        named: Mapping[str, str | None] | None,
+        context: Collection[str] = (),
+        kept: Mapping[str, str] | None = None,
     ) -> "VoteColumns":
         """Only the roles for which a column is named."""
-        return cls({role: name for role, name in (named or {}).items() if name}, context)
+        given = {role: name for role, name in (named or {}).items() if name}
+        others = {role: name for role, name in (kept or {}).items() if role not in given}
+        return cls(given, context, others)
 
     @property
     def identifiers(self) -> set[str]:
         """The columns that are read as exact text: those with names of items and judges."""
-        named = {name for role, name in self.named.items() if role in VOTE_IDENTIFIERS}
-        return {*VOTE_IDENTIFIERS, *named}
+        named = {
+            name
+            for role, name in (*self.named.items(), *self.kept.items())
+            if role in VOTE_IDENTIFIERS
+        }
+        return {*VOTE_IDENTIFIERS, *named, *self.judges}
 
-    @property
-    def _unnamed_roles(self) -> set[str]:
+    def named_in(self, names: Collection[str]) -> dict[str, str]:
+        """The columns by role, of a table with these names."""
+        kept = {role: name for role, name in self.kept.items() if name in names}
+        if ("loser" in self.named) or {"left", "right"} & set(self.named):
+            kept = {role: name for role, name in kept.items() if role in UNCHOSEN}
+        return kept | dict(self.named)
+
+    def _unnamed_roles(self, named: Mapping[str, str]) -> set[str]:
         """Roles that columns have by their own name.
 
         Not those given to other columns, nor sides next to a named loser or side.
         """
         others: tuple[str, ...] = ()
-        if "loser" in self.named:
+        if "loser" in named:
             others = SIDES
-        elif {"left", "right"} & set(self.named):
+        elif {"left", "right"} & set(named):
             others = LAYOUTS[1]
-        return set(VOTE_ROLES) - {*self.named, *self.named.values(), *others}
+        return set(VOTE_ROLES) - {*named, *named.values(), *others}
+
+    def roles(self, names: Collection[str]) -> dict[str, str]:
+        """The column of each role, by name or because it is called so."""
+        named = self.named_in(names)
+        return {role: role for role in self._unnamed_roles(named) if role in names} | named
 
     def choose(self, names: list[str], lists: list[str]) -> Collection[str]:
         """The columns to read, of all ``names`` of a table."""
@@ -140,31 +175,71 @@ class VoteColumns:
                 "loser= goes without left= and right=: either a row names a winner and a loser,"
                 " or two sides and the winner of them."
             )
-        roles, taken = self._unnamed_roles, (*VOTE_ROLES, *self.named.values())
-        by_name = [name for name in names if name in roles or name not in taken]
-        layout_of([*self.named, *by_name])  # refuses columns that do not say who was compared
-        return {*roles, *self.named.values(), *self.context, "tie"}
+        chosen = {*self.roles(names).values(), *self.context, *self.judges, "tie"}
+        return chosen if chosen.intersection(names) else {*names[:1]}
 
     def rename(self, votes: Columns, ids: np.ndarray | None = None) -> Columns:
         """The comparisons under the names that pairscore knows; context keeps its names.
 
         The winner may be told by the name of a side's column, as in ``model_a``.
         """
-        by_name = [name for name in votes.columns if name in self._unnamed_roles]
+        named = self.named_in(votes.columns)
+        by_name = [name for name in votes.columns if name in self._unnamed_roles(named)]
         columns = {name: votes.get_column(name) for name in (*self.context, *by_name)}
-        columns |= {role: votes.get_column(name) for role, name in self.named.items()}
-        if "tie" in votes.columns and "tie" not in self.named.values():
+        columns |= {role: votes.get_column(name) for role, name in named.items()}
+        if "tie" in votes.columns and "tie" not in named.values() and not self.judges:
             columns.setdefault("tie", votes.get_column("tie"))
-        sides = {name: role for role, name in self.named.items() if role in ("left", "right")}
+        sides = {name: role for role, name in named.items() if role in ("left", "right")}
         sides = {name: role for name, role in sides.items() if name != role}
-        if sides and "winner" in columns:
+        for name in self.judges:
+            columns[name] = _winner_by_side(votes.get_column(name), sides, ids)
+        if sides and "winner" in columns and not self.judges:
             columns["winner"] = _winner_by_side(columns["winner"], sides, ids)
         return Columns(columns, from_file=True)
 
 
+class PairColumns(VoteColumns):
+    """The columns of pairs that nobody has compared: as comparisons, without a winner."""
+
+    def choose(self, names: list[str], lists: list[str]) -> Collection[str]:
+        """The columns to read, of all ``names`` of a table; a winner is none of them."""
+        known = {*names, *self.named} - {*self.named.values()}
+        if not any(known >= {*sides} for sides in LAYOUTS):
+            raise PairscoreError(
+                f"the pairs have columns {first_few(map(repr, names), 8)}; they need left and right"
+                " with the ids of two items; name those with other names: left=, right=."
+            )
+        chosen = super().choose([*names, *({"winner"} - {*names})], lists)
+        return {*chosen} - {"winner", "tie"}
+
+    def rename(self, votes: Columns, ids: np.ndarray | None = None) -> Columns:
+        """The pairs under the names that pairscore knows, as if left had won."""
+        columns = dict(super().rename(votes, ids))
+        left = next(name for name in ("left", *SIDES) if name in columns)
+        return Columns({**columns, "winner": columns[left]}, from_file=True)
+
+
+def one_row_per_vote(
+    votes: Columns, judges: tuple[str, ...]
+) -> tuple[Columns, np.ndarray, np.ndarray]:
+    """Comparisons of a table with a column of winners for each judge, one row for each of them.
+
+    Returns the table with columns ``winner`` and ``judge``, the row that each of its rows came
+    from, and the judge. Pairs that a judge left empty are no comparisons.
+    """
+    winners = [votes.get_column(name).to_numpy() for name in judges]
+    winner = np.concatenate([np.asarray(column, dtype=object) for column in winners])
+    rows, judge = np.tile(np.arange(len(votes)), len(judges)), np.repeat(judges, len(votes))
+    filled = ~Column(winner).is_missing()
+    winner, rows, judge = winner[filled], rows[filled], judge[filled].astype(object)
+    others = {n: votes.get_column(n).take(rows) for n in votes.columns if n not in judges}
+    others |= {"winner": Column(winner), "judge": Column(judge)}
+    return Columns(others, from_file=True), rows, judge
+
+
 def _winner_by_side(winner: Column, sides: dict[str, str], ids: np.ndarray | None) -> Column:
     """The names of the sides' columns, in the column of winners, as left and right."""
-    used = [name for name in sides if name in set(winner.values.tolist())]
+    used = [name for name in sides if name in set(winner.values.tolist())] if sides else []
     clash = sorted(set(used) & set(map(str, [] if ids is None else ids.tolist())))
     if clash:
         raise PairscoreError(
@@ -175,3 +250,154 @@ def _winner_by_side(winner: Column, sides: dict[str, str], ids: np.ndarray | Non
         return winner
     values = [sides.get(v, v) if isinstance(v, str) else v for v in winner.values.tolist()]
     return Column(np.array(values, dtype=object), winner.codes)
+
+
+# -- comparisons under known names -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class VoteRules:
+    """How votes are read against items: the arguments of ``read_votes`` that a study keeps."""
+
+    self_pairs: str = "error"
+    seed: int = 0
+    context: Collection[str] = ()
+    winner_codes: Mapping[Any, str] | None = None
+
+    def read(self, votes: Columns, items: Items) -> Votes:
+        read = read_votes(votes, items, self.self_pairs, self.seed, self.context, self.winner_codes)
+        return replace(read, self_pairs=self.self_pairs)
+
+
+class NoLayoutError(PairscoreError):
+    """No columns of the comparisons say who was compared and who won."""
+
+
+@dataclass(frozen=True)
+class VoteRows:
+    """The comparisons of a file under the names that pairscore knows, one row for each.
+
+    ``origin`` and ``judge`` say which row and column of the file a row came from, where each judge
+    has a column.
+    """
+
+    table: Columns
+    named: dict[str, str]
+    judges: tuple[str, ...] = ()
+    origin: np.ndarray | None = None
+    judge: np.ndarray | None = None
+
+    @classmethod
+    def of(
+        cls,
+        columns: VoteColumns,
+        rows: Columns,
+        ids: np.ndarray | None,
+        say: Callable[[str], None],
+    ) -> "VoteRows":
+        named = columns.named_in(rows.columns)
+        roles = {*columns.roles(rows.columns), *(["winner"] if columns.judges else [])}
+        if not any({*sides, "winner"} <= roles for sides in (*LAYOUTS, NO_SIDES)):
+            raise NoLayoutError("no columns say who was compared")
+        table = columns.rename(rows, ids)
+        if not columns.judges:
+            return cls(table, named)
+        table, origin, judge = one_row_per_vote(table, columns.judges)
+        empty = len(rows) * len(columns.judges) - len(table)
+        if empty:
+            say(f"{plural(empty, 'empty cell', verb='is')} no comparison of that judge.")
+        return cls(table, named, columns.judges, origin, judge)
+
+    def rules(
+        self, rules: VoteRules, ids: np.ndarray | None, say: Callable[[str], None]
+    ) -> VoteRules:
+        """The rules, with codes for words that can only mean left, right or tie."""
+        if rules.winner_codes or "loser" in self.table.columns:
+            return rules
+        codes = side_words(self.table.get_column("winner"), ids)
+        other = {code: side for code, side in codes.items() if code.casefold() != side}
+        if other:
+            said = ", ".join(f"{code!r} means {side}" for code, side in other.items())
+            say(f"in the column of winners, {said}.")
+        return replace(rules, winner_codes=codes or None)
+
+    def located(
+        self, faults: list[BadEntriesError], stored: StoredTable | JoinedTables
+    ) -> BadFilesError:
+        """The faults by the lines and columns of the files."""
+        faults = [self._in_file(fault) for fault in faults]
+        parts = stored.by_part(faults) if isinstance(stored, JoinedTables) else [(stored, faults)]
+        located = [locate_faults(some, part, self.named) for part, some in parts]
+        return BadFilesError([one for file in located for one in file.errors])
+
+    def _in_file(self, fault: BadEntriesError) -> BadEntriesError:
+        if self.origin is None or self.judge is None:
+            return fault
+        entries = [
+            (int(self.origin[row]), self.judge[row] if column == "winner" else column, value)
+            for row, column, value in fault.entries
+        ]
+        return BadEntriesError(fault.what, fault.remedy, fault.table, entries, fault.reason)
+
+
+# -- items of a file of any size -------------------------------------------------------------------
+
+
+class ItemPieces:
+    """The features of the items of a stored table, piece by piece.
+
+    Call it for an iterator of matrices.
+
+    The first pass collects the ``ids`` and counts the items ``dropped`` for missing values.
+    """
+
+    def __init__(self, table: StoredTable, recipe: Recipe):
+        recipe.refuse_absent(table.cells)
+        self.table, self.recipe = table, recipe
+        self.n_rows = len(table)
+        self.ids: np.ndarray | None = None
+        self.dropped = 0
+
+    def __call__(self) -> Iterator[np.ndarray]:
+        names, dropped, first = [], 0, 0
+        for piece in self._pieces():
+            values, kept, ids = self._features(piece, first)
+            first += len(piece)
+            dropped += int(np.count_nonzero(~kept))
+            if self.ids is None:
+                names.append(ids[kept])
+            yield values
+        if self.ids is None and names:
+            self.ids, self.dropped = np.concatenate(names), dropped
+            refuse_bad_ids(self.ids)
+
+    def _features(
+        self, piece: Columns, first: int = 0
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Feature values of the items kept, a mask of those, and what all items are called."""
+        found = self.recipe.ids(piece)
+        ids = np.arange(first, first + len(piece)) if found is None else found
+        values = self.recipe.matrix(piece)
+        kept = self.recipe.complete_rows(values, ids)
+        refuse_non_finite(
+            values if kept.all() else np.where(kept[:, None], values, 0.0), self.recipe.names
+        )
+        return values if kept.all() else values[kept], kept, ids
+
+    def faults(self) -> list[BadEntriesError]:
+        """All that is wrong with the items, wherever it is."""
+        faults, first = [], 0
+        for piece in self._pieces():
+            faults += all_faults(self._features, piece, first)
+            first += len(piece)
+        if self.recipe.id:
+            ids = Columns(
+                {"id": np.concatenate([piece[self.recipe.id] for piece in self._pieces()])}
+            )
+            faults += all_faults(lambda table: refuse_bad_ids(table["id"]), ids)
+        return faults
+
+    def _pieces(self) -> Iterator[Columns]:
+        return self.table.pieces(
+            {*self.recipe.sources, *([self.recipe.id] if self.recipe.id else [])}
+        )

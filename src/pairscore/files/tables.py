@@ -1,38 +1,41 @@
-"""Tables from files: CSV, Parquet and JSONL, read with DuckDB.
+"""Tables from files: CSV, sheets of workbooks, Parquet and JSONL, read with DuckDB.
 
 The same data give the same columns, bit for bit, whatever the kind of file: identifiers are whole
 numbers if all of them are, else exact text; other numbers are doubles, truth values 0 and 1;
 missing numbers are NaN, missing text is None.
 """
 
-import json
 import re
 import warnings
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from pairscore.data.tables import Column, Columns
-from pairscore.errors import BadRow, BadRowsError, PairscoreError, PairscoreWarning
+from pairscore.errors import BadRowsError, PairscoreError, PairscoreWarning
 from pairscore.files.read_csv import load_csv, locate_cells, shared_delimiter
+from pairscore.files.sheets import (
+    Sheet,
+    blanks_left_out,
+    has_blank_rows,
+    looks_plain,
+    tidied_csv,
+    without_blanks,
+)
 from pairscore.files.source import (
-    NUMERIC_SHARE,
     POINT,
     Choice,
     Source,
     as_utf8,
-    display_name,
     plain_file,
-    refuse_twins,
     scratch_folder,
-    sql_name,
     sql_text,
     table_kind,
 )
+from pairscore.files.typed import load_jsonl, load_parquet, sheet_as_csv
 
 IDENTIFIERS = ("id", "left", "right", "model_a", "model_b", "winner", "loser", "judge")
 WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")  # written as Python writes it, and within 64 bits
@@ -40,9 +43,6 @@ PIECE_ROWS = 50_000
 # from here on, text is fetched as codes: a Python string per row would take longer than the reading
 CODED_ROWS = 50_000
 HASH = "hash({})"  # of a text, 64 bits
-# types of Parquet and JSONL; a column without any value is one of numbers, as in CSV
-NUMBERS = r'(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*|BOOLEAN|"?NULL"?)'
-NESTED = r".*(\[\d*\]|STRUCT|MAP|UNION|VARIANT|BLOB|BIT|GEOMETRY).*"
 
 
 def read_table(
@@ -51,9 +51,11 @@ def read_table(
     delimiter: str | None = None,
     encoding: str | None = None,
     decimal: str | None = None,
+    na: Collection[str] = (),
+    sheet: str | None = None,
     identifiers: Collection[str] = IDENTIFIERS,
 ) -> Columns:
-    """Read all columns of a CSV, Parquet or JSONL file.
+    """Read all columns of a CSV, Parquet or JSONL file, or of a sheet of a workbook.
 
     Parameters
     ----------
@@ -65,6 +67,10 @@ def read_table(
         The decimal sign of a CSV file; the other one may then stand between thousands. Detected
         unless named (:func:`pairscore.files.source.find_signs` has the rule), with a warning where
         it is a comma or where commas stand between thousands.
+    na
+        Further words of CSV files and workbooks that stand for a missing entry, such as ``k.A.``.
+    sheet
+        Of a workbook; the first one with a table unless named.
     identifiers
         Names of columns that hold names, not quantities: whole numbers if every cell is one, else
         exact text.
@@ -79,15 +85,34 @@ def read_table(
         delimiter=delimiter,
         encoding=encoding,
         decimal=decimal,
+        na=na,
+        sheet=sheet,
         identifiers=identifiers,
         for_all_files=False,
     ) as table:
         return table.read()
 
 
+def display_name(path: Any) -> str:
+    """What a table is called in messages: its path, or ``standard input`` for ``-``."""
+    return "standard input" if str(path) == "-" else str(path)
+
+
 def warn_of(text: str) -> None:
     """Warn a user of Python of how a file was read."""
     warnings.warn(text, PairscoreWarning, stacklevel=2)
+
+
+def once(say: Callable[[str], None]) -> Callable[[str], None]:
+    """Say each sentence once: a file may be read twice."""
+    said: set[str] = set()
+
+    def say_once(text: str) -> None:
+        if text not in said:
+            said.add(text)
+            say(text)
+
+    return say_once
 
 
 # -- tables in DuckDB ------------------------------------------------------------------------------
@@ -105,6 +130,25 @@ class StoredTable:
     kind: str
     delimiter: str | None
     cells: dict[str, str]
+    decimal: str | None = None
+    say: Callable[[str], None] = warn_of
+    said: set[str] = field(default_factory=set)
+
+    def again(self, identifiers: Collection[str], columns: Choice | None) -> "StoredTable":
+        """The same file read for other columns; this table is gone then."""
+        source = replace(self.source, identifiers=identifiers, choose=columns)
+        return _store(source, self.kind, self.delimiter, self.decimal, self.say)
+
+    def read_texts(self) -> Columns:
+        """All columns that hold neither lists nor records, as identifiers."""
+        names: set[str] = set()
+
+        def all_names(found: list[str], lists: list[str]) -> Collection[str]:
+            names.update(set(found) - set(lists))
+            return names
+
+        source = replace(self.source, identifiers=names, choose=all_names)
+        return _store(source, self.kind, self.delimiter, self.decimal, lambda _: None).read()
 
     def __len__(self) -> int:
         return int(self._select("count(*) AS n")["n"][0])
@@ -113,7 +157,8 @@ class StoredTable:
         """All columns that were wanted; the arrays take the place of what was stored."""
         identifiers = {cell for name, cell in self.cells.items() if name in self.source.identifiers}
         arrays = arrays_from_duckdb(self.source.connection, identifiers)
-        columns = dict(zip(self.cells, arrays, strict=True))
+        read = dict(zip(self.cells, arrays, strict=True))
+        columns = {name: self._stripped(name, column) for name, column in read.items()}
         self.source.connection.execute("DROP TABLE cells")
         return Columns(columns, from_file=True)
 
@@ -131,20 +176,45 @@ class StoredTable:
             )
             columns = {name: _without_mask(arrays[cell]) for name, cell in cells.items()}
             columns |= {name: columns[name].astype(np.int64) for name in whole}
-            yield Columns({name: Column(array) for name, array in columns.items()}, from_file=True)
+            yield Columns(
+                {name: self._stripped(name, Column(array)) for name, array in columns.items()},
+                from_file=True,
+            )
+
+    def _stripped(self, name: str, column: Column) -> Column:
+        """The column without blanks around its text, which is said once."""
+        stripped, example = without_blanks(column.values)
+        if example is None:
+            return column
+        if name not in self.said:
+            rows = np.array([a is not b for a, b in zip(stripped, column.values, strict=True)])
+            count = int(np.count_nonzero(rows if column.codes is None else rows[column.codes]))
+            self.say(f"{self.source.shown!r}, {name!r}: {blanks_left_out(count, example)}.")
+            self.said.add(name)
+        return Column(stripped, column.codes)
 
     def locate(self, entries: Iterable[tuple[int, str]]) -> list[tuple[int, str | None]]:
         """Find entries, given by row (from 0) and column, in the file.
 
         Returns the physical line (from 1; in Parquet, the row) of each and, in CSV, its text.
         """
-        if self.kind == "csv":
-            return locate_cells(self.source.path, self.delimiter, entries)
+        if self.kind in ("csv", "workbook"):
+            found = locate_cells(self.source.path, self.delimiter, entries)
+            return [(self.source.line(line), text) for line, text in found]
         if self.kind == "parquet":
             return [(row + 1, None) for row, _ in entries]
         with self.source.path.open("rb") as lines:
             begins = [number for number, text in enumerate(lines, 1) if text.strip()]
         return [(begins[row], None) for row, _ in entries]
+
+    def has_empty_texts(self) -> bool:
+        """Whether a column of text has gaps; where none is text, whether there may be some."""
+        types = self.source.connection.execute("DESCRIBE cells").fetchall()
+        texts = [row[0] for row in types if row[1] == "VARCHAR"]
+        if not texts:
+            return True
+        gaps = f"WHERE {texts[0]} IS NULL OR {texts[0]} < '!'"  # blanks come before '!'
+        return self._select("count(*) AS n", gaps)["n"][0] > 0
 
     def _whole(self, name: str) -> bool:
         cell = self.cells[name]
@@ -163,6 +233,8 @@ def stored_table(
     delimiter: str | None = None,
     encoding: str | None = None,
     decimal: str | None = None,
+    na: Collection[str] = (),
+    sheet: str | None = None,
     identifiers: Collection[str] = IDENTIFIERS,
     columns: Choice | None = None,
     memory: str | None = None,
@@ -173,7 +245,7 @@ def stored_table(
 
     Parameters
     ----------
-    path, delimiter, encoding, decimal, identifiers
+    path, delimiter, encoding, decimal, na, sheet, identifiers
         As in ``read_table``.
     columns
         Given all names and those of lists and records, the columns to read; None reads all. Faults
@@ -184,11 +256,11 @@ def stored_table(
         Whether the delimiter was named for all files of a command: then a file whose first line
         has none of it keeps its own.
     say
-        Called with a sentence where numbers have commas and none was named.
+        Called with a sentence about what is unusual in the file and how it was read.
     """
     import duckdb
 
-    shown, kind = display_name(path), table_kind(path)
+    shown, kind, say = display_name(path), table_kind(path), once(say)
     config: dict[str, Any] = {
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
@@ -197,20 +269,95 @@ def stored_table(
         config["temp_directory"] = str(stack.enter_context(scratch_folder()))
         connection = stack.enter_context(duckdb.connect(config=config))
         file = stack.enter_context(plain_file(path))
-        if kind == "csv":
-            file = stack.enter_context(as_utf8(file, encoding, shown))
-            delimiter = shared_delimiter(file, delimiter) if for_all_files else delimiter
         source = Source(connection, file, shown, identifiers, columns)
         try:
-            if kind == "csv":
-                cells, signs = load_csv(source, delimiter, decimal)
-                if decimal is None and signs != POINT:
-                    say(f"{shown!r} has {signs.in_words}, and was read so.")
+            if kind in ("csv", "workbook"):
+                reading = _TextReading(stack, delimiter, encoding, decimal, na, sheet, say)
+                table = reading.read(source, kind, for_all_files)
             else:
-                cells = (load_parquet if kind == "parquet" else load_jsonl)(source)
-            yield StoredTable(source, kind, delimiter, cells)
+                table = _store(source, kind, None, None, say)
+            yield table
         except duckdb.Error as error:
             raise PairscoreError(_one_sentence(error, kind, shown)) from error
+
+
+@dataclass(frozen=True)
+class _TextReading:
+    """How a CSV file or a sheet is read; copies of it stay as long as the ``stack`` does."""
+
+    stack: ExitStack
+    delimiter: str | None
+    encoding: str | None
+    decimal: str | None
+    na: Collection[str]
+    sheet: str | None
+    say: Callable[[str], None]
+
+    def read(self, source: Source, kind: str, for_all_files: bool) -> StoredTable:
+        """A sheet, or a CSV file: a copy without title, totals and blank rows if it has any."""
+        if kind == "workbook":
+            sheet = self.stack.enter_context(
+                sheet_as_csv(
+                    source.path,
+                    self.sheet,
+                    source.identifiers,
+                    self.na,
+                    self.decimal,
+                    self.say,
+                    source.shown,
+                )
+            )
+            return self._load_sheet(source, sheet, kind)
+        path = self.stack.enter_context(as_utf8(source.path, self.encoding, source.shown))
+        source = replace(source, path=path)
+        delimiter = shared_delimiter(path, self.delimiter) if for_all_files else self.delimiter
+        if self.na or not looks_plain(path, delimiter):
+            return self._load_sheet(source, self._tidied(source, delimiter), kind)
+        try:
+            table = self._load(source, kind, delimiter)
+            if not table.has_empty_texts() or not has_blank_rows(path, delimiter):
+                return table
+            return self._load_sheet(source, self._tidied(source, delimiter), kind)
+        except BadRowsError as error:
+            sheet = self._tidied(source, delimiter)
+            if not sheet.changes:
+                raise
+            try:
+                return self._load_sheet(source, sheet, kind)
+            except BadRowsError as rest:
+                raise (rest if len(rest.rows) < len(error.rows) else error) from None
+
+    def _tidied(self, source: Source, delimiter: str | None) -> Sheet:
+        tidied = tidied_csv(source.path, delimiter, source.identifiers, self.na, source.shown)
+        return self.stack.enter_context(tidied)
+
+    def _load_sheet(self, source: Source, sheet: Sheet, kind: str) -> StoredTable:
+        shown = f"{source.shown}, sheet {sheet.name}" if sheet.name else source.shown
+        copy = replace(source, path=sheet.path, lines=sheet.lines, shown=shown)
+        table = self._load(copy, kind, sheet.delimiter)
+        if sheet.changes:
+            self.say(f"{shown!r}: {'; '.join(sheet.changes)}.")
+        return table
+
+    def _load(self, source: Source, kind: str, delimiter: str | None) -> StoredTable:
+        return _store(source, kind, delimiter, self.decimal, self.say)
+
+
+def _store(
+    source: Source,
+    kind: str,
+    delimiter: str | None,
+    decimal: str | None,
+    say: Callable[[str], None],
+) -> StoredTable:
+    """Fill DuckDB's table ``cells``."""
+    if kind in ("csv", "workbook"):
+        cells, signs = load_csv(source, delimiter, decimal)
+        if decimal is None and signs != POINT:
+            say(f"{source.shown!r} has {signs.in_words}, and was read so.")
+    else:
+        cells = (load_parquet if kind == "parquet" else load_jsonl)(source)
+    return StoredTable(source, kind, delimiter, cells, decimal, say)
 
 
 def _one_sentence(error: Exception, kind: str, shown: str) -> str:
@@ -296,134 +443,3 @@ def _sorted_places(hashes: np.ndarray, wanted: np.ndarray) -> np.ndarray:
         place[later] += 1
         later = later[hashes[place[later]] != wanted[later]]
     return place
-
-
-# -- Parquet and JSONL, which say which of their cells are numbers ---------------------------------
-
-
-def load_parquet(source: Source) -> dict[str, str]:
-    """Read the wanted columns of a Parquet file into DuckDB's table ``cells``.
-
-    Returns, by the name of each column, what it is called there.
-    """
-    file = f"read_parquet({sql_text(source.path)}, hive_partitioning=false)"
-    schema = f"SELECT name FROM parquet_schema({sql_text(source.path)})"
-    types = _column_types(source, file)
-    written = {row[0] for row in source.connection.execute(schema).fetchall()}
-    refuse_twins([name for name in types if name not in written], source.shown)
-    cells = {
-        name: f"CAST({sql_name(name)} AS {'DOUBLE' if _is_number(name, types, source) else 'TEXT'})"
-        for name in source.wanted(list(types), _nested(types))
-    }
-    return _fill_cells(source, cells, file)
-
-
-def load_jsonl(source: Source) -> dict[str, str]:
-    """Read the wanted columns of a file of JSON objects, one a line, into the table ``cells``.
-
-    Returns, by the name of each column, what it is called there.
-    """
-    import duckdb
-
-    if not source.path.stat().st_size:
-        raise PairscoreError(f"{source.shown!r} is empty; write one JSON object per row.")
-    file = (
-        f"read_json({sql_text(source.path)}, format='newline_delimited', records=true,"
-        " hive_partitioning=false, compression='none', "
-    )
-    try:
-        types = _column_types(source, f"{file} sample_size=-1, map_inference_threshold=-1)")
-        wanted = source.wanted(list(types), _nested(types))
-        refuse_twins([name for name in types if _is_renamed(source, name, types)], source.shown)
-        numeric = [name for name in wanted if _is_number(name, types, source)]
-        read_as = dict.fromkeys(wanted, "JSON") | {
-            name: "BOOLEAN" if types[name] == "BOOLEAN" else "DOUBLE" for name in numeric
-        }
-        columns = ", ".join(f"{sql_text(name)}: '{kind}'" for name, kind in read_as.items())
-        cells = {name: f"{sql_name(name)} ->> '$'" for name in wanted}
-        cells |= {name: f"CAST({sql_name(name)} AS DOUBLE)" for name in numeric}
-        cell_names = _fill_cells(source, cells, f"{file} columns={{{columns}}})")
-    except duckdb.Error as error:
-        raise _bad_lines(source, []) or error from error
-    mixed = [name for name in wanted if types[name] == "JSON" and name not in source.identifiers]
-    if mixed and (bad := _bad_lines(source, mixed)):
-        raise bad
-    return cell_names
-
-
-def _column_types(source: Source, file: str) -> dict[str, str]:
-    """DuckDB's types of the columns of a file, by name."""
-    rows = source.connection.execute(f"DESCRIBE SELECT * FROM {file}").fetchall()
-    return {row[0]: row[1] for row in rows}
-
-
-def _nested(types: dict[str, str]) -> list[str]:
-    """Columns of lists, records and the like."""
-    return [name for name, kind in types.items() if re.fullmatch(NESTED, kind, re.DOTALL)]
-
-
-def _is_number(name: str, types: dict[str, str], source: Source) -> bool:
-    return name not in source.identifiers and re.fullmatch(NUMBERS, types[name]) is not None
-
-
-def _fill_cells(source: Source, columns: dict[str, str], file: str) -> dict[str, str]:
-    """Make the table ``cells`` of columns in SQL; say what each is called there."""
-    cells = {name: f"c{place}" for place, name in enumerate(columns)}
-    chosen = ", ".join(f"{column} AS {cells[name]}" for name, column in columns.items())
-    source.connection.execute(f"CREATE OR REPLACE TEMP TABLE cells AS SELECT {chosen} FROM {file}")
-    return cells
-
-
-def _is_renamed(source: Source, name: str, names: Iterable[str]) -> bool:
-    """DuckDB ignores case in names of JSON objects: next to ``a``, it calls ``A`` ``A_1``."""
-    stem = re.sub(r"_\d+$", "", name)
-    if stem == name or stem.casefold() not in map(str.casefold, names):
-        return False
-    pointer = "/" + name.replace("~", "~0").replace("/", "~1")
-    return not source.connection.execute(
-        f"SELECT bool_or(json_exists(json, {sql_text(pointer)}))"
-        f" FROM read_ndjson_objects({sql_text(source.path)})"
-    ).fetchone()[0]
-
-
-def _bad_lines(source: Source, mixed: list[str]) -> PairscoreError | None:
-    """What is wrong with a JSONL file, line by line; ``mixed`` columns have numbers and text."""
-    rows: list[BadRow] = []
-    texts: dict[str, list[BadRow]] = {name: [] for name in mixed}
-    numbers: Counter[str] = Counter()
-    with source.path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                record = _json_object(line)
-            except (ValueError, RecursionError) as error:
-                text = line[:200].decode("utf-8", "replace").rstrip()
-                rows.append(BadRow(number, None, text, _json_reason(error, line)))
-                continue
-            for name in mixed:
-                value = record.get(name)
-                if isinstance(value, int | float):
-                    numbers[name] += 1
-                elif value is not None:
-                    texts[name].append(BadRow(number, name, str(value)[:200], "no number"))
-    for name, bad in texts.items():
-        if numbers[name] >= NUMERIC_SHARE * (numbers[name] + len(bad)):
-            rows += bad
-    return BadRowsError(source.shown, sorted(rows, key=lambda row: row.line)) if rows else None
-
-
-def _json_object(line: bytes) -> dict[str, Any]:
-    record = json.loads(line, object_pairs_hook=_unique_names) if line.strip() else {}
-    if not isinstance(record, dict):
-        raise ValueError("no JSON object")
-    return record
-
-
-def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError("a name twice in one object")
-    return dict(pairs)
-
-
-def _json_reason(error: Exception, line: bytes) -> str:
-    reason = str(error).partition(":")[0]
-    return "no UTF-8" if "codec" in reason and not line.isascii() else reason

@@ -1,20 +1,27 @@
-"""Files are written whole or not at all: a crash or a full disk leaves the old one unchanged."""
+"""What goes out: files, lists of bad rows, and results as plain values, JSON and text tables.
 
+Files are written whole or not at all: a crash or a full disk leaves the old one unchanged.
+"""
+
+import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import fields, is_dataclass
+from math import floor, isfinite, log10
 from pathlib import Path
 from stat import S_IMODE, S_ISDIR, S_ISREG
-from typing import Any
+from string import Formatter
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
 
 from pairscore.data.items import as_frame
 from pairscore.data.tables import Columns
-from pairscore.errors import PairscoreError
+from pairscore.errors import BadEntriesError, BadRow, BadRowsError, PairscoreError
 from pairscore.files.source import (
     refuse_bad_names,
     refuse_twins,
@@ -25,9 +32,14 @@ from pairscore.files.source import (
     unfinished,
 )
 
+if TYPE_CHECKING:
+    from pairscore.files.tables import StoredTable
+
+CSV_KINDS = ("csv", "tsv", "comma")
 COPY_OPTIONS = {
     "csv": "FORMAT csv, HEADER true, DELIMITER ',', QUOTE '\"', ESCAPE '\"'",
     "tsv": "FORMAT csv, HEADER true, DELIMITER '\t', QUOTE '\"', ESCAPE '\"'",
+    "comma": "FORMAT csv, HEADER true, DELIMITER ';', QUOTE '\"', ESCAPE '\"'",
     "parquet": "FORMAT parquet",
     "jsonl": "FORMAT json",
 }
@@ -112,7 +124,7 @@ def write_whole(path: Any, content: bytes) -> Path:
 # -- tables ----------------------------------------------------------------------------------------
 
 
-def write_table(columns: Any, path: Any) -> None:
+def write_table(columns: Any, path: Any, decimal: str | None = None) -> None:
     """Write a table as CSV, Parquet or JSONL, whole or not at all.
 
     In CSV, NaN is an empty cell and truth is 0 or 1; doubles are read back exactly.
@@ -124,26 +136,39 @@ def write_table(columns: Any, path: Any) -> None:
     path
         The file; the end of its name says the kind (``.csv``, ``.tsv``, ``.parquet``, ``.jsonl``,
         ...), and ``-`` is CSV to standard output.
+    decimal : {",", "."} or None
+        The decimal sign in CSV; with a comma, semicolons stand between the cells.
     """
     if str(path) == "-":
         with scratch_folder() as folder:
-            write_table(columns, folder / "table.csv")
+            write_table(columns, folder / "table.csv", decimal)
             with (folder / "table.csv").open("rb") as file:
                 shutil.copyfileobj(file, sys.stdout.buffer)
             sys.stdout.buffer.flush()
         return
     with atomic_write(path, "the table") as temporary:
-        fill_table(temporary, columns, path)
+        fill_table(temporary, columns, path, decimal)
 
 
-def fill_table(temporary: Path, columns: Any, path: Any) -> None:
+def refuse_workbook(path: Any) -> None:
+    """Workbooks are read and not written."""
+    if table_kind(path) == "workbook":
+        raise PairscoreError(
+            f"{str(path)!r} is a workbook, and these are read but not written; give it a name that"
+            " ends in .csv, which spreadsheets open."
+        )
+
+
+def fill_table(temporary: Path, columns: Any, path: Any, decimal: str | None = None) -> None:
     """Write a table to the file ``temporary``, which will be moved to ``path``.
 
     The name of ``path`` says the kind of table; this is for those who write several files at once.
     """
     import duckdb
 
+    refuse_workbook(path)
     kind = "tsv" if Path(path).suffix.lower() == ".tsv" else table_kind(path)
+    kind = "comma" if kind == "csv" and decimal == "," else kind
     arrays = _writable(columns)
     data = {f"c{place}": array for place, array in enumerate(arrays.values())}
     cells = [
@@ -170,7 +195,9 @@ def _cast(cell: str, array: np.ndarray, kind: str) -> str:
     """A column in SQL, of the type that it has in the file."""
     if array.dtype == object:
         return f"CAST({cell} AS VARCHAR)"
-    return f"CAST({cell} AS INTEGER)" if array.dtype == bool and kind in ("csv", "tsv") else cell
+    if kind == "comma" and array.dtype.kind == "f":
+        return f"replace(CAST({cell} AS VARCHAR), '.', ',')"
+    return f"CAST({cell} AS INTEGER)" if array.dtype == bool and kind in CSV_KINDS else cell
 
 
 def _writable(columns: Any) -> dict[str, np.ndarray]:
@@ -201,3 +228,198 @@ def _text_array(array: np.ndarray) -> np.ndarray:
     text = np.empty(len(array), dtype=object)
     text[:] = [None if value is None or value != value else str(value) for value in array.tolist()]
     return text
+
+
+# -- bad rows, by the lines of the file ------------------------------------------------------------
+
+
+class BadFilesError(PairscoreError):
+    """Rows of one or two files cannot be read; ``errors`` has what is wrong with each file.
+
+    ``also`` is what else is wrong, in one sentence.
+    """
+
+    def __init__(self, errors: list[BadRowsError], also: str = ""):
+        self.errors = errors
+        super().__init__("\n".join([*map(str, errors), *([f"Also, {also}"] if also else [])]))
+
+
+def all_faults(
+    check: Callable[[Columns], Any], table: Columns, first: int = 0
+) -> list[BadEntriesError]:
+    """Everything that ``check`` has against a table whose rows count from ``first``.
+
+    It is asked again without the rows that it refused.
+    """
+    faults, rows = [], np.arange(len(table))
+    while True:
+        try:
+            check(table.take(rows))
+        except BadEntriesError as error:
+            entries = [
+                (first + int(rows[row]), column, value) for row, column, value in error.entries
+            ]
+            faults.append(
+                BadEntriesError(error.what, error.remedy, error.table, entries, error.reason)
+            )
+            rows = np.delete(rows, [row for row, _, _ in error.entries])
+            continue
+        except PairscoreError:
+            pass  # nothing is left, or not enough: the faults found say why
+        return faults
+
+
+def locate_faults(
+    faults: list[BadEntriesError],
+    stored: "StoredTable",
+    named: Mapping[str, str],
+    also: str = "",
+) -> BadFilesError:
+    """The faults of a stored table, with the names that columns have in the file."""
+    return BadFilesError([_locate(fault, stored, named) for fault in faults], also)
+
+
+def _locate(
+    error: BadEntriesError, stored: "StoredTable", named: Mapping[str, str]
+) -> BadRowsError:
+    entries = [(row, named.get(column, column), value) for row, column, value in error.entries]
+    rows = [
+        BadRow(
+            line,
+            column,
+            ("" if value is None else str(value))[:200] if text is None else text[:200],
+            error.reason,
+        )
+        for (line, text), (_, column, value) in zip(
+            stored.locate([entry[:2] for entry in entries]), entries, strict=True
+        )
+    ]
+    return BadRowsError(stored.source.shown, sorted(rows, key=lambda row: row.line), error.remedy)
+
+
+def write_bad_rows(errors: list[BadRowsError], path: Any, decimal: str | None = None) -> bool:
+    """Write all bad rows to a CSV file.
+
+    False where that is impossible (the rows have been told anyway).
+    """
+    rows = [
+        (error.file, row.line, row.column, row.text, row.reason)
+        for error in errors
+        for row in error.rows
+    ]
+    columns = zip(
+        ("file", "line", "column", "text", "reason"), zip(*rows, strict=True), strict=True
+    )
+    with suppress(PairscoreError):
+        write_table(
+            {
+                name: np.array(values, dtype=object if name != "line" else int)
+                for name, values in columns
+            },
+            path,
+            decimal,
+        )
+        return True
+    return False
+
+
+# -- results as plain values and text --------------------------------------------------------------
+
+
+def plain(value: Any, *, keep_nan: bool = False) -> Any:
+    """Turn a result into values that JSON knows: dict, list, str, int, float, bool and None.
+
+    Dataclasses and mappings become dicts, sequences and arrays become lists (of lists), NumPy
+    numbers become Python's, paths become text, all the way down. What is none of these is returned
+    unchanged, and ``json.dumps`` then says that it cannot write it.
+
+    Parameters
+    ----------
+    value
+        Anything: a number, an array, a dataclass, or dicts and lists of those.
+    keep_nan
+        JSON has neither NaN nor infinity, so each is None here. With ``keep_nan`` they stay
+        numbers, which Python's ``json`` writes and reads as ``NaN`` and ``Infinity``.
+    """
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    elif is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(plain(name)): plain(entry, keep_nan=keep_nan) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry, keep_nan=keep_nan) for entry in value]
+    if isinstance(value, float) and not isfinite(value) and not keep_nan:
+        return None
+    return str(value) if isinstance(value, Path) else value
+
+
+def row_records(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Turn a table of columns of one length into one plain dict for each row."""
+    lists = plain(columns)
+    return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
+
+
+def json_text(value: Any) -> str:
+    """Write a result as indented JSON, with null for what is unknown or infinite."""
+    return json.dumps(plain(value), indent=2, allow_nan=False)
+
+
+# -- text tables -----------------------------------------------------------------------------------
+
+MOST_DECIMALS = 12
+
+
+def text_table(header: Sequence[Any] | None, rows: Iterable[Sequence[Any]], layout: str) -> str:
+    """Lay out rows of cells as lines of text whose columns are aligned.
+
+    Parameters
+    ----------
+    header
+        The first line, one cell a column, aligned like the rows; None where there is none.
+    rows
+        Lines of cells. A cell is shown as ``str`` shows it: format numbers before.
+    layout
+        One line with a field for each column, as in ``str.format``: ``{:<}`` is aligned to the
+        left, ``{:>}`` to the right, ``{:^}`` in the middle, and ``{:>8}`` is at least 8 characters
+        wide. A column is as wide as its longest cell. What stands between the fields (and before
+        the first) is repeated in every line.
+
+    Returns
+    -------
+    str
+        The lines, joined by line feeds, without blanks at their ends.
+
+    Examples
+    --------
+    >>> print(text_table(["", "items"], [["split", 180], ["mle", 90]], "{:<}  {:>7}"))
+             items
+    split      180
+    mle         90
+    """
+    lines = [[str(cell) for cell in line] for line in ([header] if header else []) + [*rows]]
+    fields = [field for field in Formatter().parse(layout) if field[1] is not None]
+    columns = zip(*lines, strict=True)
+    line_format = "".join(
+        f"{between}{{:{_with_width(style or '', max(map(len, column)))}}}"
+        for (between, _, style, _), column in zip(fields, columns, strict=bool(lines))
+    )
+    return "\n".join(line_format.format(*line).rstrip() for line in lines)
+
+
+def same_digits(values: Iterable[float]) -> str:
+    """The format of numbers of one column: as many decimals as show a hundredth of their range.
+
+    >>> same_digits([0.5, 2.25, -1.0]), same_digits([1210, 1790]), same_digits([7, 7])
+    ('.2f', '.0f', '.2f')
+    """
+    known = [float(value) for value in values if isfinite(value)]
+    spread = max(known, default=0.0) - min(known, default=0.0)
+    spread = spread if spread > 0 else max(map(abs, known), default=1.0) or 1.0
+    return f".{min(max(2 - floor(log10(spread)), 0), MOST_DECIMALS)}f"
+
+
+def _with_width(style: str, longest: int) -> str:
+    """The style of a field, such as ``>8``, with the width that its column needs."""
+    align, least = style[:1] or "<", int(style[1:] or 0)
+    return f"{align}{max(least, longest)}"

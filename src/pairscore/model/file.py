@@ -25,8 +25,7 @@ from pairscore.estimators.diagnostics import ItemEffectsTest, NewItems, Pairing
 from pairscore.estimators.results import OF_PAIRS, Effects, Fit, ItemEffects, Judges
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import DEFAULTS, Settings, Wording, make_settings
-from pairscore.files.records import plain
-from pairscore.files.write import atomic_write
+from pairscore.files.write import atomic_write, plain
 
 FORMAT = 1
 DATA = "data_"  # what the names of the arrays of comparisons begin with
@@ -41,6 +40,7 @@ SHAPES = {
     **dict.fromkeys((f"feature_{what}_" for what in ("mean", "sd", "min", "max")), "d"),
     **{"covariance_": "dd", "open_directions_": "d*", f"{DATA}values": "Nd"},
     "fitted_scores_": "**",
+    "effects_covariance_": "**",
     **dict.fromkeys((f"{DATA}ids", GROUPS), "N"),
     **dict.fromkeys((f"{DATA}{name}" for name in PER_ROW), "M"),
     **dict.fromkeys((EFFECTS + of for of in ("keys", "ids", "effect", "std_error", "share")), "K"),

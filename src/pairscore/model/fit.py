@@ -232,6 +232,7 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         comparisons=data if has_items else None,
         recipe=data.items.recipe,
         new_items=result.new_items,
+        judge_agreement=_judge_agreement(data, result.settings),
     )
     if has_items and (n_groups := count_groups(fit, data.items.values[data.compared])) > 1:
         fit = replace(fit, n_groups=n_groups, coef=of_smallest_norm(fit.coef, result.basis))
@@ -244,6 +245,15 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
     shares = agreement_and_noise(result.difference, data, fit.outcome_law)
     fit = replace(fit, **_errors(fit, result), **shares)
     return replace(fit, fitted_scores=fitted_scores(fit, data)) if has_items else fit
+
+
+def _judge_agreement(data: Comparisons, settings: Settings) -> dict[str, dict[str, Any]]:
+    """Whether judges agree, where the data say who they are and anybody asks for intervals."""
+    if data.judge is None or settings.inference is None:
+        return {}
+    from pairscore.effects.judges import judge_agreement
+
+    return judge_agreement(data)
 
 
 def _errors(fit: Fit, result: Estimate) -> dict[str, Any]:
@@ -262,6 +272,7 @@ def _errors(fit: Fit, result: Estimate) -> dict[str, Any]:
         "covariance": covariance,
         "std_errors": np.where(fit.undetermined, np.nan, np.sqrt(np.diag(covariance))),
         "side_effect_std_error": side_error,
+        "effects_covariance": result.covariance[:, d:] if len(result.covariance) > d else None,
     }
 
 

@@ -116,12 +116,3 @@ def _outcome_of_classes(model: Any, y: np.ndarray) -> np.ndarray:
         f" has {len(labels)} values; use -1, 0 and 1, and Comparisons as X where ties shall go"
         " through cross_val_predict."
     )
-
-
-def one_row(item: Any) -> Any:
-    """One item as a table of one row: from such a table, a row of a table, or plain features."""
-    # a pandas Series is one row with names
-    if hasattr(item, "to_frame") and hasattr(item, "index"):
-        item = item.to_frame().T.infer_objects()
-    is_table = isinstance(item, Items) or as_frame(item) is not None
-    return item if is_table else np.atleast_2d(to_array(item, "an item is"))

@@ -17,7 +17,11 @@ from pairscore.estimators.results import Fit, KnownItems
 Outcomes = tuple[np.ndarray, np.ndarray, np.ndarray]
 KEPT_SCORES = 5000  # of compared items, evenly spaced in rank
 ELO_AVERAGE, ELO_UNIT = 1500.0, 400 / np.log(10)  # 400 points are odds of ten to one
+MOST_PLACES = 1000  # compared items that a place among the fitted ones is counted by
+SAME_SCORE = 1e-12  # an item so near to a compared one is taken for it
+PLACE_BLOCK = 64  # items at a time that are placed
 GRID = 4096  # points at which mean chances are computed where items are more
+PAIR_BLOCK = 4096  # pairs at a time whose features are formed
 
 
 def linear_scores(values: np.ndarray, coef: np.ndarray) -> np.ndarray:
@@ -64,6 +68,45 @@ def fitted_scores(fit: Fit, data: Comparisons) -> np.ndarray:
     if (known := known_items(fit, items)) is not None:
         errors = np.sqrt((known.share * errors) ** 2 + known.variance)
     return np.stack([scores[rows], errors])
+
+
+def place_among_fitted(
+    fit: Fit, scores: np.ndarray, errors: np.ndarray, width: float
+) -> dict[str, np.ndarray]:
+    """First and last place of each item among the N compared items of the fit.
+
+    ``scores`` (n) are less that of the average compared item. A compared item is surely above one
+    if it is ``width`` standard errors above, the square of which is the sum of the squares of both:
+    that of the difference on average over the compared items, as errors are relative to their mean.
+    Nothing where every item is a compared one, or where places are not known.
+    """
+    if fit.fitted_scores is None or fit.n_items is None or fit.n_groups > 1:
+        return {}
+    others, other_errors = fit.fitted_scores - np.array([[average_score(fit)], [0.0]])
+    gap = nearest_distance(scores, others)
+    is_new = gap > SAME_SCORE * (1 + np.abs(scores))
+    if not is_new.any() or not np.isfinite(other_errors).all():
+        return {}
+    step = -(-len(others) // MOST_PLACES)
+    others, other_errors, n = others[::step], other_errors[::step], fit.n_items
+    above, below = np.zeros(len(scores)), np.zeros(len(scores))
+    for first in range(0, len(scores), PLACE_BLOCK):
+        rows = slice(first, first + PLACE_BLOCK)
+        half = width * np.hypot(errors[rows, None], other_errors)
+        ahead = others - scores[rows, None]
+        above[rows] = np.count_nonzero(ahead > half, axis=1)
+        below[rows] = np.count_nonzero(ahead < -half, axis=1)
+    above, below = (np.floor(count * (n / len(others)) + 1e-9) for count in (above, below))
+    low = 1 + above.astype(int)
+    high = n - below.astype(int) + is_new  # a new item may come after all of them
+    return {"place_low": low, "place_high": np.maximum(low, high)}
+
+
+def nearest_distance(values: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """How far each value is from the nearest of ``known``, which are sorted."""
+    after = np.searchsorted(known, values).clip(1, max(len(known) - 1, 1))
+    ends = known[after - 1], known[np.minimum(after, len(known) - 1)]
+    return np.minimum(np.abs(values - ends[0]), np.abs(values - ends[1]))
 
 
 # -- scales that people read -----------------------------------------------------------------------
@@ -171,6 +214,54 @@ def difference_spread(fit: Fit, data: Comparisons) -> np.ndarray:
         variance = known.variance[data.left] + known.variance[data.right]
         variance = variance - 2 * shared_variance(fit.item_effects, *rows)
     return np.sqrt(np.maximum(variance, 0.0)) * np.abs(judges_sharpness(data, fit.judges))
+
+
+def contrast_errors(fit: Fit, data: Comparisons) -> np.ndarray:
+    """Standard error of each score difference from the error of coefficients, effects of
+    comparisons and judges' slopes, (M,); what is not known of items' effects comes on top.
+
+    NaN without inference, and where the difference is not determined. No matrix of comparisons and
+    features is made but for a block of them.
+    """
+    if fit.covariance is None:
+        return np.full(len(data), np.nan)
+    from pairscore.effects.circumstances import (
+        effect_columns,
+        judges_sharpness,
+        scores_in_context,
+        slope_errors,
+    )
+
+    known, X = known_items(fit, data.items), data.items.values
+    carried = X - fit.feature_mean
+    carried = carried if known is None else known.share[:, None] * carried
+    slope, errors = judges_sharpness(data, fit.judges), np.empty(len(data))
+    scores = item_scores(fit, data.items)
+    for start in range(0, len(data), PAIR_BLOCK):
+        rows = slice(start, start + PAIR_BLOCK)
+        block, left, right = data[rows], data.left[rows], data.right[rows]
+        along = slope[rows, None] * (carried[left] - carried[right])
+        variance = np.einsum("ij,ij->i", along @ fit.covariance, along)
+        beside = effect_columns(block, fit.effects, fit.side_effect, slope[rows])
+        variance += _effects_variance(fit, along, beside)
+        delta = scores_in_context(scores, block, fit.effects)
+        variance += (delta * slope_errors(block, fit.judges)) ** 2
+        variance[fit.undetermined_contrasts(X[left] - X[right])] = np.nan
+        errors[rows] = np.sqrt(np.maximum(variance, 0.0))
+    return errors
+
+
+def _effects_variance(fit: Fit, along: np.ndarray, beside: np.ndarray) -> np.ndarray:
+    """What k effects add to a variance by which the coefficients' part is known, from the columns
+    of both; older models know errors alone.
+    """
+    if not beside.shape[1]:
+        return np.zeros(len(beside))
+    if fit.effects_covariance is None:
+        errors = [fit.side_effect_std_error] if fit.effects is None else fit.effects.std_errors
+        return (beside**2) @ np.array(errors, dtype=float) ** 2
+    across, own = np.split(fit.effects_covariance, [fit.n_features])
+    return np.einsum("ij,ij->i", 2 * along @ across + beside @ own, beside)
 
 
 def outcome_probabilities(fit: Fit, data: Comparisons, law: OutcomeLaw | None = None) -> Outcomes:

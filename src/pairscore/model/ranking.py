@@ -1,37 +1,36 @@
 """Scores with intervals, ranks with intervals, and the difference of two items."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from scipy.special import gammaincinv
+from scipy.special import expit, gammaincinv, logit
 
 from pairscore.core.outcomes import averaged_probabilities
+from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items, feature_keys
-from pairscore.data.tables import Columns
+from pairscore.data.tables import Columns, as_frame, to_array
 from pairscore.errors import PairscoreError
 from pairscore.estimators.results import Fit, KnownItems, normal_width
-from pairscore.files.records import row_records
-from pairscore.files.text import same_digits, text_table
 from pairscore.model.groups import OpenPart, number_groups, without_open_part
 from pairscore.model.predict import (
-    Scale,
     average_score,
+    contrast_errors,
+    difference_spread,
     known_items,
     linear_scores,
+    place_among_fitted,
     scale_of,
+    score_differences,
     score_errors,
 )
 
 REFERENCE_ITEMS = 5000  # each rank interval compares an item with at most this many others
-MOST_PLACES = 1000  # compared items that a place among the fitted ones is counted by
-SAME_SCORE = 1e-12  # an item so near to a compared one is taken for it
 # items at a time, so that their differences from all of those stay in the processor's cache
 BLOCK = 64
-SHOWN_ITEMS = 20  # of a ranking, on the screen
 MULTIPLICITY = (
     "Each interval holds for its own item 19 times of 20; among many items some will miss. Rank"
     " intervals count the items that differ from this one at the same level. With simultaneous=True"
@@ -250,45 +249,6 @@ def rank_pieces(
     }
 
 
-def place_among_fitted(
-    fit: Fit, scores: np.ndarray, errors: np.ndarray, width: float
-) -> dict[str, np.ndarray]:
-    """First and last place of each item among the N compared items of the fit.
-
-    ``scores`` (n) are less that of the average compared item. A compared item is surely above one
-    if it is ``width`` standard errors above, the square of which is the sum of the squares of both:
-    that of the difference on average over the compared items, as errors are relative to their mean.
-    Nothing where every item is a compared one, or where places are not known.
-    """
-    if fit.fitted_scores is None or fit.n_items is None or fit.n_groups > 1:
-        return {}
-    others, other_errors = fit.fitted_scores - np.array([[average_score(fit)], [0.0]])
-    gap = nearest_distance(scores, others)
-    is_new = gap > SAME_SCORE * (1 + np.abs(scores))
-    if not is_new.any() or not np.isfinite(other_errors).all():
-        return {}
-    step = -(-len(others) // MOST_PLACES)
-    others, other_errors, n = others[::step], other_errors[::step], fit.n_items
-    above, below = np.zeros(len(scores)), np.zeros(len(scores))
-    for first in range(0, len(scores), BLOCK):
-        rows = slice(first, first + BLOCK)
-        half = width * np.hypot(errors[rows, None], other_errors)
-        ahead = others - scores[rows, None]
-        above[rows] = np.count_nonzero(ahead > half, axis=1)
-        below[rows] = np.count_nonzero(ahead < -half, axis=1)
-    above, below = (np.floor(count * (n / len(others)) + 1e-9) for count in (above, below))
-    low = 1 + above.astype(int)
-    high = n - below.astype(int) + is_new  # a new item may come after all of them
-    return {"place_low": low, "place_high": np.maximum(low, high)}
-
-
-def nearest_distance(values: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """How far each value is from the nearest of ``known``, which are sorted."""
-    after = np.searchsorted(known, values).clip(1, max(len(known) - 1, 1))
-    ends = known[after - 1], known[np.minimum(after, len(known) - 1)]
-    return np.minimum(np.abs(values - ends[0]), np.abs(values - ends[1]))
-
-
 Ranks = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -359,39 +319,30 @@ def table_like(items: Items, columns: dict[str, Any]) -> Any:
     return table
 
 
-def ranking_text(ranking: dict[str, Any], fit: Fit, scale: Scale) -> tuple[str, int]:
-    """The first items of a ranking as a table for the screen, and how many more there are."""
+def rank_items(fit: Fit, items: Items, **asked: Any) -> Any:
+    """Rank the items of a table, as a table of the caller's kind; see :func:`rank_pieces`."""
+    columns = rank_pieces(fit, lambda: [items.values], ids=lambda: items.ids, **asked)
+    rows = columns.pop("row")
+    return table_like(items, {"id": rows if items.ids is None else items.ids[rows], **columns})
 
-    def cells(row: dict[str, Any]) -> tuple[Any, ...]:
-        ends = row["low"], row["high"]
-        interval = "unknown" if row["low"] is None else "[{:{f}}, {:{f}}]".format(*ends, f=style)
-        ranks = f"{row['rank_low']}-{row['rank_high']}"
-        places = [f"{row['place_low']}-{row['place_high']}"] if has_places else []
-        outside = "outside the fitted items" if row["outside"] else ""
-        known = row["rank"], row["id"], f"{row['score']:{style}}", interval, ranks
-        return *([row["group"]] if in_groups else []), *known, *places, outside
 
-    in_groups, has_places = "group" in ranking, "place_low" in ranking
-    style = same_digits(ranking["score"])
-    first = row_records({name: values[:SHOWN_ITEMS] for name, values in ranking.items()})
-    places = [f"among the {fit.n_items:,} fitted"] * has_places
-    header, layout = (
-        (*["group"] * in_groups, "rank", "id", "score", "interval", "ranks", *places, ""),
-        "{:<}  " * in_groups + "{:>}  {:<}  {:>}  {:>}  {:>}  " + "{:>}  " * has_places + "{:<}",
-    )
-    about = ": ".join(filter(None, (fit.wording.title, fit.wording.order)))
-    lines = [about, f"score: {scale.in_words}", text_table(header, map(cells, first), layout)]
-    return "\n".join(filter(None, lines)), len(ranking["id"]) - len(first)
+def single_item(item: Any, read: Callable[[Any], Items]) -> Items:
+    """One item, from a table of one row or its features in a row, as ``read`` reads tables."""
+    # a pandas Series is one row with names
+    if hasattr(item, "to_frame") and hasattr(item, "index"):
+        item = item.to_frame().T.infer_objects()
+    is_table = isinstance(item, Items) or as_frame(item) is not None
+    table = read(item if is_table else np.atleast_2d(to_array(item, "an item is")))
+    if len(table) != 1:
+        raise PairscoreError(
+            "difference compares two single items, but one of them has"
+            f" {len(table)} rows; give one row each."
+        )
+    return table
 
 
 def item_difference(fit: Fit, a: Items, b: Items, level: float) -> Difference:
     """Score of the one item in ``a`` minus that of the one in ``b``."""
-    for table in (a, b):
-        if len(table) != 1:
-            raise PairscoreError(
-                "difference compares two single items, but one of them has"
-                f" {len(table)} rows; give one row each."
-            )
     gap = a.values[0] - b.values[0]
     value, left_over, variance = float(gap @ fit.coef), gap, 0.0
     first, second = known_items(fit, a), known_items(fit, b)
@@ -415,3 +366,56 @@ def item_difference(fit: Fit, a: Items, b: Items, level: float) -> Difference:
     sd = np.array([np.sqrt(variance), 0.0, 0.0])
     loss, _, win = averaged_probabilities(fit.outcome_law, ends, sd)
     return Difference(*ends.tolist(), *(win / (win + loss)).tolist())
+
+
+# -- pairs -----------------------------------------------------------------------------------------
+
+
+def pair_chances(fit: Fit, data: Comparisons, level: float) -> dict[str, np.ndarray]:
+    """Chance that left wins each comparison, if it does not end in a tie, with its interval.
+
+    Columns chance, low, high; and tie, tie_low, tie_high where ties have a probability; each (M,).
+    With context, judge and side. The chance is averaged over what is not known of the items'
+    effects; the interval is for the chance between these two items, whatever their effects.
+    """
+    eta, law = score_differences(fit, data), fit.outcome_law
+    unknown = np.zeros(len(data)) if fit.item_effects is None else difference_spread(fit, data)
+    half = normal_width(level) * np.hypot(unknown, contrast_errors(fit, data))
+    loss, tie, win = averaged_probabilities(law, eta, unknown)
+    (loss_low, tie_a, win_low), (loss_high, tie_b, win_high) = (
+        law.probabilities(eta + reach) for reach in (-half, half)
+    )
+    columns = {
+        "chance": win / (win + loss),
+        "low": win_low / (win_low + loss_low),
+        "high": win_high / (win_high + loss_high),
+    }
+    if not law.rule.has_parameter:
+        return columns
+    # a tie is likeliest where the two are equal
+    at_zero = law.probabilities(np.zeros(1))[1]
+    most = np.where(np.abs(eta) < half, at_zero, np.maximum(tie_a, tie_b))
+    by_score = np.minimum(tie_a, tie_b), most
+    return columns | {"tie": tie} | _tie_interval(fit, eta, tie, by_score, normal_width(level))
+
+
+def _tie_interval(
+    fit: Fit,
+    eta: np.ndarray,
+    tie: np.ndarray,
+    by_score: tuple[np.ndarray, np.ndarray],
+    width: float,
+) -> dict[str, np.ndarray]:
+    """Interval of the probability of a tie, from where the error of the score alone takes it.
+
+    How far it reaches with the error of the tie parameter alone is added in squares, in log odds.
+    """
+    assert fit.effects is not None
+    error = width * fit.effects.std_errors[fit.effects.kinds.index("tie")]
+    law, ends = fit.outcome_law, {}
+    here, middle = law.probabilities(eta)[1], logit(tie)
+    for name, sign, end in (("tie_low", -1, by_score[0]), ("tie_high", 1, by_score[1])):
+        moved = replace(law, t=law.t + sign * error).probabilities(eta)[1]
+        reach = np.hypot(logit(end) - middle, logit(moved) - logit(here))
+        ends[name] = expit(middle + sign * reach)
+    return ends

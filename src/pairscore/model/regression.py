@@ -18,7 +18,7 @@ from pairscore.estimators.results import Fit, KnownItems, Note
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.model.file import ModelFile, load_model, save_model
 from pairscore.model.fit import fit_comparisons, number_item_groups, update_fit
-from pairscore.model.fit_input import comparisons_to_fit, one_row
+from pairscore.model.fit_input import comparisons_to_fit
 from pairscore.model.predict import (
     Outcomes,
     item_scores,
@@ -26,7 +26,13 @@ from pairscore.model.predict import (
     outcome_probabilities,
     score_differences,
 )
-from pairscore.model.ranking import Difference, item_difference, rank_pieces, table_like
+from pairscore.model.ranking import (
+    Difference,
+    item_difference,
+    pair_chances,
+    rank_items,
+    single_item,
+)
 from pairscore.model.summary import Summary
 
 FIELDS = frozenset(f"{field.name}_" for field in fields(Fit)) - {"settings_", "feature_names_"}
@@ -97,8 +103,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     comparisons_ : Comparisons or None
         What the model was fitted to, by reference, for :meth:`update`.
     recipe_ : dict or None
-        How ``pairscore fit`` made features of the columns of a file (see
-        ``pairscore.data.features``).
+        How ``pairscore fit`` made features of a file (see ``pairscore.data.features``).
     l2_, ridge_curve_ : float, RidgeCurve or None
         The ridge of the fit, and the held-out log-loss of every ridge that was tried to choose it.
     item_effects_, item_effects_test_ : ItemEffects, ItemEffectsTest or None
@@ -293,10 +298,9 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         return np.where(left, self.classes_[-1], self.classes_[0])
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities that right wins and that left wins, shape (M, 2).
+        """Probabilities that right wins and that left wins, if it is no tie, shape (M, 2).
 
-        Of comparisons that do not end in a tie, at ``decided_scale_`` times the score difference.
-        With item effects they are averaged over what is not known of the two.
+        At ``decided_scale_`` times the score difference; averaged over what is not known of items.
         """
         loss, _, win = self._outcomes(X)
         left = win / (win + loss)
@@ -360,11 +364,10 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     ) -> Any:
         """Rank items, old or new, highest first, as a table of the caller's kind.
 
-        Columns: id, score, low, high (an interval; both less the average compared item's score),
-        rank, rank_low, rank_high, outside (some feature lies beyond all compared items). With new
-        items, place_low and place_high: where each would stand among the compared items.
-        ``scale`` of score, low and high: "link", "0-100" (lowest and highest compared item), "elo"
-        (1500 is the average compared item; logit only) or "wins" (of 100, against compared items).
+        Columns: id, score, low, high (an interval; less the score of the average compared item),
+        rank, rank_low, rank_high, outside (some feature lies beyond all compared items); with new
+        items, place_low and place_high, where each would stand among the compared ones. ``scale``
+        is "link", "0-100", "elo" or "wins" (see ``pairscore.model.predict.scale_of``).
         Items of equal score stay in the order of the table and share the best rank: 1, 2, 2, 4.
         Where features never differ between two items that met (year, if only items of one year
         meet), intervals and ranks are within groups of items alike in them; groups stand one after
@@ -374,17 +377,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         intervals span all ranks.
         """
         check_is_fitted(self)
-        table = self._items(items)
-        columns = rank_pieces(
-            self.result_,
-            lambda: [table.values],
-            ids=lambda: table.ids,
-            level=level,
-            simultaneous=simultaneous,
-            scale=scale,
-        )
-        rows = columns.pop("row")
-        return table_like(table, {"id": rows if table.ids is None else table.ids[rows], **columns})
+        asked = {"level": level, "simultaneous": simultaneous, "scale": scale}
+        return rank_items(self.result_, self._items(items), **asked)
 
     def undetermined_contrasts(self, contrasts: np.ndarray) -> np.ndarray:
         """Mask of the feature differences, shape (n, d), whose score is not determined."""
@@ -392,14 +386,22 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         return self.result_.undetermined_contrasts(contrasts)
 
     def difference(self, a: Any, b: Any, *, level: float = 0.95) -> Difference:
-        """Score of item ``a`` minus score of item ``b``, with its interval and the chance that
-        ``a`` wins.
+        """Score of ``a`` minus score of ``b``, with its interval and the chance that ``a`` wins.
 
         Each is one item: a table of one row, or its features in a row.
         """
         check_is_fitted(self)
-        first, second = self._items(one_row(a)), self._items(one_row(b))
+        first, second = (single_item(one, self._items) for one in (a, b))
         return item_difference(self.result_, first, second, level)
+
+    def chances(self, X: Comparisons, *, level: float = 0.95) -> dict[str, np.ndarray]:
+        """Chance that left wins each comparison, with its interval: columns chance, low, high.
+
+        As in :meth:`predict_proba`; with tie, tie_low and tie_high where ties have a probability.
+        ``Comparisons.from_pairs`` makes comparisons that have no winner yet.
+        """
+        self._comparison_scores(X)  # refuses what are no comparisons of such items
+        return pair_chances(self.result_, X, level)
 
     # -- tables ------------------------------------------------------------------------------------
 

@@ -7,8 +7,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from pairscore.estimators.results import Fit, normal_width
-from pairscore.files.records import plain, row_records
-from pairscore.files.text import text_table
+from pairscore.files.write import plain, row_records, text_table
 
 INTERVALS = {
     "items": "95 %, item-robust",
@@ -76,6 +75,7 @@ class Summary:
             ("method, link", f"{fit.settings.method}, {fit.link.name}{ridge}"),
             ("side effect", self._side()),
             ("agreement", "no comparison was decided" if np.isnan(fit.agreement) else decided),
+            *((f"{kind} judges", one["in_words"]) for kind, one in fit.judge_agreement.items()),
             *self._new_items(),
             (
                 "estimated noise",
@@ -165,6 +165,7 @@ class Summary:
             "missing_values": self._missing_note(),
             "effects": [] if fit.effects is None else row_records(fit.effects.to_columns()),
             "context_of_items": fit.context_of_items,
+            "judge_agreement": fit.judge_agreement,
             "judges": [] if fit.judges is None else row_records(fit.judges.to_columns()),
             "ridge_curve": None if fit.ridge_curve is None else fit.ridge_curve.to_record(),
             "new_items": None if fit.new_items is None else vars(fit.new_items),

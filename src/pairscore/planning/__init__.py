@@ -2,9 +2,10 @@
 
 Start with ``planner``: ``plan`` and the search for sizes. ``question`` checks what is asked,
 ``pilot`` estimates the noise from a first few comparisons, ``text`` puts a plan in words and in
-plain values, ``charts`` draws it and has the start of every chart of the package. Two modules turn
-what theory computes into files, because theory itself touches none: ``simulate`` writes a simulated
-study, ``error_sources`` draws a decomposition.
+plain values, ``charts`` draws it and has the start of every chart of the package. ``pairs`` makes
+the comparisons that a plan asks for, as sheets for the judges. Two modules turn what theory
+computes into files, because theory itself touches none: ``simulate`` writes a simulated study,
+``error_sources`` draws a decomposition.
 
 Documented names are also here: ``from pairscore.planning import error_sources_chart``.
 
@@ -16,6 +17,8 @@ from typing import Any
 
 _HOME = {
     "Plan": "planner",
+    "PairDesign": "pairs",
+    "design_pairs": "pairs",
     "error_sources_chart": "error_sources",
     "plan_chart": "charts",
     "simulate_study": "simulate",

@@ -1,7 +1,8 @@
 """How many items, how many comparisons? Answered before any are collected.
 
 Three numbers hang together: items N, comparisons M, and the error. Give two and get the third; give
-the error alone and get the cheapest pair, or the paper's M = ceil(N log N).
+the error alone and get the cheapest pair, or the paper's M = ceil(N log N); give the comparisons
+alone and get the number of items that makes the most of them.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from pairscore.errors import NoAnswerError, PairscoreError, plural
 from pairscore.planning.pilot import NoiseEstimate
 from pairscore.planning.question import (
     Question,
+    affordable_comparisons,
     checked_target,
     error_law,
     make_question,
@@ -27,6 +29,7 @@ from pairscore.theory.predict import ErrorLaw, ErrorPrediction, checked_method, 
 
 MOST_ITEMS, MOST_COMPARISONS = 10**8, 10**12
 SECONDS_PER_COMPARISON = 23.0
+ENOUGH = 1.01  # more items than these would lower an error, or a cost, by less than 1 %
 PER_ITEM = 10  # the rule of thumb: every item compared ten times
 # noise of 'mle' at the lower end of an interval that goes down to zero: less changes little, and
 # takes long to compute
@@ -52,7 +55,9 @@ class PlannedStudy:
 
     @property
     def misordered(self) -> float:
-        """Expected share of pairs of new items in the wrong order."""
+        """Expected share of pairs of new items in another order than by the best score that the
+        features allow.
+        """
         return self.error.misordered
 
     @property
@@ -78,7 +83,12 @@ class Plan(PlannedStudy):
     target : (str, float) or None
         The measure of error asked for, and its value.
     solved_for : {"n_comparisons", "n_items", "both", "error"}
-        What was found.
+        What was found; "n_items" without a target is the number that makes the most of the
+        comparisons.
+    explained : float
+        Share of the scores' variance that the features explain.
+    experts : int or None
+        Who share the hours, if that was said; ``seconds`` is the time of one comparison.
     alternatives : dict
         Every method's study, or the error that says why it has none.
     rule_of_ten : PlannedStudy
@@ -103,6 +113,13 @@ class Plan(PlannedStudy):
     interval: tuple[float, float] | None = None
     items_interval: tuple[float, float] | None = None
     notes: tuple[str, ...] = ()
+    experts: int | None = None
+    seconds: float = SECONDS_PER_COMPARISON
+
+    @property
+    def explained(self) -> float:
+        """Share of the scores' variance that the features explain."""
+        return self.law.labels.explained
 
     @property
     def study(self) -> PlannedStudy:
@@ -129,12 +146,16 @@ def plan(
     item_cost: float | None = None,
     comparison_cost: float | None = None,
     seconds_per_comparison: float = SECONDS_PER_COMPARISON,
+    explained: float | None = None,
+    experts: int | None = None,
+    hours: float | None = None,
 ) -> Plan:
     """Say how many items and comparisons a study needs, before any are collected.
 
     Give two of ``n_items``, ``n_comparisons`` and a target, and get the third. With the target
     alone, get the cheapest study if ``item_cost`` and ``comparison_cost`` are given, else the
-    smallest with M = ceil(N log N).
+    smallest with M = ceil(N log N). With ``n_comparisons`` alone (or ``hours``), get the number of
+    items that makes the most of them, and the error.
 
     Parameters
     ----------
@@ -155,12 +176,20 @@ def plan(
     n_items, n_comparisons : int
         Fixed sizes.
     method : {"mle", "paired", "pooled", "split"}
-        "mle", or "paired" where there is no noise or items have effects beyond their features,
-        unless given.
+        "mle", or "paired" where there is no noise, unless given.
     item_cost, comparison_cost : float
-        In any currency; `split` pays for the items behind its covariance too.
+        In any currency; `split` pays for the items behind its covariance too. An ``item_cost`` of 0
+        asks for the fewest comparisons.
     seconds_per_comparison : float
         Of an expert.
+    explained : float
+        Share of the variance of the items' true scores that the features explain, 1 unless given.
+        ``noise`` is against these scores. `mle` is then the fit with item effects, and the errors
+        on new items and on the compared ones are ``error.misordered_new`` and
+        ``error.misordered_known``.
+    experts, hours
+        Time in place of ``n_comparisons``: hours of each expert. Without ``hours``, ``experts``
+        says how many share the work.
 
     Examples
     --------
@@ -170,9 +199,10 @@ def plan(
     """
     target = checked_target(angle=angle, misordered=misordered, norm_error=norm_error)
     table = None if items is None else read_items(items)
-    estimate = None if pilot is None else pilot_noise(table, pilot, link, noise)
+    estimate = None if pilot is None else pilot_noise(table, pilot, link, noise, explained)
     noise = noise if estimate is None else estimate.noise
-    law = error_law(n_features, min_eigenvalue, noise, link, population, table)
+    law = error_law(n_features, min_eigenvalue, noise, link, population, table, explained)
+    n_comparisons = affordable_comparisons(n_comparisons, experts, hours, seconds_per_comparison)
     sizes_open = n_comparisons is None and item_cost is None
     if table is not None and n_items is None and (target is None or sizes_open):
         n_items = len(table)
@@ -182,11 +212,11 @@ def plan(
     chosen = _default_method(law) if method is None else checked_method(method)
     answer = _answer(law, question, chosen, estimate)
     notes = _notes(answer, None if table is None else len(table), method is None)
-    return replace(answer, notes=tuple(notes))
+    return replace(answer, notes=tuple(notes), experts=experts, seconds=question.seconds)
 
 
 def _default_method(law: ErrorLaw) -> str:
-    return "paired" if np.isinf(law.labels.spread) or law.labels.item_effect > 0 else "mle"
+    return "paired" if np.isinf(law.labels.spread) else "mle"
 
 
 def _notes(answer: Plan, n_table: int | None, method_is_default: bool) -> Iterator[str]:
@@ -287,7 +317,21 @@ def solve(law: ErrorLaw, question: Question, method: str) -> PlannedStudy:
         else:
             n = search.items_with_paper_comparisons()
             m = paper_comparisons(n)
+    elif n is None and m is not None:
+        n = items_for(law, method, m)
     return _study(law, question, method, int(n or 0), int(m or 0))
+
+
+def items_for(law: ErrorLaw, method: str, m: int) -> int:
+    """The number of items that makes the most of m comparisons.
+
+    More items always lower the error on new items, but ever less: these are the fewest up to m at
+    which it is at most 1 % larger than with m items, which are two comparisons of each.
+    """
+    fewest = fewest_items(method, law.n_features)
+    best = float(law.errors(max(m, fewest), m, method)["misordered_new"].mean())
+    search = Search(law, method, "misordered_new", ENOUGH * best)
+    return min(search.items(m), max(m, fewest))
 
 
 def paper_comparisons(n_items: int) -> int:
@@ -360,6 +404,8 @@ class Search:
                 f" reaches {self.target:g}; ask for a larger error."
             )
         item_cost, m = costs[0] * _items_in_all(self.method), None
+        if item_cost == 0:
+            return self.fewest_comparisons()
 
         def study(log_n: float) -> tuple[float, int, int]:
             nonlocal m
@@ -379,6 +425,16 @@ class Search:
         # whole numbers make the cost jagged
         near = [study(bottom + step) for step in (-0.05, -0.025, 0.0, 0.025, 0.05)]
         return min(*near, study(grid[best]))[1:]
+
+    def fewest_comparisons(self) -> tuple[int, int]:
+        """Items and comparisons where items cost nothing.
+
+        As few comparisons as with a new pair of items for each, within 1 %, and the fewest items
+        for that.
+        """
+        m = self._fewest_items(lambda m: self.excess(m, m))
+        n = self.items(int(np.ceil(ENOUGH * (m or MOST_ITEMS))))
+        return n, self.comparisons(n)
 
     def _fewest_items(self, excess: Callable[[int], float]) -> int | None:
         fewest = fewest_items(self.method, self.law.n_features)

@@ -31,6 +31,7 @@ TARGETS = {
     "misordered": (0.5, "between 0 and 0.5"),
     "norm_error": (np.inf, "above 0"),
 }
+MOST = 1e300  # any finite cost
 SEED = 1  # of the simulations behind a pilot's interval
 
 
@@ -39,7 +40,8 @@ class Question:
     """What is fixed, what is wanted, and what things cost.
 
     ``target`` is a measure of error and its value, ``costs`` those of an item and a comparison (in
-    any currency), ``seconds`` those of an expert per comparison. None is what was not said.
+    any currency), ``seconds`` those of an expert per comparison. None is what was not said. With
+    comparisons alone, the number of items is found that makes the most of them.
     """
 
     target: tuple[str, float] | None
@@ -52,7 +54,7 @@ class Question:
     def solved_for(self) -> str:
         """What has to be found: "error", "n_comparisons", "n_items" or "both" sizes."""
         if self.target is None:
-            return "error"
+            return "n_items" if self.n_items is None else "error"
         if self.n_items is not None:
             return "n_comparisons"
         return "both" if self.n_comparisons is None else "n_items"
@@ -74,13 +76,12 @@ def make_question(
         checked_costs(item_cost, comparison_cost),
         positive_number(seconds, "seconds_per_comparison"),
     )
-    n_sizes = sum(size is not None for size in (question.n_items, question.n_comparisons))
-    if target is None and n_sizes < 2:
+    if target is None and question.n_comparisons is None:
         raise PairscoreError(
-            "two of three are needed: give two of n_items=, n_comparisons= and a target (angle=,"
-            " misordered= or norm_error=)."
+            "there is no target and no number of comparisons: give a target (angle=, misordered= or"
+            " norm_error=), n_comparisons=, or the time of the experts (hours=)."
         )
-    if target is not None and n_sizes == 2:
+    if target is not None and None not in (question.n_items, question.n_comparisons):
         raise PairscoreError(
             "n_items=, n_comparisons= and a target are all given, so nothing is left to find; leave"
             " one out."
@@ -104,6 +105,29 @@ def checked_target(**measures: float | None) -> tuple[str, float] | None:
     return None
 
 
+def affordable_comparisons(
+    n_comparisons: int | None, experts: Any, hours: Any, seconds: Any
+) -> int | None:
+    """The number of comparisons that was given, or that experts have time for in so many hours
+    each.
+    """
+    number = 1 if experts is None else whole_number(experts, "experts")
+    if hours is None:
+        return n_comparisons
+    if n_comparisons is not None:
+        raise PairscoreError(
+            "n_comparisons= and hours= both say how many comparisons there are; leave one out."
+        )
+    budget = number * positive_number(hours, "hours") * 3600
+    affordable = int(budget / positive_number(seconds, "seconds_per_comparison"))
+    if affordable < 1:
+        raise PairscoreError(
+            f"hours is {hours!r}, which is less than one comparison takes; use more hours, or fewer"
+            " seconds_per_comparison."
+        )
+    return affordable
+
+
 def checked_costs(item_cost: Any, comparison_cost: Any) -> tuple[float, float] | None:
     """What an item and a comparison cost, if that was said."""
     if item_cost is None and comparison_cost is None:
@@ -112,7 +136,7 @@ def checked_costs(item_cost: Any, comparison_cost: Any) -> tuple[float, float] |
         raise PairscoreError(
             "item_cost= and comparison_cost= are weighed against each other; give both."
         )
-    item = positive_number(item_cost, "item_cost")
+    item = number_between(item_cost, "item_cost", 0, MOST, "a number from 0")
     return item, positive_number(comparison_cost, "comparison_cost")
 
 
@@ -123,13 +147,18 @@ def error_law(
     link: Any,
     population: Any,
     table: Items | None,
+    explained: Any,
 ) -> ErrorLaw:
-    """The population that was described: by numbers, by an object, or by a table of items."""
+    """The population that was described: by numbers, by an object, or by a table of items.
+
+    ``noise`` is against the items' whole scores, of whose variance features have ``explained``.
+    """
     if population is not None:
-        if any(given is not None for given in (n_features, min_eigenvalue, noise, link, table)):
+        others = (n_features, min_eigenvalue, noise, link, table, explained)
+        if any(given is not None for given in others):
             raise PairscoreError(
                 "a population has its own features, noise and link; leave out n_features=,"
-                " min_eigenvalue=, noise=, link=, items= and pilot=, or population=."
+                " min_eigenvalue=, noise=, explained=, link=, items= and pilot=, or population=."
             )
         return ErrorLaw.of(checked_population(population))
     if noise is None:
@@ -147,7 +176,24 @@ def error_law(
     else:
         eigenvalues = correlation_eigenvalues(table)
     chosen = default_link(link)
-    return ErrorLaw(eigenvalues, chosen, spread_for_noise(chosen, noise))
+    spread, item_effect = _spreads(spread_for_noise(chosen, noise), explained)
+    return ErrorLaw(eigenvalues, chosen, spread, item_effect=item_effect)
+
+
+def _spreads(total: float, explained: Any) -> tuple[float, float]:
+    """Standard deviations of the scores: what features explain, and the rest."""
+    if explained is None or explained == 1:
+        return total, 0.0
+    if not is_real(explained) or not 0 < explained < 1:
+        raise PairscoreError(
+            f"explained is {explained!r}; use the share of the scores' variance that the features"
+            f" explain, above 0 and at most 1.{share_meant(explained)}"
+        )
+    if np.isinf(total):
+        raise PairscoreError(
+            "explained= needs labels with some noise; use a noise above 0, or leave it out."
+        )
+    return total * float(np.sqrt(explained)), total * float(np.sqrt(1 - explained))
 
 
 def _equally_spaced(n_features: Any, min_eigenvalue: Any) -> np.ndarray:
@@ -208,8 +254,15 @@ def _less_spread(eigenvalues: np.ndarray, share: float) -> np.ndarray:
     return mixed(solve_falling(lambda weight: np.log(np.sum(1 / mixed(weight)) / target), 0.0, 1.0))
 
 
-def pilot_noise(table: Items | None, pilot: Any, link: Any, noise: Any) -> NoiseEstimate:
+def pilot_noise(
+    table: Items | None, pilot: Any, link: Any, noise: Any, explained: Any
+) -> NoiseEstimate:
     """The noise that a pilot tells, from comparisons of the items of a table."""
+    if explained is not None:
+        raise PairscoreError(
+            "the pilot's noise has what features do not explain in it already; leave out explained="
+            " or give noise= in place of pilot=."
+        )
     if noise is not None:
         raise PairscoreError(
             "both noise= and pilot= are given, and the pilot tells the noise; leave one out."

@@ -11,8 +11,7 @@ import numpy as np
 
 from pairscore.data.votes import Votes
 from pairscore.errors import PairscoreError
-from pairscore.files.records import json_text
-from pairscore.files.write import atomic_write, fill_table
+from pairscore.files.write import atomic_write, fill_table, json_text
 from pairscore.theory.population import Population
 
 

@@ -1,17 +1,17 @@
 """A plan in words, as a dictionary, and as the rows of its chart."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from pairscore.errors import plural
-from pairscore.files.records import plain
-from pairscore.files.text import text_table
+from pairscore.errors import NoAnswerError, plural
+from pairscore.files.write import plain, text_table
 from pairscore.planning.planner import PER_ITEM, Plan, PlannedStudy
 from pairscore.theory.integrals import correct_share
 from pairscore.theory.predict import fewest_items
 
-MEASURES = ("angle", "misordered", "norm_error")
+MEASURES = ("angle", "misordered", "misordered_new", "misordered_known", "norm_error")
 COLUMNS = ("", "items", "in all", "comparisons", "hours", "misordered", "angle", "norm error")
 
 
@@ -21,6 +21,7 @@ def plan_text(plan: Plan) -> str:
         [_question(plan)],
         [f"    {_answer(plan)}"],
         [*_error(plan), *_pilot(plan)],
+        _whole_scores(plan),
         [_table(plan)],
         [_sentence(str(other)) for other in plan.alternatives.values() if not _is_study(other)],
         [*plan.notes, *_cautions(plan)],
@@ -44,10 +45,13 @@ def plan_record(plan: Plan) -> dict[str, Any]:
             "method": plan.method,
             "n_features": plan.law.n_features,
             "noise": plan.noise,
+            "explained": plan.explained,
             "link": plan.law.labels.link.name,
             "target": None if plan.target is None else {plan.target[0]: plan.target[1]},
             "solved_for": plan.solved_for,
             **_study_record(plan),
+            "experts": plan.experts,
+            "seconds_per_comparison": plan.seconds,
             "interval": plan.interval,
             "items_interval": plan.items_interval,
             "notes": plan.notes,
@@ -74,7 +78,12 @@ def _study_record(study: PlannedStudy | Exception) -> dict[str, Any]:
 
 def _question(plan: Plan) -> str:
     features = plural(plan.law.n_features, "feature")
+    if plan.explained < 1:
+        verb = "explains" if plan.law.n_features == 1 else "explain"
+        features += f" that {verb} {100 * plan.explained:.3g} % of the scores' variance"
     world = f"with {features} and {100 * plan.noise:.3g} % of the labels flipped"
+    if plan.target is None and plan.solved_for == "n_items":
+        return f"W{world[1:]}, the best use of {plural(plan.n_comparisons, 'comparison', ',')}:"
     if plan.target is None:
         return f"W{world[1:]}, this study:"
     name, value = plan.target
@@ -97,7 +106,15 @@ def _answer(plan: Plan) -> str:
     cost = "" if plan.cost is None else f", cost {plan.cost:,.0f}"
     rule = ", M = N log N" if plan.solved_for == "both" else ""
     rule = rule if plan.cost is None else ", the cheapest"
-    return f"{sizes}, {plan.hours:,.1f} hours of experts{cost}   (method {plan.method}{rule})"
+    return f"{sizes}, {_hours(plan)}{cost}   (method {plan.method}{rule})"
+
+
+def _hours(plan: Plan) -> str:
+    """The time of the experts, and what one comparison is taken to take."""
+    hours = f"{plan.hours:,.1f} hours of experts"
+    if plan.experts is not None and plan.experts > 1:
+        hours += f" ({plan.hours / plan.experts:,.1f} for each of {plan.experts:,})"
+    return f"{hours} at {plan.seconds:g} s a comparison"
 
 
 def _error(plan: Plan) -> list[str]:
@@ -121,16 +138,41 @@ def _error(plan: Plan) -> list[str]:
 
 def _accuracy(plan: Plan) -> list[str]:
     """What misordered is not: how often a single comparison of new items is predicted."""
-    labels = plan.law.labels
-    if labels.item_effect > 0:
-        return []
-    now, best = (
-        f"{100 * correct_share(labels.link, labels.spread, angle):.1f} %"
-        for angle in (np.pi * plan.error.misordered, 0.0)
-    )
+    now, best = (_correct(plan, share) for share in (plan.error.misordered_new, _best_share(plan)))
     return [
         "Misordered means otherwise than by the best score that the features allow, which would",
         f"predict {best} of single comparisons of new items correctly; this study's about {now}.",
+    ]
+
+
+def _best_share(plan: Plan) -> float:
+    """Share of pairs that the best score of the features puts otherwise than the whole scores."""
+    return float(np.arccos(plan.law.labels.correlation) / np.pi)
+
+
+def _correct(plan: Plan, misordered: float) -> str:
+    """Share of single comparisons that are predicted where pairs are misordered so often."""
+    labels = plan.law.labels
+    return f"{100 * correct_share(labels.link, labels.total_spread, np.pi * misordered):.1f} %"
+
+
+def _whole_scores(plan: Plan) -> list[str]:
+    """Errors against the items' whole scores, where features do not explain them fully."""
+    if plan.explained == 1:
+        return []
+    error, with_effects = plan.error, plan.method == "mle"
+    basis = "features and their own comparisons, fitted with item effects"
+    known = [
+        f"  the compared items  {100 * error.misordered_known:5.1f} %   ({basis};",
+        f"{'':30}{_correct(plan, error.misordered_known)} of single comparisons predicted"
+        " correctly)",
+    ]
+    return [
+        "Against the items' true scores, with what features do not explain, so many pairs are in"
+        " the wrong order:",
+        f"  new items           {100 * error.misordered_new:5.1f} %   (features alone; no study of"
+        f" these features gets below {100 * _best_share(plan):.1f} %)",
+        *(known if with_effects else []),
     ]
 
 
@@ -194,8 +236,11 @@ def _table(plan: Plan) -> str:
 
 
 def _cautions(plan: Plan) -> list[str]:
-    """Where the prediction is used beyond what it was tested on."""
+    """What more items would do, and where the prediction is used beyond what it was tested on."""
     d, n, m, cautions = plan.law.n_features, plan.n_items, plan.n_comparisons, []
+    if plan.target is None and plan.solved_for == "n_items":
+        fewer = ", and fewer would be ranked more accurately" if plan.explained < 1 else ""
+        cautions.append(f"More items would lower the error on new items by less than 1 %{fewer}.")
     features = plural(d, "feature")
     if n < 4 * d:
         cautions.append(
@@ -215,23 +260,82 @@ def _cautions(plan: Plan) -> list[str]:
     return cautions
 
 
-def plan_curves(plan: Plan, n_points: int = 40) -> list[dict[str, Any]]:
+def plans_text(plans: Mapping[float, Plan | NoAnswerError]) -> str:
+    """Plans of the same question for several noises as a table; a refusal is its sentence."""
+    found = {noise: one for noise, one in plans.items() if isinstance(one, Plan)}
+    refused = {noise: one for noise, one in plans.items() if not isinstance(one, Plan)}
+    effects = any(plan.explained < 1 for plan in found.values())
+    header = ["noise", "items", "comparisons", "hours", "misordered", "nine of ten studies"]
+    header += ["new items", "compared items"] if effects else []
+    rows = [
+        (
+            f"{100 * noise:.3g} %",
+            f"{plan.n_items:,}",
+            f"{plan.n_comparisons:,}",
+            f"{plan.hours:,.1f}",
+            f"{100 * plan.misordered:.2f} %",
+            " to ".join(f"{100 * end:.1f}" for end in plan.error.ranges["misordered"]) + " %",
+            *(
+                f"{100 * share:.1f} %"
+                for share in (plan.error.misordered_new, plan.error.misordered_known)
+                if effects
+            ),
+        )
+        for noise, plan in found.items()
+    ]
+    table = text_table(header, rows, "{:>}" + "  {:>}" * (len(header) - 1)) if rows else ""
+    reasons = [f"noise {100 * noise:.3g} %: {error}" for noise, error in refused.items()]
+    first = next(iter(found.values()), None)
+    words = [] if first is None else _words_of_table(first)
+    return "\n\n".join(block for block in (table, "\n".join(reasons), "\n".join(words)) if block)
+
+
+def _words_of_table(plan: Plan) -> list[str]:
+    features = plural(plan.law.n_features, "feature")
+    words = [
+        f"{features[0].upper()}{features[1:]}, method {plan.method}, {plan.seconds:g} s a"
+        " comparison. Noise is the share of comparisons that go against",
+        "the scores. Misordered: pairs of new items otherwise than by the best score that the"
+        " features allow.",
+    ]
+    if plan.explained < 1:
+        words.append(
+            f"{100 * plan.explained:.3g} % of the scores' variance is explained; the last columns"
+            " are pairs in the wrong order by the true scores."
+        )
+    return words
+
+
+def plan_curves(
+    plan: Plan, n_points: int = 40, factors: Sequence[float] = (0.5, 1, 2)
+) -> list[dict[str, Any]]:
     """Error against M for half, once and twice the items: the rows of the plan's chart.
 
-    Columns n_items, n_comparisons, error (the expected one), measure (what kind of error) and
-    method.
+    Columns n_items, n_comparisons, error (the expected one), low and high (between which nine of
+    ten studies are), measure (what kind of error), method and noise.
     """
     measure = plan.target[0] if plan.target else "misordered"
     least, m = fewest_items(plan.method, plan.law.n_features), plan.n_comparisons
     comparisons = np.unique(np.geomspace(max(m / 20, 10), 20 * m, n_points).astype(int)).tolist()
-    return [
-        {
-            "n_items": n,
-            "n_comparisons": m,
-            "error": float(plan.law.errors(n, m, plan.method)[measure].mean()),
-            "measure": measure,
-            "method": plan.method,
-        }
-        for n in sorted({max(round(plan.n_items * factor), least) for factor in (0.5, 1, 2)})
-        for m in comparisons
-    ]
+    rows = []
+    for n in sorted({max(round(plan.n_items * factor), least) for factor in factors}):
+        for m in comparisons:
+            error = plan.law.predict(n, m, plan.method)
+            low, high = error.ranges[measure]
+            row = {"n_items": n, "n_comparisons": m, "error": getattr(error, measure)}
+            row |= {"low": low, "high": high, "measure": measure}
+            rows.append(row | {"method": plan.method, "noise": plan.noise})
+    return rows
+
+
+def chosen_row(plan: Plan) -> dict[str, Any]:
+    """The study of a plan as a row of its chart."""
+    measure = plan.target[0] if plan.target else "misordered"
+    return {
+        "n_items": plan.n_items,
+        "n_comparisons": plan.n_comparisons,
+        "error": getattr(plan, measure),
+        "measure": measure,
+        "method": plan.method,
+        "noise": plan.noise,
+    }

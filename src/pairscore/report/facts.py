@@ -141,6 +141,7 @@ class ReportFacts:
     held_out: HeldOut
     misordered: float
     best_accuracy: float
+    judge_agreement: list[str]
     prospects: list[Prospect]
     no_prospects: str
     checks: list[Check]
@@ -267,6 +268,7 @@ def report_facts(
         held_out=held_out,
         misordered=misordered,
         best_accuracy=best_accuracy(model, trials, held_out, misordered),
+        judge_agreement=[_sentence(one["in_words"]) for one in model.judge_agreement_.values()],
         prospects=predicted,
         no_prospects=no_prospects,
         checks=checks(model, data, residual, outside, same_data),
@@ -329,15 +331,17 @@ def effects_facts(model: RankRegression, data: Comparisons) -> EffectsFacts:
         of_items_in_words=model.result_.item_effects_in_words,
         of_comparisons=effects_of_comparisons(model.effects_),
         context_in_words=[
-            f"{text[0].upper()}{text[1:]}."
-            for one in model.context_of_items_.values()
-            if (text := one["in_words"])
+            _sentence(text) for one in model.context_of_items_.values() if (text := one["in_words"])
         ],
         judges=judge_rows(model.judges_),
         judges_in_words="" if model.judges_ is None else model.judges_.in_words,
         ties=tie_rates(model, data) if model.outcome_law.rule.has_parameter else [],
         ridge=model.ridge_curve_,
     )
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}."
 
 
 def effects_of_items(model: RankRegression, data: Comparisons) -> list[Effect]:

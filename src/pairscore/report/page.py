@@ -19,8 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pairscore.errors import PairscoreError
 from pairscore.estimators.settings import Wording
-from pairscore.files.text import same_digits
-from pairscore.files.write import atomic_write
+from pairscore.files.write import atomic_write, same_digits
 from pairscore.model.regression import RankRegression
 from pairscore.report import charts, words
 from pairscore.report.facts import ReportFacts, report_facts

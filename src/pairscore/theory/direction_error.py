@@ -38,6 +38,10 @@ GRID = 8.0  # standard deviations of z that an average over items covers
 NORMAL_GRID = np.linspace(-6.0, 6.0, 41)  # trapezoid rule of a normal variable, exact to rounding
 # a noise of 0.02 under logit: beyond it `mle` is predicted as there, a little too large an error
 WIDEST_SPREAD = 20.0
+# places of items and quantiles of exposures, over which pairs of known items are averaged; pairs
+# that are close together matter, so the places are close too
+PLACES = np.linspace(-5.0, 5.0, 161)
+EXPOSURE_RANKS = (np.arange(5) + 0.5) / 5
 LOWER_SPREADS = 1.5 ** np.arange(-6, 8)  # up to 17, at which less information is looked for
 
 
@@ -60,14 +64,26 @@ class LabelLaw:
         return float(np.hypot(self.spread, self.item_effect))
 
     @property
-    def explained(self) -> float:
+    def correlation(self) -> float:
         """Correlation of z with the whole score of an item."""
         return self.spread / self.total_spread if self.item_effect > 0 else 1.0
+
+    @property
+    def explained(self) -> float:
+        """Share of the variance of items' scores that features explain."""
+        return self.correlation**2
 
     @property
     def capped_spread(self) -> float:
         """The spread at which `mle` is predicted."""
         return min(self.spread, WIDEST_SPREAD)
+
+    def with_total_spread(self, total: float) -> "LabelLaw":
+        """The same items, judged with more or less noise: what features explain stays."""
+        if self.item_effect == 0:
+            return LabelLaw(self.link, total)
+        rest = np.sqrt(1 - self.explained)
+        return LabelLaw(self.link, total * self.correlation, total * float(rest))
 
 
 @dataclass(frozen=True)
@@ -122,12 +138,12 @@ class StudySize:
 def label_constants(law: LabelLaw) -> LabelConstants:
     """The constants by quadrature.
 
-    With item effects h depends on the whole score, of which z is the part ``explained``; E[z h]
+    With item effects h depends on the whole score, of which z is the part ``correlation``; E[z h]
     shrinks by that factor, E[h^2] does not; of z^3 the rest has the part 3 z (1 - share^2). The
     part of an item in a comparison's Y (z_left - z_right) is, given the item, z h(z) + h'(z)
     (Stein), which gives ``drift``.
     """
-    share, q, z = law.explained, law.total_spread, integrals.HALF_LINE
+    share, q, z = law.correlation, law.total_spread, integrals.HALF_LINE
     h, above, below = (integrals.win_excess(law.link, q, z + step) for step in (0, STEP, -STEP))
     slope = (above - below) / (2 * STEP)
     slope_at_zero = float(integrals.win_excess(law.link, q, STEP)) / STEP  # h is odd
@@ -229,15 +245,15 @@ def wrong_sign(law: LabelLaw, n_items: float, n_comparisons: float) -> float:
     With d = 1 every method takes the sign of the label sum, the sum of Y (z_I - z_J). Given items
     of standard deviation s, where N s^2 is chi-squared with N - 1 degrees of freedom, a term has
     the mean 2 k s and the variance (2 - 4 k^2) s^2, k = kappa(q s). What features do not explain of
-    an item's score is shared by all of its comparisons and adds 4 eta (1 - explained^2) (1 - 1/N) /
+    an item's score is shared by all of its comparisons and adds 4 eta (1 - explained) (1 - 1/N) /
     N.
     """
     sd = np.sqrt(chi2.ppf(ndtr(NORMAL_GRID), n_items - 1) / n_items)
     laws = [LabelLaw(law.link, law.spread * float(one), law.item_effect) for one in sd]
-    k = np.array([one.explained * kappa(law.link, one.total_spread) for one in laws])
+    k = np.array([one.correlation * kappa(law.link, one.total_spread) for one in laws])
     shared = np.zeros(len(sd))
     if law.item_effect > 0:
-        shared = np.array([1 - one.explained**2 for one in laws]) * (
+        shared = np.array([1 - one.explained for one in laws]) * (
             4 * eta(law.link, law.total_spread) * (n_items - 1) / n_items**2
         )
     chance = np.exp(-0.5 * NORMAL_GRID**2)
@@ -246,42 +262,112 @@ def wrong_sign(law: LabelLaw, n_items: float, n_comparisons: float) -> float:
 
 
 def likelihood_variance(law: LabelLaw, size: StudySize) -> float:
-    """R of `mle`: the smallest that any spread up to the law's gives.
+    """R of `mle`, with item effects where the law has them: the smallest of any spread up to the
+    law's.
+    """
+    return _least(law, lambda one: _quadratic_variance(one, size))
+
+
+def _least(law: LabelLaw, error: Callable[[LabelLaw], float]) -> float:
+    """The smallest error at any noise from the law's upwards.
 
     With little noise few pairs are close enough for their label to inform, and the quadratic
     approximation of the likelihood, which sees no others, gets worse as labels get better. The
     others still say who is above: less noise never hurts, so a larger spread is at least as good as
     a smaller one.
     """
-    best = _quadratic_variance(law.link, law.capped_spread, size)
-    for spread in LOWER_SPREADS[law.spread > LOWER_SPREADS][::-1]:
-        lower = _quadratic_variance(law.link, float(spread), size)
+    best = error(law.with_total_spread(min(law.total_spread, WIDEST_SPREAD)))
+    for spread in LOWER_SPREADS[law.total_spread > LOWER_SPREADS][::-1]:
+        lower = error(law.with_total_spread(float(spread)))
         if np.isfinite(best) and lower >= best:
             break
         best = min(best, lower)
     return best
 
 
-def _quadratic_variance(link: Link, spread: float, size: StudySize) -> float:
-    """R where the log-likelihood is quadratic: x solves the count of degrees of freedom, and
-    R = 1 / (x D q^2), as the information equality says v'v = l.
+def _quadratic_variance(law: LabelLaw, size: StudySize) -> float:
+    """R where the log-likelihood is quadratic: R = 1 / (x D q^2), as the information equality says
+    v'v = l.
 
-    As for `paired`, with conductances that depend on the scores z of both items: each comparison
-    conducts its Fisher information w = f'^2 / (f (1 - f)).
+    What features leave out of items, of variance s^2, turns the eigenvalues l into
+    l / (1 + s^2 l). In terms of y = x / (1 + s^2 x), the count of degrees of freedom is then
+    D / N = (1 - s^2 y) mean of l / (l + y).
+    """
+    y = _ground(law, size, size.freedom)
+    if y == 0:
+        return np.inf
+    x = y / (1 - law.item_effect**2 * y)
+    return 1 / (x * (size.n_features - 1) * law.spread**2)
+
+
+def _ground(law: LabelLaw, size: StudySize, freedom: float) -> float:
+    """y, the conductance by which each item hangs from the ground, that uses up the degrees of
+    freedom; 1 / y is what is not known of an item before its own comparisons.
     """
     k, often = size.exposures
-    z, chance = _score_grid(spread)
-    information = label_information(link, spread * (z[:, None] - z[None, :]))
+    information = _pair_information(law)
 
-    def share(x: float) -> float:
-        conductance = _pair_conductances(x, information, chance, k, often)
-        mean = (conductance @ chance)[:, None]
-        variance = (conductance**2 @ chance)[:, None] - mean**2
-        u = x + k * mean
-        return float(chance @ (k * mean / u - x * k * variance / u**3) @ often)
+    def share(y: float) -> float:
+        mean, variance, chance = _conductance_moments(y, information, size)
+        u = y + k * mean
+        used = float(chance @ (k * mean / u - y * k * variance / u**3) @ often)
+        return (1 - law.item_effect**2 * y) * used
 
-    x = root_of_share(share, size.freedom, k[-1] * float(information.max()))
-    return 1 / (x * (size.n_features - 1) * spread**2) if x > 0 else np.inf
+    return root_of_share(share, freedom, k[-1] * float(information[0].max()))
+
+
+Information = tuple[np.ndarray, np.ndarray, np.ndarray]  # of a pair at z, z'; z; its probability
+
+
+def _pair_information(law: LabelLaw) -> Information:
+    """Fisher information w = f'^2 / (f (1 - f)) that a comparison of items at z, z' conducts."""
+    z, chance = _score_grid(law.total_spread)
+    return label_information(law.link, law.total_spread * (z[:, None] - z[None, :])), z, chance
+
+
+def _conductance_moments(
+    y: float, information: Information, size: StudySize
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean and variance of the conductance through one comparison, by the place of the item (a
+    column each), and the places' probabilities.
+    """
+    w, _, chance = information
+    conductance = _pair_conductances(y, w, chance, *size.exposures)
+    mean = (conductance @ chance)[:, None]
+    return mean, (conductance**2 @ chance)[:, None] - mean**2, chance
+
+
+def known_misordered(law: LabelLaw, size: StudySize) -> float:
+    """Share of pairs of the compared items that `mle` with item effects puts in the wrong order.
+
+    Given all comparisons, the score of an item at z with k comparisons has the variance
+    v = E[1 / (y + its conductances)]. Estimate and truth of a pair's difference, of variance
+    2 Q^2, then have the correlation c with c^2 = 1 - (v + v') / (2 Q^2); where they are normal, a
+    pair that is t standard deviations apart is in the wrong order with probability
+    Phi(-t c / sqrt(1 - c^2)). Averaged over the places and the exposures of both.
+    """
+    return _least(law, lambda one: _quadratic_known(one, size))
+
+
+def _quadratic_known(law: LabelLaw, size: StudySize) -> float:
+    information = _pair_information(law)
+    y = _ground(law, size, size.n_features / (size.n_items - 1))
+    if y == 0:
+        return 0.5
+    k, often = size.exposures
+    some = k[np.searchsorted(np.cumsum(often), EXPOSURE_RANKS)]
+    mean, variance, _ = _conductance_moments(y, information, size)
+    u = y + some * mean
+    unknown = (1 / u + some * variance / u**3) / (2 * law.total_spread**2)
+    shares = [np.interp(PLACES, information[1], one) for one in unknown.T]
+    apart = np.abs(PLACES[:, None] - PLACES[None, :]) / np.sqrt(2)
+    wrong = np.zeros_like(apart)
+    for one in shares:
+        for other in shares:
+            rest = np.clip(one[:, None] + other[None, :], 1e-12, 1.0)  # 1 - c^2
+            wrong += ndtr(-apart * np.sqrt(1 / rest - 1))
+    chance = np.exp(-0.5 * PLACES**2)
+    return float(chance @ wrong @ chance / chance.sum() ** 2 / len(some) ** 2)
 
 
 def _pair_conductances(

@@ -7,7 +7,7 @@ of a quadratic form in few normals where one eigenvalue is small. Means are ther
 fixed set of directions and lengths (:mod:`pairscore.theory.quadrature`), not over mean squares.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,10 +17,12 @@ from pairscore.choices import METHODS
 from pairscore.core.links import Link
 from pairscore.errors import PairscoreError, is_real, plural
 from pairscore.theory.direction_error import (
+    WIDEST_SPREAD,
     LabelConstants,
     LabelLaw,
     StudySize,
     closed_form_length_variance,
+    known_misordered,
     label_constants,
     likelihood_variance,
     paired_variance,
@@ -43,6 +45,7 @@ ANY_DIRECTION = {
     "sigma_angle": np.full(1, np.pi / 2),
     "norm_error": np.full(1, np.inf),
     "misordered": np.full(1, 0.5),
+    "misordered_new": np.full(1, 0.5),
 }
 
 
@@ -60,7 +63,13 @@ class ErrorPrediction:
         Length of the error of the coefficients (closed forms: against c1 beta; ``mle``: against
         slope * beta).
     misordered : float
-        Share of pairs of new items put in the wrong order, sigma_angle / pi.
+        Share of pairs of new items put in another order than by the best score that the features
+        allow, sigma_angle / pi.
+    misordered_new, misordered_known : float
+        Share of pairs of new items, and of the compared items, put in another order than by their
+        whole scores, with what features do not explain. `mle` has item effects there, by which the
+        compared items' own comparisons count; other methods know features alone. Both are
+        ``misordered`` where features explain everything.
     ranges : dict of pairs
         Nine of ten studies have an error within ``ranges[name]``.
     """
@@ -69,6 +78,8 @@ class ErrorPrediction:
     sigma_angle: float
     norm_error: float
     misordered: float
+    misordered_new: float
+    misordered_known: float
     ranges: dict[str, tuple[float, float]]
 
 
@@ -124,17 +135,14 @@ class ErrorLaw:
 
     @property
     def noise(self) -> float:
-        """Share of labels that contradict the scores."""
-        return flip_probability(self.labels.link, self.labels.spread)
+        """Share of labels that contradict the items' whole scores."""
+        return flip_probability(self.labels.link, self.labels.total_spread)
 
     def with_noise(self, noise: float) -> "ErrorLaw":
         """The same items, judged with another noise."""
+        labels = self.labels.with_total_spread(spread_for_noise(self.labels.link, noise))
         other = ErrorLaw(
-            self.eigenvalues,
-            self.labels.link,
-            spread_for_noise(self.labels.link, noise),
-            self.beta,
-            self.labels.item_effect,
+            self.eigenvalues, labels.link, labels.spread, self.beta, labels.item_effect
         )
         other.__dict__["nodes"] = self.nodes
         return other
@@ -167,7 +175,10 @@ class ErrorLaw:
             errors = _split_errors(self, size, n_covariance_items)
         else:
             errors = _regression_errors(self, size, method)
-        return errors | _sign_errors(self, size) if self.n_features == 1 else errors
+        errors = errors | _sign_errors(self, size) if self.n_features == 1 else errors
+        # estimate and whole score of a new item have this correlation
+        correlation = self.labels.correlation * np.cos(errors["sigma_angle"])
+        return errors | {"misordered_new": np.arccos(correlation) / np.pi}
 
     def predict(
         self,
@@ -186,7 +197,11 @@ class ErrorLaw:
             for name, values in errors.items()
         }
         means = {name: float(values.mean()) for name, values in errors.items()}
-        return ErrorPrediction(**means, ranges=ranges)
+        known = means["misordered_new"]
+        if method == "mle" and self.labels.item_effect > 0:
+            size = StudySize(n_items, n_comparisons, self.n_features)
+            known = min(known_misordered(self.labels, size), known)
+        return ErrorPrediction(**means, misordered_known=known, ranges=ranges)
 
 
 def predict_error(
@@ -271,18 +286,36 @@ def _regression_errors(law: ErrorLaw, size: StudySize, method: str) -> dict[str,
     across_variance = direction_variance(law, size, method)
     if np.isinf(across_variance):
         return dict(ANY_DIRECTION)
-    along_variance, nodes, sd = length_variance(law, size, method), law.nodes, across_variance**0.5
+    nodes, sd = law.nodes, across_variance**0.5
     along = 1 + sd * nodes.normal  # labels are as noisy along the truth as across
     across = sd * nodes.length * study_factor(law, size)
     if method == "mle":  # steeper or flatter labels stretch the whole estimate
-        bias = 2 * size.n_features * across_variance
-        bias *= length_bias(law.labels.link, law.labels.capped_spread)
-        excess = np.sqrt(max(along_variance - across_variance, 0.0))
-        stretch = (1 + bias) * np.exp(excess * nodes.normal2)
+        bias, excess = _stretch(law, size, across_variance)
+        stretch = (1 + bias) * np.exp(np.sqrt(excess) * nodes.normal2)
         return nodes.errors(stretch * along, stretch * across, law.labels.spread)
     # what the spread of the items adds to the length, or takes from it, turns nothing
-    along_in_norm = 1 + np.sqrt(along_variance) * nodes.normal
+    along_in_norm = 1 + np.sqrt(length_variance(law, size, method)) * nodes.normal
     return nodes.errors(along, across, law.constants.length, along_in_norm)
+
+
+def _stretch(law: ErrorLaw, size: StudySize, across: float) -> tuple[float, float]:
+    """Bias of the length of `mle`, and by how much its variance is above that ``across``.
+
+    A label has less information on the length than across, because it tells most where scores are
+    close. With item effects a part 1 - explained of the difference of two items is across; and
+    their fit has no bias to first order.
+    """
+    labels = law.labels
+    if labels.item_effect == 0:
+        bias = 2 * size.n_features * across * length_bias(labels.link, labels.capped_spread)
+        return bias, max(length_variance(law, size, "mle") - across, 0.0)
+    total, part = min(labels.total_spread, WIDEST_SPREAD), labels.explained
+    along, aside = length_information(labels.link, total), fisher_information(labels.link, total)
+    excess = 1 / (part * along + (1 - part) * aside) - 1 / aside
+    excess *= size.inflation / size.n_comparisons / part
+    if law.n_features == 1:  # there is no across, where items' effects would count
+        excess += likelihood_variance(labels, replace(size, n_features=2))
+    return 0.0, excess
 
 
 def _split_errors(
@@ -340,8 +373,6 @@ def _check_predictable(law: ErrorLaw, n_items: float, n_comparisons: float, meth
     refusals = {
         "without noise the likelihood has no maximum, so 'mle' has no error to predict; use"
         " 'paired', or a noise above 0.": method == "mle" and np.isinf(labels.spread),
-        "the error of 'mle' is predicted for items that their features explain; use item_effect=0,"
-        " or 'paired'.": method == "mle" and labels.item_effect > 0,
         "noise is 0.5, so labels are coins and no number of comparisons tells anything; use a noise"
         " below 0.5.": labels.spread == 0,
     }

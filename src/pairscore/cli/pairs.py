@@ -1,0 +1,191 @@
+"""Commands about pairs: ``pairs`` writes those to compare, ``predict`` says who will win."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pairscore.cli.options import (
+    FILE_OPTIONS,
+    ID_OF_FIT_OPTION,
+    PERCENTAGE,
+    SEED,
+    SHARE,
+    VOTE_COLUMNS,
+    column_options,
+    examples,
+    file_settings,
+    files,
+    input_path,
+    json_flag,
+    list_bad_rows,
+    option,
+    options,
+    output_option,
+    refuse_output,
+)
+from pairscore.cli.words import show_json
+from pairscore.errors import PairscoreError
+
+SHOWN_PAIRS = 20  # of predictions, on the screen
+PAIR_COLUMNS = {name: VOTE_COLUMNS[name] for name in ("left", "right", "judge")}
+
+# -- pairs -----------------------------------------------------------------------------------------
+
+
+@click.command()
+@files("items")
+@option(
+    "--comparisons",
+    "n_comparisons",
+    type=int,
+    required=True,
+    help="Number of comparisons of all judges together, repeats included.",
+)
+@option("--judges", default="1", metavar="N|A,B,C", help="How many judges, or their names.")
+@option(
+    "--repeats",
+    type=PERCENTAGE,
+    default="0",
+    help="Share of each judge's comparisons that are a pair again, such as 5%.",
+)
+@option("--show", multiple=True, metavar="X,Y", help="Columns of ITEMS to show next to the ids.")
+@option("--id", metavar="NAME", help="Column with the items' ids.  [default: id]")
+@option("--seed", type=SEED, default=0, help="Seed of pairs, sides and order.")
+@options(FILE_OPTIONS)
+@output_option("Workbook (.xlsx) with a sheet for each judge, or .csv.", required=True)
+@json_flag("Print what was written as JSON.")
+@examples(
+    "pairs images.csv --comparisons 900 --judges 3 --repeats 5% -o sheet.xlsx",
+    "pairs wines.csv --id wine --show name,year --comparisons 400 --judges Anna,Ben -o sheet.csv",
+)
+def pairs(items: Path, judges: str, seed: int, output: Path, as_json: bool, **given: Any) -> None:
+    """Write the pairs to compare, one sheet for each judge, with an empty column winner.
+
+    Pairs, sides and order are random; every item is in as many comparisons as any other, within
+    one; no pair occurs twice before all have occurred. The judge writes left, right or tie into
+    winner, and fit reads the filled sheets. As .csv, several judges have a file each.
+    """
+    refuse_output(output, items, is_table=output.suffix.lower() != ".xlsx")
+    import numpy as np
+
+    from pairscore.data.feature_options import split_names
+    from pairscore.planning.pairs import (
+        design_pairs,
+        pairs_record,
+        pairs_text,
+        read_shown,
+        write_sheets,
+    )
+
+    names = judge_names(judges)
+    show = split_names(given["show"])
+    with list_bad_rows(output):
+        table = read_shown(items, given["id"], show, **file_settings(given))
+    design = design_pairs(
+        len(table["id"]),
+        given["n_comparisons"],
+        np.random.default_rng(seed),
+        n_judges=len(names),
+        repeats=given["repeats"],
+    )
+    paths = write_sheets(design, table, names, output)
+    record = pairs_record(design, len(table["id"]), names) | {"seed": seed}
+    if as_json:
+        show_json(record | {"paths": [str(path) for path in paths]})
+    else:
+        click.echo("\n".join([pairs_text(record), *map(str, paths)]))
+
+
+def judge_names(judges: str) -> list[str]:
+    """The names of judges: judge1, judge2, ... if their number is given."""
+    if judges.strip().isdecimal() and int(judges) > 0:
+        return [f"judge{number + 1}" for number in range(int(judges))]
+    names = [name.strip() for name in judges.split(",")]
+    if judges.strip().lstrip("-").isdecimal() or not all(names) or len({*names}) < len(names):
+        raise PairscoreError(
+            f"--judges is {judges!r}; give the number of judges, or different names with commas."
+        )
+    return names
+
+
+# -- predict ---------------------------------------------------------------------------------------
+
+
+@click.command()
+@files("model", "items", "pairs")
+@ID_OF_FIT_OPTION
+@option("--level", type=SHARE, default=0.95, help="Of the intervals.")
+@options(column_options(PAIR_COLUMNS), FILE_OPTIONS)
+@output_option(
+    "Write the chances to this .csv, .parquet or .jsonl file (-: CSV to standard output)."
+)
+@json_flag("Print the chances as JSON.")
+@examples(
+    "predict model.npz items.csv pairs.csv",
+    "predict teams.npz teams.csv sunday.csv --left home --right away -o chances.csv",
+)
+def predict(
+    model: Path, items: Path, pairs: Path, output: Path | None, as_json: bool, **given: Any
+) -> None:
+    """Say how likely the left item of each of PAIRS wins, with an interval.
+
+    PAIRS has columns left and right with ids of ITEMS, old or new, and, if the fit had them, judge
+    and context; a winner is not needed. Columns of the result: left, right, chance (that left wins,
+    if it is not a tie), low and high (an interval for the chance); and tie, tie_low, tie_high if
+    the model gives ties a probability. Without -o, the first 20 are shown.
+    """
+    refuse_output(output, model, items, pairs, is_table=True)
+    if [str(path) for path in (model, items, pairs)].count("-") > 1:
+        raise PairscoreError(
+            "standard input can be the model, the items or the pairs, one of them; name files for"
+            " the others."
+        )
+    import numpy as np
+
+    from pairscore.files.read_study import read_new_items, read_pairs
+    from pairscore.files.write import row_records, write_table
+    from pairscore.model.file import load_model
+    from pairscore.model.ranking import pair_chances
+
+    with list_bad_rows(output):
+        with input_path(model) as path:
+            fit = load_model(path).fit
+        reading, context = file_settings(given), fit.settings.context or ()
+        table = read_new_items(items, fit, given["id"], **reading)
+        named = {name: given[name] for name in PAIR_COLUMNS}
+        data = read_pairs(pairs, table, context, named, **reading)
+    sides = {
+        side: np.array([table.names[row] for row in rows])
+        for side, rows in {"left": data.left, "right": data.right}.items()
+    }
+    sides |= {} if data.judge is None else {"judge": data.judge}
+    result = {**sides, **pair_chances(fit, data, given["level"])}
+    if output is not None:
+        write_table(result, output)
+    if as_json and str(output) != "-":
+        show_json({"n_pairs": len(data), "chances": row_records(result)})
+    elif output is None:
+        click.echo(chances_text(result))
+
+
+def chances_text(chances: dict[str, Any]) -> str:
+    """The first chances as a table for the screen."""
+    from pairscore.files.write import row_records, text_table
+
+    def percent(row: dict[str, Any], value: str, low: str, high: str) -> tuple[str, str]:
+        ends = row[low], row[high]
+        interval = "unknown" if None in ends else " to ".join(f"{100 * end:.1f}" for end in ends)
+        return f"{100 * row[value]:.1f} %", interval if interval == "unknown" else f"{interval} %"
+
+    first = row_records({name: values[:SHOWN_PAIRS] for name, values in chances.items()})
+    header = ["left", "right", "left wins", "interval"]
+    header += ["tie", "interval"] if "tie" in chances else []
+    rows = [
+        (row["left"], row["right"], *percent(row, "chance", "low", "high"))
+        + (percent(row, "tie", "tie_low", "tie_high") if "tie" in chances else ())
+        for row in first
+    ]
+    text = text_table(header, rows, "{:<}  {:<}" + "  {:>}" * (len(header) - 2))
+    n_more = len(chances["left"]) - len(first)
+    return text + (f"\nand {n_more:,} more; -o chances.csv writes them all." if n_more else "")

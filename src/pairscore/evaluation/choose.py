@@ -1,0 +1,356 @@
+"""auto_fit: the settings that a study needs, each tried on comparisons that were held out.
+
+Starting from plain maximum likelihood, one setting after the other is added: an effect of the side,
+a rule for ties, a ridge, item effects, a sharpness for every judge; what takes longest comes last.
+A setting stays if it lowers the log-loss of held-out comparisons by more than one standard error of
+the difference, so that of models that predict equally well the simplest is taken. Item effects have
+a test of their own (``item_effects="auto"``), and stay unless held-out comparisons speak against
+them.
+"""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pairscore.choices import USES
+from pairscore.data.comparisons import Comparisons
+from pairscore.data.splitters import ItemKFold, set_covariance_items
+from pairscore.errors import PairscoreError, PairscoreWarning, plural
+from pairscore.evaluation.compare import assign_pairs, left_probability, split_comparisons
+from pairscore.evaluation.measures import (
+    HeldOutComparisons,
+    InfluenceSums,
+    ItemPairs,
+    influence_sums,
+    log_loss,
+)
+from pairscore.evaluation.results import Score
+from pairscore.files.write import plain, text_table
+from pairscore.model.regression import RankRegression
+
+FOLDS = {"known": 3, "new": 5}
+TRIED, FEWER = 3, 2  # of these folds; fewer where a fit takes long, with item effects
+ENOUGH = 50_000  # held-out comparisons, after which no further fold is needed
+MANY = 1000  # comparisons per feature, from which on a ridge has nothing to gain
+IN_WORDS = {
+    "side_effect": "an effect of the left side",
+    "ties": "a rule for ties",
+    "l2": "a ridge",
+    "item_effects": "item effects",
+    "judge_slopes": "a sharpness for every judge",
+}
+Folds = list[tuple[np.ndarray, np.ndarray]]  # rows to train on, rows to test on
+TESTED = {"known": "new comparisons of known items", "new": "comparisons with new items"}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One model on the held-out comparisons.
+
+    ``added`` names the setting that it has more than the model before, None for the plain one;
+    ``gain`` is how much lower its log-loss is than that model's. ``reason`` says why it could not
+    be fitted.
+    """
+
+    settings: dict[str, Any]
+    added: str | None
+    loss: Score
+    gain: Score
+    kept: bool
+    reason: str = ""
+
+    @property
+    def name(self) -> str:
+        return "plain" if self.added is None else f"with {IN_WORDS[self.added]}"
+
+    @property
+    def verdict(self) -> str:
+        if self.added == "item_effects" and self.gain.value == 0:
+            return "none seen"
+        return "kept" if self.kept else "not kept"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The model that was chosen, fitted to all comparisons, and every trial on the way to it.
+
+    Attributes
+    ----------
+    model : RankRegression
+        Fitted.
+    settings : dict
+        What it has beyond the defaults.
+    use : str
+        ``"known"`` or ``"new"``: whether it was chosen for known items or for new ones.
+    n_tested : int
+        Held-out comparisons, ties left out.
+    trials : tuple of Trial
+        In the order in which they were tried.
+    """
+
+    model: RankRegression
+    settings: dict[str, Any]
+    use: str
+    n_tested: int
+    trials: tuple[Trial, ...]
+
+    @property
+    def in_words(self) -> str:
+        """What was chosen and why."""
+        chosen = [IN_WORDS[name] for name in IN_WORDS if name in self._used]
+        if not chosen:
+            return "Chosen: the plain model. Nothing else predicted clearly better."
+        words = f"Chosen: the model with {listed(chosen)}."
+        # of each step on its own comparisons: those with item effects are tested on fewer
+        steps = [trial for trial in self.trials if trial.kept and np.isfinite(trial.gain.value)]
+        ratio = float(np.prod([t.loss.value / (t.loss.value + t.gain.value) for t in steps]))
+        if ratio < 1:
+            words += f" Its log-loss is about {1 - ratio:.1%} below that of the plain model."
+        return words
+
+    @property
+    def _used(self) -> set[str]:
+        """The settings that the model has; item effects only if their test found some."""
+        test = self.model.item_effects_test_
+        unseen = {"item_effects"} if test is not None and not test.used else set()
+        return self.settings.keys() - unseen
+
+    def __str__(self) -> str:
+        head = (
+            f"Models on {plural(self.n_tested, 'held-out comparison', ',')} ({TESTED[self.use]});"
+            " ± one standard error"
+        )
+        rows = [
+            (
+                trial.name,
+                "" if trial.added or trial.reason else trial.loss,
+                "" if trial.added is None or np.isnan(trial.gain.value) else trial.gain,
+                f"not possible: {trial.reason}" if trial.reason else trial.verdict,
+            )
+            for trial in self.trials
+        ]
+        header = ("", "log-loss", "lower by", "")
+        return "\n".join(
+            [head, text_table(header, rows, "  {:<}  {:>}  {:>}  {:<}"), self.in_words]
+        )
+
+    __repr__ = __str__
+
+    def to_record(self) -> dict[str, Any]:
+        """Everything but the model as plain values for JSON."""
+        return plain(
+            {
+                "settings": self.settings,
+                "for": self.use,
+                "n_tested": self.n_tested,
+                "trials": [
+                    {
+                        "model": trial.name,
+                        "settings": trial.settings,
+                        "log_loss": trial.loss.value,
+                        "log_loss_std_error": trial.loss.std_error,
+                        "gain": trial.gain.value,
+                        "gain_std_error": trial.gain.std_error,
+                        "kept": trial.kept,
+                        "reason": trial.reason,
+                    }
+                    for trial in self.trials
+                ],
+                "in_words": self.in_words,
+            }
+        )
+
+
+def auto_fit(
+    X: Any, y: Any = None, *, use: str | None = None, random_state: int = 0, **settings: Any
+) -> Choice:
+    """Choose the settings that these comparisons need, and fit.
+
+    Parameters
+    ----------
+    X, y : items and votes, or Comparisons
+        As in ``RankRegression.fit``.
+    use : {"known", "new"} or None
+        Whether the score is for the items at hand or for new ones; "known" unless some item of the
+        table is in no comparison.
+    random_state : int
+        Seed of the folds.
+    settings
+        Of ``RankRegression``, such as ``context``; they are not tried but taken as given.
+
+    Returns
+    -------
+    Choice
+        ``choice.model`` is the fitted model; ``print(choice)`` shows what was tried.
+
+    Examples
+    --------
+    >>> from pairscore import Population
+    >>> items, votes = Population(n_features=3, rng=0).draw(80, 600, rng=1, second_half=False)
+    >>> choice = auto_fit(items, votes)
+    >>> choice.in_words
+    'Chosen: the plain model. Nothing else predicted clearly better.'
+    """
+    if use not in (None, *USES):
+        raise PairscoreError(f"use is {use!r}; use {', '.join(map(repr, USES))} or None.")
+    if y is not None and not isinstance(X, Comparisons):
+        context, missing = settings.get("context") or (), settings.get("missing", "refuse")
+        X, y = Comparisons.from_frames(X, y, context=context, missing=missing)
+    data = set_covariance_items(X if y is None else X.with_outcome(y))
+    use = use or ("known" if data.compared.all() else "new")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PairscoreWarning)
+        counted = data[data.amount > 0]
+        tests = HeldOutTests.of(counted, use, hold_out(counted, use, random_state))
+        trials = tuple(_try_settings(tests, settings))
+    chosen = {name: value for name, value in _kept(trials).items() if name not in settings}
+    model = RankRegression(**settings | chosen).fit(data)
+    return Choice(model, chosen, use, tests.n_tested, trials)
+
+
+def listed(names: list[str]) -> str:
+    """a, b and c."""
+    return " and ".join([", ".join(names[:-1])] * (len(names) > 1) + names[-1:])
+
+
+def _kept(trials: Any) -> dict[str, Any]:
+    kept = [trial.settings for trial in trials if trial.kept]
+    return kept[-1] if kept else {}
+
+
+def _try_settings(tests: "HeldOutTests", given: dict[str, Any]) -> Iterator[Trial]:
+    """The plain model, then one setting after the other on top of those that stayed."""
+    now, all_tests = dict(given), tests
+    before, reason = tests.measure(now)
+    unknown = Score(float("nan"), float("nan"))
+    yield Trial(now, None, before.score if before else unknown, unknown, True, reason)
+    for name, value in _settings_to_try(tests.data, tests.use, before is None):
+        if name in given:
+            continue
+        if name == "item_effects" and before is not None:
+            everywhere = before
+            tests = all_tests.first(FEWER)
+            before = tests.loss(before.chances)
+        settings = now | {name: value}
+        after, reason = tests.measure(settings)
+        if after is None:
+            yield Trial(settings, name, unknown, unknown, False, reason)
+            continue
+        gain = unknown if before is None else before.gain(after)
+        least = -gain.std_error if name == "item_effects" else gain.std_error
+        kept = before is None or gain.value > least or gain.value == 0 == least
+        yield Trial(settings, name, after.score, gain, kept)
+        if kept:
+            before, now = after, settings
+        if name == "item_effects" and gain.value == 0:  # none were seen, so fits are quick
+            tests, before = all_tests, everywhere
+
+
+def _settings_to_try(data: Comparisons, use: str, needs_ridge: bool) -> Iterator[tuple[str, Any]]:
+    """Settings that these comparisons have something for, in the order in which they are tried.
+
+    The ridge comes late, because its choice takes time, unless nothing can be fitted without it.
+    """
+    ridge = ("l2", "auto" if use == "new" else "auto-known")
+    if needs_ridge:
+        yield ridge
+    if data.sides_known and np.any(data.outcome > 0) and np.any(data.outcome < 0):
+        yield "side_effect", True
+    if np.any(data.outcome == 0):
+        yield "ties", "davidson"
+    if not needs_ridge and data.amount.sum() < MANY * data.items.values.shape[1]:
+        yield ridge
+    yield "item_effects", "auto"
+    if data.judge is not None and len(np.unique(data.judge.astype(str))) > 1:
+        yield "judge_slopes", True
+
+
+@dataclass(frozen=True)
+class HeldOutLoss:
+    """Mean log-loss of a model on held-out comparisons, and each item's part in it.
+
+    ``chances`` has the predicted probabilities, an array for each fold.
+    """
+
+    score: Score
+    sums: InfluenceSums
+    chances: list[np.ndarray]
+
+    def gain(self, other: "HeldOutLoss") -> Score:
+        """How much lower the loss of another model is on the same comparisons."""
+        return Score(self.score.value - other.score.value, (self.sums - other.sums).std_error)
+
+
+@dataclass(frozen=True)
+class HeldOutTests:
+    """Comparisons with the rows (train, test) of each fold."""
+
+    data: Comparisons
+    use: str
+    folds: Folds
+    tested: HeldOutComparisons
+    pairs: ItemPairs
+
+    @classmethod
+    def of(cls, data: Comparisons, use: str, folds: Folds) -> "HeldOutTests":
+        part = data[np.concatenate([test for _, test in folds])]
+        fold = np.repeat(np.arange(len(folds)), [len(test) for _, test in folds])
+        count = np.ones(len(part)) if part.count is None else part.count
+        tested = HeldOutComparisons(part.left, part.right, part.outcome, part.amount, count, fold)
+        group = ItemKFold(2).group_of_item(data)
+        return cls(data, use, folds, tested, ItemPairs(group[part.left], group[part.right]))
+
+    def first(self, n_folds: int) -> "HeldOutTests":
+        """The tests of some folds."""
+        return HeldOutTests.of(self.data, self.use, self.folds[:n_folds])
+
+    @property
+    def n_tested(self) -> int:
+        return round(float(self.tested.count[self.tested.outcome != 0].sum()))
+
+    def measure(self, settings: dict[str, Any]) -> tuple[HeldOutLoss | None, str]:
+        """The held-out loss of a model with these settings, or the reason why there is none."""
+        model = RankRegression(**settings | {"inference": None})
+        try:
+            chances = [left_probability(model, self.data[a], self.data[b]) for a, b in self.folds]
+        except PairscoreError as error:
+            return None, str(error)
+        return self.loss(chances), ""
+
+    def loss(self, chances: list[np.ndarray]) -> HeldOutLoss:
+        """The loss of what was predicted in these folds, or in these and more."""
+        found = log_loss(self.tested, np.concatenate(chances[: len(self.folds)]))
+        sums = influence_sums(found, self.pairs)
+        return HeldOutLoss(Score(found.value, sums.std_error), sums, chances)
+
+
+def hold_out(data: Comparisons, use: str, seed: int) -> Folds:
+    """Rows to train on and to test on, until enough are tested."""
+    folds: Folds = []
+    for train, test in _folds(data, use, seed):
+        enough = sum(len(tested) for _, tested in folds) >= ENOUGH or len(folds) == TRIED
+        if not enough and len(train) and len(test):
+            folds.append((train, test))
+    if not folds:
+        raise PairscoreError(
+            "the comparisons are too few to hold some out; give more, or choose the settings"
+            " yourself."
+        )
+    return folds
+
+
+def _folds(data: Comparisons, use: str, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Pairs are held out for known items, items for new ones."""
+    if use == "new":
+        n_groups = len(np.unique(ItemKFold(2).group_of_item(data)[data.compared]))
+        n_folds = min(FOLDS["new"], n_groups)
+        yield from ItemKFold(n_folds, random_state=seed, test="touch").split(data)
+        return
+    fold = assign_pairs(data, FOLDS["known"], np.random.default_rng(seed))
+    nobody = np.zeros(len(data.items), dtype=bool)
+    for number in range(FOLDS["known"]):
+        train, test, _ = split_comparisons(data, nobody, fold == number)
+        yield train, test

@@ -1,0 +1,323 @@
+"""Columns of items and comparisons found by what is in them, where their names do not tell.
+
+Two columns of the comparisons whose entries are ids of the items are the sides; a third one whose
+entries are one of the two, or words and codes for a side, is the winner.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+import numpy as np
+
+from pairscore.choices import ROLE_WORDS, SIDE_WORDS, WINNER_WORDS
+from pairscore.data.items import plain_id
+from pairscore.data.tables import Column, Columns, is_missing, likely_codes
+from pairscore.data.votes import LAYOUTS, NO_SIDES, Votes, likely_layout
+from pairscore.errors import PairscoreError, first_few
+
+MATCH = 0.9  # share of the rows of a column that must name items
+FEW_LEVELS = 6
+ORDER = ("left", "right", "winner", "loser", "judge", "weight", "count")
+MOST_LEVELS = 20  # of text that is proposed as categories, where items are few
+DATE = re.compile(
+    r"([0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{2}){1,2}|[0-9]{4}[./-][0-9]{1,2}[./-][0-9]{1,2}"
+    r"|[0-9]{2,4}年[0-9]{1,2}月([0-9]{1,2}日)?|[0-9]{1,2}[. ]+\w{3,9}[. ]+[0-9]{4})"
+    r"([T ]+[0-9]{1,2}:[0-9]{2}(:[0-9.]+)?)?Z?|[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?"
+)
+SAMPLED_ROWS = 5000
+
+
+@dataclass(frozen=True)
+class Found:
+    """Which columns two tables have for the items and who was compared.
+
+    ``id`` is the column of the items that the comparisons refer to; ``named`` has columns of the
+    comparisons by role, ``judges`` those with the winners by one judge each.
+    """
+
+    id: str | None
+    named: dict[str, str] = field(default_factory=dict)
+    judges: tuple[str, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it is known who was compared and who won."""
+        roles = {*self.named, *(["winner"] if self.judges else [])}
+        return any({*sides, "winner"} <= roles for sides in (*LAYOUTS, NO_SIDES))
+
+    def in_words(self, default: Mapping[str, str]) -> str:
+        """The columns that have other names than expected."""
+        named = {role: self.named[role] for role in ORDER if role in self.named}
+        others = {role: name for role, name in named.items() if default.get(role, role) != name}
+        words = [f"{role} is {name!r}" for role, name in others.items()]
+        judges = [f"each judge has a column ({first_few(map(repr, self.judges))})"]
+        return ", ".join(words + judges * bool(self.judges))
+
+
+Texts = dict[str, np.ndarray]  # columns of text by name, None for missing
+
+
+def as_texts(table: Columns, rows: int | None = None) -> Texts:
+    """The first rows of a table as text, with ids as :func:`plain_id` writes them."""
+    first = slice(rows)
+    return {
+        name: np.array(
+            [
+                None if is_missing(v) or v == "" else plain_id(v)
+                for v in table[name][first].tolist()
+            ],
+            dtype=object,
+        )
+        for name in table.columns
+    }
+
+
+def id_columns(items: Texts) -> dict[str | None, set[str]]:
+    """The columns that could name items: filled, and each entry once."""
+    return {
+        name: set(column.tolist())
+        for name, column in items.items()
+        if len(column) > 1
+        and None not in (known := set(column.tolist()))
+        and len(known) == len(column)
+    }
+
+
+def find_columns(
+    ids: Mapping[str | None, set[str]],
+    votes: Texts,
+    fixed: Mapping[str, str],
+    codes: Collection[str],
+) -> Found | None:
+    """Find the columns of comparisons by what is in them.
+
+    Parameters
+    ----------
+    ids : dict
+        Columns that could name the items, the expected one first, with their entries.
+    votes : dict
+        The columns of the comparisons.
+    fixed : dict
+        Roles whose columns are known.
+    codes
+        Entries of winners that are known to be codes.
+
+    Returns
+    -------
+    Found or None
+        None where no column of ids goes with two columns of the comparisons.
+    """
+    best, most = None, 0.0
+    for id, known in ids.items():
+        shares = {name: _share_in(column, known) for name, column in votes.items()}
+        matching = [name for name, share in shares.items() if share >= MATCH]
+        sides = _find_sides(matching, votes, fixed)
+        share = 0.0 if sides is None else shares[sides[1]] + shares[sides[2]]
+        if sides is not None and share > most and (id is not None or share == 2):
+            best, most = (id, sides), share
+    if best is None:
+        return None
+    id, (roles, *names) = best
+    return _find_winner(Found(id, dict(zip(roles, names, strict=True))), votes, fixed, codes)
+
+
+def _share_in(column: np.ndarray, known: Collection[str]) -> float:
+    filled = [entry for entry in column.tolist() if entry is not None]
+    return sum(entry in known for entry in filled) / len(filled) if filled else 0.0
+
+
+def _find_sides(
+    matching: list[str], votes: Texts, fixed: Mapping[str, str]
+) -> tuple[tuple[str, str], str, str] | None:
+    """The roles and names of the two columns that say who was compared."""
+    for roles in (*LAYOUTS, NO_SIDES):
+        if {*roles} <= {*fixed}:
+            first, second = (fixed[role] for role in roles)
+            return (roles, first, second) if {first, second} <= {*matching} else None
+    others = {name for role, name in fixed.items() if role not in LAYOUTS[0]}
+    sides = {name for role, name in fixed.items() if role in LAYOUTS[0]}
+    free = [name for name in matching if name not in others]
+    pairs = [
+        pair
+        for pair in combinations(free, 2)
+        if sides <= {*pair} and _differ(votes[pair[0]], votes[pair[1]])
+    ]
+    with_winner = [pair for pair in pairs if _winners_by_id(pair, matching, votes)]
+    if not with_winner:
+        n_items = {name: len(set(votes[name].tolist())) for name in matching}
+        enough = max(n_items.values(), default=0) / 2
+        with_winner = [pair for pair in pairs if min(n_items[name] for name in pair) >= enough]
+    if len(with_winner) > 1:
+        with_winner = [
+            pair for pair in with_winner if all(_role_of(name, ("left", "right")) for name in pair)
+        ]
+    if len(with_winner) != 1:
+        return None
+    first, second = with_winner[0]
+    if _role_of(first, NO_SIDES) and _role_of(second, NO_SIDES):
+        swapped = _role_of(first, NO_SIDES) == "loser"
+        return (NO_SIDES, second, first) if swapped else (NO_SIDES, first, second)
+    swapped = _role_of(first, ("left", "right")) == "right"
+    if sides:
+        swapped = first == fixed.get("right") or second == fixed.get("left")
+    return (LAYOUTS[0], second, first) if swapped else (LAYOUTS[0], first, second)
+
+
+def _differ(one: np.ndarray, other: np.ndarray) -> bool:
+    return bool(np.mean(one != other) > MATCH)
+
+
+def _winners_by_id(pair: tuple[str, ...], names: Iterable[str], votes: Texts) -> list[str]:
+    """The columns whose entries are one of the two items of their row."""
+    sides = [votes[name] for name in pair]
+
+    def is_winner(column: np.ndarray) -> bool:
+        filled = np.array([entry is not None for entry in column])
+        either = (column == sides[0]) | (column == sides[1])
+        return bool(filled.any() and np.mean(either[filled]) >= MATCH)
+
+    return [name for name in names if name not in pair and is_winner(votes[name])]
+
+
+def _role_of(name: str, roles: Iterable[str]) -> str | None:
+    """The role that the name of a column tells, if it has one of its words."""
+    words = re.split(r"[\W_0-9]+", name.casefold())
+    for role in roles:
+        for word in ROLE_WORDS[role]:
+            if word in words or ((len(word) > 5 or not word.isascii()) and word in name.casefold()):
+                return role
+    return None
+
+
+def _find_winner(
+    found: Found, votes: Texts, fixed: Mapping[str, str], codes: Collection[str]
+) -> Found:
+    """The same with the column of winners, or those of the judges, and the column of judges."""
+    named = dict(fixed) | found.named
+    others = [name for name in votes if name not in named.values()]
+    judge = [name for name in others if _role_of(name, ["judge"])]
+    if "judge" not in named and len(judge) == 1 and _is_judge(votes[judge[0]], codes):
+        named["judge"] = judge[0]
+        others.remove(judge[0])
+    if "winner" in named:
+        return replace(found, named=named)
+    pair = (named.get("left", ""), named.get("right", ""))
+    likely = _winners_by_id(pair, others, votes) or [
+        name for name in others if _are_winners(votes[name], {*pair, *codes})
+    ]
+    by_name = [name for name in likely or others if _role_of(name, ["winner"])]
+    if len(likely) > 1 and not by_name and "judge" not in named:
+        return replace(found, named=named, judges=tuple(likely))
+    if len(likely if len(likely) == 1 else by_name) == 1:
+        named["winner"] = (likely if len(likely) == 1 else by_name)[0]
+    return replace(found, named=named)
+
+
+def _are_winners(column: np.ndarray, more: Collection[str]) -> bool:
+    """Whether all entries of a column are words or codes for a winner."""
+    entries = {entry for entry in column.tolist() if entry is not None}
+    words = {word for words in WINNER_WORDS.values() for word in words}
+    return 0 < len(entries) <= FEW_LEVELS and all(
+        entry in more or entry.casefold() in words for entry in entries
+    )
+
+
+def _is_judge(column: np.ndarray, codes: Collection[str]) -> bool:
+    return not _are_winners(column, codes) and None not in column.tolist()
+
+
+def missing_columns(votes: Texts, found: Found | None) -> PairscoreError:
+    """The sentence where no columns say who was compared and who won, with the likely ones."""
+    named, names = {} if found is None else found.named, [*votes]
+    others = [name for name in names if name not in named.values()]
+    if named and others:
+        return PairscoreError(
+            f"no column of the comparisons says clearly who won; perhaps {_as_roles(named)}, and"
+            f" winner= is one of {first_few(map(repr, others), 8)}: name it."
+            f"{_if_of_judges({name: votes[name] for name in others})}"
+        )
+    layouts = "; or ".join(
+        ", ".join(dict.fromkeys((*sides, "winner"))) for sides in (*LAYOUTS, NO_SIDES)
+    )
+    by_words = {role: name for name in names if (role := _role_of(name, ROLE_WORDS))}
+    likely = f" Did you mean {_as_roles(by_words)}?" if by_words else ""
+    return PairscoreError(
+        f"the comparisons have columns {first_few(map(repr, names), 8)}, of which no two have ids"
+        f" of the items; they need {layouts}. Say which these are with left=, right= and"
+        f" winner=.{likely_layout(names) or likely}"
+    )
+
+
+def _if_of_judges(votes: Texts) -> str:
+    """How to name codes where several columns share a few entries, as those of judges do."""
+    levels = {name: {e for e in column.tolist() if e is not None} for name, column in votes.items()}
+    few = {name: of for name, of in levels.items() if 0 < len(of) <= FEW_LEVELS}
+    shared = set().union(*few.values())
+    if len(few) < 2 or len(shared) > FEW_LEVELS:
+        return ""
+    return (
+        f" If {first_few(map(repr, few))} have the winners by one judge each, say what the entries"
+        f" mean, perhaps winner_codes={likely_codes(sorted(shared))!r}."
+    )
+
+
+def _as_roles(named: Mapping[str, str]) -> str:
+    """Columns by role, as messages name them and the command line translates them."""
+    return ", ".join(f"{named[role]!r} as {role}" for role in ORDER if role in named)
+
+
+def point_out_cases(
+    categories: Mapping[str, Collection[str]], votes: Columns, say: Callable[[str], None]
+) -> None:
+    """Say which levels, and which judges, differ in upper and lower case only."""
+    groups = {repr(name): levels for name, levels in categories.items()}
+    if "judge" in votes:
+        groups["judge"] = set(map(str, votes.get_column("judge").values.tolist()))
+    for what, levels in groups.items():
+        spellings: dict[str, list[str]] = {}
+        for level in sorted(levels):
+            spellings.setdefault(level.casefold(), []).append(level)
+        same = [" and ".join(map(repr, of)) for of in spellings.values() if len(of) > 1]
+        if same:
+            say(
+                f"{what} has entries that differ in upper and lower case only: {first_few(same)};"
+                " they were kept apart."
+            )
+
+
+def kinds_of_text(table: Columns, names: Iterable[str]) -> dict[str, list[str]]:
+    """Text columns as dates, as labels that differ from item to item, or as possible categories."""
+    kinds: dict[str, list[str]] = {"left_out": [], "dates": [], "labels": []}
+    for name in names:
+        filled = [str(entry) for entry in table[name].tolist() if not is_missing(entry)]
+        is_date = sum(DATE.fullmatch(entry.strip()) is not None for entry in filled)
+        if filled and is_date >= MATCH * len(filled):
+            kinds["dates"].append(name)
+        elif len(set(filled)) > max(MOST_LEVELS, len(filled) / 2):
+            kinds["labels"].append(name)
+        else:
+            kinds["left_out"].append(name)
+    return kinds
+
+
+def side_words(winner: Column, ids: np.ndarray | None) -> dict[str, str]:
+    """Codes for winners in other words for left, right and tie, where all entries are such."""
+    entries = {str(v) for v in winner.values.tolist() if not is_missing(v)}
+    meaning = {word: side for side, words in SIDE_WORDS.items() for word in words}
+    codes = {e: meaning[e.casefold()] for e in sorted(entries) if e.casefold() in meaning}
+    names = set(map(str, [] if ids is None else ids.tolist()))
+    is_plain = len(codes) < len(entries) or entries <= {"left", "right", "tie"}
+    return {} if is_plain or names & entries else codes
+
+
+def first_column_names(votes: Votes, table: Columns) -> bool:
+    """Whether items known by row number may be meant by the numbers in the first column."""
+    numbers = table[table.columns[0]]
+    if numbers.dtype.kind != "f" or len(set(numbers.tolist())) < len(numbers):
+        return False
+    used = np.union1d(votes.left, votes.right)
+    return bool(
+        np.isin(used, numbers).all() and not np.array_equal(numbers, np.arange(len(numbers)))
+    )

@@ -1,0 +1,425 @@
+"""Sheets as people keep them, made plain: a title above the names, blank rows, a total below.
+
+A CSV file that looks plain is never copied. Another one, and a sheet of a workbook, becomes a CSV
+file of its names and rows alone, which remembers the line that each row had; what was left out is
+said in one note per file.
+"""
+
+import csv
+import io
+import mmap
+import re
+import unicodedata
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pairscore.data.tables import Columns
+from pairscore.errors import BadEntriesError, PairscoreError, first_few, plural, shown
+from pairscore.files.source import MAX_LINE, scratch_folder
+
+if TYPE_CHECKING:
+    from pairscore.files.tables import StoredTable
+
+DELIMITERS = ",;\t|"
+HEAD = 1 << 16  # bytes at the beginning and the end of a file that are looked at
+HEAD_ROWS = 50
+LAST_ROWS = 12  # of a table, among which totals and footnotes are
+SEPARATOR_LINE = re.compile('\ufeff?"?sep=(.)"?[\r\n]*', re.IGNORECASE)
+BLANKS = " \t\u00a0\u2009\u202f\u3000"
+NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)*([eE][+-]?[0-9]+)?")
+# 1 234,5 and 1'234.5, with any kind of blank and apostrophe
+GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:[ \u00a0\u2009\u202f'\u2019][0-9]{3})+(?:[.,][0-9]*)?")
+ODD_BYTES = re.compile(  # 1 234 with blanks or apostrophes, a minus sign, digits of double width
+    rb"[0-9](?: |\xc2\xa0|\xe2\x80[\x89\xaf\x99]|')[0-9]{3}|\xe2\x88\x92[0-9]|\xef\xbc[\x90-\x99]"
+)
+TOTAL = re.compile(
+    r"(grand |sub)?(total( général)?|sum|summen?|(zwischen|gesamt)summe|gesamt|insgesamt|somme"
+    r"|mean|average|mittelwert|durchschnitt|moyenne|合計|総計|小計|計|平均)\s*[:：=]?"
+    r"|n\s*=\s*[0-9]+",
+    re.IGNORECASE,
+)
+Row = tuple[int, list[str]]  # the line (from 1) where a row begins, and its cells
+
+
+@dataclass
+class Sheet:
+    """A plain CSV file made of a sheet.
+
+    ``lines`` has the line of the original for each line of the copy; ``changes`` says what was
+    left out, in parts of a sentence; ``name`` is that of a sheet in a workbook.
+    """
+
+    path: Path
+    delimiter: str
+    name: str = ""
+    lines: list[int] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
+
+
+# -- does a file need it? --------------------------------------------------------------------------
+
+
+def looks_plain(path: Path, named: str | None) -> bool:
+    """Whether names and rows are all that a UTF-8 file has, by its beginning and its end.
+
+    Blank rows in between are looked for when it is read (:func:`has_blank_rows`).
+    """
+    with path.open("rb") as file:
+        head = file.read(HEAD)
+        size = file.seek(0, 2)
+        file.seek(max(0, size - HEAD))
+        tail = file.read()
+    if not _text(head).strip():
+        return True  # empty: others say so
+    first = _text(head).split("\n", 1)[0]
+    if SEPARATOR_LINE.fullmatch(first) or not first.strip() or ODD_BYTES.search(head):
+        return False
+    delimiter = sign_of(named) if named else find_delimiter(_text(head))
+    rows = _rows(_text(head), delimiter)
+    begin = header_place(rows)
+    if begin or (rows and not rows[begin][-1].strip() and len(rows[begin]) > 1):
+        return False
+    last = next((row for row in reversed(_rows(_text(tail), delimiter)) if _filled(row)), [])
+    return not is_total(last)
+
+
+def has_blank_rows(path: Path, named: str | None) -> bool:
+    """Whether some line of a UTF-8 file has delimiters and no cells."""
+    with path.open("rb") as file:
+        head = _text(file.read(HEAD))
+    sign = re.escape((sign_of(named) if named else find_delimiter(head)).encode())
+    cells = b'[ \t"%b]*' % sign
+    line = b"[\r\n]%b%b%b([\r\n]|\\Z)" % (cells, sign, cells)
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return re.search(line, content) is not None
+
+
+def find_delimiter(text: str) -> str:
+    """The sign of the first line; where that has none, the one that most lines have equally often.
+
+    A title above the names has none, and decimal commas are not in the line of the names.
+    """
+    lines = [re.sub('"[^"]*"', "", line) for line in re.split("[\r\n]+", text) if line.strip()]
+    best = max(DELIMITERS, key=lines[0].count) if lines else ","
+    if not lines or best in lines[0]:
+        return best
+
+    def agreement(sign: str) -> tuple[int, int]:
+        counts = [line.count(sign) for line in lines[:HEAD_ROWS]]
+        often = max(set(counts), key=lambda count: (count > 0, counts.count(count)))
+        return (counts.count(often) if often else 0), often
+
+    return max(DELIMITERS, key=agreement)
+
+
+def sign_of(named: str) -> str:
+    """A delimiter that was named: the sign itself, or a tab by name."""
+    sign = {"tab": "\t", "\\t": "\t"}.get(named, named)
+    if len(sign) != 1 or not sign.isascii() or sign.isalnum() or sign in '"\r\n\0':
+        raise PairscoreError(
+            f"the delimiter is {sign!r}; use one sign such as ',', ';', '|' or a tab."
+        )
+    return sign
+
+
+def header_place(rows: list[list[str]]) -> int:
+    """Which of the first rows has the names of the columns.
+
+    Rows of a title have at most half as many cells as the widest row. The row below them must look
+    like names (text, each once); otherwise the first row that is not blank has them.
+    """
+    counts = [len(_filled(row)) for row in rows[:HEAD_ROWS]]
+    first = next((place for place, count in enumerate(counts) if count), 0)
+    most = max(counts, default=0)
+    place = next((p for p, count in enumerate(counts) if count >= 2 and count > most / 2), first)
+    names = _filled(rows[place]) if rows else []
+    alike = len(set(names)) < len(names) or any(NUMBER.fullmatch(name) for name in names)
+    return first if alike else place
+
+
+def is_total(row: list[str]) -> bool:
+    """Whether a row is a total or a mean of those above it, by its first word."""
+    filled = _filled(row)
+    return bool(filled) and TOTAL.fullmatch(filled[0]) is not None
+
+
+def _filled(row: list[str]) -> list[str]:
+    return [cell.strip() for cell in row if cell.strip()]
+
+
+def _text(piece: bytes) -> str:
+    """A piece of a UTF-8 file that may begin and end within a letter or a line."""
+    return piece.decode("utf-8", "ignore").removeprefix("\ufeff").replace("\r\n", "\n")
+
+
+def _rows(text: str, delimiter: str) -> list[list[str]]:
+    """The rows of a piece of text that the csv module can make of it."""
+    rows: list[list[str]] = []
+    with suppress(csv.Error):
+        rows.extend(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    return rows
+
+
+# -- from CSV --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def tidied_csv(
+    path: Path, named: str | None, identifiers: Collection[str], na: Collection[str], shown: str
+) -> Iterator[Sheet]:
+    """A plain copy of a UTF-8 file; cells that are one of ``na`` are empty in it."""
+    with path.open("rb") as begin:
+        head = _text(begin.read(HEAD))
+    separator = SEPARATOR_LINE.fullmatch(head.split("\n", 1)[0])
+    rest = head.split("\n", 1)[-1] if separator else head
+    found = separator[1] if separator else find_delimiter(rest)
+    delimiter = sign_of(named) if named else found
+
+    def rows(file: Any) -> Iterator[Row]:
+        reader, begin = csv.reader(file, delimiter=delimiter), 1
+        for row in reader:
+            if begin > 1 or not separator:
+                yield begin, row
+            begin = reader.line_num + 1
+
+    limit = csv.field_size_limit(MAX_LINE)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file, scratch_folder() as folder:
+            yield tidy(rows(file), Sheet(folder / "plain", delimiter), identifiers, na)
+    except csv.Error as error:
+        raise PairscoreError(
+            f"{shown!r} cannot be read as CSV ({error}); save it again with whole cells quoted."
+        ) from None
+    finally:
+        csv.field_size_limit(limit)
+
+
+def tidy(
+    rows: Iterator[Row], sheet: Sheet, identifiers: Collection[str], na: Collection[str]
+) -> Sheet:
+    """Write names and rows to the sheet's file, and to ``changes`` what they are without."""
+    head = list(islice(rows, HEAD_ROWS))
+    place = header_place([cells for _, cells in head])
+    title = [" ".join(_filled(cells)) for _, cells in head[:place] if _filled(cells)]
+    if title:
+        above = plural(len(title), "line")
+        sheet.changes.append(
+            f"{above} above the column names left out ({_shown(first_few(title, 2))})"
+        )
+    line, names = head[place] if head else (1, [])
+    names = [re.sub(r"\s*[\r\n]+\s*", " ", name.strip()) for name in names]
+    body: Iterable[Row] = chain(head[place + 1 :], rows)
+    if not all(names):
+        body = list(body)
+    kept = _kept_columns(names, body, sheet)
+    clean = _Cleaner([names[column] for column in kept], identifiers, na)
+    with sheet.path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter=sheet.delimiter, lineterminator="\n")
+        for begin, cells in chain([(line, names)], _without_ends(body, len(names), sheet)):
+            if begin != line:
+                cells = _cells_of(cells, kept, len(names))
+                cells = clean(cells)
+            else:
+                cells = [cells[column] for column in kept]
+            writer.writerow(cells)
+            n_lines = 1 + sum(cell.count("\n") for cell in cells)
+            sheet.lines += range(begin, begin + n_lines)
+    sheet.changes += clean.changes()
+    return sheet
+
+
+def _kept_columns(names: list[str], body: Iterable[Row], sheet: Sheet) -> list[int]:
+    """The columns that have a name or an entry; the rest of a used area has neither."""
+    if all(names):
+        return [*range(len(names))]
+    used = {
+        column for _, cells in body for column, cell in enumerate(cells) if cell and cell.strip()
+    }
+    kept = [column for column, name in enumerate(names) if name or column in used]
+    if len(kept) < len(names):
+        sheet.changes.append(f"{plural(len(names) - len(kept), 'empty column')} left out")
+    return kept
+
+
+def _cells_of(cells: list[str], kept: list[int], width: int) -> list[str]:
+    """The kept cells of a row; a row of another length stays as it is, to be refused."""
+    while len(cells) > width and not cells[-1].strip():
+        cells = cells[:-1]
+    return [cells[column] for column in kept] if len(cells) == width else cells
+
+
+def _without_ends(body: Iterable[Row], width: int, sheet: Sheet) -> Iterator[Row]:
+    """The rows without blank ones, and without totals and footnotes at the end."""
+    held: deque[tuple[Row, bool]] = deque()
+    n_blank, after_blank = 0, False
+    for row in body:
+        if not any(cell.strip() for cell in row[1]):
+            n_blank += bool(row[1])
+            after_blank = True
+            continue
+        held.append((row, after_blank))
+        after_blank = False
+        if len(held) > LAST_ROWS:
+            yield held.popleft()[0]
+    rows = [row for row, _ in held]
+    end = _end_of_rows([(cells, after) for (_, cells), after in held], width)
+    if left_out := [" ".join(_filled(cells)) for _, cells in rows[end:]]:
+        below = first_few(map(_shown, left_out), 2)
+        sheet.changes.append(f"{plural(len(left_out), 'row')} at the end left out ({below})")
+    if n_blank:
+        sheet.changes.append(f"{plural(n_blank, 'blank row')} left out")
+    yield from rows[:end]
+
+
+def _end_of_rows(last: list[tuple[list[str], bool]], width: int) -> int:
+    """How many of the last rows are rows of the table.
+
+    Behind them are totals, and lines of one cell below a blank row.
+    """
+    end = len(last)
+    while end:
+        first = end
+        while first and width > 2 and len(_filled(last[first - 1][0])) == 1:
+            first -= 1
+        if first < end and last[first][1]:
+            end = first
+        elif is_total(last[end - 1][0]):
+            end -= 1
+        else:
+            return end
+    return end
+
+
+class _Cleaner:
+    """Cells without blanks around them, words for missing, and blanks between thousands."""
+
+    def __init__(self, names: list[str], identifiers: Collection[str], na: Collection[str]):
+        self.exact = {column for column, name in enumerate(names) if name in identifiers}
+        self.na = {word.strip() for word in na}
+        self.n_missing, self.n_blanks, self.grouped, self.padded = 0, 0, "", ""
+
+    def __call__(self, cells: list[str]) -> list[str]:
+        return [self._clean(column, cell) for column, cell in enumerate(cells)]
+
+    def _clean(self, column: int, cell: str) -> str:
+        text = cell.strip()
+        if text in self.na:
+            self.n_missing += bool(text)
+            return ""
+        if len(text) < len(cell) and text and not NUMBER.fullmatch(text):
+            self.n_blanks += 1
+            self.padded = self.padded or cell
+        if column in self.exact or not any(map(str.isdigit, text)):
+            return text
+        plain = text if text.isascii() else _plain_digits(text)
+        if GROUPED.fullmatch(plain):
+            self.grouped = self.grouped or text
+            return re.sub(r"[ \u00a0\u2009\u202f'\u2019]", "", plain)
+        return plain if NUMBER.fullmatch(plain) else text
+
+    def changes(self) -> list[str]:
+        missing = f"{plural(self.n_missing, 'cell')} of {first_few(sorted(self.na), 3)} missing"
+        grouped = f"{_shown(self.grouped)} read as a number with its thousands apart"
+        blanks = blanks_left_out(self.n_blanks, self.padded)
+        found = {missing: self.n_missing, grouped: self.grouped, blanks: self.n_blanks}
+        return [change for change, was_found in found.items() if was_found]
+
+
+def _shown(text: str) -> str:
+    """A text as a message shows it, with any kind of blank as a blank."""
+    return shown(re.sub(f"[{BLANKS}]", " ", text))
+
+
+def blanks_left_out(number: int, example: str) -> str:
+    """What is said where text had blanks around it."""
+    entries = "entry" if number == 1 else "entries"
+    return f"blanks around {number} {entries} left out (such as {_shown(example)})"
+
+
+def _plain_digits(text: str) -> str:
+    """Digits of double width and minus signs as ASCII; blanks between thousands stay."""
+    return unicodedata.normalize("NFKC", text).replace("\u2212", "-")
+
+
+def without_blanks(values: np.ndarray) -> tuple[np.ndarray, str | None]:
+    """Text without blanks around it, with None for what is left empty; and one that had some."""
+    if values.dtype != object:
+        return values, None
+    joined = "\0".join(["", *filter(None, values.tolist()), ""])
+    some = [blank for blank in BLANKS if blank in joined]
+    if not any(f"\0{blank}" in joined or f"{blank}\0" in joined for blank in some):
+        return values, None  # to look at each entry would take much longer
+    padded = [v for v in values.tolist() if v is not None and v != v.strip(BLANKS)]
+    changed = set(padded)
+    entries = [(v.strip(BLANKS) or None) if v in changed else v for v in values.tolist()]
+    stripped = np.empty(len(values), dtype=object)
+    stripped[:] = entries
+    return stripped, padded[0]
+
+
+# -- several sheets with the same columns ----------------------------------------------------------
+
+
+@dataclass
+class JoinedTables:
+    """Stored tables with the same columns, such as one for each judge, as one table."""
+
+    parts: list["StoredTable"]
+    lengths: list[int] = field(default_factory=list)
+
+    @property
+    def source(self) -> Any:
+        return self.parts[0].source
+
+    def read(self) -> Columns:
+        """The rows of all parts, one after the other."""
+        return self._joined([part.read() for part in self.parts])
+
+    def read_texts(self) -> Columns:
+        return self._joined([part.read_texts() for part in self.parts])
+
+    def again(self, identifiers: Collection[str], columns: Any) -> "JoinedTables":
+        """The same files read for other columns."""
+        return JoinedTables([part.again(identifiers, columns) for part in self.parts])
+
+    def _joined(self, tables: list[Columns]) -> Columns:
+        first, *others = tables
+        for table, part in zip(others, self.parts[1:], strict=True):
+            odd = sorted({*table.columns} ^ {*first.columns})
+            if odd:
+                raise PairscoreError(
+                    f"{part.source.shown!r} and {self.source.shown!r} do not have the same columns"
+                    f" ({', '.join(map(repr, odd))}); give all files of comparisons the same."
+                )
+        self.lengths = [len(table) for table in tables]
+        return Columns(
+            {name: np.concatenate([table[name] for table in tables]) for name in first.columns},
+            from_file=True,
+        )
+
+    def by_part(
+        self, faults: list[BadEntriesError]
+    ) -> Iterator[tuple["StoredTable", list[BadEntriesError]]]:
+        """Each part with its faults, by the rows that they have there."""
+        for part, length, end in zip(
+            self.parts, self.lengths, np.cumsum(self.lengths).tolist(), strict=True
+        ):
+            mine = []
+            for fault in faults:
+                rows = [
+                    (row - end + length, column, value)
+                    for row, column, value in fault.entries
+                    if end - length <= row < end
+                ]
+                if rows:
+                    mine.append(
+                        BadEntriesError(fault.what, fault.remedy, fault.table, rows, fault.reason)
+                    )
+            yield part, mine

@@ -1,0 +1,434 @@
+"""Parquet, JSONL and workbooks, which say which of their cells are numbers."""
+
+import datetime
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import isfinite
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+import numpy as np
+
+from pairscore.choices import ROLE_WORDS
+from pairscore.errors import BadRow, BadRowsError, PairscoreError, did_you_mean, first_few
+from pairscore.files.sheets import HEAD_ROWS, Row, Sheet, header_place, tidy
+from pairscore.files.source import (
+    NUMERIC_SHARE,
+    Source,
+    refuse_twins,
+    scratch_folder,
+    sql_name,
+    sql_text,
+    table_kind,
+)
+
+# types of columns; one without any value is one of numbers, as in CSV
+NUMBERS = r'(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*|BOOLEAN|"?NULL"?)'
+OFFICE = "http://schemas.openxmlformats.org"
+MAIN, RELATIONS = f"{OFFICE}/spreadsheetml/2006/main", f"{OFFICE}/officeDocument/2006/relationships"
+MOST_ROWS = 2**20 - 1  # of a sheet, below the header
+MOST_LETTERS = 31  # of a sheet's name
+NO_XML = {code: None for code in range(32) if code not in (9, 10, 13)}  # signs that XML has not
+NESTED = r".*(\[\d*\]|STRUCT|MAP|UNION|VARIANT|BLOB|BIT|GEOMETRY).*"
+
+
+def load_parquet(source: Source) -> dict[str, str]:
+    """Read the wanted columns of a Parquet file into DuckDB's table ``cells``.
+
+    Returns, by the name of each column, what it is called there.
+    """
+    file = f"read_parquet({sql_text(source.path)}, hive_partitioning=false)"
+    schema = f"SELECT name FROM parquet_schema({sql_text(source.path)})"
+    types = _column_types(source, file)
+    written = {row[0] for row in source.connection.execute(schema).fetchall()}
+    refuse_twins([name for name in types if name not in written], source.shown)
+    cells = {
+        name: f"CAST({sql_name(name)} AS {'DOUBLE' if _is_number(name, types, source) else 'TEXT'})"
+        for name in source.wanted(list(types), _nested(types))
+    }
+    return _fill_cells(source, cells, file)
+
+
+def load_jsonl(source: Source) -> dict[str, str]:
+    """Read the wanted columns of a file of JSON objects, one a line, into the table ``cells``.
+
+    Returns, by the name of each column, what it is called there.
+    """
+    import duckdb
+
+    if not source.path.stat().st_size:
+        raise PairscoreError(f"{source.shown!r} is empty; write one JSON object per row.")
+    file = (
+        f"read_json({sql_text(source.path)}, format='newline_delimited', records=true,"
+        " hive_partitioning=false, compression='none', "
+    )
+    try:
+        types = _column_types(source, f"{file} sample_size=-1, map_inference_threshold=-1)")
+        wanted = source.wanted(list(types), _nested(types))
+        refuse_twins([name for name in types if _is_renamed(source, name, types)], source.shown)
+        numeric = [name for name in wanted if _is_number(name, types, source)]
+        read_as = dict.fromkeys(wanted, "JSON") | {
+            name: "BOOLEAN" if types[name] == "BOOLEAN" else "DOUBLE" for name in numeric
+        }
+        columns = ", ".join(f"{sql_text(name)}: '{kind}'" for name, kind in read_as.items())
+        cells = {name: f"{sql_name(name)} ->> '$'" for name in wanted}
+        cells |= {name: f"CAST({sql_name(name)} AS DOUBLE)" for name in numeric}
+        cell_names = _fill_cells(source, cells, f"{file} columns={{{columns}}})")
+    except duckdb.Error as error:
+        raise _bad_lines(source, []) or error from error
+    mixed = [name for name in wanted if types[name] == "JSON" and name not in source.identifiers]
+    if mixed and (bad := _bad_lines(source, mixed)):
+        raise bad
+    return cell_names
+
+
+def _column_types(source: Source, file: str) -> dict[str, str]:
+    """DuckDB's types of the columns of a file, by name."""
+    rows = source.connection.execute(f"DESCRIBE SELECT * FROM {file}").fetchall()
+    return {row[0]: row[1] for row in rows}
+
+
+def _nested(types: dict[str, str]) -> list[str]:
+    """Columns of lists, records and the like."""
+    return [name for name, kind in types.items() if re.fullmatch(NESTED, kind, re.DOTALL)]
+
+
+def _is_number(name: str, types: dict[str, str], source: Source) -> bool:
+    return name not in source.identifiers and re.fullmatch(NUMBERS, types[name]) is not None
+
+
+def _fill_cells(source: Source, columns: dict[str, str], file: str) -> dict[str, str]:
+    """Make the table ``cells`` of columns in SQL; say what each is called there."""
+    cells = {name: f"c{place}" for place, name in enumerate(columns)}
+    chosen = ", ".join(f"{column} AS {cells[name]}" for name, column in columns.items())
+    source.connection.execute(f"CREATE OR REPLACE TEMP TABLE cells AS SELECT {chosen} FROM {file}")
+    return cells
+
+
+def _is_renamed(source: Source, name: str, names: Iterable[str]) -> bool:
+    """DuckDB ignores case in names of JSON objects: next to ``a``, it calls ``A`` ``A_1``."""
+    stem = re.sub(r"_\d+$", "", name)
+    if stem == name or stem.casefold() not in map(str.casefold, names):
+        return False
+    pointer = "/" + name.replace("~", "~0").replace("/", "~1")
+    return not source.connection.execute(
+        f"SELECT bool_or(json_exists(json, {sql_text(pointer)}))"
+        f" FROM read_ndjson_objects({sql_text(source.path)})"
+    ).fetchone()[0]
+
+
+# -- lines of JSON ---------------------------------------------------------------------------------
+
+
+def _bad_lines(source: Source, mixed: list[str]) -> PairscoreError | None:
+    """What is wrong with a JSONL file, line by line; ``mixed`` columns have numbers and text."""
+    rows: list[BadRow] = []
+    texts: dict[str, list[BadRow]] = {name: [] for name in mixed}
+    numbers: Counter[str] = Counter()
+    with source.path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                record = _json_object(line)
+            except (ValueError, RecursionError) as error:
+                text = line[:200].decode("utf-8", "replace").rstrip()
+                rows.append(BadRow(number, None, text, _json_reason(error, line)))
+                continue
+            for name in mixed:
+                value = record.get(name)
+                if isinstance(value, int | float):
+                    numbers[name] += 1
+                elif value is not None:
+                    texts[name].append(BadRow(number, name, str(value)[:200], "no number"))
+    for name, bad in texts.items():
+        if numbers[name] >= NUMERIC_SHARE * (numbers[name] + len(bad)):
+            rows += bad
+    return BadRowsError(source.shown, sorted(rows, key=lambda row: row.line)) if rows else None
+
+
+def _json_object(line: bytes) -> dict[str, Any]:
+    record = json.loads(line, object_pairs_hook=_unique_names) if line.strip() else {}
+    if not isinstance(record, dict):
+        raise ValueError("no JSON object")
+    return record
+
+
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a name twice in one object")
+    return dict(pairs)
+
+
+def _json_reason(error: Exception, line: bytes) -> str:
+    reason = str(error).partition(":")[0]
+    return "no UTF-8" if "codec" in reason and not line.isascii() else reason
+
+
+# -- workbooks -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def sheet_as_csv(
+    path: Path,
+    sheet: str | None,
+    identifiers: Collection[str],
+    na: Collection[str],
+    decimal: str | None,
+    say: Callable[[str], None],
+    shown: str,
+) -> Iterator[Sheet]:
+    """A sheet of a workbook as a plain CSV file; the first one that has a table if none is named.
+
+    Numbers are written with the ``decimal`` sign, so that naming one changes no number.
+    """
+    book = open_workbook(path, shown)
+    names = sheets_of(book)
+    if sheet is None:
+        sheet = names[0]
+        if len(names) > 1:
+            say(f"{shown!r} has the sheets {first_few(map(repr, names))}; {sheet!r} was read.")
+    elif sheet not in names and len(names) == 1:
+        say(f"{shown!r} has no sheet {sheet!r}; {names[0]!r} was read.")
+        sheet = names[0]
+    elif sheet not in book.sheet_names:
+        raise PairscoreError(
+            f"{shown!r} has no sheet {sheet!r}; it has"
+            f" {first_few(map(repr, book.sheet_names), 8)}.{did_you_mean(sheet, book.sheet_names)}"
+        )
+    with scratch_folder() as folder:
+        rows = _sheet_rows(book, sheet, decimal or ".")
+        yield tidy(iter(rows), Sheet(folder / "plain", ";", sheet), identifiers, na)
+
+
+def open_workbook(path: Path, shown: str) -> Any:
+    """The workbook, or one sentence where it cannot be read."""
+    from python_calamine import CalamineError, CalamineWorkbook, PasswordError
+
+    try:
+        return CalamineWorkbook.from_path(path)
+    except PasswordError:
+        reason = "it has a password"
+    except (CalamineError, OSError, ValueError) as error:
+        reason = str(error).splitlines()[0] if str(error) else "it is damaged"
+    raise PairscoreError(
+        f"{shown!r} cannot be read as a workbook ({reason}); save it again as .xlsx or .csv."
+    )
+
+
+def sheets_of(book: Any) -> list[str]:
+    """The sheets that have a table, hidden ones last; at least one row below the names."""
+    hidden = {
+        sheet.name for sheet in book.sheets_metadata if not str(sheet.visible).endswith(".Visible")
+    }
+    names = sorted(book.sheet_names, key=hidden.__contains__)
+    tables = [name for name in names if book.get_sheet_by_name(name).height > 1]
+    return tables or names
+
+
+def choose_sheets(
+    items_file: Any, votes_file: Any, named: Sequence[str], say: Callable[[str], None]
+) -> tuple[str | None, str | None]:
+    """The sheets of items and comparisons; None for a file that is no workbook, or not there.
+
+    In one workbook for both, the comparisons are on the sheet whose columns say who won, else on
+    the second one.
+    """
+    books = [bool(f) and table_kind(f) == "workbook" for f in (items_file, votes_file)]
+    if not any(books) or str(items_file) != str(votes_file):
+        return (
+            named[0] if named and books[0] else None,
+            named[-1] if named and books[1] else None,
+        )
+    if len(named) > 1:
+        return named[0], named[1]
+    book = open_workbook(Path(items_file), str(items_file))
+    sheets = sheets_of(book)
+    if len(sheets) < 2:
+        raise PairscoreError(
+            f"{str(items_file)!r} has one sheet with a table, {sheets[0]!r}; items and comparisons"
+            " are two tables: give two sheets or two files."
+        )
+    votes = next((s for s in sheets if s not in named and _says_who_won(book, s)), None)
+    items = named[0] if named else next(sheet for sheet in sheets if sheet != votes)
+    votes = votes or next(sheet for sheet in sheets if sheet != items)
+    say(f"{str(items_file)!r}: items from the sheet {items!r}, comparisons from {votes!r}.")
+    return items, votes
+
+
+def sheets_of_votes(file: Any, sheet: str | None) -> list[str | None]:
+    """The sheets to read of a file of comparisons: all that say who won, as one for each judge,
+    unless one is named.
+    """
+    if sheet is not None or table_kind(file) != "workbook":
+        return [sheet]
+    book = open_workbook(Path(file), str(file))
+    found = [name for name in sheets_of(book) if _says_who_won(book, name)]
+    return list(found) if len(found) > 1 else [None]
+
+
+def first_sheet(named: Sequence[str]) -> str | None:
+    """The sheet of the items among those that were named."""
+    return named[0] if named else None
+
+
+def _says_who_won(book: Any, sheet: str) -> bool:
+    """Whether the names of the columns of a sheet are those of comparisons."""
+    head = _sheet_rows(book, sheet, ".")[:HEAD_ROWS]
+    names = head[header_place([cells for _, cells in head])][1] if head else []
+    words = [re.split(r"[\W_0-9]+", name.casefold()) for name in names]
+    roles = {role: set(ROLE_WORDS[role]) for role in ("left", "right", "winner", "loser")}
+    found = {role for role, of in roles.items() if any(of & {*parts} for parts in words)}
+    return len(found) > 1
+
+
+def _sheet_rows(book: Any, sheet: str, decimal: str) -> list[Row]:
+    cells = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
+    return [
+        (number, [_cell_text(cell, decimal) for cell in row]) for number, row in enumerate(cells, 1)
+    ]
+
+
+def _cell_text(cell: Any, decimal: str) -> str:
+    """A cell as a CSV file has it: truth is 0 or 1, a whole number has no decimal sign."""
+    if isinstance(cell, bool):
+        return str(int(cell))
+    if isinstance(cell, float):
+        return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else _decimal(cell, decimal)
+    if isinstance(cell, datetime.datetime) and cell.time() == datetime.time():
+        return str(cell.date())
+    return str(cell)
+
+
+def _decimal(number: float, sign: str) -> str:
+    return repr(number).replace(".", sign)
+
+
+# -- new workbooks ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NewSheet:
+    """A sheet of a workbook: its name, its columns, and the words that cells of some may hold."""
+
+    name: str
+    columns: Mapping[str, np.ndarray]
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+def fill_workbook(temporary: Path, sheets: Sequence[NewSheet]) -> None:
+    """Write sheets to the file ``temporary`` as a workbook (.xlsx) that any spreadsheet opens.
+
+    Numbers are numbers and everything else is text, so that ids such as 007 stay. The header stays
+    in view. The same sheets give the same bytes.
+    """
+    numbers = range(1, len(sheets) + 1)
+    parts = {
+        "[Content_Types].xml": _content_types(numbers),
+        "_rels/.rels": _relations({1: ("officeDocument", "xl/workbook.xml")}),
+        "xl/workbook.xml": _workbook([_sheet_name(sheet.name) for sheet in sheets]),
+        "xl/_rels/workbook.xml.rels": _relations(
+            {n: ("worksheet", f"worksheets/sheet{n}.xml") for n in numbers}
+        ),
+        **{f"xl/worksheets/sheet{n}.xml": _sheet_xml(sheets[n - 1]) for n in numbers},
+    }
+    with ZipFile(temporary, "w", ZIP_DEFLATED) as file:
+        for name, text in parts.items():
+            header = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+            info = ZipInfo(name)  # its date is fixed
+            info.compress_type = ZIP_DEFLATED
+            file.writestr(info, (header + text).encode())
+
+
+def _sheet_name(name: str) -> str:
+    if not 0 < len(name) <= MOST_LETTERS or set(name) & set("[]:*?/\\") or name != name.strip(" '"):
+        raise PairscoreError(
+            f"a sheet cannot be called {name!r}; use at most {MOST_LETTERS} letters, none of"
+            " []:*?/\\."
+        )
+    return name
+
+
+def _content_types(numbers: Iterable[int]) -> str:
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    sheets = "".join(
+        f'<Override PartName="/xl/worksheets/sheet{n}.xml" ContentType="{kind}.worksheet+xml"/>'
+        for n in numbers
+    )
+    return (
+        f'<Types xmlns="{OFFICE}/package/2006/content-types">'
+        '<Default Extension="xml" ContentType="application/xml"/><Default Extension="rels"'
+        ' ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+        f'<Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/>'
+        f"{sheets}</Types>"
+    )
+
+
+def _relations(targets: Mapping[int, tuple[str, str]]) -> str:
+    links = "".join(
+        f'<Relationship Id="rId{n}" Type="{RELATIONS}/{kind}" Target="{target}"/>'
+        for n, (kind, target) in targets.items()
+    )
+    return f'<Relationships xmlns="{OFFICE}/package/2006/relationships">{links}</Relationships>'
+
+
+def _workbook(names: Sequence[str]) -> str:
+    if len({name.casefold() for name in names}) < len(names):
+        raise PairscoreError("two sheets of a workbook have the same name; call them differently.")
+    sheets = "".join(
+        f'<sheet name={quoteattr(name)} sheetId="{n}" r:id="rId{n}"/>'
+        for n, name in enumerate(names, 1)
+    )
+    views = "<bookViews><workbookView/></bookViews>"  # which the frozen header belongs to
+    all_sheets = f"<sheets>{sheets}</sheets>"
+    return f'<workbook xmlns="{MAIN}" xmlns:r="{RELATIONS}">{views}{all_sheets}</workbook>'
+
+
+def _sheet_xml(sheet: NewSheet) -> str:
+    names, columns = [*sheet.columns], [np.asarray(one) for one in sheet.columns.values()]
+    n_rows = len(columns[0])
+    if n_rows > MOST_ROWS:
+        raise PairscoreError(
+            f"a sheet holds {MOST_ROWS:,} rows, and {sheet.name!r} has {n_rows:,}; write a .csv"
+            " file."
+        )
+    lines = [names, *zip(*(column.tolist() for column in columns), strict=True)]
+    letters = [_letters(place) for place in range(len(names))]
+    rows = "".join(
+        f'<row r="{n}">'
+        + "".join(_cell(value, f"{at}{n}") for at, value in zip(letters, line, strict=True))
+        + "</row>"
+        for n, line in enumerate(lines, 1)
+    )
+    rules = "".join(
+        '<dataValidation type="list" allowBlank="1" showErrorMessage="1"'
+        f' sqref="{letters[names.index(name)]}2:{letters[names.index(name)]}{n_rows + 1}">'
+        f"<formula1>{escape(chr(34) + ','.join(words) + chr(34))}</formula1></dataValidation>"
+        for name, words in sheet.choices.items()
+    )
+    rules = f'<dataValidations count="{len(sheet.choices)}">{rules}</dataValidations>' * bool(rules)
+    return (
+        f'<worksheet xmlns="{MAIN}"><sheetViews><sheetView workbookViewId="0">'
+        '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView>'
+        f'</sheetViews><cols><col min="1" max="{len(names)}" width="16" customWidth="1"/></cols>'
+        f"<sheetData>{rows}</sheetData>{rules}</worksheet>"
+    )
+
+
+def _letters(place: int) -> str:
+    """The name of a column: A for 0, ..., AA for 26."""
+    before, last = divmod(place, 26)
+    return (_letters(before - 1) if before else "") + chr(ord("A") + last)
+
+
+def _cell(value: Any, at: str) -> str:
+    if value is None or value == "" or value != value:
+        return ""
+    if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
+        return f'<c r="{at}"><v>{value!r}</v></c>'
+    text = escape(str(value).translate(NO_XML))
+    return f'<c r="{at}" t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>'

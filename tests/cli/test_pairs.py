@@ -1,0 +1,226 @@
+"""`pairs` and `predict`: sheets to fill in, the fit of the filled ones, chances for open pairs."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from python_calamine import CalamineWorkbook
+
+from pairscore import Comparisons, load
+from pairscore.files.typed import NewSheet, fill_workbook
+from tests.cli.running import run
+
+
+@pytest.fixture
+def items(tmp_path, monkeypatch):
+    """A folder with items.csv; the score is the feature a."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(40, 2))
+    lines = [f"{row:03d},{a:.3f},{b:.3f},name {row}" for row, (a, b) in enumerate(values)]
+    (tmp_path / "items.csv").write_text("\n".join(["id,a,b,title", *lines]) + "\n")
+    return {f"{row:03d}": a for row, (a, _) in enumerate(values)}
+
+
+def fill_in(path, score, rng):
+    """Do what a judge does, by a score with some noise."""
+    with open(path) as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        won = score[row["left"]] - score[row["right"]] + 0.5 * rng.logistic() > 0
+        row["winner"] = "left" if won else "right"
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return len(rows)
+
+
+def test_the_filled_sheets_of_all_judges_are_fitted_together(items, tmp_path):
+    said = run(
+        "pairs items.csv --comparisons 300 --judges 3 --repeats 5% --show title -o sheet.csv"
+    ).stdout
+    paths = said.splitlines()[-3:]
+    assert paths == ["sheet-judge1.csv", "sheet-judge2.csv", "sheet-judge3.csv"]
+    assert "300 comparisons of 40 items for 3 judges, 100 each; 15 of them are a pair again" in said
+    rng = np.random.default_rng(1)
+    assert sum(fill_in(path, items, rng) for path in paths) == 300
+    record = json.loads(run("fit items.csv", *paths, "-o", "m.npz", "--keep-data", "--json").stdout)
+    assert record["n_comparisons"] == 300
+    votes = load("m.npz").comparisons_.votes
+    assert np.unique(votes.judge).tolist() == ["judge1", "judge2", "judge3"]
+    texts = [(tmp_path / path).read_text().split("\n", 1) for path in paths]
+    (tmp_path / "all.csv").write_text(texts[0][0] + "\n" + "".join(rows for _, rows in texts))
+    one = json.loads(run("fit items.csv all.csv -o one.npz --json").stdout)
+    assert one["coefficients"] == record["coefficients"]
+    run("report m.npz items.csv", *paths)
+    run("compare items.csv", *paths)
+
+
+def filled_sheets(path, score, rng, empty=0):
+    """The sheets of a workbook, filled in but for the first cells of the last sheet."""
+    book = CalamineWorkbook.from_path(path)
+    for name in book.sheet_names:
+        head, *rows = book.get_sheet_by_name(name).to_python()
+        columns = {
+            n: np.array(c, dtype=object) for n, c in zip(head, zip(*rows, strict=True), strict=True)
+        }
+        won = [
+            score[a] - score[b] + 0.5 * rng.logistic() > 0
+            for a, b in zip(columns["left"], columns["right"], strict=True)
+        ]
+        columns["winner"] = np.where(won, "left", "right").astype(object)
+        columns["winner"][: empty if name == book.sheet_names[-1] else 0] = None
+        yield NewSheet(name, columns)
+
+
+def test_a_filled_workbook_with_a_sheet_for_each_judge_is_fitted(items, tmp_path):
+    run("pairs items.csv --comparisons 300 --judges Anna,Ben -o sheet.xlsx")
+    rng = np.random.default_rng(1)
+    fill_workbook(tmp_path / "full.xlsx", list(filled_sheets("sheet.xlsx", items, rng)))
+    record = json.loads(run("fit items.csv full.xlsx -o m.npz --keep-data --json").stdout)
+    assert record["n_comparisons"] == 300
+    votes = load("m.npz").comparisons_.votes
+    assert np.unique(votes.judge).tolist() == ["Anna", "Ben"]
+    assert record["coefficients"][0]["coef"] > 0.5
+    run("report m.npz items.csv full.xlsx")
+    only = run("fit items.csv full.xlsx --sheet Ben -o ben.npz --json")
+    assert json.loads(only.stdout)["n_comparisons"] == 150
+
+
+def test_a_workbook_that_is_not_yet_filled_says_how_to_leave_the_rest_out(items, tmp_path):
+    run("pairs items.csv --comparisons 300 --judges Anna,Ben -o sheet.xlsx")
+    sheets = list(filled_sheets("sheet.xlsx", items, np.random.default_rng(1), empty=30))
+    fill_workbook(tmp_path / "half.xlsx", sheets)
+    refused = run("fit items.csv half.xlsx -o m.npz", code=2)
+    assert "30" in refused.stderr
+    assert "=skip" in refused.stderr
+    done = run("fit items.csv half.xlsx --winner-codes =skip -o m.npz --json")
+    assert json.loads(done.stdout)["n_comparisons"] == 270
+
+
+def test_bad_rows_of_several_files_are_told_by_file_and_line(items, tmp_path):
+    for name, winner in {"a": "left", "b": "nobody"}.items():
+        lines = ["left,right,winner", "000,001,left", f"001,002,{winner}"]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    said = run("fit items.csv a.csv b.csv -o m.npz", code=2).output
+    assert "b.csv" in said
+    assert "line 3" in said
+    assert "a.csv'" not in said
+    (tmp_path / "c.csv").write_text("left,right,winner,judge\n000,001,left,me\n")
+    said = run("fit items.csv a.csv c.csv -o m.npz", code=2).output
+    assert "'c.csv' and 'a.csv' do not have the same columns ('judge')" in said
+
+
+def test_a_workbook_is_written_with_names_of_judges(items, tmp_path):
+    record = json.loads(
+        run(
+            "pairs items.csv --comparisons 50 --judges 'Anna, Ben' --seed 3 -o s.xlsx --json"
+        ).stdout
+    )
+    assert (record["judges"], record["seed"], record["paths"]) == (["Anna", "Ben"], 3, ["s.xlsx"])
+    book = CalamineWorkbook.from_path("s.xlsx")
+    assert book.sheet_names == ["Anna", "Ben"]
+    assert book.get_sheet_by_index(0).to_python()[1][1] in items  # 007 has its zeros
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("--comparisons 50 --show tittle -o s.csv", "no column 'tittle'; they have 'id', 'a', 'b'"),
+        ("--comparisons 50 --judges 0 -o s.csv", "give the number of judges, or different names"),
+        ("--comparisons 50 --judges A,A -o s.csv", "give the number of judges, or different names"),
+        ("--comparisons 50 --repeats half -o s.csv", "'half' is not a number"),
+        ("--comparisons 50 --repeats 5 -o s.csv", "--repeats is 5.0; use a share"),
+        ("--comparisons 0 -o s.csv", "--comparisons is 0; use a whole number from 1"),
+        ("--comparisons 50 -o s.pdf", "does not say what kind of table it is"),
+        ("--comparisons 50 -o items.csv", "is an input of this command"),
+    ],
+)
+def test_pairs_that_cannot_be_get_a_sentence(items, options, sentence):
+    assert sentence in run(f"pairs items.csv {options}", code=2).output
+
+
+# -- predict ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fitted(items, tmp_path):
+    """The folder of items with sheet.csv filled in and a model of it."""
+    run("pairs items.csv --comparisons 300 --seed 2 -o sheet.csv")
+    fill_in("sheet.csv", items, np.random.default_rng(1))
+    run("fit items.csv sheet.csv -o m.npz")
+    return load("m.npz")
+
+
+def test_pairs_without_a_winner_get_chances_with_intervals(fitted, tmp_path):
+    (tmp_path / "open.csv").write_text("left,right\n000,001\n039,007\n")
+    record = json.loads(run("predict m.npz items.csv open.csv --level 0.9 --json").stdout)
+    items = {"id": [], "a": [], "b": []}
+    with open("items.csv") as file:
+        for row in csv.DictReader(file):
+            items["id"].append(row["id"])
+            items["a"].append(float(row["a"]))
+            items["b"].append(float(row["b"]))
+    pairs = Comparisons.from_pairs(items, ["000", "039"], ["001", "007"])
+    expected = fitted.chances(pairs, level=0.9)
+    assert record["n_pairs"] == 2
+    for row, found in enumerate(record["chances"]):
+        assert (found["left"], found["right"]) == (("000", "001"), ("039", "007"))[row]
+        for name, values in expected.items():
+            assert found[name] == pytest.approx(values[row], rel=1e-9)
+    lines = run("predict m.npz items.csv open.csv").stdout.splitlines()
+    assert lines[0].split() == ["left", "right", "left", "wins", "interval"]
+    assert lines[1].startswith("000   001")
+    run("predict m.npz items.csv open.csv -o chances.csv")
+    header = (tmp_path / "chances.csv").read_text().splitlines()[0]
+    assert header == "left,right,chance,low,high"
+
+
+def test_an_empty_sheet_is_predicted_and_the_first_twenty_are_shown(fitted):
+    run("pairs items.csv --comparisons 60 --seed 5 -o empty.csv")
+    lines = run("predict m.npz items.csv empty.csv").stdout.splitlines()
+    assert len(lines) == 22
+    assert lines[-1] == "and 40 more; -o chances.csv writes them all."
+
+
+def test_judges_context_ties_and_other_names_are_those_of_the_fit(items, tmp_path):
+    rng = np.random.default_rng(3)
+    names = list(items)
+    rows = []
+    for _ in range(400):
+        left, right = rng.choice(names, 2, replace=False)
+        judge = rng.choice(["A", "B"])  # B guesses
+        better = items[left] > items[right] if judge == "A" else rng.random() < 0.5
+        winner = "tie" if rng.random() < 0.2 else ("home" if better else "away")
+        rows.append(f"{left},{right},{winner},{judge},{rng.normal():.2f}")
+    head = "home,away,result,judge,rest"
+    (tmp_path / "games.csv").write_text("\n".join([head, *rows]) + "\n")
+    run(
+        "fit items.csv games.csv --left home --right away --winner result --context rest"
+        " --judge-slopes --side-effect --ties davidson -o g.npz"
+    )
+    (tmp_path / "sunday.csv").write_text("home,away,judge,rest\n000,001,A,1\n000,001,B,1\n")
+    command = "predict g.npz items.csv sunday.csv --left home --right away"
+    first, second = json.loads(run(f"{command} --json").stdout)["chances"]
+    assert first["judge"] == "A"
+    assert first["chance"] != second["chance"]
+    assert 0 < first["tie_low"] <= first["tie"] <= first["tie_high"] < 1
+    assert run(command).stdout.splitlines()[0].split()[-2:] == ["tie", "interval"]
+    (tmp_path / "sunday.csv").write_text("home,away\n000,001\n")
+    assert "context names 'rest'" in run(command, code=2).output
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("a,b\n000,001\n", "the pairs have columns 'a', 'b'; they need left and right"),
+        ("winner,loser\n000,001\n", "they need left and right with the ids of two items"),
+        ("left,right\n000,nobody\n", "line 2, column 'right': unknown item: 'nobody'"),
+        ("left,right\n000,000\n", "an item with itself"),
+    ],
+)
+def test_pairs_that_cannot_be_predicted_get_a_sentence(fitted, tmp_path, content, sentence):
+    (tmp_path / "open.csv").write_text(content)
+    assert sentence in run("predict m.npz items.csv open.csv", code=2).output

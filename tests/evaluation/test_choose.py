@@ -1,0 +1,143 @@
+"""auto_fit: what a study has is found, what it has not is left out, and the table says so."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from pairscore import Comparisons, PairscoreError, RankRegression, auto_fit
+from pairscore.evaluation.choose import hold_out
+from tests.effects.simulators import judged_votes
+
+
+def draw(seed, n=80, m=1500, d=3, slopes=None, side=0.0, tie=None, item_sd=0.0, judge=False):
+    """Comparisons of items of which something is known beyond three features, or nothing."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    score = X @ np.linspace(1, -1, d) / np.sqrt(d / 3) + item_sd * rng.normal(size=n)
+    left = rng.integers(0, n, m)
+    right = (left + rng.integers(1, n, m)) % n
+    who = rng.integers(0, 6, m)
+    sharp = np.ones(6) if slopes is None else slopes
+    p = 1 / (1 + np.exp(-sharp[who] * (score[left] - score[right]) - side))
+    outcome = np.where(rng.random(m) < p, 1, -1)
+    if tie is not None:
+        outcome = np.where(rng.random(m) < tie, 0, outcome)
+    return Comparisons(X, left, right, outcome, judge=who if judge else None)
+
+
+def quietly(*args, **given):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return auto_fit(*args, **given)
+
+
+def test_a_plain_study_gets_the_plain_model():
+    """A setting that is of no use stays by chance in one of six cases at most: a few of many do."""
+    added = [len(quietly(draw(seed))._used) for seed in range(12)]
+    assert np.mean(added) < 1
+
+
+@pytest.mark.parametrize(
+    ("has", "setting"),
+    [
+        ({"slopes": np.array([3.0, 2.0, 1.0, 0.0, 0.0, 0.0]), "judge": True}, "judge_slopes"),
+        ({"side": 1.0}, "side_effect"),
+        ({"item_sd": 2.0}, "item_effects"),
+        ({"d": 60, "m": 400}, "l2"),
+    ],
+)
+def test_what_a_study_has_is_found(has, setting):
+    choice = quietly(draw(1, **has))
+    assert setting in choice._used
+    found = {trial.added: trial for trial in choice.trials}[setting]
+    assert found.kept
+    assert found.gain.value > 0
+    assert all(name in str(choice) for name in ("plain", "kept", "Chosen: the model with"))
+
+
+def test_more_features_than_items_start_with_a_ridge():
+    choice = quietly(draw(2, n=30, d=40, m=300))
+    assert choice.trials[0].reason
+    assert choice.trials[1].added == "l2"
+    assert choice.trials[1].kept
+
+
+def test_settings_that_are_given_are_not_tried():
+    data = draw(3, side=1.0, tie=0.2)
+    choice = quietly(data, side_effect=False, ties="drop", item_effects=False)
+    assert {trial.added for trial in choice.trials} <= {None, "l2"}
+    assert choice.model.ties == "drop"
+    assert "ties" not in choice.settings
+
+
+def test_the_model_is_that_of_a_fit_with_the_chosen_settings():
+    data = draw(4, side=1.0)
+    choice = quietly(data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        by_hand = RankRegression(**choice.settings).fit(data)
+    np.testing.assert_array_equal(choice.model.coef_, by_hand.coef_)
+    assert choice.model.std_errors_ is not None
+
+
+def test_the_gain_is_that_of_the_same_folds_by_hand():
+    """The naive twin: log-losses of two models on each held-out comparison."""
+    data = draw(5, side=1.0)
+    choice = quietly(data, use="known", item_effects=False, l2=0.0)
+    losses = []
+    for settings in ({}, {"side_effect": True}):
+        parts = []
+        for train, test in hold_out(data, "known", 0):
+            model = RankRegression(**settings, inference=None).fit(data[train])
+            p, won = model.predict_proba(data[test])[:, 1], data.outcome[test] > 0
+            parts.append(-np.log(np.where(won, p, 1 - p)))
+        losses.append(np.concatenate(parts).mean())
+    side = choice.trials[1]
+    assert side.gain.value == pytest.approx(losses[0] - losses[1], rel=1e-9)
+    assert choice.n_tested == len(np.concatenate(parts))
+
+
+def test_items_without_comparisons_are_what_a_model_is_for():
+    data = draw(6)
+    more = Comparisons(
+        np.vstack([data.items.values, np.ones((1, 3))]), data.left, data.right, data.outcome
+    )
+    assert quietly(data).use == "known"
+    assert quietly(more).use == "new"
+
+
+@pytest.mark.parametrize("use", ["known", "new"])
+def test_no_held_out_comparison_was_trained_on(use):
+    data = draw(7)
+    for train, test in hold_out(data, use, 0):
+        pairs = set(data.pair[train].tolist())
+        assert pairs.isdisjoint(data.pair[test].tolist())
+        known = data[train].compared
+        touched = known[data.left[test]] & known[data.right[test]]
+        assert touched.all() if use == "known" else not touched.any()
+
+
+def test_votes_without_sides_have_no_side_to_try():
+    X, votes = judged_votes(np.random.default_rng(8), m=400)
+    won = votes["winner"] == "left"
+    winners = {
+        "winner": np.where(won, votes["left"], votes["right"]),
+        "loser": np.where(won, votes["right"], votes["left"]),
+    }
+    assert "side_effect" not in {trial.added for trial in quietly(X, winners).trials}
+
+
+def test_what_cannot_be_done_is_said():
+    with pytest.raises(PairscoreError, match="use is 'old'; use 'known', 'new' or None"):
+        auto_fit(draw(9), use="old")
+    with pytest.raises(PairscoreError, match="too few to hold some out"):
+        quietly(Comparisons(np.eye(2), [0], [1], [1]), use="known")
+
+
+def test_the_record_has_every_trial():
+    choice = quietly(draw(10, tie=0.2))
+    record = choice.to_record()
+    assert [trial["model"] for trial in record["trials"]] == [t.name for t in choice.trials]
+    assert record["in_words"] == choice.in_words
+    assert record["for"] == "known"

@@ -1,0 +1,132 @@
+"""Columns found by what is in them, and the sentences where that is not clear."""
+
+import numpy as np
+import pytest
+
+from pairscore.data.tables import Column, Columns
+from pairscore.files.find_columns import (
+    as_texts,
+    find_columns,
+    id_columns,
+    kinds_of_text,
+    missing_columns,
+    point_out_cases,
+    side_words,
+)
+
+RNG = np.random.default_rng(0)
+IDS = [f"P{row}" for row in range(12)]
+LEFT = RNG.integers(0, 12, 60)
+RIGHT = (LEFT + RNG.integers(1, 12, 60)) % 12
+FIRST = RNG.random(60) < 0.5
+ITEMS = {"Nr": list(range(12)), "Fall": IDS, "Alter": [40 + row % 5 for row in range(12)]}
+PAIRS = {"eins": [IDS[row] for row in LEFT], "zwei": [IDS[row] for row in RIGHT]}
+WINNERS = [IDS[a if first else b] for a, b, first in zip(LEFT, RIGHT, FIRST, strict=True)]
+
+
+def found(votes, items=ITEMS, fixed=(), codes=()):
+    ids = id_columns(as_texts(Columns(items)))
+    return find_columns(ids, as_texts(Columns(votes)), dict(fixed), codes)
+
+
+def test_two_columns_of_ids_are_the_sides_and_a_third_the_winner():
+    columns = found(PAIRS | {"Tag": [1] * 60, "wer": WINNERS})
+    assert (columns.id, columns.named) == (
+        "Fall",
+        {"left": "eins", "right": "zwei", "winner": "wer"},
+    )
+    assert columns.in_words({}) == "left is 'eins', right is 'zwei', winner is 'wer'"
+
+
+def test_a_column_of_codes_is_the_winner_and_a_judge_is_told_by_name():
+    codes = np.where(FIRST, "A", "B").tolist()
+    judges = ["Anna", "Bernd", "Carla"] * 20
+    columns = found(PAIRS | {"Urteil": codes, "Prüferin": judges})
+    assert columns.named["winner"] == "Urteil"
+    assert columns.named["judge"] == "Prüferin"
+
+
+def test_names_that_say_right_and_left_give_the_sides():
+    columns = found({"rechts": PAIRS["eins"], "links": PAIRS["zwei"], "wer": WINNERS})
+    assert (columns.named["left"], columns.named["right"]) == ("links", "rechts")
+
+
+def test_winner_and_loser_are_told_by_their_names():
+    loser = [b if won == a else a for a, b, won in zip(*PAIRS.values(), WINNERS, strict=True)]
+    columns = found({"Verlierer": loser, "Sieger": WINNERS})
+    assert columns.named == {"winner": "Sieger", "loser": "Verlierer"}
+
+
+def test_several_columns_of_winners_are_those_of_judges():
+    for of in (WINNERS, np.where(FIRST, "links", "rechts").tolist()):
+        columns = found(PAIRS | {"Anna": of, "Bernd": of[::1]})
+        assert columns.judges == ("Anna", "Bernd")
+        assert columns.is_complete
+
+
+def test_codes_of_judges_that_are_no_known_words_are_read_once_they_are_named():
+    of = np.where(FIRST, "oben", "unten").tolist()
+    votes = PAIRS | {"Anna": of, "Bernd": of}
+    assert not found(votes).is_complete
+    assert found(votes, codes={"oben", "unten"}).judges == ("Anna", "Bernd")
+
+
+def test_a_small_number_that_is_also_an_id_is_no_side():
+    """Judges 0, 1, 2 are ids of items as well, but of a few only."""
+    items = {"Nr": list(range(12)), "x": [1] * 12}
+    votes = {"judge no": [0, 1, 2] * 20, "a": LEFT.tolist(), "b": RIGHT.tolist()}
+    columns = found(votes | {"Ergebnis": np.where(FIRST, "A", "B").tolist()}, items)
+    assert (columns.named["left"], columns.named["right"]) == ("a", "b")
+
+
+def test_nothing_is_found_where_ids_do_not_match():
+    assert found({"eins": ["x", "y"] * 30, "zwei": ["y", "x"] * 30, "wer": WINNERS}) is None
+
+
+def test_the_message_names_the_likely_columns():
+    votes = PAIRS | {"Anna": ["oben"] * 60, "Bernd": ["unten"] * 60}
+    message = str(missing_columns(as_texts(Columns(votes)), found(votes)))
+    assert "'eins' as left, 'zwei' as right" in message
+    assert "winner= is one of 'Anna', 'Bernd'" in message
+    assert "by one judge each" in message
+    assert "winner_codes={'oben': 'left', 'unten': 'right'}" in message
+    names = ["vin gauche", "vin droite", "résultat"]
+    message = str(missing_columns({name: np.array(["a", "b"]) for name in names}, None))
+    assert "'vin gauche' as left, 'vin droite' as right, 'résultat' as winner" in message
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        ["03.05.2024", "4.5.24"],
+        ["2024-05-03", "2024/5/4 12:30"],
+        ["2023年5月3日", "2023年12月"],
+        ["3 mai 2024", "12:30"],
+    ],
+)
+def test_dates_are_never_categories(dates):
+    table = Columns({"d": np.array(dates * 20, dtype=object)})
+    assert kinds_of_text(table, ["d"])["dates"] == ["d"]
+
+
+def test_text_that_differs_from_item_to_item_is_no_category():
+    table = Columns({"name": IDS * 1 + [f"Q{n}" for n in range(28)], "k": ["a", "b"] * 20})
+    kinds = kinds_of_text(table, ["name", "k"])
+    assert (kinds["labels"], kinds["left_out"]) == (["name"], ["k"])
+
+
+def test_levels_that_differ_in_case_only_are_pointed_out():
+    said = []
+    point_out_cases(
+        {"smokes": ("Ja", "ja", "nein")}, Columns({"judge": ["Ann", "ann"]}), said.append
+    )
+    assert len(said) == 2
+    assert "'Ja' and 'ja'" in said[0]
+    assert "'Ann' and 'ann'" in said[1]
+
+
+def test_words_for_sides_in_other_languages_need_no_codes():
+    words = Column(np.array(["gauche", "Droite", "égalité", None], dtype=object))
+    assert side_words(words, None) == {"gauche": "left", "Droite": "right", "égalité": "tie"}
+    assert side_words(Column(np.array(["A", "B"], dtype=object)), None) == {}
+    assert side_words(words, np.array(["gauche", "x"], dtype=object)) == {}  # an item is called so

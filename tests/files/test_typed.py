@@ -1,0 +1,156 @@
+"""Parquet, JSONL and workbooks: what is read, and the sentence where nothing can be."""
+
+import pytest
+
+from pairscore import PairscoreError
+from pairscore.errors import BadRowsError, PairscoreWarning
+from pairscore.files.tables import read_table
+from pairscore.files.typed import choose_sheets
+from pairscore.files.write import write_table
+from tests.files.test_tables import INF, as_lists, read_bytes
+from tests.fixtures.make_studies import workbook
+
+JSON_LINES = {
+    "numbers and text": (
+        b'{"id":"007","x":1}\n{"x":2.5,"id":"b"}\n',
+        {"id": ["007", "b"], "x": [1.0, 2.5]},
+    ),
+    "blank lines": (b'{"x":1}\n\n{"x":2}\n', {"x": [1.0, 2.0]}),
+    "left out": (
+        b'{"id":1,"x":1}\n{"id":2,"y":"a"}\n',
+        {"id": [1, 2], "x": [1.0, None], "y": [None, "a"]},
+    ),
+    "dates are text": (b'{"d":"2020-01-01"}\n', {"d": ["2020-01-01"]}),
+    "numbers as text": (b'{"d":"1.5"}\n{"d":"2"}\n', {"d": ["1.5", "2"]}),
+    "truth": (b'{"t":true}\n{"t":false}\n', {"t": [1.0, 0.0]}),
+    "text ids and number ids": (b'{"id":"a"}\n{"id":7}\n', {"id": ["a", "7"]}),
+    "infinite": (b'{"x":Infinity}\n{"x":-1e999}\n', {"x": [INF, -INF]}),
+    "like a renamed column": (b'{"x":1,"x_1":2}\n', {"x": [1.0], "x_1": [2.0]}),
+    "no value at all": (b'{"x":null,"y":1}\n{"y":2}\n', {"x": [None, None], "y": [1.0, 2.0]}),
+    "empty": (b"", "is empty; write one JSON object per row"),
+    "cut short": (
+        b'{"x":1}\n{"x":\n{"x":3}\n{"y"\n',
+        "2 bad rows; correct or remove them:\n  line 2: Expecting value",
+    ),
+    "no object": (b'{"x":1}\n[1]\n', "line 2: no JSON object: '[1]'"),
+    "a name twice": (b'{"x":1,"x":2}\n', "line 1: a name twice in one object"),
+    "nested": (b'{"x":{"y":1}}\n', "neither numbers nor text: 'x'"),
+    "lists": (b'{"x":[1]}\n', "neither numbers nor text: 'x'"),
+    "mostly numbers": (b'{"x":1}\n' * 20 + b'{"x":"p"}\n', "line 21, column 'x': no number: 'p'"),
+    "names in two cases": (b'{"x":1,"X":2}\n', "differ in upper and lower case only"),
+    "no UTF-8": (b'{"x":"\xff"}\n', "bad row"),
+}
+
+
+@pytest.mark.parametrize("case", JSON_LINES)
+def test_json_lines(case, tmp_path):
+    content, meant = JSON_LINES[case]
+    if isinstance(meant, dict):
+        assert as_lists(read_bytes(tmp_path, content, "table.jsonl")) == meant
+    else:
+        with pytest.raises(PairscoreError) as caught:
+            read_bytes(tmp_path, content, "table.jsonl")
+        assert meant in str(caught.value)
+
+
+def test_parquet_of_others(tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pa.table(
+        {
+            "id": pa.array([1, 2], pa.uint8()),
+            "x": pa.array([1.5, None], pa.float32()),
+            "n": pa.array([2**60, 1]),
+            "t": [True, None],
+            "d": ["1", None],
+        }
+    )
+    pq.write_table(table, tmp_path / "table.parquet")
+    read = as_lists(read_table(tmp_path / "table.parquet"))
+    assert read == {
+        "id": [1, 2],
+        "x": [1.5, None],
+        "n": [2.0**60, 1.0],
+        "t": [1.0, None],
+        "d": ["1", None],
+    }
+    for columns, sentence in (
+        ({"x": [1], "X": [2]}, "upper and lower case"),
+        ({"x": [[1]]}, "neither numbers nor text"),
+        ({"x": [b"\x00"]}, "neither numbers nor text"),
+    ):
+        pq.write_table(pa.table(columns), tmp_path / "table.parquet")
+        with pytest.raises(PairscoreError, match=sentence):
+            read_table(tmp_path / "table.parquet")
+
+
+# -- workbooks -------------------------------------------------------------------------------------
+
+SHEETS = {
+    "cover": [["A study"]],
+    "things": [
+        ["Things of 2023"],
+        [],
+        ["id", "x", "k"],
+        [7, 1.5, "p"],
+        [8, 2, ""],
+        [],
+        [9, -3, "q"],
+    ],
+    "more": [["id", "y"], ["a", 0.25]],
+}
+
+
+@pytest.fixture
+def book(tmp_path):
+    path = tmp_path / "book.xlsx"
+    path.write_bytes(workbook(SHEETS))
+    return path
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
+@pytest.mark.parametrize("decimal", [None, ",", "."])
+def test_a_sheet_is_a_table_whatever_decimal_sign_is_named(book, decimal):
+    things = {"id": [7, 8, 9], "x": [1.5, 2.0, -3.0], "k": ["p", None, "q"]}
+    assert as_lists(read_table(book, decimal=decimal)) == things
+    more = as_lists(read_table(book, sheet="more", decimal=decimal))
+    assert more == {"id": ["a"], "y": [0.25]}
+
+
+def test_the_first_sheet_with_a_table_is_read_and_said(book):
+    with pytest.warns(PairscoreWarning) as said:
+        read_table(book)
+    assert "has the sheets 'things', 'more'; 'things' was read" in str(said[0].message)
+    assert "1 line above the column names left out" in str(said[1].message)
+
+
+def test_lines_are_the_rows_of_the_sheet(tmp_path):
+    rows = [["title"], [], ["id", "x"], *([f"i{n}", n] for n in range(40)), ["bad", "oops"]]
+    (tmp_path / "book.xlsx").write_bytes(workbook({"s": rows}))
+    with pytest.raises(BadRowsError) as caught:
+        read_table(tmp_path / "book.xlsx")
+    assert [(row.line, row.text) for row in caught.value.rows] == [(44, "oops")]
+
+
+def test_what_is_no_workbook_or_no_sheet_is_a_sentence(book, tmp_path):
+    with pytest.raises(PairscoreError, match=r"has no sheet 'thing'.*Did you mean 'things'"):
+        read_table(book, sheet="thing")
+    (tmp_path / "text.xlsx").write_text("id,x\n")
+    with pytest.raises(PairscoreError, match="cannot be read as a workbook"):
+        read_table(tmp_path / "text.xlsx")
+    with pytest.raises(PairscoreError, match="read but not written"):
+        write_table({"x": [1]}, tmp_path / "out.xlsx")
+
+
+def test_sheets_of_items_and_comparisons_are_chosen_by_their_columns(tmp_path):
+    votes = [["links", "rechts", "Sieger"], [7, 8, "links"]]
+    path = tmp_path / "both.xlsx"
+    path.write_bytes(workbook({"Paare": votes, "Dinge": SHEETS["things"]}))
+    said = []
+    assert choose_sheets(path, path, [], said.append) == ("Dinge", "Paare")
+    assert "items from the sheet 'Dinge', comparisons from 'Paare'" in said[0]
+    assert choose_sheets(path, path, ["Dinge"], said.append) == ("Dinge", "Paare")
+    assert choose_sheets(path, "votes.csv", ["Dinge"], said.append) == ("Dinge", None)
+    assert choose_sheets("items.csv", "votes.csv", ["Dinge"], said.append) == (None, None)
+    path.write_bytes(workbook({"Paare": votes}))
+    with pytest.raises(PairscoreError, match="items and comparisons are two tables"):
+        choose_sheets(path, path, [], said.append)

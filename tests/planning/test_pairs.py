@@ -1,0 +1,209 @@
+"""The pairs to compare: balance, repeats, sides and order, and the sheets that have them."""
+
+from collections import Counter
+from xml.etree import ElementTree
+from zipfile import ZipFile
+
+import numpy as np
+import pytest
+from python_calamine import CalamineWorkbook
+from scipy.stats import chi2, norm
+
+from pairscore import PairscoreError
+from pairscore.files.tables import read_table
+from pairscore.planning.pairs import (
+    design_pairs,
+    pairs_record,
+    pairs_text,
+    random_graph,
+    write_sheets,
+)
+from tests.limits import CHANCE
+
+DESIGNS = [
+    # items, comparisons, judges, repeats
+    (120, 900, 3, 0.05),
+    (120, 1000, 7, 0.05),
+    (10, 40, 2, 0.1),  # nearly all pairs
+    (10, 50, 2, 0.1),  # all 45 pairs and five again
+    (6, 100, 3, 0.2),  # every pair several times
+    (5, 7, 1, 0.0),
+    (300, 150, 4, 0.0),  # each item once
+    (300, 320, 4, 0.1),
+    (2, 9, 2, 0.1),
+    (40, 300, 1, 1 / 3),
+]
+
+
+def unordered(design):
+    return np.sort(np.column_stack([design.left, design.right]), axis=1)
+
+
+@pytest.mark.parametrize(("n", "m", "judges", "repeats"), DESIGNS)
+@pytest.mark.parametrize("seed", range(4))
+def test_every_item_is_compared_as_often_as_any_other_within_one(n, m, judges, repeats, seed):
+    design = design_pairs(n, m, np.random.default_rng(seed), judges, repeats)
+    assert len(design.left) == m
+    assert np.all(design.left != design.right)
+    exposures = design.exposures(n)
+    assert exposures.sum() == 2 * m
+    assert np.ptp(exposures) <= 1
+    sizes = np.bincount(design.judge, minlength=judges)
+    assert np.ptp(sizes) <= 1
+    for judge, size in enumerate(sizes):
+        assert design.again[design.judge == judge].sum() == np.round(repeats * size)
+
+
+def test_items_that_are_compared_once_leave_no_room_for_repeats_within_one():
+    design = design_pairs(300, 150, np.random.default_rng(0), 4, 0.1)
+    once = unordered(design)[~design.again]
+    assert np.bincount(once.ravel(), minlength=300).max() == 1
+    assert design.exposures(300).max() == 2
+    assert design.again.sum() == 16
+
+
+@pytest.mark.parametrize(("n", "m", "judges", "repeats"), DESIGNS)
+def test_no_pair_is_used_again_before_all_are_used(n, m, judges, repeats):
+    design = design_pairs(n, m, np.random.default_rng(2), judges, repeats)
+    first_time = Counter(map(tuple, unordered(design)[~design.again].tolist()))
+    most = max(first_time.values())
+    n_pairs = n * (n - 1) // 2
+    assert most == -(-int((~design.again).sum()) // n_pairs)
+    assert most == 1 or len(first_time) == n_pairs
+
+
+@pytest.mark.parametrize(("n", "m", "judges", "repeats"), DESIGNS)
+def test_a_repeat_is_the_same_pair_by_the_same_judge_a_third_of_the_order_later(
+    n, m, judges, repeats
+):
+    design = design_pairs(n, m, np.random.default_rng(3), judges, repeats)
+    pairs = unordered(design)
+    for judge in range(judges):
+        mine = np.flatnonzero(design.judge == judge)
+        for row in mine[design.again[mine]]:
+            before = mine[(mine < row) & (pairs[mine] == pairs[row]).all(axis=1)]
+            assert len(before)
+            assert row - before.min() >= len(mine) // 3
+
+
+def test_pairs_sides_and_order_are_random():
+    """Every pair as likely, either side as likely, order unrelated to the items, sides of repeats
+    independent.
+    """
+    n, m, times = 8, 12, 2000
+    rng, counts, sides, late, swapped = np.random.default_rng(4), Counter(), 0, [], []
+    for _ in range(times):
+        design = design_pairs(n, m, rng, 1, 1 / 6)
+        counts.update(map(tuple, unordered(design)[~design.again].tolist()))
+        sides += int((design.left < design.right).sum())
+        late.append(np.corrcoef(np.arange(m), design.left + design.right)[0, 1])
+        pairs = unordered(design)
+        row = int(np.flatnonzero(design.again)[0])
+        before = np.flatnonzero((pairs[:row] == pairs[row]).all(axis=1))[0]
+        swapped.append(design.left[row] != design.left[before])
+    limit = norm.isf(CHANCE / 8)
+    assert abs(sides - m * times / 2) < limit * np.sqrt(m * times) / 2
+    assert abs(np.mean(swapped) - 0.5) < limit * 0.5 / np.sqrt(times)
+    assert abs(np.mean(late)) < limit * np.std(late) / np.sqrt(times)
+    expected = times * (m - 2) / 28
+    used = np.array([counts[(a, b)] for a in range(n) for b in range(a + 1, n)])
+    # balanced pairs vary less than independent ones, never more
+    assert np.sum((used - expected) ** 2) / expected < chi2.isf(CHANCE / 4, 27)
+
+
+def test_a_graph_that_cannot_be_is_none():
+    rng = np.random.default_rng(5)
+    assert random_graph(np.array([1, 1, 1]), set(), rng) is None
+    assert random_graph(np.array([1, 1]), {(0, 1)}, rng) is None
+    assert random_graph(np.array([2, 0, 0]), set(), rng) is None
+    square = random_graph(np.array([2, 2, 2, 2]), {(0, 2), (1, 3)}, rng)
+    assert {tuple(edge) for edge in square.tolist()} == {(0, 1), (1, 2), (2, 3), (0, 3)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((1, 5, 0, 1, 0), r"there is one item, and a comparison takes two; give more items\."),
+        ((9, 2, 0, 3, 0), r"n_comparisons is 2, fewer than the 3 judges"),
+        ((9, 9, 0, 1, 0.5), r"repeats is 0\.5; use a share of the comparisons of each judge"),
+        ((9, 0, 0, 1, 0), r"n_comparisons is 0; use a whole number from 1\."),
+    ],
+)
+def test_a_design_that_cannot_be_gets_a_sentence(arguments, sentence):
+    n, m, seed, judges, repeats = arguments
+    with pytest.raises(PairscoreError, match=sentence):
+        design_pairs(n, m, np.random.default_rng(seed), judges, repeats)
+
+
+# -- sheets ----------------------------------------------------------------------------------------
+
+ITEMS = {
+    "id": np.array(["007", "a & b", "<c>", "d", "é", "'=1+1", "g", "h"], dtype=object),
+    "title": np.array([f"title {row}" for row in range(8)], dtype=object),
+}
+
+
+def test_a_workbook_has_a_sheet_for_each_judge_with_an_empty_winner(tmp_path):
+    design = design_pairs(8, 21, np.random.default_rng(0), 2, 0.1)
+    path = tmp_path / "sheet.xlsx"
+    assert write_sheets(design, ITEMS, ["Anna", "Ben & Co"], path) == [path]
+    book = CalamineWorkbook.from_path(path)
+    assert book.sheet_names == ["Anna", "Ben & Co"]
+    for number, name in enumerate(book.sheet_names):
+        header, *rows = book.get_sheet_by_name(name).to_python()
+        names = ["comparison", "left", "left_title", "right", "right_title", "winner", "judge"]
+        assert header == names
+        mine = design.judge == number
+        assert [row[0] for row in rows] == list(range(1, mine.sum() + 1))
+        assert [row[1] for row in rows] == ITEMS["id"][design.left[mine]].tolist()
+        assert [row[4] for row in rows] == ITEMS["title"][design.right[mine]].tolist()
+        assert {row[5] for row in rows} == {""}
+        assert {row[6] for row in rows} == {name}
+    before = path.read_bytes()
+    write_sheets(design, ITEMS, ["Anna", "Ben & Co"], path)
+    assert path.read_bytes() == before
+
+
+def test_the_parts_of_a_workbook_are_xml_with_a_list_of_answers(tmp_path):
+    design = design_pairs(8, 20, np.random.default_rng(0))
+    write_sheets(design, ITEMS, ["judge1"], tmp_path / "sheet.xlsx")
+    with ZipFile(tmp_path / "sheet.xlsx") as file:
+        assert file.testzip() is None
+        parts = {name: ElementTree.fromstring(file.read(name)) for name in file.namelist()}
+    space = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+    sheet = parts["xl/worksheets/sheet1.xml"]
+    (rule,) = sheet.iter(f"{space}dataValidation")
+    assert rule.attrib["sqref"] == "F2:F21"
+    assert rule.find(f"{space}formula1").text == '"left,right,tie"'
+    (pane,) = sheet.iter(f"{space}pane")
+    assert (pane.attrib["ySplit"], pane.attrib["state"]) == ("1", "frozen")
+
+
+def test_csv_has_a_file_for_each_judge_that_reads_back(tmp_path):
+    design = design_pairs(8, 20, np.random.default_rng(0), 2)
+    paths = write_sheets(design, ITEMS, ["Anna B.", "Ben/C"], tmp_path / "sheet.csv")
+    assert [path.name for path in paths] == ["sheet-Anna_B..csv", "sheet-Ben_C.csv"]
+    table = read_table(paths[1])
+    assert table["left"].tolist() == ITEMS["id"][design.left[design.judge == 1]].tolist()
+    assert set(table["judge"].tolist()) == {"Ben/C"}
+    assert "\n10," in paths[1].read_text()
+    assert ",,Ben/C\n" in paths[1].read_text()
+    alone = write_sheets(design_pairs(8, 20, np.random.default_rng(0)), ITEMS, ["one"], paths[0])
+    assert alone == [paths[0]]
+
+
+@pytest.mark.parametrize("name", ["a/b", "x" * 32, "", " a"])
+def test_a_sheet_that_cannot_be_called_so_is_refused(tmp_path, name):
+    design = design_pairs(8, 20, np.random.default_rng(0))
+    with pytest.raises(PairscoreError, match="a sheet cannot be called"):
+        write_sheets(design, ITEMS, [name], tmp_path / "sheet.xlsx")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_words_of_a_design():
+    design = design_pairs(120, 901, np.random.default_rng(0), 3, 0.05)
+    record = pairs_record(design, 120, ["a", "b", "c"]) | {"seed": 4}
+    assert pairs_text(record) == (
+        "901 comparisons of 120 items for 3 judges, 300 or 301 each; 45 of them are a pair again.\n"
+        "Every item is in 15 or 16 comparisons. Seed 4."
+    )
