@@ -43,7 +43,7 @@ out again: every measurement is redrawn within the error of this run and of the 
 errors, t-distributed); below 80 of 100 a verdict cannot be told, and the page and the command say
 so. On ten
 generations that nobody had looked at (100 to 109) eleven verdicts were the same and four were not:
-the angle 0.3 was reached everywhere (0.277 ± 0.010 at worst), noise raised the N of figures 5 and
+the angle 0.3 was reached everywhere (0.277 ± 0.010 at most), noise raised the N of figures 5 and
 6, and the error of figure 3 did not rise from no noise to 20 % (log ratio -0.090 ± 0.026), while it
 did from 20 % to 40 % (0.313 ± 0.030). All four depend on differences that are small compared with
 the chance of ten generations: from 0 to 20 % noise the predicted rise of the angle is one to two

@@ -39,11 +39,11 @@ def test_errors_load_no_numpy():
 
 
 def test_bad_rows_are_all_kept_and_the_first_twenty_shown():
-    rows = [BadRow(line, "mass", "x", "no number") for line in range(2, 27)]
+    rows = [BadRow(line, "mass", "x", "not a number") for line in range(2, 27)]
     error = BadRowsError("items.csv", [*rows, BadRow(26, None, "a,b", "2 cells")])
     lines = str(error).split("\n")
     assert lines[0] == "'items.csv' has 25 bad rows; correct or remove them:"
-    assert lines[1] == "  line 2, column 'mass': no number: 'x'"
+    assert lines[1] == "  line 2, column 'mass': not a number: 'x'"
     assert lines[-1] == "  and 6 more"
     assert len(lines) == 22
     assert len(error.rows) == 26
@@ -53,7 +53,7 @@ def test_bad_rows_are_all_kept_and_the_first_twenty_shown():
 @pytest.mark.parametrize(
     "error",
     [
-        BadRowsError("items.csv", [BadRow(2, "mass", "x", "no number")], "look there"),
+        BadRowsError("items.csv", [BadRow(2, "mass", "x", "not a number")], "look there"),
         BadEntriesError("1 id is missing", "name it", "items", [(3, "id", None)], "missing"),
     ],
 )

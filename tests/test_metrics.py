@@ -104,11 +104,11 @@ def test_kendall_distance_is_exact_for_many_items():
         ),
         (
             lambda: angle(["a"], [1.0]),
-            "the two vectors hold something that is no number; give one number for each entry.",
+            "the two vectors hold something that is not a number; give one number for each entry.",
         ),
         (
             lambda: angle([[1], [1, 2]], [1.0]),
-            "the two vectors hold something that is no number; give one number for each entry.",
+            "the two vectors hold something that is not a number; give one number for each entry.",
         ),
         (
             lambda: kendall_distance([1.0], [2.0]),

@@ -76,7 +76,7 @@ def _pair(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
         a, b = np.asarray(a, dtype=float).ravel(), np.asarray(b, dtype=float).ravel()
     except (TypeError, ValueError):
         raise PairscoreError(
-            "the two vectors hold something that is no number; give one number for each entry."
+            "the two vectors hold something that is not a number; give one number for each entry."
         ) from None
     if a.shape != b.shape:
         raise PairscoreError(

@@ -100,7 +100,7 @@ def test_it_prints_the_summary_and_the_ten_most_severe():
     assert re.findall(r"^ +(\d+) +\d+-\d+  patient \d+ ", text, re.MULTILINE) == [
         str(rank) for rank in range(1, 11)
     ]
-    assert "Each interval holds for its own item 19 times of 20" in text
+    assert "Each interval holds for its own item 19 times out of 20" in text
     assert "With --simultaneous all intervals hold together" in text
 
 

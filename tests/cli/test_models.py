@@ -620,7 +620,7 @@ def test_rank_refuses_what_it_cannot_rank(study):
         "no items to rank": "m.npz none.csv",
         "an id already seen": "m.npz twice.csv",
         "': missing: ''": "m.npz gap.csv",
-        "no complete model file": "fine.csv fine.csv",
+        "not a complete model file": "fine.csv fine.csv",
         "level is 2.0": "m.npz fine.csv --level 2",
         "both": "- -",
     }

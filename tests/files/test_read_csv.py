@@ -122,11 +122,11 @@ SENTENCES = {
     "physical lines, CR": (b"id,x\ra,1\rc,2,3\r", "line 3: 3 cells instead of 2"),
     "a few bad numbers": (
         b"x\n" + b"1\n" * 20 + b"5o\n" + b"1\n" * 20 + b"two\n",
-        "2 bad rows; correct or remove them:\n  line 22, column 'x': no number",
+        "2 bad rows; correct or remove them:\n  line 22, column 'x': not a number",
     ),
     "bad numbers among missing ones": (
         b"x,y\n" + b"1,NA\nNA,2\n" * 20 + b"5o,1\n",
-        "remove them:\n  line 42, column 'x': no number: '5o'",
+        "remove them:\n  line 42, column 'x': not a number: '5o'",
     ),
     "a short row among missing ones": (
         b"x,y\n" + b"1,NA\nNA,2\n" * 20 + b"5\n",
@@ -143,20 +143,20 @@ SENTENCES = {
     "two in one row": (
         b"x,y\n" + b"1,2\n" * 20 + b"p,q\n",
         (
-            "1 bad row; correct or remove them:\n  line 22, column 'x': no number: 'p'\n  line 22,"
-            " column 'y'"
+            "1 bad row; correct or remove them:\n  line 22, column 'x': not a number: 'p'\n"
+            "  line 22, column 'y'"
         ),
     ),
     "line breaks in names": (b'id,"x\ny"\na,1\n', "has column names with line breaks: 'x\\ny'"),
     "numbers only later": (b"x,y\n" + b"a,1\n" * 1200 + b"1,1\n" * 20000, "has 1200 bad rows"),
     "rare text in a sparse column": (
         b"x,y\n" + b",1\n" * 3000 + b"7,1\n" * 20 + b"p,1\n",
-        "line 3022, column 'x': no number: 'p'",
+        "line 3022, column 'x': not a number: 'p'",
     ),
     "decimal commas and points": (
         b"id;x\na;1,5\nb;2.5\n",
         "1 bad row; write numbers with one decimal sign, or name it (decimal=):\n  line 2, column"
-        " 'x': no number: '1,5'",
+        " 'x': not a number: '1,5'",
     ),
     "a comma that may be either": (
         b"id;x;y\na;1,234;3\nb;2;4\n",
@@ -166,7 +166,7 @@ SENTENCES = {
     "a point that may be either": (
         b"id;x;y\na;1.234;2,5\nb;2;4\n",
         "1 bad row; write numbers with one decimal sign, or name it (decimal=):\n  line 2, column"
-        " 'x': no number: '1.234'",
+        " 'x': not a number: '1.234'",
     ),
     "thousands that are none": (
         b"id;x;y\na;1.234,5;1\nb;9;1\n" + b"c;7;1\n" * 1500 + b"d;1.2.3;1\n",
@@ -280,8 +280,8 @@ def test_a_file_with_decimal_commas_gives_the_table_of_one_with_points(tmp_path)
         (b"id;x\na;1,234\nb;2\n", ".", [1234.0, 2.0]),
         (b"id;x\na;1.234\nb;NA\n", ",", [1234.0, None]),
         (b"id;x\na;1.234\nb;2\n", ".", [1.234, 2.0]),
-        (b"id;x\na;1,5\nb;2\n", ".", "line 2, column 'x': no number: '1,5'"),
-        (b"id;x\na;3.14\nb;2\nc;1,5\n", ",", "line 2, column 'x': no number: '3.14'"),
+        (b"id;x\na;1,5\nb;2\n", ".", "line 2, column 'x': not a number: '1,5'"),
+        (b"id;x\na;3.14\nb;2\nc;1,5\n", ",", "line 2, column 'x': not a number: '3.14'"),
         (b"id;x\na;1\n", ";", "decimal is ';'; use ',' or '.', or leave it out."),
     ],
 )

@@ -36,7 +36,10 @@ JSON_LINES = {
     "a name twice": (b'{"x":1,"x":2}\n', "line 1: a name twice in one object"),
     "nested": (b'{"x":{"y":1}}\n', "neither numbers nor text: 'x'"),
     "lists": (b'{"x":[1]}\n', "neither numbers nor text: 'x'"),
-    "mostly numbers": (b'{"x":1}\n' * 20 + b'{"x":"p"}\n', "line 21, column 'x': no number: 'p'"),
+    "mostly numbers": (
+        b'{"x":1}\n' * 20 + b'{"x":"p"}\n',
+        "line 21, column 'x': not a number: 'p'",
+    ),
     "names in two cases": (b'{"x":1,"X":2}\n', "differ in upper and lower case only"),
     "no UTF-8": (b'{"x":"\xff"}\n', "bad row"),
 }

@@ -106,20 +106,21 @@ SUMMARY_CELLS = r" +(\S+) +(\S+) +(\S+) +(\S+) +(\S+) +(\[.*\]|95 % interval) +(
 LAYOUTS = {
     "facts": ("fit_text", 2, 8, "  {:<16} {:<}", r" +(.{16}) (.*)"),
     "summary": ("fit_text", 12, 17, SUMMARY, SUMMARY_CELLS),
-    "summary of the demo": ("demo", 20, 30, SUMMARY, SUMMARY_CELLS),
+    "summary of the demo": ("demo", 21, 31, SUMMARY, SUMMARY_CELLS),
     "ranking of the demo": (
         "demo",
-        36,
-        46,
-        "  {:>4}  {:>9}  {:<12} {:>7}  {:^17}  {:<}",
-        r" +(\S+) +(\d\S+|of ranks) +(patient \d+|patient) +(\S+) +(\[.*\]|95 % interval) +(\S.*)",
+        37,
+        47,
+        "  {:>4}  {:>7}  {:<12} {:>7}  {:^17}  {:>}  {:<}",
+        r" +(\S+) +(\d\S+|ranks) +(patient \d+|patient) +(\S+) +(\[.*\]|95 % interval)"
+        r" +(\d\S+|among the 332) +(\S.*)",
     ),
     "ranking": (
         "rank_text",
-        0,
-        20,
-        "{:>}  {:<}  {:>}  {:>}  {:>}  {:<}",
-        r" *(\S+) +(\S+) +(\S+) +(\[.*\]|interval) +(\S+) *(.*)",
+        1,
+        21,
+        "{:>}  {:<}  {:>}  {:>}  {:>}  {:>}  {:<}",
+        r" *(\S+) +(\S+) +(\S+) +(\[.*\]|interval) +(\S+) +(\d\S+|among the 90 fitted) *(.*)",
     ),
     "models side by side": (
         "compare_text",

@@ -172,6 +172,7 @@ def stable_text(name: str, text: str) -> str:
     text = re.sub(
         r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?( UTC)?", "TIME", text
     )
+    text = re.sub(r"Made on \d{4}-\d\d-\d\d", "Made on DATE", text)
     # the last digits of simulated items, and so their hash, are those of the machine
     text = re.sub(r"\b[0-9a-f]{32}\b", "FINGERPRINT", text)
     return re.sub(r"(python|pairscore|numpy|scipy|scikit-learn) \d+\.\d+\S*", r"\1 VERSION", text)

@@ -218,7 +218,7 @@ def test_a_link_of_ones_own_must_be_given_again(tmp_path):
         load(path)
     assert (
         str(caught.value)
-        == f"the model in {str(path)!r} has a link function of its own, which no file can hold;"
+        == f"the model in {str(path)!r} has a link function of the user's, which no file can hold;"
         " pass it again: load(path, link=(f, f'))."
     )
     with pytest.raises(PairscoreError, match="link is 'cauchit'"):
@@ -393,7 +393,7 @@ def test_a_file_of_another_kind_is_refused(kind, tmp_path):
     (tmp_path / "model.npz").write_bytes(NO_ARCHIVE[kind])
     assert_refused(
         tmp_path / "model.npz",
-        "is no complete model file: it is cut short or of another kind; save the model again",
+        "is not a complete model file: it is cut short or of another kind; save the model again",
     )
 
 
@@ -411,7 +411,7 @@ def test_a_model_that_lost_an_array_is_refused(lost, model_file):
     with np.load(model_file) as file:
         arrays = {name: file[name] for name in file.files if name != lost}
     model_file.write_bytes(npz(**arrays))
-    assert_refused(model_file, "is no complete model file")
+    assert_refused(model_file, "is not a complete model file")
 
 
 def rewritten(path, without_checksum, **changes):

@@ -1,5 +1,7 @@
 """The summary: every fact in words, every number against a loop."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,6 +11,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from pairscore import RankRegression, load
+from pairscore.data.features import Recipe
 from pairscore.errors import (
     CollinearFeaturesWarning,
     FewItemsWarning,
@@ -16,6 +19,7 @@ from pairscore.errors import (
     PairsNotRandomWarning,
     SeparationWarning,
 )
+from pairscore.model.summary import single_features
 
 METHODS = ("split", "pooled", "paired", "mle")
 COLUMNS = ["feature", "coef", "std_error", "z", "p", "low", "high", "wins_of_100"]
@@ -47,7 +51,7 @@ def table_lines(text):
     """The lines of the coefficient table, its head first."""
     lines = text.splitlines()
     first = next(number for number, line in enumerate(lines) if line.startswith("  feature"))
-    return lines[first : lines.index("", first)]
+    return lines[first : [*lines, ""].index("", first)]
 
 
 # -- the numbers -----------------------------------------------------------------------------------
@@ -100,8 +104,8 @@ def test_the_text_says_what_was_fitted():
         f"agreement        {model.agreement_:.1%} of the fit's decided comparisons go the way of"
         " the score",
         (
-            f"estimated noise  {model.noise_:.1%} of decided comparisons go against the true order"
-            " (p_e)"
+            f"estimated noise  about {100 * model.noise_:.0f} of 100 decided comparisons contradict"
+            " the score's order"
         ),
         (
             f"decided scale    {model.decided_scale_:.4g}; probabilities are those at so many times"
@@ -193,8 +197,7 @@ def test_without_inference_every_interval_is_unknown():
     for line in table_lines(text)[1:]:
         assert line.split()[2:6] == ["unknown"] * 4
     assert model.summary()._repr_html_().count("<td>unknown</td>") == 3 * 5
-    strongest = model.feature_names_in_[np.argmax(np.abs(model.coef_ * model.feature_sd_))]
-    assert f"with {strongest} one standard deviation" in model.summary().meaning()
+    assert model.summary().meaning() == ""
 
 
 def test_intervals_that_the_data_do_not_determine_are_unknown_and_others_known():
@@ -338,3 +341,43 @@ def test_the_agreement_of_judges_stands_beside_the_accuracy(tmp_path):
     assert load(tmp_path / "m.npz").judge_agreement_ == model.judge_agreement_
     del votes["judge"]
     assert RankRegression(inference="model").fit(X, votes).judge_agreement_ == {}
+
+
+# -- examples --------------------------------------------------------------------------------------
+
+
+def test_an_example_is_only_of_a_feature_that_can_be_higher_with_all_else_equal(tmp_path):
+    """A page said what one standard deviation more of "sex=female" or of a flag does."""
+    rng = np.random.default_rng(0)
+    n, m = 80, 3000
+    sex, size = rng.integers(0, 2, n).astype(float), rng.normal(size=n)
+    left = rng.integers(0, n, m)
+    right = (left + rng.integers(1, n, m)) % n
+    score = 2.0 * sex + 1.0 * size
+    won = rng.random(m) < expit(score[left] - score[right])
+    votes = {"left": left, "right": right, "winner": np.where(won, "left", "right")}
+    model = RankRegression().fit({"sex": sex, "size": size}, votes)
+    assert np.abs(model.z_values_)[0] > np.abs(model.z_values_)[1]
+    assert "with size one standard deviation higher" in model.summary().meaning()
+    only = RankRegression().fit({"sex": sex}, votes)
+    assert only.p_values_[0] < 1e-6
+    assert only.summary().meaning() == ""
+    assert not str(only.summary()).endswith("\n")
+
+
+def test_a_feature_with_its_square_a_category_and_a_flag_are_no_examples():
+    items, votes = study(["dose", "bmi"], n_items=60, compared=60)
+    model = RankRegression().fit(items, votes)
+    recipes = {
+        (True, True): Recipe(features=("dose", "bmi"), id=None),
+        (False, False): Recipe(features=("dose",), squares=("dose",), id=None),
+        (True, False): Recipe(features=("dose",), means={"dose": (0.0,)}, id=None),
+    }
+    for expected, recipe in recipes.items():
+        fit = replace(model.result_, recipe=recipe.to_record(), feature_names=recipe.names)
+        assert tuple(single_features(fit)) == expected
+
+
+def test_without_intervals_there_is_no_example():
+    items, votes = study()
+    assert RankRegression(inference=None).fit(items, votes).summary().meaning() == ""

@@ -18,14 +18,12 @@ from pairscore.report.checks import (
     TILT,
     chance_p,
     checks,
-    comparisons_per_item,
-    item_information,
-    item_residuals,
     shape_of,
     side_z,
     smallest_side_seen,
 )
 from pairscore.report.facts import report_facts
+from pairscore.report.items import comparisons_per_item, item_information, item_residuals
 from tests.limits import CHANCE
 from tests.report.conftest import draw_coins, draw_study, facts_of, read_comparisons
 
@@ -176,7 +174,7 @@ def test_items_far_away_and_beyond_are_named():
     items["feature 1"][3] = 60.0
     items["feature 2"][60] = 99.0
     facts = facts_of(items, votes)
-    check = next(check for check in facts.checks if "outside" in check.question)
+    check = next(check for check in facts.checks if "outliers" in check.question)
     assert not check.fine
     assert "(item 3)" in check.answer
     assert "(item 60)" in check.answer
@@ -274,7 +272,7 @@ def test_checks_that_find_nothing_claim_nothing_and_say_what_they_would_have_see
     facts = facts_of(*draw_study(60, 900))
     for word in ("explain", "side matter", "look random"):
         check = check_of(facts, word)
-        assert (check.fine, check.verdict) == (True, "no sign of trouble")
+        assert (check.fine, check.verdict[:11]) == (True, "no sign of ")
         assert "no sign" in check.answer.lower()
         assert "would have been seen 8 times out of 10 if" in check.answer
     assert "the features explain the items" not in check_of(facts, "explain").answer
@@ -302,7 +300,7 @@ def test_too_little_data_cannot_tell():
     assert (side.fine, side.verdict) == (True, "cannot tell")
     assert "could not have been seen" in side.answer
     assert "Could not be told:" in facts.answer[-1]
-    assert check_of(facts, "explain").verdict != "no sign of trouble"
+    assert not check_of(facts, "explain").verdict.startswith("no sign")
 
 
 def test_sides_that_nobody_recorded_cannot_be_told():

@@ -34,8 +34,12 @@ def test_the_page_has_one_number_for_new_items_and_tells_the_error_of_the_estima
     text = text_of(report_html(facts))
     accuracy = f"{100 * facts.trial.held_out:.1f} %"
     (sentence,) = [one for one in facts.answer if one.startswith("New items: ")]
-    assert f"the score predicted {accuracy} correctly" in sentence
-    assert f"would predict about {100 * facts.best_accuracy:.1f} %" in sentence
+    wrong = facts.wrong
+    assert f"about {100 * wrong.share:.0f} of 100 predictions to be wrong" in sentence
+    assert f"(95 %: {100 * wrong.low:.0f} to {100 * wrong.high:.0f})" in sentence
+    assert wrong.share == pytest.approx(1 - facts.trial.held_out)
+    assert f"the score predicted {accuracy} of decided comparisons correctly" in sentence
+    assert f"would get about {100 - 100 * facts.best_accuracy:.0f} of 100 wrong" in sentence
     assert text.count(sentence) == 2  # first, and where more comparisons are weighed
     assert "in the wrong order" not in text
     about = text.index("Error of the estimate This score is not exactly the best one")
@@ -119,5 +123,5 @@ def test_a_report_of_years_that_never_meet_ranks_within_years():
 def test_items_that_cannot_be_held_out_leave_the_accuracy_of_the_fit():
     items, votes = draw_study(6, 30, d=5)
     said = page_in_words(items, votes)
-    assert "how it does on items that it has not seen cannot be tested here" in said
-    assert "Of decided comparisons between two items" not in said
+    assert "how often it is wrong on new items cannot be tested here" in said
+    assert "of 100 predictions to be wrong" not in said

@@ -1,11 +1,13 @@
 """Held-out trials, calibration and prospects against naive twins."""
 
 from collections import Counter
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, norm
+from scipy.special import expit
+from scipy.stats import binom, binomtest, norm
 from sklearn.model_selection import cross_val_score
 
 from pairscore import (
@@ -25,14 +27,17 @@ from pairscore.report.page import report_html
 from pairscore.report.trials import (
     best_accuracy,
     calibration,
+    held_out_probabilities,
     item_folds,
     misordered_by_intervals,
     prospects,
     try_methods,
     wilson_interval,
+    wrong_share,
 )
 from pairscore.theory.direction_error import LabelLaw, wrong_sign
 from pairscore.theory.integrals import spread_for_noise
+from tests.limits import CHANCE
 from tests.report.conftest import (
     assert_whole,
     draw_coins,
@@ -314,3 +319,54 @@ def test_an_unsure_direction_does_not_promise_a_perfect_score():
     )
     assert 0.78 < best_accuracy(model, trials, held_out, 0.05) < 0.9
     assert np.isnan(best_accuracy(model, trials, held_out, 0.45))
+
+
+# -- how often it is wrong -------------------------------------------------------------------------
+
+
+def test_how_often_it_is_wrong_on_new_items_is_counted_with_its_interval():
+    """Against loops: the share, and the error with every two comparisons that share an item."""
+    rng = np.random.default_rng(0)
+    items, votes = draw_study(15, 120, ties=True, weights=True)
+    data = read_comparisons(items, votes)
+    p = np.where(rng.random(len(data)) < 0.2, np.nan, rng.random(len(data)))
+    rows = [m for m in range(len(data)) if np.isfinite(p[m]) and data.outcome[m] != 0]
+    total = sum(data.amount[m] for m in rows)
+    wrong = {m: float((p[m] > 0.5) != (data.outcome[m] > 0)) for m in rows}
+    share = sum(data.amount[m] * wrong[m] for m in rows) / total
+    psi = {m: data.amount[m] * (wrong[m] - share) / total for m in rows}
+    ends = {m: (int(data.left[m]), int(data.right[m])) for m in rows}
+    weight = np.zeros(15)
+    for m in rows:
+        weight[list(ends[m])] += data.amount[m] / total
+    sums = np.zeros(15)
+    pairs = {}
+    for m in rows:
+        sums[list(ends[m])] += psi[m]
+        key = tuple(sorted(ends[m]))
+        pairs[key] = pairs.get(key, 0.0) + psi[m]
+    robust = np.sum((sums / (1 - weight)) ** 2) - sum(value**2 for value in pairs.values())
+    alone = sum(psi[m] ** 2 / data.count[m] for m in rows)
+    found = wrong_share(p, data)
+    assert (found.share, found.number) == pytest.approx((share, total))
+    half = norm.ppf(0.975) * np.sqrt(max(robust, alone))
+    assert (found.low, found.high) == pytest.approx((share - half, share + half))
+    assert np.isnan(wrong_share(np.full(len(data), np.nan), data).share)
+
+
+def test_the_interval_of_wrong_predictions_holds_the_true_share():
+    """Of new items: what the fit of each study gets wrong on 20 000 fresh comparisons.
+
+    Folds learn from fewer comparisons, so that the share is a little larger than the truth.
+    """
+    held, n_studies = 0, 40
+    for seed in range(n_studies):
+        rng = np.random.default_rng(seed)
+        X, data = rng.normal(size=(2000, 3)) + 2, read_comparisons(*draw_study(60, 1500, seed=seed))
+        make = partial(RankRegression, inference=None)
+        found = wrong_share(held_out_probabilities(make, data, item_folds(data)[0]), data)
+        left, right = rng.integers(0, 2000, (2, 20_000))
+        won = rng.random(20_000) < expit(X[left, 0] - X[right, 0])
+        truth = np.mean(((X[left] - X[right]) @ make().fit(data).coef_ > 0) != won)
+        held += found.low <= truth <= found.high
+    assert held >= binom.ppf(CHANCE, n_studies, 0.93)

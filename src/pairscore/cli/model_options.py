@@ -35,7 +35,7 @@ MODEL_OPTIONS = (
     flag("--side-by-judge", help="Estimate that advantage for every judge."),
     flag(
         "--judge-slopes",
-        help="Give every judge a sharpness of their own; names spammers and inverted judges.",
+        help="Give every judge a separate sharpness; names careless and inverted judges.",
     ),
     option(
         "--context",
@@ -137,7 +137,7 @@ def parse_models(texts: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     if 1 < len(models) < len(texts):
         raise PairscoreError(
             f"{plural(len(texts), 'model')} have {plural(len(models), 'name')}; give each --model"
-            " a name of its own."
+            " another name."
         )
     if len(models) < 2:
         raise PairscoreError(

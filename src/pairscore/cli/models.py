@@ -156,7 +156,7 @@ def write_model(model: "ModelFile", output: Path, as_json: bool, keep_data: bool
 @option(
     "--items",
     type=FILE,
-    help="File with new items, with the columns of the fit and ids of their own.",
+    help="File with new items, with the columns of the fit and other ids.",
 )
 @ID_OF_FIT_OPTION
 @SELF_PAIRS_OPTION
@@ -428,7 +428,8 @@ def report(
         output_path(output, "report.html") as path,
     ):
         wording = fitted.wording_.with_words(**wording_settings(given))
-        shown = {"wording": wording, "scale": given["scale"]}
+        names = tuple(dict.fromkeys(map(str, (items, *comparisons))))
+        shown = {"wording": wording, "scale": given["scale"], "files": names}
         facts = write_page(fitted, study.comparisons, None, path, **shown)
     is_piped = str(output) == "-"  # standard output is the page's then
     if as_json:

@@ -205,7 +205,7 @@ RECIPE_OPTIONS = (
         "--missing",
         MISSING_RULES,
         "If feature values are missing: stop; leave those items and their comparisons out; fill in"
-        " the mean and add a 0/1 flag; or give each such item an effect of its own.",
+        " the mean and add a 0/1 flag; or give each such item a separate effect.",
         default="refuse",
     ),
 )

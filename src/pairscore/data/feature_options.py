@@ -219,13 +219,13 @@ def _give_effects(recipe: Recipe, table: Columns) -> Recipe:
         return recipe
     if recipe.id is None:
         raise PairscoreError(
-            "items with missing values get effects of their own by their ids, and the item table"
+            "items with missing values get separate effects by their ids, and the item table"
             " has none; add a column 'id'."
         )
     if n_gaps == len(table) or n_gaps > MAX_LEVELS:
         raise PairscoreError(
             f"{n_gaps} of {plural(len(table), 'item')} have missing values, too many for"
-            " effects of their own; use missing='mean-with-flag'."
+            " separate effects; use missing='mean-with-flag'."
         )
     names = tuple(str(name) for name in table[recipe.id][gaps].tolist())
     own = f"an effect of {'its' if len(names) == 1 else 'their'} own"

@@ -400,7 +400,7 @@ def judge_notes(settings: Settings, post: Posterior, judges: Judges | None) -> l
     if judges is not None and judges.spread == 0:
         why = "too few, or judges who vote against each other leave no common order"
         text = (
-            f"fewer than two judges have votes enough for a slope of their own ({why}); all"
+            f"fewer than two judges have votes enough for a separate slope ({why}); all"
             " are taken for average ones."
         )
         notes.append((FewJudgesWarning, text))

@@ -393,7 +393,7 @@ def _faults_of_row(line: int, faults: list[Reject], layout: Layout) -> Iterator[
     for _, place, *_ in faults:
         is_number = re.fullmatch(layout.signs.pattern, cells[place], re.ASCII)
         if not is_missing(cells[place]) and not is_number:
-            yield BadRow(line, layout.names[place], cells[place][:200], "no number")
+            yield BadRow(line, layout.names[place], cells[place][:200], "not a number")
 
 
 def _physical_lines(content: bytes, positions: list[int]) -> Iterator[int]:

@@ -88,7 +88,7 @@ class Source:
         if unreadable:
             raise PairscoreError(
                 f"{self.shown!r} has columns that are neither numbers nor text:"
-                f" {first_few(map(repr, unreadable))}; give each value a column of its own."
+                f" {first_few(map(repr, unreadable))}; give each value a separate column."
             )
         return [name for name in names if name in wanted]
 
@@ -206,7 +206,7 @@ class Signs:
 
 
 POINT = Signs()
-NO_NUMBER = "no number"
+NO_NUMBER = "not a number"
 NAMED_SIGNS = {".": Signs(".", ","), ",": Signs(",", ".")}
 ANY_NUMBER = "|".join(signs.pattern for signs in NAMED_SIGNS.values())
 

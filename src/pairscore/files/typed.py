@@ -144,7 +144,7 @@ def _bad_lines(source: Source, mixed: list[str]) -> PairscoreError | None:
                 if isinstance(value, int | float):
                     numbers[name] += 1
                 elif value is not None:
-                    texts[name].append(BadRow(number, name, str(value)[:200], "no number"))
+                    texts[name].append(BadRow(number, name, str(value)[:200], "not a number"))
     for name, bad in texts.items():
         if numbers[name] >= NUMERIC_SHARE * (numbers[name] + len(bad)):
             rows += bad

@@ -196,7 +196,7 @@ def _link(header: dict[str, Any], link: Any, path: Any) -> Any:
     is_custom = "custom" in (setting, name)
     if is_custom and link is None:
         raise PairscoreError(
-            f"the model in {str(path)!r} has a link function of its own, which no file can hold;"
+            f"the model in {str(path)!r} has a link function of the user's, which no file can hold;"
             " pass it again: load(path, link=(f, f'))."
         )
     if not is_custom and link is not None and get_link(link) != get_link(name):
@@ -316,7 +316,7 @@ def _damaged(path: Any, how: str) -> PairscoreError:
 
 def _incomplete(path: Any) -> PairscoreError:
     return PairscoreError(
-        f"{str(path)!r} is no complete model file: it is cut short or of another kind; save the"
+        f"{str(path)!r} is not a complete model file: it is cut short or of another kind; save the"
         " model again."
     )
 

@@ -32,9 +32,9 @@ REFERENCE_ITEMS = 5000  # each rank interval compares an item with at most this 
 # items at a time, so that their differences from all of those stay in the processor's cache
 BLOCK = 64
 MULTIPLICITY = (
-    "Each interval holds for its own item 19 times of 20; among many items some will miss. Rank"
+    "Each interval holds for its own item 19 times out of 20; among many items some will miss. Rank"
     " intervals count the items that differ from this one at the same level. With simultaneous=True"
-    " all intervals hold together 19 times of 20."
+    " all intervals hold together 19 times out of 20."
 )
 Pieces = Callable[[], Iterable[np.ndarray]]
 

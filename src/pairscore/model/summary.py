@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from pairscore.data.features import recipe_of
 from pairscore.estimators.results import Fit, normal_width
 from pairscore.files.write import plain, row_records, text_table
 
@@ -26,6 +27,7 @@ COUNTS_AND_SHARES = (
     "decided_scale",
 )
 CLEARLY = 0.05  # level at which the surest of all coefficients is put into words
+TWO_VALUES = 0.98  # share of the largest variance from which on a feature has two values
 EFFECT_LABELS = {"context": "context {name}", "side": "side {name}", "tie": "ties ({ties})"}
 
 
@@ -79,7 +81,7 @@ class Summary:
             *self._new_items(),
             (
                 "estimated noise",
-                f"{fit.noise:.1%} of {self._decided} go against the true order (p_e)",
+                f"about {100 * fit.noise:.0f} of 100 {self._decided} contradict the score's order",
             ),
             ("intervals", self._intervals),
         ]
@@ -180,8 +182,9 @@ class Summary:
     def meaning(self) -> str:
         """The surest coefficient as a sentence, if it is clearly not zero among all of them.
 
-        That is, if its p-value times the number of coefficients is at most 0.05 (Bonferroni).
-        Without intervals, the strongest one.
+        That is, if its p-value times the number of coefficients is at most 0.05 (Bonferroni), and
+        if its feature is one that can be higher with all else equal: no category, flag, square or
+        product. Empty where there is no such coefficient but others are clear, or no intervals.
         """
         fit, columns = self._fit, self.to_columns()
         wins, p = np.array(columns["wins_of_100"]), np.array(columns["p"])
@@ -193,12 +196,15 @@ class Summary:
             if number > 1:
                 smallest = f"of {number}, the smallest p-value is {np.nanmin(p):.2g}"
             return f"No single coefficient is clearly different from zero ({smallest})."
-        best = int(np.nanargmin(p) if number else np.nanargmax(np.abs(wins - 50)))
-        is_more = wins[best] >= 50
-        more, share = ("higher", wins[best]) if is_more else ("lower", 100 - wins[best])
+        p = np.where(single_features(fit), p, np.nan)
+        if np.isnan(p).all() or number * np.nanmin(p) > CLEARLY:
+            return ""
+        surest = int(np.nanargmin(p))
+        is_more = wins[surest] >= 50
+        more, share = ("higher", wins[surest]) if is_more else ("lower", 100 - wins[surest])
         often = f"{share:.0f}" if share < 99.5 else "more than 99"
         return (
-            f"For example, with {columns['feature'][best]} one standard deviation {more} and all"
+            f"For example, with {columns['feature'][surest]} one standard deviation {more} and all"
             f" else equal, an item {fit.wording.wins} in {often} of 100 {self._decided}."
         )
 
@@ -211,8 +217,8 @@ class Summary:
         table = text_table(HEADER, rows, LAYOUT)
         facts = text_table(None, self.facts(), "  {:<16} {:<}")
         warnings = [f"  Warning: {note}" for note in self._fit.notes if notes]
-        lines = [self._title, "", facts, "", table, "", f"  {self.meaning()}", *warnings]
-        return "\n".join(lines)
+        meaning = [f"  {text}"] if (text := self.meaning()) else []
+        return "\n".join([self._title, "", facts, "", table, "", *meaning, *warnings]).rstrip()
 
     @property
     def _title(self) -> str:
@@ -236,6 +242,24 @@ class Summary:
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
         title, meaning = f"<h4>{escape(self._title)}</h4>", f"<p>{escape(self.meaning())}</p>"
         return f"{title}<table>{facts}</table>{table}{meaning}{notes}"
+
+
+def single_features(fit: Fit) -> np.ndarray:
+    """Mask of the features that can be one standard deviation higher with all else equal, (d,).
+
+    Columns of numbers without a square or a product, and of more than two values: of those in
+    [0, 1] with mean m, only two values have a variance of m(1 - m).
+    """
+    reach = fit.feature_max - fit.feature_min
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean, sd = (fit.feature_mean - fit.feature_min) / reach, fit.feature_sd / reach
+        many_values = sd**2 < TWO_VALUES * mean * (1 - mean)
+    if fit.recipe is None:
+        return many_values
+    recipe = recipe_of(fit)
+    bound = {*recipe.squares, *(name for pair in recipe.interactions for name in pair)}
+    plain = [name in recipe.features and name not in bound for name in fit.names]
+    return many_values & np.array(plain, dtype=bool)
 
 
 def _interval(value: float, error: float | None) -> str:

@@ -62,7 +62,7 @@ CAPTIONS = {
     ),
     "7": (
         "Four methods",
-        "The angle of the paper's estimator (split) and of the three other rungs of the ladder, on"
+        "The angle of the paper's estimator (split) and of the three other estimators, on"
         f" as many compared items. {SHADE}",
     ),
     "8": (

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pairscore.estimators.ridge import RidgeCurve
     from pairscore.report.facts import Coefficient, Effect, Judge, TieRate
     from pairscore.report.items import Bar, RankedItem
-    from pairscore.report.trials import CalibrationBin, Prospect, Trial
+    from pairscore.report.trials import CalibrationBin, Prospect, Trial, WrongShare
 
 WIDTH, BOTTOM, TOP = 440, 300, 8  # of a drawing; the page scales it to its card
 LOW_BOTTOM = 190  # of the smaller charts
@@ -236,24 +236,29 @@ def _coefficient_mark(one: Coefficient) -> Mark:
 
 def item_effect_chart(effects: Sequence[Effect]) -> str:
     """The largest and the smallest effects of items."""
-    marks = both_ends(
-        effects,
-        ITEM_EFFECTS,
-        lambda e: Mark(e.name, e.value, e.low, e.high, f"{e.name}: {e.value:+.3g}"),
-    )
     label = "What items have beyond their features, with intervals"
+    marks = both_ends(effects, ITEM_EFFECTS, _effect_mark)
     return interval_chart(marks, label, "added to the score", 0.0)
 
 
 def comparison_effect_chart(effects: Sequence[Effect]) -> str:
     """Effects of context and sides."""
-    marks = []
-    for effect in effects[:MOST_EFFECTS]:
-        ends = f"{number(effect.low)} to {number(effect.high)}"
-        tip = f"{effect.name}: {number(effect.value)} ({ends})"
-        marks.append(Mark(effect.name, effect.value, effect.low, effect.high, tip))
     label = "Effects of the comparison with their intervals"
+    marks = [_effect_mark(effect) for effect in effects[:MOST_EFFECTS]]
     return interval_chart(marks, label, "on the scale of score differences", 0.0)
+
+
+def _effect_mark(one: Effect) -> Mark:
+    tip = f"{one.name}: {number(one.value)} ({number(one.low)} to {number(one.high)})"
+    return Mark(one.name, one.value, one.low, one.high, tip)
+
+
+def wrong_chart(shares: Sequence[tuple[str, WrongShare]]) -> str:
+    """Shares of wrong predictions; a coin toss is wrong half the time."""
+    label, title = "Share of wrong predictions", "wrong predictions (line: a coin toss)"
+    rows = [(name, one.share, one.low, one.high) for name, one in shares]
+    marks = [Mark(*row, f"{row[0]}: {percent(row[1])}") for row in rows]
+    return interval_chart(marks, label, title, 0.5, as_percent=True)
 
 
 def judge_chart(judges: Sequence[Judge]) -> str:
@@ -286,10 +291,7 @@ def prospect_chart(prospects: Sequence[Prospect]) -> str:
 
 
 def order_chart(items: Sequence[RankedItem], average: float, top: str = "highest") -> str:
-    """Score and interval of all items against their rank, as two lines of one path each.
-
-    ``top`` says what the first rank means.
-    """
+    """Score and interval of all items against their rank, of which the first means ``top``."""
     n_points = min(len(items), 2 * MOST_DOTS)
     rows = np.unique(np.linspace(0, len(items) - 1, n_points).round().astype(int)).tolist()
     values = [
@@ -317,10 +319,10 @@ def order_chart(items: Sequence[RankedItem], average: float, top: str = "highest
 def calibration_chart(
     in_sample: Sequence[CalibrationBin], held_out: Sequence[CalibrationBin]
 ) -> str:
-    """Promised against observed shares, with the number of comparisons of each bin below."""
+    """Predicted against observed shares, with the number of comparisons of each bin below."""
     lowest = min([0.45, *(one.observed_low for one in (*in_sample, *held_out))])
     x, y = Axis(0.49, 1.01, 52, WIDTH - 18), Axis(lowest - 0.02, 1.02, BOTTOM - 44, TOP)
-    parts = bottom_axis(x, BOTTOM, TOP, "promised share of the favourite", as_percent=True)
+    parts = bottom_axis(x, BOTTOM, TOP, "predicted share of the favourite", as_percent=True)
     parts += left_axis(y, x, as_percent=True)
     parts.append(line(x(0.5), y(0.5), x(1.0), y(1.0), "zero"))
     most = max([one.number for one in in_sample], default=1.0)
@@ -334,13 +336,13 @@ def calibration_chart(
     ):
         for one in bins:
             tip = (
-                f"{what}: promised {one.promised:.1%}, observed {one.observed:.1%}"
+                f"{what}: predicted {one.promised:.1%}, observed {one.observed:.1%}"
                 f" ({one.observed_low:.1%} to {one.observed_high:.1%}) of {one.number:,.6g}"
             )
             a, low, high = x(one.promised) + shift, y(one.observed_low), y(one.observed_high)
             interval = line(a, low, a, high, f"interval {kind}-line")
             parts.append(group(tip, interval, dot(a, y(one.observed), kind)))
-    return drawing(BOTTOM, "Promised against observed win share", parts)
+    return drawing(BOTTOM, "Predicted against observed win rate", parts)
 
 
 def residual_chart(items: Sequence[RankedItem]) -> str:
@@ -400,7 +402,7 @@ def accuracy_chart(trials: Sequence[Trial], method: str) -> str:
         share for trial in trials for share in (trial.in_sample, trial.held_out, *trial.folds)
     ]
     x = axis_over([0.5, *shares], 84, WIDTH - 16)
-    parts = bottom_axis(x, bottom, 4, "decided comparisons called rightly", as_percent=True)
+    parts = bottom_axis(x, bottom, 4, "decided comparisons predicted correctly", as_percent=True)
     parts.append(line(x(0.5), 4, x(0.5), bottom, "zero"))
     for row, trial in enumerate(trials):
         y = 8 + TALL_ROW * (row + 0.5)
@@ -413,7 +415,7 @@ def accuracy_chart(trials: Sequence[Trial], method: str) -> str:
             for what, share, kind, radius in dots
             if np.isfinite(share)
         ]
-    return drawing(bottom, "Share of comparisons called rightly, by method", parts)
+    return drawing(bottom, "Share of comparisons predicted correctly, by method", parts)
 
 
 def tie_chart(ties: Sequence[TieRate]) -> str:

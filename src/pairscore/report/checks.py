@@ -12,7 +12,6 @@ from scipy.special import expit, ndtri
 from scipy.stats import chi2
 
 from pairscore.core.links import Link
-from pairscore.core.sums import net_per_item
 from pairscore.core.whitening import whiten
 from pairscore.data.comparisons import Comparisons
 from pairscore.errors import first_few
@@ -21,6 +20,7 @@ from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.separation import SEPARATED
 from pairscore.model.predict import expected_outcomes
 from pairscore.model.regression import RankRegression
+from pairscore.report.items import item_information
 from pairscore.report.trials import importance
 from pairscore.report.words import number_of, option_words, wins
 
@@ -35,7 +35,7 @@ SPREAD = 1.2  # root mean square of the residuals from which on features leave s
 POWER = ndtri(0.8)  # standard errors beyond a limit at which an effect is seen 8 times out of 10
 FLATTER = 2 * (16 * np.sqrt(3) / (15 * np.pi)) ** 2  # a logit averaged over two normal effects
 BLIND = 90  # wins of 100: a check that sees larger effects only cannot tell
-FINE, NO_SIGN, CANNOT_TELL = "fine", "no sign of trouble", "cannot tell"
+NO_SIGN, CANNOT_TELL = "no sign of trouble", "cannot tell"
 NOT_NEEDED, DOUBTFUL = "not needed", "worth a look"
 FAR = 1e-3  # chance that a normal cloud of this size has an item so far out
 
@@ -44,15 +44,15 @@ FAR = 1e-3  # chance that a normal cloud of this size has an item so far out
 class Check:
     """A question, whether the answer is a good one, the answer, and the rule for that.
 
-    ``good`` is what a good answer is called: a fact is fine, a test that finds nothing has no sign
-    of trouble, and one that could not have seen anything cannot tell; some methods do not need it.
+    ``good`` is what a good answer is called: a test that finds nothing has no sign of what it
+    looked for, and one that could not have seen anything cannot tell; some methods do not need it.
     """
 
     question: str
     fine: bool
     answer: str
     rule: str
-    good: str = FINE
+    good: str = NO_SIGN
 
     @property
     def verdict(self) -> str:
@@ -156,7 +156,7 @@ def _data_check(same: bool) -> Check:
         " in-sample here is then a test on other comparisons."
     )
     rule = "The fingerprint of the data against the one that the model keeps."
-    return Check("Is this the data of the fit?", same, answer if same else other, rule)
+    return Check("Is this the data of the fit?", same, answer if same else other, rule, "yes")
 
 
 def _chance_checks(model: RankRegression) -> list[Check]:
@@ -166,14 +166,14 @@ def _chance_checks(model: RankRegression) -> list[Check]:
     of_100 = f"in {100 * p:{'.2g' if p < 0.01 else '.0f'}} of 100"
     often = f"in fewer than 1 of {1 / RARE:,.0f}" if p < RARE else of_100
     answer = (
-        f"{'It could' if p > COINS else 'Hardly'}: if all answers were coins, coefficients would be"
-        f" as far from zero as these {often} studies."
+        f"{'It could' if p > COINS else 'Hardly'}: if every answer were a coin toss, coefficients"
+        f" would be as far from zero as these {often} studies."
     )
     rule = (
         "All coefficients at once against their covariance (Wald); worth a look above"
         f" {100 * COINS:g} of 100."
     )
-    return [Check("Could all of it be chance?", p <= COINS, answer, rule)]
+    return [Check("Could all of it be chance?", p <= COINS, answer, rule, "no sign of chance")]
 
 
 def chance_p(model: RankRegression) -> float:
@@ -239,7 +239,7 @@ def _separation_check(model: RankRegression) -> Check:
     )
     rule = "Whether the likelihood has a maximum."
     answer = _sentence(notes[0]) if notes else finite
-    return Check("Is there separation?", not notes, answer, rule)
+    return Check("Is there separation?", not notes, answer, rule, "no sign of separation")
 
 
 def _sentence(note: str) -> str:
@@ -248,7 +248,7 @@ def _sentence(note: str) -> str:
 
 
 def _side_check(model: RankRegression, data: Comparisons, probability: np.ndarray) -> Check:
-    fine, good = True, FINE
+    fine, good = True, "allowed for"
     if not data.sides_known:
         answer, good = "The votes say winner and loser only, so nobody can tell.", CANNOT_TELL
     elif model.side_effect_ is not None:
@@ -257,7 +257,7 @@ def _side_check(model: RankRegression, data: Comparisons, probability: np.ndarra
         z = side_z(data, *expected_outcomes(model.result_, data))
         fine = abs(z) <= SIDE_Z
         seen = smallest_side_seen(data, probability)
-        good = NO_SIGN if seen <= BLIND else CANNOT_TELL
+        good = "no sign of a side effect" if seen <= BLIND else CANNOT_TELL
         answer = (
             f"Left won {'more' if z > 0 else 'less'} often than the scores say, by {abs(z):.1f}"
             " standard errors"
@@ -317,48 +317,6 @@ def side_z(data: Comparisons, mean: np.ndarray, variance: np.ndarray) -> float:
     return float(data.amount @ (0.5 + 0.5 * data.outcome - mean) / np.sqrt(total))
 
 
-def comparisons_per_item(data: Comparisons) -> np.ndarray:
-    """How often each item was compared with another; weights do not matter here."""
-    count = (data.left != data.right) * (1 if data.count is None else data.count)
-    n = len(data.items)
-    return np.bincount(data.left, count, n) + np.bincount(data.right, count, n)
-
-
-def item_residuals(
-    data: Comparisons, mean: np.ndarray, variance: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Net wins of each item, what the model expects of them, and the standardised difference.
-
-    ``mean`` and ``variance`` are those of each outcome as a share of the win, 1, 1/2 or 0; in net
-    wins, 1, 0 or -1, that is 2 mean - 1 and 4 variance. A row that stands for several comparisons
-    has several such variances. The difference is NaN for an item that was never compared with
-    another, or only in ties that were left out.
-    """
-    n, amount, two_items = len(data.items), data.amount, data.left != data.right
-    variance = two_items * 4 * variance * importance(data) * amount
-    net_wins = net_per_item(data.left, data.right, amount * data.outcome, n)
-    expected = net_per_item(data.left, data.right, amount * (2 * mean - 1), n)
-    sd = np.sqrt(np.bincount(data.left, variance, n) + np.bincount(data.right, variance, n))
-    residual = np.divide(net_wins - expected, sd, out=np.full(n, np.nan), where=sd > 0)
-    return net_wins, expected, residual
-
-
-def item_information(data: Comparisons, probability: np.ndarray) -> np.ndarray:
-    """What the variance of a small effect of the item adds to its squared residual, shape (N,).
-
-    An effect u moves an outcome by 2 u p(1 - p). Net wins have the variance 4 sum p(1 - p), to
-    which any two comparisons of the item add 4 p(1 - p) p'(1 - p') times that of u; weighted ones
-    count by amount and importance. NaN for an item that was never compared.
-    """
-    n, p = len(data.items), probability * (1 - probability) * (data.left != data.right)
-    amount, square = data.amount, data.amount * importance(data)
-    moved, alone, variance = (
-        np.bincount(data.left, values, n) + np.bincount(data.right, values, n)
-        for values in (amount * p, square * p**2, square * p)
-    )
-    return np.divide(moved**2 - alone, variance, out=np.full(n, np.nan), where=variance > 0)
-
-
 def smallest_effect_seen(information: np.ndarray, limit: float, freedom: int) -> float:
     """Wins of 100 of an item, one standard deviation better than its features, over an equal one
     that the check of residuals sees 8 times out of 10; 100 where it sees nothing.
@@ -396,7 +354,7 @@ def _residual_check(residual: np.ndarray, information: np.ndarray, n_features: i
         f" expected{verdict}"
     )
     rule = f"Too wide above {SPREAD:g} and four standard errors above 1."
-    good = NO_SIGN if seen <= BLIND else CANNOT_TELL
+    good = "no sign of missing features" if seen <= BLIND else CANNOT_TELL
     return Check(question, not wide, answer, rule, good)
 
 
@@ -425,7 +383,8 @@ def _outlier_check(z: np.ndarray, outside: np.ndarray, data: Comparisons) -> Che
         " studies. Beyond: outside their range."
     )
     none = "No item lies far from the others or beyond the compared ones."
-    return Check("Are items far outside?", not answers, " ".join(answers) or none, rule)
+    text, good = " ".join(answers) or none, "no sign of outliers"
+    return Check("Are there outliers?", not answers, text, rule, good)
 
 
 def _warnings_of_the_fit(model: RankRegression) -> list[Check]:

@@ -6,6 +6,7 @@
 import sys
 from collections import Counter
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from shlex import join
 from typing import Any
@@ -28,17 +29,20 @@ from pairscore.model.regression import RankRegression
 from pairscore.model.summary import Summary
 from pairscore.report.checks import Check, checks
 from pairscore.report.items import Bar, RankedItem, exposure_bars, ranked_items
+from pairscore.report.judges import judge_checks
 from pairscore.report.lead import lead_sentences, new_items_sentences
 from pairscore.report.trials import (
     CalibrationBin,
     HeldOut,
     Prospect,
     Trial,
+    WrongShare,
     best_accuracy,
     calibration,
     misordered_by_intervals,
     prospects,
     try_methods,
+    wrong_share,
 )
 
 TIE_BINS = 5
@@ -141,6 +145,7 @@ class ReportFacts:
     held_out: HeldOut
     misordered: float
     best_accuracy: float
+    wrong: WrongShare
     judge_agreement: list[str]
     prospects: list[Prospect]
     no_prospects: str
@@ -149,6 +154,8 @@ class ReportFacts:
     record: dict[str, Any]
     command: str
     wording: Wording
+    made: str
+    files: tuple[str, ...]
 
     @property
     def trial(self) -> Trial:
@@ -206,6 +213,17 @@ class ReportFacts:
         return sum(sure) / self.n_pairs
 
     @property
+    def wrong_shares(self) -> list[tuple[str, WrongShare]]:
+        """Shares of wrong predictions to look at side by side, by what they are of."""
+        in_sample, best = 1 - self.trial.in_sample, 1 - self.best_accuracy
+        rows = [
+            ("new items", self.wrong),
+            ("in sample", WrongShare(in_sample)),
+            ("best possible", WrongShare(best)),
+        ]
+        return [(name, one) for name, one in rows if np.isfinite(one.share)]
+
+    @property
     def answer(self) -> list[str]:
         """What the page says first, in plain sentences."""
         return lead_sentences(self)
@@ -225,6 +243,7 @@ def report_facts(
     votes: Any,
     wording: Wording | None = None,
     scale: str = "link",
+    files: tuple[str, ...] = (),
 ) -> ReportFacts:
     """Compute what a report of ``model`` says about these items and comparisons.
 
@@ -235,6 +254,7 @@ def report_facts(
         those of the fit
     wording : how the page calls the study and the ends of its ranking, if not as the model does
     scale : what scores are shown on, as in ``RankRegression.rank``
+    files : names of the files that the data came from, as somebody gave them
     """
     check_is_fitted(model)
     fit = model.result_ if wording is None else replace(model.result_, wording=wording)
@@ -242,11 +262,9 @@ def report_facts(
     probability = model.predict_proba(data)[:, 1]
     ranked, outside = ranked_items(model, data, shown)
     residual = np.array([item.residual for item in ranked])
-    trials, held_out, held_out_probability = try_methods(model, data)
-    tested = np.isfinite(held_out_probability)
     predicted, no_prospects = prospects(model, data)
     same_data = fingerprint(data) == model.record_.get("fingerprint")
-    misordered = misordered_by_intervals(model, data.items.values[data.compared])
+    found = checks(model, data, residual, outside, same_data)
     return ReportFacts(
         items=ranked,
         coefficients=coefficients(model),
@@ -259,24 +277,37 @@ def report_facts(
         method=model.method,
         link=model.link_.name,
         calibration=calibration(probability, data),
-        held_out_calibration=calibration(held_out_probability[tested], data[tested]),
+        **held_out_facts(model, data),
         exposures=exposure_bars(np.array([item.comparisons for item in ranked])),
         n_compared=int(np.count_nonzero(data.compared)),
         n_comparisons=float(data.amount.sum()),
         n_ties=float(data.amount @ (data.outcome == 0)),
-        trials=trials,
-        held_out=held_out,
-        misordered=misordered,
-        best_accuracy=best_accuracy(model, trials, held_out, misordered),
         judge_agreement=[_sentence(one["in_words"]) for one in model.judge_agreement_.values()],
         prospects=predicted,
         no_prospects=no_prospects,
-        checks=checks(model, data, residual, outside, same_data),
+        checks=[*found, *judge_checks(model, data, probability)],
         effects=effects_facts(model, data),
         record=model.record_,
         command=join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv and sys.argv[0] else "",
         wording=fit.wording,
+        made=f"{datetime.now(UTC):%Y-%m-%d}",
+        files=files,
     )
+
+
+def held_out_facts(model: RankRegression, data: Comparisons) -> dict[str, Any]:
+    """What is known of items that a fit has not seen, by the names of ReportFacts."""
+    trials, held_out, probability = try_methods(model, data)
+    tested = np.isfinite(probability)
+    misordered = misordered_by_intervals(model, data.items.values[data.compared])
+    return {
+        "held_out_calibration": calibration(probability[tested], data[tested]),
+        "trials": trials,
+        "held_out": held_out,
+        "wrong": wrong_share(probability, data),
+        "misordered": misordered,
+        "best_accuracy": best_accuracy(model, trials, held_out, misordered),
+    }
 
 
 def read_comparisons(model: RankRegression, items: Any, votes: Any) -> Comparisons:

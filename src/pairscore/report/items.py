@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pairscore.core.sums import net_per_item
 from pairscore.data.comparisons import Comparisons
 from pairscore.model.predict import Scale, expected_outcomes
 from pairscore.model.ranking import rank_pieces
 from pairscore.model.regression import RankRegression
-from pairscore.report.checks import comparisons_per_item, item_residuals
+from pairscore.report.trials import importance
 
 MOST_BARS = 24
 
@@ -78,3 +79,48 @@ def exposure_bars(number: np.ndarray) -> list[Bar]:
     width = int(max(np.ceil((number.max() + 1) / MOST_BARS), 1))
     counts = np.bincount((number // width).astype(int)).tolist()
     return [Bar(k * width, k * width + width - 1, count) for k, count in enumerate(counts)]
+
+
+# -- what items did, and what the model expects ----------------------------------------------------
+
+
+def comparisons_per_item(data: Comparisons) -> np.ndarray:
+    """How often each item was compared with another; weights do not matter here."""
+    count = (data.left != data.right) * (1 if data.count is None else data.count)
+    n = len(data.items)
+    return np.bincount(data.left, count, n) + np.bincount(data.right, count, n)
+
+
+def item_residuals(
+    data: Comparisons, mean: np.ndarray, variance: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Net wins of each item, what the model expects of them, and the standardised difference.
+
+    ``mean`` and ``variance`` are those of each outcome as a share of the win, 1, 1/2 or 0; in net
+    wins, 1, 0 or -1, that is 2 mean - 1 and 4 variance. A row that stands for several comparisons
+    has several such variances. The difference is NaN for an item that was never compared with
+    another, or only in ties that were left out.
+    """
+    n, amount, two_items = len(data.items), data.amount, data.left != data.right
+    variance = two_items * 4 * variance * importance(data) * amount
+    net_wins = net_per_item(data.left, data.right, amount * data.outcome, n)
+    expected = net_per_item(data.left, data.right, amount * (2 * mean - 1), n)
+    sd = np.sqrt(np.bincount(data.left, variance, n) + np.bincount(data.right, variance, n))
+    residual = np.divide(net_wins - expected, sd, out=np.full(n, np.nan), where=sd > 0)
+    return net_wins, expected, residual
+
+
+def item_information(data: Comparisons, probability: np.ndarray) -> np.ndarray:
+    """What the variance of a small effect of the item adds to its squared residual, shape (N,).
+
+    An effect u moves an outcome by 2 u p(1 - p). Net wins have the variance 4 sum p(1 - p), to
+    which any two comparisons of the item add 4 p(1 - p) p'(1 - p') times that of u; weighted ones
+    count by amount and importance. NaN for an item that was never compared.
+    """
+    n, p = len(data.items), probability * (1 - probability) * (data.left != data.right)
+    amount, square = data.amount, data.amount * importance(data)
+    moved, alone, variance = (
+        np.bincount(data.left, values, n) + np.bincount(data.right, values, n)
+        for values in (amount * p, square * p**2, square * p)
+    )
+    return np.divide(moved**2 - alone, variance, out=np.full(n, np.nan), where=variance > 0)

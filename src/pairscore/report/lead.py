@@ -6,6 +6,7 @@ import numpy as np
 
 from pairscore.errors import first_few
 from pairscore.estimators.diagnostics import ITEMS_PER_FEATURE, LOST_ACCURACY
+from pairscore.report.judges import CARELESS
 from pairscore.report.words import number_of, percent, wins
 
 if TYPE_CHECKING:
@@ -19,11 +20,18 @@ def lead_sentences(facts: "ReportFacts") -> list[str]:
     sentences = [*_groups(facts), _first_place(facts)]
     if facts.has_intervals and facts.n_pairs:
         sentences.append(
-            f"Of all pairs of items{' in one group' if facts.groups else ''},"
-            f" {percent(facts.sure_pairs, 0)} are told apart surely (95 % each); the others are too"
-            " close to call."
+            f"For {percent(facts.sure_pairs, 0)} of all pairs"
+            f"{' in one group' if facts.groups else ''} we can say which ranks higher (95 %"
+            " confidence for each pair); the others are too close to call."
         )
-    return [*sentences, *new_items_sentences(facts), facts.meaning, verdict_of_checks(facts.checks)]
+    sentences += [*new_items_sentences(facts), *_careless_judges(facts), facts.meaning]
+    return [*filter(None, sentences), verdict_of_checks(facts.checks)]
+
+
+def _careless_judges(facts: "ReportFacts") -> list[str]:
+    """Judges who are clearly less careful than the others."""
+    found = [one.answer for one in facts.checks if one.question == CARELESS and not one.fine]
+    return [f"Look at the judges: {answer}" for answer in found]
 
 
 def _groups(facts: "ReportFacts") -> list[str]:
@@ -74,23 +82,27 @@ def new_items_sentences(facts: "ReportFacts") -> list[str]:
     """
     trial, best = facts.trial, facts.best_accuracy
     if np.isfinite(trial.held_out):
+        wrong = facts.wrong
+        ends = ""
+        if np.isfinite(wrong.low):
+            ends = f" (95 %: {100 * wrong.low:.0f} to {100 * wrong.high:.0f})"
         sentence = (
-            f"New items: of decided comparisons between two items that it had not seen, the score"
-            f" predicted {percent(trial.held_out)} correctly"
-            f" ({facts.held_out.n_tested:,.10g} tested; of the comparisons it was fitted to,"
-            f" {percent(trial.in_sample)}; a coin, 50 %)."
+            f"New items: expect about {100 * wrong.share:.0f} of 100 predictions to be wrong{ends};"
+            " a coin toss would get 50 wrong. Basis: between two items that it had not seen, the"
+            f" score predicted {percent(trial.held_out)} of decided comparisons correctly"
+            f" ({facts.held_out.n_tested:,.10g} tested)."
         )
         if np.isfinite(best):
             sentence += (
-                f" The best score that these features allow would predict about {percent(best)};"
-                " the rest is what they cannot explain."
+                " Even the best score that these features allow would get about"
+                f" {100 * (1 - best):.0f} of 100 wrong."
             )
         return [sentence, *_too_many_features(facts)]
     if np.isfinite(trial.in_sample):
         return [
             "Of the decided comparisons that it was fitted to, the score predicted"
-            f" {percent(trial.in_sample)} correctly (a coin, 50 %); how it does on items that it"
-            " has not seen cannot be tested here."
+            f" {percent(trial.in_sample)} correctly (optimistic; a coin toss, 50 %); how often it"
+            " is wrong on new items cannot be tested here."
         ]
     return []
 

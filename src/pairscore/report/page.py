@@ -54,6 +54,7 @@ CHARTS = (
     charts.residual_chart,
     charts.ridge_chart,
     charts.tie_chart,
+    charts.wrong_chart,
 )
 
 
@@ -95,13 +96,14 @@ def write_page(
     *,
     wording: Wording | None = None,
     scale: str = "link",
+    files: tuple[str, ...] = (),
 ) -> ReportFacts:
     """Write the report as :func:`write_report` does, and return the facts that it shows."""
     if not isinstance(path, str | PathLike) or Path(path).suffix.lower() not in (".html", ".htm"):
         raise PairscoreError(
             f"the report's file is {str(path)!r}; give it a name that ends in .html."
         )
-    facts = report_facts(model, items, votes, wording, scale)
+    facts = report_facts(model, items, votes, wording, scale, files)
     page = report_html(facts)
     with atomic_write(path, "the report") as temporary:
         temporary.write_text(page, encoding="utf-8", errors="replace", newline="\n")

@@ -14,6 +14,18 @@ function show() {
   });
   const all = rows.length + (rows.length === 1 ? " item" : " items");
   matches.textContent = wanted ? shown + " of " + rows.length + " items" : all;
+  fit();
+}
+
+// the box ends with a whole row
+function fit() {
+  const box = table.parentElement, room = Math.min(0.75 * innerHeight, 620);
+  let end = 0;
+  for (const row of rows) {
+    const bottom = row.offsetTop + row.offsetHeight;
+    if (!row.hidden && bottom <= room) end = Math.max(end, bottom);
+  }
+  box.style.maxHeight = end ? end + 2 + "px" : "";
 }
 
 function value(row, column) {
@@ -39,6 +51,7 @@ function sort(head) {
   }
   known.sort((a, b) => down ? compare(b[0], a[0]) : compare(a[0], b[0]));
   body.append(...known.concat(unknown).map(pair => pair[1]));
+  fit();
 }
 
 for (const head of table.tHead.rows[0].cells) {

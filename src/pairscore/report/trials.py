@@ -17,6 +17,9 @@ from pairscore.core.sums import moments
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.splitters import ItemKFold, set_covariance_items
 from pairscore.errors import PairscoreError, PairscoreWarning
+from pairscore.estimators.results import REACH
+from pairscore.evaluation import measures
+from pairscore.evaluation.measures import HeldOutComparisons, ItemPairs
 from pairscore.metrics import angle
 from pairscore.model.predict import linear_scores
 from pairscore.model.regression import RankRegression
@@ -62,6 +65,37 @@ class HeldOut:
     n_tested: float = 0.0
     share_trained: float = NAN
     reason: str = ""
+
+
+@dataclass(frozen=True)
+class WrongShare:
+    """Share of decided comparisons that the score predicts wrongly, with its 95 % interval, and of
+    how many that was found.
+    """
+
+    share: float = NAN
+    low: float = NAN
+    high: float = NAN
+    number: float = 0.0
+
+
+def wrong_share(probability: np.ndarray, data: Comparisons) -> WrongShare:
+    """How often the favourite lost, of decided comparisons with a probability.
+
+    The standard error lets comparisons that share an item be dependent, as in ``compare``.
+    """
+    known = np.isfinite(probability) & (data.outcome != 0) & (data.amount > 0)
+    if not known.any():
+        return WrongShare()
+    part, p = data[known], probability[known]
+    count = np.ones(len(part)) if part.count is None else part.count
+    fold = np.zeros(len(part), dtype=int)
+    tested = HeldOutComparisons(part.left, part.right, part.outcome, part.amount, count, fold)
+    found = measures.accuracy(tested, p)
+    error = measures.influence_sums(found, ItemPairs(part.left, part.right)).std_error
+    share, half = 1 - found.value, REACH * error
+    ends = float(np.maximum(share - half, 0.0)), float(np.minimum(share + half, 1.0))
+    return WrongShare(share, *ends, float(part.amount.sum()))
 
 
 def try_methods(
@@ -122,7 +156,7 @@ def item_folds(data: Comparisons) -> tuple[Folds, str]:
             return list(ItemKFold(number).split(data)), ""
     return (
         [],
-        "even in two groups of items, one has no comparison of its own; make more comparisons.",
+        "even in two groups of items, one has no comparison within it; make more comparisons.",
     )
 
 
