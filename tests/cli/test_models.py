@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairscore import RankRegression, load
+from pairscore import RankRegression, auto_fit, load
 from pairscore.files.tables import StoredTable, read_table
 from pairscore.files.write import write_table
 from tests.cli.running import (
@@ -72,7 +72,11 @@ def test_the_command_is_the_library_call(study):
     ours, theirs = load(folder / "m.npz"), fit_frames(items, votes)
     np.testing.assert_array_equal(ours.coef_, theirs.coef_)
     np.testing.assert_array_equal(ours.covariance_, theirs.covariance_)
-    assert result.stdout == theirs.summary().text(notes=False) + "\n"
+    next_steps = (
+        "Wrote m.npz. Next: pairscore rank m.npz items.csv, or pairscore report m.npz items.csv"
+        " votes.csv.\n"
+    )
+    assert result.stdout == f"{theirs.summary().text(notes=False)}\n{next_steps}"
     assert [line for line in result.stderr.splitlines() if line.startswith("Warning")] == [
         f"Warning: {note}" for note in theirs.notes_
     ]
@@ -697,3 +701,36 @@ def test_a_hopeless_fit_points_to_the_option_of_the_ridge(tmp_path):
     fitted = run(f"fit {tmp_path}/items.csv {tmp_path}/votes.csv -o {tmp_path}/model.npz")
     assert "choose a ridge with --l2 auto, or use fewer features." in fitted.stderr
     assert "\n  new items        about " in fitted.stdout
+
+
+def test_auto_chooses_as_the_library_does_and_the_model_remembers_it(study):
+    folder, *_ = study
+    said = run("fit items.csv votes.csv --auto --for new --report page.html --keep-data")
+    choice = auto_fit(load(folder / "model.npz").result_.comparisons, use="new")
+    assert said.stdout.startswith(str(choice))
+    assert "text that becomes categories: 'style'" in said.stderr
+    model = load(folder / "model.npz")
+    np.testing.assert_allclose(model.coef_, choice.model.coef_, rtol=1e-9)
+    assert model.get_params() == choice.model.get_params()
+    assert (folder / "page.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_auto_takes_what_is_given_as_given(study):
+    said = run("fit items.csv votes.csv --auto --item-effects --l2 3")
+    assert "with a ridge" not in said.stdout
+    assert "with item effects" not in said.stdout
+    assert load("model.npz").get_params()["l2"] == 3.0
+
+
+def test_a_report_of_a_model_that_goes_to_standard_output_is_refused(study):
+    assert (
+        "name that file with -o"
+        in run("fit items.csv votes.csv -o - --report p.html", code=2).stderr
+    )
+
+
+def test_commands_are_listed_in_the_order_of_the_work_with_whole_sentences():
+    said = run("--help").stdout
+    order = [said.index(f"\n  {name} ") for name in ("plan", "pairs", "fit", "rank", "report")]
+    assert order == sorted(order)
+    assert "..." not in said.split("Commands")[1]
