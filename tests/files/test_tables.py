@@ -14,7 +14,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pairscore import Comparisons, PairscoreError, RankRegression
@@ -301,6 +301,7 @@ VALID = {
         max_size=5,
     ),
 )
+@example(kind="csv", edits=[(13483, 0, b"\x01\x01\r"), (93, 2, b'"')])
 def test_damaged_files_give_a_table_or_a_sentence(kind, edits, tmp_path):
     path = tmp_path / f"table.{kind}"
     if VALID[kind] is None:

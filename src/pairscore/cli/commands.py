@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from pairscore.cli.interrupts import STOP_CODES, STOPPED, end_on_signals, end_process
-from pairscore.cli.models import compare, fit, rank, report, update
-from pairscore.cli.pairs import pairs, predict
+from pairscore.cli.models import fit, rank, report, update
+from pairscore.cli.pairs import compare, pairs, predict
 from pairscore.cli.studies import demo, plan, reproduce, simulate
 from pairscore.cli.words import translate
 from pairscore.errors import NoAnswerError, PairscoreError
@@ -30,6 +30,15 @@ class Commands(click.Group):
                 if args is None and ended.code == code:
                     end_process(code)
             raise
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands in the order of the work, each with its first sentence, whole."""
+        rows = []
+        for name, command in self.commands.items():
+            paragraph = " ".join((command.help or "").split("\n\n")[0].split())
+            rows.append((name, paragraph.split(". ")[0].removesuffix(".") + "."))
+        with formatter.section("Commands, in the order of the work"):
+            formatter.write_dl(rows)
 
     def invoke(self, ctx: click.Context) -> Any:
         with end_on_signals() as received:
@@ -70,14 +79,14 @@ def main() -> None:
 
 
 for command in (
+    plan,
+    pairs,
     fit,
     rank,
+    report,
     predict,
     update,
     compare,
-    report,
-    plan,
-    pairs,
     demo,
     simulate,
     reproduce,

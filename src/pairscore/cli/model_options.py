@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from pairscore.choices import INFERENCES, METHODS, SCALES, TIE_RULES
+from pairscore.choices import INFERENCES, METHODS, SCALES, TIE_RULES, USES
 from pairscore.cli.options import LINK_OPTION, SELF_PAIRS_OPTION, flag, option, word
 from pairscore.errors import PairscoreError, did_you_mean, first_few, plural
 
@@ -82,6 +82,22 @@ WORDING_OPTIONS = (
 )
 
 
+AUTO_OPTIONS = (
+    flag(
+        "--auto",
+        help="Choose side, ties, ridge, item effects and judges by held-out comparisons. Text"
+        " columns of few levels become categories, and missing values are filled in.",
+    ),
+    option(
+        "--for",
+        "use",
+        type=click.Choice(USES),
+        help="What --auto chooses for: known items, or new ones. Default: known, unless some of"
+        " ITEMS are in no comparison.",
+    ),
+)
+
+
 class FitCommand(click.Command):
     """A command whose ``--item-effects`` may stand alone, before a file too."""
 
@@ -129,6 +145,13 @@ def model_settings(given: dict[str, Any]) -> dict[str, Any]:
 def wording_settings(given: dict[str, Any]) -> dict[str, Any]:
     """Title, top and bottom, from WORDING_OPTIONS; None for what is not given."""
     return {name: given[name] for name in ("title", "top", "bottom")}
+
+
+def settings_given(params: dict[str, Any]) -> dict[str, Any]:
+    """The settings that are not their defaults: those that --auto takes as they are."""
+    from pairscore.estimators.settings import DEFAULTS
+
+    return {name: value for name, value in params.items() if value != DEFAULTS[name]}
 
 
 def parse_models(texts: tuple[str, ...]) -> dict[str, dict[str, Any]]:

@@ -1,7 +1,7 @@
-"""Commands about a model: ``fit``, ``rank``, ``update``, ``compare`` and ``report``."""
+"""Commands about a model: ``fit``, ``rank``, ``update`` and ``report``."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pairscore.cli.model_options import (
+    AUTO_OPTIONS,
     MODEL_OPTIONS,
     SCALE_OPTION,
     WORDING_OPTIONS,
     FitCommand,
     model_settings,
-    parse_models,
+    settings_given,
     wording_settings,
 )
 from pairscore.cli.options import (
@@ -46,11 +47,13 @@ from pairscore.cli.options import (
     with_progress,
 )
 from pairscore.cli.words import (
+    next_steps,
     ranking_text,
     show_json,
     show_note,
     show_unused_columns,
     show_warnings,
+    translate,
     with_id_name,
 )
 from pairscore.errors import BadEntriesError, PairscoreError, PairscoreWarning, plural
@@ -69,14 +72,14 @@ SUMMARY_JSON = json_flag("Print coefficients, errors and the like as JSON.")
 
 @click.command(cls=FitCommand)
 @files("items", "[comparisons...]")
-@options(MODEL_OPTIONS, ITEM_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS, WORDING_OPTIONS)
-@output_option("Model file to write, such as model.npz (-: standard output).", required=True)
+@options(AUTO_OPTIONS, MODEL_OPTIONS, ITEM_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS, WORDING_OPTIONS)
+@output_option("Model file to write (-: standard output).", default=Path("model.npz"))
+@option("--report", "page", type=FILE, help="Write a report to this HTML file, too.")
 @flag("--keep-data", help="Keep the comparisons in the model file, for pairscore update.")
 @SUMMARY_JSON
 @examples(
-    "fit items.csv votes.csv -o model.npz",
-    "fit patients.csv votes.csv --title 'Severity' --top 'most severe' --bottom 'least severe'"
-    " -o model.npz",
+    "fit items.csv votes.csv",
+    "fit patients.csv votes.csv --auto --report page.html --title Severity --top 'most severe'",
     "fit wines.csv tastings.csv --id wine --categorical grape --square alcohol -o wines.npz",
     "fit teams.csv games.csv --left home --right away --side-effect --context rest_days"
     " -o teams.npz",
@@ -87,6 +90,7 @@ def fit(
     items: Path,
     comparisons: tuple[Path, ...],
     output: Path,
+    page: Path | None,
     as_json: bool,
     keep_data: bool,
     **given: Any,
@@ -101,27 +105,61 @@ def fit(
     with the same columns, such as one for each judge.
     """
     comparisons = second_table(items, comparisons)
-    refuse_output(output, items, *comparisons)
+    for path in (output, page):
+        refuse_output(path, items, *comparisons)
+    if page is not None and (str(output) == "-" or output == page):
+        raise PairscoreError("--report is a page about a model file; name that file with -o.")
     import numpy as np
 
     from pairscore.estimators.settings import DEFAULTS, Wording, check_settings
     from pairscore.model.file import ModelFile
-    from pairscore.model.fit import fit_comparisons, number_item_groups
 
     params = DEFAULTS | model_settings(given)
     wording = Wording().with_words(**wording_settings(given))
-    settings = check_settings(**params)
+    context = check_settings(**params).context
     with list_bad_rows(output, given["decimal"]), stage("Reading"):
-        study = read_files(items, comparisons, settings.context, given)
+        study = read_files(items, comparisons, context, given)
     show_unused_columns(study)
+    is_piped = str(output) == "-"
+    result, params = fit_study(study, params, given, table_to_error=is_piped or as_json)
+    record = result.record | reading_record(given, study)
+    result = replace(result, record=record, wording=wording)
+    file = ModelFile(result, params, np.array([-1, 1]))
+    write_model(file, output, as_json, keep_data)
+    if page is not None:
+        from pairscore.model.regression import load
+
+        write_report(load(output), study, page, (items, *comparisons))
+    if not is_piped and not as_json:
+        click.echo(next_steps(items, comparisons, output, page))
+
+
+def fit_study(
+    study: "StudyInput", params: dict[str, Any], given: dict[str, Any], table_to_error: bool
+) -> tuple["Fit", dict[str, Any]]:
+    """The fit of a study and the parameters of its model, chosen on the way with --auto.
+
+    What was tried is printed.
+    """
+    from pairscore.estimators.settings import DEFAULTS, check_settings
+    from pairscore.model.fit import fit_comparisons, number_item_groups
+
     data, groups = study.comparisons, study.groups
+    if given["auto"]:
+        from pairscore.evaluation.choose import auto_fit
+
+        data = data if groups is None else data.with_item_groups(groups)
+        with stage("Trying models on held-out comparisons"), collect_warnings() as texts:
+            choice = auto_fit(data, use=given["use"], **settings_given(params))
+        click.echo(f"{translate(str(choice))}\n", err=table_to_error)
+        show_warnings(texts)
+        return choice.model.result_, DEFAULTS | choice.model.get_params()
+    settings = check_settings(**params)
     groups = None if groups is None else number_item_groups(groups, data.items, settings)
     with stage("Fitting"), collect_warnings():
         result, notes = fit_comparisons(data, settings, item_groups=groups)
     show_warnings(text for _, text in notes)
-    record = result.record | reading_record(given, study)
-    result = replace(result, record=record, wording=wording)
-    write_model(ModelFile(result, params, np.array([-1, 1])), output, as_json, keep_data)
+    return result, params
 
 
 def read_files(
@@ -132,9 +170,30 @@ def read_files(
     ``context`` has names of numeric columns of the comparisons.
     """
     from pairscore.files.read_study import read_study
+    from pairscore.files.tables import once
 
-    settings = vote_settings(given) | {"columns": item_settings(given), "group": given["group"]}
-    return read_study(items, comparisons, context=context, **settings)
+    columns, auto = item_settings(given), given.get("auto", False)
+    if auto and columns["missing"] == "refuse":
+        columns |= {"missing": "mean-with-flag"}
+    settings = vote_settings(given) | {"group": given["group"], "context": context}
+    settings["say"] = say = once(show_note)
+    study = read_study(items, comparisons, columns=columns, **settings)
+    if not auto or not study.left_out:
+        return study
+    say(f"text that becomes categories: {', '.join(map(repr, study.left_out))}.")
+    columns |= {"categorical": [*columns.get("categorical", ()), *study.left_out]}
+    return read_study(items, comparisons, columns=columns, **settings)
+
+
+@contextmanager
+def collect_warnings() -> Iterator[list[str]]:
+    """Collect what the library warns of, and ignore what others do."""
+    texts: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", PairscoreWarning)
+        yield texts
+    texts += [str(warning.message) for warning in caught]
 
 
 def write_model(model: "ModelFile", output: Path, as_json: bool, keep_data: bool) -> None:
@@ -298,78 +357,6 @@ def rank_file(
     return {"id": rows if pieces.ids is None else pieces.ids[rows], **columns}, pieces.dropped
 
 
-# -- compare ---------------------------------------------------------------------------------------
-
-
-@click.command()
-@files("items", "[comparisons...]")
-@option(
-    "--model",
-    "models",
-    multiple=True,
-    metavar="'NAME: SETTINGS'",
-    help="A model by a name and settings such as 'ridge: l2=auto'; give several.",
-)
-@option("--folds", type=click.IntRange(min=2), default=5, help="Folds of items.")
-@option(
-    "--group",
-    metavar="NAME",
-    help="Column of ITEMS: items of one group (topic, patient) are held out together.",
-)
-@options(ITEM_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS)
-@json_flag("Print everything as JSON.")
-@examples(
-    "compare items.csv votes.csv",
-    "compare items.csv votes.csv --model 'plain:' --model 'judges: l2=auto judge_slopes=yes'"
-    " --group topic",
-)
-def compare(
-    items: Path,
-    comparisons: tuple[Path, ...],
-    models: tuple[str, ...],
-    folds: int,
-    as_json: bool,
-    **given: Any,
-) -> None:
-    """Compare models on comparisons that they have not seen: of known items, of known with new,
-    and of new items.
-
-    Settings are those of fit, as name=value: method, link, l2, side_effect, judge_slopes, context
-    (a+b), ties, item_effects. Without --model, plain maximum likelihood meets the ridge chosen from
-    the data.
-    """
-    from pairscore.data.splitters import ItemKFold
-    from pairscore.evaluation.compare import compare as compare_models
-    from pairscore.model.regression import RankRegression
-
-    settings = parse_models(models or ("plain:", "ridge: l2=auto"))
-    context = sorted({name for one in settings.values() for name in one.get("context") or ()})
-    with stage("Reading"):
-        study = read_files(items, second_table(items, comparisons), context, given)
-    show_unused_columns(study)
-    candidates = {name: RankRegression(**one, inference=None) for name, one in settings.items()}
-    data = study.comparisons
-    data = data if study.groups is None else data.with_item_groups(study.groups)
-    with stage("Fitting every model in every fold"), collect_warnings() as texts:
-        result = compare_models(candidates, data, cv=ItemKFold(folds))
-    show_warnings(texts)
-    if as_json:
-        show_json(result.to_record())
-    else:
-        click.echo(str(result))
-
-
-@contextmanager
-def collect_warnings() -> Iterator[list[str]]:
-    """Collect what the library warns of, and ignore what others do."""
-    texts: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("always", PairscoreWarning)
-        yield texts
-    texts += [str(warning.message) for warning in caught]
-
-
 # -- report ----------------------------------------------------------------------------------------
 
 
@@ -407,7 +394,6 @@ def report(
     from pairscore.data.features import recipe_of
     from pairscore.files.read_study import read_study
     from pairscore.model.regression import load
-    from pairscore.report.page import write_page
 
     with input_path(model) as path:
         fitted = load(path)
@@ -423,19 +409,28 @@ def report(
             context=fitted.context or (),
             **reading,
         )
-    with (
-        stage("Ranking the items, and trying every method on items that it has not seen"),
-        output_path(output, "report.html") as path,
-    ):
-        wording = fitted.wording_.with_words(**wording_settings(given))
-        names = tuple(dict.fromkeys(map(str, (items, *comparisons))))
-        shown = {"wording": wording, "scale": given["scale"], "files": names}
-        facts = write_page(fitted, study.comparisons, None, path, **shown)
+    wording = fitted.wording_.with_words(**wording_settings(given))
+    shown = {"wording": wording, "scale": given["scale"]}
+    facts = write_report(fitted, study, output, (items, *comparisons), **shown)
     is_piped = str(output) == "-"  # standard output is the page's then
     if as_json:
         show_json(report_record(output, study, facts.answer), err=is_piped)
     elif not is_piped:
         click.echo(str(output))
+
+
+def write_report(
+    model: Any, study: "StudyInput", output: Path, files: Iterable[Path], **shown: Any
+) -> Any:
+    """Write the page of a model; returns the facts on it."""
+    from pairscore.report.page import write_page
+
+    with (
+        stage("Ranking the items, and trying every method on items that it has not seen"),
+        output_path(output, "report.html") as path,
+    ):
+        names = tuple(dict.fromkeys(map(str, files)))
+        return write_page(model, study.comparisons, None, path, files=names, **shown)
 
 
 def report_record(output: Path, study: "StudyInput", answer: list[str]) -> dict[str, Any]:

@@ -1,17 +1,23 @@
-"""Commands about pairs: ``pairs`` writes those to compare, ``predict`` says who will win."""
+"""Commands about pairs: ``pairs`` writes those to compare, ``predict`` says who will win, and
+``compare`` which model says it best.
+"""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
+from pairscore.cli.model_options import parse_models
+from pairscore.cli.models import collect_warnings, read_files
 from pairscore.cli.options import (
     FILE_OPTIONS,
     ID_OF_FIT_OPTION,
+    ITEM_OPTIONS,
     PERCENTAGE,
     SEED,
     SHARE,
     VOTE_COLUMNS,
+    VOTE_OPTIONS,
     column_options,
     examples,
     file_settings,
@@ -23,8 +29,10 @@ from pairscore.cli.options import (
     options,
     output_option,
     refuse_output,
+    second_table,
+    stage,
 )
-from pairscore.cli.words import show_json
+from pairscore.cli.words import show_json, show_unused_columns, show_warnings
 from pairscore.errors import PairscoreError
 
 SHOWN_PAIRS = 20  # of predictions, on the screen
@@ -189,3 +197,64 @@ def chances_text(chances: dict[str, Any]) -> str:
     text = text_table(header, rows, "{:<}  {:<}" + "  {:>}" * (len(header) - 2))
     n_more = len(chances["left"]) - len(first)
     return text + (f"\nand {n_more:,} more; -o chances.csv writes them all." if n_more else "")
+
+
+# -- compare ---------------------------------------------------------------------------------------
+
+
+@click.command()
+@files("items", "[comparisons...]")
+@option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="'NAME: SETTINGS'",
+    help="A model by a name and settings such as 'ridge: l2=auto'; give several.",
+)
+@option("--folds", type=click.IntRange(min=2), default=5, help="Folds of items.")
+@option(
+    "--group",
+    metavar="NAME",
+    help="Column of ITEMS: items of one group (topic, patient) are held out together.",
+)
+@options(ITEM_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS)
+@json_flag("Print everything as JSON.")
+@examples(
+    "compare items.csv votes.csv",
+    "compare items.csv votes.csv --model 'plain:' --model 'judges: l2=auto judge_slopes=yes'"
+    " --group topic",
+)
+def compare(
+    items: Path,
+    comparisons: tuple[Path, ...],
+    models: tuple[str, ...],
+    folds: int,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Compare models on comparisons that they have not seen: of known items, of known with new,
+    and of new items.
+
+    Settings are those of fit, as name=value: method, link, l2, side_effect, judge_slopes, context
+    (a+b), ties, item_effects. Without --model, plain maximum likelihood meets the ridge chosen from
+    the data.
+    """
+    from pairscore.data.splitters import ItemKFold
+    from pairscore.evaluation.compare import compare as compare_models
+    from pairscore.model.regression import RankRegression
+
+    settings = parse_models(models or ("plain:", "ridge: l2=auto"))
+    context = sorted({name for one in settings.values() for name in one.get("context") or ()})
+    with stage("Reading"):
+        study = read_files(items, second_table(items, comparisons), context, given)
+    show_unused_columns(study)
+    candidates = {name: RankRegression(**one, inference=None) for name, one in settings.items()}
+    data = study.comparisons
+    data = data if study.groups is None else data.with_item_groups(study.groups)
+    with stage("Fitting every model in every fold"), collect_warnings() as texts:
+        result = compare_models(candidates, data, cv=ItemKFold(folds))
+    show_warnings(texts)
+    if as_json:
+        show_json(result.to_record())
+    else:
+        click.echo(str(result))

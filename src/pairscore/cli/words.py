@@ -18,6 +18,7 @@ Messages of the library name settings as Python does. This is the one place that
 import re
 from ast import literal_eval
 from collections.abc import Iterable
+from pathlib import Path
 from shlex import quote
 from typing import Any
 
@@ -225,3 +226,14 @@ def show_unused_columns(items: Any) -> None:
             f"the column {name!r} holds lists or records and was left out; a column for each value"
             " makes it features."
         )
+
+
+def next_steps(items: Path, comparisons: tuple[Path, ...], output: Path, page: Path | None) -> str:
+    """What was written, and what to do next."""
+    tables = " ".join(quote(str(path)) for path in dict.fromkeys((items, *comparisons)))
+    if page is not None:
+        return f"Wrote {output} and {page}. Next: open {page} in a browser."
+    return (
+        f"Wrote {output}. Next: pairscore rank {quote(str(output))} {quote(str(items))}, or"
+        f" pairscore report {quote(str(output))} {tables}."
+    )

@@ -385,8 +385,8 @@ def _faults_of_row(line: int, faults: list[Reject], layout: Layout) -> Iterator[
     if kinds and not set(kinds) & set(WRONG_LENGTH):
         yield BadRow(line, None, text[:200], REASONS.get(kinds[0], kinds[0].lower()))
         return
-    cells = next(csv.reader(io.StringIO(text, newline=""), delimiter=layout.delimiter))
-    if kinds:
+    cells = next(csv.reader(io.StringIO(text, newline=""), delimiter=layout.delimiter), [])
+    if kinds or not cells:
         reason = f"{plural(len(cells), 'cell')} instead of {len(layout.names)}"
         yield BadRow(line, None, text[:200], reason)
         return

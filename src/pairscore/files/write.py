@@ -410,13 +410,15 @@ def text_table(header: Sequence[Any] | None, rows: Iterable[Sequence[Any]], layo
 def same_digits(values: Iterable[float]) -> str:
     """The format of numbers of one column: as many decimals as show a hundredth of their range.
 
+    A number that rounds to zero has no sign.
+
     >>> same_digits([0.5, 2.25, -1.0]), same_digits([1210, 1790]), same_digits([7, 7])
-    ('.2f', '.0f', '.2f')
+    ('z.2f', 'z.0f', 'z.2f')
     """
     known = [float(value) for value in values if isfinite(value)]
     spread = max(known, default=0.0) - min(known, default=0.0)
     spread = spread if spread > 0 else max(map(abs, known), default=1.0) or 1.0
-    return f".{min(max(2 - floor(log10(spread)), 0), MOST_DECIMALS)}f"
+    return f"z.{min(max(2 - floor(log10(spread)), 0), MOST_DECIMALS)}f"
 
 
 def _with_width(style: str, longest: int) -> str:
