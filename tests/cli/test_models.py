@@ -794,7 +794,7 @@ def test_auto_takes_what_is_given_as_given(study):
 
 def test_a_report_of_a_model_that_goes_to_standard_output_is_refused(study):
     assert (
-        "name that file with -o"
+        "name a file for each"
         in run("fit items.csv votes.csv -o - --report p.html", code=2).stderr
     )
 
@@ -804,3 +804,10 @@ def test_commands_are_listed_in_the_order_of_the_work_with_whole_sentences():
     order = [said.index(f"\n  {name} ") for name in ("plan", "pairs", "fit", "rank", "report")]
     assert order == sorted(order)
     assert "..." not in said.split("Commands")[1]
+
+
+def test_the_record_of_auto_has_what_was_tried(study):
+    record = json.loads(run("fit items.csv votes.csv --auto --json").stdout)
+    assert record["auto"]["trials"][0]["model"] == "plain"
+    assert record["auto"]["in_words"].startswith("Chosen: ")
+    assert "add --auto" in run("fit items.csv votes.csv --for new", code=2).stderr

@@ -85,8 +85,21 @@ def test_a_filled_workbook_with_a_sheet_for_each_judge_is_fitted(items, tmp_path
     assert np.unique(votes.judge).tolist() == ["Anna", "Ben"]
     assert record["coefficients"][0]["coef"] > 0.5
     run("report m.npz items.csv full.xlsx")
+    assert "comparisons from 2 sheets, 'Anna', 'Ben'" in run("fit items.csv full.xlsx").stderr
+    twice = run("fit items.csv full.xlsx full.xlsx", code=2).stderr
+    assert "'full.xlsx' is given twice" in twice
     only = run("fit items.csv full.xlsx --sheet Ben -o ben.npz --json")
     assert json.loads(only.stdout)["n_comparisons"] == 150
+
+
+def test_one_workbook_has_the_items_and_a_sheet_for_each_judge(items, tmp_path):
+    run("pairs items.csv --comparisons 300 --judges Anna,Ben -o sheet.xlsx")
+    judged = list(filled_sheets("sheet.xlsx", items, np.random.default_rng(1)))
+    columns = {"id": np.array(list(items), dtype=object), "a": np.array(list(items.values()))}
+    fill_workbook(tmp_path / "all.xlsx", [NewSheet("Items", columns), *judged])
+    for sheets in ("", "--sheet Items,Anna,Ben"):
+        record = json.loads(run(f"fit all.xlsx {sheets} -o m.npz --json").stdout)
+        assert record["n_comparisons"] == 300
 
 
 def test_a_workbook_that_is_not_yet_filled_says_how_to_leave_the_rest_out(items, tmp_path):

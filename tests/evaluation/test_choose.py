@@ -141,3 +141,27 @@ def test_the_record_has_every_trial():
     assert [trial["model"] for trial in record["trials"]] == [t.name for t in choice.trials]
     assert record["in_words"] == choice.in_words
     assert record["for"] == "known"
+
+
+def test_ties_that_disturb_are_left_out():
+    """Where distant items tie as often as near ones, half wins say less of items than none."""
+    rng = np.random.default_rng(12)
+    X, n, m = rng.normal(size=(60, 2)), 60, 2400
+    score = X @ [1.0, -1.0] + 2 * rng.normal(size=n)
+    left = rng.integers(0, n, m)
+    right = (left + rng.integers(1, n, m)) % n
+    gap = score[left] - score[right]
+    outcome = np.where(rng.random(m) < 1 / (1 + np.exp(-gap)), 1, -1)
+    outcome = np.where(rng.random(m) < 0.6 * (np.abs(gap) > 2), 0, outcome)
+    choice = quietly(Comparisons(X, left, right, outcome))
+    assert choice.settings["ties"] == "drop"
+    assert "ties left out" in choice.in_words
+
+
+def test_what_auto_fit_does_not_know_is_said():
+    with pytest.raises(PairscoreError, match="there is no setting 'tie'; the settings of a model"):
+        auto_fit(draw(9), tie="drop")
+    with pytest.raises(PairscoreError, match="every comparison is a tie"):
+        auto_fit(Comparisons(np.eye(3), [0, 1, 2], [1, 2, 0], [0, 0, 0]))
+    with pytest.raises(PairscoreError, match="too few to hold some out"):
+        quietly(Comparisons(np.eye(2), [0, 1], [1, 0], [1, -1]), use="new")

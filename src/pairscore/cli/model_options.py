@@ -1,12 +1,31 @@
-"""What a model is asked for: by options of ``fit``, or by a text such as ``ridge: l2=auto``."""
+"""What a model is asked for: by options of ``fit``, or by a text such as ``ridge: l2=auto``.
 
-from typing import Any
+Also the files that it is fitted to.
+"""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pairscore.choices import INFERENCES, METHODS, SCALES, TIE_RULES, USES
-from pairscore.cli.options import LINK_OPTION, SELF_PAIRS_OPTION, flag, option, word
-from pairscore.errors import PairscoreError, did_you_mean, first_few, plural
+from pairscore.cli.options import (
+    LINK_OPTION,
+    SELF_PAIRS_OPTION,
+    flag,
+    item_settings,
+    option,
+    vote_settings,
+    word,
+)
+from pairscore.cli.words import show_note
+from pairscore.errors import PairscoreError, PairscoreWarning, did_you_mean, first_few, plural
+
+if TYPE_CHECKING:
+    from pairscore.files.read_study import StudyInput
 
 MODEL_OPTIONS = (
     word("--method", METHODS, "Maximum likelihood, or one of three closed forms.", "mle"),
@@ -206,3 +225,40 @@ def _parse_setting(key: str, text: str) -> Any:
     if text.lower() in words:
         return words[text.lower()]
     return text.split("+") if key == "context" else number_or_word(text)
+
+
+# -- what a model is fitted to ---------------------------------------------------------------------
+
+
+def read_files(
+    items: Path, comparisons: tuple[Path, ...], context: Any, given: dict[str, Any]
+) -> "StudyInput":
+    """Items and comparisons, as ITEM_OPTIONS, VOTE_OPTIONS and FILE_OPTIONS say.
+
+    ``context`` has names of numeric columns of the comparisons.
+    """
+    from pairscore.files.read_study import read_study
+    from pairscore.files.tables import once
+
+    columns, auto = item_settings(given), given.get("auto", False)
+    if auto and columns["missing"] == "refuse":
+        columns |= {"missing": "mean-with-flag"}
+    settings = vote_settings(given) | {"group": given["group"], "context": context}
+    settings["say"] = say = once(show_note)
+    study = read_study(items, comparisons, columns=columns, **settings)
+    if not auto or not study.left_out:
+        return study
+    say(f"text that becomes categories: {', '.join(map(repr, study.left_out))}.")
+    columns |= {"categorical": [*columns.get("categorical", ()), *study.left_out]}
+    return read_study(items, comparisons, columns=columns, **settings)
+
+
+@contextmanager
+def collect_warnings() -> Iterator[list[str]]:
+    """Collect what the library warns of, and ignore what others do."""
+    texts: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", PairscoreWarning)
+        yield texts
+    texts += [str(warning.message) for warning in caught]

@@ -1,8 +1,6 @@
 """Commands about a model: ``fit``, ``rank``, ``update`` and ``report``."""
 
-import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +13,9 @@ from pairscore.cli.model_options import (
     SCALE_OPTION,
     WORDING_OPTIONS,
     FitCommand,
+    collect_warnings,
     model_settings,
+    read_files,
     settings_given,
     wording_settings,
 )
@@ -32,7 +32,6 @@ from pairscore.cli.options import (
     files,
     flag,
     input_path,
-    item_settings,
     json_flag,
     list_bad_rows,
     option,
@@ -56,7 +55,7 @@ from pairscore.cli.words import (
     translate,
     with_id_name,
 )
-from pairscore.errors import BadEntriesError, PairscoreError, PairscoreWarning, plural
+from pairscore.errors import BadEntriesError, PairscoreError, plural
 
 if TYPE_CHECKING:
     from pairscore.estimators.results import Fit
@@ -107,8 +106,10 @@ def fit(
     comparisons = second_table(items, comparisons)
     for path in (output, page):
         refuse_output(path, items, *comparisons)
-    if page is not None and (str(output) == "-" or output == page):
-        raise PairscoreError("--report is a page about a model file; name that file with -o.")
+    if page is not None and ("-" in (str(output), str(page)) or output == page):
+        raise PairscoreError("--report is a page about a model file; name a file for each.")
+    if given["use"] and not given["auto"]:
+        raise PairscoreError("--for says what --auto chooses for; add --auto, or leave --for out.")
     import numpy as np
 
     from pairscore.estimators.settings import DEFAULTS, Wording, check_settings
@@ -121,11 +122,11 @@ def fit(
         study = read_files(items, comparisons, context, given)
     show_unused_columns(study)
     is_piped = str(output) == "-"
-    result, params = fit_study(study, params, given, table_to_error=is_piped or as_json)
+    result, params, chosen = fit_study(study, params, given, is_shown=not (is_piped or as_json))
     record = result.record | reading_record(given, study)
     result = replace(result, record=record, wording=wording)
     file = ModelFile(result, params, np.array([-1, 1]))
-    write_model(file, output, as_json, keep_data)
+    write_model(file, output, as_json, keep_data, chosen)
     if page is not None:
         from pairscore.model.regression import load
 
@@ -135,9 +136,9 @@ def fit(
 
 
 def fit_study(
-    study: "StudyInput", params: dict[str, Any], given: dict[str, Any], table_to_error: bool
-) -> tuple["Fit", dict[str, Any]]:
-    """The fit of a study and the parameters of its model, chosen on the way with --auto.
+    study: "StudyInput", params: dict[str, Any], given: dict[str, Any], is_shown: bool
+) -> tuple["Fit", dict[str, Any], dict[str, Any]]:
+    """The fit of a study, the parameters of its model, and a record of how --auto chose them.
 
     What was tried is printed.
     """
@@ -151,52 +152,25 @@ def fit_study(
         data = data if groups is None else data.with_item_groups(groups)
         with stage("Trying models on held-out comparisons"), collect_warnings() as texts:
             choice = auto_fit(data, use=given["use"], **settings_given(params))
-        click.echo(f"{translate(str(choice))}\n", err=table_to_error)
+        click.echo(f"{translate(choice.text(translate))}\n", err=not is_shown)
         show_warnings(texts)
-        return choice.model.result_, DEFAULTS | choice.model.get_params()
+        record = {"auto": choice.to_record()}
+        return choice.model.result_, DEFAULTS | choice.model.get_params(), record
     settings = check_settings(**params)
     groups = None if groups is None else number_item_groups(groups, data.items, settings)
     with stage("Fitting"), collect_warnings():
         result, notes = fit_comparisons(data, settings, item_groups=groups)
     show_warnings(text for _, text in notes)
-    return result, params
+    return result, params, {}
 
 
-def read_files(
-    items: Path, comparisons: tuple[Path, ...], context: Any, given: dict[str, Any]
-) -> "StudyInput":
-    """Items and comparisons, as ITEM_OPTIONS, VOTE_OPTIONS and FILE_OPTIONS say.
-
-    ``context`` has names of numeric columns of the comparisons.
-    """
-    from pairscore.files.read_study import read_study
-    from pairscore.files.tables import once
-
-    columns, auto = item_settings(given), given.get("auto", False)
-    if auto and columns["missing"] == "refuse":
-        columns |= {"missing": "mean-with-flag"}
-    settings = vote_settings(given) | {"group": given["group"], "context": context}
-    settings["say"] = say = once(show_note)
-    study = read_study(items, comparisons, columns=columns, **settings)
-    if not auto or not study.left_out:
-        return study
-    say(f"text that becomes categories: {', '.join(map(repr, study.left_out))}.")
-    columns |= {"categorical": [*columns.get("categorical", ()), *study.left_out]}
-    return read_study(items, comparisons, columns=columns, **settings)
-
-
-@contextmanager
-def collect_warnings() -> Iterator[list[str]]:
-    """Collect what the library warns of, and ignore what others do."""
-    texts: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("always", PairscoreWarning)
-        yield texts
-    texts += [str(warning.message) for warning in caught]
-
-
-def write_model(model: "ModelFile", output: Path, as_json: bool, keep_data: bool) -> None:
+def write_model(
+    model: "ModelFile",
+    output: Path,
+    as_json: bool,
+    keep_data: bool,
+    also: dict[str, Any] | None = None,
+) -> None:
     """Write a model and print its summary; to the error stream if the output is the model's."""
     from pairscore.model.file import save_model
     from pairscore.model.summary import Summary
@@ -205,7 +179,7 @@ def write_model(model: "ModelFile", output: Path, as_json: bool, keep_data: bool
     with output_path(output, "model.npz") as path:
         save_model(model, path, keep_data)
     if as_json:
-        show_json(summary.to_record(), err=is_piped)
+        show_json(summary.to_record() | (also or {}), err=is_piped)
     else:
         click.echo(summary.text(notes=False), err=is_piped)
 

@@ -312,6 +312,8 @@ def reading_record(given: dict[str, Any], study: Any) -> dict[str, Any]:
 
 def second_table(items: Path, comparisons: tuple[Path, ...]) -> tuple[Path, ...]:
     """The files of the comparisons; that of the items where one workbook has both."""
+    if twice := [str(file) for file in comparisons if comparisons.count(file) > 1]:
+        raise PairscoreError(f"{twice[0]!r} is given twice; give each file of comparisons once.")
     if comparisons:
         return comparisons
     from pairscore.files.source import table_kind

@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from pairscore.cli.model_options import parse_models
-from pairscore.cli.models import collect_warnings, read_files
+from pairscore.cli.model_options import collect_warnings, parse_models, read_files
 from pairscore.cli.options import (
     FILE_OPTIONS,
     ID_OF_FIT_OPTION,

@@ -257,6 +257,15 @@ class Comparisons:
         rows = _item_rows(which, self.items)
         return self.of(self.items, replace(self.votes, covariance_items=rows))
 
+    @property
+    def importance(self) -> np.ndarray:
+        """Weight of each comparison (M,).
+
+        A count is no weight: it says how many comparisons a row stands for, each with its own
+        chance.
+        """
+        return np.ones(len(self)) if self.weight is None else self.weight
+
     def with_item_groups(self, item_groups: Any) -> "Comparisons":
         """The same comparisons of items that belong together in groups (topics, patients).
 

@@ -5,5 +5,5 @@ Start with ``compare``: it fits models to the same folds and tests them on the s
 predicted probabilities are and how sure that is, ``results`` holds the scores of all models and
 prints them, ``scorers`` are for scikit-learn and leave ties out.
 
-Imports: errors, choices, data, files, core, model.
+Imports: errors, choices, core, data, estimators, files, model.
 """

@@ -1,7 +1,7 @@
 """auto_fit: the settings that a study needs, each tried on comparisons that were held out.
 
 Starting from plain maximum likelihood, one setting after the other is added: an effect of the side,
-a rule for ties, a ridge, item effects, a sharpness for every judge; what takes longest comes last.
+a rule for ties, a ridge, item effects, a sharpness for every judge; at last ties are left out.
 A setting stays if it lowers the log-loss of held-out comparisons by more than one standard error of
 the difference, so that of models that predict equally well the simplest is taken. Item effects have
 a test of their own (``item_effects="auto"``), and stay unless held-out comparisons speak against
@@ -9,7 +9,8 @@ them.
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from pairscore.choices import USES
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.splitters import ItemKFold, set_covariance_items
 from pairscore.errors import PairscoreError, PairscoreWarning, plural
+from pairscore.estimators.settings import DEFAULTS
 from pairscore.evaluation.compare import assign_pairs, left_probability, split_comparisons
 from pairscore.evaluation.measures import (
     HeldOutComparisons,
@@ -37,10 +39,10 @@ ENOUGH = 50_000  # held-out comparisons, after which no further fold is needed
 MANY = 1000  # comparisons per feature, from which on a ridge has nothing to gain
 IN_WORDS = {
     "side_effect": "an effect of the left side",
-    "ties": "a rule for ties",
     "l2": "a ridge",
     "item_effects": "item effects",
     "judge_slopes": "a sharpness for every judge",
+    "ties": "a rule for ties",
 }
 Folds = list[tuple[np.ndarray, np.ndarray]]  # rows to train on, rows to test on
 TESTED = {"known": "new comparisons of known items", "new": "comparisons with new items"}
@@ -64,7 +66,7 @@ class Trial:
 
     @property
     def name(self) -> str:
-        return "plain" if self.added is None else f"with {IN_WORDS[self.added]}"
+        return "plain" if self.added is None else f"with {said(self.added, self.settings)}"
 
     @property
     def verdict(self) -> str:
@@ -100,7 +102,7 @@ class Choice:
     @property
     def in_words(self) -> str:
         """What was chosen and why."""
-        chosen = [IN_WORDS[name] for name in IN_WORDS if name in self._used]
+        chosen = [said(name, self.settings) for name in IN_WORDS if name in self._used]
         if not chosen:
             return "Chosen: the plain model. Nothing else predicted clearly better."
         words = f"Chosen: the model with {listed(chosen)}."
@@ -119,6 +121,10 @@ class Choice:
         return self.settings.keys() - unseen
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, reworded: Callable[[str], str] = str) -> str:
+        """The table of trials and the choice; reasons may be ``reworded``."""
         head = (
             f"Models on {plural(self.n_tested, 'held-out comparison', ',')} ({TESTED[self.use]});"
             " ± one standard error"
@@ -128,7 +134,7 @@ class Choice:
                 trial.name,
                 "" if trial.added or trial.reason else trial.loss,
                 "" if trial.added is None or np.isnan(trial.gain.value) else trial.gain,
-                f"not possible: {trial.reason}" if trial.reason else trial.verdict,
+                f"not possible: {reworded(trial.reason)}" if trial.reason else trial.verdict,
             )
             for trial in self.trials
         ]
@@ -194,12 +200,19 @@ def auto_fit(
     >>> choice.in_words
     'Chosen: the plain model. Nothing else predicted clearly better.'
     """
+    if unknown := sorted(settings.keys() - DEFAULTS.keys()):
+        raise PairscoreError(
+            f"there is no setting {unknown[0]!r}; the settings of a model are"
+            f" {', '.join(map(repr, DEFAULTS))}."
+        )
     if use not in (None, *USES):
         raise PairscoreError(f"use is {use!r}; use {', '.join(map(repr, USES))} or None.")
     if y is not None and not isinstance(X, Comparisons):
         context, missing = settings.get("context") or (), settings.get("missing", "refuse")
         X, y = Comparisons.from_frames(X, y, context=context, missing=missing)
     data = set_covariance_items(X if y is None else X.with_outcome(y))
+    if not np.any(data.outcome[data.amount > 0]):
+        raise PairscoreError("every comparison is a tie, so nothing says which model is better.")
     use = use or ("known" if data.compared.all() else "new")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PairscoreWarning)
@@ -209,6 +222,11 @@ def auto_fit(
     chosen = {name: value for name, value in _kept(trials).items() if name not in settings}
     model = RankRegression(**settings | chosen).fit(data)
     return Choice(model, chosen, use, tests.n_tested, trials)
+
+
+def said(name: str, settings: dict[str, Any]) -> str:
+    """A setting in words."""
+    return "ties left out" if settings.get(name) == "drop" else IN_WORDS[name]
 
 
 def listed(names: list[str]) -> str:
@@ -259,13 +277,16 @@ def _settings_to_try(data: Comparisons, use: str, needs_ridge: bool) -> Iterator
         yield ridge
     if data.sides_known and np.any(data.outcome > 0) and np.any(data.outcome < 0):
         yield "side_effect", True
-    if np.any(data.outcome == 0):
+    has_ties = bool(np.any(data.outcome == 0))
+    if has_ties:
         yield "ties", "davidson"
     if not needs_ridge and data.amount.sum() < MANY * data.items.values.shape[1]:
         yield ridge
     yield "item_effects", "auto"
     if data.judge is not None and len(np.unique(data.judge.astype(str))) > 1:
         yield "judge_slopes", True
+    if has_ties:  # which may disturb the others by more than they tell
+        yield "ties", "drop"
 
 
 @dataclass(frozen=True)
@@ -330,10 +351,11 @@ class HeldOutTests:
 def hold_out(data: Comparisons, use: str, seed: int) -> Folds:
     """Rows to train on and to test on, until enough are tested."""
     folds: Folds = []
-    for train, test in _folds(data, use, seed):
-        enough = sum(len(tested) for _, tested in folds) >= ENOUGH or len(folds) == TRIED
-        if not enough and len(train) and len(test):
-            folds.append((train, test))
+    with suppress(PairscoreError):  # a fold that has nothing to train on, or to test
+        for train, test in _folds(data, use, seed):
+            enough = sum(len(tested) for _, tested in folds) >= ENOUGH or len(folds) == TRIED
+            if not enough and len(train) and len(test):
+                folds.append((train, test))
     if not folds:
         raise PairscoreError(
             "the comparisons are too few to hold some out; give more, or choose the settings"

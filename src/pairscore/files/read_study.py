@@ -155,7 +155,11 @@ def read_study(
     reading["say"] = say = once(say)
     with ExitStack() as stack:
         sheets = choose_sheets(items_file, votes_files[0], sheet, say)
-        parts = [(file, one) for file in votes_files for one in sheets_of_votes(file, sheets[1])]
+        parts = [
+            (file, one)
+            for file in votes_files
+            for one in sheets_of_votes(file, sheet, sheets[1], say)
+        ]
         chosen: list[Any] = [(items_file, items, sheets[0])]
         chosen += [(file, votes, one) for file, one in parts]
         table, *of_votes = _open_tables(stack, chosen, reading)

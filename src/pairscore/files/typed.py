@@ -245,7 +245,7 @@ def choose_sheets(
             named[-1] if named and books[1] else None,
         )
     if len(named) > 1:
-        return named[0], named[1]
+        return named[0], named[1] if len(named) == 2 else None
     book = open_workbook(Path(items_file), str(items_file))
     sheets = sheets_of(book)
     if len(sheets) < 2:
@@ -260,15 +260,25 @@ def choose_sheets(
     return items, votes
 
 
-def sheets_of_votes(file: Any, sheet: str | None) -> list[str | None]:
-    """The sheets to read of a file of comparisons: all that say who won, as one for each judge,
-    unless one is named.
+def sheets_of_votes(
+    file: Any, named: Sequence[str], chosen: str | None, say: Callable[[str], None]
+) -> list[str | None]:
+    """The sheets to read of a file of comparisons: those that are named, after that of the items,
+    else the ``chosen`` one and all others that say who won, as one for each judge.
     """
-    if sheet is not None or table_kind(file) != "workbook":
-        return [sheet]
+    if len(named) > 2:
+        return list(named[1:])
+    if named or table_kind(file) != "workbook":
+        return [chosen]
     book = open_workbook(Path(file), str(file))
     found = [name for name in sheets_of(book) if _says_who_won(book, name)]
-    return list(found) if len(found) > 1 else [None]
+    if len(found) < 2:
+        return [chosen]
+    names = ", ".join(map(repr, found))
+    say(
+        f"{str(file)!r}: comparisons from {len(found)} sheets, {names}; sheet= names those to read."
+    )
+    return list(found)
 
 
 def first_sheet(named: Sequence[str]) -> str | None:

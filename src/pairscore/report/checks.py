@@ -21,7 +21,6 @@ from pairscore.estimators.separation import SEPARATED
 from pairscore.model.predict import expected_outcomes
 from pairscore.model.regression import RankRegression
 from pairscore.report.items import item_information
-from pairscore.report.trials import importance
 from pairscore.report.words import number_of, option_words, wins
 
 TILT = 5.0  # degrees: 5/180 of the pairs of items change their order
@@ -289,7 +288,7 @@ def smallest_side_seen(data: Comparisons, probability: np.ndarray) -> float:
     A side effect g adds g sqrt(sum p(1 - p)) to z (of weighted comparisons, by their importance).
     """
     information = data.amount * probability * (1 - probability)
-    scale = information.sum() / np.sqrt(max(importance(data) @ information, np.finfo(float).tiny))
+    scale = information.sum() / np.sqrt(max(data.importance @ information, np.finfo(float).tiny))
     return float(100 * expit((SIDE_Z + POWER) / max(scale, np.finfo(float).tiny)))
 
 
@@ -311,7 +310,7 @@ def side_z(data: Comparisons, mean: np.ndarray, variance: np.ndarray) -> float:
 
     ``mean`` and ``variance`` are those of each outcome, a tie being half a win.
     """
-    total = float((importance(data) * data.amount) @ variance)
+    total = float((data.importance * data.amount) @ variance)
     if total <= 0:
         return 0.0
     return float(data.amount @ (0.5 + 0.5 * data.outcome - mean) / np.sqrt(total))

@@ -1,6 +1,7 @@
 """The items of a report: ranks, scores, comparisons of each."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -8,8 +9,9 @@ from pairscore.core.sums import net_per_item
 from pairscore.data.comparisons import Comparisons
 from pairscore.model.predict import Scale, expected_outcomes
 from pairscore.model.ranking import rank_pieces
-from pairscore.model.regression import RankRegression
-from pairscore.report.trials import importance
+
+if TYPE_CHECKING:
+    from pairscore.model.regression import RankRegression
 
 MOST_BARS = 24
 
@@ -52,7 +54,7 @@ class Bar:
 
 
 def ranked_items(
-    model: RankRegression, data: Comparisons, scale: Scale
+    model: "RankRegression", data: Comparisons, scale: Scale
 ) -> tuple[list[RankedItem], np.ndarray]:
     """The items, highest first, and a mask of those outside in the order of the table."""
     ranking = rank_pieces(model.result_, lambda: [data.items.values], ids=lambda: data.items.ids)
@@ -102,7 +104,7 @@ def item_residuals(
     another, or only in ties that were left out.
     """
     n, amount, two_items = len(data.items), data.amount, data.left != data.right
-    variance = two_items * 4 * variance * importance(data) * amount
+    variance = two_items * 4 * variance * data.importance * amount
     net_wins = net_per_item(data.left, data.right, amount * data.outcome, n)
     expected = net_per_item(data.left, data.right, amount * (2 * mean - 1), n)
     sd = np.sqrt(np.bincount(data.left, variance, n) + np.bincount(data.right, variance, n))
@@ -118,7 +120,7 @@ def item_information(data: Comparisons, probability: np.ndarray) -> np.ndarray:
     count by amount and importance. NaN for an item that was never compared.
     """
     n, p = len(data.items), probability * (1 - probability) * (data.left != data.right)
-    amount, square = data.amount, data.amount * importance(data)
+    amount, square = data.amount, data.amount * data.importance
     moved, alone, variance = (
         np.bincount(data.left, values, n) + np.bincount(data.right, values, n)
         for values in (amount * p, square * p**2, square * p)

@@ -8,10 +8,8 @@ from scipy.special import ndtri
 from pairscore.data.comparisons import Comparisons
 from pairscore.model.regression import RankRegression
 from pairscore.report.checks import CANNOT_TELL, POWER, SIDE_Z, Check
-from pairscore.report.trials import importance
-from pairscore.report.words import number_of
+from pairscore.report.words import CARELESS, number_of
 
-CARELESS = "Is a judge less careful than the others?"
 MOST_NAMED = 3
 
 
@@ -47,7 +45,7 @@ def judge_records(
     wrong = (probability >= 0.5) != (data.outcome > 0)
     excess = wrong - np.minimum(probability, 1 - probability)
     parts = (amount, wrong * amount, excess * amount)
-    square = amount * importance(data) * probability * (1 - probability)
+    square = amount * data.importance * probability * (1 - probability)
     own = np.array([np.bincount(judge, part, len(names)) for part in (*parts, square)])
     rest = own.sum(axis=1, keepdims=True) - own
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -6,8 +6,7 @@ import numpy as np
 
 from pairscore.errors import first_few
 from pairscore.estimators.diagnostics import ITEMS_PER_FEATURE, LOST_ACCURACY
-from pairscore.report.judges import CARELESS
-from pairscore.report.words import number_of, percent, wins
+from pairscore.report.words import CARELESS, number_of, percent, wins
 
 if TYPE_CHECKING:
     from pairscore.report.checks import Check

@@ -228,7 +228,7 @@ def calibration(probability: np.ndarray, data: Comparisons) -> list[CalibrationB
     ``probability`` is that of left, one for each comparison; empty bins are left out.
     """
     amount = data.amount * (data.outcome != 0)
-    squares, promised = amount * importance(data), np.maximum(probability, 1 - probability)
+    squares, promised = amount * data.importance, np.maximum(probability, 1 - probability)
     won = (probability >= 0.5) == (data.outcome > 0)
     label = np.minimum((2 * N_BINS * (promised - 0.5)).astype(int), N_BINS - 1)
     bins = []
@@ -242,14 +242,6 @@ def calibration(probability: np.ndarray, data: Comparisons) -> list[CalibrationB
         high, total = low + 0.5 / N_BINS, float(weight.sum())
         bins.append(CalibrationBin(low, high, mean, share, *ends, total))
     return bins
-
-
-def importance(data: Comparisons) -> np.ndarray:
-    """Weight of each comparison, one for each row.
-
-    A count is no weight: it says how many comparisons a row stands for, each with its own chance.
-    """
-    return np.ones(len(data)) if data.weight is None else data.weight
 
 
 def wilson_interval(share: float, number: float, level: float = 0.95) -> tuple[float, float]:

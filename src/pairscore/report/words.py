@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from math import isfinite
 from unicodedata import east_asian_width
 
+CARELESS = "Is a judge less careful than the others?"  # a question of the checks
 OPTION = re.compile(r"\b(\w+)=(?:'(\w+)'|True|(\d+(?:\.\d+)?(?:e-?\d+)?))")
 COVARIANCE_ITEMS = re.compile(r", name some with covariance_items=")
 RIDGE = re.compile(r"\b([Ss])et l2\b")
