@@ -74,7 +74,7 @@ def test_two_columns_with_the_same_gaps_share_one_flag(tmp_path):
     ranking = load(tmp_path / "model.npz").rank(new).set_index("id")["score"]
     at = explicit[list(model.feature_names_in_)].loc[5].to_numpy(copy=True)
     at[[0, 3]] = items["a"].mean(), 1.0
-    assert ranking["item 5"] == pytest.approx(at @ model.coef_)
+    assert ranking["item 5"] == pytest.approx((at - model.feature_mean_) @ model.coef_)
 
 
 def test_a_recipe_from_before_shared_flags_has_one_for_each_column():
