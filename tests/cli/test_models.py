@@ -794,8 +794,7 @@ def test_auto_takes_what_is_given_as_given(study):
 
 def test_a_report_of_a_model_that_goes_to_standard_output_is_refused(study):
     assert (
-        "name a file for each"
-        in run("fit items.csv votes.csv -o - --report p.html", code=2).stderr
+        "name a file for each" in run("fit items.csv votes.csv -o - --report p.html", code=2).stderr
     )
 
 

@@ -237,3 +237,13 @@ def test_judges_context_ties_and_other_names_are_those_of_the_fit(items, tmp_pat
 def test_pairs_that_cannot_be_predicted_get_a_sentence(fitted, tmp_path, content, sentence):
     (tmp_path / "open.csv").write_text(content)
     assert sentence in run("predict m.npz items.csv open.csv", code=2).output
+
+
+def test_predict_knows_the_columns_of_the_fit(items, tmp_path):
+    run("pairs items.csv --comparisons 100 -o sheet.csv")
+    fill_in("sheet.csv", items, np.random.default_rng(1))
+    path = tmp_path / "sheet.csv"
+    path.write_text(path.read_text().replace("left,right,winner", "links,rechts,Sieger", 1))
+    run("fit items.csv sheet.csv -o m.npz")
+    expected = run("predict m.npz items.csv sheet.csv --left links --right rechts --json").stdout
+    assert run("predict m.npz items.csv sheet.csv --json").stdout == expected

@@ -158,10 +158,12 @@ def predict(
     with list_bad_rows(output):
         with input_path(model) as path:
             fit = load_model(path).fit
-        reading, context = file_settings(given), fit.settings.context or ()
+        kept, context = fit.record.get("reading", {}), fit.settings.context or ()
+        reading = file_settings(given, kept)
         table = read_new_items(items, fit, given["id"], **reading)
         named = {name: given[name] for name in PAIR_COLUMNS}
-        data = read_pairs(pairs, table, context, named, **reading)
+        columns = {"kept_columns": kept.get("vote_columns", {})}
+        data = read_pairs(pairs, table, context, named, **columns, **reading)
     sides = {
         side: np.array([table.names[row] for row in rows])
         for side, rows in {"left": data.left, "right": data.right}.items()
