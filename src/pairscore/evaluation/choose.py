@@ -252,6 +252,9 @@ def _try_settings(tests: "HeldOutTests", given: dict[str, Any]) -> Iterator[Tria
             everywhere = before
             tests = all_tests.first(FEWER)
             before = tests.loss(before.chances)
+        if value == "drop" and before is not None:  # what matters here is large
+            tests = tests.first(1)
+            before = tests.loss(before.chances)
         settings = now | {name: value}
         after, reason = tests.measure(settings)
         if after is None:
