@@ -1,7 +1,7 @@
 """auto_fit: the settings that a study needs, each tried on comparisons that were held out.
 
-Starting from plain maximum likelihood, one setting after the other is added: an effect of the side,
-a rule for ties, a ridge, item effects, a sharpness for every judge; at last ties are left out.
+Starting from plain maximum likelihood without ties, one setting after the other is added: an effect
+of the side, ties as half wins or by a rule, a ridge, item effects, a sharpness for every judge.
 A setting stays if it lowers the log-loss of held-out comparisons by more than one standard error of
 the difference, so that of models that predict equally well the simplest is taken. Item effects have
 a test of their own (``item_effects="auto"``), and stay unless held-out comparisons speak against
@@ -42,7 +42,12 @@ IN_WORDS = {
     "l2": "a ridge",
     "item_effects": "item effects",
     "judge_slopes": "a sharpness for every judge",
-    "ties": "a rule for ties",
+    "ties": "ties",
+}
+TIES = {
+    "drop": "ties left out",
+    "half": "ties as half wins",
+    "davidson": "Davidson's rule for ties",
 }
 Folds = list[tuple[np.ndarray, np.ndarray]]  # rows to train on, rows to test on
 TESTED = {"known": "new comparisons of known items", "new": "comparisons with new items"}
@@ -226,7 +231,7 @@ def auto_fit(
 
 def said(name: str, settings: dict[str, Any]) -> str:
     """A setting in words."""
-    return "ties left out" if settings.get(name) == "drop" else IN_WORDS[name]
+    return TIES[settings["ties"]] if name == "ties" else IN_WORDS[name]
 
 
 def listed(names: list[str]) -> str:
@@ -241,7 +246,9 @@ def _kept(trials: Any) -> dict[str, Any]:
 
 def _try_settings(tests: "HeldOutTests", given: dict[str, Any]) -> Iterator[Trial]:
     """The plain model, then one setting after the other on top of those that stayed."""
-    now, all_tests = dict(given), tests
+    # ties may disturb the rest by more than they tell of decided comparisons
+    ties = {"ties": "drop"} if np.any(tests.data.outcome == 0) else {}
+    now, all_tests = ties | given, tests
     before, reason = tests.measure(now)
     unknown = Score(float("nan"), float("nan"))
     yield Trial(now, None, before.score if before else unknown, unknown, True, reason)
@@ -251,9 +258,6 @@ def _try_settings(tests: "HeldOutTests", given: dict[str, Any]) -> Iterator[Tria
         if name == "item_effects" and before is not None:
             everywhere = before
             tests = all_tests.first(FEWER)
-            before = tests.loss(before.chances)
-        if value == "drop" and before is not None:  # what matters here is large
-            tests = tests.first(1)
             before = tests.loss(before.chances)
         settings = now | {name: value}
         after, reason = tests.measure(settings)
@@ -280,16 +284,14 @@ def _settings_to_try(data: Comparisons, use: str, needs_ridge: bool) -> Iterator
         yield ridge
     if data.sides_known and np.any(data.outcome > 0) and np.any(data.outcome < 0):
         yield "side_effect", True
-    has_ties = bool(np.any(data.outcome == 0))
-    if has_ties:
+    if np.any(data.outcome == 0):
+        yield "ties", "half"
         yield "ties", "davidson"
     if not needs_ridge and data.amount.sum() < MANY * data.items.values.shape[1]:
         yield ridge
     yield "item_effects", "auto"
     if data.judge is not None and len(np.unique(data.judge.astype(str))) > 1:
         yield "judge_slopes", True
-    if has_ties:  # which may disturb the others by more than they tell
-        yield "ties", "drop"
 
 
 @dataclass(frozen=True)
