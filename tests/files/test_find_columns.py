@@ -57,6 +57,26 @@ def test_winner_and_loser_are_told_by_their_names():
     assert columns.named == {"winner": "Sieger", "loser": "Verlierer"}
 
 
+LOSERS = [b if won == a else a for a, b, won in zip(*PAIRS.values(), WINNERS, strict=True)]
+
+
+@pytest.mark.parametrize("name", ["Verlierer", "perdant", "loser_id", "weaker item", "敗者"])
+def test_a_column_of_losers_is_not_taken_for_the_winner(name):
+    columns = found(PAIRS | {name: LOSERS, "Runde": [1, 2] * 30})
+    assert columns.named == {"left": "eins", "right": "zwei", "loser": name}
+    assert columns.is_complete
+
+
+def test_the_worse_side_in_words_is_refused_and_turned_round_in_the_proposal():
+    worse = np.where(FIRST, "right", "left").tolist()
+    votes = PAIRS | {"schlechter": worse, "Runde": [1, 2] * 30}
+    columns = found(votes)
+    assert not columns.is_complete
+    message = str(missing_columns(as_texts(Columns(votes)), columns))
+    assert "'schlechter' seems to say who lost" in message
+    assert "winner_codes={'left': 'right', 'right': 'left'}" in message
+
+
 def test_several_columns_of_winners_are_those_of_judges():
     for of in (WINNERS, np.where(FIRST, "links", "rechts").tolist()):
         columns = found(PAIRS | {"Anna": of, "Bernd": of[::1]})

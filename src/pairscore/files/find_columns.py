@@ -44,8 +44,7 @@ class Found:
     @property
     def is_complete(self) -> bool:
         """Whether it is known who was compared and who won."""
-        roles = {*self.named, *(["winner"] if self.judges else [])}
-        return any({*sides, "winner"} <= roles for sides in (*LAYOUTS, NO_SIDES))
+        return tell_who_won({*self.named, *(["winner"] if self.judges else [])})
 
     def in_words(self, default: Mapping[str, str]) -> str:
         """The columns that have other names than expected."""
@@ -54,6 +53,12 @@ class Found:
         words = [f"{role} is {name!r}" for role, name in others.items()]
         judges = [f"each judge has a column ({first_few(map(repr, self.judges))})"]
         return ", ".join(words + judges * bool(self.judges))
+
+
+def tell_who_won(roles: Collection[str]) -> bool:
+    """Whether columns of these roles say who was compared, and who won or who lost."""
+    known = {*roles}
+    return any({*sides} <= known for sides in (*LAYOUTS, NO_SIDES)) and bool(known & {*NO_SIDES})
 
 
 Texts = dict[str, np.ndarray]  # columns of text by name, None for missing
@@ -204,15 +209,27 @@ def _find_winner(
     if "winner" in named:
         return replace(found, named=named)
     pair = (named.get("left", ""), named.get("right", ""))
-    likely = _winners_by_id(pair, others, votes) or [
-        name for name in others if _are_winners(votes[name], {*pair, *codes})
-    ]
+    lost = _votes_in([name for name in others if _role_of(name, ["loser"])], pair, votes, codes)
+    others = [name for name in others if not _role_of(name, ["loser"])]
+    likely = _votes_in(others, pair, votes, codes)
     by_name = [name for name in likely or others if _role_of(name, ["winner"])]
+    if lost and not by_name and not _winners_by_id(pair, likely, votes):
+        by_id = _winners_by_id(pair, lost, votes)
+        return replace(found, named=named | ({"loser": lost[0]} if len(by_id) == 1 else {}))
     if len(likely) > 1 and not by_name and "judge" not in named:
         return replace(found, named=named, judges=tuple(likely))
     if len(likely if len(likely) == 1 else by_name) == 1:
         named["winner"] = (likely if len(likely) == 1 else by_name)[0]
     return replace(found, named=named)
+
+
+def _votes_in(
+    names: Collection[str], pair: tuple[str, str], votes: Texts, codes: Collection[str]
+) -> list[str]:
+    """The columns that tell sides of comparisons: by ids, or else by words and codes."""
+    return _winners_by_id(pair, names, votes) or [
+        name for name in names if _are_winners(votes[name], {*pair, *codes})
+    ]
 
 
 def _are_winners(column: np.ndarray, more: Collection[str]) -> bool:
@@ -232,6 +249,9 @@ def missing_columns(votes: Texts, found: Found | None) -> PairscoreError:
     """The sentence where no columns say who was compared and who won, with the likely ones."""
     named, names = {} if found is None else found.named, [*votes]
     others = [name for name in names if name not in named.values()]
+    losers = [name for name in others if _role_of(name, ["loser"])]
+    if named and losers:
+        return _only_a_loser(losers[0], votes[losers[0]])
     if named and others:
         return PairscoreError(
             f"no column of the comparisons says clearly who won; perhaps {_as_roles(named)}, and"
@@ -247,6 +267,20 @@ def missing_columns(votes: Texts, found: Found | None) -> PairscoreError:
         f"the comparisons have columns {first_few(map(repr, names), 8)}, of which no two have ids"
         f" of the items; they need {layouts}. Say which these are with left=, right= and"
         f" winner=.{likely_layout(names) or likely}"
+    )
+
+
+def _only_a_loser(name: str, column: np.ndarray) -> PairscoreError:
+    """The sentence where a column says who lost in other ways than by the loser's id."""
+    entries = sorted({entry for entry in column.tolist() if entry is not None})
+    meaning = {word: side for side, words in SIDE_WORDS.items() for word in words}
+    other = {"left": "right", "right": "left", "tie": "tie"}
+    codes = {e: other[meaning[e.casefold()]] for e in entries if e.casefold() in meaning}
+    turned = f"name it with winner={name!r} and turn it round with winner_codes={codes!r}"
+    remedy = turned if entries and len(codes) == len(entries) else "write who won in its place"
+    return PairscoreError(
+        f"no column of the comparisons says who won, and {name!r} seems to say who lost; {remedy},"
+        " or name the column of winners with winner=."
     )
 
 
