@@ -104,12 +104,12 @@ def test_nothing_is_found_where_ids_do_not_match():
 
 
 def test_the_message_names_the_likely_columns():
-    votes = PAIRS | {"Anna": ["oben"] * 60, "Bernd": ["unten"] * 60}
+    votes = PAIRS | {"Anna": ["oben", "unten"] * 30, "Bernd": ["unten"] * 60}
     message = str(missing_columns(as_texts(Columns(votes)), found(votes)))
     assert "'eins' as left, 'zwei' as right" in message
     assert "winner= is one of 'Anna', 'Bernd'" in message
     assert "by one judge each" in message
-    assert "winner_codes={'oben': 'left', 'unten': 'right'}" in message
+    assert "winner_codes={'oben': '?', 'unten': '?'}" in message
     names = ["vin gauche", "vin droite", "résultat"]
     message = str(missing_columns({name: np.array(["a", "b"]) for name in names}, None))
     assert "'vin gauche' as left, 'vin droite' as right, 'résultat' as winner" in message

@@ -256,7 +256,7 @@ def missing_columns(votes: Texts, found: Found | None) -> PairscoreError:
         return PairscoreError(
             f"no column of the comparisons says clearly who won; perhaps {_as_roles(named)}, and"
             f" winner= is one of {first_few(map(repr, others), 8)}: name it."
-            f"{_if_of_judges({name: votes[name] for name in others})}"
+            f"{_if_of_judges({name: votes[name] for name in others}, named)}"
         )
     layouts = "; or ".join(
         ", ".join(dict.fromkeys((*sides, "winner"))) for sides in (*LAYOUTS, NO_SIDES)
@@ -284,16 +284,18 @@ def _only_a_loser(name: str, column: np.ndarray) -> PairscoreError:
     )
 
 
-def _if_of_judges(votes: Texts) -> str:
+def _if_of_judges(votes: Texts, named: Mapping[str, str]) -> str:
     """How to name codes where several columns share a few entries, as those of judges do."""
     levels = {name: {e for e in column.tolist() if e is not None} for name, column in votes.items()}
     few = {name: of for name, of in levels.items() if 0 < len(of) <= FEW_LEVELS}
+    few = {n: of for n, of in few.items() if any(of & few[other] for other in few if other != n)}
     shared = set().union(*few.values())
     if len(few) < 2 or len(shared) > FEW_LEVELS:
         return ""
+    sides = (named.get("left", "left"), named.get("right", "right"))
     return (
         f" If {first_few(map(repr, few))} have the winners by one judge each, say what the entries"
-        f" mean, perhaps winner_codes={likely_codes(sorted(shared))!r}."
+        f" mean, perhaps winner_codes={likely_codes(sorted(shared), sides=sides)!r}."
     )
 
 

@@ -286,9 +286,11 @@ class VoteRules:
     seed: int = 0
     context: Collection[str] = ()
     winner_codes: Mapping[Any, str] | None = None
+    side_names: tuple[str, str] | None = None
 
     def read(self, votes: Columns, items: Items) -> Votes:
-        read = read_votes(votes, items, self.self_pairs, self.seed, self.context, self.winner_codes)
+        settings = (self.self_pairs, self.seed, self.context, self.winner_codes, self.side_names)
+        read = read_votes(votes, items, *settings)
         return replace(read, self_pairs=self.self_pairs)
 
 
@@ -338,6 +340,8 @@ class VoteRows:
         self, rules: VoteRules, ids: np.ndarray | None, say: Callable[[str], None]
     ) -> VoteRules:
         """The rules, with codes for words that can only mean left, right or tie."""
+        if {*LAYOUTS[0]} <= {*self.named}:
+            rules = replace(rules, side_names=(self.named["left"], self.named["right"]))
         if rules.winner_codes or "loser" in self.table.columns:
             return rules
         codes = side_words(self.table.get_column("winner"), ids)
