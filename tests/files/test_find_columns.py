@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pairscore.data.tables import Column, Columns
+from pairscore.errors import PairscoreError
 from pairscore.files.find_columns import (
     as_texts,
     find_columns,
@@ -75,6 +76,33 @@ def test_the_worse_side_in_words_is_refused_and_turned_round_in_the_proposal():
     message = str(missing_columns(as_texts(Columns(votes)), columns))
     assert "'schlechter' seems to say who lost" in message
     assert "winner_codes={'left': 'right', 'right': 'left'}" in message
+
+
+UNSURE = ["weiss nicht" if row % 5 == 0 else won for row, won in enumerate(WINNERS)]
+
+
+@pytest.mark.parametrize("codes", [(), ("weiss nicht",)])
+def test_a_judge_who_is_unsure_at_times_does_not_vanish(codes):
+    columns = found(PAIRS | {"Anna": WINNERS, "Bernd": UNSURE, "Carla": WINNERS}, codes=codes)
+    assert columns.judges == ("Anna", "Bernd", "Carla")
+    sides = np.where(FIRST, "links", "rechts").tolist()
+    unsure = ["weiss nicht" if row % 5 == 0 else side for row, side in enumerate(sides)]
+    columns = found(PAIRS | {"Anna": sides, "Bernd": unsure, "Tag": ["Mo", "Di"] * 30}, codes=codes)
+    assert columns.judges == ("Anna", "Bernd")
+
+
+def test_an_unsure_winner_is_not_passed_over_for_a_second_opinion():
+    columns = found(PAIRS | {"Sieger": UNSURE, "Zweitmeinung": WINNERS})
+    assert columns.named["winner"] == "Sieger"
+    assert columns.in_words({}).endswith("'Zweitmeinung' could be the winner too and is not read")
+
+
+def test_a_file_without_column_names_does_not_lose_its_first_comparison():
+    sides = np.where(FIRST, "links", "rechts").tolist()
+    votes = {"P1": PAIRS["eins"], "P2": PAIRS["zwei"], "rechts": sides}
+    with pytest.raises(PairscoreError, match="no line of column names: the first line has 'P1'"):
+        found(votes)
+    assert found(votes, fixed={"left": "P1", "right": "P2"}).named["winner"] == "rechts"
 
 
 def test_several_columns_of_winners_are_those_of_judges():

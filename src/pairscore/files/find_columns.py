@@ -34,12 +34,14 @@ class Found:
     """Which columns two tables have for the items and who was compared.
 
     ``id`` is the column of the items that the comparisons refer to; ``named`` has columns of the
-    comparisons by role, ``judges`` those with the winners by one judge each.
+    comparisons by role, ``judges`` those with the winners by one judge each; ``passed`` could be
+    winners too, and are not read.
     """
 
     id: str | None
     named: dict[str, str] = field(default_factory=dict)
     judges: tuple[str, ...] = ()
+    passed: tuple[str, ...] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -52,7 +54,8 @@ class Found:
         others = {role: name for role, name in named.items() if default.get(role, role) != name}
         words = [f"{role} is {name!r}" for role, name in others.items()]
         judges = [f"each judge has a column ({first_few(map(repr, self.judges))})"]
-        return ", ".join(words + judges * bool(self.judges))
+        passed = [f"{first_few(map(repr, self.passed))} could be the winner too and is not read"]
+        return ", ".join(words + judges * bool(self.judges) + passed * bool(words and self.passed))
 
 
 def tell_who_won(roles: Collection[str]) -> bool:
@@ -125,6 +128,12 @@ def find_columns(
     if best is None:
         return None
     id, (roles, *names) = best
+    if {*names} <= ids[id] and not {*names} & {*fixed.values()}:
+        raise PairscoreError(
+            f"the comparisons have no line of column names: the first line has"
+            f" {names[0]!r} and {names[1]!r}, which are ids of items; write names such as left,"
+            " right, winner above it."
+        )
     return _find_winner(Found(id, dict(zip(roles, names, strict=True))), votes, fixed, codes)
 
 
@@ -213,23 +222,44 @@ def _find_winner(
     others = [name for name in others if not _role_of(name, ["loser"])]
     likely = _votes_in(others, pair, votes, codes)
     by_name = [name for name in likely or others if _role_of(name, ["winner"])]
-    if lost and not by_name and not _winners_by_id(pair, likely, votes):
-        by_id = _winners_by_id(pair, lost, votes)
-        return replace(found, named=named | ({"loser": lost[0]} if len(by_id) == 1 else {}))
+    by_id = _winners_by_id(pair, likely, votes)
+    if lost and not by_name and not by_id:
+        lost = _winners_by_id(pair, lost, votes)
+        return replace(found, named=named | ({"loser": lost[0]} if len(lost) == 1 else {}))
     if len(likely) > 1 and not by_name and "judge" not in named:
         return replace(found, named=named, judges=tuple(likely))
     if len(likely if len(likely) == 1 else by_name) == 1:
         named["winner"] = (likely if len(likely) == 1 else by_name)[0]
-    return replace(found, named=named)
+        by_id = [name for name in by_id if name != named["winner"]]
+    return replace(found, named=named, passed=tuple(by_id))
 
 
 def _votes_in(
     names: Collection[str], pair: tuple[str, str], votes: Texts, codes: Collection[str]
 ) -> list[str]:
     """The columns that tell sides of comparisons: by ids, or else by words and codes."""
-    return _winners_by_id(pair, names, votes) or [
-        name for name in names if _are_winners(votes[name], {*pair, *codes})
-    ]
+    sides = list(zip(*(votes[side].tolist() for side in pair if side in votes), strict=True))
+    words = {word for words in SIDE_WORDS.values() for word in words}
+    words |= {name.casefold() for name in (*pair, *codes)}
+
+    def by_id(name: str) -> bool:
+        told = [entry in items for entry, items in zip(votes[name].tolist(), sides, strict=False)]
+        return _are_mostly(votes[name], told, codes)
+
+    def by_word(name: str) -> bool:
+        told = [entry is not None and entry.casefold() in words for entry in votes[name].tolist()]
+        return _are_winners(votes[name], {*pair, *codes}) or _are_mostly(votes[name], told, codes)
+
+    return [name for name in names if by_id(name)] or [name for name in names if by_word(name)]
+
+
+def _are_mostly(column: np.ndarray, told: list[bool], codes: Collection[str]) -> bool:
+    """Whether most entries tell a side, and the few other ones may be codes or mistakes."""
+    entries = column.tolist()
+    n_filled, n_told = sum(entry is not None for entry in entries), sum(told)
+    others = {e for e, known in zip(entries, told, strict=False) if not known and e is not None}
+    few = len(others - {*codes}) <= FEW_LEVELS and n_told > n_filled / 2
+    return n_told > 0 and (few or n_told >= MATCH * n_filled)
 
 
 def _are_winners(column: np.ndarray, more: Collection[str]) -> bool:
