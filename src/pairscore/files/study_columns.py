@@ -13,7 +13,7 @@ from pairscore.choices import SIDE_WORDS
 from pairscore.data.feature_options import item_columns, make_recipe
 from pairscore.data.features import Recipe
 from pairscore.data.items import Items, plain_id, refuse_bad_ids, refuse_non_finite
-from pairscore.data.tables import Column, Columns, is_missing
+from pairscore.data.tables import SKIPPED, Column, Columns, check_codes, is_missing
 from pairscore.data.votes import LAYOUTS, Votes, read_votes
 from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, plural
 from pairscore.files.find_columns import side_words, tell_who_won
@@ -343,6 +343,7 @@ class VoteRows:
         if {*LAYOUTS[0]} <= {*self.named}:
             rules = replace(rules, side_names=(self.named["left"], self.named["right"]))
         if rules.winner_codes or "loser" in self.table.columns:
+            self._say_skipped(rules.winner_codes or {}, say)
             return rules
         codes = side_words(self.table.get_column("winner"), ids)
         other = {code: side for code, side in codes.items() if code.casefold() != side}
@@ -350,6 +351,16 @@ class VoteRows:
             said = ", ".join(f"{code!r} means {side}" for code, side in other.items())
             say(f"in the column of winners, {said}.")
         return replace(rules, winner_codes=codes or None)
+
+    def _say_skipped(self, winner_codes: Mapping[Any, str], say: Callable[[str], None]) -> None:
+        """Count the rows that codes leave out."""
+        codes = check_codes(winner_codes)
+        if SKIPPED in codes.values() and "winner" in self.table.columns:
+            winner = self.table.get_column("winner").to_numpy().tolist()
+            n = sum(codes.get(None if is_missing(v) else v) == SKIPPED for v in winner)
+            if n:
+                of_all = plural(len(winner), "comparison")
+                say(f"{n} of {of_all} left out, as the winner codes say.")
 
     def located(
         self, faults: list[BadEntriesError], stored: StoredTable | JoinedTables
