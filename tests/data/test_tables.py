@@ -187,6 +187,11 @@ def test_what_is_not_missing(value):
         ([1, 2], ("left", "right"), {1: "left", 2: "right"}),
         ([0, 1], ("left", "right"), {0: "?", 1: "?"}),
         ([0, 1, 2], ("left", "right"), {0: "?", 1: "?", 2: "?"}),
+        (
+            ["derecha", "izquierda"],
+            ("Izquierda", "Derecha"),
+            {"izquierda": "left", "derecha": "right"},
+        ),
         (["both", "none"], ("left", "right"), {"both": "tie", "none": "?"}),
         (["izq.", "der.", None], ("left", "right"), {"izq.": "?", "der.": "?", None: "skip"}),
     ],

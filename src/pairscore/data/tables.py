@@ -404,7 +404,7 @@ def likely_codes(
     texts = {code: outcome for code, outcome in (known or {}).items() if isinstance(code, str)}
     meant = {code: by_outcome[outcome] for code, outcome in texts.items() if code}
     words = {str(e).strip().casefold() for e in entries if not is_missing(e)}
-    marks = _marks(words, sides)
+    marks = _marks(words, sides) | {sides[0].casefold(): "left", sides[1].casefold(): "right"}
     for e in entries:
         meant[e] = "skip" if is_missing(e) else _meaning(str(e).strip().casefold(), marks)
     return dict(sorted(meant.items(), key=lambda code: (*WINNER_MEANINGS, "?").index(code[1])))
