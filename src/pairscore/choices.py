@@ -80,7 +80,12 @@ ROLE_WORDS = {
         *("gagnant", "vainqueur", "résultat", "choix", "meilleur", "préféré"),
         *("勝者", "勝ち", "結果", "判定", "選択"),
     ),
-    "loser": ("loser", "worse", "verlierer", "perdant", "敗者", "負け"),
+    "loser": (
+        *("loser", "losing", "loses", "lost", "defeated", "worse", "worst", "weaker", "inferior"),
+        *("rejected", "verlierer", "verloren", "unterlegen", "schlechter", "schwächer"),
+        *("perdant", "perdu", "pire", "moins bon", "perdedor", "peor", "perdente", "peggiore"),
+        *("敗者", "負け", "劣"),
+    ),
     "judge": (
         *("judge", "rater", "reviewer", "annotator", "assessor", "expert", "evaluator"),
         *("prüfer", "gutachter", "beurteiler", "bewerter", "richter", "ärztin", "arzt", "kollege"),

@@ -156,7 +156,7 @@ def test_columns_of_the_comparisons_by_other_names(study):
     assert "--left names 'hom'" in wrong.stderr
     assert "Did you mean 'home'?" in wrong.stderr
     both = run("fit items.csv other.csv --left home --loser away -o x.npz", code=2)
-    assert "--loser goes without --left" in both.stderr
+    assert "--loser goes with --winner, or with both of --left and --right" in both.stderr
 
 
 def test_a_winner_told_by_a_column_that_is_also_an_item_is_refused(tmp_path):
@@ -480,8 +480,10 @@ def test_882_equal_complaints_about_winners_are_one_line(german):
     assert "in 300 of 300 comparisons" in errors[0]
     assert "'weiß nicht' (12)" in errors[0]
     copied = re.search(r"--winner-codes ('.*?')", errors[0])[0]
-    assert run(f"fit {GERMAN} {copied} -o m.npz").exit_code == 0
-    assert set(shlex.split(copied)[1].split(",")) >= {"oben=left", "unten=right"}
+    assert set(shlex.split(copied)[1].split(",")) == {"oben=?", "unten=?", "weiß nicht=?"}
+    assert "has the meaning '?'" in run(f"fit {GERMAN} {copied} -o m.npz", code=2).stderr
+    filled = copied.replace("oben=?", "oben=left").replace("unten=?", "unten=right")
+    run(f"fit {GERMAN} {filled.replace('?', 'tie')} -o m.npz")
 
 
 def test_the_model_keeps_columns_codes_and_signs_and_needs_none_again(german):
@@ -596,10 +598,20 @@ def test_levels_that_differ_in_case_only_are_pointed_out(study):
     assert "'style' has entries that differ in upper and lower case only: 'Oil' and 'oil'" in said
 
 
+def test_comparisons_that_codes_leave_out_are_counted(study):
+    _, _, votes = study
+    winner = ["" if row < 7 else word for row, word in enumerate(votes["winner"])]
+    write_table({**votes, "winner": winner}, "gaps.csv")
+    said = run("fit items.csv gaps.csv --winner-codes =skip -o m.npz").stderr
+    assert f"7 of {len(winner)} comparisons left out, as the winner codes say." in said
+    assert "left out, as" not in run("fit items.csv votes.csv --winner-codes =skip -o m.npz").stderr
+
+
 def test_codes_of_winners_that_cannot_be_read_are_a_sentence(study):
     for codes, sentence in (
         ("A", "is not a list of codes and their meaning"),
         ("A=top", "a code means 'left', 'right', 'tie', 'skip'"),
+        ("1=left,1=right", "says that '1' means left and right; leave one of them out"),
     ):
         said = run(f"fit items.csv votes.csv --winner-codes {codes} -o m.npz", code=2).stderr
         assert sentence in said

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pairscore.data.tables import Column, Columns
+from pairscore.errors import PairscoreError
 from pairscore.files.find_columns import (
     as_texts,
     find_columns,
@@ -57,6 +58,53 @@ def test_winner_and_loser_are_told_by_their_names():
     assert columns.named == {"winner": "Sieger", "loser": "Verlierer"}
 
 
+LOSERS = [b if won == a else a for a, b, won in zip(*PAIRS.values(), WINNERS, strict=True)]
+
+
+@pytest.mark.parametrize("name", ["Verlierer", "perdant", "loser_id", "weaker item", "敗者"])
+def test_a_column_of_losers_is_not_taken_for_the_winner(name):
+    columns = found(PAIRS | {name: LOSERS, "Runde": [1, 2] * 30})
+    assert columns.named == {"left": "eins", "right": "zwei", "loser": name}
+    assert columns.is_complete
+
+
+def test_the_worse_side_in_words_is_refused_and_turned_round_in_the_proposal():
+    worse = np.where(FIRST, "right", "left").tolist()
+    votes = PAIRS | {"schlechter": worse, "Runde": [1, 2] * 30}
+    columns = found(votes)
+    assert not columns.is_complete
+    message = str(missing_columns(as_texts(Columns(votes)), columns))
+    assert "'schlechter' seems to say who lost" in message
+    assert "winner_codes={'left': 'right', 'right': 'left'}" in message
+
+
+UNSURE = ["weiss nicht" if row % 5 == 0 else won for row, won in enumerate(WINNERS)]
+
+
+@pytest.mark.parametrize("codes", [(), ("weiss nicht",)])
+def test_a_judge_who_is_unsure_at_times_does_not_vanish(codes):
+    columns = found(PAIRS | {"Anna": WINNERS, "Bernd": UNSURE, "Carla": WINNERS}, codes=codes)
+    assert columns.judges == ("Anna", "Bernd", "Carla")
+    sides = np.where(FIRST, "links", "rechts").tolist()
+    unsure = ["weiss nicht" if row % 5 == 0 else side for row, side in enumerate(sides)]
+    columns = found(PAIRS | {"Anna": sides, "Bernd": unsure, "Tag": ["Mo", "Di"] * 30}, codes=codes)
+    assert columns.judges == ("Anna", "Bernd")
+
+
+def test_an_unsure_winner_is_not_passed_over_for_a_second_opinion():
+    columns = found(PAIRS | {"Sieger": UNSURE, "Zweitmeinung": WINNERS})
+    assert columns.named["winner"] == "Sieger"
+    assert columns.in_words({}).endswith("'Zweitmeinung' could be the winner too and is not read")
+
+
+def test_a_file_without_column_names_does_not_lose_its_first_comparison():
+    sides = np.where(FIRST, "links", "rechts").tolist()
+    votes = {"P1": PAIRS["eins"], "P2": PAIRS["zwei"], "rechts": sides}
+    with pytest.raises(PairscoreError, match="no line of column names: the first line has 'P1'"):
+        found(votes)
+    assert found(votes, fixed={"left": "P1", "right": "P2"}).named["winner"] == "rechts"
+
+
 def test_several_columns_of_winners_are_those_of_judges():
     for of in (WINNERS, np.where(FIRST, "links", "rechts").tolist()):
         columns = found(PAIRS | {"Anna": of, "Bernd": of[::1]})
@@ -84,12 +132,12 @@ def test_nothing_is_found_where_ids_do_not_match():
 
 
 def test_the_message_names_the_likely_columns():
-    votes = PAIRS | {"Anna": ["oben"] * 60, "Bernd": ["unten"] * 60}
+    votes = PAIRS | {"Anna": ["oben", "unten"] * 30, "Bernd": ["unten"] * 60}
     message = str(missing_columns(as_texts(Columns(votes)), found(votes)))
     assert "'eins' as left, 'zwei' as right" in message
     assert "winner= is one of 'Anna', 'Bernd'" in message
     assert "by one judge each" in message
-    assert "winner_codes={'oben': 'left', 'unten': 'right'}" in message
+    assert "winner_codes={'oben': '?', 'unten': '?'}" in message
     names = ["vin gauche", "vin droite", "résultat"]
     message = str(missing_columns({name: np.array(["a", "b"]) for name in names}, None))
     assert "'vin gauche' as left, 'vin droite' as right, 'résultat' as winner" in message

@@ -4,8 +4,8 @@ import warnings
 
 import pytest
 
-from pairscore.errors import BadRowsError, PairscoreWarning
-from pairscore.files.sheets import find_delimiter, looks_plain
+from pairscore.errors import BadRowsError, PairscoreError, PairscoreWarning
+from pairscore.files.sheets import find_delimiter, looks_plain, refuse_unclear_points
 from tests.files.test_tables import as_lists, read_bytes
 
 PLAIN = {"id": ["a", "b", "c"], "x": [1.0, 2.5, 3.0], "k": ["p", "q", "p"]}
@@ -121,3 +121,23 @@ def test_the_delimiter_below_a_title_is_that_of_most_lines():
 def test_older_encodings_are_told_apart(text, encoding, tmp_path):
     table, _ = read_said(tmp_path, text.encode(encoding))
     assert [*table] == text.split("\n")[0].split(",")
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"x": ["1.291", "950", "2.004"], "y": ["0.5", "1", "2"]},  # points are decimal ones
+        {"x": ["1.291", "2", "2.004"]},
+        {"x": ["1.291", "950", "2.1"]},
+        {"x": ["1.291", "950"]},
+    ],
+)
+def test_points_that_are_likely_decimal_ones_are_not_refused(columns):
+    refuse_unclear_points(columns, "items.csv")
+
+
+def test_a_turnover_of_1291_is_not_read_as_1_point_3():
+    with pytest.raises(
+        PairscoreError, match=r"'1[.]291' in the column 'x', which may be 1[.]291 or"
+    ):
+        refuse_unclear_points({"x": ["1.291", "950", "", "2.004"]}, "items.csv")

@@ -6,7 +6,7 @@ import pytest
 from pairscore import PairscoreError
 from pairscore.data.features import Recipe
 from pairscore.data.tables import Column, Columns
-from pairscore.files.study_columns import ItemColumns, VoteColumns
+from pairscore.files.study_columns import ItemColumns, VoteColumns, VoteRows
 
 
 def votes(**columns):
@@ -49,8 +49,20 @@ def test_only_columns_with_a_role_are_read():
 def test_columns_that_are_not_there_or_do_not_go_together():
     with pytest.raises(PairscoreError, match=r"left names 'hme'.*Did you mean 'home'"):
         VoteColumns.of({"left": "hme"}).choose(["home", "away", "winner"], [])
-    with pytest.raises(PairscoreError, match="loser= goes without left="):
+    with pytest.raises(PairscoreError, match="loser= goes with winner="):
         VoteColumns.of({"loser": "b", "left": "a"}).choose(["a", "b", "winner"], [])
+
+
+def test_where_a_column_names_the_loser_the_other_side_won():
+    said = []
+    columns = VoteColumns({"left": "A", "right": "B", "loser": "Verlierer"})
+    table = votes(A=["a", "b", "c"], B=["b", "c", "a"], Verlierer=["a", "c", "Gleichstand"])
+    rows = VoteRows.of(columns, table, None, said.append)
+    assert rows.table["winner"].tolist() == ["right", "left", "tie"]
+    assert said == ["'Verlierer' names the loser: the other side won."]
+    table = votes(left=["a", "b"], right=["b", "c"], loser=["left", "c"])
+    with pytest.raises(PairscoreError, match="neither of the two items in 1 comparison of 2"):
+        VoteRows.of(VoteColumns(), table, None, said.append)
 
 
 def test_a_winner_told_by_the_column_of_its_side():

@@ -294,7 +294,13 @@ def parse_codes(text: str | None) -> dict[str, str]:
             f"--winner-codes {text!r} is not a list of codes and their meaning; write for example"
             " --winner-codes A=left,B=right,gleich=tie."
         )
-    codes = {code.strip(): meaning.strip() for code, _, meaning in parts}
+    codes: dict[str, str] = {}
+    for code, meaning in ((code.strip(), meaning.strip()) for code, _, meaning in parts):
+        if codes.setdefault(code, meaning) != meaning:
+            raise PairscoreError(
+                f"--winner-codes says that {code!r} means {codes[code]} and {meaning}; leave one"
+                " of them out."
+            )
     check_codes(codes)
     return codes
 

@@ -388,28 +388,43 @@ def check_codes(codes: Mapping[Any, str] | None) -> dict[Any, int]:
 
 
 def likely_codes(
-    entries: Collection[Any], known: Mapping[Any, int] | None = None
+    entries: Collection[Any],
+    known: Mapping[Any, int] | None = None,
+    sides: tuple[str, str] = ("left", "right"),
 ) -> dict[Any, str]:
-    """What codes of winners may mean: by their words, and else by their order.
+    """What codes of winners mean by their words, with ``?`` for those that are no known word.
 
-    Those that are ``known`` (from :func:`check_codes`) stay as they are.
+    Those that are ``known`` (from :func:`check_codes`) stay as they are; ``sides`` are the names of
+    the two columns of items, as a letter or number in them says what A and B, or 1 and 2, mean.
 
-    >>> likely_codes(["gleich", "A", "B"])
-    {'A': 'left', 'B': 'right', 'gleich': 'tie'}
+    >>> likely_codes(["gleich", "A", "B", "x"])
+    {'A': 'left', 'B': 'right', 'gleich': 'tie', 'x': '?'}
     """
     by_outcome = dict(zip((1, -1, 0, SKIPPED), WINNER_MEANINGS, strict=True))
     texts = {code: outcome for code, outcome in (known or {}).items() if isinstance(code, str)}
     meant = {code: by_outcome[outcome] for code, outcome in texts.items() if code}
-    meant |= {e: "skip" if is_missing(e) else _meaning(str(e), entries) for e in entries}
-    free = [side for side in ("left", "right", "tie") if side not in meant.values()]
-    unclear = sorted((entry for entry, meaning in meant.items() if not meaning), key=str)
-    meant |= dict(zip(unclear, [*free, *["skip"] * len(unclear)], strict=False))
-    return dict(sorted(meant.items(), key=lambda code: WINNER_MEANINGS.index(code[1])))
+    words = {str(e).strip().casefold() for e in entries if not is_missing(e)}
+    marks = _marks(words, sides) | {sides[0].casefold(): "left", sides[1].casefold(): "right"}
+    for e in entries:
+        meant[e] = "skip" if is_missing(e) else _meaning(str(e).strip().casefold(), marks)
+    return dict(sorted(meant.items(), key=lambda code: (*WINNER_MEANINGS, "?").index(code[1])))
 
 
-def _meaning(text: str, entries: Collection[Any]) -> str:
-    """The meaning of a word for a winner; 0 is the other side where the only other entry is 1."""
-    if text == "0" and {str(e) for e in entries if not is_missing(e)} == {"0", "1"}:
-        return "right"
-    word = text.strip().casefold()
-    return next((meaning for meaning, words in WINNER_WORDS.items() if word in words), "")
+def _marks(words: Collection[str], sides: tuple[str, str]) -> dict[str, str]:
+    """What A, B, 1 and 2 mean where the names of the sides, or other numbers, say or hide it."""
+    first, second = {"a", "1"}, {"b", "2"}
+    left, right = (
+        {*re.findall(r"[^\W\d_]+|[0-9]+", name.casefold())} & (first | second) for name in sides
+    )
+    marks = dict.fromkeys(left - right, "left") | dict.fromkeys(right - left, "right")
+    numbers = {word for word in words if re.fullmatch(r"[+-]?[0-9.]+", word)}
+    if not (left <= first and right <= second):
+        return dict.fromkeys(first | second, "?") | marks
+    return (dict.fromkeys("12", "?") if numbers - {"1", "2"} else {}) | marks
+
+
+def _meaning(word: str, marks: Mapping[str, str]) -> str:
+    """The meaning of a word for a winner; numbers other than 1 and 2 may mean anything."""
+    if word in marks or word in ("0", "-1"):
+        return marks.get(word, "?")
+    return next((meaning for meaning, words in WINNER_WORDS.items() if word in words), "?")

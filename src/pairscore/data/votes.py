@@ -36,14 +36,7 @@ from pairscore.data.tables import (
     look_up,
     to_array,
 )
-from pairscore.errors import (
-    PairscoreError,
-    bad_entries,
-    closest,
-    first_few,
-    first_rows,
-    plural,
-)
+from pairscore.errors import PairscoreError, bad_entries, closest, first_few, first_rows, plural
 
 LAYOUTS = (("left", "right"), ("model_a", "model_b"))
 NO_SIDES = ("winner", "loser")
@@ -154,6 +147,7 @@ def read_votes(
     seed: int = 0,
     context: Collection[str] = (),
     winner_codes: Mapping[Any, str] | None = None,
+    side_names: tuple[str, str] | None = None,
 ) -> Votes:
     """Check votes of any kind against the items that they compare.
 
@@ -172,6 +166,8 @@ def read_votes(
     winner_codes : dict or None
         What entries of the column of winners mean: ``"left"``, ``"right"``, ``"tie"``, or
         ``"skip"`` for rows to leave out. The code None stands for a missing entry.
+    side_names : two names or None
+        What the columns of left and right are called in a file, which may explain codes.
     """
     codes = check_codes(winner_codes)
     if isinstance(votes, Votes):
@@ -180,7 +176,7 @@ def read_votes(
     elif (frame := as_frame(votes)) is None:
         read = _from_array(votes, items, seed)
     else:
-        read = _from_frame(frame, items, seed, context, codes)
+        read = _from_frame(frame, items, seed, context, codes, side_names)
     if len(read) == 0:
         raise PairscoreError("there are no comparisons; give at least one row of votes.")
     same = np.flatnonzero(read.left == read.right)
@@ -261,7 +257,12 @@ def _orient(
 
 
 def _from_frame(
-    frame: Frame, items: Items, seed: int, context: Collection[str], codes: dict[Any, int]
+    frame: Frame,
+    items: Items,
+    seed: int,
+    context: Collection[str],
+    codes: dict[Any, int],
+    side_names: tuple[str, str] | None,
 ) -> Votes:
     extra: dict[str, Any] = {
         "weight": amounts_of(frame, "weight"),
@@ -285,7 +286,8 @@ def _from_frame(
         tied = _tied(frame)
         return _orient(*rows, seed, False if tied is None else tied, **extra)
     winner, tied = column_of(frame, "winner"), None if "tie" in context else _tied(frame, True)
-    outcome = _outcome(winner, *rows, sides, items, _lookup(frame, items), tied, codes)
+    lookup = _lookup(frame, items)
+    outcome = _outcome(winner, *rows, sides, items, lookup, tied, codes, side_names or sides)
     votes = Votes(*rows, outcome, **extra)
     return votes[outcome != SKIPPED] if SKIPPED in codes.values() else votes
 
@@ -378,6 +380,7 @@ def _outcome(
     lookup: Lookup,
     tied: np.ndarray | None,
     codes: dict[Any, int],
+    side_names: tuple[str, str],
 ) -> np.ndarray:
     """+1 where the left item won, -1 where the right one did, 0 for a tie; or SKIPPED."""
     words = {sides[0]: 1, sides[1]: -1, "left": 1, "right": -1, **dict.fromkeys(TIE_WORDS, 0)}
@@ -396,7 +399,7 @@ def _outcome(
         bad = np.flatnonzero(outcome == NO_OUTCOME)
         _refuse_other_ties(winner, outcome, tied)
     if len(bad):
-        _refuse_codes(winner, bad, codes)
+        _refuse_codes(winner, bad, codes, side_names)
         raise bad_entries(
             f"the winner is neither side in {plural(len(bad), 'comparison')}",
             f"write {sides[0]!r}, {sides[1]!r}, 'tie' or the winner's own id, or say what these"
@@ -407,7 +410,9 @@ def _outcome(
     return outcome
 
 
-def _refuse_codes(winner: Column, bad: np.ndarray, codes: dict[Any, int]) -> None:
+def _refuse_codes(
+    winner: Column, bad: np.ndarray, codes: dict[Any, int], side_names: tuple[str, str]
+) -> None:
     """Refuse many winners that are a few codes in one sentence, which says how to name them."""
     entries = winner.take(bad).to_numpy().tolist()
     if len(bad) <= MANY_ROWS or not all(map(is_hashable, entries)):
@@ -419,7 +424,7 @@ def _refuse_codes(winner: Column, bad: np.ndarray, codes: dict[Any, int]) -> Non
     raise PairscoreError(
         f"the winner is neither side in {len(bad)} of {plural(len(winner), 'comparison')}:"
         f" {found}; say what each means (left, right, tie, or skip to leave its rows out),"
-        f" perhaps winner_codes={likely_codes(counts, codes)!r}."
+        f" perhaps winner_codes={likely_codes(counts, codes, side_names)!r}."
     )
 
 

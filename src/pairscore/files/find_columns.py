@@ -34,18 +34,19 @@ class Found:
     """Which columns two tables have for the items and who was compared.
 
     ``id`` is the column of the items that the comparisons refer to; ``named`` has columns of the
-    comparisons by role, ``judges`` those with the winners by one judge each.
+    comparisons by role, ``judges`` those with the winners by one judge each; ``passed`` could be
+    winners too, and are not read.
     """
 
     id: str | None
     named: dict[str, str] = field(default_factory=dict)
     judges: tuple[str, ...] = ()
+    passed: tuple[str, ...] = ()
 
     @property
     def is_complete(self) -> bool:
         """Whether it is known who was compared and who won."""
-        roles = {*self.named, *(["winner"] if self.judges else [])}
-        return any({*sides, "winner"} <= roles for sides in (*LAYOUTS, NO_SIDES))
+        return tell_who_won({*self.named, *(["winner"] if self.judges else [])})
 
     def in_words(self, default: Mapping[str, str]) -> str:
         """The columns that have other names than expected."""
@@ -53,7 +54,14 @@ class Found:
         others = {role: name for role, name in named.items() if default.get(role, role) != name}
         words = [f"{role} is {name!r}" for role, name in others.items()]
         judges = [f"each judge has a column ({first_few(map(repr, self.judges))})"]
-        return ", ".join(words + judges * bool(self.judges))
+        passed = [f"{first_few(map(repr, self.passed))} could be the winner too and is not read"]
+        return ", ".join(words + judges * bool(self.judges) + passed * bool(words and self.passed))
+
+
+def tell_who_won(roles: Collection[str]) -> bool:
+    """Whether columns of these roles say who was compared, and who won or who lost."""
+    known = {*roles}
+    return any({*sides} <= known for sides in (*LAYOUTS, NO_SIDES)) and bool(known & {*NO_SIDES})
 
 
 Texts = dict[str, np.ndarray]  # columns of text by name, None for missing
@@ -120,6 +128,12 @@ def find_columns(
     if best is None:
         return None
     id, (roles, *names) = best
+    if {*names} <= ids[id] and not {*names} & {*fixed.values()}:
+        raise PairscoreError(
+            f"the comparisons have no line of column names: the first line has"
+            f" {names[0]!r} and {names[1]!r}, which are ids of items; write names such as left,"
+            " right, winner above it."
+        )
     return _find_winner(Found(id, dict(zip(roles, names, strict=True))), votes, fixed, codes)
 
 
@@ -204,15 +218,48 @@ def _find_winner(
     if "winner" in named:
         return replace(found, named=named)
     pair = (named.get("left", ""), named.get("right", ""))
-    likely = _winners_by_id(pair, others, votes) or [
-        name for name in others if _are_winners(votes[name], {*pair, *codes})
-    ]
+    lost = _votes_in([name for name in others if _role_of(name, ["loser"])], pair, votes, codes)
+    others = [name for name in others if not _role_of(name, ["loser"])]
+    likely = _votes_in(others, pair, votes, codes)
     by_name = [name for name in likely or others if _role_of(name, ["winner"])]
+    by_id = _winners_by_id(pair, likely, votes)
+    if lost and not by_name and not by_id:
+        lost = _winners_by_id(pair, lost, votes)
+        return replace(found, named=named | ({"loser": lost[0]} if len(lost) == 1 else {}))
     if len(likely) > 1 and not by_name and "judge" not in named:
         return replace(found, named=named, judges=tuple(likely))
     if len(likely if len(likely) == 1 else by_name) == 1:
         named["winner"] = (likely if len(likely) == 1 else by_name)[0]
-    return replace(found, named=named)
+        by_id = [name for name in by_id if name != named["winner"]]
+    return replace(found, named=named, passed=tuple(by_id))
+
+
+def _votes_in(
+    names: Collection[str], pair: tuple[str, str], votes: Texts, codes: Collection[str]
+) -> list[str]:
+    """The columns that tell sides of comparisons: by ids, or else by words and codes."""
+    sides = list(zip(*(votes[side].tolist() for side in pair if side in votes), strict=True))
+    words = {word for words in SIDE_WORDS.values() for word in words}
+    words |= {name.casefold() for name in (*pair, *codes)}
+
+    def by_id(name: str) -> bool:
+        told = [entry in items for entry, items in zip(votes[name].tolist(), sides, strict=False)]
+        return _are_mostly(votes[name], told, codes)
+
+    def by_word(name: str) -> bool:
+        told = [entry is not None and entry.casefold() in words for entry in votes[name].tolist()]
+        return _are_winners(votes[name], {*pair, *codes}) or _are_mostly(votes[name], told, codes)
+
+    return [name for name in names if by_id(name)] or [name for name in names if by_word(name)]
+
+
+def _are_mostly(column: np.ndarray, told: list[bool], codes: Collection[str]) -> bool:
+    """Whether most entries tell a side, and the few other ones may be codes or mistakes."""
+    entries = column.tolist()
+    n_filled, n_told = sum(entry is not None for entry in entries), sum(told)
+    others = {e for e, known in zip(entries, told, strict=False) if not known and e is not None}
+    few = len(others - {*codes}) <= FEW_LEVELS and n_told > n_filled / 2
+    return n_told > 0 and (few or n_told >= MATCH * n_filled)
 
 
 def _are_winners(column: np.ndarray, more: Collection[str]) -> bool:
@@ -232,11 +279,14 @@ def missing_columns(votes: Texts, found: Found | None) -> PairscoreError:
     """The sentence where no columns say who was compared and who won, with the likely ones."""
     named, names = {} if found is None else found.named, [*votes]
     others = [name for name in names if name not in named.values()]
+    losers = [name for name in others if _role_of(name, ["loser"])]
+    if named and losers:
+        return _only_a_loser(losers[0], votes[losers[0]])
     if named and others:
         return PairscoreError(
             f"no column of the comparisons says clearly who won; perhaps {_as_roles(named)}, and"
             f" winner= is one of {first_few(map(repr, others), 8)}: name it."
-            f"{_if_of_judges({name: votes[name] for name in others})}"
+            f"{_if_of_judges({name: votes[name] for name in others}, named)}"
         )
     layouts = "; or ".join(
         ", ".join(dict.fromkeys((*sides, "winner"))) for sides in (*LAYOUTS, NO_SIDES)
@@ -250,16 +300,32 @@ def missing_columns(votes: Texts, found: Found | None) -> PairscoreError:
     )
 
 
-def _if_of_judges(votes: Texts) -> str:
+def _only_a_loser(name: str, column: np.ndarray) -> PairscoreError:
+    """The sentence where a column says who lost in other ways than by the loser's id."""
+    entries = sorted({entry for entry in column.tolist() if entry is not None})
+    meaning = {word: side for side, words in SIDE_WORDS.items() for word in words}
+    other = {"left": "right", "right": "left", "tie": "tie"}
+    codes = {e: other[meaning[e.casefold()]] for e in entries if e.casefold() in meaning}
+    turned = f"name it with winner={name!r} and turn it round with winner_codes={codes!r}"
+    remedy = turned if entries and len(codes) == len(entries) else "write who won in its place"
+    return PairscoreError(
+        f"no column of the comparisons says who won, and {name!r} seems to say who lost; {remedy},"
+        " or name the column of winners with winner=."
+    )
+
+
+def _if_of_judges(votes: Texts, named: Mapping[str, str]) -> str:
     """How to name codes where several columns share a few entries, as those of judges do."""
     levels = {name: {e for e in column.tolist() if e is not None} for name, column in votes.items()}
     few = {name: of for name, of in levels.items() if 0 < len(of) <= FEW_LEVELS}
+    few = {n: of for n, of in few.items() if any(of & few[other] for other in few if other != n)}
     shared = set().union(*few.values())
     if len(few) < 2 or len(shared) > FEW_LEVELS:
         return ""
+    sides = (named.get("left", "left"), named.get("right", "right"))
     return (
         f" If {first_few(map(repr, few))} have the winners by one judge each, say what the entries"
-        f" mean, perhaps winner_codes={likely_codes(sorted(shared))!r}."
+        f" mean, perhaps winner_codes={likely_codes(sorted(shared), sides=sides)!r}."
     )
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from pairscore.errors import BadRow, BadRowsError, PairscoreError, first_few, plural
-from pairscore.files.sheets import DELIMITERS, sign_of
+from pairscore.files.sheets import DELIMITERS, refuse_unclear_points, sign_of
 from pairscore.files.source import (
     ANY_NUMBER,
     MAX_LINE,
@@ -206,7 +206,10 @@ def _with_signs(source: Source, layout: Layout, free: list[int], decimal: str | 
     if decimal is not None:
         return replace(layout, signs=named_signs(decimal))
     columns = {layout.names[place]: _filled(layout, place) for place in free}
-    return replace(layout, signs=find_signs(columns, source.shown))
+    signs = find_signs(columns, source.shown)
+    if signs == POINT and layout.delimiter == ";":
+        refuse_unclear_points(columns, source.shown)
+    return replace(layout, signs=signs)
 
 
 def _rows_with_commas(source: Source, layout: Layout, places: list[int]) -> list[list[str]]:

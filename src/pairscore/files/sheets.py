@@ -11,7 +11,7 @@ import mmap
 import re
 import unicodedata
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -34,6 +34,8 @@ LAST_ROWS = 12  # of a table, among which totals and footnotes are
 SEPARATOR_LINE = re.compile('\ufeff?"?sep=(.)"?[\r\n]*', re.IGNORECASE)
 BLANKS = " \t\u00a0\u2009\u202f\u3000"
 NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)*([eE][+-]?[0-9]+)?")
+DECIMAL = re.compile(r"[+-]?[0-9]*\.[0-9]*([eE][+-]?[0-9]+)?")
+THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}")  # or a decimal number
 # 1 234,5 and 1'234.5, with any kind of blank and apostrophe
 GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:[ \u00a0\u2009\u202f'\u2019][0-9]{3})+(?:[.,][0-9]*)?")
 ODD_BYTES = re.compile(  # 1 234 with blanks or apostrophes, a minus sign, digits of double width
@@ -127,6 +129,28 @@ def sign_of(named: str) -> str:
             f"the delimiter is {sign!r}; use one sign such as ',', ';', '|' or a tab."
         )
     return sign
+
+
+def refuse_unclear_points(columns: Mapping[str, list[str]], shown: str) -> None:
+    """Refuse 1.291 next to 950 where no other number of a file says that points are decimal ones.
+
+    Where semicolons stand between cells, points often stand between thousands.
+    """
+    cells = [cell.strip() for column in columns.values() for cell in column if "." in cell]
+    if any(DECIMAL.fullmatch(cell) and not THOUSANDS.fullmatch(cell) for cell in cells):
+        return
+    for name, column in columns.items():
+        numbers = [cell.strip() for cell in column if NUMBER.fullmatch(cell.strip())]
+        points = [number for number in numbers if THOUSANDS.fullmatch(number)]
+        whole = [number for number in numbers if number.lstrip("+-").isdigit()]
+        if len(points) < 2 or len(points) + len(whole) < len(numbers):
+            continue
+        if any(abs(int(number)) >= 100 for number in whole):
+            raise PairscoreError(
+                f"{shown!r} has numbers such as {points[0]!r} in the column {name!r}, which may be"
+                f" {points[0]} or {points[0].replace('.', '')}; name the decimal sign with"
+                " decimal=, or leave the column out."
+            )
 
 
 def header_place(rows: list[list[str]]) -> int:

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from pairscore.choices import SIDE_WORDS
 from pairscore.data.feature_options import item_columns, make_recipe
 from pairscore.data.features import Recipe
-from pairscore.data.items import Items, refuse_bad_ids, refuse_non_finite
-from pairscore.data.tables import Column, Columns
-from pairscore.data.votes import LAYOUTS, NO_SIDES, Votes, read_votes
+from pairscore.data.items import Items, plain_id, refuse_bad_ids, refuse_non_finite
+from pairscore.data.tables import SKIPPED, Column, Columns, check_codes, is_missing
+from pairscore.data.votes import LAYOUTS, Votes, read_votes
 from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, plural
-from pairscore.files.find_columns import side_words
+from pairscore.files.find_columns import side_words, tell_who_won
 from pairscore.files.sheets import JoinedTables
 from pairscore.files.tables import StoredTable
 from pairscore.files.write import BadFilesError, all_faults, locate_faults
@@ -170,10 +171,10 @@ class VoteColumns:
                     f"{role} names {name!r}, and the comparisons have no such column; they have"
                     f" {first_few(map(repr, names), 8)}.{did_you_mean(name, names)}"
                 )
-        if "loser" in self.named and {"left", "right"} & set(self.named):
+        if "loser" in self.named and len({"left", "right"} & set(self.named)) == 1:
             raise PairscoreError(
-                "loser= goes without left= and right=: either a row names a winner and a loser,"
-                " or two sides and the winner of them."
+                "loser= goes with winner=, or with both of left= and right=: a row names a winner"
+                " and a loser, or two sides and the winner or the loser of them."
             )
         chosen = {*self.roles(names).values(), *self.context, *self.judges, "tie"}
         return chosen if chosen.intersection(names) else {*names[:1]}
@@ -238,6 +239,28 @@ def one_row_per_vote(
     return Columns(others, from_file=True), rows, judge
 
 
+def _winner_for_loser(votes: Columns, name: str) -> Columns:
+    """Comparisons of two sides with the other side than the loser as the winner."""
+    left, right = next(sides for sides in LAYOUTS if {*sides} <= {*votes.columns})
+    a, b, losers = (
+        [None if is_missing(v) else plain_id(v) for v in votes.get_column(name).to_numpy().tolist()]
+        for name in (left, right, "loser")
+    )
+    places = [{x: right, y: left}.get(lost) for x, y, lost in zip(a, b, losers, strict=True)]
+    winner = [
+        "tie" if lost and lost.casefold() in SIDE_WORDS["tie"] else place
+        for lost, place in zip(losers, places, strict=True)
+    ]
+    if bad := winner.count(None):
+        raise PairscoreError(
+            f"the loser, in {name!r}, is neither of the two items in"
+            f" {plural(bad, 'comparison')} of {len(winner)}; write the id of the item that lost"
+            " or 'tie', or name a column that says who won with winner=."
+        )
+    others = {n: votes.get_column(n) for n in votes.columns if n != "loser"}
+    return Columns({**others, "winner": np.array(winner, dtype=object)}, from_file=True)
+
+
 def _winner_by_side(winner: Column, sides: dict[str, str], ids: np.ndarray | None) -> Column:
     """The names of the sides' columns, in the column of winners, as left and right."""
     used = [name for name in sides if name in set(winner.values.tolist())] if sides else []
@@ -264,9 +287,11 @@ class VoteRules:
     seed: int = 0
     context: Collection[str] = ()
     winner_codes: Mapping[Any, str] | None = None
+    side_names: tuple[str, str] | None = None
 
     def read(self, votes: Columns, items: Items) -> Votes:
-        read = read_votes(votes, items, self.self_pairs, self.seed, self.context, self.winner_codes)
+        settings = (self.self_pairs, self.seed, self.context, self.winner_codes, self.side_names)
+        read = read_votes(votes, items, *settings)
         return replace(read, self_pairs=self.self_pairs)
 
 
@@ -298,9 +323,12 @@ class VoteRows:
     ) -> "VoteRows":
         named = columns.named_in(rows.columns)
         roles = {*columns.roles(rows.columns), *(["winner"] if columns.judges else [])}
-        if not any({*sides, "winner"} <= roles for sides in (*LAYOUTS, NO_SIDES)):
+        if not tell_who_won(roles):
             raise NoLayoutError("no columns say who was compared")
         table = columns.rename(rows, ids)
+        if "winner" not in roles:
+            table = _winner_for_loser(table, named.get("loser", "loser"))
+            say(f"{named.get('loser', 'loser')!r} names the loser: the other side won.")
         if not columns.judges:
             return cls(table, named)
         table, origin, judge = one_row_per_vote(table, columns.judges)
@@ -313,7 +341,10 @@ class VoteRows:
         self, rules: VoteRules, ids: np.ndarray | None, say: Callable[[str], None]
     ) -> VoteRules:
         """The rules, with codes for words that can only mean left, right or tie."""
+        if {*LAYOUTS[0]} <= {*self.named}:
+            rules = replace(rules, side_names=(self.named["left"], self.named["right"]))
         if rules.winner_codes or "loser" in self.table.columns:
+            self._say_skipped(rules.winner_codes or {}, say)
             return rules
         codes = side_words(self.table.get_column("winner"), ids)
         other = {code: side for code, side in codes.items() if code.casefold() != side}
@@ -321,6 +352,16 @@ class VoteRows:
             said = ", ".join(f"{code!r} means {side}" for code, side in other.items())
             say(f"in the column of winners, {said}.")
         return replace(rules, winner_codes=codes or None)
+
+    def _say_skipped(self, winner_codes: Mapping[Any, str], say: Callable[[str], None]) -> None:
+        """Count the rows that codes leave out."""
+        codes = check_codes(winner_codes)
+        if SKIPPED in codes.values() and "winner" in self.table.columns:
+            winner = self.table.get_column("winner").to_numpy().tolist()
+            n = sum(codes.get(None if is_missing(v) else v) == SKIPPED for v in winner)
+            if n:
+                of_all = plural(len(winner), "comparison")
+                say(f"{n} of {of_all} left out, as the winner codes say.")
 
     def located(
         self, faults: list[BadEntriesError], stored: StoredTable | JoinedTables

@@ -202,7 +202,7 @@ def sheet_as_csv(
         )
     with scratch_folder() as folder:
         rows = _sheet_rows(book, sheet, decimal or ".")
-        yield tidy(iter(rows), Sheet(folder / "plain", ";", sheet), identifiers, na)
+        yield tidy(iter(rows), Sheet(folder / "plain", "\t", sheet), identifiers, na)
 
 
 def open_workbook(path: Path, shown: str) -> Any:
