@@ -45,10 +45,8 @@ class Percentage(Share):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        text = str(value).strip()
-        if text.endswith("%"):
-            return super().convert(text[:-1], param, ctx) / 100
-        return super().convert(text, param, ctx)
+        text, unit = str(value).strip(), 100 if str(value).strip().endswith("%") else 1
+        return super().convert(text.removesuffix("%"), param, ctx) / unit
 
 
 class Shares(click.ParamType):
@@ -220,7 +218,7 @@ ITEM_OPTIONS = (
 )
 VOTE_COLUMNS = {
     "winner": "Column with the winner: left, right, tie, or its id.  [default: winner]",
-    "loser": "Column with the loser's id; then there are no sides.  [default: loser]",
+    "loser": "Column with the loser's id, beside the winner or two sides.  [default: loser]",
     "left": "Column with the left item's id.  [default: left or model_a]",
     "right": "Column with the right item's id.  [default: right or model_b]",
     "judge": "Column that says who judged.  [default: judge]",
