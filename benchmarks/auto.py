@@ -1,6 +1,6 @@
 """`auto_fit` on simulated studies, beside every model that it may choose from.
 
-`python -m benchmarks.auto [STUDIES]`: studies with and without item effects, judges, ties, an
+`python -m benchmarks.auto [STUDIES [FIRST SEED]]`: studies with and without item effects, judges, ties, an
 effect of the side and many features; each is meant once for known and once for new items. Every
 model is tested on 20 000 further comparisons, without ties. Printed: the log-loss of `auto_fit`
 over that of the best single model and over that of the plain one, and its time over that of the
@@ -92,10 +92,10 @@ def study(seed: int, use: str) -> tuple[str, float, float, float]:
     return words, ours / losses[best] - 1, ours / losses["plain"] - 1, slowest
 
 
-def main(n_studies: int) -> None:
+def main(n_studies: int, first: int = 0) -> None:
     warnings.simplefilter("ignore")
     found = []
-    for seed in range(n_studies):
+    for seed in range(first, first + n_studies):
         for use in ("known", "new"):
             words, over_best, over_plain, slowest = study(seed, use)
             found.append((over_best, over_plain, slowest))
@@ -110,4 +110,4 @@ def main(n_studies: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 40)
+    main(*(map(int, sys.argv[1:]) if len(sys.argv) > 1 else [40]))
