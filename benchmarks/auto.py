@@ -1,10 +1,10 @@
 """`auto_fit` on simulated studies, beside every model that it may choose from.
 
 `python -m benchmarks.auto [STUDIES [FIRST SEED]]`: studies with and without item effects, judges,
-ties, an effect of the side and many features; each is meant once for known and once for new items. Every
-model is tested on 20 000 further comparisons, without ties. Printed: the log-loss of `auto_fit`
-over that of the best single model and over that of the plain one, and its time over that of the
-slowest single fit (process time).
+ties, an effect of the side and many features; each is meant once for known and once for new items.
+Every model is tested on 20 000 further comparisons, without ties. Printed: the log-loss of
+`auto_fit` over that of the best single model and over that of the plain one, and its time over that
+of the slowest single fit (process time).
 """
 
 import sys
