@@ -132,8 +132,11 @@ def test_older_encodings_are_told_apart(text, encoding, tmp_path):
         {"x": ["1.291", "950"]},
     ],
 )
-def test_points_that_are_likely_decimal_ones_are_not_refused(columns):
-    refuse_unclear_points(columns, "items.csv")
+def test_points_that_are_likely_decimal_ones_are_read_as_such(columns, tmp_path):
+    rows = [("name", *columns), *zip("abc", *columns.values(), strict=False)]
+    table, _ = read_said(tmp_path, "".join(f"{';'.join(row)}\n" for row in rows).encode())
+    for name, texts in columns.items():
+        assert table[name] == [float(text) for text in texts]
 
 
 def test_a_turnover_of_1291_is_not_read_as_1_point_3():
