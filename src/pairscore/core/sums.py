@@ -239,7 +239,10 @@ class Pairs:
 
     def sum_at_low(self, values: np.ndarray) -> np.ndarray:
         """For every item, the sum over the pairs in which it is the low one."""
-        return _with_entries(self._pattern[0], values) @ np.ones(self.n_items)
+        sums = np.zeros(self.n_items)
+        if len(values):
+            sums[self._lows] = np.add.reduceat(values, self.start[self._lows])
+        return sums
 
     def sum_at_high(self, values: np.ndarray) -> np.ndarray:
         """For every item, the sum over the pairs in which it is the high one."""
@@ -248,6 +251,11 @@ class Pairs:
     def net_per_item(self, values: np.ndarray) -> np.ndarray:
         """Transpose of :meth:`differences`: each value counts for low and against high."""
         return self.sum_at_low(values) - self.sum_at_high(values)
+
+    @cached_property
+    def _lows(self) -> np.ndarray:
+        """The items that are the low one of some pair."""
+        return np.flatnonzero(np.diff(self.start))
 
     @cached_property
     def by_high(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

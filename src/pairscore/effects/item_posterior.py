@@ -8,7 +8,7 @@ comparisons form no circles, and products from conjugate gradients. Nothing of s
 there.
 """
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -212,15 +212,20 @@ class MessageCovariance:
         # what messages miss is mostly what items of a group have in common
         common = max((self._trace - float(self.diagonal.sum())) / pairs.n_items, 0.0)
         self.diagonal = self.diagonal + common
-        self._across = (self.diagonal[low] + self.diagonal[high] - self.pair_variance) / 2
-        self._key = low.astype(np.int64) * pairs.n_items + high
+        self._pairs = pairs
+
+    @cached_property
+    def _keys(self) -> np.ndarray:
+        """A number for each pair (P), in their order."""
+        return self._pairs.low.astype(np.int64) * self._pairs.n_items + self._pairs.high
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Some entries of V; zero for two items that did not meet."""
-        n = np.int64(len(self.diagonal))
+        n, of_pairs = np.int64(len(self.diagonal)), self._keys
         key = np.minimum(rows, columns) * n + np.maximum(rows, columns)
-        place = np.minimum(np.searchsorted(self._key, key), len(self._key) - 1)
-        met = np.where(self._key[place] == key, self._across[place], 0.0)
+        place = np.minimum(np.searchsorted(of_pairs, key), len(of_pairs) - 1)
+        across = (self.diagonal[rows] + self.diagonal[columns] - self.pair_variance[place]) / 2
+        met = np.where(of_pairs[place] == key, across, 0.0)
         return np.where(rows == columns, self.diagonal[rows], met)
 
     def times(
@@ -262,21 +267,27 @@ def conjugate_gradients(
     matrix: sparse.csr_array, right: np.ndarray, start: np.ndarray, close: float = CLOSE
 ) -> np.ndarray:
     """The inverse of a positive matrix (N x N) times several columns (N x k) at once."""
-    diagonal, goal = matrix.diagonal()[:, None], close * np.linalg.norm(right, axis=0)
+    per_unit, goal = 1 / matrix.diagonal()[:, None], close**2 * column_products(right, right)
     x, residual = start.copy(), right - matrix @ start
-    scaled = residual / diagonal
-    direction, size = scaled.copy(), np.sum(residual * scaled, axis=0)
+    direction = residual * per_unit
+    size = column_products(residual, direction)
     for _ in range(STEPS):
-        if np.all(np.linalg.norm(residual, axis=0) <= goal):
+        if np.all(column_products(residual, residual) <= goal):
             break
         product = matrix @ direction
-        length = size / np.maximum(np.sum(direction * product, axis=0), np.finfo(float).tiny)
+        length = size / np.maximum(column_products(direction, product), TINY)
         x += length * direction
         residual -= length * product
-        scaled = residual / diagonal
-        size, before = np.sum(residual * scaled, axis=0), size
-        direction = scaled + size / np.maximum(before, np.finfo(float).tiny) * direction
+        scaled = residual * per_unit
+        size, before = column_products(residual, scaled), size
+        direction *= size / np.maximum(before, TINY)
+        direction += scaled
     return x
+
+
+def column_products(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Inner products of the columns (k) of two matrices (N x k)."""
+    return np.einsum("ij,ij->j", one, other)
 
 
 def tree_variances(

@@ -23,6 +23,7 @@ PRIOR_SD = 6.25  # of item effects, times the link's slope at zero: 25 under log
 SMALLEST, LARGEST = 1e-4, 500.0  # sigma^2 that are looked at, on the scale of logit
 STEPS, LONGEST = 12, 1.5  # of Newton's method in log sigma^2, and how far one may go
 APPROACH = 7  # sweeps at first, each with a sigma^2 of its own
+MOST_LAG = 0.5  # of a step in the next, in the approach
 LOOSE, ROUGH = 5e-3, 1e-3  # as `close` of the sweeps while sigma^2 is sought, and its interval
 TINY = float(np.finfo(float).tiny)
 PRECISION = 0.01  # of log sigma^2
@@ -33,6 +34,7 @@ UNSETTLED = 10.0  # times what the last sweep moved: CLOSEST of looks after few 
 MOST_OFF = 8.0  # the information of log sigma^2, from what its slope shows
 SURE = 0.1  # standard error of log sigma^2 below which its interval needs no further looks
 FLATTER = (16 * np.sqrt(3) / (15 * np.pi)) ** 2  # a logit averaged over a normal effect
+LEAST_GROWTH = 0.2  # of the score of sigma^2, times that at zero, in a first guess
 SYMMETRIC = 1e-3  # skewness below which a law is normal
 LEAST_LEFT = 0.01  # of the variance of the score of sigma^2, when parameters are as many as items
 SEEN = 0.1  # share of an item's effect that is seen, at least, when its error is worked out
@@ -178,9 +180,14 @@ def approach_variance(post: Posterior) -> Search:
     (lowest, highest), first = search.limits(), post.sigma2
     if first == 0:
         first = first_guess(post.rows, post.derivatives)
-    x = float(np.clip(np.log(max(first, TINY)), lowest + 1, highest - 1))
+    x, before = float(np.clip(np.log(max(first, TINY)), lowest + 1, highest - 1)), np.inf
+    if post.sigma2 == 0:  # the first sweep has yet to find the effects
+        search.post = propagate(post, float(np.exp(x)), close=np.inf)
     for _ in range(APPROACH):
-        step, x = search.step_from(x, close=np.inf)
+        step, there = search.step_from(x, close=np.inf)
+        # terms follow sigma^2 with a lag, so steps shrink by about the same factor each
+        lag = min(max(step / before, 0.0), MOST_LAG)
+        x, before = float(np.clip(x + (there - x) / (1 - lag), lowest, highest)), step
         if abs(step) < PRECISION and search.post.moved < ROUGH:
             break
     search.post = at_variance(search.post, float(np.exp(x)))
@@ -304,7 +311,7 @@ class VarianceScore(NamedTuple):
             return float("inf")
         sd, power, z = float(np.sqrt(self.variance)), float(ndtri(0.8)), float(-ndtri(level))
         limit = z + self.third / sd**3 * (z**2 - 1) / 6
-        a = 2 * FLATTER * float(4 * link.pdf(np.zeros(1))[0]) ** 2
+        a = flattening(link)
         wider = power * self.of_item + 2 * limit * self.of_pair
         square = sd * a * wider
         slope = sd * (wider + a * (limit + power)) - self.growth
@@ -354,10 +361,19 @@ def variance_score(rows: SingleComparisons, s: RowDerivatives, basis: Basis) -> 
 
 
 def first_guess(rows: SingleComparisons, s: RowDerivatives) -> float:
-    """sigma^2 to first order, from a fit without effects of items that has few parameters."""
+    """sigma^2 from a fit without effects of items that has few parameters.
+
+    The score grows as x / (1 + a x) with x = sigma^2 (:meth:`VarianceScore.smallest_seen`).
+    """
     pairs = rows.pairs[0]
     growth, _ = _sums_over_neighbours(pairs, rows.pair_information(s))
-    return max(_beyond_pairs(pairs, _pair_scores(rows, s)), 0.0) / max(growth, TINY)
+    first_order = max(_beyond_pairs(pairs, _pair_scores(rows, s)), 0.0) / max(growth, TINY)
+    return first_order / max(1 - flattening(rows.rule.link) * first_order, LEAST_GROWTH)
+
+
+def flattening(link: Link) -> float:
+    """a of :func:`first_guess`: how an effect of variance x flattens the slope of a link."""
+    return 2 * FLATTER * float(4 * link.pdf(np.zeros(1))[0]) ** 2
 
 
 def _pair_scores(rows: SingleComparisons, s: RowDerivatives) -> np.ndarray:

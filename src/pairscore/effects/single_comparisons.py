@@ -85,7 +85,9 @@ class SingleComparisons:
         """The unordered pairs (P), and the number of each comparison's pair (M)."""
         n = len(self.X)
         low, high = np.minimum(self.left, self.right), np.maximum(self.left, self.right)
-        keys, place = np.unique(low.astype(np.int64) * n + high, return_inverse=True)
+        key = low.astype(np.int64) * n + high
+        first = np.diff(key, prepend=-1) != 0  # comparisons are sorted by pair
+        keys, place = key[first], np.cumsum(first) - 1
         start = np.searchsorted(keys // n, np.arange(n + 1)).astype(np.int32)
         number = np.bincount(place, self.amount)
         nothing = np.zeros((1, len(keys)))
