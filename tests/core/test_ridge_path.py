@@ -1,5 +1,7 @@
 """Fits with thirty ridges side by side, against fits one by one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -28,7 +30,9 @@ def test_ridges_span_six_decades_up_to_ten_times_the_largest_curvature():
     assert l2[0] == pytest.approx(l2[-1] * 1e-6)
 
 
-def test_every_column_is_the_fit_with_its_ridge():
+@pytest.mark.parametrize("small", [0, 10**9], ids=["conjugate gradients", "formed"])
+def test_every_column_is_the_fit_with_its_ridge(monkeypatch, small):
+    monkeypatch.setattr("pairscore.core.ridge_path.SMALL", small)
     path, rows, (X, left, right, outcome) = make_path()
     found = path.predictor(rows, path.fit(rows, np.zeros((4, 30))))
     low, high = rows.incidence.indices.reshape(-1, 2).T
@@ -42,6 +46,14 @@ def test_every_column_is_the_fit_with_its_ridge():
         beta = minimize(loss, np.zeros(4), method="BFGS", options={"gtol": 1e-6}).x
         expected = (X @ beta)[low] - (X @ beta)[high]
         np.testing.assert_allclose(found[:, place], expected, atol=0.01)
+
+
+def test_a_side_of_which_nothing_is_known_does_not_stop_the_fit():
+    path, rows, _ = make_path()
+    idle = replace(rows, extra=np.zeros((len(rows.win), 1)))
+    found = path.fit(idle, np.zeros((5, 30)))
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found[:4], path.fit(rows, np.zeros((4, 30))), atol=1e-8)
 
 
 def test_no_comparison_loses_more_than_the_largest_loss():

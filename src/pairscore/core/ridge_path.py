@@ -24,7 +24,9 @@ LARGEST_LOSS = -np.log(COINS / 2)  # of one comparison, then
 GAP = 1e-6  # to the optimum, per comparison: far below what tells two ridges apart
 MAX_STEPS = 50
 MAX_PRODUCTS = 100
-PRECISION = 0.1  # of a Newton step
+ROUNDING = 1e-14  # of a Hessian, relative to its largest entry
+PRECISION = 0.1  # of a Newton step by conjugate gradients
+SMALL = 2_000_000  # rows times parameters squared, up to which Hessians are formed
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,23 @@ class LikelihoodPath(RidgePath):
         return np.vstack([on_coef, np.tile(total, (n_extra, 1))])
 
     def _newton_step(self, rows: PairRows, here: Derivatives, l2: np.ndarray) -> np.ndarray:
-        """Solve Hessian * step = gradient for all columns by preconditioned CG."""
+        """Solve Hessian * step = gradient for all columns."""
+        small = len(rows.win) * len(here.gradient) ** 2 <= SMALL
+        return (self._solve if small else self._solve_roughly)(rows, here, l2)
+
+    def _solve(self, rows: PairRows, here: Derivatives, l2: np.ndarray) -> np.ndarray:
+        """By the Hessians themselves: where data are few, conjugate gradients take many steps."""
+        differences = np.hstack([rows.incidence @ self.Z, rows.extra])
+        hessians = (here.information.T[:, None] * differences.T) @ differences
+        r, diagonal = np.arange(len(self.spread)), np.arange(differences.shape[1])
+        hessians[:, r, r] += l2[:, None]
+        # columns without a ridge that no comparison tells anything of
+        entries = hessians[:, diagonal, diagonal]
+        hessians[:, diagonal, diagonal] += ROUNDING * entries.max(axis=1, keepdims=True)
+        return np.linalg.solve(hessians, here.gradient.T[:, :, None])[:, :, 0].T
+
+    def _solve_roughly(self, rows: PairRows, here: Derivatives, l2: np.ndarray) -> np.ndarray:
+        """By preconditioned conjugate gradients."""
         diagonal = self._hessian_diagonal(here.information, l2, rows.extra.shape[1])
         step, residual = np.zeros_like(here.gradient), here.gradient.copy()
         direction = residual / diagonal
