@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import least_squares
 
 from pairscore.core.sums import aggregate_pairs
 from pairscore.effects import item_posterior
@@ -63,13 +64,9 @@ def test_variances_are_exact_on_a_tree_and_close_on_random_comparisons():
     ):
         weight = 0.2 * pairs.number
         exact = inverse(pairs, weight, 1.5)
-        own, shared, _ = tree_variances(pairs, weight, 1.5)
+        own, of_pairs, _ = tree_variances(pairs, weight, 1 / 1.5)
         np.testing.assert_allclose(own, np.diag(exact), rtol=tolerance)
-        np.testing.assert_allclose(
-            own[pairs.low] + own[pairs.high] - 2 * shared,
-            of_differences(exact, pairs),
-            rtol=tolerance,
-        )
+        np.testing.assert_allclose(of_pairs, of_differences(exact, pairs), rtol=tolerance)
         alone = 1 / (1 / 1.5 + pairs.sum_at_low(weight) + pairs.sum_at_high(weight))
         # as if the opponents' scores were known
         assert np.max(np.abs(alone / np.diag(exact) - 1)) > tolerance
@@ -99,7 +96,7 @@ def test_the_trace_is_right_where_all_items_of_a_group_meet(monkeypatch):
     matrix = inverse(pairs, weight, 25.0)
     error = np.sqrt(2 * np.sum((matrix - np.diag(np.diag(matrix))) ** 2) / 16)
     assert abs(found.trace() - exact) < 4.5 * error
-    own, *_ = tree_variances(pairs, weight, 25.0)
+    own, *_ = tree_variances(pairs, weight, 1 / 25.0)
     assert own.sum() < 0.7 * exact
     # variances are scaled so that they add up, of items and of their differences
     np.testing.assert_allclose(found.diagonal, np.diag(matrix), rtol=4.5 * error / exact)
@@ -128,3 +125,46 @@ def test_starting_from_nearly_right_variances_ends_at_the_same_ones(monkeypatch)
     exact = np.sum(signs * (inverse(pairs, weight, 2.0) @ signs)) / 16
     assert found.trace() == pytest.approx(exact, rel=3e-4)
     assert abs(before.trace() / exact - 1) > 0.01
+
+
+# -- abilities without a law -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exact_items", [5, 1000], ids=["messages", "formed"])
+def test_without_a_law_the_covariance_is_the_pseudo_inverse_of_the_laplacian(exact_items):
+    rng = np.random.default_rng(11)
+    pairs = small_pairs(rng, 200, 3000)
+    weight = 0.2 * pairs.number
+    found = posterior_covariance(pairs, weight, np.inf, exact_items=exact_items)
+    exact = np.linalg.pinv(item_posterior.laplacian(pairs, weight).toarray(), hermitian=True)
+    columns = rng.normal(size=(200, 2))
+    columns -= columns.mean(axis=0)
+    formed = exact_items == 1000
+    np.testing.assert_allclose(
+        found.times(columns), exact @ columns, atol=1e-12 if formed else 0.01
+    )
+    near = 1e-9 if formed else 0.03
+    np.testing.assert_allclose(found.diagonal, np.diag(exact), rtol=near)
+    np.testing.assert_allclose(found.pair_variance, of_differences(exact, pairs), rtol=near)
+    assert np.isclose(weight @ found.pair_variance, 199)  # tr L L^+ = N - 1
+
+
+def test_quasi_variances_minimise_the_errors_of_log_variances():
+    rng = np.random.default_rng(12)
+    pairs = small_pairs(rng, 30, 200)
+    along = 0.1 * rng.normal(size=(30, 2))
+    covariance = posterior_covariance(
+        pairs, pairs.number * rng.uniform(0.1, 1, len(pairs.high)), np.inf
+    )
+    V = covariance.whole() + along @ along.T
+    first, second = np.triu_indices(30, 1)
+    logs = np.log(np.diag(V)[first] + np.diag(V)[second] - 2 * V[first, second])
+
+    def errors(log_q):
+        q = np.exp(log_q)
+        return np.log(q[first] + q[second]) - logs
+
+    q = item_posterior.quasi_variances(covariance, along)
+    twin = np.exp(least_squares(errors, np.log(np.diag(V)), xtol=1e-14, ftol=1e-14).x)
+    np.testing.assert_allclose(q, twin, rtol=1e-5)
+    assert np.sum(errors(np.log(np.diag(V))) ** 2) > np.sum(errors(np.log(q)) ** 2)

@@ -330,5 +330,5 @@ def square_root(meat: np.ndarray) -> np.ndarray:
     """
     unit = np.sqrt(np.where(np.diag(meat) > 0, np.diag(meat), 1.0))
     values, vectors = np.linalg.eigh(meat / np.outer(unit, unit))
-    seen = values > TOLERANCE * values[-1]
+    seen = values > TOLERANCE * values.max(initial=0.0)
     return vectors[:, seen] * np.sqrt(values[seen]) * unit[:, None]

@@ -53,6 +53,8 @@ def whitening_basis(scatter: np.ndarray, sd: np.ndarray) -> Basis:
     """
     live = sd > 0
     unit = np.where(live, sd, 1.0)
+    if not len(sd):
+        return Basis(np.empty((0, 0)), np.empty((0, 0)), unit)
     standard = scatter / np.outer(unit, unit)
     if live.all():
         factor, info = lapack.dpotrf(standard, lower=0)

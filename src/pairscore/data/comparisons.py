@@ -12,8 +12,15 @@ from pairscore.choices import SELF_PAIRS
 from pairscore.data.feature_options import fill_missing
 from pairscore.data.folds import number_groups
 from pairscore.data.items import Items, read_items
-from pairscore.data.tables import check_amounts, to_array
-from pairscore.data.votes import OUTCOMES, Votes, check_columns, read_votes
+from pairscore.data.tables import (
+    as_frame,
+    backend_of,
+    check_amounts,
+    column_of,
+    is_missing,
+    to_array,
+)
+from pairscore.data.votes import LAYOUTS, NO_SIDES, OUTCOMES, Votes, check_columns, read_votes
 from pairscore.errors import PairscoreError, first_rows, plural
 
 
@@ -107,7 +114,7 @@ class Comparisons:
         ----------
         items : array of shape (N, d) or any dataframe
             With a column ``id`` (or an index) and numeric features; without ids, items are known
-            by row number.
+            by row number. None: the items that the votes name, without features.
         votes : integer array of shape (M, 2), winner first, or any dataframe
             With columns left, right, winner; or winner, loser; see :mod:`pairscore.data.votes`.
         covariance_items : ids, row numbers or mask
@@ -131,7 +138,10 @@ class Comparisons:
         (2, 1)
         """
         refuse_other_self_pairs(self_pairs)
-        table = read_items(items) if missing == "refuse" else fill_missing(items, missing)
+        if items is None:
+            table = items_of_votes(votes)
+        else:
+            table = read_items(items) if missing == "refuse" else fill_missing(items, missing)
         comparisons = cls.of(
             table, read_votes(votes, table, self_pairs, seed, context, winner_codes)
         )
@@ -276,6 +286,25 @@ class Comparisons:
         rows, groups = np.flatnonzero(self.compared), np.full(len(self.items), -1)
         groups[rows] = number_groups(item_groups, self.items, rows)
         return self.of(self.items, replace(self.votes, item_groups=groups))
+
+
+def items_of_votes(votes: Any) -> Items:
+    """The items that are compared, without features, in the order of their ids.
+
+    Of votes by row number (an integer array, winner first): all rows up to the last.
+    """
+    frame = None if isinstance(votes, Votes) else as_frame(votes)
+    if frame is None:
+        by_row = isinstance(votes, Votes)
+        rows = np.append(votes.left, votes.right) if by_row else to_array(votes, "the votes are")
+        n = 1 + int(rows.max(initial=-1)) if rows.dtype.kind in "iu" else 0
+        return Items(np.empty((n, 0)), (), np.arange(n))
+    sides = next((two for two in (*LAYOUTS, NO_SIDES) if {*two} <= {*frame.columns}), ())
+    columns = [column_of(frame, name).values.tolist() for name in sides]
+    seen = {name for column in columns for name in column if not is_missing(name)}
+    numeric = all(isinstance(name, int) for name in seen)
+    ids = np.array(sorted(seen, key=None if numeric else str))
+    return Items(np.empty((len(ids), 0)), (), ids, backend_of(frame))
 
 
 def refuse_other_self_pairs(self_pairs: Any) -> None:

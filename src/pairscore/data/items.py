@@ -179,6 +179,24 @@ def read_items(items: Any) -> Items:
     return table
 
 
+def read_names(names: Any) -> Items:
+    """Items without features, from ids in a list, or from the ids of a table."""
+    frame = as_frame(names)
+    if frame is not None and ID_COLUMN in frame.columns:
+        ids = column_of(frame, ID_COLUMN).to_numpy()
+    elif frame is None:
+        ids = np.atleast_1d(to_array(names, "the items are"))
+    else:
+        ids = index_ids(frame)
+    if ids is None or ids.ndim != 1:
+        raise PairscoreError(
+            "the model knows items by their ids, and there are none; give a list of ids, or a table"
+            " with a column 'id'."
+        )
+    refuse_bad_ids(ids)
+    return Items(np.empty((len(ids), 0)), (), ids, backend_of(frame))
+
+
 def _from_array(items: Any) -> Items:
     if np.ma.is_masked(items):
         raise PairscoreError(

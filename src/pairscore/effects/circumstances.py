@@ -13,13 +13,20 @@ from scipy.linalg import block_diag
 from pairscore.core.outcomes import TieRule
 from pairscore.data.comparisons import Comparisons
 from pairscore.effects.single_comparisons import SingleComparisons
-from pairscore.errors import PairscoreError, first_few, plural
+from pairscore.errors import (
+    CollinearFeaturesWarning,
+    PairscoreError,
+    SeparationWarning,
+    first_few,
+    plural,
+)
 from pairscore.estimators.fit_data import SEPARATION_L2, FitData
 from pairscore.estimators.likelihood import fit_likelihood
-from pairscore.estimators.results import Effects, Estimate, Judges
+from pairscore.estimators.results import Effects, Estimate, Judges, Note
 from pairscore.estimators.settings import Settings
 
 MOST_SIDES = 300  # judges with a side of their own
+ENDLESS = 30.0  # standard error of an effect times the usual size of its column
 
 
 @dataclass(frozen=True)
@@ -268,3 +275,24 @@ def judge_names(judge: np.ndarray) -> list[str]:
         str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
         for value in judge.tolist()
     ]
+
+
+def effect_notes(effects: Effects, undetermined: np.ndarray, unit: np.ndarray) -> list[Note]:
+    """Effects that the comparisons leave open, and those that they push to infinity."""
+    names = np.array(effects.names, dtype=object)
+    notes: list[Note] = []
+    if undetermined.any():
+        text = (
+            f"{plural(int(undetermined.sum()), 'effect')} not determined by the comparisons,"
+            " because constant or a combination of others:"
+            f" {first_few(map(repr, names[undetermined]))}; intervals are unknown."
+        )
+        notes.append((CollinearFeaturesWarning, text))
+    endless = np.nan_to_num(effects.std_errors * unit) > ENDLESS
+    if endless.any():
+        text = (
+            "some effects explain every comparison that they touch and have no finite"
+            f" size: {first_few(map(repr, names[endless]))}; leave them out."
+        )
+        notes.append((SeparationWarning, text))
+    return notes

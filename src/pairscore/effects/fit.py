@@ -12,7 +12,13 @@ import numpy as np
 
 from pairscore.core.whitening import Basis
 from pairscore.data.items import feature_keys
-from pairscore.effects.circumstances import PreparedFit, comparison_scores, prepare_fit
+from pairscore.effects.circumstances import (
+    ENDLESS,
+    PreparedFit,
+    comparison_scores,
+    effect_notes,
+    prepare_fit,
+)
 from pairscore.effects.covariance import (
     matrix_root,
     robust_covariance,
@@ -30,8 +36,8 @@ from pairscore.effects.item_variance import (
     variance_score,
 )
 from pairscore.effects.judges import (
-    LARGEST_SPREAD,
     Slopes,
+    judge_notes,
     judges_of_slopes,
     step_slopes,
     with_slopes,
@@ -43,6 +49,7 @@ from pairscore.effects.projection import (
     widening,
     with_projection,
 )
+from pairscore.effects.item_posterior import MOST_ITEMS, posterior_covariance, quasi_variances
 from pairscore.effects.propagation import (
     Posterior,
     propagate,
@@ -52,12 +59,9 @@ from pairscore.effects.propagation import (
 )
 from pairscore.effects.single_comparisons import Optimum, SingleComparisons, climb
 from pairscore.errors import (
-    CollinearFeaturesWarning,
     FewItemsWarning,
-    FewJudgesWarning,
     NotConvergedWarning,
     SeparationWarning,
-    first_few,
     plural,
 )
 from pairscore.estimators.diagnostics import TEST_LEVEL, ItemEffectsTest
@@ -73,13 +77,11 @@ from pairscore.estimators.results import (
 )
 from pairscore.estimators.settings import Settings
 
+AT_MAXIMUM = 1e-7  # as `close` of the sweeps where effects have no law
 ROUNDS = 40  # of slopes and the rest in turn
 NOTICED = 1.01  # times the likeliest sigma^2: a correction that changes what else was found
 CLOSE = 0.001  # a move of a slope that is none
-FEW_JUDGES = 10
 RUNAWAY = 100.0  # eta, on average, of scores without a size: strong effects have a third of it
-ENDLESS = 30.0  # standard error of an effect times the usual size of its column
-CONTRADICTING = 0.99 * LARGEST_SPREAD  # spread of slopes that would rather be endless
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,8 @@ class JointFit:
 def fit_effects(data: FitData, settings: Settings) -> Estimate:
     """The fit with whatever the settings ask for beside features."""
     prepared = prepare_fit(data, settings)
+    if settings.free_abilities:
+        return _found(data, settings, _fit_abilities(data, prepared, settings))
     joint = _fit_jointly(prepared, settings)
     if not settings.choose_item_effects:
         return _found(data, settings, joint)
@@ -164,8 +168,8 @@ def _found(data: FitData, settings: Settings, joint: JointFit) -> Estimate:
     assert fit.effects is not None
     scores = data.X @ fit.coef + (0.0 if kept is None else kept.effect)
     notes = [*fit.notes, *_settled_notes(settings, joint)]
-    notes += judge_notes(settings, joint.post, judges)
-    if kept is not None and kept.n_shared < FEWEST_ITEMS:
+    notes += judge_notes(settings, prepared.rows.n_judges, judges)
+    if kept is not None and not kept.free and kept.n_shared < FEWEST_ITEMS:
         notes.append((FewItemsWarning, f"item effects are {kept.in_words}."))
     return replace(
         fit,
@@ -222,6 +226,32 @@ def _fit_jointly(prepared: PreparedFit, settings: Settings) -> JointFit:
     return JointFit(prepared, projection, post, alone, top, slopes, variance, settled)
 
 
+def _fit_abilities(data: FitData, prepared: PreparedFit, settings: Settings) -> JointFit:
+    """The maximum of the likelihood over the items' abilities and theta, with a ridge if asked for.
+
+    Slopes of judges and the rest are stepped in turn.
+    """
+    rows = prepared.rows
+    sigma2 = data.weight_unit / settings.l2 if settings.l2 else np.inf
+    theta = climb(rows, rows.start(np.empty(0)), settings.max_iter, settings.tol).theta
+    post, slopes = start_posterior(rows, theta, sigma2, averaged=False), None
+    settled = not settings.judge_slopes
+    for _ in range(ROUNDS):
+        post = propagate(post, sigma2, AT_MAXIMUM)
+        if settled:
+            break
+        old = np.ones(1) if slopes is None else slopes.slope
+        slopes = step_slopes(post, slopes)
+        rows = with_slopes(rows, slopes)
+        post = replace(post, rows=rows)
+        settled = bool(np.max(np.abs(slopes.slope - old)) < CLOSE)
+    weight = rows.pair_information(post.derivatives)
+    exact = posterior_covariance(rows.pairs[0], weight, sigma2, exact_items=MOST_ITEMS)
+    post = replace(post, covariance=exact)
+    top = Optimum(theta, post.basis, post.n_sweeps, post.moved < AT_MAXIMUM)
+    return JointFit(prepared, None, post, top, top, slopes, None, settled)
+
+
 def n_shared(rows: SingleComparisons) -> int:
     """How many items met two opponents."""
     pairs, _ = rows.pairs
@@ -258,6 +288,8 @@ def _context_of_items(
 def _covariance(data: FitData, settings: Settings, joint: JointFit) -> np.ndarray:
     """Of theta; with effects of items it is that of the joint model, and the error of sigma^2."""
     post, variance = joint.post, joint.variance
+    if not post.averaged:
+        return post.basis.inverse
     if post.sigma2 == 0 or variance is None:
         return robust_covariance(data, settings, post, post.basis.inverse)
     covariance = post.basis.inverse + np.outer(variance.lean, variance.lean)
@@ -297,7 +329,7 @@ def _estimate(
         errors = np.where(undetermined, np.nan, np.sqrt(np.diag(covariance)[d:]))
     effects = Effects(prepared.names, prepared.kinds, theta[d:], errors)
     notes = [*prepared.plain.notes, *([] if joint.top.converged else [_not_maximised(settings)])]
-    notes += _effect_notes(effects, undetermined, prepared.rows.usual_sizes)
+    notes += effect_notes(effects, undetermined, prepared.rows.usual_sizes)
     return replace(
         prepared.plain,
         coef=theta[:d],
@@ -316,6 +348,8 @@ def _kept_effects(
     """What a model keeps of its items."""
     post, d = joint.post, len(fit.coef)
     rows, q = post.rows, joint.n_projected
+    if not post.averaged:
+        return _kept_abilities(data, joint, full)
     further = rows.X[:, d:] - rows.mean[d:]
     of_context = further @ post.theta[d : d + q]
     variance, share = post.covariance.diagonal, np.ones(len(rows.X))
@@ -338,6 +372,35 @@ def _kept_effects(
         pair_low=rows.pairs[0].low,
         pair_high=rows.pairs[0].high,
         pair_weight=rows.pair_information(post.derivatives),
+    )
+
+
+def _kept_abilities(data: FitData, joint: JointFit, full: np.ndarray | None) -> ItemEffects:
+    """What a model without features keeps of its items: their abilities, each group centred.
+
+    If theta moves by D, abilities move by -V (border) D: their covariance is V + C C' with C that
+    times a root of theta's covariance.
+    """
+    post, rows = joint.post, joint.post.rows
+    C = np.zeros((len(rows.X), 0)) if full is None else -post.solved @ matrix_root(full)
+    variance = post.covariance.diagonal + np.sum(C**2, axis=1)
+    return ItemEffects(
+        ids=data.comparisons.items.ids,
+        keys=feature_keys(data.X),
+        effect=np.where(rows.compared, post.effect, np.nan),
+        std_error=np.sqrt(np.where(rows.compared, variance, np.inf)),
+        share=np.ones(len(rows.X)),
+        sigma2=np.inf,
+        interval=(np.inf, np.inf),
+        explained=0.0,
+        factor=1.0,
+        n_shared=n_shared(rows),
+        posterior_sigma2=post.sigma2,
+        pair_low=rows.pairs[0].low,
+        pair_high=rows.pairs[0].high,
+        pair_weight=rows.pair_information(post.derivatives),
+        along_effects=C,
+        quasi_variance=quasi_variances(post.covariance, C),
     )
 
 
@@ -383,7 +446,7 @@ def _length(data: FitData, coef: np.ndarray) -> float:
 
 def _settled_notes(settings: Settings, joint: JointFit) -> list[Note]:
     notes: list[Note] = []
-    none_found = settings.item_effects and joint.variance is None
+    none_found = settings.item_effects and joint.variance is None and joint.post.averaged
     if none_found and _endless(joint.prepared.rows, joint.top):
         why = "some effects of comparisons have no finite size"
         notes.append((SeparationWarning, f"item effects are taken as none, because {why}."))
@@ -394,56 +457,9 @@ def _settled_notes(settings: Settings, joint: JointFit) -> list[Note]:
     return notes
 
 
-def judge_notes(settings: Settings, post: Posterior, judges: Judges | None) -> list[Note]:
-    """Too few judges, or votes, for what was asked of them."""
-    notes: list[Note] = []
-    if judges is not None and judges.spread == 0:
-        why = "too few, or judges who vote against each other leave no common order"
-        text = (
-            f"fewer than two judges have votes enough for a separate slope ({why}); all"
-            " are taken for average ones."
-        )
-        notes.append((FewJudgesWarning, text))
-    if judges is not None and judges.spread > CONTRADICTING:
-        text = (
-            "about as many votes go against the common order as with it, so slopes that average to"
-            " 1 have no finite size, and scores are in no unit; leave out the judges who vote"
-            " against the others, or turn their votes round."
-        )
-        notes.append((SeparationWarning, text))
-    if settings.inference == "items+judges" and post.rows.n_judges < FEW_JUDGES:
-        text = (
-            f"with {plural(post.rows.n_judges, 'judge')} intervals that allow for shared judges are"
-            " rough; read them with care."
-        )
-        notes.append((FewJudgesWarning, text))
-    return notes
-
-
 def _not_maximised(settings: Settings) -> Note:
     text = (
         f"the likelihood was not maximised within {plural(settings.max_iter, 'iteration')}; raise"
         " max_iter, add a ridge (l2), or drop an effect."
     )
     return NotConvergedWarning, text
-
-
-def _effect_notes(effects: Effects, undetermined: np.ndarray, unit: np.ndarray) -> list[Note]:
-    """Effects that the comparisons leave open, and those that they push to infinity."""
-    names = np.array(effects.names, dtype=object)
-    notes: list[Note] = []
-    if undetermined.any():
-        text = (
-            f"{plural(int(undetermined.sum()), 'effect')} not determined by the comparisons,"
-            " because constant or a combination of others:"
-            f" {first_few(map(repr, names[undetermined]))}; intervals are unknown."
-        )
-        notes.append((CollinearFeaturesWarning, text))
-    endless = np.nan_to_num(effects.std_errors * unit) > ENDLESS
-    if endless.any():
-        text = (
-            "some effects explain every comparison that they touch and have no finite"
-            f" size: {first_few(map(repr, names[endless]))}; leave them out."
-        )
-        notes.append((SeparationWarning, text))
-    return notes

@@ -20,11 +20,14 @@ from pairscore.effects.single_comparisons import laplacian
 from pairscore.estimators.results import ItemEffects
 
 EXACT_ITEMS = 1000  # of a group, up to which its block of V is formed
+MOST_ITEMS = 3000  # of a group whose block is formed once, after the fit
 MOST_ENTRIES = 10_000_000  # of all blocks
 SMALL = 64  # items of a block, up to which many are inverted at once
 ROUNDS = 30  # of messages between neighbours, each of which reaches one comparison further
 STEADY = 1e-4  # a change of a precision by messages, relative, that is none
 NEAR = 10.0  # times that, from messages that are nearly right: another sweep follows
+QUASI_STEPS, QUASI_CLOSE = 50, 1e-9  # of quasi-variances, and a relative step that is none
+SMALLEST_PRIOR = 1e-9  # precision of an effect, over the mean weight of a pair
 STEPS = 500  # of conjugate gradients at most
 CLOSE = 1e-4  # residual of a solution, relative to its right side
 ENOUGH = 0.01  # as CLOSE, for a trace
@@ -57,16 +60,21 @@ class Covariance(Protocol):
 
 
 def posterior_covariance(
-    pairs: Pairs, weight: np.ndarray, sigma2: float, near: Covariance | None = None
+    pairs: Pairs,
+    weight: np.ndarray,
+    sigma2: float,
+    near: Covariance | None = None,
+    exact_items: int | None = None,
 ) -> Covariance:
     """V for weights (P) of the pairs; without effects (sigma2 = 0) it is zero.
 
-    ``near`` is V for about the same weights.
+    ``near`` is V for about the same weights. Where effects have no law (sigma2 infinite), each
+    group of items is centred, and V is the pseudo-inverse of L.
     """
     if sigma2 == 0:
         return NoCovariance(pairs)
     sizes = np.bincount(pairs.component).astype(float)
-    formed = sizes.max() <= EXACT_ITEMS and np.sum(sizes**2) <= MOST_ENTRIES
+    formed = sizes.max() <= (exact_items or EXACT_ITEMS) and np.sum(sizes**2) <= MOST_ENTRIES
     if formed:
         return FormedCovariance(pairs, weight, sigma2)
     known = near if isinstance(near, MessageCovariance) else None
@@ -82,7 +90,10 @@ def _covariance_of_model(effects: ItemEffects) -> Covariance | None:
     start = np.searchsorted(effects.pair_low, np.arange(n + 1)).astype(np.int32)
     nothing = np.zeros((1, len(effects.pair_high)))
     pairs = Pairs(start, effects.pair_high, nothing, nothing, np.zeros(1))
-    return posterior_covariance(pairs, effects.pair_weight, effects.posterior_sigma2)
+    exact = MOST_ITEMS if effects.free else EXACT_ITEMS
+    return posterior_covariance(
+        pairs, effects.pair_weight, effects.posterior_sigma2, exact_items=exact
+    )
 
 
 def shared_variance(effects: ItemEffects, first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -91,8 +102,41 @@ def shared_variance(effects: ItemEffects, first: np.ndarray, second: np.ndarray)
     known = (first >= 0) & (second >= 0)
     if covariance is None or not known.any():
         return np.zeros(len(first))
-    entries = covariance.entries(np.maximum(first, 0), np.maximum(second, 0))
+    first, second = np.maximum(first, 0), np.maximum(second, 0)
+    entries = covariance.entries(first, second)
+    if (C := effects.along_effects) is not None:
+        entries = entries + np.einsum("ij,ij->i", C[first], C[second])
     return np.where(known, entries, 0.0)
+
+
+def quasi_variances(covariance: Covariance, along: np.ndarray) -> np.ndarray | None:
+    """q (N) with q_i + q_j about the variance of the difference of any two abilities.
+
+    Least squares of log(q_i + q_j) - log v_ij over all pairs (Firth and de Menezes 2004), by the
+    method of Gauss and Newton; ``along`` (N x k) is what effects of comparisons add to V. None
+    where V is not formed in one block.
+    """
+    V = covariance.whole() if isinstance(covariance, FormedCovariance) else None
+    if V is None or len(V) < 3:
+        return None
+    V = V + along @ along.T
+    own = np.diag(V)
+    wanted = own[:, None] + own - 2 * V
+    np.fill_diagonal(wanted, 1.0)
+    logs, q = np.log(wanted), own.copy()
+    for _ in range(QUASI_STEPS):
+        slope = 1 / (q[:, None] + q)
+        off = -np.log(slope) - logs
+        np.fill_diagonal(slope, 0.0)
+        np.fill_diagonal(off, 0.0)
+        squares = slope**2
+        information = squares + np.diag(squares.sum(axis=1))
+        step = np.linalg.solve(information, np.sum(slope * off, axis=1))
+        step /= max(1.0, float(np.max(2 * step / q)))  # q stays positive
+        q = q - step
+        if np.max(np.abs(step) / q) < QUASI_CLOSE:
+            break
+    return q
 
 
 class NoCovariance:
@@ -141,10 +185,18 @@ class FormedCovariance:
             stack = np.zeros((len(items), one, one))
             stack[:, rows, rows] = own[items]
             stack[block, row, column] = stack[block, column, row] = -weight[edges]
-            stack = inverses(stack)
+            stack = inverses(stack) if np.isfinite(sigma2) else pseudo_inverses(stack)
             self.diagonal[items], across[edges] = stack[:, rows, rows], stack[block, row, column]
             self._stacks.append((items, stack))
         self.pair_variance = np.maximum(self.diagonal[low] + self.diagonal[high] - 2 * across, 0.0)
+
+    def whole(self) -> np.ndarray | None:
+        """V (N x N) where all items are in one block."""
+        items, inverse = self._stacks[0]
+        if inverse.shape != (1, len(self.diagonal), len(self.diagonal)):
+            return None
+        back = np.argsort(items[0])
+        return inverse[0][np.ix_(back, back)]
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Some entries of V; zero for items of two groups."""
@@ -181,6 +233,15 @@ def inverses(stack: np.ndarray) -> np.ndarray:
     return found
 
 
+def pseudo_inverses(stack: np.ndarray) -> np.ndarray:
+    """Of Laplacians (k x s x s) of linked items: of L, (L + c 11')^-1 less 11' / (c s^2)."""
+    size = stack.shape[1]
+    if size == 1:
+        return np.zeros_like(stack)
+    c = np.trace(stack, axis1=1, axis2=2)[:, None, None] / size**2
+    return inverses(stack + c) - 1 / (c * size**2)
+
+
 class MessageCovariance:
     """V by messages and conjugate gradients, for many items.
 
@@ -190,10 +251,6 @@ class MessageCovariance:
     are raised so that they add up to the trace.
     """
 
-    messages: TwoArrays
-    probed: np.ndarray
-    _trace: float
-
     def __init__(
         self,
         pairs: Pairs,
@@ -201,18 +258,50 @@ class MessageCovariance:
         sigma2: float,
         near: "MessageCovariance | None" = None,
     ):
-        self.precision = laplacian(pairs, weight, 1 / sigma2)
-        messages = None if near is None else near.messages
-        self.diagonal, across, self.messages = tree_variances(pairs, weight, sigma2, messages)
-        low, high = pairs.low, pairs.high
-        variance = np.maximum(self.diagonal[low] + self.diagonal[high] - 2 * across, 0.0)
-        self._probe(None if near is None else near.probed)
-        scale = (pairs.n_items - self._trace / sigma2) / max(float(weight @ variance), TINY)
-        self.pair_variance = float(np.clip(scale, *LIKELY_SCALES)) * variance
+        self._pairs, self._weight, self._sigma2 = pairs, weight, sigma2
+        self.precision = laplacian(pairs, weight, self._prior)
+        self._near = near
+
+    @cached_property
+    def _prior(self) -> float:
+        """The precision of an effect without any comparison; next to nothing without a law."""
+        return max(1 / self._sigma2, SMALLEST_PRIOR * float(self._weight.mean()))
+
+    @cached_property
+    def _variances(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """The diagonal of V, variances of pairs, and the trace; made when they are asked for."""
+        pairs, weight = self._pairs, self._weight
+        messages, probed = (None, None) if self._near is None else self._near.found
+        self._near = None  # whose own is no longer needed
+        diagonal, variance, messages = tree_variances(pairs, weight, self._prior, messages)
+        trace, probed = self._probe(diagonal, probed)
+        self._found = messages, probed
+        free = np.isinf(self._sigma2)
+        n_determined = pairs.n_items - (pairs.component.max() + 1 if free else trace / self._sigma2)
+        scale = n_determined / max(float(weight @ variance), TINY)
+        variance = float(np.clip(scale, *LIKELY_SCALES)) * variance
+        if free:
+            return diagonal * (trace / float(diagonal.sum())), variance, trace
         # what messages miss is mostly what items of a group have in common
-        common = max((self._trace - float(self.diagonal.sum())) / pairs.n_items, 0.0)
-        self.diagonal = self.diagonal + common
-        self._pairs = pairs
+        common = max((trace - float(diagonal.sum())) / pairs.n_items, 0.0)
+        return diagonal + common, variance, trace
+
+    @property
+    def found(self) -> tuple[TwoArrays, np.ndarray]:
+        """Messages and products from which a covariance near this one may start."""
+        _ = self._variances
+        return self._found
+
+    @property
+    def diagonal(self) -> np.ndarray:
+        return self._variances[0]
+
+    @property
+    def pair_variance(self) -> np.ndarray:
+        return self._variances[1]
+
+    def trace(self) -> float:
+        return self._variances[2]
 
     @cached_property
     def _keys(self) -> np.ndarray:
@@ -235,21 +324,22 @@ class MessageCovariance:
         near = np.zeros_like(wide) if near is None else near.reshape(wide.shape)
         return conjugate_gradients(self.precision, wide, near, close).reshape(columns.shape)
 
-    def trace(self) -> float:
-        return self._trace
-
-    def _probe(self, near: np.ndarray | None) -> None:
+    def _probe(self, diagonal: np.ndarray, near: np.ndarray | None) -> tuple[float, np.ndarray]:
         """The trace as E z'Vz over random signs z (Hutchinson), and the products x = Vz.
 
-        Of an x that is a little off, 2 z'x - x'(1/V)x is off by the square of that.
+        Of an x that is a little off, 2 z'x - x'(1/V)x is off by the square of that. Signs are
+        centred in every group where effects have no law.
         """
-        n = len(self.diagonal)
+        n, group = len(diagonal), self._pairs.component
         n_probes = int(np.clip(ENOUGH_PROBED // n, FEWEST_PROBES, MOST_PROBES))
         signs = mixed_signs(n, n_probes)
-        near = self.diagonal[:, None] * signs if near is None else near
-        self.probed = self.times(signs, near, ENOUGH)
-        left = 2 * signs - self.precision @ self.probed
-        self._trace = float(np.sum(left * self.probed) / n_probes)
+        if np.isinf(self._sigma2):
+            means = [np.bincount(group, column) / np.bincount(group) for column in signs.T]
+            signs = signs - np.column_stack(means)[group]
+        near = diagonal[:, None] * signs if near is None else near
+        probed = self.times(signs, near, ENOUGH)
+        left = 2 * signs - self.precision @ probed
+        return float(np.sum(left * probed) / n_probes), probed
 
 
 @lru_cache(maxsize=1)
@@ -291,17 +381,19 @@ def column_products(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def tree_variances(
-    pairs: Pairs, weight: np.ndarray, sigma2: float, messages: TwoArrays | None = None
+    pairs: Pairs, weight: np.ndarray, prior: float, messages: TwoArrays | None = None
 ) -> tuple[np.ndarray, np.ndarray, TwoArrays]:
-    """The diagonal of V (N) and its entry of each pair (P), exact where comparisons form no
-    circles, by messages along pairs (Gaussian belief propagation).
+    """The diagonal of V (N) and the variance of each pair's difference (P), exact where comparisons
+    form no circles, by messages along pairs (Gaussian belief propagation).
 
     A comparison of weight w passes the precision w c / (w + c) to one of its ends, where c is that
-    of the other end without this comparison: 1 / sigma^2 and what its other comparisons pass to it.
+    of the other end without this comparison: the ``prior`` 1 / sigma^2 and what its other
+    comparisons pass to it. With c and c' at its ends the difference has the precision
+    w + c c' / (c + c').
     ``messages`` to low and to high (P each) are where to start; the last ones are returned.
     """
-    prior, low, high = 1 / sigma2, pairs.low, pairs.high
-    to_low, to_high = messages or (np.minimum(weight, prior),) * 2
+    low, high = pairs.low, pairs.high
+    to_low, to_high = messages or (weight / 2,) * 2
     steady = NEAR * STEADY if messages else STEADY
     total = prior + pairs.sum_at_low(to_low) + pairs.sum_at_high(to_high)
     for _ in range(ROUNDS):
@@ -311,5 +403,5 @@ def tree_variances(
         if np.max(np.abs(total - before) / total, initial=0.0) < steady:
             break
     at_low, at_high = total[low] - to_low, total[high] - to_high
-    across = weight / (at_low * at_high + weight * (at_low + at_high))
-    return 1 / total, across, (to_low, to_high)
+    variance = 1 / (weight + at_low * at_high / (at_low + at_high))
+    return 1 / total, variance, (to_low, to_high)

@@ -19,11 +19,14 @@ from pairscore.effects.circumstances import PreparedFit, judge_names
 from pairscore.effects.item_posterior import MOST_ENTRIES, FormedCovariance
 from pairscore.effects.propagation import Cavities, Posterior, cavities
 from pairscore.effects.single_comparisons import SingleComparisons, rows_times
-from pairscore.errors import plural
-from pairscore.estimators.results import REACH, Judges
+from pairscore.errors import FewJudgesWarning, SeparationWarning, plural
+from pairscore.estimators.results import REACH, Judges, Note
+from pairscore.estimators.settings import Settings
 
 SMALLEST_SPREAD = 0.02  # judges who differ less than this are alike
 LARGEST_SPREAD = 2.0  # beyond, a third of the judges would vote against the others
+CONTRADICTING = 0.99 * LARGEST_SPREAD  # spread of slopes that would rather be endless
+FEW_JUDGES = 10
 ENOUGH_INFORMATION = 4.0  # of a slope: a standard error of a half
 N_SPREADS = 100  # that are averaged over
 MOST_LOOKS = 400  # slopes whose share of wrong votes is worked out
@@ -350,3 +353,29 @@ def _agreement(kind: str, shares: np.ndarray) -> dict[str, Any]:
         "ceiling_high": most,
         "in_words": words,
     }
+
+
+def judge_notes(settings: Settings, n_judges: int, judges: Judges | None) -> list[Note]:
+    """Too few judges, or votes, for what was asked of them."""
+    notes: list[Note] = []
+    if judges is not None and judges.spread == 0:
+        why = "too few, or judges who vote against each other leave no common order"
+        text = (
+            f"fewer than two judges have votes enough for a separate slope ({why}); all"
+            " are taken for average ones."
+        )
+        notes.append((FewJudgesWarning, text))
+    if judges is not None and judges.spread > CONTRADICTING:
+        text = (
+            "about as many votes go against the common order as with it, so slopes that average to"
+            " 1 have no finite size, and scores are in no unit; leave out the judges who vote"
+            " against the others, or turn their votes round."
+        )
+        notes.append((SeparationWarning, text))
+    if settings.inference == "items+judges" and n_judges < FEW_JUDGES:
+        text = (
+            f"with {plural(n_judges, 'judge')} intervals that allow for shared judges are"
+            " rough; read them with care."
+        )
+        notes.append((FewJudgesWarning, text))
+    return notes

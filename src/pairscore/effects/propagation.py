@@ -65,6 +65,8 @@ class Posterior:
     for the second ones; ``solved`` is V times ``rows.item_borders(derivatives)`` and ``basis`` that
     of the information of theta, effects of items allowed for. ``moved`` is how far eta moved last,
     in standard errors of one comparison, and ``drift`` how much of itself the trace of V did.
+    Unless terms are ``averaged`` over what is not known of the effects, theta and the effects are
+    at the maximum of the likelihood, with a ridge of 1 / sigma^2 on the effects (none if infinite).
     """
 
     rows: SingleComparisons
@@ -81,6 +83,7 @@ class Posterior:
     n_sweeps: int = 0
     moved: float = np.inf
     drift: float = np.inf
+    averaged: bool = True
 
     @cached_property
     def effect_gap(self) -> np.ndarray:
@@ -95,6 +98,11 @@ class Posterior:
     @cached_property
     def eta(self) -> np.ndarray:
         return self.rows.sharpness * self.delta + self.rows.side(self.theta)
+
+    @property
+    def rough(self) -> float:
+        """Residual of a solution that will do in a sweep."""
+        return ROUGH if self.averaged else CLOSE
 
     @property
     def rho(self) -> float:
@@ -114,7 +122,9 @@ class Posterior:
         return replace(self, solved=solved, basis=rows.basis(s, borders.T @ solved, borders))
 
 
-def start_posterior(rows: SingleComparisons, theta: np.ndarray, sigma2: float) -> Posterior:
+def start_posterior(
+    rows: SingleComparisons, theta: np.ndarray, sigma2: float, averaged: bool = True
+) -> Posterior:
     """Before the first sweep: the maximum without effects of items, and no effects."""
     eta, pairs = rows.predictor(theta), rows.pairs[0]
     s = rows.rule.derivatives(eta, rows.outcome, rows.tie(theta))
@@ -131,6 +141,7 @@ def start_posterior(rows: SingleComparisons, theta: np.ndarray, sigma2: float) -
         derivatives=counted,
         solved=np.zeros((len(rows.X), len(theta))),
         basis=rows.basis(counted),
+        averaged=averaged,
     )
 
 
@@ -166,6 +177,10 @@ def cavities(post: Posterior, some: slice = slice(None)) -> Cavities:
 
 def new_terms(post: Posterior) -> tuple[OutcomeDerivatives, np.ndarray]:
     """Each comparison's derivatives with its new term, and that in delta; each counts once."""
+    if not post.averaged:
+        s = post.rows.rule.derivatives(post.eta, post.rows.outcome, post.rows.tie(post.theta))
+        s = replace(s, eta_eta=np.maximum(s.eta_eta, SMALLEST_INFORMATION))
+        return s, post.rows.sharpness * s.eta
     side = post.rows.side(post.theta)
     terms = [np.empty(len(side)) for _ in range(7)]
     for first in range(0, len(side), BLOCK):
@@ -207,8 +222,9 @@ def sweep(post: Posterior, share: float = 1.0, fresh: bool = True) -> Posterior:
         )
         on_delta = share * on_delta + (1 - share) * post.score_in_delta
     s = rows.counted(terms, on_delta)
-    weight, before = rows.pair_information(s), float(np.sum(post.covariance.diagonal))
-    covariance = posterior_covariance(rows.pairs[0], weight, post.sigma2, post.covariance)
+    weight = rows.pair_information(s)
+    near = post.covariance if post.averaged else None
+    covariance = posterior_covariance(rows.pairs[0], weight, post.sigma2, near)
     after = replace(
         post,
         tau=terms.eta_eta,
@@ -217,15 +233,21 @@ def sweep(post: Posterior, share: float = 1.0, fresh: bool = True) -> Posterior:
         covariance=covariance,
         derivatives=s,
         n_sweeps=post.n_sweeps + 1,
-        drift=abs(float(np.sum(covariance.diagonal)) / max(before, TINY) - 1) if before else 0.0,
+        drift=drift_of(post.covariance, covariance) if post.averaged else 0.0,
     )
     if fresh:
-        after = after.with_information(ROUGH)
+        after = after.with_information(after.rough)
     on_items = np.zeros(len(post.effect))
     if post.sigma2 > 0:
         net = net_per_item(rows.left, rows.right, s.delta, len(rows.X))
         on_items = net - post.effect / post.sigma2
     return stepped(after, rows.gradient(s, post.theta), on_items)
+
+
+def drift_of(before: Covariance, after: Covariance) -> float:
+    """How much of itself the trace of V moved, by its diagonal."""
+    start = float(np.sum(before.diagonal))
+    return abs(float(np.sum(after.diagonal)) / max(start, TINY) - 1) if start else 0.0
 
 
 def at_variance(post: Posterior, sigma2: float) -> Posterior:
@@ -247,7 +269,7 @@ def stepped(post: Posterior, gradient: np.ndarray, on_items: np.ndarray) -> Post
     step = -post.basis.solve(gradient + solved.T @ on_items)
     if rows.rule.has_parameter and not rows.rule.allowed(rows.tie(theta + step)):
         step *= 0.5 * theta[-1] / -step[-1]
-    move = post.covariance.times(on_items, close=ROUGH) - solved @ step
+    move = post.covariance.times(on_items, close=post.rough) - solved @ step
     change = rows.moved_eta(step, move)
     far = np.sqrt(float(rows.amount @ change**2) / rows.n_comparisons)
     step, move, change = (

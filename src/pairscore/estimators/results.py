@@ -25,18 +25,21 @@ FEWEST_ITEMS = 10  # with two different opponents, below which nothing is said o
 RECORDED = ("sigma2", "explained", "factor", "n_shared", "posterior_sigma2")
 # what pairs of items say of two effects at a time; models of before have none of it
 OF_PAIRS = ("pair_low", "pair_high", "pair_weight")
+OF_ABILITIES = ("along_effects", "quasi_variance")
 
 
 @dataclass(frozen=True)
 class KnownItems:
     """Of the rows of some table: the item's effect, the variance that its score has beside that of
     its features, the share of the latter that is left, and the row of the fit (-1 for a new item).
+    ``of_differences`` of two items add up to the variance of their difference, about.
     """
 
     effect: np.ndarray
     variance: np.ndarray
     share: np.ndarray
     row: np.ndarray
+    of_differences: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +71,13 @@ class ItemEffects:
     pair_low: np.ndarray | None = None
     pair_high: np.ndarray | None = None
     pair_weight: np.ndarray | None = None
+    along_effects: np.ndarray | None = None
+    quasi_variance: np.ndarray | None = None
+
+    @property
+    def free(self) -> bool:
+        """Whether these are abilities without a law, of items without features."""
+        return bool(np.isinf(self.sigma2))
 
     def __repr__(self) -> str:
         return f"ItemEffects({self.in_words})"
@@ -75,6 +85,8 @@ class ItemEffects:
     @property
     def in_words(self) -> str:
         """One sentence for the summary."""
+        if self.free:
+            return "an ability for every item, without features"
         low, high = np.sqrt(self.interval)
         if self.n_shared < FEWEST_ITEMS:
             return (
@@ -97,7 +109,7 @@ class ItemEffects:
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """What is said of each item, as arrays without objects."""
-        names = ("keys", "effect", "std_error", "share", *OF_PAIRS)
+        names = ("keys", "effect", "std_error", "share", *OF_PAIRS, *OF_ABILITIES)
         arrays = {name: array for name in names if (array := getattr(self, name)) is not None}
         if self.ids is None:
             return arrays
@@ -128,11 +140,14 @@ class ItemEffects:
             else Items(np.empty((len(self.ids), 0)), (), self.ids).find_rows_by_text(ids)
         )
         old = row >= 0
+        variance = self.std_error**2
+        of_differences = variance if self.quasi_variance is None else self.quasi_variance
         return KnownItems(
-            np.where(old, self.effect[row], 0.0),
-            np.where(old, self.std_error[row] ** 2, self.sigma2),
+            np.where(old, self.effect[row], np.nan if self.free else 0.0),
+            np.where(old, variance[row], self.sigma2),
             np.where(old, self.share[row], 1.0),
             np.where(old, row, -1),
+            np.where(old, of_differences[row], self.sigma2),
         )
 
 

@@ -12,10 +12,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from pairscore.core.whitening import Basis, whitening_basis
-from pairscore.errors import SeparationWarning, first_few
+from pairscore.errors import PairscoreError, SeparationWarning, first_few
 from pairscore.estimators.fit_data import SEPARATION_L2, WEAK_L2, FitData, bordered_scatter
+from pairscore.estimators.settings import Settings
 
 if TYPE_CHECKING:
     from pairscore.estimators.results import Note
@@ -24,6 +27,44 @@ if TYPE_CHECKING:
 SMALLEST_GAINS = (1e-4, 1e-6, 1e-8)
 SIDE = "side effect"
 SEPARATED = "some direction in the features (or the side) explains every comparison that it touches"
+
+
+def bound_abilities(data: FitData, settings: Settings) -> tuple[Settings, "list[Note]"]:
+    """Settings under which the abilities of items without features have a maximum.
+
+    They have one if every item can be reached from every other along wins, ties counting both ways
+    (Ford 1957). Items of groups that never met have no common scale, and are refused; where wins go
+    one way only, a ridge of SEPARATION_L2 holds the abilities.
+    """
+    votes, n = data.comparisons, len(data.X)
+    used = (data.amount > 0) & (votes.left != votes.right)
+    left, right, outcome = votes.left[used], votes.right[used], votes.outcome[used]
+    won, lost = outcome >= 0, outcome <= 0
+    ends = np.concatenate([left[won], right[lost]]), np.concatenate([right[won], left[lost]])
+    wins = sparse.csr_array((np.ones(len(ends[0]), dtype=np.int8), ends), shape=(n, n))
+    _, group = connected_components(wins, directed=True, connection="weak")
+    compared = np.zeros(n, dtype=bool)
+    compared[left] = compared[right] = True
+    groups = np.unique(group[compared])
+    names = np.array(votes.items.names, dtype=object)
+    if len(groups) > 1 and settings.l2 == 0:
+        shown = first_few(f"that of {names[np.argmax(group == one)]!r}" for one in groups)
+        raise PairscoreError(
+            f"the items fall into {len(groups)} groups that were never compared with each other"
+            f" ({shown}), so there is no common scale; fit each group by itself, or use"
+            " item_effects=True, which takes all items for members of one population."
+        )
+    _, group = connected_components(wins, directed=True, connection="strong")
+    if settings.l2 > 0 or len(np.unique(group[compared])) == 1:
+        return settings, []
+    extreme = compared & ~(np.isin(np.arange(n), ends[0]) & np.isin(np.arange(n), ends[1]))
+    who = f" ({first_few(map(repr, names[extreme]))})" if extreme.any() else ""
+    text = (
+        f"some items won, or lost, every comparison with the others{who}, so that abilities have no"
+        f" finite size; a ridge of {SEPARATION_L2:g} holds them. item_effects=True estimates how"
+        " far items differ, and shrinks by that."
+    )
+    return replace(settings, l2=SEPARATION_L2 * data.weight_unit), [(SeparationWarning, text)]
 
 
 def parameter_units(data: FitData) -> np.ndarray:

@@ -106,7 +106,8 @@ class Settings:
 
     ``l2`` is NaN until it is chosen if ``choose_l2``, for known items if ``l2_for_known``;
     ``item_effects`` is False until it is decided if ``choose_item_effects``; ``context`` has names
-    of columns. See ``RankRegression`` for what each means.
+    of columns; ``free_abilities`` where items have no features, and effects without a law.
+    See ``RankRegression`` for what each means.
     """
 
     method: str
@@ -125,6 +126,7 @@ class Settings:
     ties: str = "half"
     item_effects: bool = False
     choose_item_effects: bool = False
+    free_abilities: bool = False
 
     @property
     def needs_judges(self) -> bool:

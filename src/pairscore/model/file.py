@@ -45,6 +45,7 @@ SHAPES = {
     **dict.fromkeys((f"{DATA}{name}" for name in PER_ROW), "M"),
     **dict.fromkeys((EFFECTS + of for of in ("keys", "ids", "effect", "std_error", "share")), "K"),
     **dict.fromkeys((EFFECTS + of for of in OF_PAIRS), "P"),
+    **{f"{EFFECTS}quasi_variance": "K", f"{EFFECTS}along_effects": "K*"},
 }
 MAY_BE_NAN = (
     "std_errors_",

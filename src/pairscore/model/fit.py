@@ -30,6 +30,7 @@ from pairscore.estimators.fit_data import FitData, never_differing
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.ridge import choose_ridge
+from pairscore.estimators.separation import bound_abilities
 from pairscore.estimators.settings import Settings
 from pairscore.model.fit_input import without_ties
 from pairscore.model.groups import (
@@ -115,8 +116,12 @@ def estimate(
     fit_data = FitData(data, settings.side_effect, has_items, start)
     refuse_too_many_features(fit_data, settings)
     refuse_extremes(data)
-    kind, notes = choose_inference(fit_data, settings)
-    settings, ridge = replace(settings, inference=kind), None
+    if not fit_data.X.shape[1]:
+        settings, notes = without_features(fit_data, settings)
+    else:
+        kind, notes = choose_inference(fit_data, settings)
+        settings = replace(settings, inference=kind)
+    ridge = None
     if settings.choose_l2:
         ridge = choose_ridge(fit_data, settings, rng, item_groups)
         settings, notes = replace(settings, l2=ridge.chosen), notes + ridge.notes
@@ -422,6 +427,29 @@ def refuse_too_many_features(data: FitData, settings: Settings) -> None:
             f"there are {d} features but only {few}, so many scores fit equally well; choose a"
             " ridge from the data (l2='auto'), or use fewer features."
         )
+
+
+def without_features(data: FitData, settings: Settings) -> tuple[Settings, list[Note]]:
+    """Items without features have abilities: each its own, or effects if these were asked for.
+
+    Errors are those of the model: with a parameter for every item nothing is left that would show
+    how items differ from it.
+    """
+    if settings.method != "mle":
+        raise PairscoreError(
+            f"method={settings.method!r} needs features, and the items have none; use method='mle'."
+        )
+    if settings.choose_l2:
+        raise PairscoreError(
+            "without features there is no ridge to choose; use item_effects=True, which estimates"
+            " how far items differ, or a number for l2."
+        )
+    if settings.inference == "items":
+        settings = replace(settings, inference="model")
+    if settings.item_effects or settings.choose_item_effects:
+        return replace(settings, item_effects=True, choose_item_effects=False), []
+    settings = replace(settings, item_effects=True, free_abilities=True)
+    return bound_abilities(data, settings)
 
 
 def choose_inference(data: FitData, settings: Settings) -> tuple[str | None, list[Note]]:

@@ -10,7 +10,7 @@ from pairscore.core.decided import decided_scale, share_of_coin
 from pairscore.core.outcomes import OutcomeLaw, averaged_probabilities
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items, feature_keys
-from pairscore.errors import PairscoreError, first_few
+from pairscore.errors import PairscoreError, first_few, plural
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.results import Fit, KnownItems
 
@@ -188,9 +188,20 @@ def _mean_chance(law: OutcomeLaw, scores: np.ndarray, others: np.ndarray) -> np.
     return chance if at is scores else np.interp(scores, at, chance)
 
 
+def refuse_unknown_abilities(fit: Fit, scores: np.ndarray) -> None:
+    """A model without features knows nothing of items that it has not seen."""
+    unknown = np.count_nonzero(np.isnan(scores))
+    if unknown and fit.item_effects is not None and fit.item_effects.free:
+        raise PairscoreError(
+            f"{plural(int(unknown), 'score')} cannot be given: a model without features knows only"
+            " the items that it was fitted to; leave the others out, or fit with features."
+        )
+
+
 def score_differences(fit: Fit, data: Comparisons) -> np.ndarray:
     """Score of left minus score of right, with context, judge and side, shape (M,)."""
     scores = item_scores(fit, data.items)
+    refuse_unknown_abilities(fit, scores[data.left] - scores[data.right])
     if fit.effects is None and fit.judges is None:
         return scores[data.left] - scores[data.right] + (fit.side_effect or 0.0)
     from pairscore.effects.circumstances import comparison_scores
@@ -267,11 +278,12 @@ def _effects_variance(fit: Fit, along: np.ndarray, beside: np.ndarray) -> np.nda
 def outcome_probabilities(fit: Fit, data: Comparisons, law: OutcomeLaw | None = None) -> Outcomes:
     """Probabilities of a loss, a tie and a win of left, by ``law`` or the fit's, each (M,).
 
-    With item effects they are averaged over what is not known of the two items.
+    With item effects they are averaged over what is not known of the two items; those of abilities
+    without a law are at the maximum of the likelihood.
     """
     law = fit.outcome_law if law is None else law
     scores = score_differences(fit, data)
-    if fit.item_effects is None:
+    if fit.item_effects is None or fit.item_effects.free:
         return law.probabilities(scores)
     return averaged_probabilities(law, scores, difference_spread(fit, data))
 

@@ -22,7 +22,9 @@ from pairscore.model.predict import (
     difference_spread,
     known_items,
     linear_scores,
+    outcome_probabilities,
     place_among_fitted,
+    refuse_unknown_abilities,
     scale_of,
     score_differences,
     score_errors,
@@ -225,8 +227,9 @@ def rank_pieces(
     variance = np.where(table.unknown, np.inf, 0.0)  # nothing is surely better than the unknown
     if known is not None:
         scores = scores + known.effect
+        refuse_unknown_abilities(fit, scores)
         errors = np.sqrt((known.share * errors) ** 2 + known.variance)
-        variance += known.variance
+        variance += known.of_differences
     width = _width(fit, level, simultaneous, n)
     centred = partial(_centred, fit, pieces, known)
     groups = {}
@@ -348,6 +351,7 @@ def item_difference(fit: Fit, a: Items, b: Items, level: float) -> Difference:
     first, second = known_items(fit, a), known_items(fit, b)
     if first is not None and second is not None:
         value += float(first.effect[0] - second.effect[0])
+        refuse_unknown_abilities(fit, np.array([value]))
         left_over = first.share[0] * (a.values[0] - fit.feature_mean) - second.share[0] * (
             b.values[0] - fit.feature_mean
         )
@@ -363,7 +367,8 @@ def item_difference(fit: Fit, a: Items, b: Items, level: float) -> Difference:
         error = np.hypot(score_errors(left_over[None], fit.covariance)[0], np.sqrt(variance))
     half = normal_width(level) * float(error)
     ends = np.array([value, value - half, value + half])
-    sd = np.array([np.sqrt(variance), 0.0, 0.0])
+    averaged = fit.item_effects is not None and not fit.item_effects.free
+    sd = np.array([np.sqrt(variance) if averaged else 0.0, 0.0, 0.0])
     loss, _, win = averaged_probabilities(fit.outcome_law, ends, sd)
     return Difference(*ends.tolist(), *(win / (win + loss)).tolist())
 
@@ -381,7 +386,7 @@ def pair_chances(fit: Fit, data: Comparisons, level: float) -> dict[str, np.ndar
     eta, law = score_differences(fit, data), fit.outcome_law
     unknown = np.zeros(len(data)) if fit.item_effects is None else difference_spread(fit, data)
     half = normal_width(level) * np.hypot(unknown, contrast_errors(fit, data))
-    loss, tie, win = averaged_probabilities(law, eta, unknown)
+    loss, tie, win = outcome_probabilities(fit, data)
     (loss_low, tie_a, win_low), (loss_high, tie_b, win_high) = (
         law.probabilities(eta + reach) for reach in (-half, half)
     )

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import recipe_of
-from pairscore.data.items import Items, read_items, refuse_other_features
+from pairscore.data.items import Items, read_items, read_names, refuse_other_features
 from pairscore.errors import PairscoreError
 from pairscore.estimators.results import Fit, KnownItems, Note
 from pairscore.estimators.settings import Settings, check_settings
@@ -349,20 +349,52 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     # -- items -------------------------------------------------------------------------------------
 
     def _items(self, items: Any) -> Items:
+        if not self.n_features_in_ and not isinstance(items, Items):
+            return self._compared_items() if items is None else read_names(items)
         is_plain = self.recipe_ is None
         table = read_items(items) if is_plain else apply_recipe(recipe_of(self), items)
         refuse_other_features(table, self.result_.names)
         return table
 
+    def _item(self, item: Any) -> Items:
+        """One item: by its id if the fit knows it, else by its features."""
+        if not isinstance(item, str | int | np.integer):
+            return single_item(item, self._items)
+        if not self.n_features_in_:
+            return read_names(item)
+        if self.comparisons_ is None:
+            raise PairscoreError(
+                f"the model has no table in which to look up {item!r}; give the item's features."
+            )
+        table = self.comparisons_.items
+        row = table.find_rows_by_text(np.array([item]))
+        if row[0] < 0:
+            raise PairscoreError(
+                f"there is no item {item!r} in the table of the fit; give its features."
+            )
+        return table.take(row)
+
+    def _compared_items(self) -> Items:
+        """The items of a fit without features."""
+        effects = self.result_.item_effects
+        assert effects is not None  # without features every fit has them
+        known = np.flatnonzero(np.isfinite(effects.effect))
+        ids = known if effects.ids is None else effects.ids[known]
+        data = self.comparisons_
+        backend = None if data is None else data.items.backend
+        return Items(np.empty((len(known), 0)), (), ids, backend)
+
     def rank(
         self,
-        items: Any,
+        items: Any = None,
         *,
         level: float = 0.95,
         simultaneous: bool = False,
         scale: str = "link",
     ) -> Any:
         """Rank items, old or new, highest first, as a table of the caller's kind.
+
+        Without features ``items`` are ids, or None for all that were compared.
 
         Columns: id, score, low, high (an interval; less the score of the average compared item),
         rank, rank_low, rank_high, outside (some feature lies beyond all compared items); with new
@@ -388,10 +420,10 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     def difference(self, a: Any, b: Any, *, level: float = 0.95) -> Difference:
         """Score of ``a`` minus score of ``b``, with its interval and the chance that ``a`` wins.
 
-        Each is one item: a table of one row, or its features in a row.
+        Each is one item: its id, a table of one row, or its features in a row.
         """
         check_is_fitted(self)
-        first, second = (single_item(one, self._items) for one in (a, b))
+        first, second = (self._item(one) for one in (a, b))
         return item_difference(self.result_, first, second, level)
 
     def chances(self, X: Comparisons, *, level: float = 0.95) -> dict[str, np.ndarray]:

@@ -1,0 +1,195 @@
+"""Bradley and Terry's model: comparisons alone, an ability for every item."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from pairscore import Comparisons, PairscoreError, RankRegression, load
+from pairscore.errors import SeparationWarning
+
+
+def draw_votes(seed=0, n=25, m=1500, side=0.0, tie=-np.inf, length=0.0):
+    rng = np.random.default_rng(seed)
+    ability = rng.normal(size=n)
+    left = rng.integers(0, n, m)
+    right = (left + rng.integers(1, n, m)) % n
+    context = rng.normal(size=m)
+    eta = ability[left] - ability[right] + side + length * context
+    odds = np.exp(np.column_stack([eta / 2, np.full(m, tie), -eta / 2]))
+    below = np.cumsum(odds / odds.sum(axis=1, keepdims=True), axis=1)
+    outcome = 1 - np.sum(rng.random(m)[:, None] > below[:, :2], axis=1)
+    ids = np.array([f"item {number:02}" for number in range(n)])
+    words = np.array(["right", "tie", "left"])
+    votes = {"left": ids[left], "right": ids[right], "winner": words[outcome + 1]}
+    return votes | {"length": context}, (left, right, outcome, context)
+
+
+def dense_fit(columns, outcome, n, ridge=0.0):
+    """The naive twin: 0/1 columns of the items, Newton's method, a pseudo-inverse."""
+    theta = np.zeros(columns.shape[1])
+    penalty = np.diag([ridge] * n + [0.0] * (len(theta) - n))
+    for _ in range(60):
+        p = expit(columns @ theta)
+        H = columns.T @ (columns * (p * (1 - p))[:, None]) + penalty
+        gradient = columns.T @ ((outcome + 1) / 2 - p) - penalty @ theta
+        theta = theta + np.linalg.pinv(H, hermitian=True) @ gradient
+    return theta, np.linalg.pinv(H, hermitian=True)
+
+
+def item_columns(left, right, n):
+    columns = np.zeros((len(left), n))
+    columns[np.arange(len(left)), left] += 1
+    columns[np.arange(len(left)), right] -= 1
+    return columns
+
+
+def test_comparisons_alone_give_an_ability_with_its_error_for_every_item():
+    votes, (left, right, outcome, _) = draw_votes()
+    model = RankRegression().fit(None, votes)
+    theta, V = dense_fit(item_columns(left, right, 25), outcome, 25)
+    effects = model.item_effects_
+    np.testing.assert_allclose(effects.effect, theta - theta.mean(), atol=1e-9)
+    np.testing.assert_allclose(effects.std_error**2, np.diag(V), rtol=1e-9)
+    assert model.inference_ == "model"
+    ranking = model.rank()
+    assert ranking["id"][0] == f"item {np.argmax(theta):02}"
+    assert abs(ranking["score"].mean()) < 1e-9
+    first, second = (int(name.split()[1]) for name in ranking["id"][:2])
+    apart = model.difference(str(ranking["id"][0]), str(ranking["id"][1]))
+    error = np.sqrt(V[first, first] + V[second, second] - 2 * V[first, second])
+    assert apart.high - apart.low == pytest.approx(2 * 1.959963984540054 * error, rel=1e-9)
+    assert apart.probability == pytest.approx(expit(theta[first] - theta[second]), rel=1e-9)
+
+
+def test_abilities_are_those_of_zermelos_iteration():
+    """p_i = wins_i / sum over comparisons of 1 / (p_i + p_j), the oldest algorithm (1929)."""
+    _, (left, right, outcome, _) = draw_votes(seed=1)
+    winner, loser = np.where(outcome > 0, (left, right), (right, left))
+    model = RankRegression(inference=None).fit(None, np.column_stack([winner, loser]))
+    strength, wins = np.ones(25), np.bincount(winner, minlength=25)
+    for _ in range(3000):
+        share = 1 / (strength[left] + strength[right])
+        total = np.bincount(left, share, 25) + np.bincount(right, share, 25)
+        strength = wins / total
+    scores = np.log(strength) - np.log(strength).mean()
+    np.testing.assert_allclose(model.item_effects_.effect, scores, atol=1e-8)
+
+
+def test_side_and_context_stand_beside_abilities():
+    votes, (left, right, outcome, length) = draw_votes(seed=2, side=0.4, length=0.5)
+    model = RankRegression(side_effect=True, context=["length"]).fit(None, votes)
+    columns = np.column_stack([item_columns(left, right, 25), length, np.ones(len(left))])
+    theta, V = dense_fit(columns, outcome, 25)
+    np.testing.assert_allclose(model.effects_.values, theta[25:], atol=1e-7)
+    np.testing.assert_allclose(model.effects_.std_errors**2, np.diag(V)[25:], rtol=1e-6)
+    np.testing.assert_allclose(
+        model.item_effects_.effect, theta[:25] - theta[:25].mean(), atol=1e-7
+    )
+    np.testing.assert_allclose(model.item_effects_.std_error**2, np.diag(V)[:25], rtol=1e-6)
+    apart = model.difference("item 03", "item 07")
+    error = np.sqrt(V[3, 3] + V[7, 7] - 2 * V[3, 7])
+    assert apart.high - apart.low == pytest.approx(2 * 1.959963984540054 * error, rel=1e-6)
+
+
+def test_davidsons_ties_stand_beside_abilities():
+    votes, (left, right, outcome, _) = draw_votes(seed=3, tie=-0.3)
+    model = RankRegression(ties="davidson").fit(None, votes)
+
+    def loss(theta):
+        eta = theta[left] - theta[right]
+        terms = np.stack([eta / 2, np.full(len(eta), theta[25]), -eta / 2])
+        return np.sum(np.logaddexp.reduce(terms, axis=0) - terms[1 - outcome, np.arange(len(eta))])
+
+    start = np.append(model.item_effects_.effect + 0.1, model.tie_parameter_ - 0.1)
+    found = minimize(loss, start, method="BFGS", options={"gtol": 1e-5}).x
+    abilities = found[:25] - found[:25].mean()
+    np.testing.assert_allclose(model.item_effects_.effect, abilities, atol=1e-4)
+    assert loss(np.append(model.item_effects_.effect, model.tie_parameter_)) <= loss(found) + 1e-9
+
+
+def test_a_ridge_and_an_estimated_variance_shrink_abilities():
+    votes, (left, right, outcome, _) = draw_votes(seed=4, m=150)
+    free = RankRegression(l2=1e-9).fit(None, votes).item_effects_.effect
+    ridge = RankRegression(l2=2.0).fit(None, votes)
+    theta, V = dense_fit(item_columns(left, right, 25), outcome, 25, ridge=2.0)
+    np.testing.assert_allclose(ridge.item_effects_.effect, theta, atol=1e-9)
+    np.testing.assert_allclose(ridge.item_effects_.std_error**2, np.diag(V), rtol=1e-9)
+    shrunk = RankRegression(item_effects=True).fit(None, votes)
+    assert 0.2 < shrunk.item_effects_.sigma2 < 5
+    assert np.std(shrunk.item_effects_.effect) < np.std(free)
+    assert shrunk.rank()["id"].shape == (25,)
+
+
+def test_an_unbeaten_item_is_named_and_held():
+    votes = {"winner": ["a", "a", "b", "c"], "loser": ["b", "c", "c", "b"]}
+    with pytest.warns(SeparationWarning, match=r"every comparison with the others \('a'\)"):
+        model = RankRegression().fit(None, votes)
+    assert model.l2_ == pytest.approx(0.16)
+    assert model.rank()["id"][0] == "a"
+    assert np.isfinite(model.rank()["high"]).all()
+
+
+def test_groups_that_never_met_are_named():
+    votes = {"winner": ["a", "b", "c", "d"], "loser": ["b", "a", "d", "c"]}
+    with pytest.raises(PairscoreError, match="2 groups that were never compared .*'a'.*'c'"):
+        RankRegression().fit(None, votes)
+    assert len(RankRegression(item_effects=True).fit(None, votes).rank()["id"]) == 4
+
+
+def test_items_that_were_not_compared_are_refused():
+    votes, _ = draw_votes()
+    model = RankRegression().fit(None, votes)
+    with pytest.raises(PairscoreError, match="knows only the items that it was fitted to"):
+        model.rank(["item 01", "somebody"])
+    with pytest.raises(PairscoreError, match="knows only the items"):
+        model.difference("item 01", "somebody")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"method": "pooled"}, "method='pooled' needs features"),
+        ({"l2": "auto"}, "no ridge to choose"),
+    ],
+)
+def test_what_needs_features_is_refused_without_them(settings, words):
+    with pytest.raises(PairscoreError, match=words):
+        RankRegression(**settings).fit(None, draw_votes()[0])
+
+
+def test_a_file_keeps_abilities_and_what_is_known_of_differences(tmp_path):
+    votes, _ = draw_votes(side=0.3)
+    model = RankRegression(side_effect=True).fit(None, votes)
+    model.save(tmp_path / "abilities.npz")
+    again = load(tmp_path / "abilities.npz")
+    one, other = "item 02", "item 11"
+    assert again.difference(one, other) == model.difference(one, other)
+    np.testing.assert_array_equal(again.rank()["id"], model.rank()["id"])
+
+
+def test_probabilities_are_those_of_the_model():
+    votes, (left, right, _, _) = draw_votes()
+    model = RankRegression().fit(None, votes)
+    comparisons = Comparisons.from_frames(None, votes)[0]
+    ability = model.item_effects_.effect
+    chance = model.predict_proba(comparisons)[:, 1]
+    np.testing.assert_allclose(chance, expit(ability[left] - ability[right]), rtol=1e-12)
+
+
+def test_judges_have_slopes_beside_abilities():
+    rng = np.random.default_rng(8)
+    slopes, ability = np.array([0.4, 1.0, 1.6] * 4), rng.normal(size=30)
+    left = rng.integers(0, 30, 9000)
+    right, judge = (left + rng.integers(1, 30, 9000)) % 30, rng.integers(0, 12, 9000)
+    won = rng.random(9000) < expit(slopes[judge] * (ability[left] - ability[right]))
+    votes = {"left": left, "right": right, "winner": np.where(won, "left", "right"), "judge": judge}
+    model = RankRegression(judge_slopes=True).fit(None, votes)
+    z = (model.judges_.slope - slopes) / model.judges_.std_error
+    assert np.max(np.abs(z)) < 4.5  # shrinkage moves a slope by far less than its error
+    blurred = RankRegression().fit(None, votes)
+    gaps = [
+        np.sum((one.item_effects_.effect - ability + ability.mean()) ** 2)
+        for one in (model, blurred)
+    ]
+    assert gaps[0] < gaps[1]
