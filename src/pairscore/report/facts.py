@@ -23,8 +23,8 @@ from pairscore.errors import PairscoreError
 from pairscore.estimators.results import REACH, Effects, Judges
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import Wording
+from pairscore.model.fit_input import fingerprint
 from pairscore.model.predict import Scale, scale_of
-from pairscore.model.record import fingerprint
 from pairscore.model.regression import RankRegression
 from pairscore.model.summary import Summary
 from pairscore.report.checks import Check, checks
