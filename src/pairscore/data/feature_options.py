@@ -85,7 +85,8 @@ def make_recipe(
     id = id or (ID_COLUMN if ID_COLUMN in table else None)
     reference = dict(reference or {})
     categorical = tuple(dict.fromkeys([*categorical, *reference]))
-    _refuse_unknown(table, id=id, features=features, exclude=exclude, categorical=categorical)
+    named_columns = {"features": features, "exclude": exclude, "categorical": categorical}
+    _refuse_unknown(table, id=id, reference=reference, **named_columns)
     named = {id, *exclude, *categorical}
     others = [name for name in table if name not in named]
     text = [] if features else [name for name in others if not is_numeric(table, name)]
@@ -120,6 +121,7 @@ def item_columns(
     features: Collection[str] = (),
     exclude: Collection[str] = (),
     categorical: Collection[str] = (),
+    reference: Collection[str] = (),
     **_: Any,
 ) -> set[str]:
     """The columns of a file that :func:`make_recipe` looks at with these settings.
@@ -127,7 +129,8 @@ def item_columns(
     Those that the settings name and, without ``features``, all others of ``names`` but the
     ``nested`` ones (lists and records), which can be no features.
     """
-    _refuse_unknown(names, id=id, features=features, exclude=exclude, categorical=categorical)
+    named_columns = {"features": features, "exclude": exclude, "categorical": categorical}
+    _refuse_unknown(names, id=id, reference=reference, **named_columns)
     others = set() if features else {*names}.difference(exclude, nested)
     return {id or ID_COLUMN, *features, *categorical, *others}
 

@@ -18,16 +18,16 @@ from sklearn.utils.validation import check_is_fitted
 from pairscore.errors import PairscoreError, did_you_mean, first_few, is_real
 from pairscore.estimators.diagnostics import p_in_words
 from pairscore.estimators.fit_data import WEAK_L2
-from pairscore.estimators.results import Fit, normal_width
+from pairscore.estimators.results import OPEN_SHARE, Fit, normal_width
 from pairscore.files.write import plain
 from pairscore.model.groups import (
     ShownCoefficients,
     Term,
-    determined_part,
     is_open,
     shown_coefficients,
 )
 
+SMALLEST_NAMED, MOST_NAMED = 1e-3, 6  # coefficients of a direction that are named
 RANK = 1e-9  # eigenvalues of a correlation matrix that count as zero
 KINDS = {
     "items": "item-robust",
@@ -176,6 +176,22 @@ def wald_test(fit: Fit, names: tuple[str, ...], rows: np.ndarray) -> JointTest:
     return JointTest(names, statistic, df, n - df + 1, p, kind, note)
 
 
+def determined_part(fit: Fit, rows: np.ndarray) -> tuple[np.ndarray, int]:
+    """Independent combinations (r x d) of contrasts (k x d) that the comparisons determine.
+
+    Beside them the number of independent combinations with those that are left open.
+    """
+    standard = rows / fit.feature_unit
+    _, size, right = np.linalg.svd(standard, full_matrices=False)
+    basis = right[size > OPEN_SHARE * size.max(initial=0.0)]
+    if not fit.open_directions.size or not len(basis):
+        return basis * fit.feature_unit, len(basis)
+    along = basis @ (fit.feature_unit[:, None] * fit.open_directions)
+    left, size, _ = np.linalg.svd(along)
+    rank = int(np.sum(size > OPEN_SHARE))
+    return (left[:, rank:].T @ basis) * fit.feature_unit, len(basis)
+
+
 def category_tests(shown: ShownCoefficients) -> list[tuple[Term, JointTest]]:
     """Joint test of each category, and of each product with one."""
     return [(term, wald_test(shown.fit, (term.name,), term.contrasts)) for term in shown.terms]
@@ -301,15 +317,31 @@ def _column(fit: Fit, name: str, terms: Iterable[str] = ()) -> int:
 
 def _open_in_words(fit: Fit, what: str, row: np.ndarray) -> str:
     """Why a contrast (d) is refused: the direction that the comparisons leave open."""
-    V, unit = fit.open_directions, fit.feature_unit
-    along = V @ (V.T @ row)
-    size = np.abs(along * unit)
-    largest = np.argsort(-size, kind="stable")[: np.sum(size > 1e-3 * size.max())][:6]
-    scale = np.abs(along[largest]).max() * np.sign(along[largest[0]])
-    direction = {fit.names[column]: round(along[column] / scale, 4) for column in largest}
-    more = " + ..." if np.sum(size > 1e-3 * size.max()) > 6 else ""
+    direction = _open_direction(fit, row)
+    size = np.abs(direction * fit.feature_unit)
+    largest = np.flatnonzero(size > SMALLEST_NAMED * size.max())
+    scale = np.abs(direction[largest]).max()
+    weights = {fit.names[n]: round(direction[n] / scale, 4) for n in largest[:MOST_NAMED]}
+    more = " + ..." if len(largest) > MOST_NAMED else ""
     return (
-        f"the comparisons do not determine {what}: any amount of {sum_in_words(direction)}{more}"
+        f"the comparisons do not determine {what}: any amount of {sum_in_words(weights)}{more}"
         " added to the coefficients fits them equally well; ask for something that it does not"
         " change, such as the difference of two levels that were compared."
     )
+
+
+def _open_direction(fit: Fit, row: np.ndarray) -> np.ndarray:
+    """An open direction (d) along which a contrast (d) changes.
+
+    All levels of a set by the same amount, if that is one; else what the contrast has of all.
+    """
+    along = fit.feature_unit[:, None] * fit.open_directions
+    for term in shown_coefficients(fit).terms:
+        for one in np.unique(term.set_of):
+            together = np.zeros(fit.n_features)
+            together[term.columns[term.set_of == one]] = 1.0
+            standard = fit.feature_unit * together
+            is_open = np.allclose(along @ np.linalg.lstsq(along, standard)[0], standard, atol=1e-6)
+            if is_open and abs(together @ row) > OPEN_SHARE:
+                return together
+    return fit.open_directions @ (fit.open_directions.T @ row)

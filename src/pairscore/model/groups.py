@@ -194,17 +194,26 @@ class Term:
 
     ``columns`` (k) are those of the fit. ``contrasts`` (k x d) has each level against the average
     or the reference of all levels, ``shown`` (k x d) against that of the levels that it can be
-    compared with, which are the ``sets`` of levels; these are one set unless comparisons leave some
-    difference of levels open. ``reference`` is a level, or empty.
+    compared with: ``set_of`` (k) has the number of each level's set, and there is one set unless
+    the comparisons leave some difference of levels open. ``reference`` is a level, or empty.
     """
 
     name: str
     columns: np.ndarray
     contrasts: np.ndarray
     shown: np.ndarray
-    sets: tuple[tuple[str, ...], ...] = ()
+    set_of: np.ndarray
+    levels: tuple[str, ...] = ()
     reference: str = ""
     is_product: bool = False
+
+    @property
+    def sets(self) -> tuple[tuple[str, ...], ...]:
+        """The levels of each set."""
+        names = np.array(self.levels, dtype=object)
+        return tuple(
+            tuple(names[self.set_of == one]) for one in np.unique(self.set_of)[: len(names)]
+        )
 
     @property
     def in_words(self) -> str:
@@ -212,12 +221,12 @@ class Term:
         if len(self.sets) < 2:
             return ""
         sets = first_few([f"({first_few(levels, 4)})" for levels in self.sets], 4)
-        shown = "coefficients sum to zero within each of them"
+        known = "coefficients sum to zero within each of them"
         if self.reference:
-            shown = f"coefficients are known in the set of {self.reference}"
+            known = f"coefficients are known in the set of {self.reference}"
         return (
-            f"the comparisons do not tell how {len(self.sets)} sets of levels of {self.name}"
-            f" compare: {sets}; {shown}"
+            f"the comparisons do not tell how {len(self.sets)} sets of levels compare: {sets};"
+            f" {known}"
         )
 
 
@@ -275,7 +284,7 @@ class ShownCoefficients:
         """Mask of the levels that cannot be compared with all others, shape (d,)."""
         mask = np.zeros(self.fit.n_features, dtype=bool)
         for term in self.terms:
-            mask[term.columns] = len(term.sets) > 1
+            mask[term.columns] = term.set_of.any()
         return mask
 
     def contrast_rows(self) -> np.ndarray:
@@ -338,23 +347,22 @@ def _terms(fit: Fit, recipe: Recipe, rows: np.ndarray) -> Iterable[Term]:
             own = own - np.einsum("b,abd->ad", _weights(recipe, pair[1]), own)[:, None]
             contrasts = own.reshape(len(columns), -1)
             reference = first_few(filter(None, map(recipe.reference.get, pair)))
-            yield Term(name, columns, contrasts, contrasts, (), reference, True)
+            one_set = np.zeros(len(columns), dtype=int)
+            yield Term(name, columns, contrasts, contrasts, one_set, (), reference, True)
 
 
 def _centred_term(
     fit: Fit, recipe: Recipe, name: str, category: str, columns: np.ndarray, rows: np.ndarray
 ) -> Term:
     """A term with one coefficient for each level of a category, from ``rows`` (L x d)."""
-    weights, levels = _weights(recipe, category), np.array(recipe.categorical[category])
+    weights, levels = _weights(recipe, category), recipe.categorical[category]
     number, shown = connected_sets(fit, rows), np.zeros_like(rows)
     for one in np.unique(number):
         own = number == one
         if weights[own].any() and own.sum() > 1:
             shown[own] = rows[own] - weights[own] @ rows[own] / weights[own].sum()
-    sets = tuple(tuple(levels[number == one].tolist()) for one in np.unique(number))
-    reference = recipe.reference.get(category, "")
-    contrasts = rows - weights @ rows
-    return Term(name, columns, contrasts, shown, sets, reference, name != category)
+    against = levels, recipe.reference.get(category, ""), name != category
+    return Term(name, columns, rows - weights @ rows, shown, number, *against)
 
 
 def connected_sets(fit: Fit, rows: np.ndarray) -> np.ndarray:
@@ -376,22 +384,6 @@ def is_open(fit: Fit, rows: np.ndarray) -> np.ndarray:
     """Mask of the contrasts (k x d) that the comparisons leave open, whatever their unit."""
     size = np.linalg.norm(rows / fit.feature_unit, axis=1, keepdims=True)
     return fit.undetermined_contrasts(rows / np.where(size > 0, size, 1.0))
-
-
-def determined_part(fit: Fit, rows: np.ndarray) -> tuple[np.ndarray, int]:
-    """Independent combinations (r x d) of contrasts (k x d) that the comparisons determine.
-
-    Beside them the number of independent combinations with those that are left open.
-    """
-    standard = rows / fit.feature_unit
-    _, size, right = np.linalg.svd(standard, full_matrices=False)
-    basis = right[size > OPEN_SHARE * size.max(initial=0.0)]
-    if not fit.open_directions.size or not len(basis):
-        return basis * fit.feature_unit, len(basis)
-    along = basis @ (fit.feature_unit[:, None] * fit.open_directions)
-    left, size, _ = np.linalg.svd(along)
-    rank = int(np.sum(size > OPEN_SHARE))
-    return (left[:, rank:].T @ basis) * fit.feature_unit, len(basis)
 
 
 # -- what is said of them -------------------------------------------------------------------------

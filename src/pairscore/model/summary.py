@@ -256,7 +256,11 @@ class Summary:
         """What the coefficients of levels are against, and what of them is not known."""
         references = {term.name: term.reference for term, _ in self.tests if not term.is_product}
         by_average = [name for name, level in references.items() if not level]
-        sentences = [f"{name}: against {level}." for name, level in references.items() if level]
+        sentences = [
+            f"{name}: against {level}, which is zero."
+            for name, level in references.items()
+            if level
+        ]
         if by_average:
             average = "against the average of all levels, so that coefficients sum to zero"
             sentences.insert(0, f"{first_few(by_average)}: {average}.")
