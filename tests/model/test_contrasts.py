@@ -408,3 +408,18 @@ def test_results_read_as_sentences_and_as_records():
     category = model.summary().to_record()["categories"][0]
     assert (category["name"], category["p"], category["reference"]) == ("grade", test.p, None)
     assert "Joint test of grade" in model.summary()._repr_html_()
+
+
+@NO_WARNING
+@pytest.mark.parametrize("by_file", [False, True])
+def test_levels_keep_their_intervals_when_a_model_is_updated(tmp_path, by_file):
+    table, votes = graded_study(n_votes=1500)
+    whole = fit_table(table, votes, {"reference": {"grade": "B"}})
+    model = fit_table(table, votes[:1000], {"reference": {"grade": "B"}})
+    if by_file:
+        model.save(tmp_path / "m.npz", data=True)
+        model = load(tmp_path / "m.npz")
+    model.update(votes[1000:])
+    assert model.recipe_["reference"] == {"grade": "B"}
+    ours, theirs = (one.summary().to_frame() for one in (model, whole))
+    pd.testing.assert_frame_equal(ours, theirs, rtol=1e-6)

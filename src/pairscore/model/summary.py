@@ -164,11 +164,7 @@ class Summary:
             **{name: getattr(fit, name) for name in COUNTS_AND_SHARES},
             "side_effect": None if fit.side_effect is None else side,
             "coefficients": row_records(self.to_columns()),
-            "categories": [
-                test.to_record()
-                | {"name": term.name, "reference": term.reference or None, "sets": term.sets}
-                for term, test in self.tests
-            ],
+            "categories": [_category_record(term, test) for term, test in self.tests],
             "item_effects": None if fit.item_effects is None else fit.item_effects.to_record(),
             "item_effects_test": None if test is None else vars(test) | {"used": test.used},
             "pairs": None if fit.pairing is None else fit.pairing.in_words,
@@ -331,6 +327,12 @@ def _cells(
     ends = [_number(end, " #.4g") for end in (low, high)]
     interval = "unknown" if np.isnan(low) else f"[{ends[0]}, {ends[1]}]"
     return [name, *numbers, chance, interval, _number(wins, ".1f")]
+
+
+def _category_record(term: Term, test: JointTest) -> dict[str, Any]:
+    """What JSON has of a category: its joint test, and which levels can be compared."""
+    record = {"name": term.name, "reference": term.reference or None, "sets": term.sets}
+    return record | {name: one for name, one in vars(test).items() if name != "names"}
 
 
 def _number(value: float, style: str = ".4g") -> str:
