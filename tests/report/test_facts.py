@@ -241,8 +241,15 @@ def test_a_category_with_a_reference_a_product_or_a_ridge_says_so():
     assert "Each level is shown against B, which is the line." in said
     assert "No sign that mass and grade act on each other: levels differ no more" in said
     assert [len(one.levels) for one in facts.categories] == [4, 0]
-    _, said, _ = page_of_categories(EFFECTS, l2=3.0)
-    assert "No test of whether grade matters: a ridge shrinks coefficients" in said
+
+
+def test_a_category_of_a_model_with_a_ridge_is_tested_without_the_ridge():
+    plain, *_ = page_of_categories(EFFECTS)[0].categories
+    facts, said, _ = page_of_categories(EFFECTS, l2=3.0)
+    grade = facts.categories[0]
+    assert grade.matters == plain.matters.replace(").", "; in a fit without the ridge).")
+    assert grade.matters in said
+    assert abs(grade.levels[0].coef) < abs(plain.levels[0].coef)
 
 
 def test_a_page_of_categories_alone_has_no_empty_chart():

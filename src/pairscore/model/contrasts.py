@@ -13,7 +13,6 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import chi2
 from scipy.stats import f as f_law
-from sklearn.utils.validation import check_is_fitted
 
 from pairscore.errors import PairscoreError, did_you_mean, first_few, is_real
 from pairscore.estimators.diagnostics import p_in_words
@@ -28,6 +27,7 @@ from pairscore.model.groups import (
 )
 
 SMALLEST_NAMED, MOST_NAMED = 1e-3, 6  # coefficients of a direction that are named
+SINGLE_ITEM = 1.5  # compared items in a cell, as often as an average one: fewer are one
 RANK = 1e-9  # eigenvalues of a correlation matrix that count as zero
 KINDS = {
     "items": "item-robust",
@@ -96,7 +96,7 @@ class JointTest:
     names: tuple[str, ...]
     statistic: float
     df: int
-    df_error: int | None
+    df_error: float | None
     p: float
     covariance: str
     note: str = ""
@@ -106,7 +106,7 @@ class JointTest:
         """The numbers, or why there are none."""
         if np.isnan(self.p):
             return f"none, because {self.note}"
-        law = f"F({self.df}, {self.df_error})" if self.df_error else f"chi-square({self.df})"
+        law = f"F({self.df}, {self.df_error:.4g})" if self.df_error else f"chi-square({self.df})"
         return f"{law} = {self.statistic:.4g}, {p_in_words(self.p)}"
 
     def __str__(self) -> str:
@@ -144,17 +144,16 @@ def wald(estimate: np.ndarray, covariance: np.ndarray) -> tuple[float, int, floa
     return statistic, df, float(chi2.sf(statistic, df))
 
 
-def wald_test(fit: Fit, names: tuple[str, ...], rows: np.ndarray) -> JointTest:
+def wald_test(
+    fit: Fit, names: tuple[str, ...], rows: np.ndarray, cells: np.ndarray | None = None
+) -> JointTest:
     """Wald's test that all contrasts of ``rows`` (k x d) are zero, as far as that is determined.
 
-    An item-robust covariance is as noisy as one of n = N - r - 1 residuals, N compared items and r
-    independent features: q contrasts at once are compared with Hotelling's law, W (n - q + 1) /
-    (nq) ~ F(q, n - q + 1). A single one is z squared, as for coefficients.
+    A single contrast is z squared, and compared as coefficients are; several with an item-robust
+    covariance by Hotelling's law (see :func:`covariance_noise`, which has ``cells``), W factor
+    (n - q + 1) / (nq) ~ F(q, n - q + 1); others by chi-squared.
     """
     kind, (determined, rank) = covariance_in_words(fit), determined_part(fit, rows)
-    q, r = len(determined), fit.n_features - fit.open_directions.shape[1]
-    is_robust = kind == KINDS["items"] and fit.n_items is not None and q > 1
-    n = (fit.n_items or 0) - r - 1
 
     def no_test(reason: str) -> JointTest:
         return JointTest(names, np.nan, 0, None, np.nan, kind, reason)
@@ -163,17 +162,42 @@ def wald_test(fit: Fit, names: tuple[str, ...], rows: np.ndarray) -> JointTest:
         return no_test(NO_COVARIANCE)
     if fit.l2 > WEAK_L2:
         return no_test(WITH_RIDGE)
-    if not q:
+    if not len(determined):
         return no_test(ALL_OPEN)
-    if is_robust and n - q < 0:
+    note = PARTLY if len(determined) < rank else ""
+    W, q, p = wald(determined @ fit.coef, determined @ fit.covariance @ determined.T)
+    if q == 1 or kind != KINDS["items"] or fit.n_items is None:
+        return JointTest(names, W, q, None, p, kind, note)
+    n, factor = covariance_noise(fit, q, cells)
+    if n < q:
         return no_test(FEW_ITEMS)
-    covariance, note = determined @ fit.covariance @ determined.T, PARTLY if q < rank else ""
-    statistic, df, p = wald(determined @ fit.coef, covariance)
-    if not is_robust:
-        return JointTest(names, statistic, df, None, p, kind, note)
-    statistic *= (n - df + 1) / (n * df)
-    p = float(f_law.sf(statistic, df, n - df + 1))
-    return JointTest(names, statistic, df, n - df + 1, p, kind, note)
+    statistic, df_error = W * factor * (n - q + 1) / (n * q), n - q + 1
+    p = float(f_law.sf(statistic, q, df_error))
+    return JointTest(names, statistic, q, df_error, p, kind, note)
+
+
+def covariance_noise(fit: Fit, q: int, cells: np.ndarray | None = None) -> tuple[float, float]:
+    """From how many residuals n an item-robust covariance of q contrasts is, and a factor of W.
+
+    At most from N - r - 1, N compared items and r independent features. Levels of a category have
+    fewer: with n_c items in cell c, whose share in the contrasts is u_c ~ 1 - n_c/N (of sum q), the
+    covariance has n_c - 1 residuals behind the variance in each cell, and is as noisy as a Wishart
+    matrix of n = q(q + 1) / sum_c 2 u_c^2 / (n_c - 1) (Pustejovsky and Tipton 2018). The jackknife
+    makes these variances larger by 1 / (1 - 1/n_c) on average, which the factor takes off.
+    ``cells`` are the 0/1 columns of the cells. An item that is alone in its cell counts each of its
+    comparisons by itself.
+    """
+    items = float(fit.n_items or 0)
+    n = items - (fit.n_features - fit.open_directions.shape[1]) - 1
+    if cells is None:
+        return n, 1.0
+    in_cell = items * fit.feature_mean[cells]
+    share = 1 - in_cell / items
+    share, alone = share * q / share.sum(), in_cell < SINGLE_ITEM
+    in_cell = np.where(alone, np.inf, in_cell)
+    noise = float(np.sum(2 * share**2 / (in_cell - 1)))
+    factor = float(np.sum(share / (1 - 1 / in_cell))) / q
+    return min(n, q * (q + 1) / noise if noise else np.inf), factor
 
 
 def determined_part(fit: Fit, rows: np.ndarray) -> tuple[np.ndarray, int]:
@@ -194,7 +218,10 @@ def determined_part(fit: Fit, rows: np.ndarray) -> tuple[np.ndarray, int]:
 
 def category_tests(shown: ShownCoefficients) -> list[tuple[Term, JointTest]]:
     """Joint test of each category, and of each product with one."""
-    return [(term, wald_test(shown.fit, (term.name,), term.contrasts)) for term in shown.terms]
+    return [
+        (term, wald_test(shown.fit, (term.name,), term.contrasts, term.cells))
+        for term in shown.terms
+    ]
 
 
 def covariance_in_words(fit: Fit) -> str:
@@ -210,14 +237,19 @@ def covariance_in_words(fit: Fit) -> str:
 class CoefficientTests:
     """What :class:`~pairscore.model.regression.RankRegression` says of its coefficients."""
 
-    coef_: np.ndarray
     result_: Fit
+
+    def _fitted(self) -> Fit:
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        return self.result_
 
     @property
     def z_values_(self) -> np.ndarray:
         """Coefficients over their standard errors."""
-        check_is_fitted(self)
-        return self.coef_ / self.result_.errors()
+        fit = self._fitted()
+        return fit.coef / fit.errors()
 
     @property
     def p_values_(self) -> np.ndarray:
@@ -226,8 +258,7 @@ class CoefficientTests:
 
     def confidence_intervals(self, level: float = 0.95) -> np.ndarray:
         """One row per coefficient: low end, high end."""
-        check_is_fitted(self)
-        return self.result_.confidence_intervals(level)
+        return self._fitted().confidence_intervals(level)
 
     def contrast(self, weights: Mapping[str, float], *, level: float = 0.95) -> Contrast:
         """A weighted sum of coefficients with its interval and test.
@@ -236,8 +267,7 @@ class CoefficientTests:
         Coefficients of levels are as in :meth:`summary`: against the average of all levels, or
         against the reference level. A sum that the comparisons do not determine is refused.
         """
-        check_is_fitted(self)
-        fit = self.result_
+        fit = self._fitted()
         fit.errors()  # refuses a fit without them
         assert fit.covariance is not None
         row = _weighted_row(fit, weights)
@@ -260,8 +290,7 @@ class CoefficientTests:
         of the fit, item-robust by default. A coefficient that the comparisons do not determine is
         refused; of a category, the differences that they do determine are tested.
         """
-        check_is_fitted(self)
-        fit = self.result_
+        fit = self._fitted()
         names = (names,) if isinstance(names, str) else tuple(names)
         shown = shown_coefficients(fit)
         terms = {term.name: term for term in shown.terms}
@@ -276,7 +305,9 @@ class CoefficientTests:
             rows.append(row[None])
         if not rows:
             raise PairscoreError("joint_test needs the name of a feature or category; give one.")
-        result = wald_test(fit, names, np.vstack(rows))
+        one_term = len(names) == 1 and names[0] in terms
+        cells = terms[names[0]].cells if one_term else None
+        result = wald_test(fit, names, np.vstack(rows), cells)
         if np.isnan(result.p):
             raise PairscoreError(
                 f"there is no joint test of {first_few(names)}, because {result.note};"

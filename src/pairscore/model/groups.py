@@ -196,6 +196,7 @@ class Term:
     or the reference of all levels, ``shown`` (k x d) against that of the levels that it can be
     compared with: ``set_of`` (k) has the number of each level's set, and there is one set unless
     the comparisons leave some difference of levels open. ``reference`` is a level, or empty.
+    ``cells`` are the 0/1 columns of the levels (or pairs of levels) that the term tells apart.
     """
 
     name: str
@@ -203,6 +204,7 @@ class Term:
     contrasts: np.ndarray
     shown: np.ndarray
     set_of: np.ndarray
+    cells: np.ndarray
     levels: tuple[str, ...] = ()
     reference: str = ""
     is_product: bool = False
@@ -348,7 +350,7 @@ def _terms(fit: Fit, recipe: Recipe, rows: np.ndarray) -> Iterable[Term]:
             contrasts = own.reshape(len(columns), -1)
             reference = first_few(filter(None, map(recipe.reference.get, pair)))
             one_set = np.zeros(len(columns), dtype=int)
-            yield Term(name, columns, contrasts, contrasts, one_set, (), reference, True)
+            yield Term(name, columns, contrasts, contrasts, one_set, columns, (), reference, True)
 
 
 def _centred_term(
@@ -361,8 +363,9 @@ def _centred_term(
         own = number == one
         if weights[own].any() and own.sum() > 1:
             shown[own] = rows[own] - weights[own] @ rows[own] / weights[own].sum()
+    cells = np.arange(fit.n_features)[recipe.blocks[category]]
     against = levels, recipe.reference.get(category, ""), name != category
-    return Term(name, columns, rows - weights @ rows, shown, number, *against)
+    return Term(name, columns, rows - weights @ rows, shown, number, cells, *against)
 
 
 def connected_sets(fit: Fit, rows: np.ndarray) -> np.ndarray:

@@ -4,7 +4,9 @@
 """
 
 import sys
+import warnings
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +14,7 @@ from shlex import join
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from pairscore.data.comparisons import Comparisons
@@ -19,10 +22,11 @@ from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import recipe_of
 from pairscore.data.items import ID_COLUMN, Items, read_items, refuse_other_features
 from pairscore.data.tables import Columns
-from pairscore.errors import PairscoreError
+from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.results import REACH, Effects
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import Wording
+from pairscore.model.contrasts import WITH_RIDGE
 from pairscore.model.fit_input import fingerprint
 from pairscore.model.predict import Scale, scale_of
 from pairscore.model.regression import RankRegression
@@ -55,10 +59,7 @@ LABELS = {"context": "{}", "side": "side: {}", "tie": "ties"}  # of an effect, b
 
 @dataclass(frozen=True)
 class Coefficient:
-    """A coefficient in the user's units, and the standard deviation of its feature.
-
-    That of a level of a category is against its average or reference level, for the whole step.
-    """
+    """A coefficient in the user's units; the standard deviation of its feature, 1 for a level."""
 
     feature: str
     coef: float
@@ -270,7 +271,7 @@ def report_facts(
     return ReportFacts(
         items=ranked,
         coefficients=coefficients(model),
-        categories=categories(model),
+        categories=categories(model, data),
         meaning=Summary(fit).meaning(),
         summary=Summary(fit).facts(),
         average_score=float(shown.show(np.zeros(1))[0]),
@@ -358,23 +359,31 @@ def coefficients(model: RankRegression) -> list[Coefficient]:
     return [Coefficient(*row) for row in zip(*(columns[name] for name in names), strict=True)]
 
 
-def categories(model: RankRegression) -> list[Category]:
-    """The categories with their levels, and the products with one, which have none of their own."""
-    rows = coefficients(model)
+def categories(model: RankRegression, data: Comparisons) -> list[Category]:
+    """The categories with their levels, and the products with one, which have none of their own.
+
+    With a ridge there is no joint test, and that of the same model without the ridge is taken.
+    """
+    rows, tests, without = coefficients(model), model.summary().tests, ""
+    if tests and tests[0][1].note == WITH_RIDGE:
+        with suppress(PairscoreError), warnings.catch_warnings():
+            warnings.simplefilter("ignore", PairscoreWarning)
+            tests = clone(model).set_params(l2=0.0).fit(data).summary().tests
+            without = "; in a fit without the ridge"
     return [
         Category(
-            name=term.name,
-            matters=whether_it_matters(term.name, test.p, test.in_words, term.is_product),
-            remark=_sentence(term.in_words) if term.in_words else "",
-            against=term.reference or "the average level",
-            levels=[]
-            if term.is_product
-            else [
+            term.name,
+            whether_it_matters(term.name, test.p, f"{test.in_words}{without}", term.is_product),
+            _sentence(term.in_words) if term.in_words else "",
+            term.reference or "the average level",
+            [
                 replace(rows[n], feature=level)
                 for n, level in zip(term.columns, term.levels, strict=True)
-            ],
+            ]
+            if not term.is_product
+            else [],
         )
-        for term, test in model.summary().tests
+        for term, test in tests
     ]
 
 
