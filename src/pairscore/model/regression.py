@@ -85,7 +85,8 @@ class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Coefficients on the link's scale, in the user's units.
+        Coefficients on the link's scale, in the user's units; of a category, those of its 0/1
+        columns, which :meth:`summary` shows against their average or a reference level.
     decided_scale_ : float
         What score differences are multiplied by in probabilities, which are of comparisons that
         do not end in a tie; 1 where there are no ties, or they are dropped.
