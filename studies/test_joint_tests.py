@@ -43,3 +43,18 @@ def test_the_classical_joint_test_fails_with_item_effects(figures):
     share = np.mean(null_tests(*CELLS[2], 400, inference="model")[:, 0] < 0.05)
     figures("classical joint test of 6 levels, sd 0.7", "above 20 %", f"{share:.1%}")
     assert share > 0.2
+
+
+def test_a_ridge_makes_a_category_without_influence_matter(figures):
+    """Why there is no joint test with one: the category is correlated with a feature."""
+    rng, p = np.random.default_rng(0), []
+    for _ in range(400):
+        level, table = draw_items(rng, 100, 6)
+        table["mass"] = table["mass"] + 0.8 * (level - 2.5)
+        score = 0.7 * table["mass"] + 0.5 * rng.normal(size=100)
+        fit = fit_table(table, draw_votes(rng, score, 1000), l2=50.0).result_
+        rows = shown_coefficients(fit).terms[0].contrasts
+        p.append(wald(rows @ fit.coef, rows @ fit.covariance @ rows.T)[2])
+    share = np.mean(np.array(p) < 0.05)
+    figures("joint test of 6 levels with l2=50, by chi-square", "above 20 %", f"{share:.1%}")
+    assert share > 0.2
