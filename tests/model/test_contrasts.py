@@ -304,6 +304,22 @@ def test_a_joint_test_does_not_depend_on_units_or_on_repeated_names():
     assert small.p == pytest.approx(model.contrast({"grade=A": 1, "grade=B": -1}).p, rel=1e-9)
 
 
+def test_which_law_a_joint_test_has_goes_by_the_covariance():
+    table, votes = graded_study(8)
+    judged = {
+        "left": votes[:, 0],
+        "right": votes[:, 1],
+        "winner": np.full(len(votes), "left"),
+        "judge": np.arange(len(votes)) % 30,
+    }
+    laws = {}
+    for inference in ("items", "items+judges", "model"):
+        laws[inference] = fit_table(table, judged, inference=inference).joint_test("grade")
+    assert laws["items"].df_error == laws["items+judges"].df_error < 90
+    assert laws["model"].df_error is None
+    assert laws["items+judges"].covariance == "robust to items and judges"
+
+
 def test_wald_of_a_singular_covariance_counts_its_rank():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(5, 3)) * np.array([[1.0], [1e3], [1e-3], [1], [1]])

@@ -34,6 +34,7 @@ KINDS = {
     "items+judges": "robust to items and judges",
     "model": "classical",
 }
+ITEM_ROBUST = (KINDS["items"], KINDS["items+judges"])
 SHRUNK = "shrunk by a ridge, and the interval is that of the shrunken sum"
 PARTLY = "of the differences that the comparisons determine"
 # why there is no test, and what to do about it
@@ -166,7 +167,7 @@ def wald_test(
         return no_test(ALL_OPEN)
     note = PARTLY if len(determined) < rank else ""
     W, q, p = wald(determined @ fit.coef, determined @ fit.covariance @ determined.T)
-    if q == 1 or kind != KINDS["items"] or fit.n_items is None:
+    if q == 1 or kind not in ITEM_ROBUST or fit.n_items is None:
         return JointTest(names, W, q, None, p, kind, note)
     n, factor = covariance_noise(fit, q, cells)
     if n < q:
