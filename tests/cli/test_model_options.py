@@ -85,3 +85,33 @@ def test_models_by_name_and_settings():
 def test_models_that_nobody_can_mean(models, message):
     with pytest.raises(PairscoreError, match=message):
         parse_models(tuple(models))
+
+
+def test_a_reference_level_is_named_on_the_command_line_and_kept_in_the_model(study):
+    """A column with a reference is a category; levels are against it, in the JSON too."""
+    folder, items, _ = study
+    level = sorted({str(one) for one in items["style"]})[-1]
+    said = run(f"fit items.csv votes.csv --reference style={level} -o m.npz --json").stdout
+    record = json.loads(said)
+    rows = {row["feature"]: row for row in record["coefficients"]}
+    assert rows[f"style={level}"]["coef"] == rows[f"style={level}"]["std_error"] == 0
+    assert all(row["std_error"] is not None for row in rows.values())
+    assert record["categories"][0]["reference"] == level
+    assert load(folder / "m.npz").recipe_["reference"] == {"style": level}
+    plain = json.loads(run("fit items.csv votes.csv --categorical style --json").stdout)
+    levels = [row["coef"] for row in plain["coefficients"] if row["feature"].startswith("style=")]
+    assert sum(levels) == pytest.approx(0, abs=1e-9)
+    assert plain["warnings"] == record["warnings"]
+    assert not any("unknown" in text for text in plain["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("style", "--reference 'style' does not name a level; write for example"),
+        ("style=nowhere", "--reference names the level 'nowhere' of 'style', which no item has"),
+        ("stile=oil", "--reference names 'stile', and the item table has no such column"),
+    ],
+)
+def test_a_reference_that_is_none_is_refused_in_a_sentence(study, option, said):
+    assert said in run(f"fit items.csv votes.csv --reference {option} -o m.npz", code=2).stderr

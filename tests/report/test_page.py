@@ -21,6 +21,7 @@ from pairscore.errors import PairscoreWarning
 from pairscore.files.write import write_table
 from pairscore.report.facts import report_facts
 from pairscore.report.page import report_html, write_page, write_report
+from tests.model.test_contrasts import draw_items, draw_votes, fit_table
 from tests.report.conftest import (
     EVIL,
     NAMES,
@@ -410,6 +411,22 @@ def test_in_a_browser_long_names_have_room_and_no_table_or_label_is_cut(width, t
     # two lines and a mark, or three; all of the 160 letters would be 300
     assert seen["highest"] < (80 if width == 1280 else 110)
     assert seen["item"] > (250 if width == 1280 else 75)
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_in_a_browser_categories_of_many_levels_and_long_names_fit(width, tmp_path):
+    rng = np.random.default_rng(0)
+    _, table = draw_items(rng, 90, 12)
+    table["grade"] = np.array([f"{one}, as the second committee said" for one in table["grade"]])
+    table["grade"] = table["grade"].astype(object)
+    recipe = {"categorical": ["grade", "site"], "interactions": ["mass:site"]}
+    model = fit_table(table, draw_votes(rng, table["mass"]), recipe)
+    text = report_html(report_facts(model, model.comparisons_, None))
+    seen, console = look_at(text, width, tmp_path)
+    assert (console, seen["faults"]) == ([], [])
+    assert (seen["clipped"], seen["scrolling"], seen["outside"]) == (0, 0, 0)
+    assert seen["scroll"] <= width
 
 
 @needs_browser

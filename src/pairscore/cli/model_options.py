@@ -76,6 +76,13 @@ MODEL_OPTIONS = (
         "items",
     ),
     SELF_PAIRS_OPTION,
+    option(
+        "--reference",
+        multiple=True,
+        metavar="X=LEVEL",
+        help="Level of a category that the others are shown against, such as grape=merlot; makes"
+        " the column a category.  [default: the average of all levels]",
+    ),
 )
 
 SCALE_OPTION = word(
@@ -240,7 +247,8 @@ def read_files(
     from pairscore.files.read_study import read_study
     from pairscore.files.tables import once
 
-    columns, auto = item_settings(given), given.get("auto", False)
+    columns, auto = item_settings(given) | {"reference": parse_reference(given)}, given.get("auto")
+    columns["categorical"] = list(dict.fromkeys([*columns["categorical"], *columns["reference"]]))
     if auto and columns["missing"] == "refuse":
         columns |= {"missing": "mean-with-flag"}
     settings = vote_settings(given) | {"group": given["group"], "context": context}
@@ -251,6 +259,20 @@ def read_files(
     say(f"text that becomes categories: {', '.join(map(repr, study.left_out))}.")
     columns |= {"categorical": [*columns.get("categorical", ()), *study.left_out]}
     return read_study(items, comparisons, columns=columns, **settings)
+
+
+def parse_reference(given: dict[str, Any]) -> dict[str, str]:
+    """By category its reference level, from texts such as ``grape=merlot,site=north``."""
+    from pairscore.data.feature_options import split_names
+
+    parts = [part.partition("=") for part in split_names(given.get("reference", ()))]
+    for name, _, level in parts:
+        if not name.strip() or not level.strip():
+            raise PairscoreError(
+                f"--reference {name!r} does not name a level; write for example"
+                f" --reference {name.strip() or 'grape'}=LEVEL."
+            )
+    return {name.strip(): level.strip() for name, _, level in parts}
 
 
 @contextmanager

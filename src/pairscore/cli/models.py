@@ -230,7 +230,7 @@ def update(
         result, notes = update_fit(file.fit, settings, votes, more)
     show_warnings(text for _, text in notes)
     record = result.record | ({"reading": kept} if kept else {})
-    result = replace(result, recipe=file.fit.recipe, record=record)
+    result = replace(result, record=record)
     write_model(replace(file, fit=result), output, as_json, keep_data=True)
 
 

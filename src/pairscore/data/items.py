@@ -1,7 +1,7 @@
 """The item table: which items are compared, and the numeric features that describe them."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -125,7 +125,8 @@ class Items:
         else:
             ids = np.array([*self.names, *new.names], dtype=object)
         refuse_bad_ids(ids)
-        return Items(np.vstack([self.values, new.values]), self.feature_names, ids, self.backend)
+        values = np.vstack([self.values, new.values])
+        return replace(self, values=values, ids=ids)
 
     def take(self, rows: np.ndarray) -> "Items":
         """The items of some rows, in that order; they keep their names."""

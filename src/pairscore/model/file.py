@@ -228,6 +228,7 @@ def _rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray], settings: Se
         n: rebuild(header[n]) for n, (_, rebuild) in TABLES if header.get(n) is not None
     }
     names, effects = tuple(header["feature_names"]), None
+    recipe = header.get("recipe")  # models of before had none
     if header.get("item_effects"):
         of_items = {n.removeprefix(EFFECTS): a for n, a in arrays.items() if n.startswith(EFFECTS)}
         effects = ItemEffects.from_file(of_items, header["item_effects"])
@@ -238,9 +239,9 @@ def _rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray], settings: Se
         **tables,
         feature_names=names or None,
         item_effects=effects,
-        comparisons=comparisons_from_arrays(arrays, names),
+        comparisons=comparisons_from_arrays(arrays, names, recipe),
         item_groups=arrays.get(GROUPS),
-        recipe=header.get("recipe"),  # models of before had none
+        recipe=recipe,
     )
 
 
@@ -345,7 +346,9 @@ def comparisons_to_arrays(data: Comparisons) -> dict[str, np.ndarray]:
 
 
 def comparisons_from_arrays(
-    arrays: dict[str, np.ndarray], feature_names: tuple[str, ...]
+    arrays: dict[str, np.ndarray],
+    feature_names: tuple[str, ...],
+    recipe: dict[str, Any] | None = None,
 ) -> Comparisons | None:
     """The comparisons again; None if the model was saved without them."""
     if f"{DATA}values" not in arrays:
@@ -354,7 +357,7 @@ def comparisons_from_arrays(
     ids = arrays.get(f"{DATA}ids")
     ids = ids.astype(object) if ids is not None and ids.dtype.kind == "U" else ids
     backend = Columns if from_file else dict
-    items = Items(arrays[f"{DATA}values"], feature_names, ids, backend)
+    items = Items(arrays[f"{DATA}values"], feature_names, ids, backend, recipe)
     context = {n.removeprefix(CONTEXT): a for n, a in arrays.items() if n.startswith(CONTEXT)}
     columns = {name: arrays.get(f"{DATA}{name}") for name in (*PER_ROW, "covariance_items")}
     return Comparisons(

@@ -31,7 +31,7 @@ from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.ridge import choose_ridge
 from pairscore.estimators.settings import Settings
-from pairscore.model.fit_input import without_ties
+from pairscore.model.fit_input import make_record, without_ties
 from pairscore.model.groups import (
     count_groups,
     feature_notes,
@@ -41,7 +41,6 @@ from pairscore.model.groups import (
     without_part,
 )
 from pairscore.model.predict import fitted_scores, scale_of_decided
-from pairscore.model.record import make_record
 
 FEW_ITEMS = 50
 NOBODY_KNOWN = "a matrix of differences does not say who was compared"

@@ -1,8 +1,16 @@
-"""What people give to ``RankRegression.fit``, as comparisons.
+"""What people give to ``RankRegression.fit``, as comparisons, and the record that a model keeps.
 
-Items and votes, ``Comparisons``, or a plain matrix of differences.
+Items and votes, ``Comparisons``, or a plain matrix of differences. The record says where they came
+from.
 """
 
+import hashlib
+import platform
+import shlex
+import sys
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +20,9 @@ from pairscore.data.items import Items
 from pairscore.data.tables import as_frame, to_array
 from pairscore.data.votes import Votes
 from pairscore.errors import PairscoreError
+
+PACKAGES = ("pairscore", "numpy", "scipy", "scikit-learn")
+SAMPLED_ITEMS = 256
 
 
 def comparisons_to_fit(
@@ -116,3 +127,52 @@ def _outcome_of_classes(model: Any, y: np.ndarray) -> np.ndarray:
         f" has {len(labels)} values; use -1, 0 and 1, and Comparisons as X where ties shall go"
         " through cross_val_predict."
     )
+
+
+# -- the record ------------------------------------------------------------------------------------
+
+
+def make_record(data: Comparisons) -> dict[str, Any]:
+    """Versions, a fingerprint of the data, the seed of the sides, and the command that was run."""
+    return {
+        "versions": {
+            "python": platform.python_version(),
+            **{name: package_version(name) for name in PACKAGES},
+        },
+        "fingerprint": fingerprint(data),
+        "seed": data.seed,
+        "command": command_line(),
+    }
+
+
+def command_line() -> str:
+    """The command that was run, so that a shell takes it as it stands."""
+    if not sys.argv:
+        return ""
+    program = Path(sys.argv[0])
+    as_module = program.name == "__main__.py" and program.parent.name == "pairscore"
+    return shlex.join(
+        [*(("python", "-m", "pairscore") if as_module else (program.name,)), *sys.argv[1:]]
+    )
+
+
+@cache
+def package_version(name: str) -> str:
+    """Version of an installed package, looked up once: it takes as long as a small fit."""
+    return version(name)
+
+
+def fingerprint(data: Comparisons) -> str:
+    """A hash of every comparison and of up to 256 item rows evenly spaced in the table."""
+    digest = hashlib.sha256(repr((data.items.values.shape, data.items.feature_names)).encode())
+    rows = np.linspace(0, len(data.items) - 1, min(len(data.items), SAMPLED_ITEMS)).astype(int)
+    digest.update(data.items.values[rows].tobytes())
+    for column in (
+        data.left.astype(np.int32),
+        data.right.astype(np.int32),
+        data.outcome,
+        data.weight,
+        data.count,
+    ):
+        digest.update(b"-" if column is None else np.ascontiguousarray(column).tobytes())
+    return digest.hexdigest()[:32]

@@ -5,7 +5,6 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -16,6 +15,7 @@ from pairscore.data.items import Items, read_items, refuse_other_features
 from pairscore.errors import PairscoreError
 from pairscore.estimators.results import Fit, KnownItems, Note
 from pairscore.estimators.settings import Settings, check_settings
+from pairscore.model.contrasts import CoefficientTests
 from pairscore.model.file import ModelFile, load_model, save_model
 from pairscore.model.fit import fit_comparisons, number_item_groups, update_fit
 from pairscore.model.fit_input import comparisons_to_fit
@@ -39,7 +39,7 @@ FIELDS = frozenset(f"{field.name}_" for field in fields(Fit)) - {"settings_", "f
 FITTED = FIELDS | {"link_", "l2_", "ties_", "inference_", "tie_parameter_"}
 
 
-class RankRegression(ClassifierMixin, BaseEstimator):
+class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
     """Learn a score from pairwise comparisons and numeric features of the items.
 
     The left item of a pair wins with probability f(beta'(x_left - x_right)); the score of an item
@@ -85,7 +85,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Coefficients on the link's scale, in the user's units.
+        Coefficients on the link's scale, in the user's units; of a category, those of its 0/1
+        columns, which :meth:`summary` shows against their average or a reference level.
     decided_scale_ : float
         What score differences are multiplied by in probabilities, which are of comparisons that
         do not end in a tie; 1 where there are no ties, or they are dropped.
@@ -404,22 +405,6 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         return pair_chances(self.result_, X, level)
 
     # -- tables ------------------------------------------------------------------------------------
-
-    @property
-    def z_values_(self) -> np.ndarray:
-        """Coefficients over their standard errors."""
-        check_is_fitted(self)
-        return self.coef_ / self.result_.errors()
-
-    @property
-    def p_values_(self) -> np.ndarray:
-        """Two-sided, of the hypothesis that the coefficient is zero."""
-        return 2 * ndtr(-np.abs(self.z_values_))
-
-    def confidence_intervals(self, level: float = 0.95) -> np.ndarray:
-        """One row per coefficient: low end, high end."""
-        check_is_fitted(self)
-        return self.result_.confidence_intervals(level)
 
     def summary(self) -> Summary:
         """A table: ``print`` it, show it in a notebook, or take ``.to_frame()``."""

@@ -29,8 +29,9 @@ from pairscore.report.words import (
 
 if TYPE_CHECKING:
     from pairscore.estimators.ridge import RidgeCurve
-    from pairscore.report.facts import Coefficient, Effect, Judge, TieRate
+    from pairscore.report.facts import Coefficient, Effect, TieRate
     from pairscore.report.items import Bar, RankedItem
+    from pairscore.report.judges import Judge
     from pairscore.report.trials import CalibrationBin, Prospect, Trial, WrongShare
 
 WIDTH, BOTTOM, TOP = 440, 300, 8  # of a drawing; the page scales it to its card
@@ -219,17 +220,17 @@ def _item_mark(item: RankedItem) -> Mark:
     return Mark(item.name, item.score, item.low, item.high, tip)
 
 
-def coefficient_chart(coefficients: Sequence[Coefficient]) -> str:
-    """The coefficients, per standard deviation so that features share an axis, as a forest."""
-    title = "per standard deviation of the feature"
+def coefficient_chart(coefficients: Sequence[Coefficient], title: str) -> str:
+    """Coefficients as a forest, per standard deviation so that features share an axis."""
     marks = [_coefficient_mark(coefficient) for coefficient in coefficients]
     return interval_chart(marks, "Coefficients with their intervals", title, 0.0)
 
 
 def _coefficient_mark(one: Coefficient) -> Mark:
+    more = "an item wins" if one.is_level else "one standard deviation more wins"
     tip = (
-        f"{one.feature}: {number(one.coef)} ({number(one.low)} to {number(one.high)}) per unit; one"
-        f" standard deviation more wins {wins(one.wins_of_100)} of 100"
+        f"{one.feature}: {number(one.coef)} ({number(one.low)} to {number(one.high)})"
+        f"{'' if one.is_level else ' per unit'}; {more} {wins(one.wins_of_100)} of 100"
     )
     return Mark(one.feature, one.coef * one.sd, one.low * one.sd, one.high * one.sd, tip)
 

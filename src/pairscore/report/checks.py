@@ -18,6 +18,7 @@ from pairscore.errors import first_few
 from pairscore.estimators.diagnostics import SIGNIFICANCE, TOLERATED, check_pairing
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.separation import SEPARATED
+from pairscore.model.contrasts import wald
 from pairscore.model.predict import expected_outcomes
 from pairscore.model.regression import RankRegression
 from pairscore.report.items import item_information
@@ -28,7 +29,6 @@ REFERENCE = 500  # scores that stand for all others in an item's expected win ra
 COINS = 0.05  # p-value up to which the coefficients are more than chance
 RARE = 1e-4  # p-values below are all shown as this one
 SKEWED = 1e-3  # p-value below which features are clearly skewed
-RANK = 1e-9  # eigenvalues of a correlation matrix that count as zero
 SIDE_Z = 3.0  # a side effect of none looks so large in one of four hundred studies
 SPREAD = 1.2  # root mean square of the residuals from which on features leave something out
 POWER = ndtri(0.8)  # standard errors beyond a limit at which an effect is seen 8 times out of 10
@@ -180,10 +180,7 @@ def chance_p(model: RankRegression) -> float:
     covariance = model.covariance_
     if covariance is None or not np.isfinite(covariance).all() or not covariance.any():
         return float("nan")
-    scale = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
-    z, correlation = model.coef_ / scale, covariance / np.outer(scale, scale)
-    statistic = z @ np.linalg.pinv(correlation, RANK, hermitian=True) @ z
-    return float(chi2.sf(statistic, np.linalg.matrix_rank(correlation, RANK, hermitian=True)))
+    return wald(model.coef_, covariance)[2]
 
 
 def _pairing_check(model: RankRegression, data: Comparisons) -> Check:
