@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import clone
 
 from pairscore import Comparisons, PairscoreError, RankRegression
+from pairscore.errors import PairscoreWarning
 from tests.model.test_regression import ITEMS, QUICK, VOTES, X, Y, says
 
 
@@ -80,3 +81,15 @@ def test_a_zero_that_stands_for_a_loss_is_not_taken_for_a_tie():
     assert encoded.coef_.tolist() == RankRegression(inference=None).fit(untied, y).coef_.tolist()
     with pytest.raises(PairscoreError, match="write -1 where right won"):
         RankRegression(inference=None).fit(untied, (y < 0).astype(int))
+
+
+def test_ties_alone_say_nothing_about_decided_comparisons():
+    """The chance was 50 % with an interval of a few points, though nobody had ever won."""
+    ties = {"left": ["a", "b", "c"] * 40, "right": ["b", "c", "a"] * 40, "winner": ["tie"] * 120}
+    items = {"id": ["a", "b", "c"], "x": [0.0, 1.0, 3.0]}
+    with pytest.warns(PairscoreWarning, match="every comparison is a tie: nothing was decided"):
+        model = RankRegression(inference="model").fit(items, ties)
+    chances = model.chances(Comparisons.from_frames(items, ties)[0])
+    assert np.all(np.isnan(model.std_errors_))
+    assert np.allclose(chances["chance"], 0.5)
+    assert np.isnan([chances["low"], chances["high"]]).all()

@@ -46,9 +46,9 @@ def open_page(browser, path, width, scheme="light"):
     page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
     page.on(
         "request",
-        lambda request: None
-        if request.url in (address, "data:,")
-        else wrong.append(f"fetched: {request.url}"),
+        lambda request: (
+            None if request.url in (address, "data:,") else wrong.append(f"fetched: {request.url}")
+        ),
     )
     page.goto(address)
     try:

@@ -3,6 +3,7 @@
 Items and votes, ``Comparisons``, or a plain matrix of differences.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.data.items import Items
 from pairscore.data.tables import as_frame, to_array
 from pairscore.data.votes import Votes
-from pairscore.errors import PairscoreError
+from pairscore.errors import PairscoreError, PairscoreWarning
+from pairscore.estimators.results import Fit, Note
 
 
 def comparisons_to_fit(
@@ -116,3 +118,18 @@ def _outcome_of_classes(model: Any, y: np.ndarray) -> np.ndarray:
         f" has {len(labels)} values; use -1, 0 and 1, and Comparisons as X where ties shall go"
         " through cross_val_predict."
     )
+
+
+def without_decisions(fit: Fit) -> tuple[Fit, list[Note]]:
+    """A fit, without intervals if every comparison was a tie, and what to warn of.
+
+    Half wins make all scores the same. How decided comparisons would end, nothing tells.
+    """
+    if fit.tie_share < 1:
+        return fit, []
+    known = {
+        name: getattr(fit, name) for name in ("covariance", "std_errors", "effects_covariance")
+    }
+    unknown = {name: np.full_like(of, np.nan) for name, of in known.items() if of is not None}
+    text = "every comparison is a tie: nothing was decided, all scores are equal, and intervals"
+    return replace(fit, **unknown), [(PairscoreWarning, f"{text} are unknown.")]

@@ -337,7 +337,8 @@ def calibration_chart(
         for one in bins:
             tip = (
                 f"{what}: predicted {percent(one.promised)}, observed {percent(one.observed)}"
-                f" ({percent(one.observed_low)} to {percent(one.observed_high)}) of {one.number:,.6g}"
+                f" ({percent(one.observed_low)} to {percent(one.observed_high)})"
+                f" of {one.number:,.6g}"
             )
             a, low, high = x(one.promised) + shift, y(one.observed_low), y(one.observed_high)
             interval = line(a, low, a, high, f"interval {kind}-line")
