@@ -18,7 +18,6 @@ from pairscore.files.write import write_table
 from pairscore.report.facts import report_facts
 from pairscore.report.page import report_html, write_page, write_report
 from tests.report.browser import (
-    VIEWS,
     faults_of,
     needs_browser,
     open_browser,
@@ -401,14 +400,12 @@ def test_in_a_browser_long_names_have_room_and_no_table_or_label_is_cut(browser,
 
 
 @needs_browser
-@pytest.mark.parametrize("view", VIEWS, ids=str)
 @pytest.mark.parametrize("which", ["long names", "effects"])
-def test_a_reader_stumbles_over_nothing_on_a_page(
-    browser, which, view, page_with_effects, tmp_path
-):
+def test_a_reader_stumbles_over_nothing_on_a_page(browser, which, request, tmp_path):
     """Nothing scrolls sideways, is cut or overlaps, and axe finds no violation."""
-    text = page_with_effects if which == "effects" else page_of_long_names()
-    assert faults_of(browser, written(text, tmp_path), [view]) == []
+    is_rich = which == "effects"
+    text = request.getfixturevalue("page_with_effects") if is_rich else page_of_long_names()
+    assert faults_of(browser, written(text, tmp_path)) == []
 
 
 @needs_browser
