@@ -24,6 +24,17 @@ class NoAnswerError(PairscoreError):
     """The question is valid, but nothing meets it, such as a target beyond any study."""
 
 
+class EmptyColumnsError(PairscoreError):
+    """Columns of items, in ``names``, have no value at all."""
+
+    def __init__(self, names: Sequence[str]):
+        self.names = list(names)
+        super().__init__(
+            f"{plural(len(names), 'column')} without any value: {first_few(map(repr, names))};"
+            " leave them out of the table."
+        )
+
+
 @dataclass(frozen=True)
 class BadRow:
     """One fault in a file.

@@ -115,3 +115,44 @@ def test_a_reference_level_is_named_on_the_command_line_and_kept_in_the_model(st
 )
 def test_a_reference_that_is_none_is_refused_in_a_sentence(study, option, said):
     assert said in run(f"fit items.csv votes.csv --reference {option} -o m.npz", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("entries", "note"),
+    [
+        ([""] * 6, "left out, because they have no value at all: 'more'."),
+        (["7"] * 6, "left out, because all items have the same: 'more'."),
+        (["yes"] * 6, "left out, because all items have the same: 'more'."),
+    ],
+)
+def test_auto_is_not_stopped_by_a_column_that_is_empty_or_always_the_same(entries, note, tmp_path):
+    x = [0.3, 1.1, 0.2, 2.5, 1.9, 0.7]
+    rows = [f"i{k},{value},{more}" for k, (value, more) in enumerate(zip(x, entries, strict=True))]
+    (tmp_path / "items.csv").write_text("\n".join(["id,x,more", *rows]) + "\n")
+    pairs = [(a, b) for a in range(6) for b in range(6) if a != b] * 2
+    won = ["left" if (x[a] > x[b]) != (k % 5 == 0) else "right" for k, (a, b) in enumerate(pairs)]
+    lines = [f"i{a},i{b},{winner}" for (a, b), winner in zip(pairs, won, strict=True)]
+    (tmp_path / "votes.csv").write_text("\n".join(["left,right,winner", *lines]) + "\n")
+    files = [tmp_path / name for name in ("items.csv", "votes.csv")]
+    done = run("fit", *files, "--auto", "-o", tmp_path / "model.npz")
+    assert f"Note: {note}" in done.stderr
+    assert load(tmp_path / "model.npz").feature_names_in_.tolist() == ["x"]
+    run("rank", tmp_path / "model.npz", files[0])
+
+
+def test_a_file_with_decimal_points_is_not_read_with_the_commas_of_an_earlier_one(tmp_path):
+    x = ["0,5", "1,25", "2,125", "0,75", "3,5"]
+    for name, sign in (("commas", ","), ("points", ".")):
+        rows = [f"i{k};{value.replace(',', sign)}" for k, value in enumerate(x)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["id;x", *rows]) + "\n")
+    pairs = [(a, b) for a in range(5) for b in range(5) if a != b]
+    lines = [f"i{a};i{b};{'left' if (a * b) % 3 else 'right'}" for a, b in pairs]
+    (tmp_path / "votes.csv").write_text("\n".join(["left;right;winner", *lines]) + "\n")
+    model = tmp_path / "model.npz"
+    run("fit", tmp_path / "commas.csv", tmp_path / "votes.csv", "--decimal", ",", "-o", model)
+    one, other = (
+        run("rank", model, tmp_path / f"{name}.csv", "--json") for name in ("commas", "points")
+    )
+    assert one.stdout == other.stdout
+    assert one.stderr == ""
+    assert "has decimal signs '.', not ',' as before." in other.stderr

@@ -5,7 +5,8 @@ import warnings
 import pytest
 
 from pairscore.errors import BadRowsError, PairscoreError, PairscoreWarning
-from pairscore.files.sheets import find_delimiter, looks_plain, refuse_unclear_points
+from pairscore.files.sheets import find_delimiter, looks_plain
+from pairscore.files.source import refuse_unclear_points
 from tests.files.test_tables import as_lists, read_bytes
 
 PLAIN = {"id": ["a", "b", "c"], "x": [1.0, 2.5, 3.0], "k": ["p", "q", "p"]}

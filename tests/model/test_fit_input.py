@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 import pairscore
 from pairscore import Comparisons, PairscoreError, RankRegression
+from pairscore.errors import PairscoreWarning
 from pairscore.model.fit_input import command_line, fingerprint, make_record, package_version
 from tests.model.test_regression import ITEMS, QUICK, VOTES, X, Y, says
 
@@ -127,3 +128,15 @@ def test_the_command_is_one_that_a_shell_takes(monkeypatch):
 
 def test_versions_are_those_installed():
     assert package_version("numpy") == np.__version__
+
+
+def test_ties_alone_say_nothing_about_decided_comparisons():
+    """The chance was 50 % with an interval of a few points, though nobody had ever won."""
+    ties = {"left": ["a", "b", "c"] * 40, "right": ["b", "c", "a"] * 40, "winner": ["tie"] * 120}
+    items = {"id": ["a", "b", "c"], "x": [0.0, 1.0, 3.0]}
+    with pytest.warns(PairscoreWarning, match="every comparison is a tie: nothing was decided"):
+        model = RankRegression(inference="model").fit(items, ties)
+    chances = model.chances(Comparisons.from_frames(items, ties)[0])
+    assert np.all(np.isnan(model.std_errors_))
+    assert np.allclose(chances["chance"], 0.5)
+    assert np.isnan([chances["low"], chances["high"]]).all()

@@ -12,6 +12,7 @@ from pairscore.choices import METHODS
 from pairscore.errors import PairscoreWarning
 from pairscore.report.facts import report_facts
 from pairscore.report.page import report_html, write_report
+from pairscore.report.words import with_spaces
 from tests.limits import CHANCE
 from tests.model.test_contrasts import EFFECTS, LEVELS, draw_votes, fit_table, graded_study
 from tests.report.conftest import (
@@ -162,7 +163,7 @@ def test_effects_of_items_are_those_of_the_model_the_largest_first():
     items, votes = draw_study(60, 1500, spare=5)
     model = RankRegression(item_effects=True).fit(items, votes)
     effects = report_facts(model, items, votes).effects
-    assert effects.of_items_in_words == model.item_effects_.in_words
+    assert effects.of_items_in_words == with_spaces(model.item_effects_.in_words)
     known = dict(zip(items["id"][:60], model.item_effects_.effect[:60], strict=True))
     if model.item_effects_.sigma2 > 0:
         assert {one.name: one.value for one in effects.of_items} == pytest.approx(known)

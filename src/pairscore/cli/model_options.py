@@ -4,7 +4,7 @@ Also the files that it is fitted to.
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,14 @@ from pairscore.cli.options import (
     word,
 )
 from pairscore.cli.words import show_note
-from pairscore.errors import PairscoreError, PairscoreWarning, did_you_mean, first_few, plural
+from pairscore.errors import (
+    EmptyColumnsError,
+    PairscoreError,
+    PairscoreWarning,
+    did_you_mean,
+    first_few,
+    plural,
+)
 
 if TYPE_CHECKING:
     from pairscore.files.read_study import StudyInput
@@ -253,12 +260,36 @@ def read_files(
         columns |= {"missing": "mean-with-flag"}
     settings = vote_settings(given) | {"group": given["group"], "context": context}
     settings["say"] = say = once(show_note)
-    study = read_study(items, comparisons, columns=columns, **settings)
-    if not auto or not study.left_out:
-        return study
-    say(f"text that becomes categories: {', '.join(map(repr, study.left_out))}.")
-    columns |= {"categorical": [*columns.get("categorical", ()), *study.left_out]}
-    return read_study(items, comparisons, columns=columns, **settings)
+
+    def read(**more: Sequence[str]) -> "StudyInput":
+        columns.update({key: [*columns.get(key, ()), *names] for key, names in more.items()})
+        return read_study(items, comparisons, columns=columns, **settings)
+
+    if not auto:
+        return read()
+    try:
+        study = read()
+    except EmptyColumnsError as error:
+        say(f"left out, because they have no value at all: {', '.join(map(repr, error.names))}.")
+        study = read(exclude=error.names)
+    if study.left_out:
+        say(f"text that becomes categories: {', '.join(map(repr, study.left_out))}.")
+        study = read(categorical=study.left_out)
+    if constant := constant_columns(study, given):
+        say(f"left out, because all items have the same: {', '.join(map(repr, constant))}.")
+        columns["categorical"] = [n for n in columns["categorical"] if n not in constant]
+        study = read(exclude=constant)
+    return study
+
+
+def constant_columns(study: "StudyInput", given: dict[str, Any]) -> list[str]:
+    """Columns that nobody asked for and that say nothing about any item; none if all are such."""
+    import numpy as np
+
+    asked = {part for names in item_settings(given).values() for part in str(names).split("'")}
+    alike = np.ptp(study.items.values, axis=0) == 0
+    found = [name for name, block in study.recipe.blocks.items() if alike[block].all()]
+    return [] if alike.all() else [name for name in found if name not in asked]
 
 
 def parse_reference(given: dict[str, Any]) -> dict[str, str]:

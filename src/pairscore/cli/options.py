@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import click
 
-from pairscore.choices import LINKS, MISSING_RULES
+from pairscore.choices import LINKS, MISSING_RULES, Kept
 from pairscore.cli.words import show_note
 from pairscore.errors import PairscoreError, share_meant
 
@@ -276,8 +276,8 @@ def file_settings(given: dict[str, Any], kept: dict[str, Any] | None = None) -> 
 
     lists = {name: split_names(given[name]) for name in ("na", "sheet")}
     settings = {name: given[name] for name in FILE_NAMES} | lists
-    remembered = {name: value for name, value in (kept or {}).items() if name in FILE_NAMES}
-    settings |= {name: value for name, value in remembered.items() if not settings[name]}
+    kept = {name: (kept or {}).get(name) for name in FILE_NAMES if not settings[name]}
+    settings |= {name: Kept(v) if name == "decimal" else v for name, v in kept.items() if v}
     return settings | {"say": show_note}
 
 

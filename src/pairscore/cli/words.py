@@ -201,8 +201,8 @@ def show_warnings(texts: Iterable[str]) -> None:
 
 
 def show_note(text: str) -> None:
-    """Print what is good to know."""
-    click.echo(f"Note: {text}", err=True)
+    """Print what is good to know, with options in place of settings."""
+    click.echo(f"Note: {translate(text)}", err=True)
 
 
 def show_unused_columns(items: Any) -> None:

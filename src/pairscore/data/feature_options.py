@@ -23,7 +23,7 @@ from pairscore.data.items import (
     refuse_other_dimensions,
 )
 from pairscore.data.tables import Columns, as_frame, backend_of, to_array
-from pairscore.errors import PairscoreError, did_you_mean, first_few, plural
+from pairscore.errors import EmptyColumnsError, PairscoreError, did_you_mean, first_few, plural
 
 MAX_LEVELS = 1000
 
@@ -205,10 +205,7 @@ def _flag_gaps(recipe: Recipe, table: Columns) -> Recipe:
     gaps = {name: count for name, block in recipe.blocks.items() if (count := counts[block.start])}
     empty = [name for name, count in gaps.items() if count == len(table)]
     if empty:
-        raise PairscoreError(
-            f"{plural(len(empty), 'column')} without any value: {first_few(map(repr, empty))};"
-            " leave them out of the table."
-        )
+        raise EmptyColumnsError(empty)
     by_column = first_few(f"{count} of {name}" for name, count in gaps.items())
     note = f"filled with the mean, and flagged: {by_column}" if gaps else ""
     groups: dict[bytes, list[str]] = {}  # by the items where they are missing

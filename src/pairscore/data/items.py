@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+from unicodedata import normalize
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -93,7 +94,8 @@ class Items:
         return look_up(self.row_of, names.tolist(), -1)
 
     def find_rows_by_text(self, names: np.ndarray) -> np.ndarray:
-        """As :meth:`find_rows`, but 7, ``"7"`` and ``"7.0"`` are the same name.
+        """As :meth:`find_rows`, but 7, ``"7"`` and ``"7.0"`` are the same name, and so are forms of
+        one text, such as letters of half and of full width.
 
         This is for tables from files, where a column is text as soon as one of its cells is, and
         where programs write whole numbers with decimals once one of them is missing.
@@ -101,7 +103,9 @@ class Items:
         rows = self.find_rows(names)
         unknown = np.flatnonzero(rows < 0)
         numbered = self.ids is None or self.ids.dtype.kind in "iu"
-        if len(unknown) and (numbered or names.dtype.kind in "iu"):
+        texts = () if numbered or not len(unknown) else (*self.row_of, *names[unknown].tolist())
+        has_forms = not all(str(name).isascii() for name in texts)
+        if len(unknown) and (numbered or has_forms or names.dtype.kind in "iu"):
             row_of_text = {plain_id(name): row for name, row in self.row_of.items()}
             if len(row_of_text) < len(self):  # 7 and "7.0" are two items
                 row_of_text = {str(name): row for name, row in self.row_of.items()}
@@ -137,10 +141,14 @@ class Items:
 def plain_id(name: Any) -> str:
     """A name as text, without blanks around it and without the decimals of a whole number.
 
-    >>> plain_id(" 12.0 "), plain_id(7), plain_id("1.10")
-    ('12', '7', '1.10')
+    Signs of half and of double width are the usual ones (Unicode's form NFKC).
+
+    >>> plain_id(" 12.0 "), plain_id(7), plain_id("1.10"), plain_id("Ｎｏ１")
+    ('12', '7', '1.10', 'No1')
     """
-    return re.sub(r"^(-?[0-9]+)[.]0+$", r"\1", str(name).strip())
+    text = str(name).strip()
+    text = text if text.isascii() else normalize("NFKC", text)
+    return re.sub(r"^(-?[0-9]+)[.]0+$", r"\1", text)
 
 
 def read_items(items: Any) -> Items:

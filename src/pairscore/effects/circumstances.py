@@ -11,9 +11,9 @@ from scipy import sparse
 from scipy.linalg import block_diag
 
 from pairscore.core.outcomes import TieRule
-from pairscore.data.comparisons import Comparisons
+from pairscore.data.comparisons import Comparisons, refuse_missing_judges
 from pairscore.effects.single_comparisons import SingleComparisons
-from pairscore.errors import PairscoreError, first_few, plural
+from pairscore.errors import PairscoreError
 from pairscore.estimators.fit_data import SEPARATION_L2, FitData
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import Effects, Estimate, Judges
@@ -131,17 +131,8 @@ def judges_of(data: FitData, settings: Settings) -> tuple[np.ndarray, np.ndarray
                 " inference='items+judges' need; add it."
             )
         return np.empty(0, dtype=object), np.zeros(len(data.comparisons), dtype=int)
-    missing = np.flatnonzero(
-        [
-            value is None or value != value or (isinstance(value, str) and not value.strip())
-            for value in judge.tolist()
-        ]
-    )
-    if len(missing) and settings.needs_judges:
-        raise PairscoreError(
-            f"the judge is missing in {plural(len(missing), 'row')}"
-            f" ({first_few(f'row {row}' for row in missing)}); name every judge."
-        )
+    if settings.needs_judges:
+        refuse_missing_judges(judge)
     return np.unique(
         np.array(judge_names(judge)) if judge.dtype.kind in "fO" else judge, return_inverse=True
     )

@@ -15,7 +15,7 @@ from pairscore.choices import ROLE_WORDS, SIDE_WORDS, WINNER_WORDS
 from pairscore.data.items import plain_id
 from pairscore.data.tables import Column, Columns, is_missing, likely_codes
 from pairscore.data.votes import LAYOUTS, NO_SIDES, Votes, likely_layout
-from pairscore.errors import PairscoreError, first_few
+from pairscore.errors import PairscoreError, first_few, plural
 
 MATCH = 0.9  # share of the rows of a column that must name items
 FEW_LEVELS = 6
@@ -353,6 +353,20 @@ def point_out_cases(
             )
 
 
+def point_out_forms(votes: Columns, ids: np.ndarray | None, say: Callable[[str], None]) -> None:
+    """Say that ids were matched which comparisons and items write with other forms of signs."""
+    known = [] if ids is None else [str(id) for id in ids.tolist()]
+    of_items, names = {plain_id(id): id for id in known}, {*sum(LAYOUTS, NO_SIDES)}
+    named = {n for side in names if side in votes for n in votes.get_column(side).values.tolist()}
+    pairs = {str(n): of_items.get(plain_id(n), "") for n in named - {*known}}
+    other = [(a, b) for a, b in pairs.items() if b and not (a + b).isascii()]
+    if other:
+        say(
+            f"{plural(len(other), 'id')} of the comparisons matched with items that are written"
+            f" with other forms of the same signs ({other[0][0]!r} is {other[0][1]!r})."
+        )
+
+
 def kinds_of_text(table: Columns, names: Iterable[str]) -> dict[str, list[str]]:
     """Text columns as dates, as labels that differ from item to item, or as possible categories."""
     kinds: dict[str, list[str]] = {"left_out": [], "dates": [], "labels": []}
@@ -376,6 +390,28 @@ def side_words(winner: Column, ids: np.ndarray | None) -> dict[str, str]:
     names = set(map(str, [] if ids is None else ids.tolist()))
     is_plain = len(codes) < len(entries) or entries <= {"left", "right", "tie"}
     return {} if is_plain or names & entries else codes
+
+
+def winner_for_loser(votes: Columns, name: str) -> Columns:
+    """Comparisons of two sides with the other side than the loser as the winner."""
+    left, right = next(sides for sides in LAYOUTS if {*sides} <= {*votes.columns})
+    a, b, losers = (
+        [None if is_missing(v) else plain_id(v) for v in votes.get_column(name).to_numpy().tolist()]
+        for name in (left, right, "loser")
+    )
+    places = [{x: right, y: left}.get(lost) for x, y, lost in zip(a, b, losers, strict=True)]
+    winner = [
+        "tie" if lost and lost.casefold() in SIDE_WORDS["tie"] else place
+        for lost, place in zip(losers, places, strict=True)
+    ]
+    if bad := winner.count(None):
+        raise PairscoreError(
+            f"the loser, in {name!r}, is neither of the two items in"
+            f" {plural(bad, 'comparison')} of {len(winner)}; write the id of the item that lost"
+            " or 'tie', or name a column that says who won with winner=."
+        )
+    others = {n: votes.get_column(n) for n in votes.columns if n != "loser"}
+    return Columns({**others, "winner": np.array(winner, dtype=object)}, from_file=True)
 
 
 def first_column_names(votes: Votes, table: Columns) -> bool:

@@ -203,7 +203,7 @@ class _Reader:
         table, rows = (file.read() for file in self.files)
         recipe, left_out = self.items.make_recipe(table)
         ids = recipe.ids(table)
-        votes = VoteRows.of(self.votes, rows, ids, self.say)
+        votes = VoteRows.of(self.votes, rows, ids, self.say).with_judges(self.files[1], self.say)
         rules = votes.rules(self.rules, ids, self.say)
         try:
             study, complete = _read_complete(recipe, table, votes.table, rules)

@@ -31,7 +31,7 @@ from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.ridge import choose_ridge
 from pairscore.estimators.settings import Settings
-from pairscore.model.fit_input import make_record, without_ties
+from pairscore.model.fit_input import make_record, without_decisions, without_ties
 from pairscore.model.groups import (
     count_groups,
     feature_notes,
@@ -84,6 +84,8 @@ def fit_comparisons(
     expected, found = fit.new_items, (fit.agreement, settings.choose_l2)
     if expected is not None and expected.is_hopeless(*found):
         notes.append(many_features_note(fit.n_features, fit.n_items or 0, expected, *found))
+    fit, undecided = without_decisions(fit)
+    notes += undecided
     if used is not data:
         fit = replace(fit, **_of_all(data, used, has_items))
     texts = [text for _, text in notes]

@@ -8,6 +8,7 @@ import hashlib
 import platform
 import shlex
 import sys
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -19,7 +20,8 @@ from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.data.items import Items
 from pairscore.data.tables import as_frame, to_array
 from pairscore.data.votes import Votes
-from pairscore.errors import PairscoreError
+from pairscore.errors import PairscoreError, PairscoreWarning
+from pairscore.estimators.results import Fit, Note
 
 PACKAGES = ("pairscore", "numpy", "scipy", "scikit-learn")
 SAMPLED_ITEMS = 256
@@ -176,3 +178,18 @@ def fingerprint(data: Comparisons) -> str:
     ):
         digest.update(b"-" if column is None else np.ascontiguousarray(column).tobytes())
     return digest.hexdigest()[:32]
+
+
+def without_decisions(fit: Fit) -> tuple[Fit, list[Note]]:
+    """A fit, without intervals if every comparison was a tie, and what to warn of.
+
+    Half wins make all scores the same. How decided comparisons would end, nothing tells.
+    """
+    if fit.tie_share < 1:
+        return fit, []
+    known = {
+        name: getattr(fit, name) for name in ("covariance", "std_errors", "effects_covariance")
+    }
+    unknown = {name: np.full_like(of, np.nan) for name, of in known.items() if of is not None}
+    text = "every comparison is a tie: nothing was decided, all scores are equal, and intervals"
+    return replace(fit, **unknown), [(PairscoreWarning, f"{text} are unknown.")]

@@ -162,7 +162,7 @@ def _chance_checks(model: RankRegression) -> list[Check]:
     p = chance_p(model)
     if np.isnan(p):
         return []
-    of_100 = f"in {100 * p:{'.2g' if p < 0.01 else '.0f'}} of 100"
+    of_100 = f"in {1e4 * p:.0f} of 10,000" if p < 0.01 else f"in {100 * p:.0f} of 100"
     often = f"in fewer than 1 of {1 / RARE:,.0f}" if p < RARE else of_100
     answer = (
         f"{'It could' if p > COINS else 'Hardly'}: if every answer were a coin toss, coefficients"

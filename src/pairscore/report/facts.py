@@ -48,7 +48,7 @@ from pairscore.report.trials import (
     try_methods,
     wrong_share,
 )
-from pairscore.report.words import whether_it_matters
+from pairscore.report.words import whether_it_matters, with_spaces
 
 TIE_BINS = 5
 LABELS = {"context": "{}", "side": "side: {}", "tie": "ties"}  # of an effect, by its kind
@@ -273,7 +273,7 @@ def report_facts(
         coefficients=coefficients(model),
         categories=categories(model, data),
         meaning=Summary(fit).meaning(),
-        summary=Summary(fit).facts(),
+        summary=[(name, with_spaces(text)) for name, text in Summary(fit).facts()],
         average_score=float(shown.show(np.zeros(1))[0]),
         scale=shown,
         has_intervals=model.covariance_ is not None,
@@ -394,7 +394,7 @@ def effects_facts(model: RankRegression, data: Comparisons) -> EffectsFacts:
     """Effects of items and comparisons, judges, ties and the chosen ridge, as plain values."""
     return EffectsFacts(
         of_items=effects_of_items(model, data),
-        of_items_in_words=model.result_.item_effects_in_words,
+        of_items_in_words=with_spaces(model.result_.item_effects_in_words),
         of_comparisons=effects_of_comparisons(model.effects_),
         context_in_words=[
             _sentence(text) for one in model.context_of_items_.values() if (text := one["in_words"])
@@ -407,7 +407,7 @@ def effects_facts(model: RankRegression, data: Comparisons) -> EffectsFacts:
 
 
 def _sentence(words: str) -> str:
-    return f"{words[0].upper()}{words[1:]}."
+    return with_spaces(f"{words[0].upper()}{words[1:]}.")
 
 
 def effects_of_items(model: RankRegression, data: Comparisons) -> list[Effect]:

@@ -4,6 +4,7 @@
 and ``report.js`` are written into it.
 """
 
+import re
 from base64 import b64encode
 from collections.abc import Callable
 from functools import cache
@@ -111,8 +112,8 @@ def write_page(
 
 
 def report_html(facts: ReportFacts) -> str:
-    """The page as text."""
-    return page_template().render(facts=facts)
+    """The page as text; no line ends between a number and its percent sign."""
+    return re.sub(r"(?<=\d) %", "\u00a0%", page_template().render(facts=facts))
 
 
 def package_text(name: str) -> str:

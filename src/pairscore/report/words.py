@@ -20,12 +20,15 @@ MOST_PASSES = 4  # over names that still look alike after they were cut
 
 
 def number(value: float, style: str = ".4g") -> str:
-    """A number, or that it is unknown.
+    """A number, or that it is unknown; thousands have no exponent.
 
-    >>> number(0.123456), number(0.1, "#.3g"), number(float("nan"))
-    ('0.1235', '0.100', 'unknown')
+    >>> number(0.123456), number(0.1, "#.3g"), number(-3234.5, "#.3g"), number(float("nan"))
+    ('0.1235', '0.100', '-3,230', 'unknown')
     """
-    return format(value, style).rstrip(".") if isfinite(value) else "unknown"
+    if not isfinite(value):
+        return "unknown"
+    text = format(value, style).rstrip(".")
+    return f"{float(text):,.0f}" if "e+" in text and abs(value) < 1e9 else text
 
 
 def percent(share: float, digits: int = 1) -> str:
@@ -35,6 +38,15 @@ def percent(share: float, digits: int = 1) -> str:
     ('12.3 %', 'unknown')
     """
     return number(100 * share, f".{digits}f") + (" %" if isfinite(share) else "")
+
+
+def with_spaces(text: str) -> str:
+    """A sentence of the library with its percentages as :func:`percent` writes them.
+
+    >>> with_spaces("68.2% of them (95 %: 61% to 74.5%)")
+    '68.2 % of them (95 %: 61 % to 74.5 %)'
+    """
+    return re.sub(r"(?<=\d)%", " %", text)
 
 
 def interval(low: float, high: float, style: str = ".3g") -> str:
