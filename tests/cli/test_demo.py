@@ -151,4 +151,4 @@ def test_a_seed_that_is_none_is_wrong_usage(seed):
 
 def test_help_lists_the_demo_with_an_example():
     assert re.search(r"^  demo +Learn a severity score", run("--help").output, re.MULTILINE)
-    assert "Example: pairscore demo --seed 2" in run("demo --help").output
+    assert "pairscore demo --seed 2" in run("demo --help").output

@@ -309,7 +309,7 @@ def test_what_somebody_else_wrote_is_refused_and_kept(tmp_path, foreign):
 
 def test_a_database_that_is_none_is_refused_and_kept(tmp_path):
     (tmp_path / DATABASE).write_text("hello " * 100)
-    assert "is no database of this version" in refused(tmp_path)
+    assert "is not a database of this version" in refused(tmp_path)
     assert (tmp_path / DATABASE).read_text() == "hello " * 100
 
 

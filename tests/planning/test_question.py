@@ -117,7 +117,7 @@ REFUSED = {
     },
     r"population is 4; give a pairscore\.Population\.": {"population": 4, "angle": 0.1},
     (
-        r"the noise is missing: give the share of labels that go against the scores"
+        r"the noise is missing: give the share of labels that contradict the scores"
         r" \(noise=, 0\.2 is common\), comparisons of a pilot \(pilot=\), or population=\."
     ): {
         "n_features": 3,

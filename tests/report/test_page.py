@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from html import unescape
 from pathlib import Path
@@ -195,6 +196,16 @@ def test_odds_multiply_under_logit_only_and_score_differences_determine_chances(
     )
 
 
+def test_an_option_on_the_page_is_never_broken_at_its_hyphen():
+    """On a phone --winner-codes was in two lines."""
+    facts = facts_of(*draw_study(60, 600))
+    record = {**facts.record, "command": "pairscore fit <i> v --winner-codes A=left -o m.npz"}
+    page = report_html(replace(facts, record=record))
+    assert '&lt;i&gt; v <span class="whole">--winner-codes</span> A=left -o m.npz' in page
+    assert "--winner-codes" not in re.sub(r'<span class="whole">[^<]*</span>', "", page)
+    assert ".whole { white-space: nowrap; }" in page
+
+
 def test_intervals_that_hold_together_are_named_for_the_command_and_for_python():
     said = page_in_words(*draw_study(60, 600))
     assert "--simultaneous" in CliRunner().invoke(main, ["rank", "--help"]).output
@@ -325,7 +336,7 @@ def test_json_has_the_sentences_that_the_page_begins_with(files, tmp_path):
 
 def test_help_has_an_example():
     assert (
-        "Example: pairscore report model.npz items.csv comparisons.csv -o report.html"
+        "pairscore report model.npz items.csv votes.csv\n"
         in CliRunner().invoke(main, ["report", "--help"]).output
     )
 

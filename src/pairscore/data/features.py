@@ -23,10 +23,10 @@ from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, firs
 NO_LEVEL, UNKNOWN_LEVEL = -1, -2
 GAP_REMEDIES = {
     "mean-with-flag": (
-        "the fit had no gaps there, so it has no flag for them: fill them in, or leave these items"
-        " out"
+        "no value was missing there in the fit, so it has no flag for them: fill them in, or"
+        " leave these items out"
     ),
-    "item-effect": "the fit has no effect for these items: fill their values in, or leave them out",
+    "item-effect": "the fit has no effect for these items: fill in their values, or leave them out",
 }
 OTHER_GAP_REMEDY = (
     "fill them in, or fit with missing='drop-items', missing='mean-with-flag' or"

@@ -218,8 +218,8 @@ def to_array(values: Any, what: str) -> np.ndarray:
     """
     if not getattr(type(values), "is_table", True):
         raise PairscoreError(
-            f"{what} {type(values).__name__}, which have items and votes of their own; give a"
-            " dataframe or an array."
+            f"{what} {type(values).__name__}, which already have items and votes; give a"
+            f" dataframe or an array."
         )
     try:
         return np.asarray(values)
@@ -349,7 +349,7 @@ def check_amounts(values: Any, name: str) -> np.ndarray:
     values = np.asarray(values, dtype=float)
     fault, what = ~np.isfinite(values) | (values < 0), "negative or not finite"
     if name == "count" and not fault.any():
-        fault, what = values != np.floor(values), "no whole number"
+        fault, what = values != np.floor(values), "not a whole number"
     bad = np.flatnonzero(fault)
     if len(bad):
         raise bad_entries(

@@ -187,9 +187,9 @@ def in_words(name: str, found: dict[str, Any], kind: str, effects: bool) -> str:
     if found["p_value"] <= LEVEL:
         more = "more" if found["more"] else "less"
         who = "items that were left more often" if is_side else "items with more of it"
-        then = "its effect mixes both, and a fit with item effects tells them apart"
+        then = "its effect mixes both; a fit with item effects separates them"
         if effects:
-            then = "its effect is that within items; without item effects it would mix both"
+            then = "its effect is the one within items; without item effects it would mix both"
         parts.append(
             f"{what} is related to the items ({p_in_words(found['p_value'])}): {who} win {more}"
             f" often than their features say; {then}"

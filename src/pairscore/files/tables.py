@@ -182,7 +182,7 @@ class StoredTable:
             )
 
     def _stripped(self, name: str, column: Column) -> Column:
-        """The column without blanks around its text, which is said once."""
+        """The column without spaces around its text, which is said once."""
         stripped, example = without_blanks(column.values)
         if example is None:
             return column

@@ -163,7 +163,7 @@ def error_law(
         return ErrorLaw.of(checked_population(population))
     if noise is None:
         raise PairscoreError(
-            "the noise is missing: give the share of labels that go against the scores (noise=,"
+            "the noise is missing: give the share of labels that contradict the scores (noise=,"
             " 0.2 is common), comparisons of a pilot (pilot=), or population=."
         )
     noise = share_up_to(noise, "noise", 0.5, "flipped labels")
@@ -260,8 +260,8 @@ def pilot_noise(
     """The noise that a pilot tells, from comparisons of the items of a table."""
     if explained is not None:
         raise PairscoreError(
-            "the pilot's noise has what features do not explain in it already; leave out explained="
-            " or give noise= in place of pilot=."
+            "the pilot's noise already includes what features do not explain; leave out"
+            " explained=, or give noise= instead of pilot=."
         )
     if noise is not None:
         raise PairscoreError(
@@ -274,8 +274,8 @@ def pilot_noise(
     data, outcome = Comparisons.from_frames(table, pilot)
     if data.weight is not None:
         raise PairscoreError(
-            "the pilot has weights, and noise is counted in comparisons; leave them out, or use the"
-            " column 'count' for repeated ones."
+            "the pilot has weights, but noise is a share of comparisons; leave the weights out,"
+            " or use the column 'count' for repeated comparisons."
         )
     rows = np.repeat(np.arange(len(data)), 1 if data.count is None else data.count.astype(int))
     return estimate_noise(

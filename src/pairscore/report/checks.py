@@ -215,7 +215,7 @@ def _shape_check(model: RankRegression, shape: Shape) -> Check:
         verdict += " This model is a maximum likelihood fit, which does not need it."
     answer = (
         f"The shape of the items turns a closed form by about {shape.tilt:.1f} degrees, so that"
-        f" {shape.tilt / 1.8:.1f} % of all pairs change their order (so many elliptical items turn"
+        f" {shape.tilt / 1.8:.1f} % of all pairs change their order (as many elliptical items turn"
         f" it by {shape.chance:.1f} degrees by chance): {verdict} The features' kurtosis is"
         f" {shape.kurtosis:.2f} times that of normal ones, and they are"
         f" {'clearly' if shape.skewness_p < SKEWED else 'not clearly'} skewed."
@@ -249,7 +249,10 @@ def _sentence(note: str) -> str:
 def _side_check(model: RankRegression, data: Comparisons, probability: np.ndarray) -> Check:
     fine, good = True, "allowed for"
     if not data.sides_known:
-        answer, good = "The votes say winner and loser only, so nobody can tell.", CANNOT_TELL
+        answer, good = (
+            "The comparisons name winner and loser but no sides, so this cannot be tested.",
+            CANNOT_TELL,
+        )
     elif model.side_effect_ is not None:
         answer = _side_effect_in_words(model, model.side_effect_)
     else:

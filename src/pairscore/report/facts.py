@@ -79,7 +79,7 @@ class Effect:
 class Judge:
     """A judge with the slope of their answers (1 is the average judge, 0 a coin).
 
-    ``noise`` is the share of their comparisons that go against the score.
+    ``noise`` is the share of their comparisons that contradict the score.
     """
 
     name: str
