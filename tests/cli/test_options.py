@@ -88,7 +88,9 @@ def test_files_with_decimal_commas_give_the_model_of_those_with_points(study):
     (folder / "commas.csv").write_text(text.replace(",", ";").replace(".", ","))
     said = run("fit commas.csv votes.csv -o commas.npz").stderr
     assert said.count("has decimal commas") == 1
-    assert said.startswith("Note: 'commas.csv' has decimal commas (3,14 is 3.14), and was read so.")
+    assert said.startswith(
+        "Note: 'commas.csv' has decimal commas (3,14 is 3.14), and was read that way."
+    )
     assert state(folder / "commas.npz") == state(folder / "m.npz")
     assert "decimal commas" in run("rank m.npz commas.csv -o c.csv").stderr
     assert (folder / "c.csv").read_bytes() == (folder / "r.csv").read_bytes()

@@ -192,7 +192,7 @@ SENTENCES = {
     "mixed line endings": (b"id,x\na,1\r\nb,2\n", "mixes line endings"),
     "damaged UTF-8": (
         "id,x\nMüller,1\nM".encode() + b"\xfc\xffller,2\n",
-        "is UTF-8 but for some bytes (the first in line 3)",
+        "is UTF-8 except for some bytes (the first in line 3)",
     ),
     "a huge header": (b"y" * 1_000_000, "does not name columns"),
     "a huge line": (b"id,x\na,1\n" + b"y" * 100_000_000 + b",1\nb,2\n", "line 3 of "),

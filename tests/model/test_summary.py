@@ -108,8 +108,8 @@ def test_the_text_says_what_was_fitted():
             " the score's order"
         ),
         (
-            f"decided scale    {model.decided_scale_:.4g}; probabilities are computed from the"
-            f" score difference times this number"
+            f"decided scale    {model.decided_scale_:.4g}; probabilities use the score difference"
+            f" times this number"
         ),
         "intervals        95 %, item-robust",
     ):

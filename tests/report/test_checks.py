@@ -274,7 +274,7 @@ def test_checks_that_find_nothing_claim_nothing_and_say_what_they_would_have_see
         check = check_of(facts, word)
         assert (check.fine, check.verdict[:11]) == (True, "no sign of ")
         assert "no sign" in check.answer.lower()
-        assert "would have been seen 8 times out of 10 if" in check.answer
+        assert "would have been detected 8 times out of 10 if" in check.answer
     assert "the features explain the items" not in check_of(facts, "explain").answer
     assert "none found a problem" in facts.answer[-1]
 
@@ -298,7 +298,7 @@ def test_too_little_data_cannot_tell():
         facts = facts_of(items, votes)
     side = check_of(facts, "side matter")
     assert (side.fine, side.verdict) == (True, "cannot tell")
-    assert "could not have been seen" in side.answer
+    assert "could not have been detected" in side.answer
     assert "Could not be told:" in facts.answer[-1]
     assert not check_of(facts, "explain").verdict.startswith("no sign")
 

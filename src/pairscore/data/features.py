@@ -352,7 +352,7 @@ def _indicators(table: Columns, name: str, levels: tuple[str, ...]) -> np.ndarra
             f" {first_few(map(repr, dict.fromkeys(found)))}"
         )
         known = first_few(map(repr, levels), 8)
-        remedy = f"it knew {known}: leave these items out, or fit with some like them"
+        remedy = f"it knew {known}: leave these items out, or include such items in the fit"
         entries = [(int(row), name, level) for row, level in zip(unknown, found, strict=True)]
         raise BadEntriesError(what, remedy, "items", entries, reason)
     return np.where(codes[:, None] == NO_LEVEL, np.nan, codes[:, None] == np.arange(len(levels)))

@@ -225,8 +225,8 @@ def to_array(values: Any, what: str) -> np.ndarray:
         return np.asarray(values)
     except ValueError:
         raise PairscoreError(
-            f"{what} neither a dataframe nor a numeric array (the rows differ in length); give rows"
-            " of equally many numbers."
+            f"{what} neither a dataframe nor a numeric array (the rows differ in length); give"
+            f" rows of equally many numbers."
         ) from None
 
 
@@ -317,8 +317,8 @@ def context_of(frame: Frame, name: str) -> np.ndarray:
         )
     if not (frame.schema[name].is_numeric() or frame.schema[name] == nw.Boolean()):
         raise PairscoreError(
-            f"the context {name!r} is not numeric ({frame.schema[name]}); make it numbers: of left"
-            " minus of right."
+            f"the context {name!r} is not numeric ({frame.schema[name]}); make it numbers: the"
+            f" value of left minus that of right."
         )
     values = np.asarray(column_of(frame, name).to_numpy(), dtype=float)
     bad = np.flatnonzero(~np.isfinite(values))

@@ -386,7 +386,7 @@ def _settled_notes(settings: Settings, joint: JointFit) -> list[Note]:
     none_found = settings.item_effects and joint.variance is None
     if none_found and _endless(joint.prepared.rows, joint.top):
         why = "some effects of comparisons have no finite size"
-        notes.append((SeparationWarning, f"item effects are taken as none, because {why}."))
+        notes.append((SeparationWarning, f"item effects are set to zero, because {why}."))
     if not joint.settled:
         what = "item effects and judges' slopes" if settings.item_effects else "judges' slopes"
         text = f"{what} do not converge; fit without judge_slopes."

@@ -84,9 +84,9 @@ class Pairing:
             )
         if not self.reference_fits:
             return (
-                "The compared items, each as often as it was compared, are not spread like the"
-                f" items behind the covariance (variance ratios from {self.reference_narrowest:.2f}"
-                f" to {self.reference_widest:.2f})."
+                "The compared items, weighted by how often they were compared, are not spread"
+                " like the items that the covariance is from (variance ratios from"
+                f" {self.reference_narrowest:.2f} to {self.reference_widest:.2f})."
             )
         return (
             f"No sign that the pairs are not random.{self._seen} The busiest item was compared"
@@ -214,7 +214,7 @@ class ItemEffectsTest:
         seen = f"({p_in_words(self.p_value)})"
         if np.isfinite(self.smallest_seen):
             size = f"a standard deviation of {self.smallest_seen:.2g}"
-            seen += f"; {size} would have been seen 8 times out of 10"
+            seen += f"; {size} would have been detected 8 times out of 10"
         if self.wins_of_100 > HARDLY_SEEN:
             return f"not used, because comparisons are too few to detect any but large ones {seen}"
         return f"not used, because there is no sign that items differ beyond their features {seen}"

@@ -78,7 +78,7 @@ class ItemEffects:
         low, high = np.sqrt(self.interval)
         if self.n_shared < FEWEST_ITEMS:
             return (
-                f"taken as none: only {self.n_shared} of the items met two opponents, too few to"
+                f"set to zero: only {self.n_shared} of the items met two opponents, too few to"
                 f" tell item effects from chance"
             )
         if self.sigma2 == 0:

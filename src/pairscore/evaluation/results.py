@@ -179,8 +179,8 @@ class ModelComparison:
 
     def __str__(self) -> str:
         lines = [
-            f"{plural(len(self.models), 'model')} on comparisons not fitted to; ± one standard"
-            f" error that allows for shared {self.shared}"
+            f"{plural(len(self.models), 'model')} on comparisons that were not in the fit; ± one"
+            f" standard error that allows for shared {self.shared}"
         ]
         for kind in KINDS:
             lines += ["", self._heading(kind)]

@@ -354,7 +354,7 @@ def _store(
     if kind in ("csv", "workbook"):
         cells, signs = load_csv(source, delimiter, decimal)
         if decimal is None and signs != POINT:
-            say(f"{source.shown!r} has {signs.in_words}, and was read so.")
+            say(f"{source.shown!r} has {signs.in_words}, and was read that way.")
     else:
         cells = (load_parquet if kind == "parquet" else load_jsonl)(source)
     return StoredTable(source, kind, delimiter, cells, decimal, say)

@@ -154,7 +154,7 @@ def refuse_workbook(path: Any) -> None:
     """Workbooks are read and not written."""
     if table_kind(path) == "workbook":
         raise PairscoreError(
-            f"{str(path)!r} is a workbook, and these are read but not written; give it a name that"
+            f"{str(path)!r} is a workbook, which can be read but not written; give it a name that"
             " ends in .csv, which spreadsheets open."
         )
 

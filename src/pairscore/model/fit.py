@@ -397,7 +397,7 @@ def refuse_extremes(data: Comparisons) -> None:
     large = [name for name, is_small in limits.items() if not is_small]
     if large:
         raise PairscoreError(
-            f"values beyond {LARGEST_NUMBER:g} cannot be computed with:"
+            f"values beyond {LARGEST_NUMBER:g} are too large to compute with:"
             f" {first_few(map(repr, large))}; divide the column by a constant."
         )
 

@@ -171,7 +171,8 @@ def error_law(
         eigenvalues = _equally_spaced(n_features, min_eigenvalue)
     elif n_features is not None or min_eigenvalue is not None:
         raise PairscoreError(
-            "items have their own features; leave out n_features= and min_eigenvalue=, or items=."
+            "the items determine the features; leave out n_features= and min_eigenvalue=, or"
+            " items=."
         )
     else:
         eigenvalues = correlation_eigenvalues(table)
@@ -269,7 +270,7 @@ def pilot_noise(
         )
     if table is None:
         raise PairscoreError(
-            "a pilot names items, and there are none; give them with their features: items=."
+            "a pilot compares items, and their features are missing; give them with items=."
         )
     data, outcome = Comparisons.from_frames(table, pilot)
     if data.weight is not None:

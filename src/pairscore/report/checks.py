@@ -277,12 +277,11 @@ def _would_see(of_100: float, who: str, against: str) -> str:
     """What a check that found nothing would have found."""
     if of_100 > BLIND:
         return (
-            "With so few comparisons it could not have been seen"
+            "With so few comparisons it could not have been detected"
             f" (only if {who} more than {BLIND} of 100 {against})."
         )
-    return (
-        f"It would have been seen 8 times out of 10 if {who} {of_100:.0f} or more of 100 {against}."
-    )
+    size = f"{who} {of_100:.0f} or more of 100 {against}"
+    return f"It would have been detected 8 times out of 10 if {size}."
 
 
 def smallest_side_seen(data: Comparisons, probability: np.ndarray) -> float:
