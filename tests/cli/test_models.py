@@ -246,7 +246,7 @@ WRONG_FITS = {
         "items.csv votes.csv --interact mass:heigt"
     ),
     "Did you mean 'lft'?": "items.csv lft.csv --left lf",
-    "--side-effect needs votes": "items.csv pairs.csv --side-effect",
+    "--side-effect needs comparisons": "items.csv pairs.csv --side-effect",
 }
 
 

@@ -161,7 +161,7 @@ def test_columns_of_items_and_pilot_are_named_as_in_the_fit(study_files):
     [
         (
             "--features a,b",
-            "--features is 'a,b'; give the number of features, or the items that have these"
+            "--features is 'a,b'; give the number of features, or a file with these"
             " columns: --items-file",
         ),
         ("--features 20 --id name", "--id is about a file that is not given; add --items-file"),

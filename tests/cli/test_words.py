@@ -31,6 +31,7 @@ def translated(text):
             "the votes of 'votes' in votes.csv and my/votes: give votes.",
             "the comparisons of 'votes' in votes.csv and my/votes: give comparisons.",
         ),
+        ("the context 'a' is not numeric (String);", "the context 'a' is text;"),
         ("judges' votes, use side_effect=True.", "judges' comparisons, use --side-effect."),
         ("them: id='NAME'. Did you mean 'ID'?", "them: --id NAME. Did you mean 'ID'?"),
         ("use categorical=['a \"b\" c'] here.", "use --categorical 'a \"b\" c' here."),

@@ -407,7 +407,7 @@ def test_a_warning_made_an_error_by_the_user_is_one():
     with pytest.raises(
         PairscoreError,
         match=(
-            r"^the model 'items' failed in fold 0 of 5 \(\d+ training comparisons\):"
+            r"^the model 'items' failed in fold 1 of 5 \(\d+ training comparisons\):"
             r" FewItemsWarning: with 3"
         ),
     ) as caught:
@@ -470,7 +470,7 @@ def test_a_model_that_fails_is_named_with_its_fold(how, fold, reason):
     with pytest.raises(PairscoreError) as caught:
         compare({"plain": Fixed(), "odd": Broken(how)}, *study())
     words = str(caught.value)
-    assert words.startswith(f"the model 'odd' failed in fold {fold} of 5 (")
+    assert words.startswith(f"the model 'odd' failed in fold {fold + 1} of 5 (")
     assert words.endswith(f" training comparisons): {reason}")
 
 
@@ -523,7 +523,7 @@ def test_a_model_that_fails_is_named_with_its_fold(how, fold, reason):
         ),
         (
             lambda X: compare([QUICK], X[:1], cv=2),
-            "fold 0 of 2 has no training comparison; use other folds or more comparisons.",
+            "fold 1 of 2 has no training comparison; use other folds or more comparisons.",
         ),
     ],
 )

@@ -299,7 +299,7 @@ def test_too_little_data_cannot_tell():
     side = check_of(facts, "side matter")
     assert (side.fine, side.verdict) == (True, "cannot tell")
     assert "could not have been detected" in side.answer
-    assert "Could not be told:" in facts.answer[-1]
+    assert "Could not be tested:" in facts.answer[-1]
     assert not check_of(facts, "explain").verdict.startswith("no sign")
 
 
@@ -313,7 +313,7 @@ def test_sides_that_nobody_recorded_cannot_be_told():
     facts = facts_of(items, named)
     check = check_of(facts, "side matter")
     assert (check.fine, check.verdict) == (True, "cannot tell")
-    assert facts.answer[-1].endswith("Could not be told: Does the side matter?")
+    assert facts.answer[-1].endswith("Could not be tested: Does the side matter?")
 
 
 def test_information_of_an_item_is_that_of_a_double_loop_over_its_comparisons():

@@ -58,6 +58,7 @@ PHRASES = {
     "a file that RankRegression.save made": "a model that pairscore fit wrote",
     ", or give them to Comparisons.from_frames, whose comparisons any l2 takes": "",
     # what is said in other words
+    "is not numeric (String)": "is text",
     "item_groups are": "items of one --group are",
     "leave them out of the table": "leave them out: --exclude NAME",
     "make a text column 0/1 columns": "use --categorical NAME",

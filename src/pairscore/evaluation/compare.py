@@ -202,7 +202,7 @@ def _predict_folds(models: dict[str, Any], data: Comparisons, cv: ItemKFold) -> 
     fold_of_pair = assign_pairs(data, cv.n_splits, rng)
     parts, notes = [], []
     for number in range(cv.n_splits):
-        fold = f"fold {number} of {cv.n_splits}"
+        fold = f"fold {number + 1} of {cv.n_splits}"
         train, test, n_new = split_comparisons(data, fold_of_item == number, fold_of_pair == number)
         if len(train) == 0:
             raise PairscoreError(
