@@ -272,7 +272,7 @@ def test_means_and_flags_by_hand():
     assert recipe.note == "filled with the mean, and flagged: 1 of a, 1 of k"
     new = Columns({"id": ["n"], "a": [np.nan], "b": [0.0], "k": ["z"]})
     np.testing.assert_allclose(recipe.items(new).values, [[4, 0, 0, 1, 1, 0, 16]])
-    with pytest.raises(PairscoreError, match=r"'b' \(1: 'n'\); the fit had no gaps there"):
+    with pytest.raises(PairscoreError, match=r"'b' \(1: 'n'\); no value was missing there"):
         recipe.items(Columns({"id": ["n"], "a": [1.0], "b": [np.nan], "k": ["z"]}))
 
 

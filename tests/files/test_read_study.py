@@ -189,7 +189,7 @@ def test_a_column_for_each_judge_is_read_and_bad_entries_are_told_by_line_and_ju
     assert (read.outcome[read.judge == "Ann"] == 1).all()
     assert (read.outcome[read.judge == "Bob"] == -1).all()
     assert "each judge has a column ('Ann', 'Bob')" in str(said[0].message)
-    assert "1 empty cell is no comparison of that judge" in str(said[1].message)
+    assert "1 empty cell left out: no comparison by that judge" in str(said[1].message)
     votes[9] = "i9,i12,i9,huh\n"
     with pytest.raises(BadFilesError) as caught, pytest.warns(PairscoreWarning):
         study_files(tmp_path, "i{}".format, votes, "left,right,Ann,Bob")

@@ -25,8 +25,8 @@ from tests.files.test_tables import as_lists, read_bytes
         ("id,x\nя,1\n".encode("utf-16-le"), {"encoding": "utf-16-le"}, {"id": ["я"], "x": [1.0]}),
         ("id,x\nя,1\n".encode("cp1251"), {"encoding": "utf-8"}, "is not text in 'utf-8'"),
         (b"id,x\n\xe9,1\n", {"encoding": "ascii"}, "is not text in 'ascii'"),
-        (b"id,x\na,1\n", {"encoding": "martian"}, "'martian' is no text encoding"),
-        (b"id,x\na,1\n", {"encoding": "base64"}, "'base64' is no text encoding"),
+        (b"id,x\na,1\n", {"encoding": "martian"}, "'martian' is not a text encoding"),
+        (b"id,x\na,1\n", {"encoding": "base64"}, "'base64' is not a text encoding"),
         (b"name,x\n007,1\n", {"identifiers": ["name"]}, {"name": ["007"], "x": [1.0]}),
     ],
 )
@@ -46,7 +46,7 @@ def test_what_is_named_is_taken(content, options, meant, tmp_path):
         (
             "table.doc",
             (
-                "does not say what kind of table it is; give it a name that ends in .csv, .tsv,"
+                "does not show what kind of table it is; give it a name that ends in .csv, .tsv,"
                 " .txt, .parquet"
             ),
         ),

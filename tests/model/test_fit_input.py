@@ -18,7 +18,7 @@ from tests.model.test_regression import ITEMS, QUICK, VOTES, X, Y, says
 
 def test_fit_without_votes_says_what_is_missing():
     with pytest.raises(
-        PairscoreError, match=says("y is None", "give votes beside the items, or Comparisons")
+        PairscoreError, match=says("y is None", "give votes with the items, or Comparisons")
     ):
         RankRegression().fit(ITEMS)
 

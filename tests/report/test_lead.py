@@ -78,7 +78,7 @@ def test_the_verdict_counts_what_deserves_a_look_and_names_what_could_not_be_tol
     assert verdict_of_checks([fine]) == "Of the 1 checks below, none found a problem."
     assert verdict_of_checks([fine, doubt]) == "Of the 2 checks below, 1 deserves a look: B?"
     assert verdict_of_checks([fine, blind]) == (
-        "Of the 2 checks below, none found a problem. Could not be told: C?"
+        "Of the 2 checks below, none found a problem. Could not be tested: C?"
     )
 
 

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from html import unescape
 
@@ -212,6 +213,16 @@ def test_the_comparisons_tested_are_those_that_were_decided():
     assert f"({tested} decided comparisons in all)" in said
 
 
+def test_an_option_on_the_page_is_never_broken_at_its_hyphen():
+    """On a phone --winner-codes was in two lines."""
+    facts = facts_of(*draw_study(60, 600))
+    record = {**facts.record, "command": "pairscore fit <i> v --winner-codes A=left -o m.npz"}
+    page = report_html(replace(facts, record=record))
+    assert '&lt;i&gt; v <span class="whole">--winner-codes</span> A=left -o m.npz' in page
+    assert "--winner-codes" not in re.sub(r'<span class="whole">[^<]*</span>', "", page)
+    assert ".whole { white-space: nowrap; }" in page
+
+
 def test_intervals_that_hold_together_are_named_for_the_command_and_for_python():
     said = page_in_words(*draw_study(60, 600))
     assert "--simultaneous" in CliRunner().invoke(main, ["rank", "--help"]).output
@@ -343,7 +354,7 @@ def test_json_has_the_sentences_that_the_page_begins_with(files, tmp_path):
 
 def test_help_has_an_example():
     assert (
-        "Example: pairscore report model.npz items.csv comparisons.csv -o report.html"
+        "pairscore report model.npz items.csv votes.csv\n"
         in CliRunner().invoke(main, ["report", "--help"]).output
     )
 

@@ -21,7 +21,7 @@ from pairscore.cli.options import (
     vote_settings,
     word,
 )
-from pairscore.cli.words import show_note
+from pairscore.cli.words import SectionedCommand, section, show_note
 from pairscore.errors import (
     EmptyColumnsError,
     PairscoreError,
@@ -34,7 +34,8 @@ from pairscore.errors import (
 if TYPE_CHECKING:
     from pairscore.files.read_study import StudyInput
 
-MODEL_OPTIONS = (
+MODEL_OPTIONS = section(
+    "Model",
     word("--method", METHODS, "Maximum likelihood, or one of three closed forms.", "mle"),
     LINK_OPTION,
     option(
@@ -49,37 +50,43 @@ MODEL_OPTIONS = (
         help="Column of ITEMS: items of one group (topic, patient) are held out together by --l2"
         " auto.",
     ),
-    option("--shrinkage", help="Of a closed form's covariance: 0 to 1, ledoit-wolf or oas."),
-    flag("--side-effect", help="Estimate the advantage of the left side (home, shown first, ...)."),
+    option(
+        "--shrinkage",
+        help="Shrinkage of the covariance in a closed form: 0 to 1, ledoit-wolf or oas.",
+    ),
+    flag("--side-effect", help="Estimate the advantage of the left side (home, shown first)."),
+    flag("--side-by-judge", help="Estimate the advantage of the left side for each judge."),
     option(
         "--item-effects",
         type=click.Choice(["yes", "auto"]),
         metavar="[auto]",
         help="Give every item an effect beyond its features; new items have none and wider"
-        " intervals. auto: only where a test says that items differ beyond their features.",
+        " intervals. auto: only if a test shows that items differ beyond their features.",
     ),
-    flag("--side-by-judge", help="Estimate that advantage for every judge."),
     flag(
         "--judge-slopes",
-        help="Give every judge a separate sharpness; names careless and inverted judges.",
+        help="Estimate how sharply each judge distinguishes items; finds careless judges and those"
+        " who answer the wrong way round.",
     ),
     option(
         "--context",
         multiple=True,
         metavar="A,B",
-        help="Numeric columns of COMPARISONS that belong to a comparison: of left minus of right.",
+        help="Numeric columns of COMPARISONS that describe a comparison, as the value for left"
+        " minus that for right.",
     ),
     word(
         "--ties",
         TIE_RULES,
-        "A tie is half a win each way, is left out, or has a parameter.",
+        "A tie is half a win for each side, is left out (drop), or has a probability (davidson,"
+        " rao-kupper).",
         "half",
     ),
     word(
         "--inference",
         (*INFERENCES, "none"),
-        "Intervals that allow for comparisons sharing an item, or an item or a judge; classical"
-        " ones; or none.",
+        "Intervals that allow for comparisons that share an item (items), or an item or a judge;"
+        " classical ones (model); or none.",
         "items",
     ),
     SELF_PAIRS_OPTION,
@@ -95,27 +102,21 @@ MODEL_OPTIONS = (
 SCALE_OPTION = word(
     "--scale",
     SCALES,
-    "What scores are shown on: link: 0 is the average compared item; 0-100: the lowest and the"
-    " highest compared item; elo: 1500 is the average compared item (logit only); wins: of 100"
+    "Scale of the scores. link: 0 is the average compared item; 0-100: from the lowest to the"
+    " highest compared item; elo: 1500 is the average compared item (logit only); wins: wins of 100"
     " decided comparisons with the compared items.",
     "link",
 )
-WORDING_OPTIONS = (
-    option("--title", help="Of the study, for the summary and the report."),
-    option(
-        "--top",
-        metavar="TEXT",
-        help="What the items of the highest scores are, such as 'most severe'.",
-    ),
-    option(
-        "--bottom",
-        metavar="TEXT",
-        help="What the items of the lowest scores are, such as 'least severe'.",
-    ),
+WORDING_OPTIONS = section(
+    "Words of the summary and the report",
+    option("--title", help="Title of the study."),
+    option("--top", metavar="TEXT", help="What the highest scores mean, such as 'most severe'."),
+    option("--bottom", metavar="TEXT", help="What the lowest scores mean, such as 'least severe'."),
 )
 
 
-AUTO_OPTIONS = (
+AUTO_OPTIONS = section(
+    "The model, chosen for you",
     flag(
         "--auto",
         help="Choose side, ties, ridge, item effects and judges by held-out comparisons. Text"
@@ -125,13 +126,13 @@ AUTO_OPTIONS = (
         "--for",
         "use",
         type=click.Choice(USES),
-        help="What --auto chooses for: known items, or new ones. Default: known, unless some of"
-        " ITEMS are in no comparison.",
+        help="What --auto chooses for: known items, or new ones.  [default: known, unless some of"
+        " ITEMS are in no comparison]",
     ),
 )
 
 
-class FitCommand(click.Command):
+class FitCommand(SectionedCommand):
     """A command whose ``--item-effects`` may stand alone, before a file too."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -193,12 +194,12 @@ def parse_models(texts: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     if 1 < len(models) < len(texts):
         raise PairscoreError(
             f"{plural(len(texts), 'model')} have {plural(len(models), 'name')}; give each --model"
-            " another name."
+            " a different name."
         )
     if len(models) < 2:
         raise PairscoreError(
             f"compare needs at least two models, and {plural(len(models), 'model', verb='is')}"
-            " given; give --model twice."
+            " given; give --model at least twice."
         )
     for name, settings in models.items():
         _refuse_other_settings(name, settings)
@@ -273,7 +274,7 @@ def read_files(
         say(f"left out, because they have no value at all: {', '.join(map(repr, error.names))}.")
         study = read(exclude=error.names)
     if study.left_out:
-        say(f"text that becomes categories: {', '.join(map(repr, study.left_out))}.")
+        say(f"text columns that become categories: {', '.join(map(repr, study.left_out))}.")
         study = read(categorical=study.left_out)
     if constant := constant_columns(study, given):
         say(f"left out, because all items have the same: {', '.join(map(repr, constant))}.")
@@ -304,6 +305,14 @@ def parse_reference(given: dict[str, Any]) -> dict[str, str]:
                 f" --reference {name.strip() or 'grape'}=LEVEL."
             )
     return {name.strip(): level.strip() for name, _, level in parts}
+
+
+def reading_record(given: dict[str, Any], study: Any) -> dict[str, Any]:
+    """What a model keeps of how its files were read, so that nobody has to say it again."""
+    settings = vote_settings(given) | {"vote_columns": study.vote_columns, "sheet": study.sheets}
+    names = ("decimal", "na", "sheet", "delimiter", "winner_codes", "vote_columns")
+    kept = {name: settings[name] for name in names if settings.get(name)}
+    return {"reading": kept} if kept else {}
 
 
 @contextmanager

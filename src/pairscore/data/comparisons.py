@@ -361,5 +361,5 @@ def refuse_missing_judges(judge: np.ndarray) -> None:
     if len(missing):
         raise PairscoreError(
             f"the judge is missing in {plural(len(missing), 'row')}"
-            f" ({first_few(f'row {row}' for row in missing)}); name every judge."
+            f" ({first_few(f'row {row}' for row in missing)}); give a judge for every row."
         )

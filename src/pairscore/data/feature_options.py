@@ -166,7 +166,7 @@ def _squares(names: Collection[str], recipe: Recipe) -> tuple[str, ...]:
         if name not in recipe.features:
             known = first_few(map(repr, recipe.features), 8)
             raise PairscoreError(
-                f"squares names {name!r}, which is no feature; the features are"
+                f"squares names {name!r}, which is not a feature; the features are"
                 f" {known}.{did_you_mean(name, recipe.features)}"
             )
     return tuple(names)

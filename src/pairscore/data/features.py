@@ -23,10 +23,10 @@ from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, firs
 NO_LEVEL, UNKNOWN_LEVEL = -1, -2
 GAP_REMEDIES = {
     "mean-with-flag": (
-        "the fit had no gaps there, so it has no flag for them: fill them in, or leave these items"
-        " out"
+        "no value was missing there in the fit, so it has no flag for them: fill them in, or"
+        " leave these items out"
     ),
-    "item-effect": "the fit has no effect for these items: fill their values in, or leave them out",
+    "item-effect": "the fit has no effect for these items: fill in their values, or leave them out",
 }
 OTHER_GAP_REMEDY = (
     "fill them in, or fit with missing='drop-items', missing='mean-with-flag' or"
@@ -372,7 +372,7 @@ def _indicators(table: Columns, name: str, levels: tuple[str, ...]) -> np.ndarra
             f" {first_few(map(repr, dict.fromkeys(found)))}"
         )
         known = first_few(map(repr, levels), 8)
-        remedy = f"it knew {known}: leave these items out, or fit with some like them"
+        remedy = f"it knew {known}: leave these items out, or include such items in the fit"
         entries = [(int(row), name, level) for row, level in zip(unknown, found, strict=True)]
         raise BadEntriesError(what, remedy, "items", entries, reason)
     return np.where(codes[:, None] == NO_LEVEL, np.nan, codes[:, None] == np.arange(len(levels)))

@@ -139,7 +139,7 @@ class Items:
 
 
 def plain_id(name: Any) -> str:
-    """A name as text, without blanks around it and without the decimals of a whole number.
+    """A name as text, without spaces around it and without the decimals of a whole number.
 
     Signs of half and of double width are the usual ones (Unicode's form NFKC).
 
@@ -182,7 +182,7 @@ def read_items(items: Any) -> Items:
         raise PairscoreError("the item table has no rows; give one row for each item.")
     if not table.feature_names:
         raise PairscoreError(
-            "the item table has no feature columns; add at least one numeric column beside the id."
+            "the item table has no feature columns; add at least one numeric column next to the id."
         )
     refuse_non_finite(table.values, table.feature_names)
     return table
@@ -316,7 +316,7 @@ def refuse_bad_ids(ids: np.ndarray) -> None:
         rows = first_few(f"row {row}" for row in missing)
         what = f"the id is missing in {plural(len(missing), 'row')} of the item table ({rows})"
         entries = [(row, ID_COLUMN, None) for row in missing]
-        raise BadEntriesError(what, "name every item", "items", entries, "missing")
+        raise BadEntriesError(what, "give every item an id", "items", entries, "missing")
     first_row: dict[Any, int] = {}
     repeated = [row for row, name in enumerate(names) if first_row.setdefault(name, row) != row]
     if repeated:

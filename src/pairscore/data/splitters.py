@@ -150,7 +150,7 @@ class ItemKFold(BaseCrossValidator):
                     empty, remedy = "training", "more folds"
                 remedy = remedy if self.shuffle else f"shuffle=True, {remedy}"
                 raise PairscoreError(
-                    f"fold {number} of {self.n_splits} has no {empty} comparison, because"
+                    f"fold {number + 1} of {self.n_splits} has no {empty} comparison, because"
                     f" {int((left ^ right).sum())} of {plural(len(X), 'comparison')} mix held-out"
                     f" and other items; use {remedy} or more comparisons."
                 )

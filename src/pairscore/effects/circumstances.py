@@ -147,7 +147,7 @@ def refuse_one_kind_of_outcome(data: FitData, rule: TieRule) -> None:
     if tied in (0, np.count_nonzero(used)):
         seen = "no comparison is a tie" if tied == 0 else "every comparison is a tie"
         raise PairscoreError(
-            f"ties={rule.name!r} estimates how often items tie, and {seen}; use ties='half'."
+            f"ties={rule.name!r} estimates how often items tie, but {seen}; use ties='half'."
         )
 
 
@@ -161,7 +161,7 @@ def _side_columns(
         return sparse.csr_array(np.ones((len(judge), 1))), ["left"]
     if len(names) > MOST_SIDES:
         raise PairscoreError(
-            f"side_effect='judges' is for up to {MOST_SIDES} judges, and there are {len(names)};"
+            f"side_effect='judges' is for at most {MOST_SIDES} judges, and there are {len(names)};"
             " use side_effect=True."
         )
     entries = np.ones(len(judge)), (np.arange(len(judge)), judge)

@@ -386,10 +386,10 @@ def _settled_notes(settings: Settings, joint: JointFit) -> list[Note]:
     none_found = settings.item_effects and joint.variance is None
     if none_found and _endless(joint.prepared.rows, joint.top):
         why = "some effects of comparisons have no finite size"
-        notes.append((SeparationWarning, f"item effects are taken as none, because {why}."))
+        notes.append((SeparationWarning, f"item effects are set to zero, because {why}."))
     if not joint.settled:
         what = "item effects and judges' slopes" if settings.item_effects else "judges' slopes"
-        text = f"{what} do not settle; fit without judge_slopes."
+        text = f"{what} do not converge; fit without judge_slopes."
         notes.append((NotConvergedWarning, text))
     return notes
 
@@ -398,23 +398,24 @@ def judge_notes(settings: Settings, post: Posterior, judges: Judges | None) -> l
     """Too few judges, or votes, for what was asked of them."""
     notes: list[Note] = []
     if judges is not None and judges.spread == 0:
-        why = "too few, or judges who vote against each other leave no common order"
+        why = "too few, or judges who contradict each other leave no common order"
         text = (
-            f"fewer than two judges have votes enough for a separate slope ({why}); all"
-            " are taken for average ones."
+            f"fewer than two judges have enough comparisons for a separate slope ({why}); all are"
+            f" treated as average."
         )
         notes.append((FewJudgesWarning, text))
     if judges is not None and judges.spread > CONTRADICTING:
         text = (
-            "about as many votes go against the common order as with it, so slopes that average to"
-            " 1 have no finite size, and scores are in no unit; leave out the judges who vote"
-            " against the others, or turn their votes round."
+            "about as many answers contradict the common order as agree with it, so slopes that"
+            " average to"
+            " 1 have no finite size, and scores have no unit; leave out the judges who contradict"
+            " the others, or reverse their answers."
         )
         notes.append((SeparationWarning, text))
     if settings.inference == "items+judges" and post.rows.n_judges < FEW_JUDGES:
         text = (
-            f"with {plural(post.rows.n_judges, 'judge')} intervals that allow for shared judges are"
-            " rough; read them with care."
+            f"with {plural(post.rows.n_judges, 'judge')}, intervals that allow for shared judges"
+            f" are rough; read them with care."
         )
         notes.append((FewJudgesWarning, text))
     return notes

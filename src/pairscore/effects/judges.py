@@ -95,7 +95,7 @@ class VotesSeen:
     unsure: np.ndarray | float = 0.0
 
     def wrong(self, slopes: np.ndarray) -> np.ndarray:
-        """For each slope the share of decided votes that go against the true order."""
+        """For each slope the share of decided votes that contradict the true order."""
         some = slice(None, None, max(len(self.delta) // SHOWN_PAIRS, 1))
         sd = np.broadcast_to(self.unsure, self.delta.shape)[some]
         z, chance = normal_grid(0.0) if np.any(sd > 0) else (np.zeros(1), np.ones(1))
@@ -270,8 +270,8 @@ def judges_of_slopes(
 # -- agreement -------------------------------------------------------------------------------------
 
 AGREEMENT_WORDS = {
-    "between": "two judges name the same winner in {share} of the pairs that both compared",
-    "within": "judges who compare a pair again name the same winner in {share} of cases",
+    "between": "two judges named the same winner in {share} of the pairs that both compared",
+    "within": "judges who compared a pair again named the same winner in {share} of cases",
 }
 
 

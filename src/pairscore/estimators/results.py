@@ -78,8 +78,8 @@ class ItemEffects:
         low, high = np.sqrt(self.interval)
         if self.n_shared < FEWEST_ITEMS:
             return (
-                f"taken as none: only {self.n_shared} of the items met two opponents, too few to"
-                " tell effects of items from chance"
+                f"set to zero: only {self.n_shared} of the items met two opponents, too few to"
+                f" tell item effects from chance"
             )
         if self.sigma2 == 0:
             return "none seen" + (
@@ -311,7 +311,7 @@ class Fit:
     n_comparisons : float
         Sum of weight times count.
     agreement, noise, tie_share : float
-        Share of decided comparisons that go the way of the score, estimated share of decided ones
+        Share of decided comparisons that agree with the score, estimated share of decided ones
         that contradict the true order, share of ties.
     new_items : NewItems or None
         Accuracy and log-loss to expect of new items, where features are many beside items.

@@ -42,7 +42,7 @@ from pairscore.estimators.settings import Settings
 
 N_FOLDS = 5
 N_GROUP_FOLDS = 6  # of which two are held out at a time
-FEW_ITEMS = 10  # with fewer, held-out items say too little about new ones
+FEW_ITEMS = 10  # with fewer, held-out items say too little about new items
 ENOUGH_HELD_OUT = 2000  # comparisons; with fewer, the folds are dealt again
 MAX_DEALS = 4
 HOPELESS = 30.0  # log-loss of held-out comparisons, in all, above that of the best ridge
@@ -113,8 +113,8 @@ class RidgeCurve:
             f"{plural(len(self.outliers), 'item')} {'is' if one else 'are'} far from what the"
             f" features predict: {first_few(map(repr, self.outliers))}; check"
             f" {'its' if one else 'their'} features, which may be in another unit."
-            f" {'It' if one else 'They'} had little say in the choice of the ridge, but full weight"
-            " in the fit."
+            f" {'It' if one else 'They'} had little influence on the choice of the ridge, but"
+            f" full weight in the fit."
         )
         return [(OutlyingItemsWarning, text)]
 
@@ -137,7 +137,7 @@ def choose_ridge(
     unit = number_units(rank, data.tally.exposures > 0, item_groups)
     if data.has_items and not settings.l2_for_known:
         if data.n_items < FEW_ITEMS:
-            reason = f"{plural(data.n_items, 'item')} say too little about new ones"
+            reason = f"{plural(data.n_items, 'item')} say too little about new items"
         elif unit.max() == 0:
             reason = "all items are of one group"
     what, deal = "items", partial(deal_items, pairs=pairs, unit=unit, rng=rng)

@@ -38,10 +38,10 @@ TRIED, FEWER = 3, 2  # of these folds; fewer where a fit takes long, with item e
 ENOUGH = 50_000  # held-out comparisons, after which no further fold is needed
 MANY = 1000  # comparisons per feature, from which on a ridge has nothing to gain
 IN_WORDS = {
-    "side_effect": "an effect of the left side",
+    "side_effect": "an advantage of the left side",
     "l2": "a ridge",
     "item_effects": "item effects",
-    "judge_slopes": "a sharpness for every judge",
+    "judge_slopes": "a separate sharpness for every judge",
     "ties": "ties",
 }
 TIES = {
@@ -217,7 +217,7 @@ def auto_fit(
         X, y = Comparisons.from_frames(X, y, context=context, missing=missing)
     data = set_covariance_items(X if y is None else X.with_outcome(y))
     if not np.any(data.outcome[data.amount > 0]):
-        raise PairscoreError("every comparison is a tie, so nothing says which model is better.")
+        raise PairscoreError("every comparison is a tie, so no model can be shown to be better.")
     use = use or ("known" if data.compared.all() else "new")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PairscoreWarning)

@@ -54,7 +54,7 @@ class Found:
         others = {role: name for role, name in named.items() if default.get(role, role) != name}
         words = [f"{role} is {name!r}" for role, name in others.items()]
         judges = [f"each judge has a column ({first_few(map(repr, self.judges))})"]
-        passed = [f"{first_few(map(repr, self.passed))} could be the winner too and is not read"]
+        passed = [f"{first_few(map(repr, self.passed))} could also be the winner; it is not read"]
         return ", ".join(words + judges * bool(self.judges) + passed * bool(words and self.passed))
 
 
@@ -164,19 +164,23 @@ def _find_sides(
         enough = max(n_items.values(), default=0) / 2
         with_winner = [pair for pair in pairs if min(n_items[name] for name in pair) >= enough]
     if len(with_winner) > 1:
-        with_winner = [
-            pair for pair in with_winner if all(_role_of(name, ("left", "right")) for name in pair)
-        ]
+        # winner and loser by id name both items too, next to the columns of the two sides
+        of_sides = [pair for pair in with_winner if not _are_called(pair, NO_SIDES)]
+        with_winner = [pair for pair in of_sides if _are_called(pair, LAYOUTS[0])] or of_sides
     if len(with_winner) != 1:
         return None
     first, second = with_winner[0]
-    if _role_of(first, NO_SIDES) and _role_of(second, NO_SIDES):
+    if _are_called((first, second), NO_SIDES):
         swapped = _role_of(first, NO_SIDES) == "loser"
         return (NO_SIDES, second, first) if swapped else (NO_SIDES, first, second)
     swapped = _role_of(first, ("left", "right")) == "right"
     if sides:
         swapped = first == fixed.get("right") or second == fixed.get("left")
     return (LAYOUTS[0], second, first) if swapped else (LAYOUTS[0], first, second)
+
+
+def _are_called(pair: tuple[str, str], roles: tuple[str, ...]) -> bool:
+    return all(_role_of(name, roles) for name in pair)
 
 
 def _differ(one: np.ndarray, other: np.ndarray) -> bool:
@@ -231,6 +235,7 @@ def _find_winner(
     if len(likely if len(likely) == 1 else by_name) == 1:
         named["winner"] = (likely if len(likely) == 1 else by_name)[0]
         by_id = [name for name in by_id if name != named["winner"]]
+        named |= {"loser": lost[0]} if len(_winners_by_id(pair, lost, votes)) == 1 else {}
     return replace(found, named=named, passed=tuple(by_id))
 
 
@@ -294,9 +299,9 @@ def missing_columns(votes: Texts, found: Found | None) -> PairscoreError:
     by_words = {role: name for name in names if (role := _role_of(name, ROLE_WORDS))}
     likely = f" Did you mean {_as_roles(by_words)}?" if by_words else ""
     return PairscoreError(
-        f"the comparisons have columns {first_few(map(repr, names), 8)}, of which no two have ids"
-        f" of the items; they need {layouts}. Say which these are with left=, right= and"
-        f" winner=.{likely_layout(names) or likely}"
+        f"the comparisons have columns {first_few(map(repr, names), 8)}, and it is not clear"
+        f" which two have ids of the items; they need {layouts}. Say which these are with left=,"
+        f" right= and winner=.{likely_layout(names) or likely}"
     )
 
 
@@ -306,7 +311,7 @@ def _only_a_loser(name: str, column: np.ndarray) -> PairscoreError:
     meaning = {word: side for side, words in SIDE_WORDS.items() for word in words}
     other = {"left": "right", "right": "left", "tie": "tie"}
     codes = {e: other[meaning[e.casefold()]] for e in entries if e.casefold() in meaning}
-    turned = f"name it with winner={name!r} and turn it round with winner_codes={codes!r}"
+    turned = f"name it with winner={name!r} and swap left and right with winner_codes={codes!r}"
     remedy = turned if entries and len(codes) == len(entries) else "write who won in its place"
     return PairscoreError(
         f"no column of the comparisons says who won, and {name!r} seems to say who lost; {remedy},"
@@ -349,7 +354,7 @@ def point_out_cases(
         if same:
             say(
                 f"{what} has entries that differ in upper and lower case only: {first_few(same)};"
-                " they were kept apart."
+                " they are treated as different."
             )
 
 

@@ -49,7 +49,7 @@ ODD_NUMBER = "_|[+][+-]"  # DuckDB takes 1_000 and +-1 for numbers; we do not
 NUMBERS, GAPPY, TEXT = 2, 1, 0
 
 REASONS = {
-    "UNQUOTED VALUE": "a quotation mark is not closed, or text follows it",
+    "UNQUOTED VALUE": "a quotation mark is not closed, or text follows the closing one",
     "LINE SIZE OVER MAXIMUM": f"longer than {MAX_LINE} bytes (a quotation mark left open?)",
 }
 WRONG_LENGTH = ("MISSING COLUMNS", "TOO MANY COLUMNS")
@@ -354,7 +354,7 @@ def _refuse_odd_numbers(source: Source, layout: Layout, numeric: list[int]) -> N
     ]
     if found:
         raise PairscoreError(
-            f"{source.shown!r} has cells that are no plain numbers, such as {first_few(found)};"
+            f"{source.shown!r} has cells that are not plain numbers, such as {first_few(found)};"
             " write digits only, or make the column text."
         )
 

@@ -297,7 +297,7 @@ def _end_of_rows(last: list[tuple[list[str], bool]], width: int) -> int:
 
 
 class _Cleaner:
-    """Cells without blanks around them, words for missing, and blanks between thousands."""
+    """Cells without spaces around them, words for missing, and blanks between thousands."""
 
     def __init__(self, names: list[str], identifiers: Collection[str], na: Collection[str]):
         self.exact = {column for column, name in enumerate(names) if name in identifiers}
@@ -325,7 +325,7 @@ class _Cleaner:
 
     def changes(self) -> list[str]:
         missing = f"{plural(self.n_missing, 'cell')} of {first_few(sorted(self.na), 3)} missing"
-        grouped = f"{_shown(self.grouped)} read as a number with its thousands apart"
+        grouped = f"{_shown(self.grouped)} read as a number with separated thousands"
         blanks = blanks_left_out(self.n_blanks, self.padded)
         found = {missing: self.n_missing, grouped: self.grouped, blanks: self.n_blanks}
         return [change for change, was_found in found.items() if was_found]
@@ -337,9 +337,9 @@ def _shown(text: str) -> str:
 
 
 def blanks_left_out(number: int, example: str) -> str:
-    """What is said where text had blanks around it."""
+    """What is said where text had spaces around it."""
     entries = "entry" if number == 1 else "entries"
-    return f"blanks around {number} {entries} left out (such as {_shown(example)})"
+    return f"spaces around {number} {entries} left out (such as {_shown(example)})"
 
 
 def _plain_digits(text: str) -> str:
@@ -356,7 +356,7 @@ def composed(values: np.ndarray) -> tuple[np.ndarray, str | None]:
 
 
 def without_blanks(values: np.ndarray) -> tuple[np.ndarray, str | None]:
-    """Text without blanks around it, with None for what is left empty; and one that had some."""
+    """Text without spaces around it, with None for what is left empty; and one that had some."""
     if values.dtype != object:
         return values, None
     joined = "\0".join(["", *filter(None, values.tolist()), ""])

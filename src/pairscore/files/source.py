@@ -103,7 +103,7 @@ def table_kind(path: Any) -> str:
     kind = "csv" if str(path) == "-" else KINDS.get(Path(path).suffix.lower())
     if kind is None:
         raise PairscoreError(
-            f"{str(path)!r} does not say what kind of table it is; give it a name that ends in"
+            f"{str(path)!r} does not show what kind of table it is; give it a name that ends in"
             f" {first_few(KINDS, 12)}."
         )
     return kind
@@ -126,7 +126,7 @@ def refuse_bad_names(names: Collection[str], shown: str) -> None:
     if broken:
         raise PairscoreError(
             f"{shown!r} has column names with line breaks: {first_few(map(repr, broken))}; write"
-            " every name in one line."
+            f" every name on one line."
         )
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
@@ -368,7 +368,7 @@ def as_utf8(
         "".encode(encoding or "utf-8")
     except (LookupError, ValueError):
         raise PairscoreError(
-            f"{encoding!r} is no text encoding; use one such as 'utf-8', 'latin-1' or 'utf-16'."
+            f"{encoding!r} is not a text encoding; use one such as 'utf-8', 'latin-1' or 'utf-16'."
         ) from None
     with path.open("rb") as file:
         actual = encoding or marked_encoding(file.read(4096)) or "utf-8"
@@ -411,16 +411,16 @@ def _decode(path: Path, encoding: str, shown: str) -> Iterator[str]:
             if "\0" in text:
                 line += text[: text.index("\0")].count("\n")
                 raise PairscoreError(
-                    f"{shown!r} has NUL bytes (the first in line {line}): it is damaged or no text"
-                    " file; export it again."
+                    f"{shown!r} has NUL bytes (the first in line {line}): it is damaged or not a"
+                    f" text file; export it again."
                 )
             ends = text.count("\n")
             unbroken = 0 if ends or "\r" in text else unbroken + 1
             # DuckDB rejects longer lines, and loses sight of much longer ones
             if unbroken == MAX_LINE // CHUNK - 1:
                 raise PairscoreError(
-                    f"line {line} of {shown!r} is longer than {unbroken} million characters; it is"
-                    " damaged or no table."
+                    f"line {line} of {shown!r} is longer than {unbroken} million characters; it"
+                    f" is damaged or not a table."
                 )
             yield text.removeprefix("\ufeff") if line == 1 else text
             line += ends

@@ -108,13 +108,15 @@ class VoteColumns:
 
     ``named`` says which columns are ``left``, ``winner``, ... where they have other names; ``kept``
     does so as far as a table has these columns, and ``named`` comes before it; ``context`` names
-    numeric columns to keep; ``judges`` are columns with the winners by one judge each.
+    numeric columns to keep; ``judges`` are columns with the winners by one judge each; ``unused``
+    gets those of the table that nobody asked for, without lists and records.
     """
 
     named: Mapping[str, str] = field(default_factory=dict)
     context: Collection[str] = ()
     kept: Mapping[str, str] = field(default_factory=dict)
     judges: tuple[str, ...] = ()
+    unused: list[str] = field(default_factory=list, compare=False)
 
     @classmethod
     def of(
@@ -173,9 +175,10 @@ class VoteColumns:
         if "loser" in self.named and len({"left", "right"} & set(self.named)) == 1:
             raise PairscoreError(
                 "loser= goes with winner=, or with both of left= and right=: a row names a winner"
-                " and a loser, or two sides and the winner or the loser of them."
+                " and a loser, or two sides and which of them won or lost."
             )
         chosen = {*self.roles(names).values(), *self.context, *self.judges, "tie"}
+        self.unused[:] = [name for name in names if name not in (*chosen, *lists)]
         return chosen if chosen.intersection(names) else {*names[:1]}
 
     def rename(self, votes: Columns, ids: np.ndarray | None = None) -> Columns:
@@ -312,7 +315,7 @@ class VoteRows:
         table, origin, judge = one_row_per_vote(table, columns.judges)
         empty = len(rows) * len(columns.judges) - len(table)
         if empty:
-            say(f"{plural(empty, 'empty cell', verb='is')} no comparison of that judge.")
+            say(f"{plural(empty, 'empty cell')} left out: no comparison by that judge.")
         return cls(table, named, columns.judges, origin, judge)
 
     def with_judges(

@@ -183,7 +183,7 @@ class StoredTable:
             )
 
     def _stripped(self, name: str, column: Column) -> Column:
-        """The column without blanks around its text and with letters as one sign, said once."""
+        """The column without spaces around its text and with letters as one sign, said once."""
         stripped, example = without_blanks(column.values)
         letters, apart = composed(stripped)
         if example is None and apart is None:
@@ -357,7 +357,7 @@ def _store(
     if kind in ("csv", "workbook"):
         cells, signs = load_csv(source, delimiter, decimal)
         if decimal is None and signs != POINT:
-            say(f"{source.shown!r} has {signs.in_words}, and was read so.")
+            say(f"{source.shown!r} has {signs.in_words}, and was read that way.")
         elif decimal not in (None, signs.decimal):
             say(f"{source.shown!r} has decimal signs {signs.decimal!r}, not {decimal!r} as before.")
     else:

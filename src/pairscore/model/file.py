@@ -196,7 +196,8 @@ def _link(header: dict[str, Any], link: Any, path: Any) -> Any:
     is_custom = "custom" in (setting, name)
     if is_custom and link is None:
         raise PairscoreError(
-            f"the model in {str(path)!r} has a link function of the user's, which no file can hold;"
+            f"the model in {str(path)!r} has a link function written in Python, which no file can"
+            f" hold;"
             " pass it again: load(path, link=(f, f'))."
         )
     if not is_custom and link is not None and get_link(link) != get_link(name):

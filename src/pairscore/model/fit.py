@@ -389,8 +389,8 @@ def refuse_extremes(data: Comparisons) -> None:
         high = float(np.max(data.weight))
         if not (high < LARGEST_NUMBER and low > 1 / LARGEST_NUMBER):
             raise PairscoreError(
-                f"weights go from {low:.3g} to {high:.3g}, beyond what can be computed with; divide"
-                " them by their mean."
+                f"weights go from {low:.3g} to {high:.3g}, too far apart to compute with; divide"
+                f" them by their mean."
             )
     limits = {
         name: np.all(np.abs(column) < LARGEST_NUMBER) for name, column in data.context.items()
@@ -398,7 +398,7 @@ def refuse_extremes(data: Comparisons) -> None:
     large = [name for name, is_small in limits.items() if not is_small]
     if large:
         raise PairscoreError(
-            f"values beyond {LARGEST_NUMBER:g} cannot be computed with:"
+            f"values beyond {LARGEST_NUMBER:g} are too large to compute with:"
             f" {first_few(map(repr, large))}; divide the column by a constant."
         )
 
@@ -413,8 +413,8 @@ def refuse_too_many_features(data: FitData, settings: Settings) -> None:
         )
     if data.tally.exposures.sum() == 0:
         raise PairscoreError(
-            "no comparison is between two different items with a positive weight; nothing can be"
-            " learnt from these votes."
+            "no comparison is between two different items with a positive weight; these votes"
+            " contain nothing to learn from."
         )
     if settings.l2 == 0 and (d > data.n_items or d > m):
         by_items = data.has_items and d > data.n_items
@@ -432,15 +432,15 @@ def choose_inference(data: FitData, settings: Settings) -> tuple[str | None, lis
     n, parameters = data.n_items, data.X.shape[1] + settings.side_effect
     if n <= parameters + 1:
         text = (
-            f"{plural(n, 'item')} with {plural(parameters, 'parameter')} leave nothing to see how"
-            " items differ from their features; the intervals are the classical ones"
+            f"{plural(n, 'item')} with {plural(parameters, 'parameter')} leave nothing to"
+            f" estimate how items differ from their features; intervals are the classical ones"
             " (inference='model')."
         )
         return "model", [(FewItemsWarning, text)]
     if n < FEW_ITEMS:
         text = (
-            f"with {plural(n, 'item')} item-robust intervals are rough; below about {FEW_ITEMS}"
-            " items read them with care."
+            f"with {plural(n, 'item')}, item-robust intervals are rough; below about {FEW_ITEMS}"
+            " items, read them with care."
         )
         return settings.inference, [(FewItemsWarning, text)]
     return settings.inference, []

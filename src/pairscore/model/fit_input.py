@@ -46,7 +46,7 @@ def comparisons_to_fit(
         return (data.with_covariance_items(covariance_items) if named else data), True
     if y is None:
         raise PairscoreError(
-            "fit requires y to be passed, but the target y is None: give votes beside the items, or"
+            "fit requires y to be passed, but the target y is None: give votes with the items, or"
             " Comparisons."
         )
     if _are_votes(y):
@@ -126,8 +126,8 @@ def _outcome_of_classes(model: Any, y: np.ndarray) -> np.ndarray:
         )
     raise PairscoreError(
         f"Only binary classification is supported. The type of the target is {type_of_target(y)}: y"
-        f" has {len(labels)} values; use -1, 0 and 1, and Comparisons as X where ties shall go"
-        " through cross_val_predict."
+        f" has {len(labels)} values; use -1, 0 and 1, and Comparisons as X where ties go through"
+        f" cross_val_predict."
     )
 
 

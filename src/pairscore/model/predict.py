@@ -133,7 +133,7 @@ def scale_of(fit: Fit, name: str = "link") -> Scale:
     """The scale of this name for the scores of a fit.
 
     Of a score c, less that of the average compared item:
-    link: c. elo: 1500 + 400 / ln(10) c, so that 400 more are odds of ten to one. 0-100: linear,
+    link: c. elo: 1500 + 400 / ln(10) c, 400 points more are odds of ten to one. 0-100: linear,
     with the lowest compared item at 0 and the highest at 100. wins: of 100 decided comparisons
     with compared items, as they are, how many are won in the mean: 100 mean_j f(c - c_j).
     """
@@ -148,7 +148,7 @@ def scale_of(fit: Fit, name: str = "link") -> Scale:
                 f"scale='elo' is for link='logit', and the link is {fit.link.name!r}; use another"
                 " scale, or fit with link='logit'."
             )
-        words = "Elo: 1500 is the average compared item, 400 more are odds of ten to one"
+        words = "Elo: 1500 is the average compared item, 400 points more are odds of ten to one"
         return Scale(name, words, lambda c: ELO_AVERAGE + ELO_UNIT * c)
     return _scale_over_items(fit, name)
 

@@ -80,7 +80,7 @@ class Summary:
         left_out = ", left out" if fit.ties == "drop" else ""
         ties = f" ({fit.tie_share:.1%} ties{left_out})" if fit.tie_share > 0 else ""
         ridge = f", ridge l2 = {fit.l2:.4g}" if fit.l2 else ""
-        decided = f"{fit.agreement:.1%} of the fit's decided comparisons go the way of the score"
+        decided = f"{fit.agreement:.1%} of the fit's decided comparisons agree with the score"
         order, kind = fit.wording.order, covariance_in_words(fit)
         facts = [
             *([("ranking", order)] if order else []),
@@ -131,7 +131,7 @@ class Summary:
     def _scale(self) -> list[tuple[str, str]]:
         """How probabilities differ from those of the link; nothing where they do not."""
         scale = self._fit.decided_scale
-        text = f"{scale:.4g}; probabilities are those at so many times the score difference"
+        text = f"{scale:.4g}; probabilities use the score difference times this number"
         return [] if scale == 1 else [("decided scale", text)]
 
     def _effects(self) -> list[tuple[str, str]]:
@@ -197,7 +197,7 @@ class Summary:
         fit, columns = self._fit, self.to_columns()
         wins, p = np.array(columns["wins_of_100"]), np.array(columns["p"])
         if np.isnan(wins).all():
-            return "The comparisons determine no single coefficient."
+            return "No single coefficient is determined by the comparisons."
         number = int(np.isfinite(p).sum())
         if number and number * np.nanmin(p) > CLEARLY:
             smallest = f"p = {np.nanmin(p):.2g}"

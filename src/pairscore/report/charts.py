@@ -270,8 +270,8 @@ def judge_chart(judges: Sequence[Judge]) -> str:
 
 def _judge_mark(judge: Judge) -> Mark:
     tip = (
-        f"{judge.name}: slope {judge.slope:.2f}, {percent(judge.noise)} of votes against the"
-        f" score, {judge.n_comparisons:.6g} comparisons"
+        f"{judge.name}: slope {judge.slope:.2f}, {percent(judge.noise)} of comparisons"
+        f" contradict the score, {judge.n_comparisons:.6g} comparisons"
     )
     return Mark(judge.name, judge.slope, judge.low, judge.high, tip)
 

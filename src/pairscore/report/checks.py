@@ -212,7 +212,7 @@ def _shape_check(model: RankRegression, shape: Shape) -> Check:
         verdict += " This model is a maximum likelihood fit, which does not need it."
     answer = (
         f"The shape of the items turns a closed form by about {shape.tilt:.1f} degrees, so that"
-        f" {shape.tilt / 1.8:.1f} % of all pairs change their order (so many elliptical items turn"
+        f" {shape.tilt / 1.8:.1f} % of all pairs change their order (as many elliptical items turn"
         f" it by {shape.chance:.1f} degrees by chance): {verdict} The features' kurtosis is"
         f" {shape.kurtosis:.2f} times that of normal ones, and they are"
         f" {'clearly' if shape.skewness_p < SKEWED else 'not clearly'} skewed."
@@ -246,7 +246,10 @@ def _sentence(note: str) -> str:
 def _side_check(model: RankRegression, data: Comparisons, probability: np.ndarray) -> Check:
     fine, good = True, "allowed for"
     if not data.sides_known:
-        answer, good = "The votes say winner and loser only, so nobody can tell.", CANNOT_TELL
+        answer, good = (
+            "The comparisons name winner and loser but no sides, so this cannot be tested.",
+            CANNOT_TELL,
+        )
     elif model.side_effect_ is not None:
         answer = _side_effect_in_words(model, model.side_effect_)
     else:
@@ -271,12 +274,11 @@ def _would_see(of_100: float, who: str, against: str) -> str:
     """What a check that found nothing would have found."""
     if of_100 > BLIND:
         return (
-            "With so few comparisons it could not have been seen"
+            "With so few comparisons it could not have been detected"
             f" (only if {who} more than {BLIND} of 100 {against})."
         )
-    return (
-        f"It would have been seen 8 times out of 10 if {who} {of_100:.0f} or more of 100 {against}."
-    )
+    size = f"{who} {of_100:.0f} or more of 100 {against}"
+    return f"It would have been detected 8 times out of 10 if {size}."
 
 
 def smallest_side_seen(data: Comparisons, probability: np.ndarray) -> float:

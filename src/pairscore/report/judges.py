@@ -112,7 +112,7 @@ def judge_checks(model: RankRegression, data: Comparisons, probability: np.ndarr
             answer += " Fit again with --judge-slopes, which counts such answers less."
     blind = sum(not one.is_seen for one in records)
     if blind and not careless:
-        answer += f" Of {number_of(blind, 'judge')} there are too few answers to tell."
+        answer += f" For {number_of(blind, 'judge')} there are too few answers to tell."
     good = CANNOT_TELL if blind == len(records) else "no sign of a careless judge"
     rule = f"A judge is named from {limit:.1f} standard errors below the others."
     return [Check(CARELESS, not careless, answer, rule, good)]

@@ -131,4 +131,4 @@ def verdict_of_checks(checks: "list[Check]") -> str:
         text = f"{number}{len(doubts)} {deserve} a look: {' '.join(doubts)}"
     else:
         text = f"{number}none found a problem."
-    return f"{text} Could not be told: {' '.join(blind)}" if blind else text
+    return f"{text} Could not be tested: {' '.join(blind)}" if blind else text
