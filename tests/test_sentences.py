@@ -76,6 +76,7 @@ ONLY_IN_PYTHON = (
     "module 'pairscore",
     "'…' object has no attribute",
     # arrays, dataframes and matrices of differences
+    "joint_test needs",
     "y has shape",
     "y has zeros",
     "y is missing",

@@ -94,7 +94,7 @@ MODEL_OPTIONS = section(
         "--reference",
         multiple=True,
         metavar="X=LEVEL",
-        help="Level of a category that the others are shown against, such as grape=merlot; makes"
+        help="Level of a category that the others are shown against, as COLUMN=LEVEL; makes"
         " the column a category.  [default: the average of all levels]",
     ),
 )
