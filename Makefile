@@ -23,7 +23,7 @@ paper: .venv/run
 test: .venv/dev .venv/browser
 	$(ONE_THREAD) $(BIN)/pytest -q -n 2 --dist worksteal
 
-studies: .venv/dev
+studies: .venv/dev .venv/browser
 	$(ONE_THREAD) $(BIN)/pytest -q -n 2 --dist worksteal studies
 
 check: lint test

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
-    from pairscore.data.on_items import OnItems
-    from pairscore.data.splitters import ItemKFold
+    from pairscore.data.splitters import ItemKFold, OnItems
     from pairscore.errors import PairscoreError, PairscoreWarning
     from pairscore.estimators.settings import Wording
     from pairscore.evaluation import scorers
@@ -24,7 +23,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Comparisons": "data.comparisons",
     "ItemKFold": "data.splitters",
-    "OnItems": "data.on_items",
+    "OnItems": "data.splitters",
     "PairscoreError": "errors",
     "PairscoreWarning": "errors",
     "Population": "theory.population",

@@ -43,6 +43,11 @@ ROLE_WORDS
     What columns of comparisons are called, as a whole or in a part of their name.
 """
 
+
+class Kept(str):
+    """What earlier files had; a file that contradicts it is read as it says itself."""
+
+
 METHODS = ("split", "pooled", "paired", "mle")
 LINKS = ("logit", "probit")
 TIE_RULES = ("half", "drop", "davidson", "rao-kupper")

@@ -13,6 +13,7 @@ from typing import Any
 
 LONGEST_VALUE = 80  # characters of a value that a message shows
 SHOWN_ROWS = 20  # bad rows of a file that the message lists
+SMALLEST_PERCENTAGE = 2  # from here on a share is taken for a percentage
 IRREGULAR = {"is": "are", "has": "have"}
 
 
@@ -22,6 +23,17 @@ class PairscoreError(ValueError):
 
 class NoAnswerError(PairscoreError):
     """The question is valid, but nothing meets it, such as a target beyond any study."""
+
+
+class EmptyColumnsError(PairscoreError):
+    """Columns of items, in ``names``, have no value at all."""
+
+    def __init__(self, names: Sequence[str]):
+        self.names = list(names)
+        super().__init__(
+            f"{plural(len(names), 'column')} without any value: {first_few(map(repr, names))};"
+            " leave them out of the table."
+        )
 
 
 @dataclass(frozen=True)
@@ -245,7 +257,9 @@ def share_up_to(value: Any, name: str, limit: float, what: str) -> float:
 def share_meant(value: Any, limit: float = 1.0) -> str:
     """A question with the share that a percentage means, to end a message with; or nothing.
 
-    >>> share_meant(20.0, 0.5), share_meant("10%"), share_meant("0,2"), share_meant(0.7, 0.5)
+    A number just above 1, such as 1.2, is a slip rather than a percentage.
+
+    >>> share_meant(20.0, 0.5), share_meant("10%"), share_meant("0,2"), share_meant(1.2)
     (' Did you mean 0.2?', ' Did you mean 0.1?', ' Did you mean 0.2?', '')
     """
     text = str(value).strip().replace(",", ".")
@@ -253,7 +267,7 @@ def share_meant(value: Any, limit: float = 1.0) -> str:
         share = float(text.removesuffix("%"))
     except ValueError:
         return ""
-    share /= 100 if text.endswith("%") or share > 1 else 1
+    share /= 100 if text.endswith("%") or share >= SMALLEST_PERCENTAGE else 1
     return f" Did you mean {share:g}?" if 0 < share <= limit and share != value else ""
 
 

@@ -7,10 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
+import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from pairscore import Population, __version__, load
 from pairscore.cli import main
+from pairscore.cli.words import examples
 from pairscore.files.write import write_table
 from tests.cli.running import (
     device,
@@ -31,12 +35,101 @@ def test_the_package_runs_as_a_module():
     assert "fit" in done.stdout
 
 
-def test_every_command_has_an_example_and_each_example_a_line():
-    for name in main.commands:
-        shown = run(f"{name} --help").output
-        assert re.search(rf"  Examples?: pairscore {name}", shown), name
-        for line in shown.partition("Examples:")[2].partition("\n\n")[0].splitlines():
-            assert line.strip().startswith(f"pairscore {name}"), line
+def examples_of(name):
+    """The examples in the help of a command, as a shell would take them."""
+    block = run(f"{name} --help").output.partition("Examples:\n")[2].partition("\n\n")[0]
+    return [line.strip() for line in re.sub(r" \\\n +", " ", block).splitlines()]
+
+
+EXAMPLES = [example for name in main.commands for example in examples_of(name)]
+
+
+@pytest.mark.parametrize("name", main.commands)
+def test_every_command_has_two_examples_and_its_options_in_sections(name, monkeypatch):
+    assert len(examples_of(name)) >= 2
+    assert all(example.startswith(f"pairscore {name}") for example in examples_of(name))
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = run(f"{name} --help").output
+    titles = re.findall(r"^(\S.*):$", shown, re.MULTILINE)
+    assert titles[-1] == "Output"
+    assert len(titles) == len({*titles}) >= 2
+    opts = [max(param.opts, key=len) for param in main.commands[name].params]
+    whole = re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*(?![\w-])", shown)
+    assert {one for one in opts if one.startswith("-")} <= {*whole}
+    assert not [one for one in whole if one.endswith("-")]  # at the end of a line
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.fixture(scope="module")
+def example_files(tmp_path_factory):
+    """Every file that an example names, and the models."""
+    folder = tmp_path_factory.mktemp("examples")
+    rng = np.random.default_rng(0)
+    n, m = 60, 500
+    x = rng.normal(size=(n, 2))
+    left = rng.integers(0, n, m)
+    right = (left + rng.integers(1, n, m)) % n
+    wins = rng.random(m) < 1 / (1 + np.exp(x[right, 0] - x[left, 0]))
+    ids = np.array([f"i{row}" for row in range(n)], dtype=object)
+    kinds = np.array(["a", "b", "c"], dtype=object)
+    text = {"topic": ids[np.arange(n) // 6], "grape": kinds[np.arange(n) % 3], "name": ids}
+    features = {"alcohol": x[:, 0], "year": x[:, 1], **text}
+    winner = np.where(wins, "left", "right").astype(object)
+    winner[::10] = "tie"
+    judge = np.array(["Ann", "Ben", "Cem"], dtype=object)[np.arange(m) % 3]
+    for name in ("items", "new_items", "patients", "images", "answers", "teams"):
+        write_table({"id": ids, **features}, folder / f"{name}.csv")
+    write_table({"id": ids, **features}, folder / "new_items.parquet")
+    write_table({"wine": ids, **features}, folder / "wines.csv")
+    votes = {"left": ids[left], "right": ids[right], "winner": winner, "judge": judge}
+    for name in ("votes", "tastings", "pairs", "monday", "tuesday"):
+        write_table(votes, folder / f"{name}.csv")
+    games = {
+        "home": ids[left],
+        "away": ids[right],
+        "winner": winner,
+        "rest_days": rng.normal(size=m),
+    }
+    for name in ("games", "sunday"):
+        write_table(games, folder / f"{name}.csv")
+    fresh = ids + "n"
+    write_table({"id": fresh, **features}, folder / "fresh.csv")
+    return folder
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_every_example_in_the_help_runs(example, example_files, monkeypatch):
+    words = shlex.split(example)[1:]
+    command = main.commands[words[0]]
+    command.make_context(words[0], [*words[1:]])
+    if words[0] == "reproduce":  # takes minutes
+        return
+    monkeypatch.chdir(example_files)
+    if words[0] in ("rank", "report", "predict", "update"):
+        run("fit items.csv votes.csv --keep-data -o model.npz")
+        context = "--left home --right away --side-effect --context rest_days"
+        run(f"fit teams.csv games.csv {context} -o teams.npz")
+    if "new_items.csv" in words and words[0] == "update":
+        words[words.index("new_items.csv")] = "fresh.csv"  # new items have new ids
+    run(shlex.join(words))
+
+
+def test_a_long_example_is_in_lines_that_a_shell_joins():
+    long = "fit a.csv b.csv " + " ".join(f"--exclude 'column {number}'" for number in range(9))
+
+    @click.command()
+    @examples("fit a b", long)
+    def command():
+        """Do it.
+
+        Well.
+        """
+
+    shown = CliRunner().invoke(command, ["--help"]).output
+    assert "  Do it.\n\n  Well.\n\n  Examples:\n    pairscore fit a b\n    pairscore fit" in shown
+    block = shown.partition("Examples:\n")[2].partition("\n\n")[0]
+    assert max(map(len, block.splitlines())) <= 80
+    assert f"pairscore {long}" in re.sub(r" \\\n +", " ", block)
 
 
 def test_a_shell_can_ask_for_completion():

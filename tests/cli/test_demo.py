@@ -141,7 +141,7 @@ def test_every_step_is_explained():
 def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path):
     (tmp_path / "file").write_text("")
     result = run("demo --output file/folder", code=2)
-    assert "cannot be made" in result.output.splitlines()[-1]
+    assert "cannot be created" in result.output.splitlines()[-1]
 
 
 @pytest.mark.parametrize("seed", ["-1", "two"])
@@ -151,4 +151,4 @@ def test_a_seed_that_is_none_is_wrong_usage(seed):
 
 def test_help_lists_the_demo_with_an_example():
     assert re.search(r"^  demo +Learn a severity score", run("--help").output, re.MULTILINE)
-    assert "Example: pairscore demo --seed 2" in run("demo --help").output
+    assert "pairscore demo --seed 2" in run("demo --help").output

@@ -75,7 +75,7 @@ def test_models_by_name_and_settings():
         (["a: b"], "is not of the form"),
         (["no colon", "b:"], "is not of the form"),
         ([": l2=1", "b:"], "is not of the form"),
-        (["a:"], "compare needs at least two models, and 1 model is given; give --model twice"),
+        (["a:"], "compare needs at least two models, and 1 model is given; give --model at least"),
         (["a: l2=1", "a: l2=2", "b:"], "3 models have 2 names"),
         (["a: judge_slope=yes", "b:"], r"settings are 'context', .*Did you mean 'judge_slopes'\?"),
         (["a: inference=model", "b:"], "has a setting 'inference'"),
@@ -85,3 +85,74 @@ def test_models_by_name_and_settings():
 def test_models_that_nobody_can_mean(models, message):
     with pytest.raises(PairscoreError, match=message):
         parse_models(tuple(models))
+
+
+def test_a_reference_level_is_named_on_the_command_line_and_kept_in_the_model(study):
+    """A column with a reference is a category; levels are against it, in the JSON too."""
+    folder, items, _ = study
+    level = sorted({str(one) for one in items["style"]})[-1]
+    said = run(f"fit items.csv votes.csv --reference style={level} -o m.npz --json").stdout
+    record = json.loads(said)
+    rows = {row["feature"]: row for row in record["coefficients"]}
+    assert rows[f"style={level}"]["coef"] == rows[f"style={level}"]["std_error"] == 0
+    assert all(row["std_error"] is not None for row in rows.values())
+    assert record["categories"][0]["reference"] == level
+    assert load(folder / "m.npz").recipe_["reference"] == {"style": level}
+    plain = json.loads(run("fit items.csv votes.csv --categorical style --json").stdout)
+    levels = [row["coef"] for row in plain["coefficients"] if row["feature"].startswith("style=")]
+    assert sum(levels) == pytest.approx(0, abs=1e-9)
+    assert plain["warnings"] == record["warnings"]
+    assert not any("unknown" in text for text in plain["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("style", "--reference 'style' does not name a level; write for example"),
+        ("style=nowhere", "--reference names the level 'nowhere' of 'style', which no item has"),
+        ("stile=oil", "--reference names 'stile', and the item table has no such column"),
+    ],
+)
+def test_a_reference_that_is_none_is_refused_in_a_sentence(study, option, said):
+    assert said in run(f"fit items.csv votes.csv --reference {option} -o m.npz", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("entries", "note"),
+    [
+        ([""] * 6, "left out, because they have no value at all: 'more'."),
+        (["7"] * 6, "left out, because all items have the same: 'more'."),
+        (["yes"] * 6, "left out, because all items have the same: 'more'."),
+    ],
+)
+def test_auto_is_not_stopped_by_a_column_that_is_empty_or_always_the_same(entries, note, tmp_path):
+    x = [0.3, 1.1, 0.2, 2.5, 1.9, 0.7]
+    rows = [f"i{k},{value},{more}" for k, (value, more) in enumerate(zip(x, entries, strict=True))]
+    (tmp_path / "items.csv").write_text("\n".join(["id,x,more", *rows]) + "\n")
+    pairs = [(a, b) for a in range(6) for b in range(6) if a != b] * 2
+    won = ["left" if (x[a] > x[b]) != (k % 5 == 0) else "right" for k, (a, b) in enumerate(pairs)]
+    lines = [f"i{a},i{b},{winner}" for (a, b), winner in zip(pairs, won, strict=True)]
+    (tmp_path / "votes.csv").write_text("\n".join(["left,right,winner", *lines]) + "\n")
+    files = [tmp_path / name for name in ("items.csv", "votes.csv")]
+    done = run("fit", *files, "--auto", "-o", tmp_path / "model.npz")
+    assert f"Note: {note}" in done.stderr
+    assert load(tmp_path / "model.npz").feature_names_in_.tolist() == ["x"]
+    run("rank", tmp_path / "model.npz", files[0])
+
+
+def test_a_file_with_decimal_points_is_not_read_with_the_commas_of_an_earlier_one(tmp_path):
+    x = ["0,5", "1,25", "2,125", "0,75", "3,5"]
+    for name, sign in (("commas", ","), ("points", ".")):
+        rows = [f"i{k};{value.replace(',', sign)}" for k, value in enumerate(x)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["id;x", *rows]) + "\n")
+    pairs = [(a, b) for a in range(5) for b in range(5) if a != b]
+    lines = [f"i{a};i{b};{'left' if (a * b) % 3 else 'right'}" for a, b in pairs]
+    (tmp_path / "votes.csv").write_text("\n".join(["left;right;winner", *lines]) + "\n")
+    model = tmp_path / "model.npz"
+    run("fit", tmp_path / "commas.csv", tmp_path / "votes.csv", "--decimal", ",", "-o", model)
+    one, other = (
+        run("rank", model, tmp_path / f"{name}.csv", "--json") for name in ("commas", "points")
+    )
+    assert one.stdout == other.stdout
+    assert one.stderr == ""
+    assert "has decimal signs '.', not ',' as before." in other.stderr

@@ -57,15 +57,15 @@ def test_the_category_is_the_published_dummies(tmp_path):
     """One 0/1 column for each of seven teams; their differences are those of the published six."""
     teams = read_table(DATA / "baseball" / "items.csv")["id"]
     write_table({"id": teams, "team": teams}, tmp_path / "items.csv")
-    options = "--categorical team --side-effect --inference model"
+    options = "--reference team=Baltimore --side-effect --inference model --json"
     result = run(f"fit {options} -o m.npz items.csv", DATA / "baseball" / "votes.csv")
-    assert "Warning" in result.stderr
-    assert "Warning" not in result.stdout
-    model = load(tmp_path / "m.npz")
-    coef = dict(zip(model.feature_names_in_, model.coef_, strict=True))
-    for team, (known, _) in PUBLISHED["baseball"].items():
+    assert "Warning" not in result.output
+    rows = {row["feature"]: row for row in json.loads(result.stdout)["coefficients"]}
+    for team, (known, error) in PUBLISHED["baseball"].items():
         if team != "side":
-            assert coef[f"team={team}"] - coef["team=Baltimore"] == pytest.approx(known, abs=1e-6)
+            row = rows[f"team={team}"]
+            assert (row["coef"], row["std_error"]) == pytest.approx((known, error), rel=3e-6)
+    assert rows["team=Baltimore"]["coef"] == 0
 
 
 def test_the_command_is_the_library_call(study):
@@ -236,17 +236,17 @@ WRONG_FITS = {
         "items.csv votes.csv --shrinkage much"
     ),
     "delimiter is 'ab'": "items.csv votes.csv --delimiter ab",
-    "no text encoding": "items.csv votes.csv --encoding klingon",
+    "not a text encoding": "items.csv votes.csv --encoding klingon",
     "and --method mle has none": "items.csv votes.csv --shrinkage 0.5",
     "--method split needs at least": "items.csv votes.csv --method split",
     "in no comparison, or use --method pooled": "items.csv votes.csv --method split",
-    "--square names 'mas', which is no feature; the features are 'mass', 'height'. Did you mean"
+    "--square names 'mas', which is not a feature; the features are 'mass', 'height'. Did you mean"
     " 'mass'?": "items.csv votes.csv --square mas",
     "with two of 'mass', 'height'. Did you mean 'height'?": (
         "items.csv votes.csv --interact mass:heigt"
     ),
     "Did you mean 'lft'?": "items.csv lft.csv --left lf",
-    "--side-effect needs votes": "items.csv pairs.csv --side-effect",
+    "--side-effect needs comparisons": "items.csv pairs.csv --side-effect",
 }
 
 
@@ -384,7 +384,7 @@ def test_dropping_everything_is_an_error(gappy):
         folder / "empty.csv",
     )
     result = run("fit empty.csv votes.csv --missing drop-items -o m.npz", code=2)
-    assert "no comparison without them" in result.stderr
+    assert "every comparison has one of them" in result.stderr
 
 
 def test_means_with_flags_are_counted_and_remembered(gappy):
@@ -409,7 +409,7 @@ def test_means_with_flags_are_counted_and_remembered(gappy):
     assert scores(folder / "r.csv") == pytest.approx(found, rel=1e-9)
     (folder / "worse.csv").write_text("id,mass,height\nn,,\nm,1,0\n")
     result = run("rank m.npz worse.csv", code=2)
-    assert "the fit had no gaps there, so it has no flag for them" in result.stderr
+    assert "no value was missing there in the fit, so it has no flag for them" in result.stderr
     assert "line 2, column 'height': missing: ''" in result.stderr
 
 
@@ -651,7 +651,7 @@ def test_models_are_compared():
 @pytest.mark.usefixtures("files")
 def test_models_that_cannot_be_compared_are_a_sentence():
     for models, message in (
-        ("--model 'a:'", "give --model twice"),
+        ("--model 'a:'", "give --model at least twice"),
         ("--model 'a: method=best' --model b:", "method is 'best'"),
     ):
         assert message in run(f"compare items.csv votes.csv {models}", code=2).stderr
@@ -673,11 +673,11 @@ def test_a_report_through_pipes_and_as_json(study):
     for text in (page.stdout, (folder / "page.html").read_text()):
         assert text.startswith("<!DOCTYPE html>")
         assert text.rstrip().endswith("</html>")
-        assert html.escape(record["answer"][0]) in text
+        assert html.escape(record["answer"][0]) in text.replace("\u00a0", " ")
     both = run("report m.npz items.csv votes.csv -o - --json")
     assert both.stdout.startswith("<!DOCTYPE html>")
     assert json.loads(both.stderr) == record | {"path": None}
-    assert "one of them" in run("report - - votes.csv", code=2, stdin=b"").stderr
+    assert "only one of the model" in run("report - - votes.csv", code=2, stdin=b"").stderr
 
 
 def test_a_ranking_of_years_that_never_meet_has_its_group_in_text_csv_and_json(tmp_path):
@@ -778,7 +778,7 @@ def test_auto_chooses_as_the_library_does_and_the_model_remembers_it(study):
     said = run("fit items.csv votes.csv --auto --for new --report page.html --keep-data")
     choice = auto_fit(load(folder / "model.npz").result_.comparisons, use="new")
     assert said.stdout.startswith(str(choice))
-    assert "text that becomes categories: 'style'" in said.stderr
+    assert "text columns that become categories: 'style'" in said.stderr
     model = load(folder / "model.npz")
     np.testing.assert_allclose(model.coef_, choice.model.coef_, rtol=1e-9)
     assert model.get_params() == choice.model.get_params()
@@ -794,7 +794,8 @@ def test_auto_takes_what_is_given_as_given(study):
 
 def test_a_report_of_a_model_that_goes_to_standard_output_is_refused(study):
     assert (
-        "name a file for each" in run("fit items.csv votes.csv -o - --report p.html", code=2).stderr
+        "give -o and --report a file each"
+        in run("fit items.csv votes.csv -o - --report p.html", code=2).stderr
     )
 
 
@@ -810,3 +811,26 @@ def test_the_record_of_auto_has_what_was_tried(study):
     assert record["auto"]["trials"][0]["model"] == "plain"
     assert record["auto"]["in_words"].startswith("Chosen: ")
     assert "add --auto" in run("fit items.csv votes.csv --for new", code=2).stderr
+
+
+# -- what a fit does not use -----------------------------------------------------------------------
+
+
+def test_a_fit_says_what_of_the_comparisons_it_did_not_use(study):
+    _, _, votes = study
+    judge = np.array(["Ann", "Ben", "Cem"], dtype=object)[np.arange(300) % 3]
+    more = {"Prüfer": judge, "rest": np.arange(300.0) % 7, "note": np.array(["x", "y"] * 150)}
+    write_table(votes | more, "more.csv")
+    notes = {
+        "'Prüfer' was not used; --judge-slopes estimates how careful": "--judge-slopes",
+        "ties count as half wins; --ties davidson estimates how likely": "--ties davidson",
+        "of the comparisons, 'rest', 'note' were not used; --context takes": "--context rest",
+    }
+    fit = "fit items.csv more.csv --judge Prüfer -o m.npz"
+    said = run(fit).stderr
+    for note, option in notes.items():
+        assert said.count(note) == 1
+        assert note not in run(f"{fit} {option}").stderr
+    assert "'note' was not used" in run(f"{fit} --context rest").stderr
+    assert "half wins" not in run("fit items.csv votes.csv --ties drop -o m.npz").stderr
+    assert "was not used" not in run("fit items.csv votes.csv -o m.npz").stderr

@@ -5,14 +5,12 @@ import shlex
 import sys
 from io import StringIO
 
-import click
 import duckdb
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from pairscore import load
-from pairscore.cli.options import examples, stage
+from pairscore.cli.words import stage
 from pairscore.files.read_study import read_study
 from pairscore.files.tables import read_table
 from pairscore.files.write import write_table
@@ -90,7 +88,9 @@ def test_files_with_decimal_commas_give_the_model_of_those_with_points(study):
     (folder / "commas.csv").write_text(text.replace(",", ";").replace(".", ","))
     said = run("fit commas.csv votes.csv -o commas.npz").stderr
     assert said.count("has decimal commas") == 1
-    assert said.startswith("Note: 'commas.csv' has decimal commas (3,14 is 3.14), and was read so.")
+    assert said.startswith(
+        "Note: 'commas.csv' has decimal commas (3,14 is 3.14), and was read that way."
+    )
     assert state(folder / "commas.npz") == state(folder / "m.npz")
     assert "decimal commas" in run("rank m.npz commas.csv -o c.csv").stderr
     assert (folder / "c.csv").read_bytes() == (folder / "r.csv").read_bytes()
@@ -434,22 +434,6 @@ def test_a_stage_says_nothing_where_nobody_looks(capsys):
     with stage("Reading") as show:
         show(1, 2)
     assert capsys.readouterr().err == ""
-
-
-def test_an_example_stays_on_one_line_however_long_it_is():
-    long = "fit " + " ".join(f"--exclude column{number}" for number in range(20))
-
-    @click.command()
-    @examples("fit a b", long)
-    def command():
-        """Do it.
-
-        Well.
-        """
-
-    shown = CliRunner().invoke(command, ["--help"]).output
-    assert f"  Examples: pairscore fit a b\n            pairscore {long}\n" in shown
-    assert "  Do it.\n\n  Well.\n" in shown
 
 
 # -- files as people have them ---------------------------------------------------------------------

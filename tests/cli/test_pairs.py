@@ -43,7 +43,7 @@ def test_the_filled_sheets_of_all_judges_are_fitted_together(items, tmp_path):
     ).stdout
     paths = said.splitlines()[-3:]
     assert paths == ["sheet-judge1.csv", "sheet-judge2.csv", "sheet-judge3.csv"]
-    assert "300 comparisons of 40 items for 3 judges, 100 each; 15 of them are a pair again" in said
+    assert "300 comparisons of 40 items for 3 judges, 100 each; 15 of them repeat a pair" in said
     rng = np.random.default_rng(1)
     assert sum(fill_in(path, items, rng) for path in paths) == 300
     record = json.loads(run("fit items.csv", *paths, "-o", "m.npz", "--keep-data", "--json").stdout)
@@ -147,7 +147,7 @@ def test_a_workbook_is_written_with_names_of_judges(items, tmp_path):
         ("--comparisons 50 --repeats half -o s.csv", "'half' is not a number"),
         ("--comparisons 50 --repeats 5 -o s.csv", "--repeats is 5.0; use a share"),
         ("--comparisons 0 -o s.csv", "--comparisons is 0; use a whole number from 1"),
-        ("--comparisons 50 -o s.pdf", "does not say what kind of table it is"),
+        ("--comparisons 50 -o s.pdf", "does not show what kind of table it is"),
         ("--comparisons 50 -o items.csv", "is an input of this command"),
     ],
 )
@@ -247,3 +247,20 @@ def test_predict_knows_the_columns_of_the_fit(items, tmp_path):
     run("fit items.csv sheet.csv -o m.npz")
     expected = run("predict m.npz items.csv sheet.csv --left links --right rechts --json").stdout
     assert run("predict m.npz items.csv sheet.csv --json").stdout == expected
+
+
+def test_shared_pairs_say_how_well_judges_agree(study):
+    folder, _, _ = study
+    said = run("pairs items.csv --comparisons 120 --judges Ann,Ben --shared 50% -o s.csv").output
+    assert "30 pairs are compared by more than one judge." in said
+    for judge in ("Ann", "Ben"):
+        path = folder / f"s-{judge}.csv"
+        path.write_text(path.read_text().replace(f",,{judge}", f",left,{judge}"))
+    fitted = run("fit items.csv s-Ann.csv s-Ben.csv -o m.npz").output
+    assert "two judges named the same winner in" in " ".join(fitted.split())
+    assert "from 30 pairs" in fitted
+
+
+def test_shared_pairs_of_one_judge_are_refused_in_the_words_of_the_command(study):
+    said = run("pairs items.csv --comparisons 50 --shared 10% -o s.csv", code=2).stderr
+    assert "--shared is about pairs that two judges compare, and --judges is 1" in said

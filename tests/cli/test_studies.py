@@ -58,7 +58,7 @@ def test_a_chart_is_written(tmp_path, suffix):
             1,
             "with 100 items 'split' cannot reach angle 0.3",
         ),
-        ("--noise 0.5 --angle 0.3", 1, "labels are coins"),
+        ("--noise 0.5 --angle 0.3", 1, "labels are coin tosses"),
         ("--noise 0 --angle 0.3 --method mle", 1, "the likelihood has no maximum"),
         ("--noise 0.7 --angle 0.3", 2, "Error: --noise is 0.7"),
         ("--noise -0.1 --angle 0.3", 2, "noise is -0.1"),
@@ -161,7 +161,7 @@ def test_columns_of_items_and_pilot_are_named_as_in_the_fit(study_files):
     [
         (
             "--features a,b",
-            "--features is 'a,b'; give the number of features, or the items that have these"
+            "--features is 'a,b'; give the number of features, or a file with these"
             " columns: --items-file",
         ),
         ("--features 20 --id name", "--id is about a file that is not given; add --items-file"),
@@ -179,7 +179,7 @@ def test_columns_of_items_and_pilot_are_named_as_in_the_fit(study_files):
         ),
         (
             "--features 20 --pilot votes.csv",
-            "the pilot 'votes.csv' names items, and there are none",
+            "the pilot 'votes.csv' compares items, and their features are missing",
         ),
         ("--items-file - --pilot -", "not both"),
     ],
@@ -200,8 +200,8 @@ def test_several_noises_or_a_range_are_a_table():
     made = plan(n_features=20, noise=0.2, misordered=0.05)
     assert twenty.split()[:4] == ["20", "%", f"{made.n_items:,}", f"{made.n_comparisons:,}"]
     assert ten.startswith(" 10 %")
-    assert "noise 50 %: noise is 0.5, so labels are coins" in result.stdout
-    assert "otherwise than by the best score that the features allow" in result.stdout
+    assert "noise 50 %: noise is 0.5, so labels are coin tosses" in result.stdout
+    assert "in another order than by the best score that the features allow" in result.stdout
     record = json.loads(run(f"{PLAN.replace('0.2', '0.1-0.3')} --misordered 0.05 --json").stdout)
     assert [one["noise"] for one in record["plans"]] == pytest.approx([0.1, 0.15, 0.2, 0.25, 0.3])
     assert record["plans"][2] == json.loads(json.dumps(plan_record(made)))
@@ -301,4 +301,4 @@ def test_all_three_files_appear_or_none(tmp_path, monkeypatch, old):
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    assert "cannot be made" in run(f"{SIMULATE} -o file/study", code=2).output
+    assert "cannot be created" in run(f"{SIMULATE} -o file/study", code=2).output

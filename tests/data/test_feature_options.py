@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -271,7 +272,7 @@ def test_means_and_flags_by_hand():
     assert recipe.note == "filled with the mean, and flagged: 1 of a, 1 of k"
     new = Columns({"id": ["n"], "a": [np.nan], "b": [0.0], "k": ["z"]})
     np.testing.assert_allclose(recipe.items(new).values, [[4, 0, 0, 1, 1, 0, 16]])
-    with pytest.raises(PairscoreError, match=r"'b' \(1: 'n'\); the fit had no gaps there"):
+    with pytest.raises(PairscoreError, match=r"'b' \(1: 'n'\); no value was missing there"):
         recipe.items(Columns({"id": ["n"], "a": [1.0], "b": [np.nan], "k": ["z"]}))
 
 
@@ -284,6 +285,8 @@ REFUSED = {
     "interaction with itself": ({"interactions": ["a:a"]}, r"use squares=\['a'\]"),
     "no numbers": ({"exclude": ["a", "b"]}, "no numeric column"),
     "unknown category": ({"categorical": ["K"]}, "categorical names 'K'"),
+    "reference of nothing": ({"reference": {"K": "x"}}, "reference names 'K'"),
+    "unknown reference": ({"reference": {"k": "X"}}, "the level 'X' of 'k', which no item has"),
     "text as number": ({"features": ["k"]}, "is text"),
     "unknown rule": ({"missing": "guess"}, "missing is 'guess'"),
 }
@@ -294,6 +297,16 @@ def test_recipes_that_cannot_be(name):
     options, message = REFUSED[name]
     with pytest.raises(PairscoreError, match=message):
         make_recipe(TABLE, **options)
+
+
+def test_a_column_with_a_reference_level_is_a_category():
+    recipe, _ = make_recipe(TABLE, reference={"k": "y"})
+    plain, _ = make_recipe(TABLE, categorical=["k"])
+    assert recipe == replace(plain, reference={"k": "y"})
+    assert Recipe.from_record(json.loads(json.dumps(recipe.to_record()))) == recipe
+    old = plain.to_record()
+    del old["reference"]  # of a model from before
+    assert Recipe.from_record(old) == plain
 
 
 def test_the_id_may_be_a_category_too():

@@ -45,6 +45,18 @@ def test_features_are_named_and_made_in_one_order():
     assert items.names == ["a", "b"]
 
 
+def test_products_say_which_columns_they_are():
+    recipe = replace(RECIPE, interactions=(("mass", "style"), ("style", "age"), ("mass", "age")))
+    for pair, cells in recipe.product_blocks.items():
+        levels = [[""] if name != "style" else ["=oil", "=vinegar"] for name in pair]
+        for row, first in enumerate(levels[0]):
+            for column, second in enumerate(levels[1]):
+                name = f"{pair[0]}{first}:{pair[1]}{second}"
+                assert recipe.names[cells[row, column]] == name
+    assert RECIPE.product_blocks[("mass", "style")].tolist() == [[5, 6]]
+    assert replace(RECIPE, interactions=()).product_blocks == {}
+
+
 def test_an_item_with_an_effect_stands_at_the_mean_and_others_have_none():
     table = Columns({"id": ["b", 7, "new"], "mass": [np.nan, 9.0, 1.0]})
     assert EFFECTS.names == ("mass", "item 7", "item b")
@@ -105,6 +117,8 @@ def test_model_files_call_the_items_with_effects_own_and_the_first_had_none():
         {"means": {"mass": ["heavy"]}},
         {"missing": "guess"},
         {"categorical": ["style"]},
+        {"reference": {"style": "soy"}},
+        {"reference": {"mass": "oil"}},
     ],
 )
 def test_damaged_records_are_refused(damage):

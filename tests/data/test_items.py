@@ -214,7 +214,9 @@ def test_a_repeated_id_is_refused(table):
 
 @every_table
 def test_a_missing_id_is_refused(table):
-    with pytest.raises(PairscoreError, match=says("missing in 1 row", "row 1", "name every item")):
+    with pytest.raises(
+        PairscoreError, match=says("missing in 1 row", "row 1", "give every item an id")
+    ):
         read_items(table({"id": ["a", None, "c"], "mass": [1.0, 2.0, 3.0]}))
 
 

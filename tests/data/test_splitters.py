@@ -156,7 +156,7 @@ def test_a_fold_without_test_comparisons_is_refused_with_a_remedy():
         list(ItemKFold(4).split(X))
     assert (
         str(caught.value)
-        == "fold 0 of 4 has no test comparison, because 2 of 4 comparisons mix held-out and other"
+        == "fold 1 of 4 has no test comparison, because 2 of 4 comparisons mix held-out and other"
         " items; use fewer folds, test='touch' or more comparisons."
     )
 
@@ -167,7 +167,7 @@ def test_a_fold_without_training_comparisons_is_refused_with_a_remedy():
         list(ItemKFold(2, shuffle=False, test="touch").split(X))
     assert (
         str(caught.value)
-        == "fold 0 of 2 has no training comparison, because 1 of 4 comparisons mix held-out and"
+        == "fold 1 of 2 has no training comparison, because 1 of 4 comparisons mix held-out and"
         " other items; use shuffle=True, more folds or more comparisons."
     )
 

@@ -523,7 +523,8 @@ def test_bad_weights_and_counts_are_refused(name, values, facts):
 
 def test_a_fractional_count_is_refused_and_a_fractional_weight_is_not():
     with pytest.raises(
-        PairscoreError, match=says("count is no whole number in 2 rows: row 1 (2.5), row 2 (0.1)")
+        PairscoreError,
+        match=says("count is not a whole number in 2 rows: row 1 (2.5), row 2 (0.1)"),
     ):
         read(sided(count=[1, 2.5, 0.1]), LETTERS)
     assert read_votes(sided(weight=[1, 2.5, 0.1]), read_items(LETTERS)).weight.tolist() == [

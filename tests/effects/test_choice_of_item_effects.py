@@ -42,7 +42,7 @@ def test_nobody_has_to_choose_item_effects(settings):
     assert_same(none, RankRegression(**settings).fit(*study(seed, sd=0.0)))
     assert none.item_effects_ is None
     assert "no sign that items differ beyond their features (p = 0." in str(none.summary())
-    assert "would have been seen 8 times out of 10" in str(none.summary())
+    assert "would have been detected 8 times out of 10" in str(none.summary())
 
 
 def test_pairs_that_share_no_item_are_fitted_plainly_and_it_is_said():
@@ -50,7 +50,7 @@ def test_pairs_that_share_no_item_are_fitted_plainly_and_it_is_said():
     pairs = np.arange(120).reshape(60, 2)
     model = clone(AUTO).fit(X, pairs)
     assert_same(model, RankRegression().fit(X, pairs))
-    said = "not used, because no item met two opponents; effects of items could not have been seen"
+    said = "not used, because no item met two opponents; item effects could not have been detected"
     assert said in str(model.summary())
     np.testing.assert_equal(model.summary().to_record()["item_effects_test"]["p_value"], None)
 
@@ -59,7 +59,7 @@ def test_few_comparisons_are_said_to_be_few():
     X, votes = study(3, sd=0.0, n_items=40, n_comparisons=30)
     with pytest.warns(PairscoreWarning):
         model = clone(AUTO).fit(X, votes)
-    assert "comparisons are too few to see any but large ones" in str(model.summary())
+    assert "comparisons are too few to detect any but large ones" in str(model.summary())
 
 
 def test_a_matrix_of_differences_has_no_items_to_tell():
@@ -119,5 +119,5 @@ def test_other_words_and_closed_forms_are_refused():
 
 def test_no_infinite_size_is_said_to_be_seen():
     test = ItemEffectsTest(p_value=0.4, smallest_seen=np.inf, wins_of_100=100.0)
-    said = "not used, because comparisons are too few to see any but large ones (p = 0.4)"
+    said = "not used, because comparisons are too few to detect any but large ones (p = 0.4)"
     assert test.in_words == said

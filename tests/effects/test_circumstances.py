@@ -158,7 +158,7 @@ def test_a_judge_who_always_says_left_has_a_finite_side():
     side = model.effects_.of_kind("side")
     assert 3 < side["left, judge 2"] < 10
     assert np.isfinite(model.effects_.std_errors).all()
-    with pytest.raises(PairscoreError, match="for up to 300 judges, and there are 600"):
+    with pytest.raises(PairscoreError, match="for at most 300 judges, and there are 600"):
         RankRegression(side_effect="judges").fit(X, votes | {"judge": np.arange(600)})
 
 
@@ -177,7 +177,7 @@ def test_sharing_judges_too_never_narrows(n_judges):
 def test_few_judges_are_told():
     X, votes = judged_votes(np.random.default_rng(18))
     with pytest.warns(
-        FewJudgesWarning, match="with 6 judges intervals that allow for shared judges are rough"
+        FewJudgesWarning, match="with 6 judges, intervals that allow for shared judges are rough"
     ):
         RankRegression(inference="items+judges").fit(X, votes)
 
@@ -313,7 +313,7 @@ def test_numbers_that_cannot_be_squared_are_refused_in_a_sentence(
 def test_a_context_that_cannot_be_squared_is_named():
     X, votes = judged_votes(np.random.default_rng(36), n=20, m=60)
     with pytest.raises(
-        PairscoreError, match=r"values beyond 1e\+150 cannot be computed with: 'rest'"
+        PairscoreError, match=r"values beyond 1e\+150 are too large to compute with: 'rest'"
     ):
         RankRegression(context=["rest"]).fit(X, votes | {"rest": 1e200 * votes["rest"]})
 

@@ -81,12 +81,13 @@ def opposed_votes(share, m):
 @pytest.mark.filterwarnings("ignore::pairscore.errors.NotConvergedWarning")
 def test_judges_who_contradict_each_other_are_told():
     with pytest.warns(
-        SeparationWarning, match="about as many votes go against the common order as with it"
+        SeparationWarning,
+        match="about as many answers contradict the common order as agree",
     ):
         model = RankRegression(judge_slopes=True).fit(*opposed_votes(0.7, 2000))
     assert model.judges_.inverted.tolist() == [False, True]
     with pytest.warns(
-        FewJudgesWarning, match="judges who vote against each other leave no common order"
+        FewJudgesWarning, match="judges who contradict each other leave no common order"
     ):
         RankRegression(judge_slopes=True).fit(*opposed_votes(0.5, 200))
 
@@ -124,7 +125,7 @@ def test_judges_with_few_votes_are_average_ones(votes_each):
     X, votes = judged_votes(np.random.default_rng(14), m=1200)
     votes["judge"] = np.arange(1200) // votes_each
     plain = RankRegression(side_effect=True).fit(X, votes)
-    with pytest.warns(FewJudgesWarning, match="all are taken for average ones"):
+    with pytest.warns(FewJudgesWarning, match="all are treated as average"):
         model = RankRegression(side_effect=True, judge_slopes=True).fit(X, votes)
     np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-6)
     assert np.all(model.judges_.slope == 1)
@@ -269,7 +270,7 @@ def test_many_items_go_by_messages_with_nearly_the_same_slopes(monkeypatch):
 @pytest.mark.parametrize("judge", [np.zeros(400, dtype=int), np.arange(400)])
 def test_where_judges_say_too_little_that_is_said(judge):
     X, votes, _ = full_votes(9, n=60, m=400)
-    with pytest.warns(FewJudgesWarning, match="fewer than two judges have votes enough"):
+    with pytest.warns(FewJudgesWarning, match="fewer than two judges have enough comparisons"):
         model = RankRegression(item_effects=True, judge_slopes=True).fit(
             X, votes | {"judge": judge}
         )

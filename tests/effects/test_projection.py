@@ -104,9 +104,9 @@ def test_longer_answers_of_better_items_are_said_to_be_related():
     text, plain = said(*answers(), **LENGTH)
     assert "'length' is related to the items (p" in text
     assert "items with more of it win more often than their features say" in text
-    assert "its effect mixes both, and a fit with item effects tells them apart" in text
+    assert "its effect mixes both; a fit with item effects separates them" in text
     text, model = said(*answers(), **LENGTH, item_effects=True)
-    assert "its effect is that within items; without item effects it would mix both" in text
+    assert "its effect is the one within items; without item effects it would mix both" in text
     found, other = plain.context_of_items_["length"], model.context_of_items_["length"]
     assert found["p_value"] == pytest.approx(other["p_value"])
     assert found["rest"] == pytest.approx(other["rest"])

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.core.links import get_link
-from pairscore.core.ridge_path import COINS, PairRows
+from pairscore.core.ridge_path import COINS, LikelihoodPath, PairRows
 from pairscore.data.folds import assign_folds
 from pairscore.errors import OutlyingItemsWarning
 from pairscore.estimators.closed_form import VoteRows, feature_covariance, link_scale
@@ -110,8 +110,11 @@ def test_the_curve_is_that_of_separate_fits(name, side, known):
         ("pooled", {"shrinkage": 0.3, "link": "probit"}),
     ],
 )
-def test_a_closed_form_does_not_take_the_ridge_of_the_likelihood(method, settings, known):
+def test_a_closed_form_does_not_take_the_ridge_of_the_likelihood(
+    method, settings, known, monkeypatch
+):
     """Its curve is that of separate fits of its own to the comparisons that are not held out."""
+    monkeypatch.setattr("pairscore.estimators.ridge.HOPELESS", np.inf)
     X, votes = make_study(m=300)
     X = np.vstack([X, make_study(seed=1)[0]])  # items of no comparison, for `split`
     side = "side_effect" in settings
@@ -133,6 +136,28 @@ def test_a_closed_form_does_not_take_the_ridge_of_the_likelihood(method, setting
                 standard, data, curve.l2[place], method, settings, expand(test, side)
             )
         assert curve.loss[place] == pytest.approx(total / 300, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ridges_without_hope_are_left_out_and_the_choice_stays(seed, monkeypatch):
+    """Far too small a ridge for 40 features and 300 comparisons costs the most time."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(150, 40))
+    left = rng.integers(0, 150, 300)
+    right = (left + rng.integers(1, 150, 300)) % 150
+    won = rng.random(300) < expit(1.5 * (X[left, 0] - X[right, 0]))
+    votes = np.where(won[:, None], np.column_stack([left, right]), np.column_stack([right, left]))
+    fits, fit = [], LikelihoodPath.fit
+
+    def counted(path, rows, start):
+        fits.append(len(path.l2))
+        return fit(path, rows, start)
+
+    monkeypatch.setattr(LikelihoodPath, "fit", counted)
+    quick = RankRegression(l2="auto", inference=None).fit(X, votes)
+    assert sum(fits) < 0.9 * 30 * len(fits)
+    monkeypatch.setattr("pairscore.estimators.ridge.HOPELESS", np.inf)
+    assert quick.l2_ == RankRegression(l2="auto", inference=None).fit(X, votes).l2_
 
 
 def closed_form_loss(X, votes, l2, method, settings, test):

@@ -165,3 +165,23 @@ def test_what_auto_fit_does_not_know_is_said():
         auto_fit(Comparisons(np.eye(3), [0, 1, 2], [1, 2, 0], [0, 0, 0]))
     with pytest.raises(PairscoreError, match="too few to hold some out"):
         quietly(Comparisons(np.eye(2), [0, 1], [1, 0], [1, -1]), use="new")
+
+
+@pytest.mark.parametrize(("side", "sign"), [("left", 1), ("right", -1)])
+def test_a_side_that_won_every_comparison_is_said(side, sign):
+    data = draw(0, m=400)
+    ends = np.where(data.outcome == sign, (data.left, data.right), (data.right, data.left))
+    one_sided = Comparisons(data.items, *ends, np.full(len(data), sign))
+    (trial,) = [one for one in quietly(one_sided).trials if one.added == "side_effect"]
+    assert not trial.kept
+    assert f"the {side} item won every decided comparison" in trial.reason
+
+
+def test_judges_missing_in_some_rows_are_counted_in_all_of_them():
+    """A fold has fewer, and other row numbers."""
+    data = draw(0, m=300, judge=True)
+    judge = data.judge.astype(object)
+    judge[::10] = None
+    gappy = Comparisons(data.items, data.left, data.right, data.outcome, judge=judge)
+    (trial,) = [one for one in quietly(gappy).trials if one.added == "judge_slopes"]
+    assert "the judge is missing in 30 rows (row 0, row 10, row 20" in trial.reason

@@ -308,7 +308,7 @@ def test_a_kind_without_comparisons_is_unknown_and_said_to_be():
         ).all()
         assert np.isnan(found.difference("plain", "fixed", "new-new", measure).std_error)
         assert np.isfinite(found.score("plain", "train-new", measure).std_error)
-    assert "  new-new, pairs of new items: none, so nothing is known" in str(found)
+    assert "  new-new, pairs of new items: none, so nothing can be said" in str(found)
     assert found.in_words.startswith("No pairs of new items could be tested. ")
     assert "on pairs of a known and a new item (" in found.in_words
     assert {row["value"] for row in found.to_record()["scores"] if row["kind"] == "new-new"} == {
@@ -331,7 +331,9 @@ def test_items_that_meet_no_others_are_only_tested_as_new_ones():
     X, _ = Comparisons.from_frames(np.arange(6.0)[:, None], np.array([[0, 3], [1, 4], [2, 5]] * 2))
     found = compare([Fixed((1.0,))], X, cv=ItemKFold(3, shuffle=False))
     assert [found.counts[kind].n_comparisons for kind in KINDS] == [0, 0, 6]
-    assert "train-train, unseen comparisons of known items: none, so nothing is known" in str(found)
+    assert "train-train, unseen comparisons of known items: none, so nothing can be said" in str(
+        found
+    )
 
 
 def test_a_single_comparison_has_a_loss_without_an_error():
@@ -405,7 +407,7 @@ def test_a_warning_made_an_error_by_the_user_is_one():
     with pytest.raises(
         PairscoreError,
         match=(
-            r"^the model 'items' failed in fold 0 of 5 \(\d+ training comparisons\):"
+            r"^the model 'items' failed in fold 1 of 5 \(\d+ training comparisons\):"
             r" FewItemsWarning: with 3"
         ),
     ) as caught:
@@ -441,17 +443,17 @@ class Broken(Fixed):
         (
             "nan",
             0,
-            "it predicted something else than 2 probabilities from 0 to 1 for each comparison.",
+            "it did not predict 2 probabilities from 0 to 1 for each comparison.",
         ),
         (
             "logit",
             0,
-            "it predicted something else than 2 probabilities from 0 to 1 for each comparison.",
+            "it did not predict 2 probabilities from 0 to 1 for each comparison.",
         ),
         (
             "one column",
             0,
-            "it predicted something else than 2 probabilities from 0 to 1 for each comparison.",
+            "it did not predict 2 probabilities from 0 to 1 for each comparison.",
         ),
         (
             "classes",
@@ -468,7 +470,7 @@ def test_a_model_that_fails_is_named_with_its_fold(how, fold, reason):
     with pytest.raises(PairscoreError) as caught:
         compare({"plain": Fixed(), "odd": Broken(how)}, *study())
     words = str(caught.value)
-    assert words.startswith(f"the model 'odd' failed in fold {fold} of 5 (")
+    assert words.startswith(f"the model 'odd' failed in fold {fold + 1} of 5 (")
     assert words.endswith(f" training comparisons): {reason}")
 
 
@@ -513,7 +515,7 @@ def test_a_model_that_fails_is_named_with_its_fold(how, fold, reason):
         ),
         (
             lambda X: compare([QUICK], X.items.values),
-            "y is missing: give votes beside the items, or Comparisons.",
+            "y is missing: give votes with the items, or Comparisons.",
         ),
         (
             lambda X: compare([QUICK], X[:0]),
@@ -521,7 +523,7 @@ def test_a_model_that_fails_is_named_with_its_fold(how, fold, reason):
         ),
         (
             lambda X: compare([QUICK], X[:1], cv=2),
-            "fold 0 of 2 has no training comparison; use other folds or more comparisons.",
+            "fold 1 of 2 has no training comparison; use other folds or more comparisons.",
         ),
     ],
 )

@@ -52,6 +52,17 @@ def test_names_that_say_right_and_left_give_the_sides():
     assert (columns.named["left"], columns.named["right"]) == ("links", "rechts")
 
 
+def test_winner_and_loser_by_id_next_to_two_sides_are_understood():
+    """It was said that no two columns have ids of the items."""
+    loser = [b if won == a else a for a, b, won in zip(*PAIRS.values(), WINNERS, strict=True)]
+    votes = {"A": PAIRS["eins"], "B": PAIRS["zwei"], "Sieger": WINNERS, "Verlierer": loser}
+    columns = found(votes)
+    sides = {"left": "A", "right": "B"}
+    assert columns.named == sides | {"winner": "Sieger", "loser": "Verlierer"}
+    said = str(missing_columns(as_texts(Columns(PAIRS | {"x": WINNERS})), None))
+    assert "it is not clear which two have ids of the items" in said
+
+
 def test_winner_and_loser_are_told_by_their_names():
     loser = [b if won == a else a for a, b, won in zip(*PAIRS.values(), WINNERS, strict=True)]
     columns = found({"Verlierer": loser, "Sieger": WINNERS})
@@ -94,7 +105,7 @@ def test_a_judge_who_is_unsure_at_times_does_not_vanish(codes):
 def test_an_unsure_winner_is_not_passed_over_for_a_second_opinion():
     columns = found(PAIRS | {"Sieger": UNSURE, "Zweitmeinung": WINNERS})
     assert columns.named["winner"] == "Sieger"
-    assert columns.in_words({}).endswith("'Zweitmeinung' could be the winner too and is not read")
+    assert columns.in_words({}).endswith("'Zweitmeinung' could also be the winner; it is not read")
 
 
 def test_a_file_without_column_names_does_not_lose_its_first_comparison():

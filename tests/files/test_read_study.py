@@ -15,6 +15,7 @@ from pairscore.files.study_columns import ItemPieces
 from pairscore.files.tables import PIECE_ROWS, read_table, stored_table
 from pairscore.files.write import BadFilesError, write_table
 from tests.files.test_tables import KINDS, ODD_IDS, bits, read_bytes, study
+from tests.fixtures.make_studies import workbook
 
 
 @pytest.mark.parametrize(
@@ -188,9 +189,64 @@ def test_a_column_for_each_judge_is_read_and_bad_entries_are_told_by_line_and_ju
     assert (read.outcome[read.judge == "Ann"] == 1).all()
     assert (read.outcome[read.judge == "Bob"] == -1).all()
     assert "each judge has a column ('Ann', 'Bob')" in str(said[0].message)
-    assert "1 empty cell is no comparison of that judge" in str(said[1].message)
+    assert "1 empty cell left out: no comparison by that judge" in str(said[1].message)
     votes[9] = "i9,i12,i9,huh\n"
     with pytest.raises(BadFilesError) as caught, pytest.warns(PairscoreWarning):
         study_files(tmp_path, "i{}".format, votes, "left,right,Ann,Bob")
     (row,) = caught.value.errors[0].rows
     assert (row.line, row.column, row.text) == (11, "Bob", "huh")
+
+
+def read_texts(tmp_path, names_of_items, names_of_votes, **given):
+    """A study of three items, written with some names in the items and others in the votes."""
+    ids = "".join(f"{name},{value}\n" for value, name in enumerate(names_of_items))
+    a, b, c = names_of_votes
+    votes = f"{a},{b},left\n{b},{c},right\n{a},{c},left\n"
+    (tmp_path / "items.csv").write_text(f"id,x\n{ids}", encoding="utf-8")
+    (tmp_path / "votes.csv").write_text(f"left,right,winner\n{votes}", encoding="utf-8")
+    said = []
+    study = read_study(tmp_path / "items.csv", tmp_path / "votes.csv", say=said.append, **given)
+    return study, said
+
+
+@pytest.mark.parametrize("form", ["NFD", "half width", "full width"])
+def test_an_id_written_in_two_unicode_forms_is_one_item(form, tmp_path):
+    """A Mac writes accents as signs of their own; old Japanese programs write half-width signs."""
+    one, other = {
+        "NFD": (["Café", "Thé", "Eau"], ["Cafe\u0301", "The\u0301", "Eau"]),
+        "half width": (["カード", "ガム", "ペン"], ["ｶｰﾄﾞ", "ｶﾞﾑ", "ﾍﾟﾝ"]),
+        "full width": (["No1", "No2", "No3"], ["Ｎｏ１", "Ｎｏ２", "Ｎｏ３"]),
+    }[form]
+    for items, votes in ((one, other), (other, one)):
+        study, said = read_texts(tmp_path, items, votes)
+        assert study.votes.left.tolist() == [0, 1, 0]
+        assert study.votes.right.tolist() == [1, 2, 2]
+        assert any("put together" in text or "other forms of the same" in text for text in said)
+
+
+def test_ids_that_differ_only_in_form_stay_two_items(tmp_path):
+    study, said = read_texts(tmp_path, ["x²", "x2", "y"], ["x²", "x2", "y"])
+    assert study.votes.left.tolist() == [0, 1, 0]
+    assert said == []
+
+
+@pytest.mark.parametrize("kind", ["files", "sheets"])
+def test_files_or_sheets_of_judges_without_a_column_of_judges_keep_who_judged(kind, tmp_path):
+    (tmp_path / "items.csv").write_text("id,x\na,1\nb,2\nc,3\n")
+    rows = {"Anna": ["a,b,left", "b,c,left"], "Bernd": ["a,c,right"]}
+    header, said = ["left", "right", "winner"], []
+    if kind == "files":
+        files = [tmp_path / f"{name}.csv" for name in rows]
+        for file, of in zip(files, rows.values(), strict=True):
+            file.write_text("\n".join([",".join(header), *of]) + "\n")
+    else:
+        files = [tmp_path / "book.xlsx"]
+        table = {name: [header, *(row.split(",") for row in of)] for name, of in rows.items()}
+        files[0].write_bytes(workbook(table))
+    study = read_study(tmp_path / "items.csv", files, say=said.append)
+    assert study.votes.judge.tolist() == ["Anna", "Anna", "Bernd"]
+    assert "no column names the judge, so each file or sheet stands for one: 'Anna', 'Bernd'." in (
+        said
+    )
+    one = read_study(tmp_path / "items.csv", files[:1] if kind == "files" else files, sheet=())
+    assert (one.votes.judge is None) == (kind == "files")

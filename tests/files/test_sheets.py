@@ -5,7 +5,8 @@ import warnings
 import pytest
 
 from pairscore.errors import BadRowsError, PairscoreError, PairscoreWarning
-from pairscore.files.sheets import find_delimiter, looks_plain, refuse_unclear_points
+from pairscore.files.sheets import find_delimiter, looks_plain
+from pairscore.files.source import refuse_unclear_points
 from tests.files.test_tables import as_lists, read_bytes
 
 PLAIN = {"id": ["a", "b", "c"], "x": [1.0, 2.5, 3.0], "k": ["p", "q", "p"]}
@@ -21,8 +22,8 @@ MESSY = {
     "blank rows in between": (ROWS.replace(b"b;", b";;\n ; ;\nb;"), "2 blank rows left out"),
     "blank rows in quotes": (ROWS + b'"";"";""\n', "1 blank row left out"),
     "empty columns": (ROWS.replace(b"\n", b";;\n"), "2 empty columns left out"),
-    "blanks around ids": (ROWS.replace(b"b;", b"b ;"), "blanks around 1 entry left out"),
-    "blanks around levels": (ROWS.replace(b";q", b"; q"), "blanks around 1 entry left out"),
+    "spaces around ids": (ROWS.replace(b"b;", b"b ;"), "spaces around 1 entry left out"),
+    "spaces around levels": (ROWS.replace(b";q", b"; q"), "spaces around 1 entry left out"),
 }
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from pairscore import PairscoreError
-from pairscore.files.tables import read_table
+from pairscore.files.source import kept_signs
+from pairscore.files.tables import read_table, stored_table
 from pairscore.files.write import write_table
 from tests.files.test_tables import as_lists, read_bytes
 
@@ -24,8 +25,8 @@ from tests.files.test_tables import as_lists, read_bytes
         ("id,x\nя,1\n".encode("utf-16-le"), {"encoding": "utf-16-le"}, {"id": ["я"], "x": [1.0]}),
         ("id,x\nя,1\n".encode("cp1251"), {"encoding": "utf-8"}, "is not text in 'utf-8'"),
         (b"id,x\n\xe9,1\n", {"encoding": "ascii"}, "is not text in 'ascii'"),
-        (b"id,x\na,1\n", {"encoding": "martian"}, "'martian' is no text encoding"),
-        (b"id,x\na,1\n", {"encoding": "base64"}, "'base64' is no text encoding"),
+        (b"id,x\na,1\n", {"encoding": "martian"}, "'martian' is not a text encoding"),
+        (b"id,x\na,1\n", {"encoding": "base64"}, "'base64' is not a text encoding"),
         (b"name,x\n007,1\n", {"identifiers": ["name"]}, {"name": ["007"], "x": [1.0]}),
     ],
 )
@@ -45,7 +46,7 @@ def test_what_is_named_is_taken(content, options, meant, tmp_path):
         (
             "table.doc",
             (
-                "does not say what kind of table it is; give it a name that ends in .csv, .tsv,"
+                "does not show what kind of table it is; give it a name that ends in .csv, .tsv,"
                 " .txt, .parquet"
             ),
         ),
@@ -97,3 +98,30 @@ def test_a_named_delimiter_holds_for_a_single_column_with_another_sign_in_its_na
         write_table(table, tmp_path / "table.tsv")
         read = read_table(tmp_path / "table.tsv", delimiter="tab")
         assert {name: read[name].tolist() for name in read.columns} == table
+
+
+def test_an_encoding_that_was_guessed_is_said(tmp_path):
+    said = []
+    path = tmp_path / "miasta.csv"
+    path.write_bytes("id,x\nŁódź,1\nżółw,2\n".encode("cp1250"))
+    with stored_table(path, say=said.append) as table:
+        assert table.read()["id"].tolist() == ["Łódź", "żółw"]
+    (note,) = said
+    assert "is not UTF-8, and was read as Central European (cp1250)" in note
+    with stored_table(path, encoding="cp1250", say=said.append):
+        assert len(said) == 1
+
+
+@pytest.mark.parametrize(
+    ("cells", "kept", "decimal"),
+    [
+        (["0.5", "1.25"], ",", "."),
+        (["0,5", "1,25"], ".", ","),
+        (["1.234", "5.678"], ",", ","),  # thousands, as before
+        (["1,234", "5,678"], ".", "."),
+        (["1,5", "0.5"], ",", ","),  # both: the rows are refused one by one
+        (["1", "2"], ",", ","),
+    ],
+)
+def test_a_decimal_sign_of_earlier_files_gives_way_to_that_of_the_file(cells, kept, decimal):
+    assert kept_signs({"x": cells}, kept).decimal == decimal

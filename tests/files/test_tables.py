@@ -228,7 +228,7 @@ QUIET = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
-TEXT = st.one_of(st.none(), WORDS.map(lambda word: f"w{word}w"), st.just(""))  # no blanks around
+TEXT = st.one_of(st.none(), WORDS.map(lambda word: f"w{word}w"), st.just(""))  # no spaces around
 SHAPES = st.tuples(st.integers(1, 4), st.integers(0, 6))
 
 

@@ -32,7 +32,7 @@ JSON_LINES = {
         b'{"x":1}\n{"x":\n{"x":3}\n{"y"\n',
         "2 bad rows; correct or remove them:\n  line 2: Expecting value",
     ),
-    "no object": (b'{"x":1}\n[1]\n', "line 2: no JSON object: '[1]'"),
+    "no object": (b'{"x":1}\n[1]\n', "line 2: not a JSON object: '[1]'"),
     "a name twice": (b'{"x":1,"x":2}\n', "line 1: a name twice in one object"),
     "nested": (b'{"x":{"y":1}}\n', "neither numbers nor text: 'x'"),
     "lists": (b'{"x":[1]}\n', "neither numbers nor text: 'x'"),
@@ -41,7 +41,7 @@ JSON_LINES = {
         "line 21, column 'x': not a number: 'p'",
     ),
     "names in two cases": (b'{"x":1,"X":2}\n', "differ in upper and lower case only"),
-    "no UTF-8": (b'{"x":"\xff"}\n', "bad row"),
+    "not UTF-8": (b'{"x":"\xff"}\n', "bad row"),
 }
 
 

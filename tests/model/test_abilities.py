@@ -132,7 +132,7 @@ def test_an_unbeaten_item_is_named_and_held():
 
 def test_groups_that_never_met_are_named():
     votes = {"winner": ["a", "b", "c", "d"], "loser": ["b", "a", "d", "c"]}
-    with pytest.raises(PairscoreError, match="2 groups that were never compared .*'a'.*'c'"):
+    with pytest.raises(PairscoreError, match=r"2 groups that were never compared .*'a'.*'c'"):
         RankRegression().fit(None, votes)
     assert len(RankRegression(item_effects=True).fit(None, votes).rank()["id"]) == 4
 

@@ -218,7 +218,8 @@ def test_a_link_of_ones_own_must_be_given_again(tmp_path):
         load(path)
     assert (
         str(caught.value)
-        == f"the model in {str(path)!r} has a link function of the user's, which no file can hold;"
+        == f"the model in {str(path)!r} has a link function written in Python, which no file can"
+        f" hold;"
         " pass it again: load(path, link=(f, f'))."
     )
     with pytest.raises(PairscoreError, match="link is 'cauchit'"):

@@ -1,19 +1,24 @@
 """What is given to ``fit``.
 
-Items and votes, Comparisons, a matrix of differences, and odd things.
+Items and votes, Comparisons, a matrix of differences, and odd things; and the record of it.
 """
+
+import sys
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
+import pairscore
 from pairscore import Comparisons, PairscoreError, RankRegression
+from pairscore.errors import PairscoreWarning
+from pairscore.model.fit_input import command_line, fingerprint, make_record, package_version
 from tests.model.test_regression import ITEMS, QUICK, VOTES, X, Y, says
 
 
 def test_fit_without_votes_says_what_is_missing():
     with pytest.raises(
-        PairscoreError, match=says("y is None", "give votes beside the items, or Comparisons")
+        PairscoreError, match=says("y is None", "give votes with the items, or Comparisons")
     ):
         RankRegression().fit(ITEMS)
 
@@ -80,3 +85,58 @@ def test_a_zero_that_stands_for_a_loss_is_not_taken_for_a_tie():
     assert encoded.coef_.tolist() == RankRegression(inference=None).fit(untied, y).coef_.tolist()
     with pytest.raises(PairscoreError, match="write -1 where right won"):
         RankRegression(inference=None).fit(untied, (y < 0).astype(int))
+
+
+# -- the record ------------------------------------------------------------------------------------
+
+
+def comparisons(winner=1, values=((0.0,), (1.0,), (3.0,)), **columns):
+    return Comparisons(np.array(values), [1, 2], [0, 1], [winner, 1], **columns)
+
+
+def test_the_record_has_what_it_takes_to_make_the_model_again():
+    X, _ = Comparisons.from_frames([[0.0], [1.0], [3.0]], np.array([[1, 0], [2, 1]]), seed=7)
+    record = make_record(X)
+    assert record["versions"]["pairscore"] == pairscore.__version__
+    assert record["versions"]["numpy"] == np.__version__
+    assert record["seed"] == 7
+    assert record["fingerprint"] == fingerprint(X)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        comparisons(winner=-1),
+        comparisons(values=((0.0,), (1.0,), (3.5,))),
+        comparisons(weight=[1.0, 2.0]),
+        comparisons(count=[1, 2]),
+    ],
+)
+def test_other_data_have_another_fingerprint(other):
+    assert fingerprint(comparisons()) == fingerprint(comparisons())
+    assert fingerprint(other) != fingerprint(comparisons())
+
+
+def test_the_command_is_one_that_a_shell_takes(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["/somewhere/bin/pairscore", "fit", "a b"])
+    assert command_line() == "pairscore fit 'a b'"
+    monkeypatch.setattr(sys, "argv", ["/somewhere/pairscore/__main__.py", "fit", "a b"])
+    assert command_line() == "python -m pairscore fit 'a b'"
+    monkeypatch.setattr(sys, "argv", [])
+    assert command_line() == ""
+
+
+def test_versions_are_those_installed():
+    assert package_version("numpy") == np.__version__
+
+
+def test_ties_alone_say_nothing_about_decided_comparisons():
+    """The chance was 50 % with an interval of a few points, though nobody had ever won."""
+    ties = {"left": ["a", "b", "c"] * 40, "right": ["b", "c", "a"] * 40, "winner": ["tie"] * 120}
+    items = {"id": ["a", "b", "c"], "x": [0.0, 1.0, 3.0]}
+    with pytest.warns(PairscoreWarning, match="every comparison is a tie: nothing was decided"):
+        model = RankRegression(inference="model").fit(items, ties)
+    chances = model.chances(Comparisons.from_frames(items, ties)[0])
+    assert np.all(np.isnan(model.std_errors_))
+    assert np.allclose(chances["chance"], 0.5)
+    assert np.isnan([chances["low"], chances["high"]]).all()

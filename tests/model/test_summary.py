@@ -101,15 +101,15 @@ def test_the_text_says_what_was_fitted():
             f"side effect      {model.side_effect_:+.4g} for left (standard error"
             f" {model.side_effect_std_error_:.2g}, interval [{low:.4g}, {high:.4g}])"
         ),
-        f"agreement        {model.agreement_:.1%} of the fit's decided comparisons go the way of"
-        " the score",
+        f"agreement        {model.agreement_:.1%} of the fit's decided comparisons agree with the"
+        f" score",
         (
             f"estimated noise  about {100 * model.noise_:.0f} of 100 decided comparisons contradict"
             " the score's order"
         ),
         (
-            f"decided scale    {model.decided_scale_:.4g}; probabilities are those at so many times"
-            " the score difference"
+            f"decided scale    {model.decided_scale_:.4g}; probabilities use the score difference"
+            f" times this number"
         ),
         "intervals        95 %, item-robust",
     ):
@@ -306,7 +306,7 @@ def test_what_the_data_do_not_determine_has_no_wins_and_no_example():
     assert rows["bmi"] == rows["again"] == "unknown"
     assert rows["age"] != "unknown"
     both = RankRegression().fit(items[["bmi"]].assign(again=items["bmi"]), votes)
-    assert both.summary().meaning() == "The comparisons determine no single coefficient."
+    assert both.summary().meaning() == "No single coefficient is determined by the comparisons."
 
 
 def test_the_agreement_of_judges_stands_beside_the_accuracy(tmp_path):
@@ -329,12 +329,15 @@ def test_the_agreement_of_judges_stands_beside_the_accuracy(tmp_path):
     assert labels[labels.index("agreement") + 1 :][:2] == ["between judges", "within judges"]
     between, within = (model.judge_agreement_[kind] for kind in ("between", "within"))
     assert facts["between judges"] == (
-        f"two judges name the same winner in {between['share']:.1%} of the pairs that both compared"
+        f"two judges named the same winner in {between['share']:.1%} of the pairs that both"
+        f" compared"
         f" (95 %: {between['low']:.1%} to {between['high']:.1%}, from {between['n_pairs']} pairs);"
         f" no score could predict more than about {between['ceiling']:.1%} (95 %: up to"
         f" {between['ceiling_high']:.1%}) of such answers correctly"
     )
-    assert facts["within judges"].startswith("judges who compare a pair again name the same winner")
+    assert facts["within judges"].startswith(
+        "judges who compared a pair again named the same winner"
+    )
     assert model.agreement_ < between["ceiling"]
     assert model.summary().to_record()["judge_agreement"]["within"] == within
     model.save(tmp_path / "m.npz")

@@ -40,7 +40,7 @@ def test_no_claim_about_errors_holds_where_nothing_helps():
     for words in (
         "converges to c₁β",
         "inverse square",
-        "as far as one likes",
+        "as far as desired",
         "the angle 0.3 is reached",
     ):
         assert one(claims, words).verdict == NOT

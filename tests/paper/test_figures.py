@@ -107,6 +107,6 @@ def test_three_formats_are_written_the_same_each_time_and_no_text_is_cut(tmp_pat
 
 def test_a_folder_that_is_a_file_is_refused_in_a_sentence(tmp_path):
     (tmp_path / "taken").write_text("mine")
-    with pytest.raises(PairscoreError, match=r"the folder .* cannot be made .* choose a place"):
+    with pytest.raises(PairscoreError, match=r"the folder .* cannot be created .* choose a place"):
         save_figure(FIGURES["10"](scenario_rows()), tmp_path / "taken", "figure10")
     assert (tmp_path / "taken").read_text() == "mine"

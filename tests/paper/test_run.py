@@ -157,7 +157,7 @@ def test_ctrl_c_does_not_wait_for_the_cells_in_hand(tmp_path, number, code):
     os.killpg(process.pid, number)  # as a terminal does: to every process of the run
     _, said = process.communicate(timeout=LIMIT)  # its pipe ends when the last of them has ended
     assert process.returncode == code
-    assert said.startswith("Error: stopped; what is finished is kept in")
+    assert said.startswith("Error: stopped; finished work is kept in")
     assert said.count("\n") == 1
     assert [row["job"] for row in table(folder / "scenarios.csv")] == ["quick"]
 
@@ -303,13 +303,13 @@ def test_a_database_of_another_version_is_refused_and_kept(finished):
 def test_what_somebody_else_wrote_is_refused_and_kept(tmp_path, foreign):
     path = tmp_path / "rows.csv"
     path.write_bytes(foreign)
-    assert "is no table of this version" in refused(tmp_path)
+    assert "is not a table of this version" in refused(tmp_path)
     assert path.read_bytes() == foreign
 
 
 def test_a_database_that_is_none_is_refused_and_kept(tmp_path):
     (tmp_path / DATABASE).write_text("hello " * 100)
-    assert "is no database of this version" in refused(tmp_path)
+    assert "is not a database of this version" in refused(tmp_path)
     assert (tmp_path / DATABASE).read_text() == "hello " * 100
 
 

@@ -55,7 +55,7 @@ def test_the_curve_of_the_choice_has_a_band_in_percent(figures):
     plan_chart(rows, CHOSEN, "plan.svg")
     (axis,) = figures[0].axes
     (band,) = axis.collections
-    assert band.get_label() == "nine of ten studies"
+    assert band.get_label() == "9 of 10 studies"
     heights = band.get_paths()[0].vertices[:, 1]
     errors = np.array([100 * row["error"] for row in rows if row["n_items"] == 1500])
     assert (heights.min(), heights.max()) == pytest.approx((errors.min() / 2, 2 * errors.max()))
@@ -77,7 +77,7 @@ def test_several_noises_have_a_curve_each_and_the_middle_one_a_band(figures):
     assert [line.get_label() for line in axis.lines[:3]] == [
         f"noise {noise} %: 1,500 items" for noise in (10, 20, 30)
     ]
-    assert [band.get_label() for band in axis.collections] == ["nine of ten studies, noise 20 %"]
+    assert [band.get_label() for band in axis.collections] == ["9 of 10 studies, noise 20 %"]
     assert not axis.texts
 
 

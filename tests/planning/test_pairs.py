@@ -54,6 +54,49 @@ def test_every_item_is_compared_as_often_as_any_other_within_one(n, m, judges, r
         assert design.again[design.judge == judge].sum() == np.round(repeats * size)
 
 
+SHARED = [
+    # items, comparisons, judges, repeats, shared
+    (120, 900, 3, 0.05, 0.1),
+    (120, 901, 4, 0.0, 0.2),
+    (60, 500, 7, 0.1, 0.3),
+    (60, 400, 2, 0.0, 1.0),  # both judges have the same pairs
+    (60, 402, 4, 0.0, 1.0),
+    (20, 45, 9, 0.0, 0.5),
+]
+
+
+@pytest.mark.parametrize(("n", "m", "judges", "repeats", "shared"), SHARED)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_share_of_the_pairs_goes_to_two_judges(n, m, judges, repeats, shared, seed):
+    design = design_pairs(n, m, np.random.default_rng(seed), judges, repeats, shared)
+    assert len(design.left) == m
+    assert np.ptp(design.exposures(n)) <= (2 if shared == 1 else 1)  # two by two, no odd number
+    sizes = np.bincount(design.judge, minlength=judges)
+    assert np.ptp(sizes) <= 1
+    by_pair = {}
+    for pair, judge in zip(map(tuple, unordered(design).tolist()), design.judge, strict=True):
+        by_pair.setdefault(pair, []).append(int(judge))
+    of_two = [sorted(who) for who in by_pair.values() if len({*who}) > 1]
+    assert len(of_two) == round(shared * m / 2) == pairs_record(design, n, "x" * judges)["n_shared"]
+    assert all(len(who) == 2 for who in of_two)
+    of_judge = np.bincount(np.array(of_two).ravel(), minlength=judges)
+    assert np.ptp(of_judge) <= 1
+    meetings = Counter(map(tuple, of_two))
+    assert max(meetings.values()) - min(meetings.get(who, 0) for who in meetings) <= 1
+    again = [judge for who in by_pair.values() for judge in who if len({*who}) < len(who)]
+    assert len(again) == 2 * design.again.sum() == 2 * np.round(repeats * sizes).sum()
+
+
+def test_shared_pairs_need_two_judges_and_room():
+    rng = np.random.default_rng(0)
+    with pytest.raises(PairscoreError, match="shared= is about pairs that two judges compare"):
+        design_pairs(20, 50, rng, shared=0.1)
+    with pytest.raises(PairscoreError, match="more than all comparisons of a judge"):
+        design_pairs(20, 50, rng, 2, repeats=0.3, shared=0.9)
+    with pytest.raises(PairscoreError, match="shared is 5"):
+        design_pairs(20, 50, rng, 2, shared=5)
+
+
 def test_items_that_are_compared_once_leave_no_room_for_repeats_within_one():
     design = design_pairs(300, 150, np.random.default_rng(0), 4, 0.1)
     once = unordered(design)[~design.again]
@@ -123,7 +166,7 @@ def test_a_graph_that_cannot_be_is_none():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((1, 5, 0, 1, 0), r"there is one item, and a comparison takes two; give more items\."),
+        ((1, 5, 0, 1, 0), r"there is one item, and a comparison needs two; give more items\."),
         ((9, 2, 0, 3, 0), r"n_comparisons is 2, fewer than the 3 judges"),
         ((9, 9, 0, 1, 0.5), r"repeats is 0\.5; use a share of the comparisons of each judge"),
         ((9, 0, 0, 1, 0), r"n_comparisons is 0; use a whole number from 1\."),
@@ -200,10 +243,16 @@ def test_a_sheet_that_cannot_be_called_so_is_refused(tmp_path, name):
     assert not list(tmp_path.iterdir())
 
 
+def test_the_words_of_shared_pairs():
+    design = design_pairs(120, 900, np.random.default_rng(0), 3, shared=0.1)
+    record = pairs_record(design, 120, ["a", "b", "c"]) | {"seed": 4}
+    assert "300 each. 45 pairs are compared by more than one judge.\n" in pairs_text(record)
+
+
 def test_the_words_of_a_design():
     design = design_pairs(120, 901, np.random.default_rng(0), 3, 0.05)
     record = pairs_record(design, 120, ["a", "b", "c"]) | {"seed": 4}
     assert pairs_text(record) == (
-        "901 comparisons of 120 items for 3 judges, 300 or 301 each; 45 of them are a pair again.\n"
+        "901 comparisons of 120 items for 3 judges, 300 or 301 each; 45 of them repeat a pair.\n"
         "Every item is in 15 or 16 comparisons. Seed 4."
     )

@@ -271,8 +271,8 @@ def test_counts_are_comparisons():
     with pytest.raises(
         PairscoreError,
         match=(
-            "the pilot has weights, and noise is counted in comparisons; leave them out, or use the"
-            " column 'count'"
+            "the pilot has weights, but noise is a share of comparisons; leave the weights out,"
+            " or use the column 'count'"
         ),
     ):
         plan(items=X, pilot=frame.assign(weight=0.5), misordered=0.1)
@@ -316,6 +316,6 @@ def test_features_that_do_not_vary_tell_nothing():
         plan(items=X, pilot=votes(left, right, outcome), noise=0.2, misordered=0.1)
     with pytest.raises(
         PairscoreError,
-        match=r"a pilot names items, and there are none; give them with their features: items=.",
+        match=r"a pilot compares items, and their features are missing; give them with items=.",
     ):
         plan(3, pilot=votes(left, right, outcome), misordered=0.1)

@@ -199,7 +199,7 @@ def test_one_feature_is_planned_by_the_chance_of_its_wrong_sign(method):
     assert found.misordered <= 0.05
     assert wrong_sign(found.law.labels, n - 1, paper_comparisons(n - 1)) > 0.05
     assert (
-        f"{100 * found.misordered:.2f} % of such studies take the feature the wrong way round"
+        f"{100 * found.misordered:.2f} % of such studies get the sign of the feature wrong"
         in plan_text(found)
     )
     assert "nine of ten" not in plan_text(found)
@@ -286,7 +286,7 @@ def test_a_target_beyond_all_items_and_comparisons():
 
 
 def test_coins_tell_nothing():
-    with pytest.raises(NoAnswerError, match=r"noise is 0.5, so labels are coins"):
+    with pytest.raises(NoAnswerError, match=r"noise is 0.5, so labels are coin tosses"):
         plan(n_features=5, noise=0.5, misordered=0.1)
 
 
@@ -346,6 +346,6 @@ def test_a_pilot_without_a_wrong_label_is_planned_for_paired_and_says_so():
     items, pilot = Population(3, noise=0.0, rng=0).draw(60, 200, rng=1, second_half=False)
     found = plan(items=items, pilot=pilot, misordered=0.1)
     assert (found.noise, found.method) == (0.0, "paired")
-    assert any("best guess is that there is no noise" in note for note in found.notes)
+    assert any("suggests that there is no noise" in note for note in found.notes)
     assert "so the plan is for 'paired'." in plan_text(found)
     assert plan(items=items, pilot=pilot, misordered=0.1, method="paired").notes == ()

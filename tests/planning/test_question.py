@@ -117,7 +117,7 @@ REFUSED = {
     },
     r"population is 4; give a pairscore\.Population\.": {"population": 4, "angle": 0.1},
     (
-        r"the noise is missing: give the share of labels that go against the scores"
+        r"the noise is missing: give the share of labels that contradict the scores"
         r" \(noise=, 0\.2 is common\), comparisons of a pilot \(pilot=\), or population=\."
     ): {
         "n_features": 3,
@@ -129,13 +129,13 @@ REFUSED = {
         "angle": 0.1,
     },
     r"noise is 'low'; use a share": {"n_features": 3, "noise": "low", "angle": 0.1},
-    r"items have their own features; leave out n_features= and min_eigenvalue=": {
+    r"the items determine the features; leave out n_features= and min_eigenvalue=": {
         "min_eigenvalue": 1.0,
         "items": ITEMS,
         "noise": 0.1,
         "angle": 0.1,
     },
-    r"items have their own features; leave out n_features= and min_eigenvalue=, or items=\.": {
+    r"the items determine the features; leave out n_features= and min_eigenvalue=, or items=\.": {
         "n_features": 4,
         "items": ITEMS,
         "noise": 0.1,
@@ -224,7 +224,7 @@ REFUSED = {
         "explained": 0.5,
         "angle": 0.1,
     },
-    r"the pilot's noise has what features do not explain in it already; leave out explained=": {
+    r"the pilot's noise already includes what features do not explain; leave out explained=": {
         "items": ITEMS,
         "pilot": np.array([[0, 1]]),
         "explained": 0.5,

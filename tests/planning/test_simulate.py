@@ -34,5 +34,5 @@ def test_without_noise_the_slope_is_null(tmp_path):
 
 def test_a_folder_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "taken").write_text("")
-    with pytest.raises(PairscoreError, match="taken' cannot be made"):
+    with pytest.raises(PairscoreError, match="taken' cannot be created"):
         simulate_study(Population(2, rng=0), 5, 9, tmp_path / "taken", seed=1)

@@ -31,9 +31,9 @@ def test_a_study_without_a_target_is_described():
     assert question == "With 12 features and 20 % of the labels flipped, this study:"
     assert "20 items compared, 40 in all, 15 comparisons" in answer
     assert cautions.splitlines() == [
-        "20 items for 12 features are few: predictions were tested from 48 items on.",
-        "Some items will never be compared: predictions were tested from as many comparisons as"
-        " items on.",
+        "20 items for 12 features are few: predictions were tested only from 48 items on.",
+        "Some items will never be compared: predictions were tested only with at least as many"
+        " comparisons as items.",
     ]
 
 
@@ -90,7 +90,19 @@ def test_misordered_is_told_from_wrong_predictions():
     """5 % of new pairs in another order is not 95 % of comparisons predicted."""
     found = plan(n_features=20, noise=0.2, misordered=0.05)
     text = " ".join(plan_text(found).split())
-    assert "Misordered means otherwise than by the best score that the features allow" in text
+    assert "Misordered: in another order than by the best score that the features allow" in text
     share = re.search(r"which would predict 80\.0 % .* this study's about ([\d.]+) %", text)[1]
     assert 78 < float(share) < 80
-    assert "Misordered means" not in plan_text(plan(n_features=1, noise=0.2, misordered=0.05))
+    assert "Misordered: " not in plan_text(plan(n_features=1, noise=0.2, misordered=0.05))
+
+
+def test_a_target_and_a_budget_say_what_more_items_would_give():
+    """A plan of 8 items for 900 comparisons looked like advice."""
+    found = plan(n_features=3, noise=0.2, misordered=0.1, n_comparisons=939)
+    text = " ".join(plan_text(found).split())
+    assert f"{found.n_items} items are the fewest that reach this with 939 comparisons." in text
+    best = plan(n_features=3, noise=0.2, n_comparisons=939)
+    assert best.n_items > 10 * found.n_items
+    assert f"{best.n_items} items would have {100 * best.misordered:.2f} % of new pairs" in text
+    assert "are the fewest" not in plan_text(plan(n_features=3, noise=0.2, misordered=0.1))
+    assert "are the fewest" not in plan_text(best)

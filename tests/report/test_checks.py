@@ -274,7 +274,7 @@ def test_checks_that_find_nothing_claim_nothing_and_say_what_they_would_have_see
         check = check_of(facts, word)
         assert (check.fine, check.verdict[:11]) == (True, "no sign of ")
         assert "no sign" in check.answer.lower()
-        assert "would have been seen 8 times out of 10 if" in check.answer
+        assert "would have been detected 8 times out of 10 if" in check.answer
     assert "the features explain the items" not in check_of(facts, "explain").answer
     assert "none found a problem" in facts.answer[-1]
 
@@ -298,8 +298,8 @@ def test_too_little_data_cannot_tell():
         facts = facts_of(items, votes)
     side = check_of(facts, "side matter")
     assert (side.fine, side.verdict) == (True, "cannot tell")
-    assert "could not have been seen" in side.answer
-    assert "Could not be told:" in facts.answer[-1]
+    assert "could not have been detected" in side.answer
+    assert "Could not be tested:" in facts.answer[-1]
     assert not check_of(facts, "explain").verdict.startswith("no sign")
 
 
@@ -313,7 +313,7 @@ def test_sides_that_nobody_recorded_cannot_be_told():
     facts = facts_of(items, named)
     check = check_of(facts, "side matter")
     assert (check.fine, check.verdict) == (True, "cannot tell")
-    assert facts.answer[-1].endswith("Could not be told: Does the side matter?")
+    assert facts.answer[-1].endswith("Could not be tested: Does the side matter?")
 
 
 def test_information_of_an_item_is_that_of_a_double_loop_over_its_comparisons():

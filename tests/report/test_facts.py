@@ -11,14 +11,18 @@ from pairscore import Comparisons, PairscoreError, RankRegression
 from pairscore.choices import METHODS
 from pairscore.errors import PairscoreWarning
 from pairscore.report.facts import report_facts
-from pairscore.report.page import write_report
+from pairscore.report.page import report_html, write_report
+from pairscore.report.words import with_spaces
 from tests.limits import CHANCE
+from tests.model.test_contrasts import EFFECTS, LEVELS, draw_votes, fit_table, graded_study
 from tests.report.conftest import (
+    assert_whole,
     draw_counted_study,
     draw_study,
     facts_of,
     page_in_words,
     page_of,
+    text_of,
 )
 from tests.tie_cells import draw_outcomes, draw_pairs
 
@@ -159,7 +163,7 @@ def test_effects_of_items_are_those_of_the_model_the_largest_first():
     items, votes = draw_study(60, 1500, spare=5)
     model = RankRegression(item_effects=True).fit(items, votes)
     effects = report_facts(model, items, votes).effects
-    assert effects.of_items_in_words == model.item_effects_.in_words
+    assert effects.of_items_in_words == with_spaces(model.item_effects_.in_words)
     known = dict(zip(items["id"][:60], model.item_effects_.effect[:60], strict=True))
     if model.item_effects_.sigma2 > 0:
         assert {one.name: one.value for one in effects.of_items} == pytest.approx(known)
@@ -200,3 +204,57 @@ def test_a_side_is_seen_beside_ties(ties):
     data = draw_ties("davidson", side=0.4)
     facts = report_facts(RankRegression(ties=ties).fit(data), data, None)
     assert not next(c for c in facts.checks if c.question == "Does the side matter?").fine
+
+
+# -- categories ------------------------------------------------------------------------------------
+
+
+def page_of_categories(effects, recipe=None, **settings):
+    """The page of a study whose items have a grade with these effects."""
+    rng = np.random.default_rng(2)
+    table, votes = graded_study(2)
+    level = np.searchsorted(LEVELS.astype(str), table["grade"].astype(str))
+    votes = draw_votes(rng, table["mass"] + np.array(effects)[level])
+    model = fit_table(table, votes, recipe, **settings)
+    facts = report_facts(model, model.comparisons_, None)
+    page = report_html(facts)
+    assert_whole(page)
+    return facts, text_of(page), page
+
+
+def test_a_category_is_one_block_that_says_whether_it_matters():
+    facts, said, page = page_of_categories(EFFECTS, {"categorical": ["grade", "site"]})
+    grade, site = facts.categories
+    assert [one.feature for one in grade.levels] == list("ABCD")
+    assert all(np.isfinite(one.low) and one.low < one.coef < one.high for one in grade.levels)
+    assert "Grade matters: levels differ by more than chance (F(3, " in said
+    assert "No sign that site matters: levels differ no more than by chance (F(2, " in said
+    assert "Each level is shown against the average level, which is the line." in said
+    assert "unknown" not in said
+    assert page.count("<title>A: ") == 1
+    assert [one.feature for one in facts.coefficients_by_size] == ["mass"]
+    assert (site.name, site.remark) == ("site", "")
+
+
+def test_a_category_with_a_reference_a_product_or_a_ridge_says_so():
+    recipe = {"reference": {"grade": "B"}, "interactions": ["mass:grade"]}
+    facts, said, _ = page_of_categories(EFFECTS, recipe)
+    assert "Each level is shown against B, which is the line." in said
+    assert "No sign that mass and grade act on each other: levels differ no more" in said
+    assert [len(one.levels) for one in facts.categories] == [4, 0]
+
+
+def test_a_category_of_a_model_with_a_ridge_is_tested_without_the_ridge():
+    plain, *_ = page_of_categories(EFFECTS)[0].categories
+    facts, said, _ = page_of_categories(EFFECTS, l2=3.0)
+    grade = facts.categories[0]
+    assert grade.matters == plain.matters.replace(").", "; in a fit without the ridge).")
+    assert grade.matters in said
+    assert abs(grade.levels[0].coef) < abs(plain.levels[0].coef)
+
+
+def test_a_page_of_categories_alone_has_no_empty_chart():
+    facts, said, _ = page_of_categories(EFFECTS, {"exclude": ["mass"]})
+    assert facts.coefficients_by_size == []
+    assert "Influence of each feature" not in said
+    assert "Grade matters" in said

@@ -78,7 +78,7 @@ def test_the_verdict_counts_what_deserves_a_look_and_names_what_could_not_be_tol
     assert verdict_of_checks([fine]) == "Of the 1 checks below, none found a problem."
     assert verdict_of_checks([fine, doubt]) == "Of the 2 checks below, 1 deserves a look: B?"
     assert verdict_of_checks([fine, blind]) == (
-        "Of the 2 checks below, none found a problem. Could not be told: C?"
+        "Of the 2 checks below, none found a problem. Could not be tested: C?"
     )
 
 
@@ -88,8 +88,11 @@ def test_a_hopeless_fit_is_said_to_be_so_first():
     items, votes = draw_half_explained(rng, 110, 1100, 60)
     facts = facts_of(items, votes)
     assert facts.trial.held_out < facts.trial.in_sample - 0.1
-    (far,) = [one for one in facts.answer if one.startswith("That is far less: ")]
-    assert far.startswith("That is far less: 60 features are many for 110 items; fit again with")
+    (far,) = [one for one in facts.answer if "far more: " in one]
+    assert far.startswith(
+        f"Of those that it was fitted to, it predicted {100 * facts.trial.in_sample:.1f} %"
+        " correctly, far more: 60 features are many for 110 items; fit again with"
+    )
     assert "--l2 auto" in far
     warned = next(check for check in facts.checks if "warn of" in check.question)
     assert "choose a ridge with --l2 auto" in warned.answer

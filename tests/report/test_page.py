@@ -1,15 +1,12 @@
 """The page: against a parser, hostile names and a real browser, and by the command."""
 
-import base64
-import hashlib
 import json
 import re
-import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from html import unescape
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +18,14 @@ from pairscore.errors import PairscoreWarning
 from pairscore.files.write import write_table
 from pairscore.report.facts import report_facts
 from pairscore.report.page import report_html, write_page, write_report
+from tests.model.test_contrasts import draw_items, draw_votes, fit_table
+from tests.report.browser import (
+    faults_of,
+    needs_browser,
+    open_browser,
+    open_page,
+    script,
+)
 from tests.report.conftest import (
     EVIL,
     NAMES,
@@ -195,6 +200,29 @@ def test_odds_multiply_under_logit_only_and_score_differences_determine_chances(
     )
 
 
+@pytest.mark.parametrize(("n_items", "is_said"), [(50, False), (60, True)])
+def test_a_printed_page_says_that_rows_are_left_out_only_where_some_are(n_items, is_said):
+    said = page_in_words(*draw_study(n_items, 600))
+    assert ("The first 50 rows are printed." in said) == is_said
+
+
+def test_the_comparisons_tested_are_those_that_were_decided():
+    """With ties, the lead told of more tested comparisons than the chart beside it."""
+    said = page_in_words(*draw_study(60, 700, ties=True))
+    tested = re.search(r"\((\d+) tested\)", said)[1]
+    assert f"({tested} decided comparisons in all)" in said
+
+
+def test_an_option_on_the_page_is_never_broken_at_its_hyphen():
+    """On a phone --winner-codes was in two lines."""
+    facts = facts_of(*draw_study(60, 600))
+    record = {**facts.record, "command": "pairscore fit <i> v --winner-codes A=left -o m.npz"}
+    page = report_html(replace(facts, record=record))
+    assert '&lt;i&gt; v <span class="whole">--winner-codes</span> A=left -o m.npz' in page
+    assert "--winner-codes" not in re.sub(r'<span class="whole">[^<]*</span>', "", page)
+    assert ".whole { white-space: nowrap; }" in page
+
+
 def test_intervals_that_hold_together_are_named_for_the_command_and_for_python():
     said = page_in_words(*draw_study(60, 600))
     assert "--simultaneous" in CliRunner().invoke(main, ["rank", "--help"]).output
@@ -319,75 +347,46 @@ def test_json_has_the_sentences_that_the_page_begins_with(files, tmp_path):
     assert list(record) == ["path", "n_items", "n_comparisons", "answer"]
     answer = re.search(r'<div class="answer">(.*?)</div>', page.read_text(), re.DOTALL)[1]
     paragraphs = re.findall("<p>(.*?)</p>", answer, re.DOTALL)
-    assert record["answer"] == [unescape(paragraph) for paragraph in paragraphs]
+    on_page = [unescape(paragraph).replace("\u00a0", " ") for paragraph in paragraphs]
+    assert record["answer"] == on_page
     assert len(paragraphs) == 5
 
 
 def test_help_has_an_example():
     assert (
-        "Example: pairscore report model.npz items.csv comparisons.csv -o report.html"
+        "pairscore report model.npz items.csv votes.csv\n"
         in CliRunner().invoke(main, ["report", "--help"]).output
     )
 
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
-# make test installs a browser where it may; somebody without root can still test all else, and
-# reads what was not looked at
-needs_browser = pytest.mark.skipif(
-    BROWSER is None,
-    reason=(
-        "no Chromium or Chrome, and make test could not install one here (it needs root and"
-        " apt-get): the page was not looked at"
-    ),
-)
-LOOK = Path(__file__).with_name("look.js").read_text()
-WATCH = (
-    'window.faults = []; for (const kind of ["error", "securitypolicyviolation"])'
-    " addEventListener(kind, event => window.faults.push(kind + event.message));"
-)
-FRAME = """<body style="margin:0">
-<iframe src="page.html" style="border:0;width:{width}px;height:800px"></iframe><pre id="seen"></pre>
-<script>addEventListener("message", event => {{
-  const text = btoa(unescape(encodeURIComponent(event.data)));
-  document.getElementById("seen").textContent = text;
-}})</script></body>"""
+@pytest.fixture(scope="session")
+def page_with_effects(study_with_effects):
+    return report_html(report_facts(*study_with_effects))
 
 
-def look_at(text, width, folder):
-    """What a browser sees of a page in a frame of some width.
+@pytest.fixture(scope="session")
+def browser():
+    with open_browser() as opened:
+        yield opened
 
-    A window cannot be narrower than 500 pixels.
-    """
-    allowed = " ".join(
-        f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'"
-        for code in (WATCH, LOOK)
-    )
-    text = text.replace("script-src ", f"script-src {allowed} ").replace(
-        "<title>", f"<script>{WATCH}</script><title>", 1
-    )
-    text = text.replace("</body>", f"<script>{LOOK}</script></body>")
+
+def written(text, folder):
+    """The file of a page."""
     (folder / "page.html").write_text(text, encoding="utf-8", errors="replace")
-    (folder / "frame.html").write_text(FRAME.format(width=width))
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"]
-    options += ["--virtual-time-budget=5000", f"--user-data-dir={folder / 'profile'}"]
-    options += ["--window-size=1400,900", "--dump-dom", str(folder / "frame.html")]
-    done = subprocess.run(
-        [BROWSER, *options], capture_output=True, text=True, check=True, timeout=600
-    )
-    seen = re.search(r'<pre id="seen">(.+?)</pre>', done.stdout)
-    assert seen, done.stdout[-2000:] + done.stderr[-2000:]
-    console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-    return json.loads(base64.b64decode(seen[1])), console
+    return folder / "page.html"
+
+
+def look_at(browser, text, width, folder):
+    """What a browser sees of a page in a window of some width, and what goes wrong."""
+    with open_page(browser, written(text, folder), width) as (page, wrong):
+        return page.evaluate(script("look.js")), wrong
 
 
 @needs_browser
 @pytest.mark.parametrize("width", [1280, 390])
-def test_in_a_browser_everything_is_there_and_fits(width, tmp_path):
-    seen, console = look_at(page_of_many(), width, tmp_path)
-    assert console == []
-    assert seen["faults"] == []
-    assert seen["requests"] == 0
+def test_in_a_browser_everything_is_there_and_fits(browser, width, tmp_path):
+    seen, wrong = look_at(browser, page_of_many(), width, tmp_path)
+    assert wrong == []
     assert seen["width"] == width
     assert seen["scroll"] <= width
     assert seen["outside"] == 0
@@ -399,13 +398,13 @@ def test_in_a_browser_everything_is_there_and_fits(width, tmp_path):
     assert numbers == sorted(numbers)
     assert len(numbers) > 300
     assert (seen["clipped"], seen["scrolling"]) == (0, 0)
-    assert {"rank", "item", "score", "95 % interval", "ranks"} <= set(seen["heads"])
+    assert {"rank", "item", "score", "95\u00a0% interval", "ranks"} <= set(seen["heads"])
 
 
 @needs_browser
 @pytest.mark.parametrize("width", [1280, 390])
-def test_in_a_browser_long_names_have_room_and_no_table_or_label_is_cut(width, tmp_path):
-    seen, _ = look_at(page_of_long_names(), width, tmp_path)
+def test_in_a_browser_long_names_have_room_and_no_table_or_label_is_cut(browser, width, tmp_path):
+    seen, _ = look_at(browser, page_of_long_names(), width, tmp_path)
     assert (seen["clipped"], seen["scrolling"], seen["outside"]) == (0, 0, 0)
     # two lines and a mark, or three; all of the 160 letters would be 300
     assert seen["highest"] < (80 if width == 1280 else 110)
@@ -413,21 +412,53 @@ def test_in_a_browser_long_names_have_room_and_no_table_or_label_is_cut(width, t
 
 
 @needs_browser
-def test_the_browser_check_would_see_a_wide_page_and_a_fault(tmp_path):
-    broken = page_of_many().replace(
-        "<main>", '<main><div style="width:3000px">wide</div><img src="http://evil.example/x.png">'
-    )
-    seen, console = look_at(broken, 390, tmp_path)
-    assert seen["scroll"] > 390
-    moved = page_of_long_names().replace("<text x=", '<text dx="-300" x=')
-    assert look_at(moved, 390, tmp_path)[0]["clipped"] > 0
-    assert seen["faults"]
-    assert console
+def test_in_a_browser_categories_of_many_levels_and_long_names_fit(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    _, table = draw_items(rng, 90, 12)
+    table["grade"] = np.array([f"{one}, as the second committee said" for one in table["grade"]])
+    table["grade"] = table["grade"].astype(object)
+    recipe = {"categorical": ["grade", "site"], "interactions": ["mass:site"]}
+    model = fit_table(table, draw_votes(rng, table["mass"]), recipe)
+    text = report_html(report_facts(model, model.comparisons_, None))
+    views = [(1280, "light"), (390, "light")]
+    assert faults_of(browser, written(text, tmp_path), views) == []
 
 
-def test_a_page_tells_of_judges_context_ties_and_ridge(study_with_effects):
-    model, items, votes = study_with_effects
-    page = report_html(report_facts(model, items, votes))
+@needs_browser
+@pytest.mark.parametrize("which", ["long names", "effects"])
+def test_a_reader_stumbles_over_nothing_on_a_page(browser, which, request, tmp_path):
+    """Nothing scrolls sideways, is cut or overlaps, and axe finds no violation."""
+    is_rich = which == "effects"
+    text = request.getfixturevalue("page_with_effects") if is_rich else page_of_long_names()
+    assert faults_of(browser, written(text, tmp_path)) == []
+
+
+@needs_browser
+def test_the_browser_checks_would_see_a_wide_page_cut_text_and_what_axe_finds(browser, tmp_path):
+    pale = '<p style="color:#999">so pale that few can read it</p>'
+    planted = {
+        '<div style="width:3000px">wide</div>': "the page is",
+        '<img src="http://evil.example/x.png" alt="">': "console: ",
+        '<div style="width:60px;overflow:hidden;white-space:nowrap">much too long for it</div>': (
+            "scrolls sideways"
+        ),
+        '<div style="height:9px;overflow:hidden">two<br>lines</div>': "is cut below",
+        "<button></button>": "axe button-name",
+        '<svg viewBox="0 0 9 9" role="img" aria-label="x"><text>a label</text></svg>': "is cut",
+    }
+    whole = page_of_long_names()
+    broken = whole.replace("<main>", f"<main>{''.join(planted)}", 1)
+    found = faults_of(browser, written(broken, tmp_path), [(390, "light")])
+    assert [fault for fault in planted.values() if not any(fault in one for one in found)] == []
+    broken = whole.replace("<main>", f"<main>{pale}", 1)
+    (found,) = faults_of(browser, written(broken, tmp_path), [(390, "light")])
+    assert "axe color-contrast" in found
+    moved = whole.replace("<text x=", '<text dx="-300" x=')
+    assert look_at(browser, moved, 390, tmp_path)[0]["clipped"] > 0
+
+
+def test_a_page_tells_of_judges_context_ties_and_ridge(page_with_effects):
+    page = page_with_effects
     assert_whole(page)
     said = text_of(page)
     for words in (

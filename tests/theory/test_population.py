@@ -537,7 +537,7 @@ def test_how_much_the_unweighted_pooled_loses_to_the_weighted_one(per_item):
         ({"beta": [[1, 2]]}, "beta has shape \\(1, 2\\) but there is 1 feature"),
         ({"beta": [0, 0]}, "beta is zero"),
         ({"beta": [1, np.nan]}, "1 number of beta NaN or infinite"),
-        ({"beta": "abc"}, "beta is no array of numbers"),
+        ({"beta": "abc"}, "beta is not an array of numbers"),
         ({"beta": []}, "n_features is 0"),
         ({"n_features": 2, "mean": [1, 2, 3]}, "mean has shape"),
         (

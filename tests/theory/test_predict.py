@@ -280,12 +280,12 @@ def test_the_share_of_misordered_pairs_is_the_angle_over_pi(theta):
             "n_items is nan, and 'mle' with 5 features needs at least 7; use more items.",
         ),
         ({}, (100, 0, "mle"), "n_comparisons is 0; use a number from 1."),
-        ({"noise": 0.5}, (100, 500, "pooled"), "noise is 0.5, so labels are coins"),
+        ({"noise": 0.5}, (100, 500, "pooled"), "noise is 0.5, so labels are coin tosses"),
         ({"noise": 0}, (100, 500, "mle"), "without noise the likelihood has no maximum"),
         (
             {"judge_noise": [0.1, 0.3]},
             (100, 500, "paired"),
-            "the population has 2 judges, each with their own noise, .* noise=0.2.",
+            "the population has 2 judges, with different noise, .* noise=0.2.",
         ),
     ],
 )

@@ -75,7 +75,10 @@ def error_sentence(error: Exception) -> str:
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="pairscore")
 def main() -> None:
-    """Turn pairwise comparisons and item features into a score that ranks."""
+    """Turn pairwise comparisons and item features into a score that ranks.
+
+    pairscore COMMAND --help shows the options of a command, with examples.
+    """
 
 
 for command in (

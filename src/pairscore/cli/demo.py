@@ -38,21 +38,22 @@ The grader is simulated: she sees the recorded progression, blurred by noise of 
 deviation at each look.
 The model sees features and her answers only, never the recorded progression."""
 FIT_STEP = """
-3. The fit: which features make a patient look worse, and how sure that is.
+3. The fit: which features make a patient look worse, and how certain that is.
 """
 RANKING_STEP = """
 4. The ranking: the held-out patients, ranked by features alone (the ten most severe). A score of \
-0 is the average compared patient; the last column but one places each among those compared.
+0 is the average compared patient; the last column but one says where each would rank among the \
+compared patients.
 """
 TEST_STEP = """
 5. The test: are new patients put in the order of what was recorded later?"""
 TEST_RESULT = """\
 Check: of all pairs of the {n_held_out} held-out patients, the score puts {score:.1%} in the order \
-of their recorded progression. Least squares that was told the recorded progression of the \
-training patients gets {least_squares:.1%}; a coin, 50 %."""
+of their recorded progression. Least squares, fitted directly to the recorded progression of \
+the training patients, gets {least_squares:.1%}; a coin toss, 50%."""
 REPORT_STEP = """
-6. The report: all of this and more on one page, for people who were not there. Open it in a \
-browser:"""
+6. The report: all of this and more on one page, for people who were not involved. Open it in \
+a browser:"""
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ def write_demo_report(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise PairscoreError(
-            f"the folder {str(folder)!r} cannot be made ({error.strerror}); name another with"
+            f"the folder {str(folder)!r} cannot be created ({error.strerror}); name another with"
             " --output."
         ) from None
     write_report(model, patients, votes, folder / "report.html")

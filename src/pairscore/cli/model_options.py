@@ -4,7 +4,7 @@ Also the files that it is fitted to.
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,13 +21,21 @@ from pairscore.cli.options import (
     vote_settings,
     word,
 )
-from pairscore.cli.words import show_note
-from pairscore.errors import PairscoreError, PairscoreWarning, did_you_mean, first_few, plural
+from pairscore.cli.words import SectionedCommand, section, show_note
+from pairscore.errors import (
+    EmptyColumnsError,
+    PairscoreError,
+    PairscoreWarning,
+    did_you_mean,
+    first_few,
+    plural,
+)
 
 if TYPE_CHECKING:
     from pairscore.files.read_study import StudyInput
 
-MODEL_OPTIONS = (
+MODEL_OPTIONS = section(
+    "Model",
     word("--method", METHODS, "Maximum likelihood, or one of three closed forms.", "mle"),
     LINK_OPTION,
     option(
@@ -42,66 +50,73 @@ MODEL_OPTIONS = (
         help="Column of ITEMS: items of one group (topic, patient) are held out together by --l2"
         " auto.",
     ),
-    option("--shrinkage", help="Of a closed form's covariance: 0 to 1, ledoit-wolf or oas."),
-    flag("--side-effect", help="Estimate the advantage of the left side (home, shown first, ...)."),
+    option(
+        "--shrinkage",
+        help="Shrinkage of the covariance in a closed form: 0 to 1, ledoit-wolf or oas.",
+    ),
+    flag("--side-effect", help="Estimate the advantage of the left side (home, shown first)."),
+    flag("--side-by-judge", help="Estimate the advantage of the left side for each judge."),
     option(
         "--item-effects",
         type=click.Choice(["yes", "auto"]),
         metavar="[auto]",
         help="Give every item an effect beyond its features; new items have none and wider"
-        " intervals. auto: only where a test says that items differ beyond their features.",
+        " intervals. auto: only if a test shows that items differ beyond their features.",
     ),
-    flag("--side-by-judge", help="Estimate that advantage for every judge."),
     flag(
         "--judge-slopes",
-        help="Give every judge a separate sharpness; names careless and inverted judges.",
+        help="Estimate how sharply each judge distinguishes items; finds careless judges and those"
+        " who answer the wrong way round.",
     ),
     option(
         "--context",
         multiple=True,
         metavar="A,B",
-        help="Numeric columns of COMPARISONS that belong to a comparison: of left minus of right.",
+        help="Numeric columns of COMPARISONS that describe a comparison, as the value for left"
+        " minus that for right.",
     ),
     word(
         "--ties",
         TIE_RULES,
-        "A tie is half a win each way, is left out, or has a parameter.",
+        "A tie is half a win for each side, is left out (drop), or has a probability (davidson,"
+        " rao-kupper).",
         "half",
     ),
     word(
         "--inference",
         (*INFERENCES, "none"),
-        "Intervals that allow for comparisons sharing an item, or an item or a judge; classical"
-        " ones; or none.",
+        "Intervals that allow for comparisons that share an item (items), or an item or a judge;"
+        " classical ones (model); or none.",
         "items",
     ),
     SELF_PAIRS_OPTION,
+    option(
+        "--reference",
+        multiple=True,
+        metavar="X=LEVEL",
+        help="Level of a category that the others are shown against, as COLUMN=LEVEL; makes"
+        " the column a category.  [default: the average of all levels]",
+    ),
 )
 
 SCALE_OPTION = word(
     "--scale",
     SCALES,
-    "What scores are shown on: link: 0 is the average compared item; 0-100: the lowest and the"
-    " highest compared item; elo: 1500 is the average compared item (logit only); wins: of 100"
+    "Scale of the scores. link: 0 is the average compared item; 0-100: from the lowest to the"
+    " highest compared item; elo: 1500 is the average compared item (logit only); wins: wins of 100"
     " decided comparisons with the compared items.",
     "link",
 )
-WORDING_OPTIONS = (
-    option("--title", help="Of the study, for the summary and the report."),
-    option(
-        "--top",
-        metavar="TEXT",
-        help="What the items of the highest scores are, such as 'most severe'.",
-    ),
-    option(
-        "--bottom",
-        metavar="TEXT",
-        help="What the items of the lowest scores are, such as 'least severe'.",
-    ),
+WORDING_OPTIONS = section(
+    "Words of the summary and the report",
+    option("--title", help="Title of the study."),
+    option("--top", metavar="TEXT", help="What the highest scores mean, such as 'most severe'."),
+    option("--bottom", metavar="TEXT", help="What the lowest scores mean, such as 'least severe'."),
 )
 
 
-AUTO_OPTIONS = (
+AUTO_OPTIONS = section(
+    "The model, chosen for you",
     flag(
         "--auto",
         help="Choose side, ties, ridge, item effects and judges by held-out comparisons. Text"
@@ -111,13 +126,13 @@ AUTO_OPTIONS = (
         "--for",
         "use",
         type=click.Choice(USES),
-        help="What --auto chooses for: known items, or new ones. Default: known, unless some of"
-        " ITEMS are in no comparison.",
+        help="What --auto chooses for: known items, or new ones.  [default: known, unless some of"
+        " ITEMS are in no comparison]",
     ),
 )
 
 
-class FitCommand(click.Command):
+class FitCommand(SectionedCommand):
     """A command whose ``--item-effects`` may stand alone, before a file too."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -179,12 +194,12 @@ def parse_models(texts: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     if 1 < len(models) < len(texts):
         raise PairscoreError(
             f"{plural(len(texts), 'model')} have {plural(len(models), 'name')}; give each --model"
-            " another name."
+            " a different name."
         )
     if len(models) < 2:
         raise PairscoreError(
             f"compare needs at least two models, and {plural(len(models), 'model', verb='is')}"
-            " given; give --model twice."
+            " given; give --model at least twice."
         )
     for name, settings in models.items():
         _refuse_other_settings(name, settings)
@@ -240,17 +255,64 @@ def read_files(
     from pairscore.files.read_study import read_study
     from pairscore.files.tables import once
 
-    columns, auto = item_settings(given), given.get("auto", False)
+    columns, auto = item_settings(given) | {"reference": parse_reference(given)}, given.get("auto")
+    columns["categorical"] = list(dict.fromkeys([*columns["categorical"], *columns["reference"]]))
     if auto and columns["missing"] == "refuse":
         columns |= {"missing": "mean-with-flag"}
     settings = vote_settings(given) | {"group": given["group"], "context": context}
     settings["say"] = say = once(show_note)
-    study = read_study(items, comparisons, columns=columns, **settings)
-    if not auto or not study.left_out:
-        return study
-    say(f"text that becomes categories: {', '.join(map(repr, study.left_out))}.")
-    columns |= {"categorical": [*columns.get("categorical", ()), *study.left_out]}
-    return read_study(items, comparisons, columns=columns, **settings)
+
+    def read(**more: Sequence[str]) -> "StudyInput":
+        columns.update({key: [*columns.get(key, ()), *names] for key, names in more.items()})
+        return read_study(items, comparisons, columns=columns, **settings)
+
+    if not auto:
+        return read()
+    try:
+        study = read()
+    except EmptyColumnsError as error:
+        say(f"left out, because they have no value at all: {', '.join(map(repr, error.names))}.")
+        study = read(exclude=error.names)
+    if study.left_out:
+        say(f"text columns that become categories: {', '.join(map(repr, study.left_out))}.")
+        study = read(categorical=study.left_out)
+    if constant := constant_columns(study, given):
+        say(f"left out, because all items have the same: {', '.join(map(repr, constant))}.")
+        columns["categorical"] = [n for n in columns["categorical"] if n not in constant]
+        study = read(exclude=constant)
+    return study
+
+
+def constant_columns(study: "StudyInput", given: dict[str, Any]) -> list[str]:
+    """Columns that nobody asked for and that say nothing about any item; none if all are such."""
+    import numpy as np
+
+    asked = {part for names in item_settings(given).values() for part in str(names).split("'")}
+    alike = np.ptp(study.items.values, axis=0) == 0
+    found = [name for name, block in study.recipe.blocks.items() if alike[block].all()]
+    return [] if alike.all() else [name for name in found if name not in asked]
+
+
+def parse_reference(given: dict[str, Any]) -> dict[str, str]:
+    """By category its reference level, from texts such as ``grape=merlot,site=north``."""
+    from pairscore.data.feature_options import split_names
+
+    parts = [part.partition("=") for part in split_names(given.get("reference", ()))]
+    for name, _, level in parts:
+        if not name.strip() or not level.strip():
+            raise PairscoreError(
+                f"--reference {name!r} does not name a level; write for example"
+                f" --reference {name.strip() or 'grape'}=LEVEL."
+            )
+    return {name.strip(): level.strip() for name, _, level in parts}
+
+
+def reading_record(given: dict[str, Any], study: Any) -> dict[str, Any]:
+    """What a model keeps of how its files were read, so that nobody has to say it again."""
+    settings = vote_settings(given) | {"vote_columns": study.vote_columns, "sheet": study.sheets}
+    names = ("decimal", "na", "sheet", "delimiter", "winner_codes", "vote_columns")
+    kept = {name: settings[name] for name in names if settings.get(name)}
+    return {"reading": kept} if kept else {}
 
 
 @contextmanager

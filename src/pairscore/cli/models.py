@@ -16,6 +16,7 @@ from pairscore.cli.model_options import (
     collect_warnings,
     model_settings,
     read_files,
+    reading_record,
     settings_given,
     wording_settings,
 )
@@ -27,7 +28,6 @@ from pairscore.cli.options import (
     SELF_PAIRS_OPTION,
     SHARE,
     VOTE_OPTIONS,
-    examples,
     file_settings,
     files,
     flag,
@@ -38,22 +38,26 @@ from pairscore.cli.options import (
     options,
     output_option,
     output_path,
-    reading_record,
     refuse_output,
     second_table,
-    stage,
     vote_settings,
-    with_progress,
 )
 from pairscore.cli.words import (
+    OUTPUT,
+    command,
+    examples,
     next_steps,
     ranking_text,
+    section,
     show_json,
     show_note,
+    show_unused_answers,
     show_unused_columns,
     show_warnings,
+    stage,
     translate,
     with_id_name,
+    with_progress,
 )
 from pairscore.errors import BadEntriesError, PairscoreError, plural
 
@@ -63,7 +67,7 @@ if TYPE_CHECKING:
     from pairscore.model.file import ModelFile
 
 MEMORY = "1GB"  # of a table to rank; what is beyond goes to disk
-SUMMARY_JSON = json_flag("Print coefficients, errors and the like as JSON.")
+SUMMARY_JSON = json_flag("Print coefficients, standard errors and more as JSON.")
 
 
 # -- fit and update --------------------------------------------------------------------------------
@@ -73,8 +77,13 @@ SUMMARY_JSON = json_flag("Print coefficients, errors and the like as JSON.")
 @files("items", "[comparisons...]")
 @options(AUTO_OPTIONS, MODEL_OPTIONS, ITEM_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS, WORDING_OPTIONS)
 @output_option("Model file to write (-: standard output).", default=Path("model.npz"))
-@option("--report", "page", type=FILE, help="Write a report to this HTML file, too.")
-@flag("--keep-data", help="Keep the comparisons in the model file, for pairscore update.")
+@options(
+    section(
+        OUTPUT,
+        option("--report", "page", type=FILE, help="Also write a report to this HTML file."),
+        flag("--keep-data", help="Keep the comparisons in the model file, for pairscore update."),
+    )
+)
 @SUMMARY_JSON
 @examples(
     "fit items.csv votes.csv",
@@ -97,17 +106,17 @@ def fit(
     """Learn a score from ITEMS and COMPARISONS and write the model.
 
     Both are CSV, Parquet or JSONL files or workbooks (.xlsx), by their suffix; - is CSV from
-    standard input; one workbook with two sheets is enough. Numeric columns of ITEMS are features.
+    standard input; one workbook may have both as sheets. Numeric columns of ITEMS are features.
     COMPARISONS has columns left, right, winner (left, right, tie or an id), or model_a, model_b,
-    winner, or winner, loser; and, if you like, tie (0 or 1), judge, weight, count. Columns of other
-    names are found by what is in them, where that is clear. Comparisons may be in several files
+    winner, or winner, loser; and optionally tie (0 or 1), judge, weight, count. Columns with other
+    names are recognised by their entries where that is clear. Comparisons may be in several files
     with the same columns, such as one for each judge.
     """
     comparisons = second_table(items, comparisons)
     for path in (output, page):
         refuse_output(path, items, *comparisons)
     if page is not None and ("-" in (str(output), str(page)) or output == page):
-        raise PairscoreError("--report is a page about a model file; name a file for each.")
+        raise PairscoreError("--report writes a second file; give -o and --report a file each.")
     if given["use"] and not given["auto"]:
         raise PairscoreError("--for says what --auto chooses for; add --auto, or leave --for out.")
     import numpy as np
@@ -121,6 +130,7 @@ def fit(
     with list_bad_rows(output, given["decimal"]), stage("Reading"):
         study = read_files(items, comparisons, context, given)
     show_unused_columns(study)
+    show_unused_answers(study, params, given["auto"])
     is_piped = str(output) == "-"
     result, params, chosen = fit_study(study, params, given, is_shown=not (is_piped or as_json))
     record = result.record | reading_record(given, study)
@@ -184,12 +194,12 @@ def write_model(
         click.echo(summary.text(notes=False), err=is_piped)
 
 
-@click.command()
+@command()
 @files("model", "comparisons")
 @option(
     "--items",
     type=FILE,
-    help="File with new items, with the columns of the fit and other ids.",
+    help="File with new items: the columns of the fit, and ids that are not in the fit.",
 )
 @ID_OF_FIT_OPTION
 @SELF_PAIRS_OPTION
@@ -205,7 +215,8 @@ def update(
 ) -> None:
     """Add COMPARISONS to those that MODEL was fitted to, and fit to all of them.
 
-    MODEL must have been written with --keep-data. The result is that of a fit to everything.
+    MODEL must have been written with --keep-data. The result is the same as that of one fit to all
+    comparisons.
     """
     refuse_output(output, comparisons, *([items] if items else []))
     from pairscore.estimators.settings import check_settings
@@ -230,18 +241,18 @@ def update(
         result, notes = update_fit(file.fit, settings, votes, more)
     show_warnings(text for _, text in notes)
     record = result.record | ({"reading": kept} if kept else {})
-    result = replace(result, recipe=file.fit.recipe, record=record)
+    result = replace(result, record=record)
     write_model(replace(file, fit=result), output, as_json, keep_data=True)
 
 
 # -- rank ------------------------------------------------------------------------------------------
 
 
-@click.command()
+@command()
 @files("model", "items")
 @ID_OF_FIT_OPTION
-@option("--level", type=SHARE, default=0.95, help="Of the intervals.")
-@flag("--simultaneous", help="Intervals that hold for all items together, which are wider.")
+@option("--level", type=SHARE, default=0.95, help="Confidence level of the intervals.")
+@flag("--simultaneous", help="Wider intervals that hold for all items together.")
 @SCALE_OPTION
 @options(FILE_OPTIONS)
 @output_option(
@@ -252,12 +263,13 @@ def update(
 def rank(model: Path, items: Path, output: Path | None, as_json: bool, **given: Any) -> None:
     """Rank ITEMS, old or new, highest first, by the score in MODEL.
 
-    ITEMS needs the columns that the fit used, under the same names; others do no harm. Features are
-    made as in the fit. Columns of the ranking: id, score, low, high (an interval), rank, rank_low,
-    rank_high, and outside: 1 if some feature lies beyond all items of the fit; with new items,
-    place_low and place_high: where each would stand among the items of the fit. Where features
-    never differ between two items that met (year), ranks are within groups of items that are alike
-    in them, and a column group names these. Without -o, the first 20 are shown.
+    ITEMS needs the columns that the fit used, under the same names; other columns are ignored.
+    Features are made as in the fit. Columns of the ranking: id, score, low, high (an interval),
+    rank, rank_low, rank_high, and outside: 1 if some feature lies outside the range of the fit;
+    with new items, place_low and place_high: where each would rank among the items of the fit.
+    Where a feature never differs between two compared items (such as the year), ranks are within
+    groups of items that are equal in it, and a column group names them. Without -o, the first 20
+    are shown.
     """
     refuse_output(output, model, items, is_table=True)
     from pairscore.data.features import recipe_of
@@ -334,13 +346,18 @@ def rank_file(
 # -- report ----------------------------------------------------------------------------------------
 
 
-@click.command()
+@command()
 @files("model", "items", "[comparisons...]")
 @ID_OF_FIT_OPTION
 @flag("--self-pairs", help="Keep comparisons of an item with itself, as in such a fit.")
 @options(VOTE_OPTIONS, FILE_OPTIONS, WORDING_OPTIONS, (SCALE_OPTION,))
 @output_option("HTML file to write (-: standard output).", default=Path("report.html"))
-@json_flag("Print where the page is and what it says first as JSON.")
+@json_flag("Print where the page is and its first sentences as JSON.")
+@examples(
+    "report model.npz items.csv votes.csv",
+    "report model.npz patients.csv votes.csv --title Severity --top 'most severe' --scale 0-100"
+    " -o severity.html",
+)
 def report(
     model: Path,
     items: Path,
@@ -349,21 +366,19 @@ def report(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Show a model, its items and comparisons on one HTML page that needs nothing else.
+    """Show a model, its items and comparisons on one HTML page that works without a network.
 
-    The ranking with intervals, what counts, how well it fits and does on unseen items, checks in
-    words, and what more comparisons would buy. Of ITEMS, the columns that the model was fitted with
-    are taken, and made into features as in the fit. The columns of COMPARISONS are those of the
-    fit, unless named again.
-
-    Example: pairscore report model.npz items.csv comparisons.csv -o report.html
+    The page has the ranking with intervals, the influence of each feature, accuracy in sample and
+    on unseen items, checks in words, and what more comparisons would add. Features are made from
+    the columns of ITEMS as in the fit. The columns of COMPARISONS are those of the fit, unless
+    named again.
     """
     comparisons = second_table(items, comparisons)
     refuse_output(output, model, items, *comparisons)
     if [str(path) for path in (model, items, *comparisons)].count("-") > 1:
         raise PairscoreError(
-            "standard input can be the model, the items or the comparisons, one of them; name files"
-            " for the others."
+            "standard input can be only one of the model, the items and the comparisons; name"
+            " files for the others."
         )
     from pairscore.data.features import recipe_of
     from pairscore.files.read_study import read_study

@@ -1,26 +1,21 @@
 """Options that several commands share, and what commands do around their one library call.
 
 First tables of options and the settings that they mean to the library; then where a command reads
-and writes, the list of bad rows next to its output, and what it shows on the screen meanwhile.
+and writes, and the list of bad rows next to its output.
 """
 
 import shutil
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from inspect import cleandoc
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from pairscore.choices import LINKS, MISSING_RULES
-from pairscore.cli.words import show_note
+from pairscore.choices import LINKS, MISSING_RULES, Kept
+from pairscore.cli.words import OUTPUT, Command, Option, section, show_note
 from pairscore.errors import PairscoreError, share_meant
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-Option = Callable[[Any], Any]
 
 
 class Share(click.ParamType):
@@ -96,12 +91,14 @@ def column_options(helps: dict[str, str]) -> tuple[Option, ...]:
 
 def output_option(help: str, type: click.Path = FILE, **settings: Any) -> Option:
     """Make the option ``-o``."""
-    return option("-o", "--output", type=type, help=help, **settings)
+    (titled,) = section(OUTPUT, option("-o", "--output", type=type, help=help, **settings))
+    return titled
 
 
 def json_flag(help: str) -> Option:
     """Make the option ``--json``."""
-    return flag("--json", "as_json", help=help)
+    (titled,) = section(OUTPUT, flag("--json", "as_json", help=help))
+    return titled
 
 
 def options(*groups: tuple[Option, ...]) -> Callable[[Command], Command]:
@@ -130,107 +127,98 @@ def files(*names: str) -> Callable[[Command], Command]:
     )
 
 
-def examples(*commands: str) -> Callable[[Command], Command]:
-    """Add examples to the docstring of a command, each on a line of its own however long it is."""
-    block = "\n          ".join(f"pairscore {command}" for command in commands)
-
-    def decorate(command: Command) -> Command:
-        command.__doc__ = f"{cleandoc(command.__doc__ or '')}\n\n\b\nExamples: {block}\n"
-        return command
-
-    return decorate
-
-
 # -- tables of options -----------------------------------------------------------------------------
 
-FILE_OPTIONS = (
+FILE_OPTIONS = section(
+    "How files are read",
     option(
         "--delimiter",
-        help="Of CSV files, such as ';' or tab; a file whose first line has none of it keeps its"
-        " own.  [default: detected]",
+        help="Separator in CSV files, such as ';' or tab; not used for a file whose first line"
+        " does not have it.  [default: detected]",
     ),
-    option(
-        "--encoding",
-        help="Of all CSV files of the command, such as latin-1.  [default: detected, for each"
-        " file]",
-    ),
+    option("--encoding", help="Encoding of CSV files, such as latin-1.  [default: detected]"),
     option(
         "--decimal",
         type=click.Choice([",", "."]),
-        help="Decimal sign of all CSV files of the command; the other one may stand between"
-        " thousands.  [default: detected, for each file]",
+        help="Decimal sign in CSV files; the other sign may separate thousands.  [default:"
+        " detected, for each file]",
     ),
     option(
         "--na",
         multiple=True,
         metavar="X,Y",
-        help="Words of CSV files and workbooks for a missing entry, such as k.A.,n.b.; the usual"
-        " ones are known in columns of numbers.",
+        help="Entries that mean missing, such as k.A.,n.b.; usual ones are known in columns of"
+        " numbers.",
     ),
     option(
         "--sheet",
         multiple=True,
         metavar="A,B",
-        help="Sheets of workbooks: that of the items, then that of the comparisons.  [default:"
-        " chosen, and said]",
+        help="Sheets of workbooks: first that of the items, then that of the comparisons."
+        "  [default: chosen, and named]",
     ),
 )
-RECIPE_OPTIONS = (
+ITEM_COLUMNS = "Columns of the items"
+RECIPE_OPTIONS = section(
+    ITEM_COLUMNS,
     option(
         "--id",
         metavar="NAME",
-        help="Column with the items' ids.  [default: id; without one, items are known by row number"
-        " from 0]",
+        help="Column with the items' ids.  [default: id; without one, the row number from 0]",
     ),
     option("--exclude", multiple=True, metavar="X,Y", help="Columns to leave out."),
     option(
         "--categorical",
         multiple=True,
         metavar="X,Y",
-        help="Columns to make into 0/1 columns, one for each level.",
+        help="Columns to turn into 0/1 columns, one for each level.",
     ),
     option(
-        "--square", "squares", multiple=True, metavar="A,B", help="Features whose squares to add."
+        "--square", "squares", multiple=True, metavar="A,B", help="Features to add the square of."
     ),
     option(
         "--interact",
         "interactions",
         multiple=True,
         metavar="A:B",
-        help="Features whose product to add.",
+        help="Pairs of features to add the product of.",
     ),
     word(
         "--missing",
         MISSING_RULES,
-        "If feature values are missing: stop; leave those items and their comparisons out; fill in"
+        "If feature values are missing: stop; leave out those items and their comparisons; fill in"
         " the mean and add a 0/1 flag; or give each such item a separate effect.",
         default="refuse",
     ),
 )
 ITEM_OPTIONS = (
-    option(
-        "--features",
-        multiple=True,
-        metavar="A,B,C",
-        help="Columns to use as features.  [default: every numeric column]",
+    *section(
+        ITEM_COLUMNS,
+        option(
+            "--features",
+            multiple=True,
+            metavar="A,B,C",
+            help="Columns to use as features.  [default: every numeric column]",
+        ),
     ),
     *RECIPE_OPTIONS,
 )
 VOTE_COLUMNS = {
     "winner": "Column with the winner: left, right, tie, or its id.  [default: winner]",
-    "loser": "Column with the loser's id, beside the winner or two sides.  [default: loser]",
+    "loser": "Column with the loser's id.  [default: loser]",
     "left": "Column with the left item's id.  [default: left or model_a]",
     "right": "Column with the right item's id.  [default: right or model_b]",
     "judge": "Column that says who judged.  [default: judge]",
-    "weight": "Column with the importance of each row.  [default: weight]",
-    "count": "Column with how many equal comparisons a row stands for.  [default: count]",
+    "weight": "Column with the weight of each row.  [default: weight]",
+    "count": "Column with the number of equal comparisons in a row.  [default: count]",
 }
-VOTE_OPTIONS = (
+VOTE_OPTIONS = section(
+    "Columns of the comparisons",
     *column_options(VOTE_COLUMNS),
     option(
         "--winner-codes",
         metavar="A=left,B=right",
-        help="What entries of the column of winners mean: left, right, tie, or skip to leave such"
+        help="What entries of the winner column mean: left, right, tie, or skip to leave those"
         " rows out.",
     ),
 )
@@ -238,8 +226,9 @@ LIST_NAMES = ("features", "exclude", "categorical", "squares", "interactions")
 ITEM_NAMES = ("id", *LIST_NAMES, "missing")
 VOTE_NAMES = (*VOTE_COLUMNS, "winner_codes")
 FILE_NAMES = ("delimiter", "encoding", "decimal", "na", "sheet")
-ID_OF_FIT_OPTION = option(
-    "--id", metavar="NAME", help="Column with the items' ids.  [default: as in the fit]"
+(ID_OF_FIT_OPTION,) = section(
+    ITEM_COLUMNS,
+    option("--id", metavar="NAME", help="Column with the items' ids.  [default: as in the fit]"),
 )
 LINK_OPTION = word("--link", LINKS, "How a score difference becomes a probability.", "logit")
 SELF_PAIRS_OPTION = flag("--self-pairs", help="Keep comparisons of an item with itself.")
@@ -276,8 +265,8 @@ def file_settings(given: dict[str, Any], kept: dict[str, Any] | None = None) -> 
 
     lists = {name: split_names(given[name]) for name in ("na", "sheet")}
     settings = {name: given[name] for name in FILE_NAMES} | lists
-    remembered = {name: value for name, value in (kept or {}).items() if name in FILE_NAMES}
-    settings |= {name: value for name, value in remembered.items() if not settings[name]}
+    kept = {name: (kept or {}).get(name) for name in FILE_NAMES if not settings[name]}
+    settings |= {name: Kept(v) if name == "decimal" else v for name, v in kept.items() if v}
     return settings | {"say": show_note}
 
 
@@ -301,14 +290,6 @@ def parse_codes(text: str | None) -> dict[str, str]:
             )
     check_codes(codes)
     return codes
-
-
-def reading_record(given: dict[str, Any], study: Any) -> dict[str, Any]:
-    """What a model keeps of how its files were read, so that nobody has to say it again."""
-    settings = vote_settings(given) | {"vote_columns": study.vote_columns, "sheet": study.sheets}
-    names = ("decimal", "na", "sheet", "delimiter", "winner_codes", "vote_columns")
-    kept = {name: settings[name] for name in names if settings.get(name)}
-    return {"reading": kept} if kept else {}
 
 
 # -- files in, files out ---------------------------------------------------------------------------
@@ -406,45 +387,3 @@ def list_bad_rows(output: Path | None, decimal: str | None = None) -> Iterator[N
     if has_list:
         with suppress(OSError):
             path.unlink()
-
-
-# -- the screen ------------------------------------------------------------------------------------
-
-
-@contextmanager
-def stage(text: str) -> Iterator[Callable[[float, float], None]]:
-    """Show on a terminal what is going on; elsewhere show nothing.
-
-    Yields a function that shows how far it is, from what is done and the total, and the time left.
-    """
-    start, is_shown = time.monotonic(), sys.stderr.isatty()
-
-    def show(done: float, total: float) -> None:
-        share = done / total if total else 1.0
-        left = (time.monotonic() - start) * (1 / share - 1) if share else 0.0
-        progress = f" {share:.0%}, {left:.0f} s left" if share else ""
-        if is_shown:
-            click.echo(f"\r{text} …{progress}\x1b[K", nl=False, err=True)
-
-    show(0, 1)
-    try:
-        yield show
-    finally:
-        if is_shown:
-            click.echo("\r\x1b[K", nl=False, err=True)
-
-
-def with_progress(
-    pieces: Any, show: Callable[[float, float], None], n_passes: int
-) -> Callable[[], Iterator[Any]]:
-    """The pieces; after each, ``show`` is told how many rows of all passes are done."""
-    done = 0
-
-    def one_pass() -> Iterator[Any]:
-        nonlocal done
-        for values in pieces():
-            done += len(values)
-            yield values
-            show(done, n_passes * pieces.n_rows)
-
-    return one_pass

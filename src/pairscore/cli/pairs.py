@@ -18,7 +18,6 @@ from pairscore.cli.options import (
     VOTE_COLUMNS,
     VOTE_OPTIONS,
     column_options,
-    examples,
     file_settings,
     files,
     input_path,
@@ -29,9 +28,16 @@ from pairscore.cli.options import (
     output_option,
     refuse_output,
     second_table,
+)
+from pairscore.cli.words import (
+    command,
+    examples,
+    section,
+    show_json,
+    show_unused_columns,
+    show_warnings,
     stage,
 )
-from pairscore.cli.words import show_json, show_unused_columns, show_warnings
 from pairscore.errors import PairscoreError
 
 SHOWN_PAIRS = 20  # of predictions, on the screen
@@ -40,21 +46,27 @@ PAIR_COLUMNS = {name: VOTE_COLUMNS[name] for name in ("left", "right", "judge")}
 # -- pairs -----------------------------------------------------------------------------------------
 
 
-@click.command()
+@command()
 @files("items")
 @option(
     "--comparisons",
     "n_comparisons",
     type=int,
     required=True,
-    help="Number of comparisons of all judges together, repeats included.",
+    help="Number of comparisons of all judges together, with repeats.",
 )
 @option("--judges", default="1", metavar="N|A,B,C", help="How many judges, or their names.")
 @option(
     "--repeats",
     type=PERCENTAGE,
     default="0",
-    help="Share of each judge's comparisons that are a pair again, such as 5%.",
+    help="Share of each judge's comparisons that repeat a pair of that judge, such as 5%.",
+)
+@option(
+    "--shared",
+    type=PERCENTAGE,
+    default="0",
+    help="Share of each judge's comparisons whose pair another judge gets too, such as 10%.",
 )
 @option("--show", multiple=True, metavar="X,Y", help="Columns of ITEMS to show next to the ids.")
 @option("--id", metavar="NAME", help="Column with the items' ids.  [default: id]")
@@ -63,15 +75,16 @@ PAIR_COLUMNS = {name: VOTE_COLUMNS[name] for name in ("left", "right", "judge")}
 @output_option("Workbook (.xlsx) with a sheet for each judge, or .csv.", required=True)
 @json_flag("Print what was written as JSON.")
 @examples(
-    "pairs images.csv --comparisons 900 --judges 3 --repeats 5% -o sheet.xlsx",
+    "pairs images.csv --comparisons 900 --judges 3 --repeats 5% --shared 10% -o sheet.xlsx",
     "pairs wines.csv --id wine --show name,year --comparisons 400 --judges Anna,Ben -o sheet.csv",
 )
 def pairs(items: Path, judges: str, seed: int, output: Path, as_json: bool, **given: Any) -> None:
     """Write the pairs to compare, one sheet for each judge, with an empty column winner.
 
-    Pairs, sides and order are random; every item is in as many comparisons as any other, within
-    one; no pair occurs twice before all have occurred. The judge writes left, right or tie into
-    winner, and fit reads the filled sheets. As .csv, several judges have a file each.
+    Pairs, sides and order are random. All items are compared equally often, and no pair occurs
+    twice before all pairs have occurred, other than by --repeats and --shared. Each judge writes
+    left, right or tie into the column winner, and fit reads the filled sheets. As .csv, each judge
+    gets a file.
     """
     refuse_output(output, items, is_table=output.suffix.lower() != ".xlsx")
     import numpy as np
@@ -95,6 +108,7 @@ def pairs(items: Path, judges: str, seed: int, output: Path, as_json: bool, **gi
         np.random.default_rng(seed),
         n_judges=len(names),
         repeats=given["repeats"],
+        shared=given["shared"],
     )
     paths = write_sheets(design, table, names, output)
     record = pairs_record(design, len(table["id"]), names) | {"seed": seed}
@@ -119,11 +133,11 @@ def judge_names(judges: str) -> list[str]:
 # -- predict ---------------------------------------------------------------------------------------
 
 
-@click.command()
+@command()
 @files("model", "items", "pairs")
 @ID_OF_FIT_OPTION
-@option("--level", type=SHARE, default=0.95, help="Of the intervals.")
-@options(column_options(PAIR_COLUMNS), FILE_OPTIONS)
+@option("--level", type=SHARE, default=0.95, help="Confidence level of the intervals.")
+@options(section("Columns of the pairs", *column_options(PAIR_COLUMNS)), FILE_OPTIONS)
 @output_option(
     "Write the chances to this .csv, .parquet or .jsonl file (-: CSV to standard output)."
 )
@@ -135,7 +149,7 @@ def judge_names(judges: str) -> list[str]:
 def predict(
     model: Path, items: Path, pairs: Path, output: Path | None, as_json: bool, **given: Any
 ) -> None:
-    """Say how likely the left item of each of PAIRS wins, with an interval.
+    """Predict for each of PAIRS how likely the left item is to win, with an interval.
 
     PAIRS has columns left and right with ids of ITEMS, old or new, and, if the fit had them, judge
     and context; a winner is not needed. Columns of the result: left, right, chance (that left wins,
@@ -145,7 +159,7 @@ def predict(
     refuse_output(output, model, items, pairs, is_table=True)
     if [str(path) for path in (model, items, pairs)].count("-") > 1:
         raise PairscoreError(
-            "standard input can be the model, the items or the pairs, one of them; name files for"
+            "standard input can be only one of the model, the items and the pairs; name files for"
             " the others."
         )
     import numpy as np
@@ -203,7 +217,7 @@ def chances_text(chances: dict[str, Any]) -> str:
 # -- compare ---------------------------------------------------------------------------------------
 
 
-@click.command()
+@command()
 @files("items", "[comparisons...]")
 @option(
     "--model",
@@ -212,7 +226,7 @@ def chances_text(chances: dict[str, Any]) -> str:
     metavar="'NAME: SETTINGS'",
     help="A model by a name and settings such as 'ridge: l2=auto'; give several.",
 )
-@option("--folds", type=click.IntRange(min=2), default=5, help="Folds of items.")
+@option("--folds", type=click.IntRange(min=2), default=5, help="Number of folds of items.")
 @option(
     "--group",
     metavar="NAME",
@@ -237,8 +251,8 @@ def compare(
     and of new items.
 
     Settings are those of fit, as name=value: method, link, l2, side_effect, judge_slopes, context
-    (a+b), ties, item_effects. Without --model, plain maximum likelihood meets the ridge chosen from
-    the data.
+    (a+b), ties, item_effects. Without --model, plain maximum likelihood is compared with a ridge
+    chosen from the data.
     """
     from pairscore.data.splitters import ItemKFold
     from pairscore.evaluation.compare import compare as compare_models

@@ -20,7 +20,6 @@ from pairscore.cli.options import (
     SHARES,
     VOTE_NAMES,
     VOTE_OPTIONS,
-    examples,
     file_settings,
     flag,
     item_settings,
@@ -28,11 +27,20 @@ from pairscore.cli.options import (
     option,
     options,
     output_option,
-    stage,
     vote_settings,
     word,
 )
-from pairscore.cli.words import show_json, show_note, show_unused_columns, translate
+from pairscore.cli.words import (
+    OUTPUT,
+    command,
+    examples,
+    section,
+    show_json,
+    show_note,
+    show_unused_columns,
+    stage,
+    translate,
+)
 from pairscore.errors import NoAnswerError, PairscoreError, first_few
 
 if TYPE_CHECKING:
@@ -44,79 +52,96 @@ DEFAULT = click.core.ParameterSource.DEFAULT
 # -- plan ------------------------------------------------------------------------------------------
 
 PLAN_OPTIONS = (
-    option(
-        "--features",
-        multiple=True,
-        metavar="N|A,B,C",
-        help="Number of features; with --items-file, the columns to use.  [default: every numeric"
-        " one]",
+    *section(
+        "What you know",
+        option(
+            "--features",
+            multiple=True,
+            metavar="N|A,B,C",
+            help="Number of features; with --items-file, the columns to use.  [default: every"
+            " numeric one]",
+        ),
+        option(
+            "--noise",
+            type=SHARES,
+            metavar="P|P,P,P|P-P",
+            help="Share of comparisons that contradict the scores, 0 to 0.5; several, or a range,"
+            " give a table. Not with --pilot.",
+        ),
+        option(
+            "--items-file",
+            type=FILE,
+            help="Your items with their features, for their number and correlations.",
+        ),
+        option(
+            "--pilot",
+            type=FILE,
+            help="At least 50 comparisons of those items, to estimate the noise.",
+        ),
+        option(
+            "--explained",
+            type=SHARE,
+            help="Share of the scores' variance that the features explain; the error is then given"
+            " for new and for compared items.  [default: 1]",
+        ),
+        option(
+            "--min-eigenvalue",
+            type=float,
+            help="Smallest eigenvalue of the features' covariance, if the largest is 1. Not with"
+            " --items-file.  [default: 1.0]",
+        ),
     ),
-    option(
-        "--noise",
-        type=SHARES,
-        metavar="P|P,P,P|P-P",
-        help="Share of comparisons that go against the scores, 0 to 0.5; several or a range give a"
-        " table; left out with --pilot.",
+    *section(
+        "The target",
+        option(
+            "--misordered",
+            type=SHARE,
+            help="Share of pairs of new items in another order than by the best score that the"
+            " features allow.",
+        ),
+        option("--angle", type=float, help="Mean angle to the true direction, in radians."),
+        option(
+            "--norm-error",
+            type=float,
+            help="Mean distance of the coefficients from their limit.",
+        ),
     ),
-    option(
-        "--explained",
-        type=SHARE,
-        help="Share of the scores' variance that the features explain; the error is then given for"
-        " new items and for the compared ones.  [default: 1]",
+    *section(
+        "Items, comparisons, time and cost",
+        option("--items", "n_items", type=int, help="Number of items to compare, if fixed."),
+        option("--comparisons", "n_comparisons", type=int, help="Number of comparisons, if fixed."),
+        option("--hours", type=float, help="Hours of each expert, instead of --comparisons."),
+        option("--experts", type=int, help="Number of experts.  [default: 1]"),
+        option(
+            "--seconds-per-comparison",
+            type=float,
+            default=23.0,
+            help="Time that one comparison takes.",
+        ),
+        option(
+            "--item-cost",
+            type=float,
+            help="Cost of an item, or 0; with --comparison-cost, the cheapest study is found.",
+        ),
+        option("--comparison-cost", type=float, help="Cost of a comparison, in the same unit."),
     ),
-    option(
-        "--misordered",
-        type=SHARE,
-        help="Target: share of pairs of new items in another order than by the best score that the"
-        " features allow.",
+    *section(
+        OUTPUT,
+        option(
+            "--chart",
+            type=click.Path(path_type=Path),
+            help="Draw the error against the number of comparisons to a .png, .svg or .pdf file.",
+        ),
     ),
-    option("--angle", type=float, help="Target: mean angle to the true direction, in radians."),
-    option(
-        "--norm-error",
-        type=float,
-        help="Target: mean distance of the coefficients from their limit.",
-    ),
-    option("--items", "n_items", type=int, help="Number of items to compare, if fixed."),
-    option("--comparisons", "n_comparisons", type=int, help="Number of comparisons, if fixed."),
-    word("--method", METHODS, "Method of the fit  [default: mle; paired without noise]"),
-    word("--link", LINKS, "How a score difference becomes a probability.  [default: logit]"),
-    option(
-        "--min-eigenvalue",
-        type=float,
-        help="Smallest eigenvalue of the features' covariance, largest 1; left out with"
-        " --items-file.  [default: 1.0]",
-    ),
-    option(
-        "--items-file",
-        type=FILE,
-        help="Your items with their features: their correlations and number are used.",
-    ),
-    option(
-        "--pilot", type=FILE, help="At least 50 comparisons of those items: they tell the noise."
-    ),
-    option(
-        "--item-cost",
-        type=float,
-        help="Cost of an item, or 0; with --comparison-cost, the cheapest study is found.",
-    ),
-    option("--comparison-cost", type=float, help="Cost of a comparison, in the same unit."),
-    option("--hours", type=float, help="Time of each expert, in place of --comparisons."),
-    option("--experts", type=int, help="How many experts share the comparisons.  [default: 1]"),
-    option(
-        "--seconds-per-comparison",
-        type=float,
-        default=23.0,
-        help="Time of an expert for one comparison.",
-    ),
-    option(
-        "--chart",
-        type=click.Path(path_type=Path),
-        help="Draw error against comparisons to this .png, .svg or .pdf file.",
+    *section(
+        "How it will be fitted",
+        word("--method", METHODS, "Method of the fit.  [default: mle; paired without noise]"),
+        word("--link", LINKS, "How a score difference becomes a probability.  [default: logit]"),
     ),
 )
 
 
-@click.command()
+@command()
 @options(PLAN_OPTIONS, RECIPE_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS)
 @json_flag("Print the plan as JSON.")
 @examples(
@@ -130,10 +155,10 @@ def plan(
 ) -> None:
     """Say how many items and comparisons a study needs.
 
-    Give two of --items, --comparisons and a target (--misordered, --angle or --norm-error) and get
-    the third. With the target alone, get the cheapest study if both costs are given, else the
-    smallest with M = N log N. With --comparisons or --hours alone, get the best number of items and
-    the error. Columns of --items-file and --pilot are named as in the fit.
+    Give two of --items, --comparisons and a target (--misordered, --angle or --norm-error) to get
+    the third. A target alone gives the cheapest study if both costs are given, and otherwise the
+    smallest with M = N log N, for N items and M comparisons. --comparisons or --hours alone give
+    the best number of items and the error.
     """
     from pairscore.planning.text import plan_record, plan_text, plans_text
 
@@ -214,16 +239,16 @@ def _feature_count(pilot: Path | None, given: dict[str, Any]) -> dict[str, Any]:
     """The number of features, where no file has them."""
     if pilot is not None:
         raise PairscoreError(
-            f"the pilot {str(pilot)!r} names items, and there are none; give them with their"
-            " features: --items-file."
+            f"the pilot {str(pilot)!r} compares items, and their features are missing; give them"
+            " with --items-file."
         )
     about_columns = tuple(name for name in (*ITEM_NAMES, *VOTE_NAMES) if name != "features")
     _refuse_options(about_columns, "--items-file")
     numbers = given["features"]
     if len(numbers) > 1 or not all(number.strip().isdecimal() for number in numbers):
         raise PairscoreError(
-            f"--features is {','.join(numbers)!r}; give the number of features, or the items that"
-            " have these columns: --items-file."
+            f"--features is {','.join(numbers)!r}; give the number of features, or a file with"
+            " these columns: --items-file."
         )
     return {"n_features": int(numbers[0])} if numbers else {}
 
@@ -246,35 +271,43 @@ def _refuse_options(names: tuple[str, ...], needed: str) -> None:
 # -- simulate --------------------------------------------------------------------------------------
 
 
-@click.command()
+@command()
 @option("--items", "n_items", type=int, required=True, help="Number of items to compare.")
 @option("--features", "n_features", type=int, required=True, help="Number of features.")
 @option("--comparisons", "n_comparisons", type=int, required=True, help="Number of comparisons.")
-@option("--noise", type=SHARE, help="Share of labels that go against the scores.  [default: 0.2]")
-@option("--judge-noise", help="Several judges instead: the noise of each, such as 0.1,0.2,0.4.")
+@option(
+    "--noise", type=SHARE, help="Share of comparisons that contradict the scores.  [default: 0.2]"
+)
+@option("--judge-noise", help="For several judges: the noise of each, such as 0.1,0.2,0.4.")
 @option(
     "--min-eigenvalue",
     type=float,
     default=1.0,
-    help="Smallest eigenvalue of the features' covariance, largest 1.",
+    help="Smallest eigenvalue of the features' covariance, if the largest is 1.",
 )
 @option(
     "--item-effect",
     type=float,
     default=0.0,
-    help="Standard deviation of what features do not explain, on the link's scale.",
+    help="Standard deviation of the item effects that features do not explain, on the link scale.",
 )
 @LINK_OPTION
 @option("--repeats", type=int, default=1, help="How often each pair is judged.")
-@flag("--self-pairs", help="Let items meet themselves, as the paper does.")
+@flag("--self-pairs", help="Allow comparisons of an item with itself, as in the paper.")
 @option(
     "--second-half/--no-second-half",
     default=True,
-    help="As many items again, never compared, for the covariance of split.",
+    help="Also write as many items that are never compared, for the covariance of split.",
 )
-@option("--seed", type=SEED, default=0, help="Seed of the population and of the draw.")
-@option("--format", "kind", type=click.Choice(FILE_KINDS), default="csv", help="Of the tables.")
+@option("--seed", type=SEED, default=0, help="Seed of the simulation.")
+@option(
+    "--format", "kind", type=click.Choice(FILE_KINDS), default="csv", help="Format of the tables."
+)
 @output_option("Folder to write to.", FOLDER, required=True)
+@examples(
+    "simulate --items 2500 --features 90 --comparisons 20000 --noise 0.2 --seed 1 -o study",
+    "simulate --items 200 --features 5 --comparisons 900 --judge-noise 0.1,0.2,0.4 -o judged",
+)
 def simulate(
     n_items: int,
     n_comparisons: int,
@@ -284,11 +317,7 @@ def simulate(
     output: Path,
     **given: Any,
 ) -> None:
-    """Write a simulated study with a known truth: items, comparisons and truth.json.
-
-    Example: pairscore simulate --items 2500 --features 90 --comparisons 20000 --noise 0.2 --seed 1
-    -o study
-    """
+    """Write a simulated study with a known truth: items, comparisons and truth.json."""
     from pairscore.planning.simulate import simulate_study
     from pairscore.theory.population import Population
 
@@ -311,19 +340,16 @@ def _shares(text: str | None) -> list[float] | None:
 # -- demo and reproduce ----------------------------------------------------------------------------
 
 
-@click.command()
+@command()
 @option("--seed", type=SEED, default=1, help="Seed of the simulated grader.")
 @output_option("Folder for the report.", FOLDER, default=Path("pairscore-demo"))
 @json_flag(
     "Print coefficients, the test on new patients and where the report is as JSON, without the"
     " story."
 )
+@examples("demo", "demo --seed 2 -o second-demo")
 def demo(seed: int, output: Path, as_json: bool) -> None:
-    """Learn a severity score for 442 real patients from comparisons alone, and write a report to
-    open.
-
-    Example: pairscore demo --seed 2
-    """
+    """Learn a severity score for 442 real patients from comparisons, and write a report."""
     from pairscore.cli.demo import run_demo
 
     if as_json:
@@ -332,29 +358,29 @@ def demo(seed: int, output: Path, as_json: bool) -> None:
         run_demo(lambda text: click.echo(translate(text)), seed, output)
 
 
-@click.command()
+@command()
 @click.argument("figures", nargs=-1)
-@option("--seeds", type=int, default=10, help="Random generations behind every mean.")
+@option("--seeds", type=int, default=10, help="Number of simulated studies for every mean.")
 @output_option("Folder for tables, figures and page.", FOLDER, default=Path("reproduction"))
 @flag(
     "--direct",
-    help="Draw items and votes and fit every cell, instead of drawing the estimate from its exact"
-    " law.",
+    help="Draw items and comparisons and fit every cell, instead of drawing the estimate from its"
+    " exact distribution.",
 )
 @option(
     "--processes",
     "n_workers",
     type=click.IntRange(min=1),
-    help="How many processes  [default: one for each core]",
+    help="Number of processes.  [default: one for each core]",
 )
 @json_flag("Print where the page is and how long it took as JSON.")
 @examples("reproduce", "reproduce 2a 3 --seeds 2 -o quick")
 def reproduce(
     figures: tuple[str, ...], seeds: int, output: Path, as_json: bool, **running: Any
 ) -> None:
-    """Rebuild the paper's figures 1 to 6 and ours, 7 to 10, and check its claims.
+    """Reproduce the paper's figures 1 to 6 and four more, 7 to 10, and check its claims.
 
-    Stopped at any moment, the same command goes on where it was. Rows go to rows.csv and
+    If it is stopped, the same command continues where it was. Rows are written to rows.csv and
     needed.csv, all pictures to one page.
     """
     from pairscore.paper.run import reproduce as make
@@ -364,7 +390,7 @@ def reproduce(
             done = make(figures, seeds, output, progress=show, **running)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
-            f"stopped; what is finished is kept in {str(output)!r}, and the same command goes on"
+            f"stopped; finished work is kept in {str(output)!r}, and the same command continues"
             " from there."
         ) from None
     if as_json:

@@ -10,25 +10,40 @@ Messages of the library name settings as Python does. This is the one place that
     categorical=['colour']             --categorical 'colour'
     features names 'x'                 --features names 'x'
     leave it out of squares=           leave it out of --square
+    the votes have no column           the comparisons have no column
     winner_codes={'A': 'left'}         --winner-codes A=left
 
 ``compare`` has the settings of models as words, such as ``judge_slopes=yes``, and not as options.
+Also what is printed besides results: rankings, notes, progress, and the layout of ``--help``.
 """
 
 import re
+import sys
+import time
 from ast import literal_eval
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from inspect import cleandoc
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from pairscore.errors import first_few
 
+Command = TypeVar("Command", bound=Callable[..., Any])
+Option = Callable[[Any], Any]
+
 PHRASES = {
     # what only Python has
-    "use None, ": "use ",
+    "None, a number from 0 to 1": "a number from 0 to 1",
+    "True, False or ": "yes, no or ",
+    "True or False": "yes or no",
+    "'model' or None": "'model' or none",
+    "column names of the votes, or None": "column names of the comparisons",
+    "shuffle=True, ": "",
     "name some with covariance_items=, ": "",
     ", test='touch'": "",
     "raise max_iter or add": "add",
@@ -36,13 +51,14 @@ PHRASES = {
     ", comparisons of a pilot (pilot=), or population=": ", or comparisons of a pilot (pilot=)",
     "n_features=, items= or population=": "n_features= or items_file=",
     "n_features= and min_eigenvalue=, or items=": "min_eigenvalue=, or items_file=",
-    "more than one of noise=, slope= and judge_noise= is given, and each settles the others": (
-        "both noise= and judge_noise= are given, and each settles the other"
+    "more than one of noise=, slope= and judge_noise= is given, and each determines the others": (
+        "both noise= and judge_noise= are given, and each determines the other"
     ),
     "pass it again: load(path, link=(f, f'))": "use it in Python, where load takes the link again",
     "a file that RankRegression.save made": "a model that pairscore fit wrote",
     ", or give them to Comparisons.from_frames, whose comparisons any l2 takes": "",
     # what is said in other words
+    "is not numeric (String)": "is text",
     "item_groups are": "items of one --group are",
     "leave them out of the table": "leave them out: --exclude NAME",
     "make a text column 0/1 columns": "use --categorical NAME",
@@ -54,12 +70,21 @@ PHRASES = {
     ),
 }
 # settings that have an option of another name
-ALIASES = {"item_groups": ("--group", False), "n_splits": ("--folds", False)}
+ALIASES = {
+    "item_groups": ("--group", False),
+    "n_splits": ("--folds", False),
+    "n_judges": ("--judges", False),
+}
 SHOWN_ITEMS = 20  # of a ranking
+OPTIONS, OUTPUT = "Options", "Output"  # sections: of options in no other, and the last one
+EXAMPLE_WIDTH = 74
+HYPHEN = "\N{NON-BREAKING HYPHEN}"
 BAD_ROW_INDENT = "  "  # lines of bad rows begin so; they show the text of a file and stay as it is
 WORD = r"'([\w+-]+)'"
 NUMBER = r"([0-9.]+(?:e[+-]?[0-9]+)?)(?<![.])"
 NAME_IN_QUOTES = r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+# the argument of Python that has the comparisons; not in a name in quotes nor in that of a file
+VOTES = rf"(?<!\w){NAME_IN_QUOTES}|(?<![\w/\\.-])votes(?![\w/\\=-]|\.\w)"
 
 
 def translate(text: str) -> str:
@@ -79,13 +104,14 @@ def _translate_line(line: str) -> str:
     line = re.sub(r"winner_codes=(\{[^}]*\})", lambda codes: _as_codes(codes[1]), line)
     options, settings = _options()
     for name in settings:
-        line = _as_words(line, name)
+        line = _as_words(line, name) if name in line else line
     if "side_effect" not in settings:
         line = line.replace("side_effect='judges'", "--side-by-judge")
     for name, (option, is_flag) in options.items():
-        line = _as_option(line, name, option, is_flag)
+        line = _as_option(line, name, option, is_flag) if name in line else line
     # 'home' as left: the column of a side under another name
-    return re.sub(rf"{NAME_IN_QUOTES} as (left|right|winner|loser|judge)\b", r"--\2 \1", line)
+    line = re.sub(rf"{NAME_IN_QUOTES} as (left|right|winner|loser|judge)\b", r"--\2 \1", line)
+    return re.sub(VOTES, lambda found: found[1] or "comparisons", line)
 
 
 def _as_option(line: str, name: str, option: str, is_flag: bool) -> str:
@@ -187,6 +213,45 @@ def ranking_text(ranking: dict[str, Any], fit: Any, scale: str, id_name: str = "
 # -- what is shown --------------------------------------------------------------------------------
 
 
+@contextmanager
+def stage(text: str) -> Iterator[Callable[[float, float], None]]:
+    """Show on a terminal what is going on; elsewhere show nothing.
+
+    Yields a function that shows how far it is, from what is done and the total, and the time left.
+    """
+    start, is_shown = time.monotonic(), sys.stderr.isatty()
+
+    def show(done: float, total: float) -> None:
+        share = done / total if total else 1.0
+        left = (time.monotonic() - start) * (1 / share - 1) if share else 0.0
+        progress = f" {share:.0%}, {left:.0f} s left" if share else ""
+        if is_shown:
+            click.echo(f"\r{text} …{progress}\x1b[K", nl=False, err=True)
+
+    show(0, 1)
+    try:
+        yield show
+    finally:
+        if is_shown:
+            click.echo("\r\x1b[K", nl=False, err=True)
+
+
+def with_progress(
+    pieces: Any, show: Callable[[float, float], None], n_passes: int
+) -> Callable[[], Iterator[Any]]:
+    """The pieces; after each, ``show`` is told how many rows of all passes are done."""
+    done = 0
+
+    def one_pass() -> Iterator[Any]:
+        nonlocal done
+        for values in pieces():
+            done += len(values)
+            yield values
+            show(done, n_passes * pieces.n_rows)
+
+    return one_pass
+
+
 def show_json(record: Any, err: bool = False) -> None:
     """Print a result as JSON."""
     from pairscore.files.write import json_text
@@ -201,8 +266,8 @@ def show_warnings(texts: Iterable[str]) -> None:
 
 
 def show_note(text: str) -> None:
-    """Print what is good to know."""
-    click.echo(f"Note: {text}", err=True)
+    """Print what is good to know, in the words of the command line."""
+    click.echo(f"Note: {translate(text)}", err=True)
 
 
 def show_unused_columns(items: Any) -> None:
@@ -228,6 +293,22 @@ def show_unused_columns(items: Any) -> None:
         )
 
 
+def show_unused_answers(study: Any, params: dict[str, Any], auto: bool) -> None:
+    """Print a note on what the comparisons have and the fit does not use, and what could use it."""
+    votes, judge = study.votes, study.vote_columns.get("judge", "judge")
+    of_judges = params["side_effect"] == "judges" or params["inference"] == "items+judges"
+    if votes.judge is not None and not (params["judge_slopes"] or of_judges or auto):
+        show_note(f"{judge!r} was not used; --judge-slopes estimates how careful each judge is.")
+    if params["ties"] == "half" and not auto and (votes.outcome == 0).any():
+        show_note("ties count as half wins; --ties davidson estimates how likely a tie is.")
+    if study.unused:
+        are = "was" if len(study.unused) == 1 else "were"
+        show_note(
+            f"of the comparisons, {first_few(map(repr, study.unused))} {are} not used; --context"
+            " takes numbers that describe a comparison."
+        )
+
+
 def next_steps(items: Path, comparisons: tuple[Path, ...], output: Path, page: Path | None) -> str:
     """What was written, and what to do next."""
     tables = " ".join(quote(str(path)) for path in dict.fromkeys((items, *comparisons)))
@@ -237,3 +318,82 @@ def next_steps(items: Path, comparisons: tuple[Path, ...], output: Path, page: P
         f"Wrote {output}. Next: pairscore rank {quote(str(output))} {quote(str(items))}, or"
         f" pairscore report {quote(str(output))} {tables}."
     )
+
+
+# -- help ------------------------------------------------------------------------------------------
+
+
+class HelpText(click.HelpFormatter):
+    """Help in which no option is broken at a hyphen."""
+
+    def write_text(self, text: str) -> None:
+        super().write_text(text.replace("-", HYPHEN))
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], *widths: Any, **more: Any) -> None:
+        super().write_dl([(a, b.replace("-", HYPHEN)) for a, b in rows], *widths, **more)
+
+    def getvalue(self) -> str:
+        return super().getvalue().replace(HYPHEN, "-")
+
+
+class HelpContext(click.Context):
+    """A context whose help is such a text."""
+
+    formatter_class = HelpText
+
+
+class SectionedCommand(click.Command):
+    """A command whose help lists its options in sections, in the order in which they come."""
+
+    context_class = HelpContext
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None and isinstance(param, click.Option):
+                untitled = OUTPUT if "--help" in param.opts else OPTIONS
+                sections.setdefault(getattr(param, "section", untitled), []).append(record)
+        sections[OUTPUT] = sections.pop(OUTPUT)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+command = partial(click.command, cls=SectionedCommand)
+
+
+def section(title: str, *members: Option) -> tuple[Option, ...]:
+    """Options that ``--help`` lists below a title."""
+
+    def titled(one: Option) -> Option:
+        def decorate(command: Any) -> Any:
+            command = one(command)
+            command.__click_params__[-1].section = title
+            return command
+
+        return decorate
+
+    return tuple(map(titled, members))
+
+
+def examples(*commands: str) -> Callable[[Command], Command]:
+    """Add examples to the docstring of a command, in lines that a shell takes as they are."""
+    block = "\n  ".join(["Examples:", *(_in_lines(f"pairscore {one}") for one in commands)])
+
+    def decorate(command: Command) -> Command:
+        command.__doc__ = f"{cleandoc(command.__doc__ or '')}\n\n\b\n{block}\n"
+        return command
+
+    return decorate
+
+
+def _in_lines(example: str) -> str:
+    """A long command in several lines, broken before options."""
+    lines = [""]
+    for part in re.split(r" (?=-)", example):
+        if len(f"{lines[-1]} {part}") > EXAMPLE_WIDTH:
+            lines[-1] += " \\"
+            lines.append("     ")
+        lines[-1] += f" {part}" if lines[-1] else part
+    return "\n".join(lines)

@@ -35,7 +35,7 @@ class AlongScore:
     """Likelihoods of comparisons at scale * (eta + sd z), z standard normal, by one scale.
 
     ``eta``, ``sd``, ``outcome`` (1, 0, -1) and ``amount`` are arrays (M). ``precision`` * scale^2/2
-    is a prior, for comparisons that all go the way of the score.
+    is a prior, for comparisons that all agree with the score.
     """
 
     law: OutcomeLaw

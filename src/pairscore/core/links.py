@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_expit, log_ndtr, ndtr
+from scipy.special import expit, log_expit, log_ndtr, ndtr, ndtri
 
-from pairscore.errors import PairscoreError
+from pairscore.errors import PairscoreError, share_meant
 
 Function = Callable[[np.ndarray], np.ndarray]
 TwoArrays = tuple[np.ndarray, np.ndarray]
@@ -230,3 +230,12 @@ def _check_link(link: Link) -> Link:
             " this order."
         )
     return link
+
+
+def normal_width(level: float) -> float:
+    """How many standard errors a normal interval of this level reaches: 1.96 for 0.95."""
+    if not 0 < level < 1:
+        raise PairscoreError(
+            f"level is {level!r}; use a number between 0 and 1, such as 0.95.{share_meant(level)}"
+        )
+    return float(ndtri(0.5 + level / 2))

@@ -3,8 +3,8 @@
 Start with ``comparisons``: what a fit is given. The others in the order of the flow: ``tables``
 reads columns of any kind of table, ``items`` and ``votes`` check items and outcomes, ``features``
 is the recipe that makes numbers of columns and ``feature_options`` chooses one, ``folds`` assigns
-items to folds, ``splitters`` holds items out in cross-validation, ``on_items`` applies a
-scikit-learn transformer to the items of comparisons.
+items to folds, ``splitters`` holds items out in cross-validation and applies scikit-learn's
+transformers to the items of comparisons; ``encodings`` tells that of a text file.
 
 Imports: choices, errors.
 """

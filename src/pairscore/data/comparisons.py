@@ -21,7 +21,7 @@ from pairscore.data.tables import (
     to_array,
 )
 from pairscore.data.votes import LAYOUTS, NO_SIDES, OUTCOMES, Votes, check_columns, read_votes
-from pairscore.errors import PairscoreError, first_rows, plural
+from pairscore.errors import PairscoreError, first_few, first_rows, plural
 
 
 def _of_votes(name: str) -> Any:
@@ -377,3 +377,18 @@ def _item_rows(which: Any, items: Items) -> np.ndarray | None:
             f" {first_rows(again, which[again].tolist())}; name every item once."
         )
     return rows
+
+
+def refuse_missing_judges(judge: np.ndarray) -> None:
+    """Refuse comparisons of which some have no judge; ``judge`` has the names, of shape (M,)."""
+    missing = np.flatnonzero(
+        [
+            value is None or value != value or (isinstance(value, str) and not value.strip())
+            for value in judge.tolist()
+        ]
+    )
+    if len(missing):
+        raise PairscoreError(
+            f"the judge is missing in {plural(len(missing), 'row')}"
+            f" ({first_few(f'row {row}' for row in missing)}); give a judge for every row."
+        )

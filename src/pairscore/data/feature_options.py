@@ -6,7 +6,7 @@ The settings are those of ``pairscore fit`` (``--features``, ``--square``, ...).
 
 import csv
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from pairscore.data.items import (
     refuse_other_dimensions,
 )
 from pairscore.data.tables import Columns, as_frame, backend_of, to_array
-from pairscore.errors import PairscoreError, did_you_mean, first_few, plural
+from pairscore.errors import EmptyColumnsError, PairscoreError, did_you_mean, first_few, plural
 
 MAX_LEVELS = 1000
 
@@ -38,6 +38,7 @@ def make_recipe(
     squares: Collection[str] = (),
     interactions: Collection[str] = (),
     missing: str = "refuse",
+    reference: Mapping[str, str] | None = None,
 ) -> tuple[Recipe, list[str]]:
     """Decide how the columns of an item table become features.
 
@@ -60,6 +61,10 @@ def make_recipe(
     missing : {"refuse", "drop-items", "mean-with-flag", "item-effect"}
         What happens to missing values. The last two look at ``table`` for gaps: they take the
         means that fill them, or the items that have some.
+    reference
+        By category, the level that the others are shown against, such as ``{"style": "oil"}``; a
+        column that is named here is a category. Without one, coefficients of levels are shown
+        against the average of all levels.
 
     Returns
     -------
@@ -78,7 +83,10 @@ def make_recipe(
             f"missing is {missing!r}; use one of {first_few(map(repr, MISSING_RULES))}."
         )
     id = id or (ID_COLUMN if ID_COLUMN in table else None)
-    _refuse_unknown(table, id=id, features=features, exclude=exclude, categorical=categorical)
+    reference = dict(reference or {})
+    categorical = tuple(dict.fromkeys([*categorical, *reference]))
+    named_columns = {"features": features, "exclude": exclude, "categorical": categorical}
+    _refuse_unknown(table, id=id, reference=reference, **named_columns)
     named = {id, *exclude, *categorical}
     others = [name for name in table if name not in named]
     text = [] if features else [name for name in others if not is_numeric(table, name)]
@@ -91,7 +99,8 @@ def make_recipe(
             " a text column 0/1 columns."
         )
     levels = {name: _levels(table, name) for name in categorical}
-    recipe = Recipe(tuple(numeric), levels, missing=missing, id=id)
+    _refuse_other_levels(reference, levels)
+    recipe = Recipe(tuple(numeric), levels, missing=missing, id=id, reference=reference)
     for name in numeric:
         numeric_column(table, name)  # text that is named as a feature is refused
     recipe = replace(
@@ -112,6 +121,7 @@ def item_columns(
     features: Collection[str] = (),
     exclude: Collection[str] = (),
     categorical: Collection[str] = (),
+    reference: Collection[str] = (),
     **_: Any,
 ) -> set[str]:
     """The columns of a file that :func:`make_recipe` looks at with these settings.
@@ -119,7 +129,8 @@ def item_columns(
     Those that the settings name and, without ``features``, all others of ``names`` but the
     ``nested`` ones (lists and records), which can be no features.
     """
-    _refuse_unknown(names, id=id, features=features, exclude=exclude, categorical=categorical)
+    named_columns = {"features": features, "exclude": exclude, "categorical": categorical}
+    _refuse_unknown(names, id=id, reference=reference, **named_columns)
     others = set() if features else {*names}.difference(exclude, nested)
     return {id or ID_COLUMN, *features, *categorical, *others}
 
@@ -155,7 +166,7 @@ def _squares(names: Collection[str], recipe: Recipe) -> tuple[str, ...]:
         if name not in recipe.features:
             known = first_few(map(repr, recipe.features), 8)
             raise PairscoreError(
-                f"squares names {name!r}, which is no feature; the features are"
+                f"squares names {name!r}, which is not a feature; the features are"
                 f" {known}.{did_you_mean(name, recipe.features)}"
             )
     return tuple(names)
@@ -194,10 +205,7 @@ def _flag_gaps(recipe: Recipe, table: Columns) -> Recipe:
     gaps = {name: count for name, block in recipe.blocks.items() if (count := counts[block.start])}
     empty = [name for name, count in gaps.items() if count == len(table)]
     if empty:
-        raise PairscoreError(
-            f"{plural(len(empty), 'column')} without any value: {first_few(map(repr, empty))};"
-            " leave them out of the table."
-        )
+        raise EmptyColumnsError(empty)
     by_column = first_few(f"{count} of {name}" for name, count in gaps.items())
     note = f"filled with the mean, and flagged: {by_column}" if gaps else ""
     groups: dict[bytes, list[str]] = {}  # by the items where they are missing
@@ -346,3 +354,12 @@ def _refuse_repeated(names: tuple[str, ...]) -> None:
             f"{plural(len(repeated), 'feature')} would be made twice:"
             f" {first_few(map(repr, repeated))}; rename a column or drop a term."
         )
+
+
+def _refuse_other_levels(reference: dict[str, str], levels: dict[str, tuple[str, ...]]) -> None:
+    for name, level in reference.items():
+        if level not in levels[name]:
+            raise PairscoreError(
+                f"reference names the level {level!r} of {name!r}, which no item has; its levels"
+                f" are {first_few(map(repr, levels[name]), 8)}.{did_you_mean(level, levels[name])}"
+            )

@@ -23,10 +23,10 @@ from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, firs
 NO_LEVEL, UNKNOWN_LEVEL = -1, -2
 GAP_REMEDIES = {
     "mean-with-flag": (
-        "the fit had no gaps there, so it has no flag for them: fill them in, or leave these items"
-        " out"
+        "no value was missing there in the fit, so it has no flag for them: fill them in, or"
+        " leave these items out"
     ),
-    "item-effect": "the fit has no effect for these items: fill their values in, or leave them out",
+    "item-effect": "the fit has no effect for these items: fill in their values, or leave them out",
 }
 OTHER_GAP_REMEDY = (
     "fill them in, or fit with missing='drop-items', missing='mean-with-flag' or"
@@ -64,6 +64,9 @@ class Recipe:
         Items with ``missing="item-effect"`` that have a parameter each instead of features, because
         some of theirs were missing. They get the mean of every column, and a column that is 1 for
         them alone.
+    reference
+        Level of a category that the others are shown against; without one, coefficients of levels
+        are shown against the average of all levels. Features are the same either way.
     """
 
     features: tuple[str, ...] = ()
@@ -76,6 +79,7 @@ class Recipe:
     note: str = ""
     effect_items: tuple[str, ...] = ()
     flags: tuple[tuple[str, ...], ...] = ()
+    reference: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> "Recipe":
@@ -85,7 +89,9 @@ class Recipe:
             known = {*recipe.names, *recipe.sources}  # fails where a product is of other columns
             flagged = {name for group in recipe.flags for name in group}
             has_columns = recipe.sources and {*recipe.means, *recipe.squares, *flagged} <= known
-            if not has_columns or recipe.missing not in MISSING_RULES:
+            levels = recipe.categorical
+            has_levels = all(one in levels[name] for name, one in recipe.reference.items())
+            if not has_columns or not has_levels or recipe.missing not in MISSING_RULES:
                 raise ValueError("no recipe")
             return recipe
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -113,6 +119,19 @@ class Recipe:
         return {
             name: slice(end - width, end)
             for name, width, end in zip(self.sources, widths, ends, strict=True)
+        }
+
+    @cached_property
+    def product_blocks(self) -> dict[tuple[str, str], np.ndarray]:
+        """Numbers of the columns that each product of two sources becomes.
+
+        One row for each column of the first source, one column for each of the second.
+        """
+        shapes = [[len(self.categorical.get(n, "1")) for n in pair] for pair in self.interactions]
+        ends = len(self.names) - np.cumsum([0, *(a * b for a, b in shapes[::-1])])[::-1]
+        return {
+            pair: np.arange(first, first + a * b).reshape(a, b)
+            for pair, (a, b), first in zip(self.interactions, shapes, ends.tolist(), strict=False)
         }
 
     @cached_property
@@ -296,6 +315,7 @@ def _fields(record: dict[str, Any]) -> dict[str, Any]:
         "note": str(record["note"]),
         "effect_items": _texts(record.get("own", ())),  # the first models had neither
         "flags": tuple(_texts(group) for group in record.get("flags", ())),
+        "reference": {str(n): str(level) for n, level in record.get("reference", {}).items()},
     }
 
 
@@ -352,7 +372,7 @@ def _indicators(table: Columns, name: str, levels: tuple[str, ...]) -> np.ndarra
             f" {first_few(map(repr, dict.fromkeys(found)))}"
         )
         known = first_few(map(repr, levels), 8)
-        remedy = f"it knew {known}: leave these items out, or fit with some like them"
+        remedy = f"it knew {known}: leave these items out, or include such items in the fit"
         entries = [(int(row), name, level) for row, level in zip(unknown, found, strict=True)]
         raise BadEntriesError(what, remedy, "items", entries, reason)
     return np.where(codes[:, None] == NO_LEVEL, np.nan, codes[:, None] == np.arange(len(levels)))

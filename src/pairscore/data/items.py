@@ -1,9 +1,10 @@
 """The item table: which items are compared, and the numeric features that describe them."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+from unicodedata import normalize
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -93,7 +94,8 @@ class Items:
         return look_up(self.row_of, names.tolist(), -1)
 
     def find_rows_by_text(self, names: np.ndarray) -> np.ndarray:
-        """As :meth:`find_rows`, but 7, ``"7"`` and ``"7.0"`` are the same name.
+        """As :meth:`find_rows`, but 7, ``"7"`` and ``"7.0"`` are the same name, and so are forms of
+        one text, such as letters of half and of full width.
 
         This is for tables from files, where a column is text as soon as one of its cells is, and
         where programs write whole numbers with decimals once one of them is missing.
@@ -101,7 +103,9 @@ class Items:
         rows = self.find_rows(names)
         unknown = np.flatnonzero(rows < 0)
         numbered = self.ids is None or self.ids.dtype.kind in "iu"
-        if len(unknown) and (numbered or names.dtype.kind in "iu"):
+        texts = () if numbered or not len(unknown) else (*self.row_of, *names[unknown].tolist())
+        has_forms = not all(str(name).isascii() for name in texts)
+        if len(unknown) and (numbered or has_forms or names.dtype.kind in "iu"):
             row_of_text = {plain_id(name): row for name, row in self.row_of.items()}
             if len(row_of_text) < len(self):  # 7 and "7.0" are two items
                 row_of_text = {str(name): row for name, row in self.row_of.items()}
@@ -125,7 +129,8 @@ class Items:
         else:
             ids = np.array([*self.names, *new.names], dtype=object)
         refuse_bad_ids(ids)
-        return Items(np.vstack([self.values, new.values]), self.feature_names, ids, self.backend)
+        values = np.vstack([self.values, new.values])
+        return replace(self, values=values, ids=ids)
 
     def take(self, rows: np.ndarray) -> "Items":
         """The items of some rows, in that order; they keep their names."""
@@ -134,12 +139,16 @@ class Items:
 
 
 def plain_id(name: Any) -> str:
-    """A name as text, without blanks around it and without the decimals of a whole number.
+    """A name as text, without spaces around it and without the decimals of a whole number.
 
-    >>> plain_id(" 12.0 "), plain_id(7), plain_id("1.10")
-    ('12', '7', '1.10')
+    Signs of half and of double width are the usual ones (Unicode's form NFKC).
+
+    >>> plain_id(" 12.0 "), plain_id(7), plain_id("1.10"), plain_id("Ｎｏ１")
+    ('12', '7', '1.10', 'No1')
     """
-    return re.sub(r"^(-?[0-9]+)[.]0+$", r"\1", str(name).strip())
+    text = str(name).strip()
+    text = text if text.isascii() else normalize("NFKC", text)
+    return re.sub(r"^(-?[0-9]+)[.]0+$", r"\1", text)
 
 
 def read_items(items: Any) -> Items:
@@ -173,7 +182,7 @@ def read_items(items: Any) -> Items:
         raise PairscoreError("the item table has no rows; give one row for each item.")
     if not table.feature_names:
         raise PairscoreError(
-            "the item table has no feature columns; add at least one numeric column beside the id."
+            "the item table has no feature columns; add at least one numeric column next to the id."
         )
     refuse_non_finite(table.values, table.feature_names)
     return table
@@ -181,13 +190,12 @@ def read_items(items: Any) -> Items:
 
 def read_names(names: Any) -> Items:
     """Items without features, from ids in a list, or from the ids of a table."""
-    frame = as_frame(names)
-    if frame is not None and ID_COLUMN in frame.columns:
-        ids = column_of(frame, ID_COLUMN).to_numpy()
-    elif frame is None:
+    frame, ids = as_frame(names), None
+    if frame is None:
         ids = np.atleast_1d(to_array(names, "the items are"))
     else:
-        ids = index_ids(frame)
+        named = ID_COLUMN in frame.columns
+        ids = column_of(frame, ID_COLUMN).to_numpy() if named else index_ids(frame)
     if ids is None or ids.ndim != 1:
         raise PairscoreError(
             "the model knows items by their ids, and there are none; give a list of ids, or a table"
@@ -325,7 +333,7 @@ def refuse_bad_ids(ids: np.ndarray) -> None:
         rows = first_few(f"row {row}" for row in missing)
         what = f"the id is missing in {plural(len(missing), 'row')} of the item table ({rows})"
         entries = [(row, ID_COLUMN, None) for row in missing]
-        raise BadEntriesError(what, "name every item", "items", entries, "missing")
+        raise BadEntriesError(what, "give every item an id", "items", entries, "missing")
     first_row: dict[Any, int] = {}
     repeated = [row for row, name in enumerate(names) if first_row.setdefault(name, row) != row]
     if repeated:

@@ -1,14 +1,20 @@
-"""Cross-validation that holds out items, because a score is for items not yet compared."""
+"""For scikit-learn: cross-validation that holds out items, because a score is for items not yet
+compared, and transformers on the items of comparisons.
+"""
 
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.model_selection import BaseCrossValidator
+from sklearn.utils.validation import check_is_fitted
 
 from pairscore.choices import TEST_PAIRS
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import assign_folds, number_groups
+from pairscore.data.items import Items, read_items, refuse_non_finite, refuse_other_features
 from pairscore.errors import PairscoreError, plural
 
 MOST_TRIES = 20  # to find comparisons without a common item, one for each fold
@@ -144,7 +150,7 @@ class ItemKFold(BaseCrossValidator):
                     empty, remedy = "training", "more folds"
                 remedy = remedy if self.shuffle else f"shuffle=True, {remedy}"
                 raise PairscoreError(
-                    f"fold {number} of {self.n_splits} has no {empty} comparison, because"
+                    f"fold {number + 1} of {self.n_splits} has no {empty} comparison, because"
                     f" {int((left ^ right).sum())} of {plural(len(X), 'comparison')} mix held-out"
                     f" and other items; use {remedy} or more comparisons."
                 )
@@ -204,3 +210,73 @@ def set_covariance_items(data: Comparisons) -> Comparisons:
     made, it keeps held-out items, which are in no training comparison, from joining them.
     """
     return data if data.covariance_items is not None else data.with_covariance_items(~data.compared)
+
+
+class OnItems(TransformerMixin, BaseEstimator):
+    """Use a scikit-learn transformer (a scaler, PCA, ...) on the features of the items.
+
+    It goes before :class:`~pairscore.RankRegression` in a pipeline. The transformer learns from the
+    compared items only, each once however often it was compared, and changes all items; votes stay
+    as they are.
+
+    Parameters
+    ----------
+    transformer
+        Anything with ``fit`` and ``transform`` on arrays of shape (N, d). It is cloned, not
+        changed. Sparse results are made dense.
+
+    Attributes
+    ----------
+    transformer_
+        The fitted clone.
+    feature_names_in_, n_features_in_
+        Names and number of the features it was fitted to; ``transform`` refuses others.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> X, y = Comparisons.from_frames([[0.0], [2.0], [4.0]], np.array([[1, 0], [2, 1]]))
+    >>> OnItems(StandardScaler()).fit_transform(X, y).items.values.ravel().round(2).tolist()
+    [-1.22, 0.0, 1.22]
+    """
+
+    def __init__(self, transformer: Any):
+        self.transformer = transformer
+
+    def fit(self, X: Any, y: Any = None) -> "OnItems":
+        """Learn from the compared items of ``Comparisons``, or from every row of an item table."""
+        items = X.items if isinstance(X, Comparisons) else read_items(X)
+        values = items.values[X.compared] if isinstance(X, Comparisons) else items.values
+        self.feature_names_in_ = np.array(items.feature_names, dtype=object)
+        self.n_features_in_ = len(items.feature_names)
+        self.transformer_ = clone(self.transformer).fit(values)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """New features: ``Comparisons`` of ``Comparisons``, ``Items`` of an item table.
+
+        Features other than those of ``fit``, and results that are not finite, are refused.
+        """
+        check_is_fitted(self)
+        if isinstance(X, Comparisons):
+            return X.with_items(self._transform_items(X.items))
+        return self._transform_items(read_items(X))
+
+    def _transform_items(self, items: Items) -> Items:
+        # a transformer of arrays would not notice other names
+        refuse_other_features(items, tuple(self.feature_names_in_))
+        values = self.transformer_.transform(items.values)
+        dense = values.toarray() if issparse(values) else values
+        values = np.ascontiguousarray(dense, dtype=np.float64)
+        names = self._names_out(items.feature_names, values.shape[1])
+        refuse_non_finite(values, names)
+        return Items(values, names, items.ids, items.backend)
+
+    def _names_out(self, names: tuple[str, ...], n_features: int) -> tuple[str, ...]:
+        """Names from the transformer; if it has none, the old ones, or x0, x1, ... if they differ
+        in number.
+        """
+        if hasattr(self.transformer_, "get_feature_names_out"):
+            new = self.transformer_.get_feature_names_out(np.array(names, dtype=object))
+            return tuple(map(str, new))
+        return names if n_features == len(names) else tuple(f"x{k}" for k in range(n_features))

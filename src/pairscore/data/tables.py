@@ -218,15 +218,15 @@ def to_array(values: Any, what: str) -> np.ndarray:
     """
     if not getattr(type(values), "is_table", True):
         raise PairscoreError(
-            f"{what} {type(values).__name__}, which have items and votes of their own; give a"
-            " dataframe or an array."
+            f"{what} {type(values).__name__}, which already have items and votes; give a"
+            f" dataframe or an array."
         )
     try:
         return np.asarray(values)
     except ValueError:
         raise PairscoreError(
-            f"{what} neither a dataframe nor a numeric array (the rows differ in length); give rows"
-            " of equally many numbers."
+            f"{what} neither a dataframe nor a numeric array (the rows differ in length); give"
+            f" rows of equally many numbers."
         ) from None
 
 
@@ -317,8 +317,8 @@ def context_of(frame: Frame, name: str) -> np.ndarray:
         )
     if not (frame.schema[name].is_numeric() or frame.schema[name] == nw.Boolean()):
         raise PairscoreError(
-            f"the context {name!r} is not numeric ({frame.schema[name]}); make it numbers: of left"
-            " minus of right."
+            f"the context {name!r} is not numeric ({frame.schema[name]}); make it numbers: the"
+            f" value of left minus that of right."
         )
     values = np.asarray(column_of(frame, name).to_numpy(), dtype=float)
     bad = np.flatnonzero(~np.isfinite(values))
@@ -349,7 +349,7 @@ def check_amounts(values: Any, name: str) -> np.ndarray:
     values = np.asarray(values, dtype=float)
     fault, what = ~np.isfinite(values) | (values < 0), "negative or not finite"
     if name == "count" and not fault.any():
-        fault, what = values != np.floor(values), "no whole number"
+        fault, what = values != np.floor(values), "not a whole number"
     bad = np.flatnonzero(fault)
     if len(bad):
         raise bad_entries(

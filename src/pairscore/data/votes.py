@@ -235,12 +235,12 @@ def _check_rows(votes: Votes, items: Items) -> Votes:
     if rest is not None and len(rest) and not 0 <= rest.min() <= rest.max() < len(items):
         raise PairscoreError(
             f"the votes take a covariance from rows {rest.min()} to {rest.max()}, but there are"
-            f" {len(items)} items; fit them with their own items."
+            f" {len(items)} items; fit them to the items they were made with."
         )
     if votes.item_groups is not None and len(votes.item_groups) != len(items):
         raise PairscoreError(
             f"the votes know the groups of {len(votes.item_groups)} items, but there are"
-            f" {len(items)}; fit them with their own items."
+            f" {len(items)}; fit them to the items they were made with."
         )
     return votes
 

@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.linalg import block_diag
 
 from pairscore.core.outcomes import TieRule
-from pairscore.data.comparisons import Comparisons
+from pairscore.data.comparisons import Comparisons, refuse_missing_judges
 from pairscore.effects.single_comparisons import SingleComparisons
 from pairscore.errors import (
     CollinearFeaturesWarning,
@@ -138,17 +138,8 @@ def judges_of(data: FitData, settings: Settings) -> tuple[np.ndarray, np.ndarray
                 " inference='items+judges' need; add it."
             )
         return np.empty(0, dtype=object), np.zeros(len(data.comparisons), dtype=int)
-    missing = np.flatnonzero(
-        [
-            value is None or value != value or (isinstance(value, str) and not value.strip())
-            for value in judge.tolist()
-        ]
-    )
-    if len(missing) and settings.needs_judges:
-        raise PairscoreError(
-            f"the judge is missing in {plural(len(missing), 'row')}"
-            f" ({first_few(f'row {row}' for row in missing)}); name every judge."
-        )
+    if settings.needs_judges:
+        refuse_missing_judges(judge)
     return np.unique(
         np.array(judge_names(judge)) if judge.dtype.kind in "fO" else judge, return_inverse=True
     )
@@ -163,7 +154,7 @@ def refuse_one_kind_of_outcome(data: FitData, rule: TieRule) -> None:
     if tied in (0, np.count_nonzero(used)):
         seen = "no comparison is a tie" if tied == 0 else "every comparison is a tie"
         raise PairscoreError(
-            f"ties={rule.name!r} estimates how often items tie, and {seen}; use ties='half'."
+            f"ties={rule.name!r} estimates how often items tie, but {seen}; use ties='half'."
         )
 
 
@@ -177,7 +168,7 @@ def _side_columns(
         return sparse.csr_array(np.ones((len(judge), 1))), ["left"]
     if len(names) > MOST_SIDES:
         raise PairscoreError(
-            f"side_effect='judges' is for up to {MOST_SIDES} judges, and there are {len(names)};"
+            f"side_effect='judges' is for at most {MOST_SIDES} judges, and there are {len(names)};"
             " use side_effect=True."
         )
     entries = np.ones(len(judge)), (np.arange(len(judge)), judge)

@@ -25,6 +25,7 @@ from pairscore.effects.covariance import (
     score_errors,
     with_shared_judges,
 )
+from pairscore.effects.item_posterior import MOST_ITEMS, posterior_covariance, quasi_variances
 from pairscore.effects.item_variance import (
     REACH2,
     ItemVariance,
@@ -49,7 +50,6 @@ from pairscore.effects.projection import (
     widening,
     with_projection,
 )
-from pairscore.effects.item_posterior import MOST_ITEMS, posterior_covariance, quasi_variances
 from pairscore.effects.propagation import (
     Posterior,
     propagate,
@@ -72,7 +72,6 @@ from pairscore.estimators.results import (
     Effects,
     Estimate,
     ItemEffects,
-    Judges,
     Note,
 )
 from pairscore.estimators.settings import Settings
@@ -449,10 +448,10 @@ def _settled_notes(settings: Settings, joint: JointFit) -> list[Note]:
     none_found = settings.item_effects and joint.variance is None and joint.post.averaged
     if none_found and _endless(joint.prepared.rows, joint.top):
         why = "some effects of comparisons have no finite size"
-        notes.append((SeparationWarning, f"item effects are taken as none, because {why}."))
+        notes.append((SeparationWarning, f"item effects are set to zero, because {why}."))
     if not joint.settled:
         what = "item effects and judges' slopes" if settings.item_effects else "judges' slopes"
-        text = f"{what} do not settle; fit without judge_slopes."
+        text = f"{what} do not converge; fit without judge_slopes."
         notes.append((NotConvergedWarning, text))
     return notes
 

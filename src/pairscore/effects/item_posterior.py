@@ -41,8 +41,11 @@ ENOUGH_PROBED = 200_000  # numbers in them
 class Covariance(Protocol):
     """V for one set of weights: ``diagonal`` (N), ``pair_variance`` (P) and products."""
 
-    diagonal: np.ndarray
-    pair_variance: np.ndarray
+    @property
+    def diagonal(self) -> np.ndarray: ...
+
+    @property
+    def pair_variance(self) -> np.ndarray: ...
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """V at some rows and columns, arrays of one shape."""

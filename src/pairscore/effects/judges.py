@@ -98,7 +98,7 @@ class VotesSeen:
     unsure: np.ndarray | float = 0.0
 
     def wrong(self, slopes: np.ndarray) -> np.ndarray:
-        """For each slope the share of decided votes that go against the true order."""
+        """For each slope the share of decided votes that contradict the true order."""
         some = slice(None, None, max(len(self.delta) // SHOWN_PAIRS, 1))
         sd = np.broadcast_to(self.unsure, self.delta.shape)[some]
         z, chance = normal_grid(0.0) if np.any(sd > 0) else (np.zeros(1), np.ones(1))
@@ -273,8 +273,8 @@ def judges_of_slopes(
 # -- agreement -------------------------------------------------------------------------------------
 
 AGREEMENT_WORDS = {
-    "between": "two judges name the same winner in {share} of the pairs that both compared",
-    "within": "judges who compare a pair again name the same winner in {share} of cases",
+    "between": "two judges named the same winner in {share} of the pairs that both compared",
+    "within": "judges who compared a pair again named the same winner in {share} of cases",
 }
 
 
@@ -359,23 +359,23 @@ def judge_notes(settings: Settings, n_judges: int, judges: Judges | None) -> lis
     """Too few judges, or votes, for what was asked of them."""
     notes: list[Note] = []
     if judges is not None and judges.spread == 0:
-        why = "too few, or judges who vote against each other leave no common order"
+        why = "too few, or judges who contradict each other leave no common order"
         text = (
-            f"fewer than two judges have votes enough for a separate slope ({why}); all"
-            " are taken for average ones."
+            f"fewer than two judges have enough comparisons for a separate slope ({why}); all are"
+            " treated as average."
         )
         notes.append((FewJudgesWarning, text))
     if judges is not None and judges.spread > CONTRADICTING:
         text = (
-            "about as many votes go against the common order as with it, so slopes that average to"
-            " 1 have no finite size, and scores are in no unit; leave out the judges who vote"
-            " against the others, or turn their votes round."
+            "about as many answers contradict the common order as agree with it, so slopes that"
+            " average to 1 have no finite size, and scores have no unit; leave out the judges who"
+            " contradict the others, or reverse their answers."
         )
         notes.append((SeparationWarning, text))
     if settings.inference == "items+judges" and n_judges < FEW_JUDGES:
         text = (
-            f"with {plural(n_judges, 'judge')} intervals that allow for shared judges are"
-            " rough; read them with care."
+            f"with {plural(n_judges, 'judge')}, intervals that allow for shared judges are rough;"
+            " read them with care."
         )
         notes.append((FewJudgesWarning, text))
     return notes

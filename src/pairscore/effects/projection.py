@@ -176,20 +176,20 @@ def in_words(name: str, found: dict[str, Any], kind: str, effects: bool) -> str:
     if rest < NO_REST and of_any >= LEAST_REST:
         if is_side:
             return "items were always on the same side, so its effect may be partly theirs"
-        return f"{what} is a property of the items: give it as a feature, so that scores have it"
+        return f"{what} is a property of the items: give it as a feature, so that scores include it"
     parts = []
     if rest < LEAST_REST and (effects or of_any >= LEAST_REST):
         few = "comparisons per item are too few to tell its effect from those of items"
         parts.append(
             f"{rest:.0%} of {what} varies within items, and {LEAST_REST:.0%} is needed to set the"
-            f" items apart: {few if of_any < LEAST_REST else 'it is nearly a property of theirs'}"
+            f" items apart: {few if of_any < LEAST_REST else 'it nearly belongs to the items'}"
         )
     if found["p_value"] <= LEVEL:
         more = "more" if found["more"] else "less"
         who = "items that were left more often" if is_side else "items with more of it"
-        then = "its effect mixes both, and a fit with item effects tells them apart"
+        then = "its effect mixes both; a fit with item effects separates them"
         if effects:
-            then = "its effect is that within items; without item effects it would mix both"
+            then = "its effect is the one within items; without item effects it would mix both"
         parts.append(
             f"{what} is related to the items ({p_in_words(found['p_value'])}): {who} win {more}"
             f" often than their features say; {then}"

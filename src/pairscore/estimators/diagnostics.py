@@ -84,9 +84,9 @@ class Pairing:
             )
         if not self.reference_fits:
             return (
-                "The compared items, each as often as it was compared, are not spread like the"
-                f" items behind the covariance (variance ratios from {self.reference_narrowest:.2f}"
-                f" to {self.reference_widest:.2f})."
+                "The compared items, weighted by how often they were compared, are not spread"
+                " like the items that the covariance is from (variance ratios from"
+                f" {self.reference_narrowest:.2f} to {self.reference_widest:.2f})."
             )
         return (
             f"No sign that the pairs are not random.{self._seen} The busiest item was compared"
@@ -99,10 +99,10 @@ class Pairing:
         if np.isnan(self.smallest_seen):
             return ""
         if self.smallest_seen >= 1:
-            return " With so few comparisons for so many features nothing could have been seen."
+            return " There are too few comparisons for so many features to detect a deviation."
         return (
-            " It would have been seen 8 times out of 10 if differences in one direction had a"
-            f" variance off by {100 * self.smallest_seen:.0f} % or more."
+            " It would have been detected 8 times out of 10 if the variance of differences in"
+            f" some direction were off by {100 * self.smallest_seen:.0f} % or more."
         )
 
 
@@ -208,15 +208,15 @@ class ItemEffectsTest:
     @property
     def in_words(self) -> str:
         if self.reason:
-            return f"not used, because {self.reason}; effects of items could not have been seen"
+            return f"not used, because {self.reason}; item effects could not have been detected"
         if self.used:
             return f"used, because items differ beyond their features ({p_in_words(self.p_value)})"
         seen = f"({p_in_words(self.p_value)})"
         if np.isfinite(self.smallest_seen):
             size = f"a standard deviation of {self.smallest_seen:.2g}"
-            seen += f"; {size} would have been seen 8 times out of 10"
+            seen += f"; {size} would have been detected 8 times out of 10"
         if self.wins_of_100 > HARDLY_SEEN:
-            return f"not used, because comparisons are too few to see any but large ones {seen}"
+            return f"not used, because comparisons are too few to detect any but large ones {seen}"
         return f"not used, because there is no sign that items differ beyond their features {seen}"
 
 
@@ -238,7 +238,7 @@ COIN_LOSS = float(np.log(2))
 class NewItems:
     """Expected on comparisons between two items that the fit has not seen.
 
-    ``accuracy`` is the share of decided comparisons that go the way of the score (in the fit:
+    ``accuracy`` is the share of decided comparisons that agree with the score (in the fit:
     ``agreement``), ``log_loss`` the mean of -log P(winner); ``n_comparisons`` were looked at.
     """
 
@@ -249,7 +249,7 @@ class NewItems:
     @property
     def in_words(self) -> str:
         return (
-            f"about {self.accuracy:.1%} of their decided comparisons go the way of the score,"
+            f"about {self.accuracy:.1%} of their decided comparisons agree with the score,"
             f" log-loss {self.log_loss:.2f} (one item left out at a time; a coin: 50%,"
             f" {COIN_LOSS:.2f})"
         )
@@ -278,8 +278,8 @@ def many_features_note(
         remedy = "choose a ridge with l2='auto', or use fewer features"
     text = (
         f"{plural(n_features, 'feature', verb='is')} many for {plural(n_items, 'compared item')}:"
-        f" the score predicts {agreement:.1%} of the decided comparisons of the fit correctly, but"
-        f" only about {expected.accuracy:.1%} of those between new items (log-loss"
+        f" the score predicts {agreement:.1%} of the decided comparisons of the fit correctly,"
+        f" but only about {expected.accuracy:.1%} of those between new items (log-loss"
         f" {expected.log_loss:.2f}; a coin has 50% and {COIN_LOSS:.2f}); {remedy}."
     )
     return ManyFeaturesWarning, text

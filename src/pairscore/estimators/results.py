@@ -4,14 +4,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtri
 
-from pairscore.core.links import Link
+from pairscore.core.links import Link, normal_width
 from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.sums import Spread
 from pairscore.core.whitening import Basis
 from pairscore.data.items import Items, rows_of_same_features
-from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural, share_meant
+from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural
 from pairscore.estimators.diagnostics import ItemEffectsTest, Pairing
 from pairscore.estimators.settings import Settings, Wording
 
@@ -31,8 +30,8 @@ OF_ABILITIES = ("along_effects", "quasi_variance")
 @dataclass(frozen=True)
 class KnownItems:
     """Of the rows of some table: the item's effect, the variance that its score has beside that of
-    its features, the share of the latter that is left, and the row of the fit (-1 for a new item).
-    ``of_differences`` of two items add up to the variance of their difference, about.
+    its features, the share of the latter that is left, the row of the fit (-1 for a new item), and
+    variances that add up to those ``of_differences``, about.
     """
 
     effect: np.ndarray
@@ -44,17 +43,14 @@ class KnownItems:
 
 @dataclass(frozen=True, eq=False)
 class ItemEffects:
-    """What the items of a fit have beyond their features.
-
-    Score = beta'x + effect, effect ~ N(0, sigma2).
+    """What items have beyond their features: score = beta'x + effect, effect ~ N(0, sigma2).
 
     ``ids`` (or None) and ``keys``, a hash of each item's features, tell who is who. ``std_error``
     is that of the effect; an item that was never compared has effect zero and the error of a new
-    one. ``interval`` is that of sigma2, 95 %.
-    ``explained`` is the share of the compared items' variance in score that the features explain,
-    ``factor`` how many times longer the coefficients are than those of features alone. Effects of
-    two items have the covariance of (L + I / ``posterior_sigma2``)^-1, L the Laplacian of the pairs
-    with their weights.
+    one. ``interval`` is that of sigma2, 95 %. ``explained`` is the share of the compared items'
+    variance in score that the features explain, ``factor`` how many times longer the coefficients
+    are than those of features alone. Effects have the covariance (L + I / posterior_sigma2)^-1, L
+    the Laplacian of the pairs with their weights, plus CC' with C = ``along_effects`` (N x k).
     """
 
     ids: np.ndarray | None
@@ -90,8 +86,8 @@ class ItemEffects:
         low, high = np.sqrt(self.interval)
         if self.n_shared < FEWEST_ITEMS:
             return (
-                f"taken as none: only {self.n_shared} of the items met two opponents, too few to"
-                " tell effects of items from chance"
+                f"set to zero: only {self.n_shared} of the items met two opponents, too few to"
+                f" tell item effects from chance"
             )
         if self.sigma2 == 0:
             return "none seen" + (
@@ -130,10 +126,7 @@ class ItemEffects:
         )
 
     def known(self, ids: np.ndarray | None, keys: np.ndarray) -> KnownItems:
-        """What is known of the items of a table.
-
-        By id if both tables have them, else by features.
-        """
+        """What is known of the items of a table: by id if both have them, else by features."""
         row = (
             rows_of_same_features(self.keys, keys)
             if ids is None or self.ids is None
@@ -141,17 +134,17 @@ class ItemEffects:
         )
         old = row >= 0
         variance = self.std_error**2
-        of_differences = variance if self.quasi_variance is None else self.quasi_variance
+        quasi = variance if self.quasi_variance is None else self.quasi_variance
         return KnownItems(
             np.where(old, self.effect[row], np.nan if self.free else 0.0),
             np.where(old, variance[row], self.sigma2),
             np.where(old, self.share[row], 1.0),
             np.where(old, row, -1),
-            np.where(old, of_differences[row], self.sigma2),
+            np.where(old, quasi[row], self.sigma2),
         )
 
 
-REACH = 1.959963984540054  # of a 95 % interval, in standard errors
+REACH = normal_width(0.95)  # of an interval, in standard errors
 
 
 @dataclass(frozen=True)
@@ -326,7 +319,7 @@ class Fit:
     n_comparisons : float
         Sum of weight times count.
     agreement, noise, tie_share : float
-        Share of decided comparisons that go the way of the score, estimated share of decided ones
+        Share of decided comparisons that agree with the score, estimated share of decided ones
         that contradict the true order, share of ties.
     new_items : NewItems or None
         Accuracy and log-loss to expect of new items, where features are many beside items.
@@ -452,12 +445,3 @@ class Fit:
         """Low and high end of each coefficient, shape (d, 2)."""
         half = normal_width(level) * self.errors()
         return np.column_stack([self.coef - half, self.coef + half])
-
-
-def normal_width(level: float) -> float:
-    """How many standard errors a normal interval of this level reaches: 1.96 for 0.95."""
-    if not 0 < level < 1:
-        raise PairscoreError(
-            f"level is {level!r}; use a number between 0 and 1, such as 0.95.{share_meant(level)}"
-        )
-    return float(ndtri(0.5 + level / 2))

@@ -42,9 +42,10 @@ from pairscore.estimators.settings import Settings
 
 N_FOLDS = 5
 N_GROUP_FOLDS = 6  # of which two are held out at a time
-FEW_ITEMS = 10  # with fewer, held-out items say too little about new ones
+FEW_ITEMS = 10  # with fewer, held-out items say too little about new items
 ENOUGH_HELD_OUT = 2000  # comparisons; with fewer, the folds are dealt again
 MAX_DEALS = 4
+HOPELESS = 30.0  # log-loss of held-out comparisons, in all, above that of the best ridge
 MANY_PER_FEATURE = 5  # comparisons; with fewer, data may be nearly separated
 # standard deviation of the logarithm of the ridge around the usual one: a prior
 PRIOR_WIDTH = 1.2
@@ -112,8 +113,8 @@ class RidgeCurve:
             f"{plural(len(self.outliers), 'item')} {'is' if one else 'are'} far from what the"
             f" features predict: {first_few(map(repr, self.outliers))}; check"
             f" {'its' if one else 'their'} features, which may be in another unit."
-            f" {'It' if one else 'They'} had little say in the choice of the ridge, but full weight"
-            " in the fit."
+            f" {'It' if one else 'They'} had little influence on the choice of the ridge, but"
+            f" full weight in the fit."
         )
         return [(OutlyingItemsWarning, text)]
 
@@ -136,7 +137,7 @@ def choose_ridge(
     unit = number_units(rank, data.tally.exposures > 0, item_groups)
     if data.has_items and not settings.l2_for_known:
         if data.n_items < FEW_ITEMS:
-            reason = f"{plural(data.n_items, 'item')} say too little about new ones"
+            reason = f"{plural(data.n_items, 'item')} say too little about new items"
         elif unit.max() == 0:
             reason = "all items are of one group"
     what, deal = "items", partial(deal_items, pairs=pairs, unit=unit, rng=rng)
@@ -163,35 +164,53 @@ def ridge_of_deals(
     ridge: a decade away costs 1.8, so that it decides where the data do not. D is 1, or the design
     effect where items have a ``group`` (N): M comparisons tell no more than M / D independent
     ones, and where the likelihood overstates what they tell D times, so must the ridge. Folds are
-    dealt up to MAX_DEALS times, until ENOUGH_HELD_OUT comparisons were held out. Also returns the
-    rows of outlying items.
+    dealt up to MAX_DEALS times, until ENOUGH_HELD_OUT comparisons were held out; a ridge without
+    hope is not fitted again. Also returns the rows of outlying items.
     """
     unit, none = data.weight_unit, np.empty(0, dtype=int)
     n_comparisons, usual = float(data.pairs.number.sum()), data.X.shape[1] * unit
     if not path.l2.all():
         return _usual_ridge(usual, "no feature differs within a comparison"), none
     rows = PairRows.of_pairs(data.pairs, len(data.X))
-    loss, held_out, tested = np.zeros(N_VALUES), 0.0, []
+    loss, held_out, number, tested = np.zeros(N_VALUES), 0.0, np.zeros(N_VALUES), []
     zero = params = np.zeros((path.Z.shape[1] + rows.extra.shape[1], N_VALUES))
     # the last fold's fit is a good start, but far off where data are nearly separated
     near = n_comparisons >= MANY_PER_FEATURE * path.Z.shape[1] * unit
     for _ in range(MAX_DEALS):
         for train, test in deal(rows):
-            params = path.fit(train, params if near else zero)
-            loss += path.held_out_loss(test, params)
+            some = hopeful(loss / unit, number / n_comparisons, usual, path.l2)
+            some |= group is not None  # whose comparisons tell less than they seem to
+            part = replace(path, l2=path.l2[some])
+            params = params.copy()
+            params[:, some] = part.fit(train, (params if near else zero)[:, some])
+            loss[some] += part.held_out_loss(test, params[:, some])
+            number[some] += test.number
             held_out += test.number
             tested.append((test, params))
         if held_out >= ENOUGH_HELD_OUT * unit:
             break
     if held_out == 0:
         return _usual_ridge(usual, "there are too few comparisons to hold some out"), none
-    loss, share, effect = loss / held_out, n_comparisons / held_out / unit, 1.0
+    loss, share, effect = loss / number, n_comparisons / held_out / unit, 1.0
     if group is not None:
         effect = design_effect(path, _at_ridge(tested, path, path.l2[-1]), group, share)
-    prior = 0.5 * (np.log(path.l2 / usual / effect) / PRIOR_WIDTH) ** 2
+    prior = _prior(path.l2, usual * effect)
     chosen = float(path.l2[np.argmin(n_comparisons / unit / effect * loss + prior)])
     curve = RidgeCurve(path.l2, loss, chosen, held_out / unit)
     return curve, outlying_items(path, _at_ridge(tested, path, chosen), share)
+
+
+def hopeful(loss: np.ndarray, tested: np.ndarray, usual: float, l2: np.ndarray) -> np.ndarray:
+    """Mask of the ridges (30) that are less than HOPELESS worse than the best one, by the loss on
+    what was held out so far (``tested``, over all comparisons) or by what they are chosen by.
+    """
+    criterion = loss / np.maximum(tested, 1e-300) + _prior(l2, usual)
+    return (loss - loss.min() <= HOPELESS) | (criterion - criterion.min() <= HOPELESS)
+
+
+def _prior(l2: np.ndarray, usual: float) -> np.ndarray:
+    """What a ridge costs by its distance from the usual one, in log-loss."""
+    return 0.5 * (np.log(l2 / usual) / PRIOR_WIDTH) ** 2
 
 
 def _usual_ridge(usual: float, reason: str) -> RidgeCurve:

@@ -182,7 +182,7 @@ def separation_note(names: list[str] | None = None) -> "Note":
         else f"for this, {first_few(map(repr, names))} {'has' if len(names) == 1 else 'have'}"
     )
     text = (
-        f"{SEPARATED}, so the likelihood grows without end; {held} a ridge of l2={SEPARATION_L2:g}"
+        f"{SEPARATED}, so the likelihood has no maximum; {held} a ridge of l2={SEPARATION_L2:g}"
         " (a normal prior with standard deviation 2.5 on standardised coefficients)."
         f" Set l2 above {WEAK_L2:g} to choose your own."
     )

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.choices import USES
-from pairscore.data.comparisons import Comparisons
+from pairscore.data.comparisons import Comparisons, refuse_missing_judges
 from pairscore.data.splitters import ItemKFold, set_covariance_items
 from pairscore.errors import PairscoreError, PairscoreWarning, plural
 from pairscore.estimators.settings import DEFAULTS
@@ -38,10 +38,10 @@ TRIED, FEWER = 3, 2  # of these folds; fewer where a fit takes long, with item e
 ENOUGH = 50_000  # held-out comparisons, after which no further fold is needed
 MANY = 1000  # comparisons per feature, from which on a ridge has nothing to gain
 IN_WORDS = {
-    "side_effect": "an effect of the left side",
+    "side_effect": "an advantage of the left side",
     "l2": "a ridge",
     "item_effects": "item effects",
-    "judge_slopes": "a sharpness for every judge",
+    "judge_slopes": "a separate sharpness for every judge",
     "ties": "ties",
 }
 TIES = {
@@ -217,7 +217,7 @@ def auto_fit(
         X, y = Comparisons.from_frames(X, y, context=context, missing=missing)
     data = set_covariance_items(X if y is None else X.with_outcome(y))
     if not np.any(data.outcome[data.amount > 0]):
-        raise PairscoreError("every comparison is a tie, so nothing says which model is better.")
+        raise PairscoreError("every comparison is a tie, so no model can be shown to be better.")
     use = use or ("known" if data.compared.all() else "new")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PairscoreWarning)
@@ -260,7 +260,8 @@ def _try_settings(tests: "HeldOutTests", given: dict[str, Any]) -> Iterator[Tria
             tests = all_tests.first(FEWER)
             before = tests.loss(before.chances)
         settings = now | {name: value}
-        after, reason = tests.measure(settings)
+        impossible = _impossible(tests.data, name)
+        after, reason = (None, impossible) if impossible else tests.measure(settings)
         if after is None:
             yield Trial(settings, name, unknown, unknown, False, reason)
             continue
@@ -282,7 +283,7 @@ def _settings_to_try(data: Comparisons, use: str, needs_ridge: bool) -> Iterator
     ridge = ("l2", "auto" if use == "new" else "auto-known")
     if needs_ridge:
         yield ridge
-    if data.sides_known and np.any(data.outcome > 0) and np.any(data.outcome < 0):
+    if data.sides_known:
         yield "side_effect", True
     if np.any(data.outcome == 0):
         yield "ties", "half"
@@ -292,6 +293,26 @@ def _settings_to_try(data: Comparisons, use: str, needs_ridge: bool) -> Iterator
     yield "item_effects", "auto"
     if data.judge is not None and len(np.unique(data.judge.astype(str))) > 1:
         yield "judge_slopes", True
+
+
+def _impossible(data: Comparisons, name: str) -> str:
+    """Why a setting cannot be tried on these comparisons, whatever is held out of them; or nothing.
+
+    With one winning side everywhere the effect of the side has no finite size.
+    """
+    won = {side for side, sign in (("left", 1), ("right", -1)) if np.any(data.outcome == sign)}
+    if name == "side_effect" and len(won) == 1:
+        return (
+            f"the {won.pop()} item won every decided comparison, so that an effect of the side"
+            " cannot be told from the items; if winners were always written there, name the two"
+            " columns winner and loser."
+        )
+    try:
+        if name == "judge_slopes" and data.judge is not None:
+            refuse_missing_judges(data.judge)
+    except PairscoreError as error:
+        return str(error)
+    return ""
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,7 @@ def _comparisons(X: Any, y: Any, models: dict[str, Any]) -> Comparisons:
     """The comparisons that count for something, with the context that some model needs."""
     if not isinstance(X, Comparisons):
         if y is None:
-            raise PairscoreError("y is missing: give votes beside the items, or Comparisons.")
+            raise PairscoreError("y is missing: give votes with the items, or Comparisons.")
         X, y = _read(X, y, models)
     data = X if y is None else X.with_outcome(y)
     data = data if np.all(data.amount > 0) else data[data.amount > 0]
@@ -155,8 +155,8 @@ def _read(items: Any, votes: Any, models: dict[str, Any]) -> tuple[Comparisons, 
     fills = {fill for _, fill in settings} - {"refuse"}
     if len(fills) > 1:
         raise PairscoreError(
-            "the models fill missing values in different ways, and are compared on the same"
-            " items; give all the same missing=."
+            "the models fill in missing values in different ways, but must be compared on the"
+            " same items; give all of them the same missing=."
         )
     missing = fills.pop() if fills else "refuse"
     return Comparisons.from_frames(items, votes, context=context, missing=missing)
@@ -202,7 +202,7 @@ def _predict_folds(models: dict[str, Any], data: Comparisons, cv: ItemKFold) -> 
     fold_of_pair = assign_pairs(data, cv.n_splits, rng)
     parts, notes = [], []
     for number in range(cv.n_splits):
-        fold = f"fold {number} of {cv.n_splits}"
+        fold = f"fold {number + 1} of {cv.n_splits}"
         train, test, n_new = split_comparisons(data, fold_of_item == number, fold_of_pair == number)
         if len(train) == 0:
             raise PairscoreError(
@@ -276,8 +276,7 @@ def left_probability(model: Any, train: Comparisons, test: Comparisons) -> np.nd
         )
     if chances.shape != (len(test), len(classes)) or not np.all((chances >= 0) & (chances <= 1)):
         raise PairscoreError(
-            f"it predicted something else than {len(classes)} probabilities from 0 to 1 for each"
-            " comparison."
+            f"it did not predict {len(classes)} probabilities from 0 to 1 for each comparison."
         )
     left, right = chances @ (classes == 1), chances @ (classes == -1)
     return np.divide(left, left + right, out=np.full(len(left), 0.5), where=left + right > 0)

@@ -179,8 +179,8 @@ class ModelComparison:
 
     def __str__(self) -> str:
         lines = [
-            f"{plural(len(self.models), 'model')} on comparisons not fitted to; ± one standard"
-            f" error that allows for shared {self.shared}"
+            f"{plural(len(self.models), 'model')} on comparisons that were not in the fit; ± one"
+            f" standard error that allows for shared {self.shared}"
         ]
         for kind in KINDS:
             lines += ["", self._heading(kind)]
@@ -193,7 +193,7 @@ class ModelComparison:
     def _heading(self, kind: str) -> str:
         tested = self.counts[kind]
         if tested.n_comparisons == 0:
-            return f"  {kind}, {KINDS[kind]}: none, so nothing is known"
+            return f"  {kind}, {KINDS[kind]}: none, so nothing can be said"
         number = f"{tested.n_comparisons:,.10g} comparison{'s' * (tested.n_comparisons != 1)}"
         empty, folds = tested.rows_of_folds.count(0), plural(len(tested.rows_of_folds), "fold")
         return (

@@ -15,7 +15,7 @@ from pairscore.choices import ROLE_WORDS, SIDE_WORDS, WINNER_WORDS
 from pairscore.data.items import plain_id
 from pairscore.data.tables import Column, Columns, is_missing, likely_codes
 from pairscore.data.votes import LAYOUTS, NO_SIDES, Votes, likely_layout
-from pairscore.errors import PairscoreError, first_few
+from pairscore.errors import PairscoreError, first_few, plural
 
 MATCH = 0.9  # share of the rows of a column that must name items
 FEW_LEVELS = 6
@@ -54,7 +54,7 @@ class Found:
         others = {role: name for role, name in named.items() if default.get(role, role) != name}
         words = [f"{role} is {name!r}" for role, name in others.items()]
         judges = [f"each judge has a column ({first_few(map(repr, self.judges))})"]
-        passed = [f"{first_few(map(repr, self.passed))} could be the winner too and is not read"]
+        passed = [f"{first_few(map(repr, self.passed))} could also be the winner; it is not read"]
         return ", ".join(words + judges * bool(self.judges) + passed * bool(words and self.passed))
 
 
@@ -164,19 +164,23 @@ def _find_sides(
         enough = max(n_items.values(), default=0) / 2
         with_winner = [pair for pair in pairs if min(n_items[name] for name in pair) >= enough]
     if len(with_winner) > 1:
-        with_winner = [
-            pair for pair in with_winner if all(_role_of(name, ("left", "right")) for name in pair)
-        ]
+        # winner and loser by id name both items too, next to the columns of the two sides
+        of_sides = [pair for pair in with_winner if not _are_called(pair, NO_SIDES)]
+        with_winner = [pair for pair in of_sides if _are_called(pair, LAYOUTS[0])] or of_sides
     if len(with_winner) != 1:
         return None
     first, second = with_winner[0]
-    if _role_of(first, NO_SIDES) and _role_of(second, NO_SIDES):
+    if _are_called((first, second), NO_SIDES):
         swapped = _role_of(first, NO_SIDES) == "loser"
         return (NO_SIDES, second, first) if swapped else (NO_SIDES, first, second)
     swapped = _role_of(first, ("left", "right")) == "right"
     if sides:
         swapped = first == fixed.get("right") or second == fixed.get("left")
     return (LAYOUTS[0], second, first) if swapped else (LAYOUTS[0], first, second)
+
+
+def _are_called(pair: tuple[str, str], roles: tuple[str, ...]) -> bool:
+    return all(_role_of(name, roles) for name in pair)
 
 
 def _differ(one: np.ndarray, other: np.ndarray) -> bool:
@@ -231,6 +235,7 @@ def _find_winner(
     if len(likely if len(likely) == 1 else by_name) == 1:
         named["winner"] = (likely if len(likely) == 1 else by_name)[0]
         by_id = [name for name in by_id if name != named["winner"]]
+        named |= {"loser": lost[0]} if len(_winners_by_id(pair, lost, votes)) == 1 else {}
     return replace(found, named=named, passed=tuple(by_id))
 
 
@@ -294,9 +299,9 @@ def missing_columns(votes: Texts, found: Found | None) -> PairscoreError:
     by_words = {role: name for name in names if (role := _role_of(name, ROLE_WORDS))}
     likely = f" Did you mean {_as_roles(by_words)}?" if by_words else ""
     return PairscoreError(
-        f"the comparisons have columns {first_few(map(repr, names), 8)}, of which no two have ids"
-        f" of the items; they need {layouts}. Say which these are with left=, right= and"
-        f" winner=.{likely_layout(names) or likely}"
+        f"the comparisons have columns {first_few(map(repr, names), 8)}, and it is not clear"
+        f" which two have ids of the items; they need {layouts}. Say which these are with left=,"
+        f" right= and winner=.{likely_layout(names) or likely}"
     )
 
 
@@ -306,7 +311,7 @@ def _only_a_loser(name: str, column: np.ndarray) -> PairscoreError:
     meaning = {word: side for side, words in SIDE_WORDS.items() for word in words}
     other = {"left": "right", "right": "left", "tie": "tie"}
     codes = {e: other[meaning[e.casefold()]] for e in entries if e.casefold() in meaning}
-    turned = f"name it with winner={name!r} and turn it round with winner_codes={codes!r}"
+    turned = f"name it with winner={name!r} and swap left and right with winner_codes={codes!r}"
     remedy = turned if entries and len(codes) == len(entries) else "write who won in its place"
     return PairscoreError(
         f"no column of the comparisons says who won, and {name!r} seems to say who lost; {remedy},"
@@ -349,8 +354,22 @@ def point_out_cases(
         if same:
             say(
                 f"{what} has entries that differ in upper and lower case only: {first_few(same)};"
-                " they were kept apart."
+                " they are treated as different."
             )
+
+
+def point_out_forms(votes: Columns, ids: np.ndarray | None, say: Callable[[str], None]) -> None:
+    """Say that ids were matched which comparisons and items write with other forms of signs."""
+    known = [] if ids is None else [str(id) for id in ids.tolist()]
+    of_items, names = {plain_id(id): id for id in known}, {*sum(LAYOUTS, NO_SIDES)}
+    named = {n for side in names if side in votes for n in votes.get_column(side).values.tolist()}
+    pairs = {str(n): of_items.get(plain_id(n), "") for n in named - {*known}}
+    other = [(a, b) for a, b in pairs.items() if b and not (a + b).isascii()]
+    if other:
+        say(
+            f"{plural(len(other), 'id')} of the comparisons matched with items that are written"
+            f" with other forms of the same signs ({other[0][0]!r} is {other[0][1]!r})."
+        )
 
 
 def kinds_of_text(table: Columns, names: Iterable[str]) -> dict[str, list[str]]:
@@ -376,6 +395,28 @@ def side_words(winner: Column, ids: np.ndarray | None) -> dict[str, str]:
     names = set(map(str, [] if ids is None else ids.tolist()))
     is_plain = len(codes) < len(entries) or entries <= {"left", "right", "tie"}
     return {} if is_plain or names & entries else codes
+
+
+def winner_for_loser(votes: Columns, name: str) -> Columns:
+    """Comparisons of two sides with the other side than the loser as the winner."""
+    left, right = next(sides for sides in LAYOUTS if {*sides} <= {*votes.columns})
+    a, b, losers = (
+        [None if is_missing(v) else plain_id(v) for v in votes.get_column(name).to_numpy().tolist()]
+        for name in (left, right, "loser")
+    )
+    places = [{x: right, y: left}.get(lost) for x, y, lost in zip(a, b, losers, strict=True)]
+    winner = [
+        "tie" if lost and lost.casefold() in SIDE_WORDS["tie"] else place
+        for lost, place in zip(losers, places, strict=True)
+    ]
+    if bad := winner.count(None):
+        raise PairscoreError(
+            f"the loser, in {name!r}, is neither of the two items in"
+            f" {plural(bad, 'comparison')} of {len(winner)}; write the id of the item that lost"
+            " or 'tie', or name a column that says who won with winner=."
+        )
+    others = {n: votes.get_column(n) for n in votes.columns if n != "loser"}
+    return Columns({**others, "winner": np.array(winner, dtype=object)}, from_file=True)
 
 
 def first_column_names(votes: Votes, table: Columns) -> bool:

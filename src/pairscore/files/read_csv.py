@@ -19,8 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
+from pairscore.choices import Kept
 from pairscore.errors import BadRow, BadRowsError, PairscoreError, first_few, plural
-from pairscore.files.sheets import DELIMITERS, refuse_unclear_points, sign_of
+from pairscore.files.sheets import DELIMITERS, sign_of
 from pairscore.files.source import (
     ANY_NUMBER,
     MAX_LINE,
@@ -32,8 +33,10 @@ from pairscore.files.source import (
     Source,
     find_signs,
     is_missing,
+    kept_signs,
     named_signs,
     refuse_bad_names,
+    refuse_unclear_points,
     sql_text,
 )
 
@@ -46,7 +49,7 @@ ODD_NUMBER = "_|[+][+-]"  # DuckDB takes 1_000 and +-1 for numbers; we do not
 NUMBERS, GAPPY, TEXT = 2, 1, 0
 
 REASONS = {
-    "UNQUOTED VALUE": "a quotation mark is not closed, or text follows it",
+    "UNQUOTED VALUE": "a quotation mark is not closed, or text follows the closing one",
     "LINE SIZE OVER MAXIMUM": f"longer than {MAX_LINE} bytes (a quotation mark left open?)",
 }
 WRONG_LENGTH = ("MISSING COLUMNS", "TOO MANY COLUMNS")
@@ -203,9 +206,11 @@ def _first_guess(layout: Layout, place: int) -> int:
 
 def _with_signs(source: Source, layout: Layout, free: list[int], decimal: str | None) -> Layout:
     """The layout with the named decimal sign, or with the signs that the first rows have."""
-    if decimal is not None:
-        return replace(layout, signs=named_signs(decimal))
     columns = {layout.names[place]: _filled(layout, place) for place in free}
+    if decimal is not None:
+        is_kept = isinstance(decimal, Kept)
+        signs = kept_signs(columns, decimal) if is_kept else named_signs(decimal)
+        return replace(layout, signs=signs)
     signs = find_signs(columns, source.shown)
     if signs == POINT and layout.delimiter == ";":
         refuse_unclear_points(columns, source.shown)
@@ -349,7 +354,7 @@ def _refuse_odd_numbers(source: Source, layout: Layout, numeric: list[int]) -> N
     ]
     if found:
         raise PairscoreError(
-            f"{source.shown!r} has cells that are no plain numbers, such as {first_few(found)};"
+            f"{source.shown!r} has cells that are not plain numbers, such as {first_few(found)};"
             " write digits only, or make the column text."
         )
 

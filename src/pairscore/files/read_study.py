@@ -66,12 +66,13 @@ class StudyInput(ItemsInput):
     """Items and votes from files, and the group of every item where groups were named.
 
     ``vote_columns`` has the columns of the comparisons by role, where they have other names;
-    ``sheets`` those that were read of workbooks.
+    ``unused`` the others; ``sheets`` those that were read of workbooks.
     """
 
     votes: Votes
     groups: np.ndarray | None = None
     vote_columns: dict[str, Any] = field(default_factory=dict)
+    unused: list[str] = field(default_factory=list)
     sheets: list[str] = field(default_factory=list)
 
     @property
@@ -203,7 +204,7 @@ class _Reader:
         table, rows = (file.read() for file in self.files)
         recipe, left_out = self.items.make_recipe(table)
         ids = recipe.ids(table)
-        votes = VoteRows.of(self.votes, rows, ids, self.say)
+        votes = VoteRows.of(self.votes, rows, ids, self.say).with_judges(self.files[1], self.say)
         rules = votes.rules(self.rules, ids, self.say)
         try:
             study, complete = _read_complete(recipe, table, votes.table, rules)
@@ -217,8 +218,9 @@ class _Reader:
             raise votes.located(faults, self.files[1]) from error
         groups = None if self.items.group is None else table[self.items.group][complete]
         point_out_cases(recipe.categorical, votes.table, self.say)
-        unused: dict[str, Any] = {**kinds_of_text(table, left_out), "nested": self.items.nested}
-        study = replace(study, **unused, groups=groups, vote_columns=votes.named)
+        names: dict[str, Any] = {**kinds_of_text(table, left_out), "nested": self.items.nested}
+        names |= {"vote_columns": votes.named, "unused": self.votes.unused}
+        study = replace(study, **names, groups=groups)
         if recipe.id is None and first_column_names(study.votes, table):
             raise _IdsUnclearError(study)
         return study
@@ -302,8 +304,8 @@ def _read_complete(
     n_dropped = int(np.count_nonzero(~complete))
     if not complete.any() or not usable.any():
         raise PairscoreError(
-            f"{plural(n_dropped, 'item')} of {len(complete)} with missing values, and no"
-            " comparison without them; fill some in."
+            f"{plural(n_dropped, 'item')} of {len(complete)} with missing values, and every"
+            f" comparison has one of them; fill in some of the values."
         )
     refuse_non_finite(np.where(complete[:, None], values, 0.0), recipe.names)
     items = Items(values[complete], recipe.names, names[complete], Columns)
@@ -373,10 +375,8 @@ def read_pairs(
     **reading: Any,
 ) -> Comparisons:
     """Pairs from a file that have no winner, or one that does not count; see ``from_pairs``."""
-    columns, rules = (
-        PairColumns.of(vote_columns, context, kept_columns),
-        VoteRules("error", 0, context),
-    )
+    columns = PairColumns.of(vote_columns, context, kept_columns)
+    rules = VoteRules("error", 0, context)
     reading["sheet"] = choose_sheets("", pairs_file, sheet, say)[1]
     with _open_table(pairs_file, columns, say=say, **reading) as stored:
         rows = columns.rename(stored.read(), items.ids)

@@ -11,7 +11,7 @@ import mmap
 import re
 import unicodedata
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -22,7 +22,7 @@ import numpy as np
 
 from pairscore.data.tables import Columns
 from pairscore.errors import BadEntriesError, PairscoreError, first_few, plural, shown
-from pairscore.files.source import MAX_LINE, scratch_folder
+from pairscore.files.source import MAX_LINE, NUMBER, scratch_folder
 
 if TYPE_CHECKING:
     from pairscore.files.tables import StoredTable
@@ -33,9 +33,6 @@ HEAD_ROWS = 50
 LAST_ROWS = 12  # of a table, among which totals and footnotes are
 SEPARATOR_LINE = re.compile('\ufeff?"?sep=(.)"?[\r\n]*', re.IGNORECASE)
 BLANKS = " \t\u00a0\u2009\u202f\u3000"
-NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)*([eE][+-]?[0-9]+)?")
-DECIMAL = re.compile(r"[+-]?[0-9]*\.[0-9]*([eE][+-]?[0-9]+)?")
-THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}")  # or a decimal number
 # 1 234,5 and 1'234.5, with any kind of blank and apostrophe
 GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:[ \u00a0\u2009\u202f'\u2019][0-9]{3})+(?:[.,][0-9]*)?")
 ODD_BYTES = re.compile(  # 1 234 with blanks or apostrophes, a minus sign, digits of double width
@@ -129,28 +126,6 @@ def sign_of(named: str) -> str:
             f"the delimiter is {sign!r}; use one sign such as ',', ';', '|' or a tab."
         )
     return sign
-
-
-def refuse_unclear_points(columns: Mapping[str, list[str]], shown: str) -> None:
-    """Refuse 1.291 next to 950 where no other number of a file says that points are decimal ones.
-
-    Where semicolons stand between cells, points often stand between thousands.
-    """
-    cells = [cell.strip() for column in columns.values() for cell in column if "." in cell]
-    if any(DECIMAL.fullmatch(cell) and not THOUSANDS.fullmatch(cell) for cell in cells):
-        return
-    for name, column in columns.items():
-        numbers = [cell.strip() for cell in column if NUMBER.fullmatch(cell.strip())]
-        points = [number for number in numbers if THOUSANDS.fullmatch(number)]
-        whole = [number for number in numbers if number.lstrip("+-").isdigit()]
-        if len(points) < 2 or len(points) + len(whole) < len(numbers):
-            continue
-        if any(abs(int(number)) >= 100 for number in whole):
-            raise PairscoreError(
-                f"{shown!r} has numbers such as {points[0]!r} in the column {name!r}, which may be"
-                f" {points[0]} or {points[0].replace('.', '')}; name the decimal sign with"
-                " decimal=, or leave the column out."
-            )
 
 
 def header_place(rows: list[list[str]]) -> int:
@@ -322,7 +297,7 @@ def _end_of_rows(last: list[tuple[list[str], bool]], width: int) -> int:
 
 
 class _Cleaner:
-    """Cells without blanks around them, words for missing, and blanks between thousands."""
+    """Cells without spaces around them, words for missing, and blanks between thousands."""
 
     def __init__(self, names: list[str], identifiers: Collection[str], na: Collection[str]):
         self.exact = {column for column, name in enumerate(names) if name in identifiers}
@@ -350,7 +325,7 @@ class _Cleaner:
 
     def changes(self) -> list[str]:
         missing = f"{plural(self.n_missing, 'cell')} of {first_few(sorted(self.na), 3)} missing"
-        grouped = f"{_shown(self.grouped)} read as a number with its thousands apart"
+        grouped = f"{_shown(self.grouped)} read as a number with separated thousands"
         blanks = blanks_left_out(self.n_blanks, self.padded)
         found = {missing: self.n_missing, grouped: self.grouped, blanks: self.n_blanks}
         return [change for change, was_found in found.items() if was_found]
@@ -362,9 +337,9 @@ def _shown(text: str) -> str:
 
 
 def blanks_left_out(number: int, example: str) -> str:
-    """What is said where text had blanks around it."""
+    """What is said where text had spaces around it."""
     entries = "entry" if number == 1 else "entries"
-    return f"blanks around {number} {entries} left out (such as {_shown(example)})"
+    return f"spaces around {number} {entries} left out (such as {_shown(example)})"
 
 
 def _plain_digits(text: str) -> str:
@@ -372,8 +347,16 @@ def _plain_digits(text: str) -> str:
     return unicodedata.normalize("NFKC", text).replace("\u2212", "-")
 
 
+def composed(values: np.ndarray) -> tuple[np.ndarray, str | None]:
+    """Text with every accented letter as one sign (Unicode's form NFC); and one that had others."""
+    if values.dtype != object or unicodedata.is_normalized("NFC", "\0".join(filter(None, values))):
+        return values, None
+    entries = np.array([v and unicodedata.normalize("NFC", v) for v in values], dtype=object)
+    return entries, entries[np.flatnonzero(entries != values)[0]]
+
+
 def without_blanks(values: np.ndarray) -> tuple[np.ndarray, str | None]:
-    """Text without blanks around it, with None for what is left empty; and one that had some."""
+    """Text without spaces around it, with None for what is left empty; and one that had some."""
     if values.dtype != object:
         return values, None
     joined = "\0".join(["", *filter(None, values.tolist()), ""])
@@ -401,6 +384,14 @@ class JoinedTables:
     @property
     def source(self) -> Any:
         return self.parts[0].source
+
+    @property
+    def names(self) -> list[str]:
+        """What the parts are called: by their sheets or files, with paths where needed."""
+        shown = [part.source.shown for part in self.parts]
+        short = [one.rpartition(", sheet ") for one in shown]
+        names = [sheet if of else Path(sheet).stem for _, of, sheet in short]
+        return names if len(set(names)) == len(names) else shown
 
     def read(self) -> Columns:
         """The rows of all parts, one after the other."""

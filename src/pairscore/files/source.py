@@ -14,21 +14,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from pairscore.data.encodings import OLDER, marked_encoding, older_encoding
 from pairscore.errors import PairscoreError, first_few, plural
 
-KINDS = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".txt": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".xlsx": "workbook",
-    ".xlsm": "workbook",
-    ".xls": "workbook",
-    ".ods": "workbook",
-}
+KINDS = (
+    dict.fromkeys((".csv", ".tsv", ".txt"), "csv")
+    | dict.fromkeys((".parquet", ".pq"), "parquet")
+    | dict.fromkeys((".jsonl", ".ndjson"), "jsonl")
+    | dict.fromkeys((".xlsx", ".xlsm", ".xls", ".ods"), "workbook")
+)
 # DuckDB's time grows with their square, and a covariance of more would not fit in memory
 MAX_COLUMNS = 20_000
 MAX_LINE = 1 << 22
@@ -41,6 +35,9 @@ MISSING = (
     r"|non renseigné|s[.]o[.]|不明|欠損|欠測|無回答"
     r"|#NV|#N/D|#VALUE!|#WERT!|#VALEUR!|#DIV/0!|#REF!|#BEZUG!)?\s*"
 )
+NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)*([eE][+-]?[0-9]+)?")
+DECIMAL = re.compile(r"[+-]?[0-9]*\.[0-9]*([eE][+-]?[0-9]+)?")
+THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}")  # or a decimal number
 UNFINISHED: set[Path] = set()  # what this process writes and will remove or rename
 # the columns to read, given all names and those of lists or records
 Choice = Callable[[list[str], list[str]], Collection[str]]
@@ -106,7 +103,7 @@ def table_kind(path: Any) -> str:
     kind = "csv" if str(path) == "-" else KINDS.get(Path(path).suffix.lower())
     if kind is None:
         raise PairscoreError(
-            f"{str(path)!r} does not say what kind of table it is; give it a name that ends in"
+            f"{str(path)!r} does not show what kind of table it is; give it a name that ends in"
             f" {first_few(KINDS, 12)}."
         )
     return kind
@@ -129,7 +126,7 @@ def refuse_bad_names(names: Collection[str], shown: str) -> None:
     if broken:
         raise PairscoreError(
             f"{shown!r} has column names with line breaks: {first_few(map(repr, broken))}; write"
-            " every name in one line."
+            f" every name on one line."
         )
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
@@ -218,6 +215,16 @@ def named_signs(decimal: str) -> Signs:
     return NAMED_SIGNS[decimal]
 
 
+def kept_signs(columns: Mapping[str, list[str]], kept: str) -> Signs:
+    """The signs of a file after others that had the decimal sign ``kept``.
+
+    It has the other one if some number can only be read with that, and none only with ``kept``.
+    """
+    kinds = {_readings(cell) for cells in columns.values() for cell in _numbers(cells)}
+    other = "." if kept == "," else ","
+    return named_signs(other if other in kinds and kept not in kinds else kept)
+
+
 def find_signs(columns: Mapping[str, list[str]], shown: str) -> Signs:
     """How numbers are written, from cells of the columns by name; only those of numbers count.
 
@@ -245,6 +252,28 @@ def find_signs(columns: Mapping[str, list[str]], shown: str) -> Signs:
             " decimal=, or leave the column out."
         )
     return Signs(".", ",")
+
+
+def refuse_unclear_points(columns: Mapping[str, list[str]], shown: str) -> None:
+    """Refuse 1.291 next to 950 where no other number of a file says that points are decimal ones.
+
+    Where semicolons stand between cells, points often stand between thousands.
+    """
+    cells = [cell.strip() for column in columns.values() for cell in column if "." in cell]
+    if any(DECIMAL.fullmatch(cell) and not THOUSANDS.fullmatch(cell) for cell in cells):
+        return
+    for name, column in columns.items():
+        numbers = [cell.strip() for cell in column if NUMBER.fullmatch(cell.strip())]
+        points = [number for number in numbers if THOUSANDS.fullmatch(number)]
+        whole = [number for number in numbers if number.lstrip("+-").isdigit()]
+        if len(points) < 2 or len(points) + len(whole) < len(numbers):
+            continue
+        if any(abs(int(number)) >= 100 for number in whole):
+            raise PairscoreError(
+                f"{shown!r} has numbers such as {points[0]!r} in the column {name!r}, which may be"
+                f" {points[0]} or {points[0].replace('.', '')}; name the decimal sign with"
+                " decimal=, or leave the column out."
+            )
 
 
 def _numbers(cells: list[str]) -> list[str]:
@@ -327,19 +356,22 @@ def plain_file(path: Any) -> Iterator[Path]:
 
 
 @contextmanager
-def as_utf8(path: Path, encoding: str | None, shown: str) -> Iterator[Path]:
+def as_utf8(
+    path: Path, encoding: str | None, shown: str, say: Callable[[str], None]
+) -> Iterator[Path]:
     """Yield the file itself if it is UTF-8, or a temporary copy of it that is.
 
     The encoding is the named one, else that of the byte order mark, else UTF-8 if all bytes are,
-    else Shift-JIS if the text then is Japanese, else Windows-1252 or Latin-1.
+    else one that is guessed (:func:`older_encoding`), which is said.
     """
     try:
         "".encode(encoding or "utf-8")
     except (LookupError, ValueError):
         raise PairscoreError(
-            f"{encoding!r} is no text encoding; use one such as 'utf-8', 'latin-1' or 'utf-16'."
+            f"{encoding!r} is not a text encoding; use one such as 'utf-8', 'latin-1' or 'utf-16'."
         ) from None
-    actual = encoding or _marked_encoding(path) or "utf-8"
+    with path.open("rb") as file:
+        actual = encoding or marked_encoding(file.read(4096)) or "utf-8"
     if re.sub("[-_]", "", actual.lower()) in ("utf8", "utf8sig"):
         try:
             for _ in _decode(path, "utf-8", shown):
@@ -349,7 +381,11 @@ def as_utf8(path: Path, encoding: str | None, shown: str) -> Iterator[Path]:
         except UnicodeError:
             if encoding:
                 raise _not_text(encoding, shown) from None
-            actual = _older_encoding(path.read_bytes(), shown)
+            actual = older_encoding(path.read_bytes(), shown)
+            say(
+                f"{shown!r} is not UTF-8, and was read as {OLDER[actual]}; if names look wrong,"
+                " name the encoding with encoding=."
+            )
     with scratch_folder() as folder:
         copy = folder / "utf8"
         try:
@@ -364,66 +400,6 @@ def _not_text(encoding: str, shown: str) -> PairscoreError:
     return PairscoreError(f"{shown!r} is not text in {encoding!r}; name the encoding that it has.")
 
 
-def _marked_encoding(path: Path) -> str | None:
-    """The encoding of a byte order mark, or UTF-16 where every second byte is zero."""
-    with path.open("rb") as file:
-        head = file.read(4096)
-    for mark, name in (
-        (codecs.BOM_UTF8, "utf-8"),
-        (codecs.BOM_UTF32_LE, "utf-32"),
-        (codecs.BOM_UTF16_LE, "utf-16"),
-        (codecs.BOM_UTF16_BE, "utf-16"),
-    ):
-        if head.startswith(mark):
-            return name
-    for name, zeros, letters in (
-        ("utf-16-le", head[1::2], head[::2]),
-        ("utf-16-be", head[::2], head[1::2]),
-    ):
-        if len(head) > 3 and zeros.count(0) > 0.4 * len(head) / 2 and not letters.count(0):
-            return name
-    return None
-
-
-def _older_encoding(content: bytes, shown: str) -> str:
-    """Bytes beyond ASCII that are nowhere UTF-8 are Japanese, or letters of old Windows or Latin-1.
-
-    A mixture is a damaged file.
-    """
-    if _is_shift_jis(content):
-        return "cp932"
-    try:
-        content.decode("utf-8", "surrogateescape").encode("ascii", "surrogateescape")
-    except UnicodeEncodeError:
-        sound = content.decode("utf-8", "replace").partition("\ufffd")[0]
-        line = sound.count("\n" if "\n" in sound else "\r") + 1
-        raise PairscoreError(
-            f"{shown!r} is UTF-8 but for some bytes (the first in line {line}); repair it, or name"
-            " its encoding."
-        ) from None
-    try:
-        content.decode("cp1252")
-    except UnicodeDecodeError:
-        return "latin-1"
-    return "cp1252"
-
-
-def _is_shift_jis(content: bytes) -> bool:
-    """Whether most letters beyond ASCII are then in Japanese words, and few are UTF-8 by chance.
-
-    European letters, read so, give single Japanese signs between Latin ones.
-    """
-    n_utf8 = sum(ord(sign) > 127 for sign in content.decode("utf-8", "ignore"))
-    try:
-        text = content.decode("cp932")
-    except UnicodeDecodeError:
-        return False
-    words = re.findall("[\u3000-\u30ff\u4e00-\u9fff\uff01-\uff9f]{2,}", text)
-    n_words = sum(map(len, words))
-    n_beyond = sum(ord(sign) > 127 for sign in text)
-    return n_words > n_beyond / 2 and n_utf8 < n_beyond / 4
-
-
 def _decode(path: Path, encoding: str, shown: str) -> Iterator[str]:
     """The text of a file piece by piece, without its byte order mark."""
     decoder = codecs.getincrementaldecoder(encoding)()
@@ -435,16 +411,16 @@ def _decode(path: Path, encoding: str, shown: str) -> Iterator[str]:
             if "\0" in text:
                 line += text[: text.index("\0")].count("\n")
                 raise PairscoreError(
-                    f"{shown!r} has NUL bytes (the first in line {line}): it is damaged or no text"
-                    " file; export it again."
+                    f"{shown!r} has NUL bytes (the first in line {line}): it is damaged or not a"
+                    f" text file; export it again."
                 )
             ends = text.count("\n")
             unbroken = 0 if ends or "\r" in text else unbroken + 1
             # DuckDB rejects longer lines, and loses sight of much longer ones
             if unbroken == MAX_LINE // CHUNK - 1:
                 raise PairscoreError(
-                    f"line {line} of {shown!r} is longer than {unbroken} million characters; it is"
-                    " damaged or no table."
+                    f"line {line} of {shown!r} is longer than {unbroken} million characters; it"
+                    f" is damaged or not a table."
                 )
             yield text.removeprefix("\ufeff") if line == 1 else text
             line += ends

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.choices import SIDE_WORDS
 from pairscore.data.feature_options import item_columns, make_recipe
 from pairscore.data.features import Recipe
-from pairscore.data.items import Items, plain_id, refuse_bad_ids, refuse_non_finite
+from pairscore.data.items import Items, refuse_bad_ids, refuse_non_finite
 from pairscore.data.tables import SKIPPED, Column, Columns, check_codes, is_missing
 from pairscore.data.votes import LAYOUTS, Votes, read_votes
 from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, plural
-from pairscore.files.find_columns import side_words, tell_who_won
+from pairscore.files.find_columns import point_out_forms, side_words, tell_who_won, winner_for_loser
 from pairscore.files.sheets import JoinedTables
 from pairscore.files.tables import StoredTable
 from pairscore.files.write import BadFilesError, all_faults, locate_faults
@@ -109,13 +108,15 @@ class VoteColumns:
 
     ``named`` says which columns are ``left``, ``winner``, ... where they have other names; ``kept``
     does so as far as a table has these columns, and ``named`` comes before it; ``context`` names
-    numeric columns to keep; ``judges`` are columns with the winners by one judge each.
+    numeric columns to keep; ``judges`` are columns with the winners by one judge each; ``unused``
+    gets those of the table that nobody asked for, without lists and records.
     """
 
     named: Mapping[str, str] = field(default_factory=dict)
     context: Collection[str] = ()
     kept: Mapping[str, str] = field(default_factory=dict)
     judges: tuple[str, ...] = ()
+    unused: list[str] = field(default_factory=list, compare=False)
 
     @classmethod
     def of(
@@ -174,9 +175,10 @@ class VoteColumns:
         if "loser" in self.named and len({"left", "right"} & set(self.named)) == 1:
             raise PairscoreError(
                 "loser= goes with winner=, or with both of left= and right=: a row names a winner"
-                " and a loser, or two sides and the winner or the loser of them."
+                " and a loser, or two sides and which of them won or lost."
             )
         chosen = {*self.roles(names).values(), *self.context, *self.judges, "tie"}
+        self.unused[:] = [name for name in names if name not in (*chosen, *lists)]
         return chosen if chosen.intersection(names) else {*names[:1]}
 
     def rename(self, votes: Columns, ids: np.ndarray | None = None) -> Columns:
@@ -237,28 +239,6 @@ def one_row_per_vote(
     others = {n: votes.get_column(n).take(rows) for n in votes.columns if n not in judges}
     others |= {"winner": Column(winner), "judge": Column(judge)}
     return Columns(others, from_file=True), rows, judge
-
-
-def _winner_for_loser(votes: Columns, name: str) -> Columns:
-    """Comparisons of two sides with the other side than the loser as the winner."""
-    left, right = next(sides for sides in LAYOUTS if {*sides} <= {*votes.columns})
-    a, b, losers = (
-        [None if is_missing(v) else plain_id(v) for v in votes.get_column(name).to_numpy().tolist()]
-        for name in (left, right, "loser")
-    )
-    places = [{x: right, y: left}.get(lost) for x, y, lost in zip(a, b, losers, strict=True)]
-    winner = [
-        "tie" if lost and lost.casefold() in SIDE_WORDS["tie"] else place
-        for lost, place in zip(losers, places, strict=True)
-    ]
-    if bad := winner.count(None):
-        raise PairscoreError(
-            f"the loser, in {name!r}, is neither of the two items in"
-            f" {plural(bad, 'comparison')} of {len(winner)}; write the id of the item that lost"
-            " or 'tie', or name a column that says who won with winner=."
-        )
-    others = {n: votes.get_column(n) for n in votes.columns if n != "loser"}
-    return Columns({**others, "winner": np.array(winner, dtype=object)}, from_file=True)
 
 
 def _winner_by_side(winner: Column, sides: dict[str, str], ids: np.ndarray | None) -> Column:
@@ -327,15 +307,28 @@ class VoteRows:
             raise NoLayoutError("no columns say who was compared")
         table = columns.rename(rows, ids)
         if "winner" not in roles:
-            table = _winner_for_loser(table, named.get("loser", "loser"))
+            table = winner_for_loser(table, named.get("loser", "loser"))
             say(f"{named.get('loser', 'loser')!r} names the loser: the other side won.")
+        point_out_forms(table, ids, say)
         if not columns.judges:
             return cls(table, named)
         table, origin, judge = one_row_per_vote(table, columns.judges)
         empty = len(rows) * len(columns.judges) - len(table)
         if empty:
-            say(f"{plural(empty, 'empty cell', verb='is')} no comparison of that judge.")
+            say(f"{plural(empty, 'empty cell')} left out: no comparison by that judge.")
         return cls(table, named, columns.judges, origin, judge)
+
+    def with_judges(
+        self, stored: StoredTable | JoinedTables, say: Callable[[str], None]
+    ) -> "VoteRows":
+        """With the names of several files or sheets as judges, where no column has them."""
+        if not isinstance(stored, JoinedTables) or "judge" in self.table.columns:
+            return self
+        names = stored.names
+        said = first_few(map(repr, names))
+        say(f"no column names the judge, so each file or sheet stands for one: {said}.")
+        judge = np.repeat(np.array(names, dtype=object), stored.lengths)
+        return replace(self, table=Columns({**self.table, "judge": judge}, from_file=True))
 
     def rules(
         self, rules: VoteRules, ids: np.ndarray | None, say: Callable[[str], None]

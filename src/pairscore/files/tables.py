@@ -20,6 +20,7 @@ from pairscore.files.read_csv import load_csv, locate_cells, shared_delimiter
 from pairscore.files.sheets import (
     Sheet,
     blanks_left_out,
+    composed,
     has_blank_rows,
     looks_plain,
     tidied_csv,
@@ -182,16 +183,19 @@ class StoredTable:
             )
 
     def _stripped(self, name: str, column: Column) -> Column:
-        """The column without blanks around its text, which is said once."""
+        """The column without spaces around its text and with letters as one sign, said once."""
         stripped, example = without_blanks(column.values)
-        if example is None:
+        letters, apart = composed(stripped)
+        if example is None and apart is None:
             return column
         if name not in self.said:
             rows = np.array([a is not b for a, b in zip(stripped, column.values, strict=True)])
             count = int(np.count_nonzero(rows if column.codes is None else rows[column.codes]))
-            self.say(f"{self.source.shown!r}, {name!r}: {blanks_left_out(count, example)}.")
+            changes = f"; letters and accents put together (such as {apart!r})" if apart else ""
+            changes = f"; {blanks_left_out(count, example)}{changes}" if example else changes
+            self.say(f"{self.source.shown!r}, {name!r}: {changes[2:]}.")
             self.said.add(name)
-        return Column(stripped, column.codes)
+        return Column(letters, column.codes)
 
     def locate(self, entries: Iterable[tuple[int, str]]) -> list[tuple[int, str | None]]:
         """Find entries, given by row (from 0) and column, in the file.
@@ -218,8 +222,7 @@ class StoredTable:
 
     def _whole(self, name: str) -> bool:
         cell = self.cells[name]
-        pattern = sql_text(WHOLE.pattern)
-        other = f"WHERE {cell} IS NULL OR NOT regexp_full_match({cell}, {pattern})"
+        other = f"WHERE {cell} IS NULL OR NOT regexp_full_match({cell}, {sql_text(WHOLE.pattern)})"
         return self._select("count(*) AS n", other)["n"][0] == 0
 
     def _select(self, what: str, which: str = "") -> dict[str, np.ndarray]:
@@ -308,7 +311,7 @@ class _TextReading:
                 )
             )
             return self._load_sheet(source, sheet, kind)
-        path = self.stack.enter_context(as_utf8(source.path, self.encoding, source.shown))
+        path = self.stack.enter_context(as_utf8(source.path, self.encoding, source.shown, self.say))
         source = replace(source, path=path)
         delimiter = shared_delimiter(path, self.delimiter) if for_all_files else self.delimiter
         if self.na or not looks_plain(path, delimiter):
@@ -354,7 +357,9 @@ def _store(
     if kind in ("csv", "workbook"):
         cells, signs = load_csv(source, delimiter, decimal)
         if decimal is None and signs != POINT:
-            say(f"{source.shown!r} has {signs.in_words}, and was read so.")
+            say(f"{source.shown!r} has {signs.in_words}, and was read that way.")
+        elif decimal not in (None, signs.decimal):
+            say(f"{source.shown!r} has decimal signs {signs.decimal!r}, not {decimal!r} as before.")
     else:
         cells = (load_parquet if kind == "parquet" else load_jsonl)(source)
     return StoredTable(source, kind, delimiter, cells, decimal, say)

@@ -154,7 +154,7 @@ def _bad_lines(source: Source, mixed: list[str]) -> PairscoreError | None:
 def _json_object(line: bytes) -> dict[str, Any]:
     record = json.loads(line, object_pairs_hook=_unique_names) if line.strip() else {}
     if not isinstance(record, dict):
-        raise ValueError("no JSON object")
+        raise ValueError("not a JSON object")
     return record
 
 
@@ -166,7 +166,7 @@ def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _json_reason(error: Exception, line: bytes) -> str:
     reason = str(error).partition(":")[0]
-    return "no UTF-8" if "codec" in reason and not line.isascii() else reason
+    return "not UTF-8" if "codec" in reason and not line.isascii() else reason
 
 
 # -- workbooks -------------------------------------------------------------------------------------

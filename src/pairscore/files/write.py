@@ -113,7 +113,7 @@ def write_whole(path: Any, content: bytes) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise PairscoreError(
-            f"the folder {str(path.parent)!r} cannot be made ({error.strerror}); choose a place"
+            f"the folder {str(path.parent)!r} cannot be created ({error.strerror}); choose a place"
             " that can be written to."
         ) from None
     with atomic_write(path) as temporary:
@@ -154,7 +154,7 @@ def refuse_workbook(path: Any) -> None:
     """Workbooks are read and not written."""
     if table_kind(path) == "workbook":
         raise PairscoreError(
-            f"{str(path)!r} is a workbook, and these are read but not written; give it a name that"
+            f"{str(path)!r} is a workbook, which can be read but not written; give it a name that"
             " ends in .csv, which spreadsheets open."
         )
 

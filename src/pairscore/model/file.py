@@ -197,7 +197,8 @@ def _link(header: dict[str, Any], link: Any, path: Any) -> Any:
     is_custom = "custom" in (setting, name)
     if is_custom and link is None:
         raise PairscoreError(
-            f"the model in {str(path)!r} has a link function of the user's, which no file can hold;"
+            f"the model in {str(path)!r} has a link function written in Python, which no file can"
+            f" hold;"
             " pass it again: load(path, link=(f, f'))."
         )
     if not is_custom and link is not None and get_link(link) != get_link(name):
@@ -229,6 +230,7 @@ def _rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray], settings: Se
         n: rebuild(header[n]) for n, (_, rebuild) in TABLES if header.get(n) is not None
     }
     names, effects = tuple(header["feature_names"]), None
+    recipe = header.get("recipe")  # models of before had none
     if header.get("item_effects"):
         of_items = {n.removeprefix(EFFECTS): a for n, a in arrays.items() if n.startswith(EFFECTS)}
         effects = ItemEffects.from_file(of_items, header["item_effects"])
@@ -239,9 +241,9 @@ def _rebuild(header: dict[str, Any], arrays: dict[str, np.ndarray], settings: Se
         **tables,
         feature_names=names or None,
         item_effects=effects,
-        comparisons=comparisons_from_arrays(arrays, names),
+        comparisons=comparisons_from_arrays(arrays, names, recipe),
         item_groups=arrays.get(GROUPS),
-        recipe=header.get("recipe"),  # models of before had none
+        recipe=recipe,
     )
 
 
@@ -346,7 +348,9 @@ def comparisons_to_arrays(data: Comparisons) -> dict[str, np.ndarray]:
 
 
 def comparisons_from_arrays(
-    arrays: dict[str, np.ndarray], feature_names: tuple[str, ...]
+    arrays: dict[str, np.ndarray],
+    feature_names: tuple[str, ...],
+    recipe: dict[str, Any] | None = None,
 ) -> Comparisons | None:
     """The comparisons again; None if the model was saved without them."""
     if f"{DATA}values" not in arrays:
@@ -355,7 +359,7 @@ def comparisons_from_arrays(
     ids = arrays.get(f"{DATA}ids")
     ids = ids.astype(object) if ids is not None and ids.dtype.kind == "U" else ids
     backend = Columns if from_file else dict
-    items = Items(arrays[f"{DATA}values"], feature_names, ids, backend)
+    items = Items(arrays[f"{DATA}values"], feature_names, ids, backend, recipe)
     context = {n.removeprefix(CONTEXT): a for n, a in arrays.items() if n.startswith(CONTEXT)}
     columns = {name: arrays.get(f"{DATA}{name}") for name in (*PER_ROW, "covariance_items")}
     return Comparisons(

@@ -10,12 +10,11 @@ from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.sums import feature_range
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import number_groups
-from pairscore.data.items import LARGEST_NUMBER, Items
+from pairscore.data.items import Items
 from pairscore.data.votes import PER_ROW, Votes, read_votes
 from pairscore.errors import (
     FewItemsWarning,
     PairscoreError,
-    first_few,
     plural,
 )
 from pairscore.estimators.closed_form import fit_closed_form
@@ -32,7 +31,14 @@ from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.ridge import choose_ridge
 from pairscore.estimators.separation import bound_abilities
 from pairscore.estimators.settings import Settings
-from pairscore.model.fit_input import without_ties
+from pairscore.model.fit_input import (
+    make_record,
+    refuse_extremes,
+    refuse_too_many_features,
+    refuse_unknown_items_and_sides,
+    without_decisions,
+    without_ties,
+)
 from pairscore.model.groups import (
     count_groups,
     feature_notes,
@@ -42,7 +48,6 @@ from pairscore.model.groups import (
     without_part,
 )
 from pairscore.model.predict import fitted_scores, scale_of_decided
-from pairscore.model.record import make_record
 
 FEW_ITEMS = 50
 NOBODY_KNOWN = "a matrix of differences does not say who was compared"
@@ -86,6 +91,8 @@ def fit_comparisons(
     expected, found = fit.new_items, (fit.agreement, settings.choose_l2)
     if expected is not None and expected.is_hopeless(*found):
         notes.append(many_features_note(fit.n_features, fit.n_items or 0, expected, *found))
+    fit, undecided = without_decisions(fit)
+    notes += undecided
     if used is not data:
         fit = replace(fit, **_of_all(data, used, has_items))
     texts = [text for _, text in notes]
@@ -112,7 +119,7 @@ def estimate(
     start: np.ndarray | None = None,
 ) -> Estimate:
     """The estimate, with the settings that were possible and the ridge that was chosen."""
-    _refuse_unknown_items_and_sides(settings, data, has_items)
+    refuse_unknown_items_and_sides(settings, data, has_items)
     fit_data = FitData(data, settings.side_effect, has_items, start)
     refuse_too_many_features(fit_data, settings)
     refuse_extremes(data)
@@ -368,67 +375,6 @@ def join_votes(votes: Votes, more: Votes) -> Votes:
     return replace(votes, **columns, context=context, sides_known=sides_known)
 
 
-def _refuse_unknown_items_and_sides(settings: Settings, data: Comparisons, has_items: bool) -> None:
-    if settings.by_comparison and not has_items:
-        raise PairscoreError(
-            "judges, context and ties as a parameter need items and votes; a matrix of differences"
-            " has neither judges nor context."
-        )
-    if settings.item_effects and not has_items:
-        raise PairscoreError(
-            "item_effects=True needs to know who was compared, and a matrix of differences does not"
-            " say; fit items and votes instead."
-        )
-    if settings.side_effect and has_items and not data.sides_known:
-        raise PairscoreError(
-            "side_effect=True needs votes that say who was left and right; these only say winner"
-            " and loser."
-        )
-
-
-def refuse_extremes(data: Comparisons) -> None:
-    """Weights and context whose squares overflow; features are checked where they are read."""
-    if data.weight is not None:
-        low = float(np.min(data.weight, where=data.weight > 0, initial=np.inf))
-        high = float(np.max(data.weight))
-        if not (high < LARGEST_NUMBER and low > 1 / LARGEST_NUMBER):
-            raise PairscoreError(
-                f"weights go from {low:.3g} to {high:.3g}, beyond what can be computed with; divide"
-                " them by their mean."
-            )
-    limits = {
-        name: np.all(np.abs(column) < LARGEST_NUMBER) for name, column in data.context.items()
-    }
-    large = [name for name, is_small in limits.items() if not is_small]
-    if large:
-        raise PairscoreError(
-            f"values beyond {LARGEST_NUMBER:g} cannot be computed with:"
-            f" {first_few(map(repr, large))}; divide the column by a constant."
-        )
-
-
-def refuse_too_many_features(data: FitData, settings: Settings) -> None:
-    """Without a ridge, features must not outnumber items or comparisons."""
-    d, used, count = data.X.shape[1], data.amount > 0, data.comparisons.count
-    m = float(used.sum() if count is None else count[used].sum())
-    if not np.isfinite(data.tally.n_comparisons):
-        raise PairscoreError(
-            "the weights are so large that their sum overflows; divide them by a constant."
-        )
-    if data.tally.exposures.sum() == 0:
-        raise PairscoreError(
-            "no comparison is between two different items with a positive weight; nothing can be"
-            " learnt from these votes."
-        )
-    if settings.l2 == 0 and (d > data.n_items or d > m):
-        by_items = data.has_items and d > data.n_items
-        few = plural(data.n_items, "compared item") if by_items else plural(int(m), "comparison")
-        raise PairscoreError(
-            f"there are {d} features but only {few}, so many scores fit equally well; choose a"
-            " ridge from the data (l2='auto'), or use fewer features."
-        )
-
-
 def without_features(data: FitData, settings: Settings) -> tuple[Settings, list[Note]]:
     """Items without features have abilities: each its own, or effects if these were asked for.
 
@@ -459,15 +405,15 @@ def choose_inference(data: FitData, settings: Settings) -> tuple[str | None, lis
     n, parameters = data.n_items, data.X.shape[1] + settings.side_effect
     if n <= parameters + 1:
         text = (
-            f"{plural(n, 'item')} with {plural(parameters, 'parameter')} leave nothing to see how"
-            " items differ from their features; the intervals are the classical ones"
+            f"{plural(n, 'item')} with {plural(parameters, 'parameter')} leave nothing to"
+            f" estimate how items differ from their features; intervals are the classical ones"
             " (inference='model')."
         )
         return "model", [(FewItemsWarning, text)]
     if n < FEW_ITEMS:
         text = (
-            f"with {plural(n, 'item')} item-robust intervals are rough; below about {FEW_ITEMS}"
-            " items read them with care."
+            f"with {plural(n, 'item')}, item-robust intervals are rough; below about {FEW_ITEMS}"
+            " items, read them with care."
         )
         return settings.inference, [(FewItemsWarning, text)]
     return settings.inference, []

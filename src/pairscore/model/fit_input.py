@@ -1,17 +1,32 @@
-"""What people give to ``RankRegression.fit``, as comparisons.
+"""What people give to ``RankRegression.fit``, as comparisons, and the record that a model keeps.
 
-Items and votes, ``Comparisons``, or a plain matrix of differences.
+Items and votes, ``Comparisons``, or a plain matrix of differences. The record says where they came
+from.
 """
 
+import hashlib
+import platform
+import shlex
+import sys
+from dataclasses import replace
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
-from pairscore.data.items import Items
+from pairscore.data.items import LARGEST_NUMBER, Items
 from pairscore.data.tables import as_frame, to_array
 from pairscore.data.votes import Votes
-from pairscore.errors import PairscoreError
+from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural
+from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.results import Fit, Note
+from pairscore.estimators.settings import Settings
+
+PACKAGES = ("pairscore", "numpy", "scipy", "scikit-learn")
+SAMPLED_ITEMS = 256
 
 
 def comparisons_to_fit(
@@ -33,7 +48,7 @@ def comparisons_to_fit(
         return (data.with_covariance_items(covariance_items) if named else data), True
     if y is None:
         raise PairscoreError(
-            "fit requires y to be passed, but the target y is None: give votes beside the items, or"
+            "fit requires y to be passed, but the target y is None: give votes with the items, or"
             " Comparisons."
         )
     if _are_votes(y):
@@ -113,6 +128,135 @@ def _outcome_of_classes(model: Any, y: np.ndarray) -> np.ndarray:
         )
     raise PairscoreError(
         f"Only binary classification is supported. The type of the target is {type_of_target(y)}: y"
-        f" has {len(labels)} values; use -1, 0 and 1, and Comparisons as X where ties shall go"
-        " through cross_val_predict."
+        f" has {len(labels)} values; use -1, 0 and 1, and Comparisons as X where ties go through"
+        f" cross_val_predict."
     )
+
+
+# -- refusals --------------------------------------------------------------------------------------
+
+
+def refuse_unknown_items_and_sides(settings: Settings, data: Comparisons, has_items: bool) -> None:
+    """What a matrix of differences, or votes without sides, cannot tell."""
+    if settings.by_comparison and not has_items:
+        raise PairscoreError(
+            "judges, context and ties as a parameter need items and votes; a matrix of differences"
+            " has neither judges nor context."
+        )
+    if settings.item_effects and not has_items:
+        raise PairscoreError(
+            "item_effects=True needs to know who was compared, and a matrix of differences does not"
+            " say; fit items and votes instead."
+        )
+    if settings.side_effect and has_items and not data.sides_known:
+        raise PairscoreError(
+            "side_effect=True needs votes that say who was left and right; these only say winner"
+            " and loser."
+        )
+
+
+def refuse_extremes(data: Comparisons) -> None:
+    """Weights and context whose squares overflow; features are checked where they are read."""
+    if data.weight is not None:
+        low = float(np.min(data.weight, where=data.weight > 0, initial=np.inf))
+        high = float(np.max(data.weight))
+        if not (high < LARGEST_NUMBER and low > 1 / LARGEST_NUMBER):
+            raise PairscoreError(
+                f"weights go from {low:.3g} to {high:.3g}, too far apart to compute with; divide"
+                f" them by their mean."
+            )
+    limits = {
+        name: np.all(np.abs(column) < LARGEST_NUMBER) for name, column in data.context.items()
+    }
+    large = [name for name, is_small in limits.items() if not is_small]
+    if large:
+        raise PairscoreError(
+            f"values beyond {LARGEST_NUMBER:g} are too large to compute with:"
+            f" {first_few(map(repr, large))}; divide the column by a constant."
+        )
+
+
+def refuse_too_many_features(data: FitData, settings: Settings) -> None:
+    """Without a ridge, features must not outnumber items or comparisons."""
+    d, used, count = data.X.shape[1], data.amount > 0, data.comparisons.count
+    m = float(used.sum() if count is None else count[used].sum())
+    if not np.isfinite(data.tally.n_comparisons):
+        raise PairscoreError(
+            "the weights are so large that their sum overflows; divide them by a constant."
+        )
+    if data.tally.exposures.sum() == 0:
+        raise PairscoreError(
+            "no comparison is between two different items with a positive weight; these votes"
+            " contain nothing to learn from."
+        )
+    if settings.l2 == 0 and (d > data.n_items or d > m):
+        by_items = data.has_items and d > data.n_items
+        few = plural(data.n_items, "compared item") if by_items else plural(int(m), "comparison")
+        raise PairscoreError(
+            f"there are {d} features but only {few}, so many scores fit equally well; choose a"
+            " ridge from the data (l2='auto'), or use fewer features."
+        )
+
+
+# -- the record ------------------------------------------------------------------------------------
+
+
+def make_record(data: Comparisons) -> dict[str, Any]:
+    """Versions, a fingerprint of the data, the seed of the sides, and the command that was run."""
+    return {
+        "versions": {
+            "python": platform.python_version(),
+            **{name: package_version(name) for name in PACKAGES},
+        },
+        "fingerprint": fingerprint(data),
+        "seed": data.seed,
+        "command": command_line(),
+    }
+
+
+def command_line() -> str:
+    """The command that was run, so that a shell takes it as it stands."""
+    if not sys.argv:
+        return ""
+    program = Path(sys.argv[0])
+    as_module = program.name == "__main__.py" and program.parent.name == "pairscore"
+    return shlex.join(
+        [*(("python", "-m", "pairscore") if as_module else (program.name,)), *sys.argv[1:]]
+    )
+
+
+@cache
+def package_version(name: str) -> str:
+    """Version of an installed package, looked up once: it takes as long as a small fit."""
+    return version(name)
+
+
+def fingerprint(data: Comparisons) -> str:
+    """A hash of every comparison and of up to 256 item rows evenly spaced in the table."""
+    digest = hashlib.sha256(repr((data.items.values.shape, data.items.feature_names)).encode())
+    rows = np.linspace(0, len(data.items) - 1, min(len(data.items), SAMPLED_ITEMS)).astype(int)
+    digest.update(data.items.values[rows].tobytes())
+    for column in (
+        data.left.astype(np.int32),
+        data.right.astype(np.int32),
+        data.outcome,
+        data.weight,
+        data.count,
+    ):
+        digest.update(b"-" if column is None else np.ascontiguousarray(column).tobytes())
+    return digest.hexdigest()[:32]
+
+
+def without_decisions(fit: Fit) -> tuple[Fit, list[Note]]:
+    """A fit, without intervals if every comparison was a tie, and what to warn of.
+
+    Half wins make all scores the same. How decided comparisons would end, nothing tells.
+    """
+    if fit.tie_share < 1:
+        return fit, []
+    known = {
+        name: getattr(fit, name) for name in ("covariance", "std_errors", "effects_covariance")
+    }
+    unknown = {name: np.full_like(of, np.nan) for name, of in known.items() if of is not None}
+    text = "every comparison is a tie: nothing was decided, all scores are equal, and intervals"
+    return replace(fit, **unknown), [(PairscoreWarning, f"{text} are unknown.")]

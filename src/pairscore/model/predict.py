@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from pairscore.choices import SCALES
 from pairscore.core.decided import decided_scale, share_of_coin
 from pairscore.core.outcomes import OutcomeLaw, averaged_probabilities
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.items import Items, feature_keys
+from pairscore.data.items import Items, feature_keys, read_names
 from pairscore.errors import PairscoreError, first_few, plural
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.results import Fit, KnownItems
@@ -44,6 +45,32 @@ def item_scores(fit: Fit, items: Items) -> np.ndarray:
     known = known_items(fit, items)
     scores = linear_scores(items.values, fit.coef)
     return scores if known is None else scores + known.effect
+
+
+def compared_items(fit: Fit) -> Items:
+    """The items of a fit without features."""
+    effects, data = fit.item_effects, fit.comparisons
+    assert effects is not None  # without features every fit has them
+    known = np.flatnonzero(np.isfinite(effects.effect))
+    ids = known if effects.ids is None else effects.ids[known]
+    return Items(np.empty((len(known), 0)), (), ids, None if data is None else data.items.backend)
+
+
+def item_of_id(fit: Fit, name: Any) -> Items:
+    """One item of the fit, by its id."""
+    if not fit.n_features:
+        return read_names(name)
+    if fit.comparisons is None:
+        raise PairscoreError(
+            f"the model has no table in which to look up the item {name!r}; give its features."
+        )
+    table = fit.comparisons.items
+    row = table.find_rows_by_text(np.array([name]))
+    if row[0] < 0:
+        raise PairscoreError(
+            f"there is no item {name!r} in the table of the fit; give its features."
+        )
+    return table.take(row)
 
 
 def score_errors(centred: np.ndarray, covariance: np.ndarray) -> np.ndarray:
@@ -133,7 +160,7 @@ def scale_of(fit: Fit, name: str = "link") -> Scale:
     """The scale of this name for the scores of a fit.
 
     Of a score c, less that of the average compared item:
-    link: c. elo: 1500 + 400 / ln(10) c, so that 400 more are odds of ten to one. 0-100: linear,
+    link: c. elo: 1500 + 400 / ln(10) c, 400 points more are odds of ten to one. 0-100: linear,
     with the lowest compared item at 0 and the highest at 100. wins: of 100 decided comparisons
     with compared items, as they are, how many are won in the mean: 100 mean_j f(c - c_j).
     """
@@ -148,7 +175,7 @@ def scale_of(fit: Fit, name: str = "link") -> Scale:
                 f"scale='elo' is for link='logit', and the link is {fit.link.name!r}; use another"
                 " scale, or fit with link='logit'."
             )
-        words = "Elo: 1500 is the average compared item, 400 more are odds of ten to one"
+        words = "Elo: 1500 is the average compared item, 400 points more are odds of ten to one"
         return Scale(name, words, lambda c: ELO_AVERAGE + ELO_UNIT * c)
     return _scale_over_items(fit, name)
 

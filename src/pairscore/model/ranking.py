@@ -9,12 +9,13 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.special import expit, gammaincinv, logit
 
+from pairscore.core.links import normal_width
 from pairscore.core.outcomes import averaged_probabilities
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items, feature_keys
 from pairscore.data.tables import Columns, as_frame, to_array
 from pairscore.errors import PairscoreError
-from pairscore.estimators.results import Fit, KnownItems, normal_width
+from pairscore.estimators.results import Fit, KnownItems
 from pairscore.model.groups import OpenPart, number_groups, without_open_part
 from pairscore.model.predict import (
     average_score,

@@ -5,7 +5,6 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -16,11 +15,14 @@ from pairscore.data.items import Items, read_items, read_names, refuse_other_fea
 from pairscore.errors import PairscoreError
 from pairscore.estimators.results import Fit, KnownItems, Note
 from pairscore.estimators.settings import Settings, check_settings
+from pairscore.model.contrasts import CoefficientTests
 from pairscore.model.file import ModelFile, load_model, save_model
 from pairscore.model.fit import fit_comparisons, number_item_groups, update_fit
 from pairscore.model.fit_input import comparisons_to_fit
 from pairscore.model.predict import (
     Outcomes,
+    compared_items,
+    item_of_id,
     item_scores,
     known_items,
     outcome_probabilities,
@@ -39,7 +41,7 @@ FIELDS = frozenset(f"{field.name}_" for field in fields(Fit)) - {"settings_", "f
 FITTED = FIELDS | {"link_", "l2_", "ties_", "inference_", "tie_parameter_"}
 
 
-class RankRegression(ClassifierMixin, BaseEstimator):
+class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
     """Learn a score from pairwise comparisons and numeric features of the items.
 
     The left item of a pair wins with probability f(beta'(x_left - x_right)); the score of an item
@@ -85,7 +87,8 @@ class RankRegression(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Coefficients on the link's scale, in the user's units.
+        Coefficients on the link's scale, in the user's units; of a category, those of its 0/1
+        columns, which :meth:`summary` shows against their average or a reference level.
     decided_scale_ : float
         What score differences are multiplied by in probabilities, which are of comparisons that
         do not end in a tie; 1 where there are no ties, or they are dropped.
@@ -350,7 +353,7 @@ class RankRegression(ClassifierMixin, BaseEstimator):
 
     def _items(self, items: Any) -> Items:
         if not self.n_features_in_ and not isinstance(items, Items):
-            return self._compared_items() if items is None else read_names(items)
+            return compared_items(self.result_) if items is None else read_names(items)
         is_plain = self.recipe_ is None
         table = read_items(items) if is_plain else apply_recipe(recipe_of(self), items)
         refuse_other_features(table, self.result_.names)
@@ -358,31 +361,9 @@ class RankRegression(ClassifierMixin, BaseEstimator):
 
     def _item(self, item: Any) -> Items:
         """One item: by its id if the fit knows it, else by its features."""
-        if not isinstance(item, str | int | np.integer):
-            return single_item(item, self._items)
-        if not self.n_features_in_:
-            return read_names(item)
-        if self.comparisons_ is None:
-            raise PairscoreError(
-                f"the model has no table in which to look up {item!r}; give the item's features."
-            )
-        table = self.comparisons_.items
-        row = table.find_rows_by_text(np.array([item]))
-        if row[0] < 0:
-            raise PairscoreError(
-                f"there is no item {item!r} in the table of the fit; give its features."
-            )
-        return table.take(row)
-
-    def _compared_items(self) -> Items:
-        """The items of a fit without features."""
-        effects = self.result_.item_effects
-        assert effects is not None  # without features every fit has them
-        known = np.flatnonzero(np.isfinite(effects.effect))
-        ids = known if effects.ids is None else effects.ids[known]
-        data = self.comparisons_
-        backend = None if data is None else data.items.backend
-        return Items(np.empty((len(known), 0)), (), ids, backend)
+        if isinstance(item, str | int | np.integer):
+            return item_of_id(self.result_, item)
+        return single_item(item, self._items)
 
     def rank(
         self,
@@ -436,22 +417,6 @@ class RankRegression(ClassifierMixin, BaseEstimator):
         return pair_chances(self.result_, X, level)
 
     # -- tables ------------------------------------------------------------------------------------
-
-    @property
-    def z_values_(self) -> np.ndarray:
-        """Coefficients over their standard errors."""
-        check_is_fitted(self)
-        return self.coef_ / self.result_.errors()
-
-    @property
-    def p_values_(self) -> np.ndarray:
-        """Two-sided, of the hypothesis that the coefficient is zero."""
-        return 2 * ndtr(-np.abs(self.z_values_))
-
-    def confidence_intervals(self, level: float = 0.95) -> np.ndarray:
-        """One row per coefficient: low end, high end."""
-        check_is_fitted(self)
-        return self.result_.confidence_intervals(level)
 
     def summary(self) -> Summary:
         """A table: ``print`` it, show it in a notebook, or take ``.to_frame()``."""

@@ -1,22 +1,23 @@
 """The summary: what was fitted, how sure it is, and what it means, in one table for everybody."""
 
+from functools import cached_property
 from html import escape
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
+from pairscore.core.links import normal_width
 from pairscore.data.features import recipe_of
-from pairscore.estimators.results import Fit, normal_width
+from pairscore.errors import first_few
+from pairscore.estimators.results import Fit
 from pairscore.files.write import plain, row_records, text_table
+from pairscore.model.contrasts import PARTLY, JointTest, category_tests, covariance_in_words
+from pairscore.model.groups import Term, shown_coefficients
 
-INTERVALS = {
-    "items": "95 %, item-robust",
-    "items+judges": "95 %, robust to items and judges",
-    "model": "95 %, classical",
-    None: "not computed",
-}
 LAYOUT = "  {:<}  {:>11} {:>10} {:>8} {:>8}   {:^24} {:>12}"
+CATEGORY_LAYOUT = "  {:<}  {:>}  {:<}"
+CATEGORY_HEADER = ("category", "levels", "joint test")
 HEADER = ("feature", "coef", "std.error", "z", "p", "95 % interval", "wins of 100")
 COUNTS_AND_SHARES = (
     "n_items",
@@ -39,20 +40,32 @@ class Summary:
 
     def __init__(self, fit: Fit):
         self._fit = fit
+        self.shown = shown_coefficients(fit)
+
+    @cached_property
+    def tests(self) -> list[tuple[Term, JointTest]]:
+        """The joint test of each category, and of each product with one."""
+        return category_tests(self.shown)
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """The coefficient table as lists, one entry per feature; NaN for what is not known."""
-        fit = self._fit
-        errors = np.full(fit.n_features, np.nan) if fit.std_errors is None else fit.std_errors
-        z, half = fit.coef / errors, normal_width(0.95) * errors
+        """The coefficient table as lists, one entry per feature; NaN for what is not known.
+
+        Coefficients of levels are against the average of all levels of their category, or against
+        its reference level, which is zero.
+        """
+        fit, shown = self._fit, self.shown
+        no_errors = np.full(fit.n_features, np.nan)
+        coef, errors = shown.coef, no_errors if shown.std_errors is None else shown.std_errors
+        with np.errstate(invalid="ignore"):  # a reference level is zero without any error
+            z, half = coef / errors, normal_width(0.95) * errors
         columns = {
-            "coef": fit.coef,
+            "coef": coef,
             "std_error": errors,
             "z": z,
             "p": 2 * ndtr(-np.abs(z)),
-            "low": fit.coef - half,
-            "high": fit.coef + half,
-            "wins_of_100": np.where(fit.undetermined, np.nan, 100 * self._wins()),
+            "low": coef - half,
+            "high": coef + half,
+            "wins_of_100": np.where(shown.undetermined, np.nan, 100 * self._wins()),
         }
         return {"feature": list(fit.names)} | {n: c.tolist() for n, c in columns.items()}
 
@@ -68,8 +81,8 @@ class Summary:
         left_out = ", left out" if fit.ties == "drop" else ""
         ties = f" ({fit.tie_share:.1%} ties{left_out})" if fit.tie_share > 0 else ""
         ridge = f", ridge l2 = {fit.l2:.4g}" if fit.l2 else ""
-        decided = f"{fit.agreement:.1%} of the fit's decided comparisons go the way of the score"
-        order = fit.wording.order
+        decided = f"{fit.agreement:.1%} of the fit's decided comparisons agree with the score"
+        order, kind = fit.wording.order, covariance_in_words(fit)
         facts = [
             *([("ranking", order)] if order else []),
             ("items compared", "differences only" if fit.n_items is None else f"{fit.n_items:,}"),
@@ -83,7 +96,7 @@ class Summary:
                 "estimated noise",
                 f"about {100 * fit.noise:.0f} of 100 {self._decided} contradict the score's order",
             ),
-            ("intervals", self._intervals),
+            ("intervals", f"95 %, {kind}" if fit.inference else kind),
         ]
         parts = {
             "judges": fit.judges and fit.judges.in_words,
@@ -94,15 +107,6 @@ class Summary:
         facts += self._scale() + self._effects() + self._context_of_items()
         facts += [(label, words) for label, words in parts.items() if words]
         return facts + ([("missing values", note)] if (note := self._missing_note()) else [])
-
-    @property
-    def _intervals(self) -> str:
-        """Effects of items say what comparisons of an item have in common, so none are robust."""
-        fit = self._fit
-        if fit.inference is None or fit.item_effects is None or fit.item_effects.sigma2 == 0:
-            return INTERVALS[fit.inference]
-        judges = ", robust to judges" if fit.inference == "items+judges" else ""
-        return f"95 %, by the model with its item effects{judges}"
 
     def _new_items(self) -> list[tuple[str, str]]:
         expected = self._fit.new_items
@@ -128,7 +132,7 @@ class Summary:
     def _scale(self) -> list[tuple[str, str]]:
         """How probabilities differ from those of the link; nothing where they do not."""
         scale = self._fit.decided_scale
-        text = f"{scale:.4g}; probabilities are those at so many times the score difference"
+        text = f"{scale:.4g}; probabilities use the score difference times this number"
         return [] if scale == 1 else [("decided scale", text)]
 
     def _effects(self) -> list[tuple[str, str]]:
@@ -161,6 +165,7 @@ class Summary:
             **{name: getattr(fit, name) for name in COUNTS_AND_SHARES},
             "side_effect": None if fit.side_effect is None else side,
             "coefficients": row_records(self.to_columns()),
+            "categories": [_category_record(term, test) for term, test in self.tests],
             "item_effects": None if fit.item_effects is None else fit.item_effects.to_record(),
             "item_effects_test": None if test is None else vars(test) | {"used": test.used},
             "pairs": None if fit.pairing is None else fit.pairing.in_words,
@@ -176,8 +181,12 @@ class Summary:
         return plain(record)
 
     def _wins(self) -> np.ndarray:
-        """Chance of one standard deviation more of each feature against none."""
-        return self._fit.outcome_law.win_chance(self._fit.coef * self._fit.feature_sd)
+        """Chance of one standard deviation more of each feature against none.
+
+        Of a level, against the average level of its category or its reference.
+        """
+        amount = np.where(self.shown.is_level, 1.0, self._fit.feature_sd)
+        return self._fit.outcome_law.win_chance(self.shown.coef * amount)
 
     def meaning(self) -> str:
         """The surest coefficient as a sentence, if it is clearly not zero among all of them.
@@ -189,7 +198,7 @@ class Summary:
         fit, columns = self._fit, self.to_columns()
         wins, p = np.array(columns["wins_of_100"]), np.array(columns["p"])
         if np.isnan(wins).all():
-            return "The comparisons determine no single coefficient."
+            return "No single coefficient is determined by the comparisons."
         number = int(np.isfinite(p).sum())
         if number and number * np.nanmin(p) > CLEARLY:
             smallest = f"p = {np.nanmin(p):.2g}"
@@ -214,11 +223,50 @@ class Summary:
     def text(self, notes: bool = True) -> str:
         """The summary as text, with the warnings of the fit or without."""
         rows = [_cells(*row) for row in zip(*self.to_columns().values(), strict=True)]
-        table = text_table(HEADER, rows, LAYOUT)
+        table = text_table(HEADER, self._with_references(rows), LAYOUT)
         facts = text_table(None, self.facts(), "  {:<16} {:<}")
         warnings = [f"  Warning: {note}" for note in self._fit.notes if notes]
         meaning = [f"  {text}"] if (text := self.meaning()) else []
-        return "\n".join([self._title, "", facts, "", table, "", *meaning, *warnings]).rstrip()
+        tests = self._category_text()
+        parts = [self._title, "", facts, "", table, "", *tests, *meaning, *warnings]
+        return "\n".join(parts).rstrip()
+
+    def _with_references(self, rows: list[list[str]]) -> list[list[str]]:
+        """The cells of the text table; a reference level says so in place of an interval."""
+        return [
+            [row[0], row[1], "", "", "", "reference", ""] if is_reference else row
+            for row, is_reference in zip(rows, self.shown.is_reference, strict=True)
+        ]
+
+    def _category_text(self) -> list[str]:
+        """Joint tests of categories as a table, and what their coefficients are against."""
+        if not self.tests:
+            return []
+        rows = [
+            (term.name, len(term.columns), "none" if np.isnan(test.p) else test.in_words)
+            for term, test in self.tests
+        ]
+        table = text_table(CATEGORY_HEADER, rows, CATEGORY_LAYOUT)
+        return [table, "", *(f"  {sentence}" for sentence in self.category_sentences()), ""]
+
+    def category_sentences(self) -> list[str]:
+        """What the coefficients of levels are against, and what of them is not known."""
+        references = {term.name: term.reference for term, _ in self.tests if not term.is_product}
+        by_average = [name for name, level in references.items() if not level]
+        sentences = [
+            f"{name}: against {level}, which is zero."
+            for name, level in references.items()
+            if level
+        ]
+        if by_average:
+            average = "against the average of all levels, so that coefficients sum to zero"
+            sentences.insert(0, f"{first_few(by_average)}: {average}.")
+        sentences += [f"{term.name}: {term.in_words}." for term, _ in self.tests if term.in_words]
+        for note in dict.fromkeys(test.note for _, test in self.tests if test.note):
+            names = first_few(term.name for term, test in self.tests if test.note == note)
+            test = "joint test" if note == PARTLY else "no joint test, because"
+            sentences.append(f"{names}: {test} {note}.")
+        return sentences
 
     @property
     def _title(self) -> str:
@@ -240,6 +288,8 @@ class Summary:
         )
         notes = "".join(f"<p><b>Warning:</b> {escape(note)}</p>" for note in self._fit.notes)
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        lines = [str(test) for _, test in self.tests] + self.category_sentences()
+        table += "".join(f"<p>{escape(line)}</p>" for line in lines)
         title, meaning = f"<h4>{escape(self._title)}</h4>", f"<p>{escape(self.meaning())}</p>"
         return f"{title}<table>{facts}</table>{table}{meaning}{notes}"
 
@@ -278,6 +328,12 @@ def _cells(
     ends = [_number(end, " #.4g") for end in (low, high)]
     interval = "unknown" if np.isnan(low) else f"[{ends[0]}, {ends[1]}]"
     return [name, *numbers, chance, interval, _number(wins, ".1f")]
+
+
+def _category_record(term: Term, test: JointTest) -> dict[str, Any]:
+    """What JSON has of a category: its joint test, and which levels can be compared."""
+    record = {"name": term.name, "reference": term.reference or None, "sets": term.sets}
+    return record | {name: one for name, one in vars(test).items() if name != "names"}
 
 
 def _number(value: float, style: str = ".4g") -> str:

@@ -124,7 +124,7 @@ def convergence(rows: Sequence[Row], measure: str) -> Claim:
     if measure == "angle":
         where = "figure 3a–c"
         sentence = (
-            "For every noise level more items lower the error as far as one likes: β̂ recovers the"
+            "For every noise level more items lower the error as far as desired: β̂ recovers the"
             " direction of β."
         )
         why = (
@@ -212,7 +212,7 @@ def comparisons_stop_helping(
         " fitted by A + B/M for M ≥ N, all d weighted by their precision.",
         judge(shares),
         f"Not at {', '.join(large)}: the more labels are flipped, the more of the error is the"
-        " labels' own, which is what M averages out. N log N knows nothing of the noise."
+        " labels' own, which is what M averages out. N log N does not depend on the noise."
         if large
         else "",
         repeats=share_of_repeats(shares, judge),

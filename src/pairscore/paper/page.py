@@ -87,7 +87,7 @@ CAPTIONS = {
 CALIBRATION_SIZE = 2_000_000
 ENGINES = {
     "fast": "fast: estimates of split drawn from their exact law",
-    "direct": "direct: items, votes and a fit for every cell",
+    "direct": "direct: items, comparisons and a fit for every cell",
 }
 
 

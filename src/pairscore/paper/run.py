@@ -233,7 +233,7 @@ def open_results(folder: Path) -> Iterator["Results"]:
                 f"another run is writing to {str(folder)!r}; wait for it, or {ANOTHER_FOLDER}"
             ) from None
         if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-            raise _not_ours(folder / DATABASE, "is no database of this version") from None
+            raise _not_ours(folder / DATABASE, "is not a database of this version") from None
         raise _not_writable(folder, str(error)) from None
 
 
@@ -323,7 +323,7 @@ def _tables_without_database(folder: Path) -> Iterator[tuple[str, str, Rows]]:
             continue
         header, *lines = csv.reader(text[: text.rfind("\n") + 1].splitlines() or [""])
         if tuple(header) != columns:
-            raise _not_ours(path, "is no table of this version (its columns differ)")
+            raise _not_ours(path, "is not a table of this version (its columns differ)")
         by_job: dict[str, Rows] = {}
         for line in lines:
             row = dict(zip(columns, line, strict=False))
@@ -417,8 +417,8 @@ def _answer(worker: Connection) -> list[Rows]:
         answer = worker.recv()
     except (EOFError, OSError):
         raise PairscoreError(
-            "a process of this run was ended from outside, perhaps because memory was short; what"
-            " is finished is kept: run the same again, with fewer processes (n_workers=)."
+            "a process of this run was ended from outside, perhaps because memory ran out;"
+            " finished work is kept: run the same again, with fewer processes (n_workers=)."
         ) from None
     if isinstance(answer, BaseException):
         raise answer

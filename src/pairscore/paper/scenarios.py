@@ -109,7 +109,7 @@ SCENARIOS = {
     "heavy tails (Student, 3 degrees)": Scenario(_heavy_tailed),
     "skewed features (lognormal)": Scenario(_skewed),
     "binary features (one in five)": Scenario(_binary),
-    "items with effects of their own": Scenario(item_effect=1.0),
+    "items with effects beyond their features": Scenario(item_effect=1.0),
     "pairs matched on one feature": Scenario(matched=True),
 }
 

@@ -91,11 +91,11 @@ def _draw_curves(axis: Any, rows: Sequence[Row], choices: Sequence[Row], scale: 
 
 
 def _draw_band(axis: Any, points: Sequence[Row], colour: str, scale: float, of: str) -> None:
-    """Where nine of ten studies are."""
+    """Where 9 of 10 studies are."""
     x, low, high = (
         np.array([row[name] for row in points]) for name in ("n_comparisons", "low", "high")
     )
-    style = {"color": colour, "alpha": 0.15, "linewidth": 0, "label": f"nine of ten studies{of}"}
+    style = {"color": colour, "alpha": 0.15, "linewidth": 0, "label": f"9 of 10 studies{of}"}
     axis.fill_between(x, scale * low, scale * high, **style)
 
 

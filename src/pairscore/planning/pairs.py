@@ -1,8 +1,9 @@
 """The pairs that a plan asks for: who compares what, on which side and in which order.
 
 Pairs are random, every item is in as many comparisons as any other, within one, and no pair occurs
-twice before all occurred once. A share of each judge's comparisons is a repeat: the same pair
-again, far away in the order. Repeats say how well a judge agrees with themselves.
+twice before all occurred once. A share of each judge's comparisons may be repeats: the same pair
+again, far away in the order, which says how well a judge agrees with themselves. Another share may
+be shared: another judge compares the same pair, which says how well judges agree with each other.
 """
 
 from collections import Counter
@@ -63,12 +64,15 @@ def design_pairs(
     rng: np.random.Generator,
     n_judges: int = 1,
     repeats: float = 0.0,
+    shared: float = 0.0,
 ) -> PairDesign:
-    """Random pairs for a study, repeats included in ``n_comparisons``.
+    """Random pairs for a study, repeats and shared pairs included in ``n_comparisons``.
 
-    Each judge has as many comparisons as any other, within one, and a share ``repeats`` of them is
-    a pair that the judge has seen, at least a third of the order earlier. Sides and order are
-    random. Every item is in as many comparisons as any other, within one.
+    Each judge has as many comparisons as any other, within one. A share ``repeats`` of them is a
+    pair that the judge has seen, at least a third of the order earlier; a share ``shared`` is a
+    pair that one other judge compares too, every two judges equally many, within one. Sides and
+    order are random. Every item is in as many comparisons as any other, within one; within two
+    where every pair is shared.
 
     Examples
     --------
@@ -81,21 +85,32 @@ def design_pairs(
     remedy = "a share of the comparisons of each judge from 0 to 0.33"
     share = number_between(repeats, "repeats", 0, MOST_REPEATS, remedy)
     if n < 2:
-        raise PairscoreError("there is one item, and a comparison takes two; give more items.")
+        raise PairscoreError("there is one item, and a comparison needs two; give more items.")
     if m < judges:
         raise PairscoreError(
             f"n_comparisons is {m}, fewer than the {judges} judges; use at least one for each."
         )
     sizes = _even(m, judges)
     n_repeats = np.round(share * sizes).astype(int)
-    once, twice = _pairs(n, m, int(n_repeats.sum()), rng)
+    two = _judges_of_shared(judges, m, shared, rng)
+    n_once = sizes - 2 * n_repeats - np.bincount(two.ravel(), minlength=judges)
+    if n_once.min() < 0:
+        raise PairscoreError(
+            f"repeats={repeats:g} and shared={shared:g} are more than all comparisons of a judge;"
+            " use smaller shares."
+        )
+    once, twice = _pairs(n, m, int(n_repeats.sum()) + len(two), rng)
     once, twice = rng.permutation(once), rng.permutation(twice)
+    twice, of_two = twice[len(two) :], twice[: len(two)]
     parts = zip(
-        np.split(once, np.cumsum(sizes - 2 * n_repeats)[:-1]),
+        np.split(once, np.cumsum(n_once)[:-1]),
         np.split(twice, np.cumsum(n_repeats)[:-1]),
         strict=True,
     )
-    orders = [_ordered(mine, again, rng) for mine, again in parts]
+    orders = [
+        _ordered(np.concatenate([mine, of_two[(two == judge).any(axis=1)]]), again, rng)
+        for judge, (mine, again) in enumerate(parts)
+    ]
     pairs = np.concatenate([pairs for pairs, _ in orders])
     pairs = rng.permuted(pairs, axis=1)  # sides
     judge = np.repeat(np.arange(judges), sizes)
@@ -106,6 +121,31 @@ def design_pairs(
 def _even(total: int, parts: int) -> np.ndarray:
     """Whole numbers that add up to ``total`` and differ by one at most."""
     return total // parts + (np.arange(parts) < total % parts)
+
+
+def _judges_of_shared(
+    n_judges: int, n_comparisons: int, shared: float, rng: np.random.Generator
+) -> np.ndarray:
+    """The two judges of each shared pair, (S, 2), where 2 S is a share of all comparisons.
+
+    Each judge has as many of them as any other, within one.
+    """
+    remedy = "a share of the comparisons of each judge from 0 to 1"
+    share = number_between(shared, "shared", 0, 1, remedy)
+    n_shared = min(round(share * n_comparisons / 2), n_comparisons // 2)
+    if n_judges < 2:
+        if share:
+            raise PairscoreError(
+                "shared= is about pairs that two judges compare, and n_judges is 1; use more"
+                " judges, or leave it out."
+            )
+        return np.empty((0, 2), dtype=int)
+    everyone = np.column_stack(np.triu_indices(n_judges, 1))
+    copies, rest = divmod(n_shared, len(everyone))
+    some = None
+    while some is None:  # degrees that differ by one at most are those of some graph
+        some = _rest_of_graph(_even(2 * rest, n_judges), rest, everyone[:0], 1, rng)
+    return np.concatenate([np.repeat(everyone, copies, axis=0), some])
 
 
 def _ordered(
@@ -225,6 +265,9 @@ def _without(pairs: np.ndarray, taken: np.ndarray) -> np.ndarray:
 def pairs_record(design: PairDesign, n_items: int, judges: Sequence[str]) -> dict[str, Any]:
     """How many comparisons, repeats and exposures a design has."""
     sizes, exposures = np.bincount(design.judge), design.exposures(n_items)
+    ends = np.sort(np.column_stack([design.left, design.right]), axis=1)
+    seen = np.unique(np.column_stack([ends, design.judge]), axis=0)  # a pair of a judge once
+    _, n_judges = np.unique(seen[:, :2], axis=0, return_counts=True)
     return {
         "n_items": n_items,
         "n_comparisons": len(design.judge),
@@ -233,6 +276,7 @@ def pairs_record(design: PairDesign, n_items: int, judges: Sequence[str]) -> dic
         "least_of_judge": int(sizes.min()),
         "most_of_judge": int(sizes.max()),
         "n_repeats": int(design.again.sum()),
+        "n_shared": int(np.sum(n_judges > 1)),
         "least": int(exposures.min()),
         "most": int(exposures.max()),
     }
@@ -247,10 +291,12 @@ def pairs_text(record: dict[str, Any]) -> str:
     judges = plural(record["n_judges"], "judge", ",")
     if record["n_judges"] > 1:
         judges += f", {between(record['least_of_judge'], record['most_of_judge'])} each"
-    repeats = f"; {record['n_repeats']:,} of them are a pair again" if record["n_repeats"] else ""
+    repeats = f"; {record['n_repeats']:,} of them repeat a pair" if record["n_repeats"] else ""
+    shared = plural(record["n_shared"], "pair", ",", verb="is")
+    shared = f" {shared} compared by more than one judge." if record["n_shared"] else ""
     return (
         f"{plural(record['n_comparisons'], 'comparison', ',')} of {record['n_items']:,} items for"
-        f" {judges}{repeats}.\nEvery item is in {between(record['least'], record['most'])}"
+        f" {judges}{repeats}.{shared}\nEvery item is in {between(record['least'], record['most'])}"
         f" comparisons. Seed {record['seed']}."
     )
 

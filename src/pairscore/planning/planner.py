@@ -228,8 +228,8 @@ def _notes(answer: Plan, n_table: int | None, method_is_default: bool) -> Iterat
         )
     if answer.noise_estimate is not None and answer.noise == 0 and method_is_default:
         yield (
-            "The pilot's best guess is that there is no noise; 'mle' has no maximum then, so the"
-            " plan is for 'paired'."
+            "The pilot suggests that there is no noise; 'mle' has no maximum then, so the plan is"
+            " for 'paired'."
         )
 
 

@@ -163,7 +163,7 @@ def error_law(
         return ErrorLaw.of(checked_population(population))
     if noise is None:
         raise PairscoreError(
-            "the noise is missing: give the share of labels that go against the scores (noise=,"
+            "the noise is missing: give the share of labels that contradict the scores (noise=,"
             " 0.2 is common), comparisons of a pilot (pilot=), or population=."
         )
     noise = share_up_to(noise, "noise", 0.5, "flipped labels")
@@ -171,7 +171,8 @@ def error_law(
         eigenvalues = _equally_spaced(n_features, min_eigenvalue)
     elif n_features is not None or min_eigenvalue is not None:
         raise PairscoreError(
-            "items have their own features; leave out n_features= and min_eigenvalue=, or items=."
+            "the items determine the features; leave out n_features= and min_eigenvalue=, or"
+            " items=."
         )
     else:
         eigenvalues = correlation_eigenvalues(table)
@@ -260,8 +261,8 @@ def pilot_noise(
     """The noise that a pilot tells, from comparisons of the items of a table."""
     if explained is not None:
         raise PairscoreError(
-            "the pilot's noise has what features do not explain in it already; leave out explained="
-            " or give noise= in place of pilot=."
+            "the pilot's noise already includes what features do not explain; leave out"
+            " explained=, or give noise= instead of pilot=."
         )
     if noise is not None:
         raise PairscoreError(
@@ -269,13 +270,13 @@ def pilot_noise(
         )
     if table is None:
         raise PairscoreError(
-            "a pilot names items, and there are none; give them with their features: items=."
+            "a pilot compares items, and their features are missing; give them with items=."
         )
     data, outcome = Comparisons.from_frames(table, pilot)
     if data.weight is not None:
         raise PairscoreError(
-            "the pilot has weights, and noise is counted in comparisons; leave them out, or use the"
-            " column 'count' for repeated ones."
+            "the pilot has weights, but noise is a share of comparisons; leave the weights out,"
+            " or use the column 'count' for repeated comparisons."
         )
     rows = np.repeat(np.arange(len(data)), 1 if data.count is None else data.count.astype(int))
     return estimate_noise(

@@ -38,7 +38,7 @@ def simulate_study(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise PairscoreError(
-            f"the folder {str(folder)!r} cannot be made ({error.strerror}); name another folder."
+            f"the folder {str(folder)!r} cannot be created ({error.strerror}); name another folder."
         ) from None
     names = np.array([f"item{number + 1}" for number in range(len(items))])
     features = {f"x{column + 1}": items[:, column] for column in range(population.n_features)}

@@ -7,7 +7,7 @@ import numpy as np
 
 from pairscore.errors import NoAnswerError, plural
 from pairscore.files.write import plain, text_table
-from pairscore.planning.planner import PER_ITEM, Plan, PlannedStudy
+from pairscore.planning.planner import PER_ITEM, Plan, PlannedStudy, items_for
 from pairscore.theory.integrals import correct_share
 from pairscore.theory.predict import fewest_items
 
@@ -20,6 +20,7 @@ def plan_text(plan: Plan) -> str:
     blocks = [
         [_question(plan)],
         [f"    {_answer(plan)}"],
+        _best_use(plan),
         [*_error(plan), *_pilot(plan)],
         _whole_scores(plan),
         [_table(plan)],
@@ -109,6 +110,23 @@ def _answer(plan: Plan) -> str:
     return f"{sizes}, {_hours(plan)}{cost}   (method {plan.method}{rule})"
 
 
+def _best_use(plan: Plan) -> list[str]:
+    """What more items would give, where the fewest for a target and a budget were asked for."""
+    if plan.target is None or plan.solved_for != "n_items":
+        return []
+    n, m = plan.n_items, plan.n_comparisons
+    best = items_for(plan.law, plan.method, m)
+    if best <= n:
+        return []
+    error = plan.law.predict(best, m, plan.method)
+    return [
+        f"{plural(n, 'item', ',')} {'is' if n == 1 else 'are'} the fewest that reach this with"
+        f" {plural(m, 'comparison', ',')}. More items are a better use of them:",
+        f"{best:,} items would have {100 * error.misordered:.2f} % of new pairs misordered, angle"
+        f" {error.angle:.3f} radians.",
+    ]
+
+
 def _hours(plan: Plan) -> str:
     """The time of the experts, and what one comparison is taken to take."""
     hours = f"{plan.hours:,.1f} hours of experts"
@@ -122,15 +140,14 @@ def _error(plan: Plan) -> list[str]:
     misordered = f"Expected: {100 * error.misordered:.2f} % of"
     if plan.law.n_features == 1:
         return [
-            f"{misordered} such studies take the feature the wrong way round and put every new pair"
-            " in the wrong order,",
+            f"{misordered} such studies get the sign of the feature wrong and put every new pair"
+            f" in the wrong order,",
             f"the others none; angle {error.angle:.3f} radians on average, norm error"
             f" {error.norm_error:.3g}.",
         ]
     (a, b), (c, d) = error.ranges["misordered"], error.ranges["angle"]
     return [
-        f"{misordered} new pairs misordered (nine of ten studies: {100 * a:.2f} to"
-        f" {100 * b:.2f} %),",
+        f"{misordered} new pairs misordered (9 of 10 studies: {100 * a:.2f} to {100 * b:.2f} %),",
         f"angle {error.angle:.3f} ({c:.3f} to {d:.3f}) radians, norm error {error.norm_error:.3g}.",
         *_accuracy(plan),
     ]
@@ -140,7 +157,7 @@ def _accuracy(plan: Plan) -> list[str]:
     """What misordered is not: how often a single comparison of new items is predicted."""
     now, best = (_correct(plan, share) for share in (plan.error.misordered_new, _best_share(plan)))
     return [
-        "Misordered means otherwise than by the best score that the features allow, which would",
+        "Misordered: in another order than by the best score that the features allow, which would",
         f"predict {best} of single comparisons of new items correctly; this study's about {now}.",
     ]
 
@@ -161,15 +178,14 @@ def _whole_scores(plan: Plan) -> list[str]:
     if plan.explained == 1:
         return []
     error, with_effects = plan.error, plan.method == "mle"
-    basis = "features and their own comparisons, fitted with item effects"
+    basis = "features and each item's comparisons, with item effects"
     known = [
         f"  the compared items  {100 * error.misordered_known:5.1f} %   ({basis};",
         f"{'':30}{_correct(plan, error.misordered_known)} of single comparisons predicted"
         " correctly)",
     ]
     return [
-        "Against the items' true scores, with what features do not explain, so many pairs are in"
-        " the wrong order:",
+        "Pairs in the wrong order by the true scores, which features explain only in part:",
         f"  new items           {100 * error.misordered_new:5.1f} %   (features alone; no study of"
         f" these features gets below {100 * _best_share(plan):.1f} %)",
         *(known if with_effects else []),
@@ -189,9 +205,9 @@ def _pilot(plan: Plan) -> list[str]:
     if np.isfinite(plan.interval[1]):
         return [first, f"which makes it {_interval(plan)}."]
     why = (
-        "it does not exclude that labels are coins"
+        "labels that are coin tosses cannot be ruled out"
         if estimate.high >= 0.5
-        else "at the noisy end nothing is enough"
+        else "at the noisy end no study is large enough"
     )
     least = _interval(plan, lower_end=True)
     return [
@@ -239,12 +255,12 @@ def _cautions(plan: Plan) -> list[str]:
     """What more items would do, and where the prediction is used beyond what it was tested on."""
     d, n, m, cautions = plan.law.n_features, plan.n_items, plan.n_comparisons, []
     if plan.target is None and plan.solved_for == "n_items":
-        fewer = ", and fewer would be ranked more accurately" if plan.explained < 1 else ""
+        fewer = ", and fewer items would be ranked more accurately" if plan.explained < 1 else ""
         cautions.append(f"More items would lower the error on new items by less than 1 %{fewer}.")
     features = plural(d, "feature")
     if n < 4 * d:
         cautions.append(
-            f"{plural(n, 'item', ',')} for {features} are few: predictions were tested from"
+            f"{plural(n, 'item', ',')} for {features} are few: predictions were tested only from"
             f" {4 * d:,} items on."
         )
     if plan.method == "mle" and m < 10 * d:
@@ -254,8 +270,8 @@ def _cautions(plan: Plan) -> list[str]:
         )
     if m < n:
         cautions.append(
-            "Some items will never be compared: predictions were tested from as many comparisons as"
-            " items on."
+            "Some items will never be compared: predictions were tested only with at least as"
+            " many comparisons as items."
         )
     return cautions
 
@@ -265,7 +281,7 @@ def plans_text(plans: Mapping[float, Plan | NoAnswerError]) -> str:
     found = {noise: one for noise, one in plans.items() if isinstance(one, Plan)}
     refused = {noise: one for noise, one in plans.items() if not isinstance(one, Plan)}
     effects = any(plan.explained < 1 for plan in found.values())
-    header = ["noise", "items", "comparisons", "hours", "misordered", "nine of ten studies"]
+    header = ["noise", "items", "comparisons", "hours", "misordered", "9 of 10 studies"]
     header += ["new items", "compared items"] if effects else []
     rows = [
         (
@@ -294,9 +310,9 @@ def _words_of_table(plan: Plan) -> list[str]:
     features = plural(plan.law.n_features, "feature")
     words = [
         f"{features[0].upper()}{features[1:]}, method {plan.method}, {plan.seconds:g} s a"
-        " comparison. Noise is the share of comparisons that go against",
-        "the scores. Misordered: pairs of new items otherwise than by the best score that the"
-        " features allow.",
+        " comparison. Noise is the share of comparisons that contradict",
+        "the scores. Misordered: pairs of new items in another order than by the best score that"
+        " the features allow.",
     ]
     if plan.explained < 1:
         words.append(

@@ -29,11 +29,12 @@ from pairscore.report.words import (
 
 if TYPE_CHECKING:
     from pairscore.estimators.ridge import RidgeCurve
-    from pairscore.report.facts import Coefficient, Effect, Judge, TieRate
+    from pairscore.report.facts import Coefficient, Effect, TieRate
     from pairscore.report.items import Bar, RankedItem
+    from pairscore.report.judges import Judge
     from pairscore.report.trials import CalibrationBin, Prospect, Trial, WrongShare
 
-WIDTH, BOTTOM, TOP = 440, 300, 8  # of a drawing; the page scales it to its card
+WIDTH, BOTTOM, TOP = 440, 300, 12  # of a drawing; the page scales it to its card
 LOW_BOTTOM = 190  # of the smaller charts
 AXIS_ROOM = 42  # for values and title below the bottom
 LARGEST_TEXT = 14.5  # font size on a telephone, where texts are largest relative to the drawing
@@ -219,17 +220,17 @@ def _item_mark(item: RankedItem) -> Mark:
     return Mark(item.name, item.score, item.low, item.high, tip)
 
 
-def coefficient_chart(coefficients: Sequence[Coefficient]) -> str:
-    """The coefficients, per standard deviation so that features share an axis, as a forest."""
-    title = "per standard deviation of the feature"
+def coefficient_chart(coefficients: Sequence[Coefficient], title: str) -> str:
+    """Coefficients as a forest, per standard deviation so that features share an axis."""
     marks = [_coefficient_mark(coefficient) for coefficient in coefficients]
     return interval_chart(marks, "Coefficients with their intervals", title, 0.0)
 
 
 def _coefficient_mark(one: Coefficient) -> Mark:
+    more = "an item wins" if one.is_level else "one standard deviation more wins"
     tip = (
-        f"{one.feature}: {number(one.coef)} ({number(one.low)} to {number(one.high)}) per unit; one"
-        f" standard deviation more wins {wins(one.wins_of_100)} of 100"
+        f"{one.feature}: {number(one.coef)} ({number(one.low)} to {number(one.high)})"
+        f"{'' if one.is_level else ' per unit'}; {more} {wins(one.wins_of_100)} of 100"
     )
     return Mark(one.feature, one.coef * one.sd, one.low * one.sd, one.high * one.sd, tip)
 
@@ -269,8 +270,8 @@ def judge_chart(judges: Sequence[Judge]) -> str:
 
 def _judge_mark(judge: Judge) -> Mark:
     tip = (
-        f"{judge.name}: slope {judge.slope:.2f}, {percent(judge.noise)} of votes against the"
-        f" score, {judge.n_comparisons:.6g} comparisons"
+        f"{judge.name}: slope {judge.slope:.2f}, {percent(judge.noise)} of comparisons"
+        f" contradict the score, {judge.n_comparisons:.6g} comparisons"
     )
     return Mark(judge.name, judge.slope, judge.low, judge.high, tip)
 
@@ -321,7 +322,7 @@ def calibration_chart(
 ) -> str:
     """Predicted against observed shares, with the number of comparisons of each bin below."""
     lowest = min([0.45, *(one.observed_low for one in (*in_sample, *held_out))])
-    x, y = Axis(0.49, 1.01, 52, WIDTH - 18), Axis(lowest - 0.02, 1.02, BOTTOM - 44, TOP)
+    x, y = Axis(0.49, 1.01, 54, WIDTH - 18), Axis(lowest - 0.02, 1.02, BOTTOM - 44, TOP)
     parts = bottom_axis(x, BOTTOM, TOP, "predicted share of the favourite", as_percent=True)
     parts += left_axis(y, x, as_percent=True)
     parts.append(line(x(0.5), y(0.5), x(1.0), y(1.0), "zero"))
@@ -336,8 +337,9 @@ def calibration_chart(
     ):
         for one in bins:
             tip = (
-                f"{what}: predicted {one.promised:.1%}, observed {one.observed:.1%}"
-                f" ({one.observed_low:.1%} to {one.observed_high:.1%}) of {one.number:,.6g}"
+                f"{what}: predicted {percent(one.promised)}, observed {percent(one.observed)}"
+                f" ({percent(one.observed_low)} to {percent(one.observed_high)})"
+                f" of {one.number:,.6g}"
             )
             a, low, high = x(one.promised) + shift, y(one.observed_low), y(one.observed_high)
             interval = line(a, low, a, high, f"interval {kind}-line")
@@ -368,7 +370,7 @@ def residual_chart(items: Sequence[RankedItem]) -> str:
     return drawing(BOTTOM, "Residual of every compared item", parts)
 
 
-def spaced_heights(heights: Sequence[float], lowest: float, gap: float = 13) -> list[float]:
+def spaced_heights(heights: Sequence[float], lowest: float, gap: float = 17) -> list[float]:
     """Heights in rising order, moved where they are closer than ``gap``, none beyond ``lowest``."""
     spaced = list(heights)
     for k in range(1, len(spaced)):
@@ -411,7 +413,7 @@ def accuracy_chart(trials: Sequence[Trial], method: str) -> str:
         dots.append(("in sample", trial.in_sample, "contrast", 5.5))
         dots.append(("held out", trial.held_out, "accent", 5.5))
         parts += [
-            dot(x(share), y, kind, radius, f"{trial.method}, {what}: {share:.1%}")
+            dot(x(share), y, kind, radius, f"{trial.method}, {what}: {percent(share)}")
             for what, share, kind, radius in dots
             if np.isfinite(share)
         ]

@@ -18,6 +18,7 @@ from pairscore.errors import first_few
 from pairscore.estimators.diagnostics import SIGNIFICANCE, TOLERATED, check_pairing
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.separation import SEPARATED
+from pairscore.model.contrasts import wald
 from pairscore.model.predict import expected_outcomes
 from pairscore.model.regression import RankRegression
 from pairscore.report.items import item_information
@@ -28,7 +29,6 @@ REFERENCE = 500  # scores that stand for all others in an item's expected win ra
 COINS = 0.05  # p-value up to which the coefficients are more than chance
 RARE = 1e-4  # p-values below are all shown as this one
 SKEWED = 1e-3  # p-value below which features are clearly skewed
-RANK = 1e-9  # eigenvalues of a correlation matrix that count as zero
 SIDE_Z = 3.0  # a side effect of none looks so large in one of four hundred studies
 SPREAD = 1.2  # root mean square of the residuals from which on features leave something out
 POWER = ndtri(0.8)  # standard errors beyond a limit at which an effect is seen 8 times out of 10
@@ -162,7 +162,7 @@ def _chance_checks(model: RankRegression) -> list[Check]:
     p = chance_p(model)
     if np.isnan(p):
         return []
-    of_100 = f"in {100 * p:{'.2g' if p < 0.01 else '.0f'}} of 100"
+    of_100 = f"in {1e4 * p:.0f} of 10,000" if p < 0.01 else f"in {100 * p:.0f} of 100"
     often = f"in fewer than 1 of {1 / RARE:,.0f}" if p < RARE else of_100
     answer = (
         f"{'It could' if p > COINS else 'Hardly'}: if every answer were a coin toss, coefficients"
@@ -180,10 +180,7 @@ def chance_p(model: RankRegression) -> float:
     covariance = model.covariance_
     if covariance is None or not np.isfinite(covariance).all() or not covariance.any():
         return float("nan")
-    scale = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
-    z, correlation = model.coef_ / scale, covariance / np.outer(scale, scale)
-    statistic = z @ np.linalg.pinv(correlation, RANK, hermitian=True) @ z
-    return float(chi2.sf(statistic, np.linalg.matrix_rank(correlation, RANK, hermitian=True)))
+    return wald(model.coef_, covariance)[2]
 
 
 def _pairing_check(model: RankRegression, data: Comparisons) -> Check:
@@ -215,7 +212,7 @@ def _shape_check(model: RankRegression, shape: Shape) -> Check:
         verdict += " This model is a maximum likelihood fit, which does not need it."
     answer = (
         f"The shape of the items turns a closed form by about {shape.tilt:.1f} degrees, so that"
-        f" {shape.tilt / 1.8:.1f} % of all pairs change their order (so many elliptical items turn"
+        f" {shape.tilt / 1.8:.1f} % of all pairs change their order (as many elliptical items turn"
         f" it by {shape.chance:.1f} degrees by chance): {verdict} The features' kurtosis is"
         f" {shape.kurtosis:.2f} times that of normal ones, and they are"
         f" {'clearly' if shape.skewness_p < SKEWED else 'not clearly'} skewed."
@@ -249,7 +246,10 @@ def _sentence(note: str) -> str:
 def _side_check(model: RankRegression, data: Comparisons, probability: np.ndarray) -> Check:
     fine, good = True, "allowed for"
     if not data.sides_known:
-        answer, good = "The votes say winner and loser only, so nobody can tell.", CANNOT_TELL
+        answer, good = (
+            "The comparisons name winner and loser but no sides, so this cannot be tested.",
+            CANNOT_TELL,
+        )
     elif model.side_effect_ is not None:
         answer = _side_effect_in_words(model, model.side_effect_)
     else:
@@ -274,12 +274,11 @@ def _would_see(of_100: float, who: str, against: str) -> str:
     """What a check that found nothing would have found."""
     if of_100 > BLIND:
         return (
-            "With so few comparisons it could not have been seen"
+            "With so few comparisons it could not have been detected"
             f" (only if {who} more than {BLIND} of 100 {against})."
         )
-    return (
-        f"It would have been seen 8 times out of 10 if {who} {of_100:.0f} or more of 100 {against}."
-    )
+    size = f"{who} {of_100:.0f} or more of 100 {against}"
+    return f"It would have been detected 8 times out of 10 if {size}."
 
 
 def smallest_side_seen(data: Comparisons, probability: np.ndarray) -> float:

@@ -4,7 +4,9 @@
 """
 
 import sys
+import warnings
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +14,7 @@ from shlex import join
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from pairscore.data.comparisons import Comparisons
@@ -19,17 +22,18 @@ from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import recipe_of
 from pairscore.data.items import ID_COLUMN, Items, read_items, refuse_other_features
 from pairscore.data.tables import Columns
-from pairscore.errors import PairscoreError
-from pairscore.estimators.results import REACH, Effects, Judges
+from pairscore.errors import PairscoreError, PairscoreWarning
+from pairscore.estimators.results import REACH, Effects
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import Wording
+from pairscore.model.contrasts import WITH_RIDGE
+from pairscore.model.fit_input import fingerprint
 from pairscore.model.predict import Scale, scale_of
-from pairscore.model.record import fingerprint
 from pairscore.model.regression import RankRegression
 from pairscore.model.summary import Summary
 from pairscore.report.checks import Check, checks
 from pairscore.report.items import Bar, RankedItem, exposure_bars, ranked_items
-from pairscore.report.judges import judge_checks
+from pairscore.report.judges import Judge, judge_checks, judge_rows
 from pairscore.report.lead import lead_sentences, new_items_sentences
 from pairscore.report.trials import (
     CalibrationBin,
@@ -44,6 +48,7 @@ from pairscore.report.trials import (
     try_methods,
     wrong_share,
 )
+from pairscore.report.words import whether_it_matters, with_spaces
 
 TIE_BINS = 5
 LABELS = {"context": "{}", "side": "side: {}", "tie": "ties"}  # of an effect, by its kind
@@ -54,7 +59,7 @@ LABELS = {"context": "{}", "side": "side: {}", "tie": "ties"}  # of an effect, b
 
 @dataclass(frozen=True)
 class Coefficient:
-    """A coefficient in the user's units, and the standard deviation of its feature."""
+    """A coefficient in the user's units; the standard deviation of its feature, 1 for a level."""
 
     feature: str
     coef: float
@@ -62,6 +67,18 @@ class Coefficient:
     high: float
     sd: float
     wins_of_100: float
+    is_level: bool = False
+
+
+@dataclass(frozen=True)
+class Category:
+    """A category, or a product with one: whether it matters, and the coefficients of its levels."""
+
+    name: str
+    matters: str
+    remark: str
+    against: str
+    levels: list[Coefficient]
 
 
 @dataclass(frozen=True)
@@ -73,22 +90,6 @@ class Effect:
     low: float
     high: float
     kind: str = "item"
-
-
-@dataclass(frozen=True)
-class Judge:
-    """A judge with the slope of their answers (1 is the average judge, 0 a coin).
-
-    ``noise`` is the share of their comparisons that go against the score.
-    """
-
-    name: str
-    n_comparisons: float
-    slope: float
-    low: float
-    high: float
-    noise: float
-    remark: str
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,7 @@ class ReportFacts:
 
     items: list[RankedItem]
     coefficients: list[Coefficient]
+    categories: list[Category]
     meaning: str
     summary: list[tuple[str, str]]
     average_score: float
@@ -175,8 +177,9 @@ class ReportFacts:
 
     @property
     def coefficients_by_size(self) -> list[Coefficient]:
-        """The coefficients, the largest per standard deviation of its feature first."""
-        return sorted(self.coefficients, key=lambda one: -abs(one.coef * one.sd))
+        """Coefficients but of levels, the largest per standard deviation of its feature first."""
+        single = [one for one in self.coefficients if not one.is_level]
+        return sorted(single, key=lambda one: -abs(one.coef * one.sd))
 
     @property
     def groups(self) -> dict[str, int]:
@@ -268,8 +271,9 @@ def report_facts(
     return ReportFacts(
         items=ranked,
         coefficients=coefficients(model),
+        categories=categories(model, data),
         meaning=Summary(fit).meaning(),
-        summary=Summary(fit).facts(),
+        summary=[(name, with_spaces(text)) for name, text in Summary(fit).facts()],
         average_score=float(shown.show(np.zeros(1))[0]),
         scale=shown,
         has_intervals=model.covariance_ is not None,
@@ -347,9 +351,40 @@ def _read_tables(model: RankRegression, items: Any, votes: Any) -> Comparisons:
 
 def coefficients(model: RankRegression) -> list[Coefficient]:
     """Coefficients in the order of the features."""
-    columns = model.summary().to_columns() | {"sd": model.feature_sd_.tolist()}
-    names = ("feature", "coef", "low", "high", "sd", "wins_of_100")
+    summary = model.summary()
+    is_level = summary.shown.is_level
+    sd = np.where(is_level, 1.0, model.feature_sd_).tolist()
+    columns = summary.to_columns() | {"sd": sd, "is_level": is_level.tolist()}
+    names = ("feature", "coef", "low", "high", "sd", "wins_of_100", "is_level")
     return [Coefficient(*row) for row in zip(*(columns[name] for name in names), strict=True)]
+
+
+def categories(model: RankRegression, data: Comparisons) -> list[Category]:
+    """The categories with their levels, and the products with one, which have none of their own.
+
+    With a ridge there is no joint test, and that of the same model without the ridge is taken.
+    """
+    rows, tests, without = coefficients(model), model.summary().tests, ""
+    if tests and tests[0][1].note == WITH_RIDGE:
+        with suppress(PairscoreError), warnings.catch_warnings():
+            warnings.simplefilter("ignore", PairscoreWarning)
+            tests = clone(model).set_params(l2=0.0).fit(data).summary().tests
+            without = "; in a fit without the ridge"
+    return [
+        Category(
+            term.name,
+            whether_it_matters(term.name, test.p, f"{test.in_words}{without}", term.is_product),
+            _sentence(term.in_words) if term.in_words else "",
+            term.reference or "the average level",
+            [
+                replace(rows[n], feature=level)
+                for n, level in zip(term.columns, term.levels, strict=True)
+            ]
+            if not term.is_product
+            else [],
+        )
+        for term, test in tests
+    ]
 
 
 # -- effects ---------------------------------------------------------------------------------------
@@ -359,7 +394,7 @@ def effects_facts(model: RankRegression, data: Comparisons) -> EffectsFacts:
     """Effects of items and comparisons, judges, ties and the chosen ridge, as plain values."""
     return EffectsFacts(
         of_items=effects_of_items(model, data),
-        of_items_in_words=model.result_.item_effects_in_words,
+        of_items_in_words=with_spaces(model.result_.item_effects_in_words),
         of_comparisons=effects_of_comparisons(model.effects_),
         context_in_words=[
             _sentence(text) for one in model.context_of_items_.values() if (text := one["in_words"])
@@ -372,7 +407,7 @@ def effects_facts(model: RankRegression, data: Comparisons) -> EffectsFacts:
 
 
 def _sentence(words: str) -> str:
-    return f"{words[0].upper()}{words[1:]}."
+    return with_spaces(f"{words[0].upper()}{words[1:]}.")
 
 
 def effects_of_items(model: RankRegression, data: Comparisons) -> list[Effect]:
@@ -398,20 +433,6 @@ def effects_of_comparisons(effects: Effects | None) -> list[Effect]:
     return [
         Effect(LABELS[kind].format(name), value, value - REACH * error, value + REACH * error, kind)
         for name, kind, value, error in rows
-    ]
-
-
-def judge_rows(judges: Judges | None) -> list[Judge]:
-    """The judges, the one with the largest slope first."""
-    if judges is None:
-        return []
-    columns = judges.to_columns()
-    names = ("name", "n_comparisons", "slope", "std_error", "noise", "remark")
-    return [
-        Judge(str(name), number, slope, slope - REACH * error, slope + REACH * error, noise, remark)
-        for name, number, slope, error, noise, remark in zip(
-            *(columns[name] for name in names), strict=True
-        )
     ]
 
 

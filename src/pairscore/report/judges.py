@@ -1,4 +1,4 @@
-"""The check of the judges: is one of them clearly less careful than the others?"""
+"""The judges: their slopes, and whether one is clearly less careful than the others."""
 
 from dataclasses import dataclass
 
@@ -6,11 +6,28 @@ import numpy as np
 from scipy.special import ndtri
 
 from pairscore.data.comparisons import Comparisons
+from pairscore.estimators.results import REACH, Judges
 from pairscore.model.regression import RankRegression
 from pairscore.report.checks import CANNOT_TELL, POWER, SIDE_Z, Check
 from pairscore.report.words import CARELESS, number_of
 
 MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A judge with the slope of their answers (1 is the average judge, 0 a coin).
+
+    ``noise`` is the share of their comparisons that go against the score.
+    """
+
+    name: str
+    n_comparisons: float
+    slope: float
+    low: float
+    high: float
+    noise: float
+    remark: str
 
 
 @dataclass(frozen=True)
@@ -24,6 +41,20 @@ class JudgeRecord:
     others: float
     z: float
     is_seen: bool
+
+
+def judge_rows(judges: Judges | None) -> list[Judge]:
+    """The judges, the one with the largest slope first."""
+    if judges is None:
+        return []
+    columns = judges.to_columns()
+    names = ("name", "n_comparisons", "slope", "std_error", "noise", "remark")
+    return [
+        Judge(str(name), number, slope, slope - REACH * error, slope + REACH * error, noise, remark)
+        for name, number, slope, error, noise, remark in zip(
+            *(columns[name] for name in names), strict=True
+        )
+    ]
 
 
 def judge_limit(n_judges: int) -> float:
@@ -81,7 +112,7 @@ def judge_checks(model: RankRegression, data: Comparisons, probability: np.ndarr
             answer += " Fit again with --judge-slopes, which counts such answers less."
     blind = sum(not one.is_seen for one in records)
     if blind and not careless:
-        answer += f" Of {number_of(blind, 'judge')} there are too few answers to tell."
+        answer += f" For {number_of(blind, 'judge')} there are too few answers to tell."
     good = CANNOT_TELL if blind == len(records) else "no sign of a careless judge"
-    rule = f"Named from {limit:.1f} standard errors below the other judges on."
+    rule = f"A judge is named from {limit:.1f} standard errors below the others."
     return [Check(CARELESS, not careless, answer, rule, good)]

@@ -89,7 +89,7 @@ def new_items_sentences(facts: "ReportFacts") -> list[str]:
             f"New items: expect about {100 * wrong.share:.0f} of 100 predictions to be wrong{ends};"
             " a coin toss would get 50 wrong. Basis: between two items that it had not seen, the"
             f" score predicted {percent(trial.held_out)} of decided comparisons correctly"
-            f" ({facts.held_out.n_tested:,.10g} tested)."
+            f" ({wrong.number:,.10g} tested)."
         )
         if np.isfinite(best):
             sentence += (
@@ -116,8 +116,8 @@ def _too_many_features(facts: "ReportFacts") -> list[str]:
     if facts.effects.ridge is None:
         remedy = "fit again with a ridge from the data (--l2 auto), or use fewer features"
     return [
-        f"That is far less: {number_of(d, 'feature')} are many for {number_of(n, 'item')};"
-        f" {remedy}."
+        f"Of those that it was fitted to, it predicted {percent(facts.trial.in_sample)} correctly,"
+        f" far more: {number_of(d, 'feature')} are many for {number_of(n, 'item')}; {remedy}."
     ]
 
 
@@ -131,4 +131,4 @@ def verdict_of_checks(checks: "list[Check]") -> str:
         text = f"{number}{len(doubts)} {deserve} a look: {' '.join(doubts)}"
     else:
         text = f"{number}none found a problem."
-    return f"{text} Could not be told: {' '.join(blind)}" if blind else text
+    return f"{text} Could not be tested: {' '.join(blind)}" if blind else text

@@ -4,6 +4,7 @@
 and ``report.js`` are written into it.
 """
 
+import re
 from base64 import b64encode
 from collections.abc import Callable
 from functools import cache
@@ -27,6 +28,7 @@ from pairscore.report.facts import ReportFacts, report_facts
 if TYPE_CHECKING:
     from jinja2 import Template
 
+OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]*)")
 FILTERS = (
     median,
     same_digits,
@@ -111,8 +113,8 @@ def write_page(
 
 
 def report_html(facts: ReportFacts) -> str:
-    """The page as text."""
-    return page_template().render(facts=facts)
+    """The page as text; no line ends between a number and its percent sign."""
+    return re.sub(r"(?<=\d) %", "\u00a0%", page_template().render(facts=facts))
 
 
 def package_text(name: str) -> str:
@@ -127,7 +129,14 @@ def page_template() -> "Template":
     Every value is escaped; only charts, the style and the script are taken as they are.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
+
+    def whole_options(text: str) -> Markup:
+        """Text whose options are never broken at a hyphen, which a narrow page would do."""
+        whole = Markup('<span class="whole">{}</span>')
+        parts = OPTION.split(text)
+        shown = (whole.format(part) if n % 2 else escape(part) for n, part in enumerate(parts))
+        return Markup("").join(shown)
 
     def as_markup(chart: Callable[..., str]) -> Callable[..., Markup]:
         return lambda *facts: Markup(chart(*facts))
@@ -139,7 +148,8 @@ def page_template() -> "Template":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {function.__name__: function for function in FILTERS}
+    filters: tuple[Callable[..., Any], ...] = (*FILTERS, whole_options)
+    environment.filters |= {function.__name__: function for function in filters}
     environment.tests["finite"] = isfinite
     environment.globals |= {chart.__name__: as_markup(chart) for chart in CHARTS}
     environment.globals |= {"score_axis": charts.score_axis, "ends": charts.ENDS}

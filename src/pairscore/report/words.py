@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from math import isfinite
 from unicodedata import east_asian_width
 
+CLEARLY = 0.05  # p-value up to which a category is said to matter
 CARELESS = "Is a judge less careful than the others?"  # a question of the checks
 OPTION = re.compile(r"\b(\w+)=(?:'(\w+)'|True|(\d+(?:\.\d+)?(?:e-?\d+)?))")
 COVARIANCE_ITEMS = re.compile(r", name some with covariance_items=")
@@ -19,12 +20,15 @@ MOST_PASSES = 4  # over names that still look alike after they were cut
 
 
 def number(value: float, style: str = ".4g") -> str:
-    """A number, or that it is unknown.
+    """A number, or that it is unknown; thousands have no exponent.
 
-    >>> number(0.123456), number(0.1, "#.3g"), number(float("nan"))
-    ('0.1235', '0.100', 'unknown')
+    >>> number(0.123456), number(0.1, "#.3g"), number(-3234.5, "#.3g"), number(float("nan"))
+    ('0.1235', '0.100', '-3,230', 'unknown')
     """
-    return format(value, style).rstrip(".") if isfinite(value) else "unknown"
+    if not isfinite(value):
+        return "unknown"
+    text = format(value, style).rstrip(".")
+    return f"{float(text):,.0f}" if "e+" in text and abs(value) < 1e9 else text
 
 
 def percent(share: float, digits: int = 1) -> str:
@@ -34,6 +38,15 @@ def percent(share: float, digits: int = 1) -> str:
     ('12.3 %', 'unknown')
     """
     return number(100 * share, f".{digits}f") + (" %" if isfinite(share) else "")
+
+
+def with_spaces(text: str) -> str:
+    """A sentence of the library with its percentages as :func:`percent` writes them.
+
+    >>> with_spaces("68.2% of them (95 %: 61% to 74.5%)")
+    '68.2 % of them (95 %: 61 % to 74.5 %)'
+    """
+    return re.sub(r"(?<=\d)%", " %", text)
 
 
 def interval(low: float, high: float, style: str = ".3g") -> str:
@@ -105,6 +118,21 @@ def wins(of_100: float, more: str = "more than ", fewer: str = "fewer than ") ->
     if not isfinite(of_100):
         return "unknown"
     return f"{more}99" if of_100 > 99 else f"{fewer}1" if of_100 < 1 else f"{of_100:.0f}"
+
+
+def whether_it_matters(name: str, p: float, numbers: str, is_product: bool = False) -> str:
+    """What the joint test of a category, or of a product of two columns, says.
+
+    >>> whether_it_matters("grade", 0.4, "F(3, 90) = 0.99, p = 0.4")
+    'No sign that grade matters: levels differ no more than by chance (F(3, 90) = 0.99, p = 0.4).'
+    """
+    if not isfinite(p):
+        return f"No test of whether {name} matters: {numbers.removeprefix('none, because ')}."
+    first, _, second = name.partition(":")
+    claim = f"{first} and {second} act on each other" if is_product else f"{name} matters"
+    if p > CLEARLY:
+        return f"No sign that {claim}: levels differ no more than by chance ({numbers})."
+    return f"{claim[0].upper()}{claim[1:]}: levels differ by more than chance ({numbers})."
 
 
 def option_words(text: str) -> str:

@@ -93,7 +93,7 @@ def spread_for_noise(link: Link, noise: float) -> float:
     if not 0 <= noise <= 0.5:
         raise PairscoreError(
             f"noise is {noise!r}, the share of flipped labels; use a number from 0 (none) to 0.5"
-            " (coins)."
+            f" (coin tosses)."
         )
     if noise in (0, 0.5):
         return np.inf if noise == 0 else 0.0

@@ -137,7 +137,7 @@ class Population:
         if not self._length > 0:
             raise PairscoreError(
                 "beta is zero, so there is no score; give another beta, and noise=0.5 if labels"
-                " shall be coins."
+                " are coin tosses."
             )
         self._direction = whitened / self._length
         self._set_noise(noise, slope, judge_noise)
@@ -148,8 +148,8 @@ class Population:
         """Noise, slopes and spread, from the one of the three that is given."""
         if sum(given is not None for given in (noise, slope, judge_noise)) > 1:
             raise PairscoreError(
-                "more than one of noise=, slope= and judge_noise= is given, and each settles the"
-                " others; give one."
+                "more than one of noise=, slope= and judge_noise= is given, and each determines"
+                " the others; give one."
             )
         self.judge_noise = None if judge_noise is None else _read_only(_shares(judge_noise))
         if slope is not None:
@@ -374,7 +374,7 @@ def _floats(value: Any, name: str) -> np.ndarray:
         values = np.array(value, dtype=float)
     except (TypeError, ValueError) as error:
         raise PairscoreError(
-            f"{name} is no array of numbers ({error}); give one number for each feature."
+            f"{name} is not an array of numbers ({error}); give one number for each feature."
         ) from None
     if not np.all(np.isfinite(values)):
         raise PairscoreError(

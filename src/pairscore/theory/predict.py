@@ -116,8 +116,8 @@ class ErrorLaw:
         """The law behind a :class:`pairscore.Population` with one noise."""
         if population.judge_noise is not None:
             raise PairscoreError(
-                f"the population has {len(population.judge_noise)} judges, each with their own"
-                " noise, and errors are predicted for one noise; use a Population with their"
+                f"the population has {len(population.judge_noise)} judges, with different noise,"
+                f" and errors are predicted for one noise; use a Population with their"
                 f" average, noise={population.noise:g}."
             )
         eigenvalues, vectors = np.linalg.eigh(population.covariance)
@@ -373,7 +373,8 @@ def _check_predictable(law: ErrorLaw, n_items: float, n_comparisons: float, meth
     refusals = {
         "without noise the likelihood has no maximum, so 'mle' has no error to predict; use"
         " 'paired', or a noise above 0.": method == "mle" and np.isinf(labels.spread),
-        "noise is 0.5, so labels are coins and no number of comparisons tells anything; use a noise"
+        "noise is 0.5, so labels are coin tosses and no number of comparisons is enough; use a"
+        " noise"
         " below 0.5.": labels.spread == 0,
     }
     for sentence, holds in refusals.items():

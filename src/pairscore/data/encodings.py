@@ -1,0 +1,83 @@
+"""Which encoding the text of a file has, by its bytes."""
+
+import codecs
+import re
+
+from pairscore.errors import PairscoreError
+
+# what is guessed, in words
+OLDER = {
+    "cp932": "Shift-JIS (cp932)",
+    "cp1250": "Central European (cp1250)",
+    "cp1251": "Cyrillic (cp1251)",
+    "cp1252": "Western European (cp1252)",
+    "latin-1": "Western European (latin-1)",
+}
+WITHIN_WORDS = r"[^\W\d_][£¥¹³¿¯][^\W\d_]|[£¯][a-zß-ÿ]"  # ³ of m³ is at the end of one
+
+
+def marked_encoding(head: bytes) -> str | None:
+    """The encoding of a byte order mark, or UTF-16 where every second byte is zero.
+
+    ``head`` is the beginning of a file.
+    """
+    for mark, name in (
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF32_LE, "utf-32"),
+        (codecs.BOM_UTF16_LE, "utf-16"),
+        (codecs.BOM_UTF16_BE, "utf-16"),
+    ):
+        if head.startswith(mark):
+            return name
+    for name, zeros, letters in (
+        ("utf-16-le", head[1::2], head[::2]),
+        ("utf-16-be", head[::2], head[1::2]),
+    ):
+        if len(head) > 3 and zeros.count(0) > 0.4 * len(head) / 2 and not letters.count(0):
+            return name
+    return None
+
+
+def older_encoding(content: bytes, shown: str) -> str:
+    """Bytes beyond ASCII that are nowhere UTF-8 are Japanese, or letters of old Windows or Latin-1.
+
+    Of these, Cyrillic letters make whole words, which Western ones do not; and Western signs such
+    as £ and ³ inside of words are letters of Central Europe. A mixture is a damaged file.
+    """
+    if _is_shift_jis(content):
+        return "cp932"
+    try:
+        content.decode("utf-8", "surrogateescape").encode("ascii", "surrogateescape")
+    except UnicodeEncodeError:
+        sound = content.decode("utf-8", "replace").partition("\ufffd")[0]
+        line = sound.count("\n" if "\n" in sound else "\r") + 1
+        raise PairscoreError(
+            f"{shown!r} is UTF-8 but for some bytes (the first in line {line}); repair it, or name"
+            " its encoding."
+        ) from None
+    beyond, words = re.findall(rb"[\x80-\xff]", content), re.findall(rb"[\xc0-\xff]{3,}", content)
+    if sum(map(len, words)) > len(beyond) / 2:
+        return "cp1251"
+    if re.search(WITHIN_WORDS, content.decode("cp1252", "replace")):
+        return "cp1250"
+    try:
+        content.decode("cp1252")
+    except UnicodeDecodeError:
+        return "latin-1"
+    return "cp1252"
+
+
+def _is_shift_jis(content: bytes) -> bool:
+    """Whether most letters beyond ASCII are then in Japanese words, and few are UTF-8 by chance.
+
+    European letters, read so, give single Japanese signs between Latin ones.
+    """
+    n_utf8 = sum(ord(sign) > 127 for sign in content.decode("utf-8", "ignore"))
+    try:
+        text = content.decode("cp932")
+    except UnicodeDecodeError:
+        return False
+    words = re.findall("[\u3000-\u30ff\u4e00-\u9fff\uff01-\uff9f]{2,}", text)
+    n_words = sum(map(len, words))
+    n_beyond = sum(ord(sign) > 127 for sign in text)
+    return n_words > n_beyond / 2 and n_utf8 < n_beyond / 4

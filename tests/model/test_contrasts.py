@@ -1,0 +1,449 @@
+"""Contrasts, joint tests and levels of categories: against dense algebra and statsmodels."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from scipy.stats import chi2, norm
+from scipy.stats import f as f_law
+
+from pairscore import PairscoreError, RankRegression, load
+from pairscore.data.feature_options import make_recipe
+from pairscore.data.tables import Columns
+from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, SeparationWarning
+from pairscore.model.contrasts import category_tests, wald
+from pairscore.model.groups import shown_coefficients
+from tests.limits import fair_squares
+
+LEVELS = np.array(list("ABCD"), dtype=object)
+EFFECTS = np.array([0.8, 0.1, -0.3, -0.6])
+NO_WARNING = pytest.mark.filterwarnings("error::pairscore.errors.CollinearFeaturesWarning")
+
+
+def draw_items(rng, n_items=90, n_levels=4):
+    level = np.append(np.arange(n_levels), rng.integers(0, n_levels, n_items - n_levels))
+    names = np.array([f"{LEVELS[one % 4]}{one // 4 or ''}" for one in level], dtype=object)
+    return level, {
+        "id": np.arange(n_items),
+        "mass": rng.normal(size=n_items),
+        "grade": names,
+        "site": np.array(["east", "north", "west"], dtype=object)[rng.integers(0, 3, n_items)],
+    }
+
+
+def draw_votes(rng, score, n_votes=1200, may_meet=lambda left, right: left != right):
+    """Rows of winner and loser."""
+    left, right = rng.integers(0, len(score), (2, 20 * n_votes))
+    met = np.flatnonzero((left != right) & may_meet(left, right))[:n_votes]
+    left, right = left[met], right[met]
+    won = rng.logistic(size=len(met)) < score[left] - score[right]
+    return np.where(won[:, None], np.column_stack([left, right]), np.column_stack([right, left]))
+
+
+def graded_study(seed=0, **pairs):
+    rng = np.random.default_rng(seed)
+    level, table = draw_items(rng)
+    return table, draw_votes(rng, table["mass"] + EFFECTS[level], **pairs)
+
+
+def fit_table(table, votes, recipe=None, **settings):
+    """A fit to a table with text, by a recipe with the settings of ``make_recipe``."""
+    columns = Columns(table)
+    recipe, _ = make_recipe(columns, **{"categorical": ["grade"]} | (recipe or {}))
+    items = replace(recipe.items(columns), recipe=recipe.to_record())
+    return RankRegression(**settings).fit(items, votes)
+
+
+def without_first_level(table, votes, names=("grade", "site"), **settings):
+    """The fit that has no open direction: the first level of each category is left out."""
+    columns = {"mass": table["mass"]}
+    for name in names:
+        for level in sorted(set(table[name]))[1:]:
+            columns[f"{name}={level}"] = (table[name] == level).astype(float)
+    return RankRegression(**settings).fit(pd.DataFrame(columns), votes)
+
+
+def twin_of_levels(twin, table, name, weights=None):
+    """Coefficients of all levels against their average, with errors, and the contrasts (k x d)."""
+    levels, features = sorted(set(table[name])), list(twin.feature_names_in_)
+    rows = np.zeros((len(levels), len(features)))
+    for number, level in enumerate(levels[1:], 1):
+        rows[number, features.index(f"{name}={level}")] = 1.0
+    weights = np.full(len(levels), 1 / len(levels)) if weights is None else np.asarray(weights)
+    rows = rows - weights @ rows
+    return rows @ twin.coef_, np.sqrt(np.diag(rows @ twin.covariance_ @ rows.T)), rows
+
+
+def summary_rows(model, name):
+    frame = model.summary().to_frame()
+    return frame[frame["feature"].str.fullmatch(f"{name}=[^:]*")]
+
+
+# -- levels of categories --------------------------------------------------------------------------
+
+
+@NO_WARNING
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"inference": "model"},
+        {"method": "paired"},
+        {"method": "pooled"},
+        {"link": "probit", "side_effect": True},
+        {"item_effects": True},
+    ],
+)
+def test_every_level_of_a_category_has_an_interval_and_none_is_unknown(settings):
+    table, votes = graded_study()
+    if settings.get("side_effect"):
+        ids = votes.copy()
+        ids[::2] = ids[::2, ::-1]
+        winner = np.where(np.arange(len(ids)) % 2 == 0, "right", "left")
+        votes = {"left": ids[:, 0], "right": ids[:, 1], "winner": winner}
+    recipe = {"categorical": ["grade", "site"]}
+    model = fit_table(table, votes, recipe, **settings)
+    twin = without_first_level(table, votes, **settings)
+    rtol = 0.02 if settings.get("item_effects") else 1e-5  # two variational fits
+    for name, n_levels in (("grade", 4), ("site", 3)):
+        rows = summary_rows(model, name)
+        coef, errors, _ = twin_of_levels(twin, table, name)
+        assert len(rows) == n_levels
+        assert rows["coef"].sum() == pytest.approx(0, abs=1e-9)
+        np.testing.assert_allclose(rows["coef"], coef, rtol=rtol, atol=1e-6)
+        np.testing.assert_allclose(rows["std_error"], errors, rtol=rtol)
+        half = norm.ppf(0.975) * rows["std_error"]
+        np.testing.assert_allclose(rows["high"] - rows["low"], 2 * half, rtol=1e-9)
+    assert "unknown" not in str(model.summary())
+
+
+def test_levels_are_shown_against_a_reference_level_and_the_model_file_keeps_it(tmp_path):
+    table, votes = graded_study()
+    model = fit_table(table, votes, {"reference": {"grade": "C"}})
+    coef, errors, _ = twin_of_levels(
+        without_first_level(table, votes, ("grade",)), table, "grade", [0, 0, 1, 0]
+    )
+    rows = summary_rows(model, "grade")
+    np.testing.assert_allclose(rows["coef"], coef, rtol=1e-6)
+    np.testing.assert_allclose(rows["std_error"], errors, rtol=1e-5, atol=1e-12)
+    assert rows["coef"].tolist()[2] == rows["std_error"].tolist()[2] == 0
+    assert "reference" in str(model.summary())
+    model.save(tmp_path / "m.npz")
+    loaded = load(tmp_path / "m.npz")
+    assert str(loaded.summary()) == str(model.summary())
+    json.dumps(model.summary().to_record())
+    plain = fit_table(table, votes)  # what is shown changes nothing else
+    assert plain.coef_.tobytes() == model.coef_.tobytes() == loaded.coef_.tobytes()
+    assert plain.covariance_.tobytes() == model.covariance_.tobytes()
+
+
+@NO_WARNING
+@pytest.mark.parametrize("reference", [{}, {"grade": "B"}, {"grade": "B", "site": "west"}])
+@pytest.mark.parametrize("missing", ["refuse", "mean-with-flag", "item-effect"])
+def test_shown_coefficients_with_products_and_gaps_give_the_scores_but_for_a_constant(
+    reference, missing
+):
+    table, votes = graded_study(1)
+    if missing != "refuse":
+        table["grade"][[7, 40]] = None
+        table["mass"] = table["mass"].copy()
+        table["mass"][[7, 55]] = np.nan
+    recipe = {
+        "categorical": ["grade", "site"],
+        "interactions": ["mass:grade", "grade:site", "site:mass"],
+        "squares": ["mass"],
+        "reference": reference,
+        "missing": missing,
+    }
+    model = fit_table(table, votes, recipe)
+    shown = shown_coefficients(model.result_)
+    values = model.comparisons_.items.values
+    moved = values @ shown.coef - values @ model.coef_
+    assert np.ptp(moved) < 1e-9 * np.ptp(values @ model.coef_)
+    assert not shown.undetermined.any()
+    cells = dict(zip(model.feature_names_in_, shown.coef, strict=True))
+    for level in "ABCD":
+        parts = [cells[f"grade={level}:site={site}"] for site in ("east", "north", "west")]
+        if "site" in reference:
+            assert parts[2] == pytest.approx(0, abs=1e-9)
+        else:
+            assert sum(parts) == pytest.approx(0, abs=1e-9)
+    if not reference:
+        for one in ("mass:grade={}", "grade={}"):
+            total = sum(cells[one.format(level)] for level in "ABCD")
+            assert total == pytest.approx(0, abs=1e-9)
+    freedom = {term.name: test.df for term, test in category_tests(shown)}
+    assert freedom == {"grade": 3, "site": 2, "mass:grade": 3, "grade:site": 6, "site:mass": 2}
+
+
+SETS = np.array([0, 0, 1, 1])  # A and B meet, and C and D
+
+
+def apart_study(seed=3):
+    rng = np.random.default_rng(seed)
+    level, table = draw_items(rng)
+    meet = SETS[level]
+    return table, draw_votes(
+        rng, table["mass"] + EFFECTS[level], may_meet=lambda left, right: meet[left] == meet[right]
+    )
+
+
+def test_levels_that_never_met_are_unknown_to_each_other_only():
+    table, votes = apart_study()
+    with pytest.warns(CollinearFeaturesWarning, match="no two items that met differ in some"):
+        model = fit_table(table, votes)
+    (term, test), *_ = model.summary().tests
+    assert term.sets == (("A", "B"), ("C", "D"))
+    rows = summary_rows(model, "grade")
+    assert np.isfinite(rows["std_error"]).all()
+    assert rows["coef"].iloc[:2].sum() == pytest.approx(0, abs=1e-9)
+    assert rows["coef"].iloc[2:].sum() == pytest.approx(0, abs=1e-9)
+    gap = model.contrast({"grade=A": 1, "grade=B": -1})
+    assert gap.estimate == pytest.approx(2 * rows["coef"].iloc[0], rel=1e-9)
+    assert test.df == 2
+    assert "of the differences that the comparisons determine" in str(model.joint_test("grade"))
+    assert "2 sets of levels compare: (A, B), (C, D); coefficients sum to zero within each" in str(
+        model.summary()
+    )
+    open_ones = ({"grade=A": 1, "grade=C": -1}, {"grade=A": 1}, {"mass": 1, "grade=D": 0.01})
+    for weights in open_ones:
+        with pytest.raises(
+            PairscoreError, match=r"any amount of grade=(A \+ grade=B|C \+ grade=D)"
+        ):
+            model.contrast(weights)
+    with pytest.warns(CollinearFeaturesWarning):
+        referred = fit_table(table, votes, {"reference": {"grade": "B"}})
+    assert np.isnan(summary_rows(referred, "grade")["std_error"]).tolist() == [0, 0, 1, 1]
+
+
+def test_a_level_of_items_that_were_never_compared_leaves_the_others_as_they_are():
+    table, votes = graded_study()
+    extra = {name: np.append(column, column[:1]) for name, column in table.items()}
+    extra["id"][-1], extra["grade"][-1] = 90, "Z"
+    with pytest.warns(CollinearFeaturesWarning, match="'grade=Z'"):
+        model = fit_table(extra, votes)
+    rows, before = summary_rows(model, "grade"), summary_rows(fit_table(table, votes), "grade")
+    np.testing.assert_allclose(rows["coef"].iloc[:4], before["coef"], rtol=1e-9)
+    np.testing.assert_allclose(rows["std_error"].iloc[:4], before["std_error"], rtol=1e-6)
+    assert np.isnan(rows["std_error"].iloc[4])
+
+
+# -- numbers ---------------------------------------------------------------------------------------
+
+
+def test_contrasts_and_joint_tests_are_those_of_statsmodels_to_six_digits():
+    table, votes = graded_study(4)
+    model = fit_table(table, votes, {"categorical": ["grade", "site"]}, inference="model")
+    twin = without_first_level(table, votes, inference=None)
+    X = twin.comparisons_.items.values
+    names = list(twin.feature_names_in_)
+    difference = pd.DataFrame(X[votes[:, 0]] - X[votes[:, 1]], columns=names)
+    theirs = sm.GLM(np.ones(len(votes)), difference, family=sm.families.Binomial()).fit(tol=1e-12)
+    for category in ("grade", "site"):
+        R = np.array([[name == one for name in names] for one in names if category in one], float)
+        wald_test = theirs.wald_test(R, use_f=False, scalar=True)
+        ours = model.joint_test(category)
+        assert ours.statistic == pytest.approx(float(wald_test.statistic), rel=1e-6)
+        assert ours.p == pytest.approx(float(wald_test.pvalue), rel=1e-6)
+        assert (ours.df, ours.df_error) == (len(R), None)
+    weights = {"mass": 0.5, "grade=B": 1.0, "grade=D": -1.0}
+    t_test = theirs.t_test([[weights.get(name, 0.0) for name in names]])
+    ours = model.contrast(weights, level=0.9)
+    assert ours.estimate == pytest.approx(t_test.effect.item(), rel=1e-6)
+    assert ours.std_error == pytest.approx(t_test.sd.item(), rel=1e-6)
+    assert ours.p == pytest.approx(t_test.pvalue.item(), rel=1e-5)
+    assert [ours.low, ours.high] == pytest.approx(t_test.conf_int(0.1)[0].tolist(), rel=1e-6)
+    joint = model.joint_test(["mass", "grade", "site"])
+    everything = theirs.wald_test(np.eye(len(names)), use_f=False, scalar=True)
+    assert joint.statistic == pytest.approx(float(everything.statistic), rel=1e-6)
+    assert joint.df == len(names)
+
+
+def test_joint_tests_are_dense_algebra_with_the_item_robust_covariance():
+    table, votes = graded_study(5)
+    model = fit_table(table, votes, {"categorical": ["grade", "site"]})
+    twin = without_first_level(table, votes)
+    for category, q in (("grade", 3), ("site", 2)):
+        columns = [category in name for name in twin.feature_names_in_]
+        b, V = twin.coef_[columns], twin.covariance_[np.ix_(columns, columns)]
+        W = float(b @ np.linalg.inv(V) @ b)
+        exposures = np.bincount(votes.ravel(), minlength=90)
+        noise, factor, N = 0.0, 0.0, twin.n_items_
+        for level in set(table[category]):
+            n_level = N * exposures[table[category] == level].sum() / exposures.sum()
+            noise += 2 * (1 - n_level / N) ** 2 / (n_level - 1)
+            factor += (1 - n_level / N) / (1 - 1 / n_level) / q
+        most = N - len(twin.coef_) - 1
+        for test, n, times in (
+            (model.joint_test(category), min(q * (q + 1) / noise, most), factor),
+            (twin.joint_test([one for one in twin.feature_names_in_ if category in one]), most, 1),
+        ):
+            statistic = W * times * (n - q + 1) / (n * q)
+            assert test.statistic == pytest.approx(statistic, rel=1e-5)
+            assert test.p == pytest.approx(f_law.sf(statistic, q, n - q + 1), rel=1e-4)
+            assert (test.df, test.df_error) == (q, pytest.approx(n - q + 1))
+    single, z = model.joint_test("mass"), model.z_values_[0]
+    assert (single.statistic, single.p) == pytest.approx((z**2, model.p_values_[0]), rel=1e-9)
+    row = summary_rows(model, "grade").iloc[1]
+    contrast = model.contrast({"grade=B": 1})
+    assert (contrast.estimate, contrast.std_error, contrast.statistic, contrast.p) == pytest.approx(
+        tuple(row[["coef", "std_error", "z", "p"]]), rel=1e-9
+    )
+
+
+def test_a_joint_test_does_not_depend_on_units_or_on_repeated_names():
+    table, votes = graded_study(6)
+    model = fit_table(table, votes)
+    other = fit_table(table | {"mass": 1e5 * table["mass"]}, votes)
+    first = model.joint_test(["mass", "grade"])
+    assert other.joint_test(["grade", "mass", "grade=A"]).p == pytest.approx(first.p, rel=1e-5)
+    small = model.contrast({"grade=A": 1e-9, "grade=B": -1e-9})
+    assert small.p == pytest.approx(model.contrast({"grade=A": 1, "grade=B": -1}).p, rel=1e-9)
+
+
+def test_which_law_a_joint_test_has_goes_by_the_covariance():
+    table, votes = graded_study(8)
+    judged = {
+        "left": votes[:, 0],
+        "right": votes[:, 1],
+        "winner": np.full(len(votes), "left"),
+        "judge": np.arange(len(votes)) % 30,
+    }
+    laws = {}
+    for inference in ("items", "items+judges", "model"):
+        laws[inference] = fit_table(table, judged, inference=inference).joint_test("grade")
+    assert laws["items"].df_error == laws["items+judges"].df_error < 90
+    assert laws["model"].df_error is None
+    assert laws["items+judges"].covariance == "robust to items and judges"
+
+
+def test_wald_of_a_singular_covariance_counts_its_rank():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(5, 3)) * np.array([[1.0], [1e3], [1e-3], [1], [1]])
+    estimate = A @ rng.normal(size=3)
+    statistic, df, p = wald(estimate, A @ A.T)
+    whole = np.linalg.lstsq(A, estimate)[0]
+    assert (statistic, df) == (pytest.approx(whole @ whole, rel=1e-6), 3)
+    assert p == pytest.approx(chi2.sf(statistic, 3))
+
+
+def null_p_values(n_studies, seed=0, **settings):
+    """p-values of a category without influence, among items that differ beyond their features."""
+    rng, p = np.random.default_rng(seed), np.empty(n_studies)
+    for study in range(n_studies):
+        _, table = draw_items(rng, 60, 6)
+        votes = draw_votes(rng, table["mass"] + 0.7 * rng.normal(size=60), 600)
+        p[study] = fit_table(table, votes, **settings).joint_test("grade").p
+    return p
+
+
+def test_a_category_without_influence_is_found_as_seldom_as_the_p_value_says():
+    n_studies = 150
+    limits = fair_squares(n_studies)
+    squares = norm.isf(null_p_values(n_studies) / 2) ** 2
+    assert limits[0] < squares.sum() < limits[1]
+    # a rival that takes comparisons for independent, and fails
+    rival = norm.isf(null_p_values(n_studies, inference="model") / 2) ** 2
+    assert rival.sum() > limits[1]
+
+
+# -- refusals and words ----------------------------------------------------------------------------
+
+
+def test_with_a_ridge_there_is_no_joint_test_and_one_sentence_says_so():
+    table, votes = graded_study()
+    model = fit_table(table, votes, l2=2.0)
+    with pytest.raises(PairscoreError, match=r"because a ridge shrinks .*; fit with l2=0\."):
+        model.joint_test("grade")
+    text = str(model.summary())
+    assert text.count("grade: no joint test, because a ridge shrinks") == 1
+    assert np.isfinite(summary_rows(model, "grade")["std_error"]).all()
+    assert "shrunk by a ridge" in str(model.contrast({"grade=A": 1, "grade=B": -1}))
+
+
+def test_without_errors_contrasts_are_refused_and_the_summary_goes_on():
+    table, votes = graded_study()
+    model = fit_table(table, votes, inference=None)
+    for ask in (lambda: model.contrast({"mass": 1}), lambda: model.joint_test("grade")):
+        with pytest.raises(PairscoreError, match="inference='items'"):
+            ask()
+    assert "no joint test, because no standard errors were computed" in str(model.summary())
+    assert summary_rows(model, "grade")["coef"].sum() == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ({}, "give for example {'mass': 1}"),
+        ([1, 2], "has weights by the names of features"),
+        ({"grade=a": 1}, "no coefficient 'grade=a'; it has .* Did you mean 'grade=A'"),
+        ({"mass": "much"}, "the weight of 'mass' is 'much'; give a number"),
+        ({"mass": float("nan")}, "the weight of 'mass' is nan"),
+        ({"mass": 0}, "is zero whatever the coefficients are"),
+    ],
+)
+def test_a_contrast_that_is_none_is_refused_in_a_sentence(weights, said):
+    table, votes = graded_study()
+    model = fit_table(table, votes)
+    with pytest.raises(PairscoreError, match=said):
+        model.contrast(weights)
+
+
+def test_names_of_a_joint_test_are_checked():
+    table, votes = graded_study()
+    model = fit_table(table, votes)
+    with pytest.raises(PairscoreError, match=r"no coefficient 'grad'; .* Did you mean 'grade'"):
+        model.joint_test(["mass", "grad"])
+    with pytest.raises(PairscoreError, match="needs the name of a feature or category"):
+        model.joint_test([])
+    with pytest.warns(CollinearFeaturesWarning):
+        twice = RankRegression().fit(
+            pd.DataFrame({"a": table["mass"], "b": 2 * table["mass"]}), votes
+        )
+    with pytest.raises(PairscoreError, match=r"do not determine a: any amount of -?a . 0\.5 b"):
+        twice.joint_test(["a", "b"])
+    assert twice.contrast({"a": 1, "b": 2}).std_error > 0
+
+
+def test_too_few_items_for_so_many_levels_have_no_joint_test():
+    rng = np.random.default_rng(0)
+    _, table = draw_items(rng, 22, 12)
+    votes = draw_votes(rng, table["mass"], 3000)
+    with pytest.warns((FewItemsWarning, SeparationWarning)):
+        model = fit_table(table, votes)
+    assert "too few for so many coefficients at once" in str(model.summary())
+    with pytest.raises(PairscoreError, match="compare more items, or test fewer coefficients"):
+        model.joint_test("grade")
+
+
+def test_results_read_as_sentences_and_as_records():
+    table, votes = graded_study()
+    model = fit_table(table, votes)
+    contrast = model.contrast({"grade=A": -1, "grade=B": 0.5, "mass": 1})
+    assert str(contrast).startswith("-grade=A + 0.5 grade=B + mass = ")
+    assert str(contrast).endswith("; item-robust)")
+    assert contrast.to_record()["weights"] == {"grade=A": -1.0, "grade=B": 0.5, "mass": 1.0}
+    test = model.joint_test("grade")
+    assert str(test).startswith(f"Joint test of grade: F(3, {test.df_error:.4g}) = ")
+    assert test.to_record() == json.loads(json.dumps(test.to_record()))
+    category = model.summary().to_record()["categories"][0]
+    assert (category["name"], category["p"], category["reference"]) == ("grade", test.p, None)
+    assert "Joint test of grade" in model.summary()._repr_html_()
+
+
+@NO_WARNING
+@pytest.mark.parametrize("by_file", [False, True])
+def test_levels_keep_their_intervals_when_a_model_is_updated(tmp_path, by_file):
+    table, votes = graded_study(n_votes=1500)
+    whole = fit_table(table, votes, {"reference": {"grade": "B"}})
+    model = fit_table(table, votes[:1000], {"reference": {"grade": "B"}})
+    if by_file:
+        model.save(tmp_path / "m.npz", data=True)
+        model = load(tmp_path / "m.npz")
+    model.update(votes[1000:])
+    assert model.recipe_["reference"] == {"grade": "B"}
+    ours, theirs = (one.summary().to_frame() for one in (model, whole))
+    pd.testing.assert_frame_equal(ours, theirs, rtol=1e-6)
