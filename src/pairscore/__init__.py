@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from pairscore.data.splitters import ItemKFold, OnItems
     from pairscore.errors import PairscoreError, PairscoreWarning
     from pairscore.estimators.settings import Wording
-    from pairscore.evaluation import scorers
+    from pairscore.evaluation import plots, scorers
     from pairscore.evaluation.choose import auto_fit
     from pairscore.evaluation.compare import compare
     from pairscore.metrics import angle, kendall_distance
@@ -35,12 +35,13 @@ _HOME = {
     "kendall_distance": "metrics",
     "load": "model.regression",
     "plan": "planning.planner",
+    "plots": "evaluation",
     "predict_error": "theory.predict",
     "scorers": "evaluation",
     "write_report": "report.page",
 }
 
-_MODULES = ("scorers",)
+_MODULES = ("plots", "scorers")
 
 __all__ = [
     "Comparisons",
@@ -57,6 +58,7 @@ __all__ = [
     "kendall_distance",
     "load",
     "plan",
+    "plots",
     "predict_error",
     "scorers",
     "write_report",

@@ -1,18 +1,24 @@
 """Every measure and its standard error against a slow twin."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from scipy.special import expit
+from scipy.stats import binomtest
 
+from pairscore import Comparisons
 from pairscore.evaluation.measures import (
     MEASURES,
     HeldOutComparisons,
     ItemPairs,
     Measurement,
+    calibration,
     calibration_error,
     calibration_slope,
     influence_sums,
     log_loss,
+    wilson_interval,
 )
 from tests.evaluation.twins import TWINS, held_out, naive_variance
 
@@ -201,3 +207,45 @@ def test_one_comparison_has_no_error():
     )
     assert np.isnan(one.std_error)
     assert two.std_error == 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_calibration_is_that_of_a_loop(seed):
+    rng = np.random.default_rng(seed)
+    p, outcome, amount = rng.random(500), rng.integers(-1, 2, 500), rng.uniform(0, 2, 500)
+    p[:3] = 0.5, 0.0, 1.0
+    sums = Counter()
+    for one, way, much in zip(p, outcome, amount, strict=True):
+        if way == 0:  # probabilities are of comparisons that are no ties
+            continue
+        promised = max(one, 1 - one)
+        place = min(int((promised - 0.5) * 20), 9)
+        won = (way if one >= 0.5 else -way) / 2 + 0.5
+        sums.update(
+            {
+                (place, "number"): much,
+                (place, "promised"): much * promised,
+                (place, "won"): much * won,
+            }
+        )
+    data = Comparisons(
+        np.zeros((2, 1)), np.zeros(500, int), np.ones(500, int), outcome, weight=amount
+    )
+    bins = calibration(p, data)
+    assert [round(20 * (one.low - 0.5)) for one in bins] == sorted({place for place, _ in sums})
+    for one in bins:
+        place = round(20 * (one.low - 0.5))
+        number = sums[place, "number"]
+        assert (one.number, one.promised, one.observed) == pytest.approx(
+            (number, sums[place, "promised"] / number, sums[place, "won"] / number)
+        )
+        assert one.low <= one.promised <= one.high + 1e-12
+        assert 0 <= one.observed_low <= one.observed <= one.observed_high <= 1
+
+
+@pytest.mark.parametrize(("won", "number"), [(0, 5), (3, 10), (70, 100), (9, 9)])
+def test_wilson_is_that_of_scipy(won, number):
+    witness = binomtest(won, number).proportion_ci(method="wilson")
+    assert wilson_interval(won / number, number) == pytest.approx(
+        (witness.low, witness.high), abs=1e-12
+    )

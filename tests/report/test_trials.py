@@ -1,13 +1,12 @@
 """Held-out trials, calibration and prospects against naive twins."""
 
-from collections import Counter
 from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.special import expit
-from scipy.stats import binom, binomtest, norm
+from scipy.stats import binom, norm
 from sklearn.model_selection import cross_val_score
 
 from pairscore import (
@@ -21,18 +20,17 @@ from pairscore import (
 )
 from pairscore.core.links import get_link
 from pairscore.data.items import Items
+from pairscore.evaluation.measures import calibration
 from pairscore.report.checks import side_z
 from pairscore.report.facts import report_facts
 from pairscore.report.page import report_html
 from pairscore.report.trials import (
     best_accuracy,
-    calibration,
     held_out_probabilities,
     item_folds,
     misordered_by_intervals,
     prospects,
     try_methods,
-    wilson_interval,
     wrong_share,
 )
 from pairscore.theory.direction_error import LabelLaw, wrong_sign
@@ -48,40 +46,6 @@ from tests.report.conftest import (
 )
 
 LOGIT = get_link("logit")
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_calibration_is_that_of_a_loop(seed):
-    rng = np.random.default_rng(seed)
-    p, outcome, amount = rng.random(500), rng.integers(-1, 2, 500), rng.uniform(0, 2, 500)
-    p[:3] = 0.5, 0.0, 1.0
-    sums = Counter()
-    for one, way, much in zip(p, outcome, amount, strict=True):
-        if way == 0:  # probabilities are of comparisons that are no ties
-            continue
-        promised = max(one, 1 - one)
-        place = min(int((promised - 0.5) * 20), 9)
-        won = (way if one >= 0.5 else -way) / 2 + 0.5
-        sums.update(
-            {
-                (place, "number"): much,
-                (place, "promised"): much * promised,
-                (place, "won"): much * won,
-            }
-        )
-    data = Comparisons(
-        np.zeros((2, 1)), np.zeros(500, int), np.ones(500, int), outcome, weight=amount
-    )
-    bins = calibration(p, data)
-    assert [round(20 * (one.low - 0.5)) for one in bins] == sorted({place for place, _ in sums})
-    for one in bins:
-        place = round(20 * (one.low - 0.5))
-        number = sums[place, "number"]
-        assert (one.number, one.promised, one.observed) == pytest.approx(
-            (number, sums[place, "promised"] / number, sums[place, "won"] / number)
-        )
-        assert one.low <= one.promised <= one.high + 1e-12
-        assert 0 <= one.observed_low <= one.observed <= one.observed_high <= 1
 
 
 @pytest.mark.parametrize("weights", [False, True])
@@ -111,14 +75,6 @@ def test_a_count_is_so_many_comparisons_and_a_weight_is_not(weights):
     p = p[np.cumsum(rows["count"]) - 1]
     # a hundred comparisons, some of them important
     assert abs(side_z(data, p, p * (1 - p))) < 0.5 * abs(found[0][0])
-
-
-@pytest.mark.parametrize(("won", "number"), [(0, 5), (3, 10), (70, 100), (9, 9)])
-def test_wilson_is_that_of_scipy(won, number):
-    witness = binomtest(won, number).proportion_ci(method="wilson")
-    assert wilson_interval(won / number, number) == pytest.approx(
-        (witness.low, witness.high), abs=1e-12
-    )
 
 
 def test_held_out_accuracy_is_that_of_a_loop_over_folds_and_of_scikit_learn():

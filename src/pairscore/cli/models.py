@@ -191,7 +191,7 @@ def write_model(
     if as_json:
         show_json(summary.to_record() | (also or {}), err=is_piped)
     else:
-        click.echo(summary.text(notes=False), err=is_piped)
+        click.echo(summary.text(notes=False, see_all="--json"), err=is_piped)
 
 
 @command()

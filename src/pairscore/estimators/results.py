@@ -94,10 +94,9 @@ class ItemEffects:
                 f" (standard deviation at most {high:.3g} at 95 %)" if np.isfinite(high) else ""
             )
         ends = f"{low:.3g} to {high:.3g}" if np.isfinite(high) else f"{low:.3g} or more"
-        return (
-            f"standard deviation {np.sqrt(self.sigma2):.3g} (95 %: {ends}); the features explain"
-            f" {self.explained:.0%} of the score's variance"
-        )
+        spread = f"standard deviation {np.sqrt(self.sigma2):.3g} (95 %: {ends})"
+        share = f"the features explain {self.explained:.0%} of the score's variance"
+        return f"{spread}; {share}" if self.explained else spread
 
     def to_record(self) -> dict[str, Any]:
         """What is said of all items together, as plain values."""

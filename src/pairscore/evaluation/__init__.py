@@ -3,7 +3,7 @@
 Start with ``compare``: it fits models to the same folds and tests them on the same comparisons.
 ``choose`` finds the settings that a study needs, by such tests. ``measures`` says how good
 predicted probabilities are and how sure that is, ``results`` holds the scores of all models and
-prints them, ``scorers`` are for scikit-learn and leave ties out.
+prints them, ``scorers`` are for scikit-learn and leave ties out, ``plots`` draws models and plans.
 
-Imports: errors, choices, core, data, estimators, files, model.
+Imports: errors, choices, core, data, estimators, files, model, planning.
 """

@@ -25,8 +25,10 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
+from pairscore.core.links import normal_width
 from pairscore.core.roots import solve_falling
 from pairscore.core.sandwich import item_incidence
+from pairscore.data.comparisons import Comparisons
 
 LARGEST_SHARE = 0.8  # of the comparisons that one item may have: without it little is left
 N_BINS = 10
@@ -293,3 +295,54 @@ def _pair_numbers(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """A number for each unordered pair, the same whichever item comes first."""
     low, high = np.minimum(one, other), np.maximum(one, other)
     return low * (high.max(initial=0) + 1) + high
+
+
+# -- calibration -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CalibrationBin:
+    """Comparisons whose favourite should win with a probability from ``low`` to ``high``.
+
+    ``promised`` is their mean probability, ``observed`` the share that the favourites won.
+    """
+
+    low: float
+    high: float
+    promised: float
+    observed: float
+    observed_low: float
+    observed_high: float
+    number: float
+
+
+def calibration(probability: np.ndarray, data: Comparisons) -> list[CalibrationBin]:
+    """Predicted and observed win shares of the favourites, in ten bins from 50 to 100 %.
+
+    Of decided comparisons, which the probabilities are of. Intervals are Wilson's, 95 %, as if
+    comparisons were independent; weighted ones are worth (sum of weights)^2 / sum of squares.
+    ``probability`` is that of left, one for each comparison; empty bins are left out.
+    """
+    amount = data.amount * (data.outcome != 0)
+    squares, promised = amount * data.importance, np.maximum(probability, 1 - probability)
+    won = (probability >= 0.5) == (data.outcome > 0)
+    label = np.minimum((2 * N_BINS * (promised - 0.5)).astype(int), N_BINS - 1)
+    bins = []
+    for number in np.unique(label[amount > 0]):
+        inside = (label == number) & (amount > 0)
+        weight = amount[inside]
+        low = 0.5 + float(number) / (2 * N_BINS)
+        mean = float(np.average(promised[inside], weights=weight))
+        share = float(np.average(won[inside], weights=weight))
+        ends = wilson_interval(share, float(weight.sum() ** 2 / squares[inside].sum()))
+        high, total = low + 0.5 / N_BINS, float(weight.sum())
+        bins.append(CalibrationBin(low, high, mean, share, *ends, total))
+    return bins
+
+
+def wilson_interval(share: float, number: float, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval of a share of so many comparisons."""
+    z2 = normal_width(level) ** 2
+    middle = (share + z2 / (2 * number)) / (1 + z2 / number)
+    half = np.sqrt(z2 * share * (1 - share) / number + z2**2 / (4 * number**2)) / (1 + z2 / number)
+    return float(middle - half), float(middle + half)

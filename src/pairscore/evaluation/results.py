@@ -8,7 +8,7 @@ import numpy as np
 
 from pairscore.errors import PairscoreError, first_few, plural
 from pairscore.evaluation.measures import MEASURES
-from pairscore.files.write import plain, row_records, text_table
+from pairscore.files.write import html_text, plain, row_records, text_table
 
 KINDS = {  # by how many of the two items are new
     "train-train": "unseen comparisons of known items",
@@ -178,10 +178,7 @@ class ModelComparison:
         return untested.strip()
 
     def __str__(self) -> str:
-        lines = [
-            f"{plural(len(self.models), 'model')} on comparisons that were not in the fit; ± one"
-            f" standard error that allows for shared {self.shared}"
-        ]
+        lines = [self._title]
         for kind in KINDS:
             lines += ["", self._heading(kind)]
             if self.counts[kind].n_comparisons:
@@ -189,6 +186,21 @@ class ModelComparison:
         return "\n".join([*lines, "", self.in_words, *(f"Warning: {note}" for note in self.notes)])
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        tested = [kind for kind in KINDS if self.counts[kind].n_comparisons]
+        rows = list(product(tested, self.models))
+        columns = {"tested on": [KINDS[kind] for kind, _ in rows], "model": [n for _, n in rows]}
+        for measure, head in HEADS.items():
+            columns[head] = [str(self.score(name, kind, measure)) for kind, name in rows]
+        return html_text(self._title, (), columns, [self.in_words], self.notes)
+
+    @property
+    def _title(self) -> str:
+        return (
+            f"{plural(len(self.models), 'model')} on comparisons that were not in the fit; ± one"
+            f" standard error that allows for shared {self.shared}"
+        )
 
     def _heading(self, kind: str) -> str:
         tested = self.counts[kind]

@@ -1,4 +1,4 @@
-"""What goes out: files, lists of bad rows, and results as plain values, JSON and text tables.
+"""What goes out: files, lists of bad rows, and results as plain values, JSON, text and HTML.
 
 Files are written whole or not at all: a crash or a full disk leaves the old one unchanged.
 """
@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
+from html import escape
+from itertools import cycle
 from math import floor, isfinite, log10
 from pathlib import Path
 from stat import S_IMODE, S_ISDIR, S_ISREG
@@ -365,7 +367,7 @@ def json_text(value: Any) -> str:
     return json.dumps(plain(value), indent=2, allow_nan=False)
 
 
-# -- text tables -----------------------------------------------------------------------------------
+# -- tables ----------------------------------------------------------------------------------------
 
 MOST_DECIMALS = 12
 
@@ -383,12 +385,7 @@ def text_table(header: Sequence[Any] | None, rows: Iterable[Sequence[Any]], layo
         One line with a field for each column, as in ``str.format``: ``{:<}`` is aligned to the
         left, ``{:>}`` to the right, ``{:^}`` in the middle, and ``{:>8}`` is at least 8 characters
         wide. A column is as wide as its longest cell. What stands between the fields (and before
-        the first) is repeated in every line.
-
-    Returns
-    -------
-    str
-        The lines, joined by line feeds, without blanks at their ends.
+        the first) is repeated in every line. Blanks at the ends of lines are left out.
 
     Examples
     --------
@@ -425,3 +422,24 @@ def _with_width(style: str, longest: int) -> str:
     """The style of a field, such as ``>8``, with the width that its column needs."""
     align, least = style[:1] or "<", int(style[1:] or 0)
     return f"{align}{max(least, longest)}"
+
+
+def html_text(
+    title: str, facts: Any, columns: Any = None, sentences: Iterable[str] = (), notes: Any = ()
+) -> str:
+    """A result for a notebook: labels with texts (``facts``), a table, sentences, warnings."""
+
+    def row(cells: Iterable[Any], *tags: str) -> str:
+        shown = (f"{value:.4g}" if isinstance(value, float) else str(value) for value in cells)
+        named = ("unknown" if text == "nan" else escape(text) for text in shown)
+        parts = (f"<{tag}>{one}</{tag[:2]}>" for one, tag in zip(named, cycle(tags), strict=False))
+        return f"<tr>{''.join(parts)}</tr>"
+
+    left, columns = " style='text-align:left'", columns or {}
+    rows = "".join(row(cells, "td") for cells in zip(*columns.values(), strict=True))
+    page = f"<h4>{escape(title)}</h4>"
+    labels = "".join(row(fact, f"th{left}", f"td{left}") for fact in facts)
+    page += f"<table>{labels}</table>" * bool(labels)
+    page += f"<table><thead>{row(columns, 'th')}</thead><tbody>{rows}</tbody></table>" * bool(rows)
+    page += "".join(f"<p>{escape(text)}</p>" for text in sentences if text)
+    return page + "".join(f"<p><b>Warning:</b> {escape(note)}</p>" for note in notes)

@@ -19,7 +19,7 @@ from pairscore.errors import PairscoreError, did_you_mean, first_few, is_real
 from pairscore.estimators.diagnostics import p_in_words
 from pairscore.estimators.fit_data import WEAK_L2
 from pairscore.estimators.results import OPEN_SHARE, Fit
-from pairscore.files.write import plain
+from pairscore.files.write import html_text, plain
 from pairscore.model.groups import (
     ShownCoefficients,
     Term,
@@ -81,6 +81,13 @@ class Contrast:
         )
         return f"{text}; {self.note}" if self.note else text
 
+    def _repr_html_(self) -> str:
+        numbers = self.estimate, self.std_error, self.low, self.high, self.statistic, self.p
+        names = ("estimate", "std_error", "low", "high", "z", "p")
+        columns = {name: [number] for name, number in zip(names, numbers, strict=True)}
+        words = f"{100 * self.level:g} % interval, {self.covariance}."
+        return html_text(sum_in_words(self.weights), (), columns, [words, self.note])
+
     def to_record(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return plain(vars(self))
@@ -116,6 +123,11 @@ class JointTest:
         if np.isnan(self.p):
             return text
         return f"{text} ({self.covariance})" + (f"; {self.note}" if self.note else "")
+
+    def _repr_html_(self) -> str:
+        facts = [("test", self.in_words), ("covariance", self.covariance)]
+        facts += [("note", self.note)] if self.note and not np.isnan(self.p) else []
+        return html_text(f"Joint test of {first_few(self.names)}", facts)
 
     def to_record(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -230,7 +242,8 @@ def covariance_in_words(fit: Fit) -> str:
     """Effects of items say what comparisons of an item have in common, so none are robust."""
     if fit.inference is None:
         return "not computed"
-    if fit.item_effects is None or fit.item_effects.sigma2 == 0:
+    effects = fit.item_effects
+    if effects is None or effects.sigma2 == 0 or effects.free:
         return KINDS[fit.inference]
     judges = ", robust to judges" if fit.inference == "items+judges" else ""
     return f"by the model with its item effects{judges}"

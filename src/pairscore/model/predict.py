@@ -8,6 +8,7 @@ import numpy as np
 
 from pairscore.choices import SCALES
 from pairscore.core.decided import decided_scale, share_of_coin
+from pairscore.core.links import normal_width
 from pairscore.core.outcomes import OutcomeLaw, averaged_probabilities
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items, feature_keys, read_names
@@ -54,6 +55,27 @@ def compared_items(fit: Fit) -> Items:
     known = np.flatnonzero(np.isfinite(effects.effect))
     ids = known if effects.ids is None else effects.ids[known]
     return Items(np.empty((len(known), 0)), (), ids, None if data is None else data.items.backend)
+
+
+def ability_columns(fit: Fit) -> dict[str, list[Any]]:
+    """The items of a fit without features, highest first, with the errors of their abilities.
+
+    Squares of ``quasi_std_error`` add up to about the variance of a difference; NaN where the fit
+    has none. ``low`` and ``high`` are the ends of 95 % intervals.
+    """
+    effects = fit.item_effects
+    assert effects is not None  # without features every fit has them
+    nothing = np.full(len(effects.effect), np.nan)
+    known = fit.covariance is not None
+    quasi = effects.quasi_variance if known and effects.quasi_variance is not None else nothing
+    order = np.argsort(-effects.effect, kind="stable")[: np.isfinite(effects.effect).sum()]
+    ability, error = effects.effect[order], (effects.std_error if known else nothing)[order]
+    half, ids = normal_width(0.95) * error, order if effects.ids is None else effects.ids[order]
+    with np.errstate(invalid="ignore"):  # a quasi-variance may be negative
+        quasi_error = np.sqrt(quasi[order])
+    names = ("item", "ability", "std_error", "quasi_std_error", "low", "high")
+    columns = (ids, ability, error, quasi_error, ability - half, ability + half)
+    return {name: column.tolist() for name, column in zip(names, columns, strict=True)}
 
 
 def item_of_id(fit: Fit, name: Any) -> Items:

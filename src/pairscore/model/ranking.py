@@ -16,6 +16,7 @@ from pairscore.data.items import Items, feature_keys
 from pairscore.data.tables import Columns, as_frame, to_array
 from pairscore.errors import PairscoreError
 from pairscore.estimators.results import Fit, KnownItems
+from pairscore.files.write import html_text
 from pairscore.model.groups import OpenPart, number_groups, without_open_part
 from pairscore.model.predict import (
     average_score,
@@ -52,6 +53,12 @@ class Difference:
     probability: float
     probability_low: float
     probability_high: float
+
+    def _repr_html_(self) -> str:
+        value, low, high, *chance = vars(self).values()
+        rows = ("score difference", value, low, high), ("chance that the first wins", *chance)
+        columns = dict(zip(("", "estimate", "low", "high"), zip(*rows, strict=True), strict=True))
+        return html_text("Difference of two items", (), columns)
 
 
 def scheffe_width(level: float, n_features: int) -> float:

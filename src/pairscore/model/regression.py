@@ -404,8 +404,7 @@ class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
         Each is one item: its id, a table of one row, or its features in a row.
         """
         check_is_fitted(self)
-        first, second = (self._item(one) for one in (a, b))
-        return item_difference(self.result_, first, second, level)
+        return item_difference(self.result_, self._item(a), self._item(b), level)
 
     def chances(self, X: Comparisons, *, level: float = 0.95) -> dict[str, np.ndarray]:
         """Chance that left wins each comparison, with its interval: columns chance, low, high.
@@ -422,6 +421,10 @@ class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
         """A table: ``print`` it, show it in a notebook, or take ``.to_frame()``."""
         check_is_fitted(self)
         return Summary(self.result_)
+
+    def _html_repr(self) -> str:
+        """What a notebook shows: the summary; before the fit, scikit-learn's list of settings."""
+        return self.summary()._repr_html_() if "result_" in vars(self) else super()._html_repr()
 
     # -- files -------------------------------------------------------------------------------------
 

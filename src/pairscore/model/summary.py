@@ -1,7 +1,6 @@
 """The summary: what was fitted, how sure it is, and what it means, in one table for everybody."""
 
 from functools import cached_property
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -11,14 +10,20 @@ from pairscore.core.links import normal_width
 from pairscore.data.features import recipe_of
 from pairscore.errors import first_few
 from pairscore.estimators.results import Fit
-from pairscore.files.write import plain, row_records, text_table
+from pairscore.files.write import html_text, plain, row_records, text_table
 from pairscore.model.contrasts import PARTLY, JointTest, category_tests, covariance_in_words
 from pairscore.model.groups import Term, shown_coefficients
+from pairscore.model.predict import ability_columns, compared_items, item_scores
+from pairscore.model.ranking import item_difference, shared_ranks
 
 LAYOUT = "  {:<}  {:>11} {:>10} {:>8} {:>8}   {:^24} {:>12}"
 CATEGORY_LAYOUT = "  {:<}  {:>}  {:<}"
 CATEGORY_HEADER = ("category", "levels", "joint test")
 HEADER = ("feature", "coef", "std.error", "z", "p", "95 % interval", "wins of 100")
+ABILITY_MODELS = {"logit": "Bradley-Terry model", "probit": "Thurstone model"}
+MOST_FEATURES, SHOWN_FEATURES = 40, 20  # of a table that is shown whole; of a longer one
+SHOWN_ITEMS = 10  # from each end of a table of abilities
+SEE_ALL = {True: "model.rank()", False: "model.summary().to_frame()"}  # of abilities, of features
 COUNTS_AND_SHARES = (
     "n_items",
     "n_comparisons",
@@ -47,7 +52,19 @@ class Summary:
         """The joint test of each category, and of each product with one."""
         return category_tests(self.shown)
 
+    @property
+    def of_abilities(self) -> bool:
+        """Whether the items have abilities and no features."""
+        return self._fit.n_features == 0
+
     def to_columns(self) -> dict[str, list[Any]]:
+        """The table as lists: of coefficients, or of abilities where there are no features."""
+        if not self.of_abilities:
+            return self.coefficient_columns()
+        columns = ability_columns(self._fit)
+        return columns | {"rank": shared_ranks(np.array(columns["ability"])).tolist()}
+
+    def coefficient_columns(self) -> dict[str, list[Any]]:
         """The coefficient table as lists, one entry per feature; NaN for what is not known.
 
         Coefficients of levels are against the average of all levels of their category, or against
@@ -70,7 +87,7 @@ class Summary:
         return {"feature": list(fit.names)} | {n: c.tolist() for n, c in columns.items()}
 
     def to_frame(self, backend: Any = "pandas") -> Any:
-        """The coefficient table as a dataframe of some kind: pandas, polars or pyarrow."""
+        """The table as a dataframe of some kind: pandas, polars or pyarrow."""
         import narwhals.stable.v2 as nw
 
         return nw.from_dict(self.to_columns(), backend=backend).to_native()
@@ -164,7 +181,8 @@ class Summary:
             "intervals": fit.inference,
             **{name: getattr(fit, name) for name in COUNTS_AND_SHARES},
             "side_effect": None if fit.side_effect is None else side,
-            "coefficients": row_records(self.to_columns()),
+            "coefficients": row_records(self.coefficient_columns()),
+            **({"abilities": row_records(self.to_columns())} if self.of_abilities else {}),
             "categories": [_category_record(term, test) for term, test in self.tests],
             "item_effects": None if fit.item_effects is None else fit.item_effects.to_record(),
             "item_effects_test": None if test is None else vars(test) | {"used": test.used},
@@ -185,8 +203,11 @@ class Summary:
 
         Of a level, against the average level of its category or its reference.
         """
-        amount = np.where(self.shown.is_level, 1.0, self._fit.feature_sd)
-        return self._fit.outcome_law.win_chance(self.shown.coef * amount)
+        return self._fit.outcome_law.win_chance(self.shown.coef * self.one_sd())
+
+    def one_sd(self) -> np.ndarray:
+        """One standard deviation of each feature, (d,); of a level, all of it."""
+        return np.where(self.shown.is_level, 1.0, self._fit.feature_sd)
 
     def meaning(self) -> str:
         """The surest coefficient as a sentence, if it is clearly not zero among all of them.
@@ -196,6 +217,8 @@ class Summary:
         product. Empty where there is no such coefficient but others are clear, or no intervals.
         """
         fit, columns = self._fit, self.to_columns()
+        if self.of_abilities:
+            return self._meaning_of_abilities()
         wins, p = np.array(columns["wins_of_100"]), np.array(columns["p"])
         if np.isnan(wins).all():
             return "No single coefficient is determined by the comparisons."
@@ -211,32 +234,84 @@ class Summary:
         surest = int(np.nanargmin(p))
         is_more = wins[surest] >= 50
         more, share = ("higher", wins[surest]) if is_more else ("lower", 100 - wins[surest])
-        often = f"{share:.0f}" if share < 99.5 else "more than 99"
         return (
             f"For example, with {columns['feature'][surest]} one standard deviation {more} and all"
-            f" else equal, an item {fit.wording.wins} in {often} of 100 {self._decided}."
+            f" else equal, an item {fit.wording.wins} in {_often(share)} of 100 {self._decided}."
+        )
+
+    def _meaning_of_abilities(self) -> str:
+        """How often the highest item wins against the lowest."""
+        fit, items = self._fit, compared_items(self._fit)
+        scores = item_scores(fit, items)
+        first, last = (items.take(np.array([row])) for row in (scores.argmax(), scores.argmin()))
+        share = 100 * item_difference(fit, first, last, 0.95).probability
+        return (
+            f"For example, {first.names[0]} {fit.wording.wins} in {_often(share)} of 100"
+            f" {self._decided} with {last.names[0]}."
         )
 
     def __str__(self) -> str:
         return self.text()
 
-    def text(self, notes: bool = True) -> str:
-        """The summary as text, with the warnings of the fit or without."""
-        rows = [_cells(*row) for row in zip(*self.to_columns().values(), strict=True)]
-        table = text_table(HEADER, self._with_references(rows), LAYOUT)
+    def text(self, notes: bool = True, see_all: str = "") -> str:
+        """The summary as text, with the warnings of the fit or without.
+
+        ``see_all`` is what shows all rows of a long table: a call in Python unless it is given.
+        """
         facts = text_table(None, self.facts(), "  {:<16} {:<}")
         warnings = [f"  Warning: {note}" for note in self._fit.notes if notes]
+        rest = [f"  {text}", ""] if (text := self._what_is_shown(see_all)) else []
         meaning = [f"  {text}"] if (text := self.meaning()) else []
         tests = self._category_text()
-        parts = [self._title, "", facts, "", table, "", *tests, *meaning, *warnings]
+        parts = [self._title, "", facts, "", self._table(), "", *rest, *tests, *meaning, *warnings]
         return "\n".join(parts).rstrip()
 
-    def _with_references(self, rows: list[list[str]]) -> list[list[str]]:
-        """The cells of the text table; a reference level says so in place of an interval."""
-        return [
-            [row[0], row[1], "", "", "", "reference", ""] if is_reference else row
-            for row, is_reference in zip(rows, self.shown.is_reference, strict=True)
-        ]
+    def _table(self) -> str:
+        """The rows that are shown of the table, as text."""
+        columns = self._shown_columns()
+        rows = zip(*columns.values(), strict=True)
+        if not self.of_abilities:
+            return text_table(HEADER, map(self._coefficient_cells, rows), LAYOUT)
+        quasi = ["quasi std.error"] if "quasi_std_error" in columns else []
+        header = ["item", "ability", "std.error", *quasi, "95 % interval", "rank"]
+        layout = "  {:<}  {:>8}  {:>}" + "  {:>}" * len(quasi) + "  {:^}  {:>}"
+        return text_table(header, (_ability_cells(*row) for row in rows), layout)
+
+    def _shown_columns(self) -> dict[str, list[Any]]:
+        """The table that text and HTML show, without quasi standard errors if there are none."""
+        rows, columns = self.shown_rows(), self.to_columns()
+        if self.of_abilities and np.isnan(columns["quasi_std_error"]).all():
+            del columns["quasi_std_error"]
+        return {name: [column[row] for row in rows] for name, column in columns.items()}
+
+    def shown_rows(self) -> list[int]:
+        """Rows of the table that are shown: of a long one both ends, or the surest features."""
+        if self.of_abilities:
+            n = len(self.to_columns()["item"])
+            return [row for row in range(n) if row < SHOWN_ITEMS or row >= n - SHOWN_ITEMS]
+        n, z = self._fit.n_features, np.array(self.coefficient_columns()["z"])
+        if n <= MOST_FEATURES:
+            return list(range(n))
+        if np.isnan(z).all():  # no errors are known
+            z = self.shown.coef * self.one_sd()
+        return np.argsort(-np.abs(z), kind="stable")[:SHOWN_FEATURES].tolist()  # unknown ones last
+
+    def _what_is_shown(self, see_all: str = "") -> str:
+        """What a long table shows, and what has all of it; empty where it is whole."""
+        n = len(next(iter(self.to_columns().values())))
+        if len(self.shown_rows()) == n:
+            return ""
+        largest = "|z|" if self._fit.std_errors is not None else "effects"
+        shown = f"The {SHOWN_FEATURES} of {n:,} features with the largest {largest}"
+        if self.of_abilities:
+            shown = f"The {SHOWN_ITEMS} highest and {SHOWN_ITEMS} lowest of {n:,} items"
+        return f"{shown}; {see_all or SEE_ALL[self.of_abilities]} has all of them."
+
+    def _coefficient_cells(self, row: tuple[Any, ...]) -> list[str]:
+        """A row of the text table; a reference level says so in place of an interval."""
+        cells, number = _cells(*row), self._fit.names.index(row[0])
+        is_reference = self.shown.is_reference[number]
+        return [*cells[:2], "", "", "", "reference", ""] if is_reference else cells
 
     def _category_text(self) -> list[str]:
         """Joint tests of categories as a table, and what their coefficients are against."""
@@ -270,28 +345,17 @@ class Summary:
 
     @property
     def _title(self) -> str:
-        title = self._fit.wording.title
-        return f"{title}: rank regression" if title else "Rank regression"
+        title, kind = self._fit.wording.title, "rank regression"
+        if self.of_abilities:
+            kind = ABILITY_MODELS.get(self._fit.link.name, "model of abilities")
+        return f"{title}: {kind}" if title else f"{kind[0].upper()}{kind[1:]}"
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        columns, left = self.to_columns(), "style='text-align:left'"
-        facts = "".join(
-            f"<tr><th {left}>{escape(label)}</th><td {left}>{escape(text)}</td></tr>"
-            for label, text in self.facts()
-        )
-        head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-        rows = "".join(
-            f"<tr>{''.join(f'<td>{_html_cell(value)}</td>' for value in row)}</tr>"
-            for row in zip(*columns.values(), strict=True)
-        )
-        notes = "".join(f"<p><b>Warning:</b> {escape(note)}</p>" for note in self._fit.notes)
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-        lines = [str(test) for _, test in self.tests] + self.category_sentences()
-        table += "".join(f"<p>{escape(line)}</p>" for line in lines)
-        title, meaning = f"<h4>{escape(self._title)}</h4>", f"<p>{escape(self.meaning())}</p>"
-        return f"{title}<table>{facts}</table>{table}{meaning}{notes}"
+        lines = [self._what_is_shown(), *(str(test) for _, test in self.tests)]
+        lines += [*self.category_sentences(), self.meaning()]
+        return html_text(self._title, self.facts(), self._shown_columns(), lines, self._fit.notes)
 
 
 def single_features(fit: Fit) -> np.ndarray:
@@ -310,6 +374,11 @@ def single_features(fit: Fit) -> np.ndarray:
     bound = {*recipe.squares, *(name for pair in recipe.interactions for name in pair)}
     plain = [name in recipe.features and name not in bound for name in fit.names]
     return many_values & np.array(plain, dtype=bool)
+
+
+def _often(share: float) -> str:
+    """A share of 100 that is at least 50."""
+    return f"{share:.0f}" if share < 99.5 else "more than 99"
 
 
 def _interval(value: float, error: float | None) -> str:
@@ -340,5 +409,11 @@ def _number(value: float, style: str = ".4g") -> str:
     return "unknown" if np.isnan(value) else format(value, style).rstrip(".")
 
 
-def _html_cell(value: Any) -> str:
-    return escape(value) if isinstance(value, str) else _number(value)
+def _ability_cells(
+    name: Any, ability: float, error: float, *quasi_error_ends_and_rank: Any
+) -> list[str]:
+    """An item's row of the text table."""
+    *quasi_error, low, high, rank = quasi_error_ends_and_rank
+    numbers = [_number(number, "z.3f") for number in (ability, error, *quasi_error)]
+    interval = "unknown" if np.isnan(low) else f"[{low: .3f}, {high: .3f}]"
+    return [str(name), *numbers, interval, str(rank)]

@@ -46,11 +46,18 @@ def plan_chart(
     """
     if Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
         raise PairscoreError(f"the chart's file is {str(path)!r}; name a .png, .svg or .pdf file.")
+    figure = empty_figure(1)
+    draw_plan(figure.axes[0], rows, chosen, target=target)
+    save_figure(figure, path)
+
+
+def draw_plan(
+    axis: Any, rows: Sequence[Row], chosen: Row | Sequence[Row], *, target: float | None = None
+) -> None:
+    """Draw what :func:`plan_chart` draws on a panel."""
     choices = [chosen] if isinstance(chosen, Mapping) else list(chosen)
     first, by_noise = choices[0], len(choices) > 1
     scale = 100.0 if first["measure"] == "misordered" else 1.0
-    figure = empty_figure(1)
-    axis = figure.axes[0]
     _draw_curves(axis, rows, choices, scale)
     if target is not None:
         _draw_target(axis, scale * target, " %" if scale > 1 else "")
@@ -66,7 +73,6 @@ def plan_chart(
     quiet_frame(axis)
     axis.legend(frameon=False)
     _plain_ticks(axis, " %" if scale > 1 else "")
-    save_figure(figure, path)
 
 
 def _draw_curves(axis: Any, rows: Sequence[Row], choices: Sequence[Row], scale: float) -> None:

@@ -6,7 +6,7 @@ alone and get the number of items that makes the most of them.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,107 +25,14 @@ from pairscore.planning.question import (
     make_question,
     pilot_noise,
 )
-from pairscore.theory.predict import ErrorLaw, ErrorPrediction, checked_method, fewest_items
+from pairscore.planning.study import PER_ITEM, SECONDS_PER_COMPARISON, Plan, PlannedStudy
+from pairscore.theory.predict import ErrorLaw, checked_method, fewest_items
 
 MOST_ITEMS, MOST_COMPARISONS = 10**8, 10**12
-SECONDS_PER_COMPARISON = 23.0
 ENOUGH = 1.01  # more items than these would lower an error, or a cost, by less than 1 %
-PER_ITEM = 10  # the rule of thumb: every item compared ten times
 # noise of 'mle' at the lower end of an interval that goes down to zero: less changes little, and
 # takes long to compute
 SMALLEST_NOISE = 0.01
-
-
-@dataclass(frozen=True)
-class PlannedStudy:
-    """A study of one method: its size, its expected error and what it costs."""
-
-    method: str
-    n_items: int
-    n_items_total: int
-    n_comparisons: int
-    error: ErrorPrediction
-    hours: float
-    cost: float | None = None
-
-    @property
-    def angle(self) -> float:
-        """Expected angle to the truth in the units of the features, in radians."""
-        return self.error.angle
-
-    @property
-    def misordered(self) -> float:
-        """Expected share of pairs of new items in another order than by the best score that the
-        features allow.
-        """
-        return self.error.misordered
-
-    @property
-    def norm_error(self) -> float:
-        """Expected length of the error of the coefficients."""
-        return self.error.norm_error
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan(PlannedStudy):
-    """The study to make, and what it was weighed against.
-
-    Attributes
-    ----------
-    method, n_items, n_items_total, n_comparisons, error, hours, cost
-        The study: `split` has as many items again behind its covariance, so ``n_items_total`` is
-        twice the number of compared items. ``error`` has ranges too, ``hours`` are those of
-        experts, ``cost`` is None unless costs were given.
-    law : ErrorLaw
-        The population that errors were predicted for.
-    noise : float
-        Share of flipped labels.
-    target : (str, float) or None
-        The measure of error asked for, and its value.
-    solved_for : {"n_comparisons", "n_items", "both", "error"}
-        What was found; "n_items" without a target is the number that makes the most of the
-        comparisons.
-    explained : float
-        Share of the scores' variance that the features explain.
-    experts : int or None
-        Who share the hours, if that was said; ``seconds`` is the time of one comparison.
-    alternatives : dict
-        Every method's study, or the error that says why it has none.
-    rule_of_ten : PlannedStudy
-        The same study with every item compared ten times.
-    noise_estimate : NoiseEstimate or None
-        What the pilot says of the noise.
-    interval : pair of float or None
-        Where the number found lies given the uncertainty of the pilot's noise (90 %); its upper end
-        is inf if the pilot does not exclude that labels are coins. Where items and comparisons were
-        both found it is that of the comparisons, and ``items_interval`` that of the items.
-    notes : tuple of str
-        Sentences on what the answer takes for granted.
-    """
-
-    law: ErrorLaw
-    noise: float
-    target: tuple[str, float] | None
-    solved_for: str
-    alternatives: dict[str, PlannedStudy | PairscoreError]
-    rule_of_ten: PlannedStudy
-    noise_estimate: NoiseEstimate | None = None
-    interval: tuple[float, float] | None = None
-    items_interval: tuple[float, float] | None = None
-    notes: tuple[str, ...] = ()
-    experts: int | None = None
-    seconds: float = SECONDS_PER_COMPARISON
-
-    @property
-    def explained(self) -> float:
-        """Share of the scores' variance that the features explain."""
-        return self.law.labels.explained
-
-    @property
-    def study(self) -> PlannedStudy:
-        """The study without the rest of the plan."""
-        names = [field.name for field in fields(PlannedStudy)]
-        return PlannedStudy(**{name: getattr(self, name) for name in names})
 
 
 def plan(

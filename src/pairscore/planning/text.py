@@ -7,7 +7,8 @@ import numpy as np
 
 from pairscore.errors import NoAnswerError, plural
 from pairscore.files.write import plain, text_table
-from pairscore.planning.planner import PER_ITEM, Plan, PlannedStudy, items_for
+from pairscore.planning.planner import items_for
+from pairscore.planning.study import PER_ITEM, Plan, PlannedStudy
 from pairscore.theory.integrals import correct_share
 from pairscore.theory.predict import fewest_items
 

@@ -29,10 +29,11 @@ from pairscore.report.words import (
 
 if TYPE_CHECKING:
     from pairscore.estimators.ridge import RidgeCurve
+    from pairscore.evaluation.measures import CalibrationBin
     from pairscore.report.facts import Coefficient, Effect, TieRate
     from pairscore.report.items import Bar, RankedItem
     from pairscore.report.judges import Judge
-    from pairscore.report.trials import CalibrationBin, Prospect, Trial, WrongShare
+    from pairscore.report.trials import Prospect, Trial, WrongShare
 
 WIDTH, BOTTOM, TOP = 440, 300, 12  # of a drawing; the page scales it to its card
 LOW_BOTTOM = 190  # of the smaller charts

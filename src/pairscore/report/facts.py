@@ -26,6 +26,7 @@ from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.results import REACH, Effects
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import Wording
+from pairscore.evaluation.measures import CalibrationBin, calibration
 from pairscore.model.contrasts import WITH_RIDGE
 from pairscore.model.fit_input import fingerprint
 from pairscore.model.predict import Scale, scale_of
@@ -36,13 +37,11 @@ from pairscore.report.items import Bar, RankedItem, exposure_bars, ranked_items
 from pairscore.report.judges import Judge, judge_checks, judge_rows
 from pairscore.report.lead import lead_sentences, new_items_sentences
 from pairscore.report.trials import (
-    CalibrationBin,
     HeldOut,
     Prospect,
     Trial,
     WrongShare,
     best_accuracy,
-    calibration,
     misordered_by_intervals,
     prospects,
     try_methods,
@@ -354,7 +353,7 @@ def coefficients(model: RankRegression) -> list[Coefficient]:
     summary = model.summary()
     is_level = summary.shown.is_level
     sd = np.where(is_level, 1.0, model.feature_sd_).tolist()
-    columns = summary.to_columns() | {"sd": sd, "is_level": is_level.tolist()}
+    columns = summary.coefficient_columns() | {"sd": sd, "is_level": is_level.tolist()}
     names = ("feature", "coef", "low", "high", "sd", "wins_of_100", "is_level")
     return [Coefficient(*row) for row in zip(*(columns[name] for name in names), strict=True)]
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import norm
 
 from pairscore.choices import METHODS
 from pairscore.core.sums import moments
@@ -30,7 +29,6 @@ from pairscore.theory.predict import ErrorLaw
 
 MOST_FOLDS = 5
 FACTORS = (1, 2, 4)
-N_BINS = 10
 # equally likely values of a standard normal variable, for averages over it
 NORMAL_NODES = ndtri((np.arange(1000) + 0.5) / 1000)
 NAN = float("nan")
@@ -199,57 +197,6 @@ def _degrees(scores: np.ndarray, other: np.ndarray) -> float:
     """Arc cosine of the correlation of two scores, in degrees; NaN if one of them is constant."""
     a, b = scores - scores.mean(), other - other.mean()
     return float(np.degrees(angle(a, b))) if a.any() and b.any() else NAN
-
-
-# -- calibration -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class CalibrationBin:
-    """Comparisons whose favourite should win with a probability from ``low`` to ``high``.
-
-    ``promised`` is their mean probability, ``observed`` the share that the favourites won.
-    """
-
-    low: float
-    high: float
-    promised: float
-    observed: float
-    observed_low: float
-    observed_high: float
-    number: float
-
-
-def calibration(probability: np.ndarray, data: Comparisons) -> list[CalibrationBin]:
-    """Predicted and observed win shares of the favourites, in ten bins from 50 to 100 %.
-
-    Of decided comparisons, which the probabilities are of. Intervals are Wilson's, 95 %, as if
-    comparisons were independent; weighted ones are worth (sum of weights)^2 / sum of squares.
-    ``probability`` is that of left, one for each comparison; empty bins are left out.
-    """
-    amount = data.amount * (data.outcome != 0)
-    squares, promised = amount * data.importance, np.maximum(probability, 1 - probability)
-    won = (probability >= 0.5) == (data.outcome > 0)
-    label = np.minimum((2 * N_BINS * (promised - 0.5)).astype(int), N_BINS - 1)
-    bins = []
-    for number in np.unique(label[amount > 0]):
-        inside = (label == number) & (amount > 0)
-        weight = amount[inside]
-        low = 0.5 + float(number) / (2 * N_BINS)
-        mean = float(np.average(promised[inside], weights=weight))
-        share = float(np.average(won[inside], weights=weight))
-        ends = wilson_interval(share, float(weight.sum() ** 2 / squares[inside].sum()))
-        high, total = low + 0.5 / N_BINS, float(weight.sum())
-        bins.append(CalibrationBin(low, high, mean, share, *ends, total))
-    return bins
-
-
-def wilson_interval(share: float, number: float, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's interval of a share of so many comparisons."""
-    z2 = float(norm.ppf(0.5 + level / 2)) ** 2
-    middle = (share + z2 / (2 * number)) / (1 + z2 / number)
-    half = np.sqrt(z2 * share * (1 - share) / number + z2**2 / (4 * number**2)) / (1 + z2 / number)
-    return float(middle - half), float(middle + half)
 
 
 # -- more comparisons ------------------------------------------------------------------------------

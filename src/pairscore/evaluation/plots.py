@@ -1,0 +1,295 @@
+"""Pictures of a fitted model and of a plan: each function draws on a matplotlib Axes, returns it.
+
+``pairscore.plots.ranking(model)`` makes a new figure; with ``ax=`` it draws on a panel of yours.
+What is drawn are numbers that the model has: nothing is fitted here, and matplotlib is loaded only
+when something is drawn. Colours are those of Okabe and Ito, which the colour-blind can distinguish.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pairscore.core.links import normal_width
+from pairscore.data.comparisons import Comparisons
+from pairscore.data.items import Items
+from pairscore.errors import PairscoreError
+from pairscore.evaluation.measures import calibration as calibration_bins
+from pairscore.model.ranking import rank_items
+from pairscore.planning.charts import draw_plan, quiet_frame
+from pairscore.planning.planner import Plan
+from pairscore.planning.text import chosen_row, plan_curves
+
+BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#555555"
+LONGEST_NAME = 40
+INCHES_PER_ROW, INCHES_PER_CELL, WIDTH = 0.28, 0.62, 6.4
+DARK = 0.38  # how far from one half a chance has a cell so dark that its text is white
+ENDS = "{half} highest and {half} lowest of {n:,} items"
+
+
+# -- rows with intervals ---------------------------------------------------------------------------
+
+
+def coefficients(model: Any, *, level: float = 0.95, per_sd: bool = True, ax: Any = None) -> Any:
+    """Coefficients with their intervals, one row for each feature (a forest plot).
+
+    With ``per_sd`` a coefficient is times the standard deviation of its feature, so that features
+    of different units can be compared; of a level of a category it is the coefficient itself. Of
+    more than forty features the twenty that the summary shows are drawn.
+    """
+    summary = model.summary()
+    if summary.of_abilities:
+        raise PairscoreError(
+            "the model has no features, and so no coefficients to draw; use plots.ranking for its"
+            " abilities."
+        )
+    columns = summary.coefficient_columns()
+    rows = summary.shown_rows()
+    unit = summary.one_sd() if per_sd else np.ones(len(columns["coef"]))
+    coef, error = (unit * np.array(columns[name]) for name in ("coef", "std_error"))
+    half = normal_width(level) * error
+    names = [columns["feature"][row] for row in rows]
+    ax = _rows_with_intervals(ax, names, coef[rows], half[rows], half[rows])
+    ax.axvline(0, color=GREY, linewidth=1, linestyle=":")
+    what = "Change in score per standard deviation of the feature" if per_sd else "Coefficient"
+    number = f": {len(rows)} of {len(unit):,} features" * (len(rows) < len(unit))
+    ax.set(xlabel=f"{what} ({_percent(level)} interval)", title=f"Coefficients{number}")
+    return ax
+
+
+def ranking(
+    model: Any,
+    items: Any = None,
+    *,
+    most: int = 40,
+    level: float = 0.95,
+    scale: str = "link",
+    ax: Any = None,
+) -> Any:
+    """Scores of items with their intervals, highest first (a caterpillar plot).
+
+    ``items`` are as in ``model.rank``; None is all that were compared. Of more than ``most`` the
+    highest and the lowest are drawn.
+    """
+    table = _ranked(model, items, level=level, scale=scale)
+    n = len(table["id"])
+    half = max(most // 2, 1)
+    rows = np.arange(n) if n <= most else np.r_[:half, n - half : n]
+    score, low, high = (table[name][rows] for name in ("score", "low", "high"))
+    ax = _rows_with_intervals(ax, table["id"][rows], score, score - low, high - score)
+    if len(rows) < n:
+        ax.axhline(half - 0.5, color=GREY, linewidth=1, linestyle=":")
+    unit = "" if scale == "link" else f", {scale} scale"
+    title = ENDS.format(half=half, n=n) if len(rows) < n else f"{n:,} items"
+    ax.set(xlabel=f"Score ({_percent(level)} interval{unit})", title=f"Ranking: {title}")
+    return ax
+
+
+def judges(model: Any, *, level: float = 0.95, ax: Any = None) -> Any:
+    """Slopes of the judges with their intervals, sharpest first; 1 is the average judge."""
+    fitted = model.judges_
+    if fitted is None:
+        raise PairscoreError(
+            "the model has no slopes of judges; fit it with judge_slopes=True to have them."
+        )
+    columns = fitted.to_columns()
+    slope, error = (np.array(columns[name]) for name in ("slope", "std_error"))
+    half = normal_width(level) * error
+    ax = _rows_with_intervals(ax, columns["name"], slope, half, half)
+    for place, style in ((1, ":"), (0, "-")):
+        ax.axvline(place, color=GREY, linewidth=1, linestyle=style)
+    words = "Slope: 1 is the average judge, 0 is a coin toss"
+    ax.set(xlabel=f"{words} ({_percent(level)} interval)", title="Judges")
+    return ax
+
+
+def _rows_with_intervals(
+    ax: Any, names: Iterable[Any], values: np.ndarray, below: np.ndarray, above: np.ndarray
+) -> Any:
+    """A point and an interval in each row, the first row on top."""
+    ax = _axes(ax, (WIDTH, 1.4 + INCHES_PER_ROW * len(values)))
+    rows = np.arange(len(values))
+    ax.errorbar(values, rows, xerr=[below, above], fmt="o", color=BLUE, markersize=4)
+    ax.set_yticks(rows, [_short(name) for name in names], parse_math=False)
+    ax.set_ylim(len(values) - 0.5, -0.5)
+    return ax
+
+
+# -- predicted and observed ------------------------------------------------------------------------
+
+
+def calibration(model: Any, comparisons: Comparisons | None = None, *, ax: Any = None) -> Any:
+    """Observed against predicted win rates of the favourites, in up to ten bins.
+
+    ``comparisons`` are those to predict, best ones that were not in the fit; None are those of the
+    fit. Intervals are Wilson's (95 %), as if comparisons were independent.
+    """
+    data = _comparisons_of(model) if comparisons is None else comparisons
+    bins = calibration_bins(model.predict_proba(data)[:, 1], data)
+    if not bins:
+        raise PairscoreError("every comparison is a tie, so no win rate is known; give others.")
+    ax = _axes(ax)
+    share = np.array([(one.promised, one.observed) for one in bins]).T
+    ends = np.array([(one.observed_low, one.observed_high) for one in bins]).T
+    ax.plot([0.5, 1], [0.5, 1], color=GREY, linewidth=1, linestyle=":")
+    ax.errorbar(*share, yerr=np.abs(ends - share[1]), fmt="o", color=BLUE, markersize=5)
+    of = "in sample (optimistic)" if comparisons is None else "given comparisons"
+    ax.set(
+        xlabel="Predicted win rate of the favourite",
+        ylabel="Observed win rate (95 % interval)",
+        title=f"Calibration: {of}",
+    )
+    _in_percent(ax.xaxis)
+    _in_percent(ax.yaxis)
+    return ax
+
+
+def win_matrix(
+    model: Any,
+    items: Any = None,
+    *,
+    comparisons: Comparisons | None = None,
+    most: int = 10,
+    ax: Any = None,
+) -> Any:
+    """How often the item of a row wins against that of a column: predicted and observed.
+
+    Colours and the upper number of a cell are the predicted chance in percent, averaged over both
+    sides; below it, wins of decided comparisons that were observed, where there were some. The
+    ``most`` highest items are shown. ``comparisons`` are those observed; None are those of the fit.
+    """
+    data = _comparisons_of(model) if comparisons is None else comparisons
+    names = _ranked(model, items)["id"][:most]
+    rows = data.items.find_rows_by_text(np.asarray(names))
+    known = rows >= 0
+    if known.sum() < 2:
+        raise PairscoreError(
+            "fewer than two of the highest items were compared, so that no cell can be filled; name"
+            " items that were compared."
+        )
+    names, rows = names[known], rows[known]
+    chance, (won, number) = _chances(model, data, rows), _wins(data, rows)
+    size = INCHES_PER_CELL * len(rows)
+    ax = _axes(ax, (max(2 + size, 5), 1.6 + size))
+    ax.imshow(np.ma.masked_invalid(chance), cmap="PuOr_r", vmin=0, vmax=1)
+    for (row, column), share in np.ndenumerate(chance):
+        if row != column:
+            seen = f"\n{won[row, column]:g}/{number[row, column]:g}" * bool(number[row, column])
+            ink = "white" if abs(share - 0.5) > DARK else "black"
+            place = {"ha": "center", "va": "center", "fontsize": 8, "color": ink}
+            ax.text(column, row, f"{100 * share:.0f} %{seen}", **place)
+    labels = [_short(name) for name in names]
+    ax.set_xticks(range(len(rows)), labels, rotation=45, ha="right", parse_math=False)
+    ax.set_yticks(range(len(rows)), labels, parse_math=False)
+    ax.set(xlabel="Against", ylabel="Item", title="Predicted chance to win, and wins observed")
+    ax.grid(visible=False)
+    return ax
+
+
+def _chances(model: Any, data: Comparisons, rows: np.ndarray) -> np.ndarray:
+    """Chance (k x k) that the item of a row wins, averaged over the sides; NaN of itself."""
+    k = len(rows)
+    one, other = (part.ravel() for part in np.divmod(np.arange(k * k).reshape(k, k), k))
+    pairs = one != other
+    names = np.array(data.items.names, dtype=object)[rows]
+    left, right = names[one[pairs]].tolist(), names[other[pairs]].tolist()
+    plain = {name: np.zeros(len(left)) for name in model.context or ()}
+    both = Comparisons.from_pairs(data.items, left, right, **plain)
+    chance = np.full((k, k), np.nan)
+    chance[one[pairs], other[pairs]] = model.predict_proba(both)[:, 1]
+    return (chance + 1 - chance.T) / 2
+
+
+def _wins(data: Comparisons, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Decided comparisons that the item of a row won against that of a column, and all (k x k)."""
+    place = np.full(len(data.items), -1)
+    place[rows] = np.arange(len(rows))
+    left, right, outcome = place[data.left], place[data.right], data.outcome
+    used = (left >= 0) & (right >= 0) & (outcome != 0)
+    first = np.where(outcome > 0, left, right)[used]
+    second = np.where(outcome > 0, right, left)[used]
+    won = np.zeros((len(rows), len(rows)))
+    np.add.at(won, (first, second), data.amount[used])
+    return won, won + won.T
+
+
+# -- curves ----------------------------------------------------------------------------------------
+
+
+def ridge_path(model: Any, *, ax: Any = None) -> Any:
+    """Held-out log-loss of every ridge that was tried, and the one that was chosen."""
+    curve = model.ridge_curve_
+    if curve is None or not curve.n_held_out:
+        raise PairscoreError(
+            "the model has no held-out log-loss of ridges; fit it with l2='auto' and enough items."
+        )
+    ax = _axes(ax)
+    ax.plot(curve.l2, curve.loss, "o-", color=BLUE, markersize=4)
+    ax.axvline(curve.chosen, color=ORANGE, linewidth=1, linestyle="--")
+    ax.annotate(
+        f" chosen: {curve.chosen:.3g}",
+        (curve.chosen, 0.98),
+        xycoords=("data", "axes fraction"),
+        va="top",
+        color=ORANGE,
+    )
+    ax.set(
+        xscale="log",
+        xlabel="Ridge l2 (log scale)",
+        ylabel="Log-loss per held-out comparison",
+        title=f"Ridge: {curve.n_held_out:,.0f} tests on held-out {curve.held_out}",
+    )
+    return ax
+
+
+def plan(plan: Plan, *, ax: Any = None) -> Any:
+    """Expected error against the number of comparisons, for half, once and twice the items."""
+    ax = _axes(ax)
+    draw_plan(ax, plan_curves(plan), chosen_row(plan), target=plan.target and plan.target[1])
+    return ax
+
+
+# -- what they share -------------------------------------------------------------------------------
+
+
+def _axes(ax: Any, size: tuple[float, float] | None = None) -> Any:
+    """The panel to draw on: the caller's, or that of a new figure of ``size`` inches."""
+    if ax is None:
+        from matplotlib.pyplot import subplots
+
+        ax = subplots(figsize=size or (WIDTH, 4.8), layout="constrained")[1]
+    quiet_frame(ax)
+    return ax
+
+
+def _ranked(model: Any, items: Any, **asked: Any) -> dict[str, np.ndarray]:
+    """The columns of ``model.rank``, highest first; without ``items``, of the compared ones."""
+    if items is None and model.n_features_in_:
+        data = _comparisons_of(model)
+        items = data.items.take(np.flatnonzero(data.compared))
+    table: Items = model._items(items)
+    return rank_items(model.result_, replace(table, backend=dict), **asked)
+
+
+def _comparisons_of(model: Any) -> Comparisons:
+    if model.comparisons_ is None:
+        raise PairscoreError(
+            "the model was loaded without its comparisons; give them, or save it with data=True."
+        )
+    return model.comparisons_
+
+
+def _short(name: Any) -> str:
+    text = str(name)
+    return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…"
+
+
+def _percent(level: float) -> str:
+    return f"{100 * level:g} %"
+
+
+def _in_percent(axis: Any) -> None:
+    from matplotlib.ticker import PercentFormatter
+
+    axis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
