@@ -857,6 +857,19 @@ def games(tmp_path, monkeypatch):
 ALONE = "--left home --right away --winner result"
 
 
+def test_a_fit_of_comparisons_alone_shows_abilities_and_an_option_that_shows_all(games):
+    said = run(f"fit games.csv {ALONE}").stdout
+    assert said.startswith("Bradley-Terry model")
+    assert re.search(r"item +ability +std.error +quasi std.error +95 % interval +rank", said)
+    rows = [f"Team {number % 25:02},Team {number % 24:02},home" for number in range(25 * 24)]
+    others = [row for row in rows if row.split(",")[0] != row.split(",")[1]]
+    Path("many.csv").write_text("\n".join(["home,away,result", *others]) + "\n")
+    said = run(f"fit many.csv {ALONE}").stdout
+    assert "The 10 highest and 10 lowest of 25 items; --json has all of them." in said
+    record = json.loads(run(f"fit many.csv {ALONE} --json").stdout)
+    assert len(record["abilities"]) == 25
+
+
 def test_comparisons_alone_are_fitted_ranked_predicted_and_updated(games):
     said = run(f"fit games.csv {ALONE} --side-effect --keep-data").stdout
     assert "Next: pairscore rank model.npz." in said

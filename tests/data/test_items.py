@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 from pairscore import PairscoreError, RankRegression
 from pairscore.data.items import Items, read_items
+from pairscore.data.tables import as_frame, backend_of
 from tests.data.conftest import TABLES, every_table, says, study
 
 pytestmark = pytest.mark.filterwarnings("error::pairscore.errors.PairscoreWarning")
@@ -433,14 +434,92 @@ def test_new_items_follow_the_old_ones():
         named(["a"]).with_new_items(read_items([[1.0]]))
 
 
+# -- embeddings in one column ----------------------------------------------------------------------
+
+EMBEDDING = np.random.default_rng(0).normal(size=(5, 384))
+TABLES_OF_LISTS = {
+    "pandas lists": lambda rows: pd.DataFrame({"id": list("abcde"), "e": rows.tolist(), "x": 1.0}),
+    "pandas arrays": lambda rows: pd.DataFrame({"e": list(rows), "x": 1.0}, index=list("abcde")),
+    "polars lists": lambda rows: pl.DataFrame(
+        {"id": list("abcde"), "e": rows.tolist(), "x": [1.0] * 5}
+    ),
+    "polars arrays": lambda rows: pl.DataFrame({"id": list("abcde"), "e": rows, "x": [1.0] * 5}),
+    "Arrow lists of one size": lambda rows: pa.table(
+        {
+            "id": list("abcde"),
+            "e": pa.array(rows.tolist(), pa.list_(pa.float64(), rows.shape[1])),
+            "x": [1.0] * 5,
+        }
+    ),
+    "dict": lambda rows: {"id": list("abcde"), "e": rows.tolist(), "x": [1.0] * 5},
+}
+
+
+@pytest.mark.parametrize("kind", TABLES_OF_LISTS)
+def test_a_column_of_embeddings_becomes_a_feature_for_each_place(kind):
+    table = TABLES_OF_LISTS[kind](EMBEDDING)
+    items = read_items(table)
+    assert items.feature_names == (*(f"e[{place}]" for place in range(384)), "x")
+    np.testing.assert_array_equal(items.values, np.column_stack([EMBEDDING, np.ones(5)]))
+    assert items.ids.tolist() == list("abcde")
+    assert items.backend == backend_of(as_frame(table))
+
+
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table, dict])
-def test_a_column_of_embeddings_is_named_and_not_printed(frame):
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        (None, r"lists of 384 numbers, but not in 1 row: row 1 \(None\); give every item"),
+        ([0.5] * 383, r"384 numbers, but not in 1 row: row 1 \(a list of 383 values\)"),
+    ],
+)
+def test_embeddings_that_are_missing_or_of_another_length_are_named_in_one_sentence(
+    frame, bad, words
+):
     """384 numbers of the first item stood in the message."""
-    rng = np.random.default_rng(0)
-    lists = rng.normal(size=(5, 384)).tolist()
-    with pytest.raises(PairscoreError) as caught:
-        read_items(frame({"id": list("abcde"), "embedding": lists, "x": rng.normal(size=5)}))
-    text = str(caught.value)
-    assert "'embedding' (" in text
-    assert "e.g. a list of 384 values); make them numbers (a column for each value of a" in text
-    assert len(text) < 300
+    lists = EMBEDDING.tolist()
+    lists[1] = bad
+    with pytest.raises(PairscoreError, match=words) as caught:
+        read_items(frame({"id": list("abcde"), "embedding": lists, "x": [1.0] * 5}))
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    "lists", [[["a", "b"]] * 3, [[[1.0], [2.0]]] * 3, [[], [], []], [None] * 3]
+)
+@pytest.mark.parametrize("frame", [pd.DataFrame, dict])
+def test_lists_of_anything_but_numbers_are_refused(frame, lists):
+    with pytest.raises(PairscoreError, match="'e'"):
+        read_items(frame({"id": [1, 2, 3], "e": lists}))
+    with pytest.raises(PairscoreError, match="'e'"):
+        read_items(pl.DataFrame({"id": [1, 2], "e": pl.Series([None] * 2, dtype=pl.List(float))}))
+
+
+def test_a_number_that_is_missing_in_an_embedding_is_named():
+    rows = EMBEDDING.copy()
+    rows[2, 7] = np.nan
+    with pytest.raises(PairscoreError, match=r"NaN or infinite, in 1 column: 'e\[7\]' \(1\)"):
+        read_items(TABLES_OF_LISTS["polars arrays"](rows))
+
+
+def test_new_items_are_scored_from_the_same_column_of_embeddings():
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(40, 3))
+    left = rng.integers(0, 40, 500)
+    right = (left + rng.integers(1, 40, 500)) % 40
+    won = rng.random(500) < 1 / (1 + np.exp(-(rows[left] - rows[right]) @ [1.0, -1.0, 0.5]))
+    votes = np.column_stack([np.where(won, left, right), np.where(won, right, left)])
+    for missing in ("refuse", "mean-with-flag"):
+        model = RankRegression(inference="model", missing=missing).fit(
+            pd.DataFrame({"e": rows.tolist()}), votes
+        )
+        np.testing.assert_allclose(
+            model.coef_, RankRegression(inference="model").fit(rows, votes).coef_, rtol=1e-9
+        )
+        new = rng.normal(size=(4, 3))
+        scores = model.decision_function(pl.DataFrame({"e": new}))
+        np.testing.assert_allclose(scores, new @ model.coef_, rtol=1e-12)
+        with pytest.raises(
+            PairscoreError, match=r"missing \('e\[2\]'\)|lacks 1 column .* 'e\[2\]'"
+        ):
+            model.decision_function(pl.DataFrame({"e": new[:, :2]}))

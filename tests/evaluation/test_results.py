@@ -1,6 +1,7 @@
 """The result of a comparison: sentences, tables, columns, records."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -208,3 +209,18 @@ def test_what_was_not_compared_is_refused_in_a_sentence(call, sentence):
     with pytest.raises(PairscoreError) as caught:
         call()
     assert str(caught.value) == sentence
+
+
+def test_a_notebook_shows_a_row_for_each_model_and_kind_that_was_tested():
+    result = replace(
+        made_up([0.512, 0.533], [0.011, 0.012], 0.006, n_new=0), notes=("a <note> of a fit",)
+    )
+    page = result._repr_html_()
+    assert "<h4>2 models on comparisons that were not in the fit; ± one standard error" in page
+    rows = [line for line in page.split("<tr>") if line.startswith("<td>")]
+    assert len(rows) == 2 * 2  # no pair of new items was tested
+    scores = [result.score("ridge", "train-train", measure) for measure in MEASURES]
+    cells = [KINDS["train-train"], "ridge", *scores]
+    assert rows[0].startswith("".join(f"<td>{cell}</td>" for cell in cells))
+    assert "No pairs of new items could be tested." in page
+    assert "<b>Warning:</b> a &lt;note&gt; of a fit" in page

@@ -447,3 +447,19 @@ def test_levels_keep_their_intervals_when_a_model_is_updated(tmp_path, by_file):
     assert model.recipe_["reference"] == {"grade": "B"}
     ours, theirs = (one.summary().to_frame() for one in (model, whole))
     pd.testing.assert_frame_equal(ours, theirs, rtol=1e-6)
+
+
+def test_a_notebook_shows_a_contrast_and_a_joint_test():
+    table, votes = graded_study()
+    model = RankRegression().fit(
+        pd.DataFrame({"<b>": table["mass"], "square": np.square(table["mass"])}), votes
+    )
+    one, joint = model.contrast({"<b>": 1, "square": -2}), model.joint_test(["<b>", "square"])
+    page = one._repr_html_()
+    assert "<h4>&lt;b&gt; - 2 square</h4>" in page
+    numbers = (one.estimate, one.std_error, one.low, one.high, one.statistic, one.p)
+    assert "".join(f"<td>{number:.4g}</td>" for number in numbers) in page
+    assert "95 % interval, item-robust." in page
+    page = joint._repr_html_()
+    assert "<h4>Joint test of &lt;b&gt;, square</h4>" in page
+    assert f">{joint.in_words.replace('<', '&lt;')}</td>" in page

@@ -651,3 +651,18 @@ def test_a_pair_of_items_that_cannot_be_compared_has_no_interval():
     assert np.isnan([chances["low"][1], chances["high"][1]]).all()
     with pytest.raises(PairscoreError, match="only comparisons can be predicted"):
         model.chances(np.column_stack([X, year]))
+
+
+def test_a_notebook_shows_a_difference_with_both_intervals():
+    model = fitted()[1]
+    gap = model.difference([10.0, 0.0, -3.0], [9.0, 1.0, -3.0])
+    page = gap._repr_html_()
+    for words, numbers in (
+        ("score difference", (gap.difference, gap.low, gap.high)),
+        (
+            "chance that the first wins",
+            (gap.probability, gap.probability_low, gap.probability_high),
+        ),
+    ):
+        cells = "".join(f"<td>{number:.4g}</td>" for number in numbers)
+        assert f"<tr><td>{words}</td>{cells}</tr>" in page

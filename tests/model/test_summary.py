@@ -384,3 +384,115 @@ def test_a_feature_with_its_square_a_category_and_a_flag_are_no_examples():
 def test_without_intervals_there_is_no_example():
     items, votes = study()
     assert RankRegression(inference=None).fit(items, votes).summary().meaning() == ""
+
+
+# -- abilities -------------------------------------------------------------------------------------
+
+
+def compared_items(n, seed=0, m=None):
+    rng = np.random.default_rng(seed)
+    m = m or 60 * n
+    left = rng.integers(0, n, m)
+    right = (left + rng.integers(1, n, m)) % n
+    won = rng.random(m) < expit(np.linspace(-1, 1, n)[left] - np.linspace(-1, 1, n)[right])
+    ids = np.array([f"<item {number}>" for number in range(n)])
+    return {"left": ids[left], "right": ids[right], "winner": np.where(won, "left", "right")}
+
+
+def ability_lines(text):
+    lines = text.splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith("  item  "))
+    return lines[first : lines.index("", first)]
+
+
+@pytest.mark.parametrize("item_effects", [False, True])
+def test_without_features_the_summary_is_a_table_of_abilities(item_effects):
+    model = RankRegression(item_effects=item_effects).fit(None, compared_items(12))
+    summary, ranking = model.summary(), model.rank()
+    columns = summary.to_columns()
+    assert columns["item"] == ranking["id"].tolist()
+    for name, of_rank in {"ability": "score", "low": "low", "high": "high", "rank": "rank"}.items():
+        np.testing.assert_allclose(columns[name], ranking[of_rank], atol=1e-12)
+    effects = model.item_effects_
+    order = np.argsort(-effects.effect)
+    np.testing.assert_allclose(columns["std_error"], effects.std_error[order])
+    quasi = np.full(12, np.nan) if item_effects else np.sqrt(effects.quasi_variance[order])
+    np.testing.assert_allclose(columns["quasi_std_error"], quasi)
+    assert summary.to_frame()["ability"].tolist() == columns["ability"]
+    assert [row["rank"] for row in summary.to_record()["abilities"]] == list(range(1, 13))
+    assert summary.to_record()["coefficients"] == []
+    text = str(summary)
+    assert text.startswith("Bradley-Terry model\n")
+    assert "coefficient" not in text
+    head, *rows = ability_lines(text)
+    assert ("quasi std.error" in head) != item_effects
+    numbers = [f"{columns[name][0]:.3f}" for name in ("ability", "std_error")]
+    assert rows[0].split()[:4] == [*ranking["id"][0].split(), *numbers]
+    best, worst = (str(ranking["id"][end]) for end in (0, -1))
+    chance = 100 * model.difference(best, worst).probability
+    assert f"For example, {best} wins in {chance:.0f} of 100 comparisons with {worst}." in text
+    assert "the features explain" not in text
+
+
+def test_abilities_have_a_headline_of_their_link_and_title():
+    votes = compared_items(5)
+    assert str(RankRegression(link="probit").fit(None, votes).summary()).startswith("Thurstone mod")
+    model = RankRegression().fit(None, votes)
+    model.wording_ = replace(model.wording_, title="Teas")
+    assert str(model.summary()).startswith("Teas: Bradley-Terry model\n")
+
+
+@pytest.mark.parametrize("n", [20, 21, 45])
+def test_of_many_items_the_ten_highest_and_lowest_are_shown_and_how_to_see_the_rest(n):
+    model = RankRegression().fit(None, compared_items(n))
+    summary, names = model.summary(), model.rank()["id"].tolist()
+    shown = names if n == 20 else [*names[:10], *names[-10:]]
+    _, *rows = ability_lines(str(summary))
+    assert [f"<{row.split('<')[1].split('>')[0]}>" for row in rows] == shown
+    line = f"The 10 highest and 10 lowest of {n} items; model.rank() has all of them."
+    assert (line in str(summary)) == (n > 20)
+    assert (line in summary._repr_html_()) == (n > 20)
+    assert summary._repr_html_().count("<td>&lt;item") == 20
+    assert "; --json has all of them." in summary.text(see_all="--json") or n == 20
+    assert len(summary.to_frame()) == len(summary.to_record()["abilities"]) == n
+
+
+def test_abilities_without_inference_and_from_a_file(tmp_path):
+    model = RankRegression(inference=None).fit(None, compared_items(6))
+    _, *rows = ability_lines(str(model.summary()))
+    assert all("unknown" in row for row in rows)
+    fitted = RankRegression().fit(None, compared_items(6))
+    fitted.save(tmp_path / "model.npz")
+    assert str(load(tmp_path / "model.npz").summary()) == str(fitted.summary())
+
+
+# -- many features ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("inference", ["items", None])
+@pytest.mark.parametrize("d", [40, 41])
+def test_a_summary_of_many_features_shows_the_twenty_that_matter_and_how_to_see_the_rest(
+    d, inference
+):
+    model = RankRegression(inference=inference, l2=1.0).fit(
+        *study([f"f{number}" for number in range(d)], 150, 4000, compared=150)
+    )
+    summary = model.summary()
+    _, *rows = table_lines(str(summary))
+    size = np.abs(model.z_values_ if inference else model.coef_ * model.feature_sd_)
+    order = np.argsort(-size)[:20] if d > 40 else range(d)
+    assert [row.split()[0] for row in rows] == [f"f{number}" for number in order]
+    what = "|z|" if inference else "effects"
+    line = f"The 20 of {d} features with the largest {what}; model.summary().to_frame() has all"
+    assert (line in str(summary)) == (line in summary._repr_html_()) == (d > 40)
+    assert len(summary.to_frame()) == len(summary.to_record()["coefficients"]) == d
+
+
+# -- notebooks -------------------------------------------------------------------------------------
+
+
+def test_a_notebook_shows_the_summary_of_a_fitted_model_and_the_settings_of_another():
+    model = fitted()
+    assert model._repr_mimebundle_()["text/html"] == model.summary()._repr_html_()
+    assert "<h4>Rank regression</h4>" in model._repr_html_()
+    assert "sk-" in RankRegression()._repr_html_()

@@ -44,8 +44,8 @@ def test_the_chart_has_a_curve_for_each_number_of_items_the_target_and_the_choic
     texts = [text.get_text() for text in axis.texts]
     assert texts == ["target 6 %", "1,500 items,\n20,000 comparisons"]
     assert (axis.get_xscale(), axis.get_yscale()) == ("log", "log")
-    assert axis.get_ylabel() == "pairs of new items in the wrong order (log scale)"
-    assert axis.get_title() == "method mle: expected error before any data"
+    assert axis.get_ylabel() == "Pairs of new items in the wrong order (log scale)"
+    assert axis.get_title() == "Method mle: expected error before any data"
 
 
 def test_the_curve_of_the_choice_has_a_band_in_percent(figures):
@@ -85,7 +85,7 @@ def test_without_a_target_there_is_no_line(figures):
     plan_chart(rows_of([1500]), CHOSEN | {"measure": "angle"}, "plan.pdf")
     (axis,) = figures[0].axes
     assert len(axis.lines) == 2
-    assert axis.get_ylabel() == "mean angle (radians) (log scale)"
+    assert axis.get_ylabel() == "Mean angle (radians) (log scale)"
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path):

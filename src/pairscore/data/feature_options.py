@@ -17,12 +17,12 @@ from pairscore.data.features import Recipe, is_numeric, level_names, numeric_col
 from pairscore.data.items import (
     ID_COLUMN,
     Items,
-    index_ids,
+    ids_of,
     read_items,
     refuse_non_numeric,
-    refuse_other_dimensions,
+    spread_lists,
 )
-from pairscore.data.tables import Columns, as_frame, backend_of, to_array
+from pairscore.data.tables import Columns, as_frame, backend_of, refuse_other_dimensions, to_array
 from pairscore.errors import EmptyColumnsError, PairscoreError, did_you_mean, first_few, plural
 
 MAX_LEVELS = 1000
@@ -319,7 +319,8 @@ def _read_by_recipe(recipe: Recipe, table: Columns, items: Any) -> Items:
 
 def _to_columns(items: Any) -> Columns:
     """Any table as named columns; an index that says something is the id."""
-    frame = as_frame(items)
+    given = as_frame(items)
+    frame = None if given is None else spread_lists(given)
     if isinstance(frame, Columns):
         return frame
     if frame is None:
@@ -327,7 +328,7 @@ def _to_columns(items: Any) -> Columns:
         refuse_other_dimensions(values)
         return Columns({f"x{number}": column for number, column in enumerate(values.T)})
     columns: dict[str, Any] = {str(name): frame[name].to_numpy() for name in frame.columns}
-    ids = index_ids(frame) if ID_COLUMN not in columns else None
+    ids = ids_of(frame) if ID_COLUMN not in columns else None
     return Columns(columns if ids is None else {ID_COLUMN: ids, **columns})
 
 

@@ -1,6 +1,7 @@
 """The item table: which items are compared, and the numeric features that describe them."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,14 +11,17 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from pairscore.data.tables import (
+    LISTS,
     Columns,
     Frame,
     as_frame,
     backend_of,
     column_of,
+    columns_of_lists,
     is_hashable,
     is_missing,
     look_up,
+    refuse_other_dimensions,
     to_array,
 )
 from pairscore.errors import (
@@ -160,8 +164,8 @@ def read_items(items: Any) -> Items:
         One row per item, one column per feature: a two-dimensional numeric array or nested list, a
         dataframe of any library that narwhals knows (pandas, polars, Arrow, ...), or a dict of
         columns. The column ``id``, or a pandas index other than 0, 1, 2, ..., names the items;
-        every other column is a feature and must hold numbers or truth values. :class:`Items` are
-        returned unchanged.
+        every other column is a feature of numbers or truth values, or holds equally long lists of
+        numbers (embeddings), a feature for each place. :class:`Items` are returned unchanged.
 
     Returns
     -------
@@ -190,12 +194,8 @@ def read_items(items: Any) -> Items:
 
 def read_names(names: Any) -> Items:
     """Items without features, from ids in a list, or from the ids of a table."""
-    frame, ids = as_frame(names), None
-    if frame is None:
-        ids = np.atleast_1d(to_array(names, "the items are"))
-    else:
-        named = ID_COLUMN in frame.columns
-        ids = column_of(frame, ID_COLUMN).to_numpy() if named else index_ids(frame)
+    frame = as_frame(names)
+    ids = np.atleast_1d(to_array(names, "the items are")) if frame is None else ids_of(frame)
     if ids is None or ids.ndim != 1:
         raise PairscoreError(
             "the model knows items by their ids, and there are none; give a list of ids, or a table"
@@ -232,10 +232,47 @@ def _to_floats(table: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(table, dtype=np.float64)
 
 
-def _from_frame(frame: Frame) -> Items:
+def spread_lists(frame: Frame) -> Frame:
+    """A table with a column for each number of a list: ``embedding[0]``, ``embedding[1]``, ..."""
+    lists = [name for name in columns_of_lists(frame) if name != ID_COLUMN]
+    if not lists or not len(frame):
+        return frame
+    ids = ids_of(frame)
+    columns: dict[str, Any] = {} if ids is None else {ID_COLUMN: ids}
+    for name in frame.columns:
+        column = column_of(frame, name)
+        numbers = _numbers_of_lists(name, column.to_numpy()) if name in lists else ()
+        columns |= {f"{name}[{k}]": row for k, row in enumerate(numbers)} or {name: column}
+    return Columns(columns)
+
+
+def _numbers_of_lists(name: str, entries: np.ndarray) -> np.ndarray:
+    """Lists of k numbers (N,) as an array of shape (k, N); what is missing in a list is NaN."""
+    lengths = [len(entry) if isinstance(entry, LISTS) else -1 for entry in entries]
+    ((usual, _),) = Counter(n for n in lengths if n >= 0).most_common(1) or [(0, 0)]
+    others = [row for row, length in enumerate(lengths) if length != usual]
+    if others:
+        raise PairscoreError(
+            f"the column {name!r} of the item table has lists of {plural(usual, 'number')}, but not"
+            f" in {plural(len(others), 'row')}: {first_rows(others, entries[others])}; give every"
+            " item equally many numbers, or drop these items."
+        )
+    try:
+        numbers = _to_floats(np.array(entries.tolist()))
+        refuse_other_dimensions(numbers)
+    except (TypeError, ValueError, PairscoreError):
+        raise PairscoreError(
+            f"the column {name!r} of the item table has lists of other things than numbers, such as"
+            f" {shown(entries[0])}; make them numbers, or drop the column."
+        ) from None
+    return numbers.T
+
+
+def _from_frame(table: Frame) -> Items:
+    frame = spread_lists(table)
     names = tuple(column for column in frame.columns if column != ID_COLUMN)
     refuse_non_numeric(frame, names)
-    ids = column_of(frame, ID_COLUMN).to_numpy() if ID_COLUMN in frame.columns else index_ids(frame)
+    ids = ids_of(frame)
     if ids is not None:
         refuse_bad_ids(ids)
     if isinstance(frame, Columns):
@@ -249,11 +286,13 @@ def _from_frame(frame: Frame) -> Items:
         values = np.ascontiguousarray(features.to_numpy(), dtype=np.float64)
     else:
         values = np.empty((len(frame), 0))
-    return Items(values, tuple(map(str, names)), ids, backend_of(frame))
+    return Items(values, tuple(map(str, names)), ids, backend_of(table))
 
 
-def index_ids(frame: Frame) -> np.ndarray | None:
-    """The pandas index as ids, unless it only numbers the rows (0, 1, 2, ...) or there is none."""
+def ids_of(frame: Frame) -> np.ndarray | None:
+    """The column of ids; else the pandas index, unless it only numbers the rows (0, 1, 2, ...)."""
+    if ID_COLUMN in frame.columns:
+        return column_of(frame, ID_COLUMN).to_numpy()
     index = None if isinstance(frame, Columns) else nw.maybe_get_index(frame)
     if index is None:
         return None
@@ -262,15 +301,6 @@ def index_ids(frame: Frame) -> np.ndarray | None:
 
 
 # -- refusals --------------------------------------------------------------------------------------
-
-
-def refuse_other_dimensions(table: np.ndarray) -> None:
-    """An array of items has two dimensions."""
-    if table.ndim != 2:
-        raise PairscoreError(
-            f"the items are an array of {plural(table.ndim, 'dimension')}; give two: one row per"
-            " item, one column per feature."
-        )
 
 
 def refuse_other_features(items: Items, fitted: tuple[str, ...]) -> None:
@@ -312,12 +342,10 @@ def refuse_non_numeric(frame: Frame, names: tuple[str, ...]) -> None:
             f" {shown(frame.get_column(name)[0] if len(frame) else None)})"
             for name in bad
         )
-        lists = "a list of" in examples
-        how = "a column for each value of a list" if lists else "0/1 columns for categories"
         raise PairscoreError(
             f"{plural(len(bad), 'column')} of the item table {'is' if len(bad) == 1 else 'are'} not"
-            f" numeric: {examples}; make them numbers ({how}), drop them, or call the identifier"
-            f" column {ID_COLUMN!r}."
+            f" numeric: {examples}; make them numbers (0/1 columns for categories), drop them, or"
+            f" call the identifier column {ID_COLUMN!r}."
         )
 
 

@@ -16,6 +16,7 @@ from narwhals.exceptions import DuplicateError
 from pairscore.choices import WINNER_MEANINGS, WINNER_WORDS
 from pairscore.errors import PairscoreError, bad_entries, first_few, is_real, plural
 
+LISTS = (list, tuple, np.ndarray)
 SKIPPED = 3  # the outcome of a row that a code leaves out
 FLAGS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
 KINDS = {"b": nw.Boolean(), "i": nw.Int64(), "u": nw.Int64(), "f": nw.Float64(), "U": nw.String()}
@@ -211,6 +212,16 @@ def column_of(frame: Frame, name: str) -> Column:
     return frame.get_column(name) if isinstance(frame, Columns) else Column(frame[name].to_numpy())
 
 
+def columns_of_lists(frame: Frame) -> list[str]:
+    """Names of the columns whose entries are lists, such as embeddings."""
+    found = []
+    for name, kind in frame.schema.items():
+        entries = column_of(frame, name).values.tolist() if kind == nw.Object else ()
+        if isinstance(kind, nw.List | nw.Array) or any(isinstance(one, LISTS) for one in entries):
+            found.append(name)
+    return found
+
+
 def to_array(values: Any, what: str) -> np.ndarray:
     """``values`` as an array; nested lists must have rows of one length.
 
@@ -228,6 +239,15 @@ def to_array(values: Any, what: str) -> np.ndarray:
             f"{what} neither a dataframe nor a numeric array (the rows differ in length); give"
             f" rows of equally many numbers."
         ) from None
+
+
+def refuse_other_dimensions(table: np.ndarray) -> None:
+    """An array of items has two dimensions."""
+    if table.ndim != 2:
+        raise PairscoreError(
+            f"the items are an array of {plural(table.ndim, 'dimension')}; give two: one row per"
+            " item, one column per feature."
+        )
 
 
 # -- entries ---------------------------------------------------------------------------------------

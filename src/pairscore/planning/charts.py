@@ -23,9 +23,9 @@ CURVES = (
     ("#000000", (0, (5, 1))),
 )
 MEASURES = {
-    "misordered": "pairs of new items in the wrong order",
-    "angle": "mean angle (radians)",
-    "norm_error": "mean norm error",
+    "misordered": "Pairs of new items in the wrong order",
+    "angle": "Mean angle (radians)",
+    "norm_error": "Mean norm error",
 }
 
 
@@ -66,9 +66,9 @@ def draw_plan(
     axis.set(
         xscale="log",
         yscale="log",
-        xlabel="number of comparisons M (log scale)",
+        xlabel="Number of comparisons M (log scale)",
         ylabel=f"{MEASURES[first['measure']]} (log scale)",
-        title=f"method {first['method']}: expected error before any data",
+        title=f"Method {first['method']}: expected error before any data",
     )
     quiet_frame(axis)
     axis.legend(frameon=False)
