@@ -29,8 +29,7 @@ from pairscore.report.words import (
 
 if TYPE_CHECKING:
     from pairscore.estimators.ridge import RidgeCurve
-    from pairscore.evaluation.measures import CalibrationBin
-    from pairscore.report.facts import Coefficient, Effect, TieRate
+    from pairscore.report.facts import CalibrationBin, Coefficient, Effect, TieRate
     from pairscore.report.items import Bar, RankedItem
     from pairscore.report.judges import Judge
     from pairscore.report.trials import Prospect, Trial, WrongShare
