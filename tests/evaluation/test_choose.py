@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from pairscore import Comparisons, PairscoreError, RankRegression, auto_fit
-from pairscore.evaluation.choose import hold_out
+from pairscore.estimators.ridge import choose_ridge
+from pairscore.evaluation.choose import HeldOutTests, hold_out
+from pairscore.evaluation.compare import left_probability
 from tests.effects.simulators import judged_votes
 
 
@@ -54,6 +56,30 @@ def test_what_a_study_has_is_found(has, setting):
     assert found.kept
     assert found.gain.value > 0
     assert all(name in str(choice) for name in ("plain", "kept", "Chosen: the model with"))
+
+
+def test_the_ridge_of_a_fold_is_chosen_once_and_is_the_same_with_more_settings(monkeypatch):
+    data, calls = draw(1, d=60, m=400, judge=True), []
+
+    def counted(*args):
+        calls.append(args)
+        return choose_ridge(*args)
+
+    monkeypatch.setattr("pairscore.model.fit.choose_ridge", counted)
+    choice = quietly(data)
+    tried = [trial for trial in choice.trials if "l2" in trial.settings]
+    assert len(tried) == 3  # ridge, item effects, judges
+    assert len(calls) == 3 + 1  # folds, and the model itself
+    all_tests = HeldOutTests.of(data, choice.use, hold_out(data, choice.use, 0))
+    for trial, n_folds in zip(tried, (3, 2, 3), strict=True):  # no item effects were seen
+        tests = all_tests.first(n_folds)
+        anew = [
+            left_probability(
+                RankRegression(**trial.settings | {"inference": None}), data[train], data[test]
+            )
+            for train, test in tests.folds
+        ]
+        assert trial.loss.value == pytest.approx(tests.loss(anew).score.value, rel=1e-12)
 
 
 def test_more_features_than_items_start_with_a_ridge():
