@@ -5,7 +5,7 @@ What is drawn are numbers that the model has: nothing is fitted here, and matplo
 when something is drawn. Colours are those of Okabe and Ito, which the colour-blind can distinguish.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,8 @@ from pairscore.planning.text import chosen_row, plan_curves
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#555555"
 LONGEST_NAME = 40
 INCHES_PER_ROW, INCHES_PER_CELL, WIDTH = 0.28, 0.62, 6.4
-DARK = 0.38  # how far from one half a chance has a cell so dark that its text is white
+LUMINANCE = (0.2126, 0.7152, 0.0722)  # of red, green and blue (WCAG)
+MIDDLE = 0.18  # luminance with equal contrast to black and to white
 ENDS = "{half} highest and {half} lowest of {n:,} items"
 
 
@@ -172,13 +173,13 @@ def win_matrix(
     chance, (won, number) = _chances(model, data, rows), _wins(data, rows)
     size = INCHES_PER_CELL * len(rows)
     ax = _axes(ax, (max(2 + size, 5), 1.6 + size))
-    ax.imshow(np.ma.masked_invalid(chance), cmap="PuOr_r", vmin=0, vmax=1)
+    cells = ax.imshow(np.ma.masked_invalid(chance), cmap="PuOr_r", vmin=0, vmax=1)
     for (row, column), share in np.ndenumerate(chance):
         if row != column:
             seen = f"\n{won[row, column]:g}/{number[row, column]:g}" * bool(number[row, column])
-            ink = "white" if abs(share - 0.5) > DARK else "black"
-            place = {"ha": "center", "va": "center", "fontsize": 8, "color": ink}
-            ax.text(column, row, f"{100 * share:.0f} %{seen}", **place)
+            style = {"ha": "center", "va": "center", "fontsize": 8}
+            ink = _ink_on(cells.cmap(share)[:3])
+            ax.text(column, row, f"{100 * share:.0f} %{seen}", color=ink, **style)
     labels = [_short(name) for name in names]
     ax.set_xticks(range(len(rows)), labels, rotation=45, ha="right", parse_math=False)
     ax.set_yticks(range(len(rows)), labels, parse_math=False)
@@ -278,6 +279,12 @@ def _comparisons_of(model: Any) -> Comparisons:
             "the model was loaded without its comparisons; give them, or save it with data=True."
         )
     return model.comparisons_
+
+
+def _ink_on(colour: Sequence[float]) -> str:
+    """Black or white, whichever is easier to read on a colour (red, green, blue from 0 to 1)."""
+    luminance = np.asarray(LUMINANCE) @ np.power(colour, 2.2)
+    return "black" if luminance > MIDDLE else "white"
 
 
 def _short(name: Any) -> str:

@@ -1,0 +1,36 @@
+"""Four plots of two small studies.
+
+Python examples/plots.py docs/figures/plots.svg
+
+Makes docs/figures/plots.svg, which docs/plots.md shows: the baseball teams of examples/data, by
+their games alone, and a simulated study with features.
+"""
+
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import pandas as pd
+
+from pairscore import Population, RankRegression, plots
+
+GAMES = Path(__file__).parent / "data" / "baseball" / "votes.csv"
+
+
+def main(path):
+    mpl.use("Agg")
+    teams = RankRegression(side_effect=True).fit(None, pd.read_csv(GAMES))
+    items, votes = Population(6, noise=0.2, rng=1).draw(200, 3000, rng=2)
+    scores = RankRegression().fit(items, votes)
+    mpl.rcParams["svg.hashsalt"] = "plots"
+    figure, panels = plt.subplots(2, 2, figsize=(10, 9), layout="constrained")
+    plots.ranking(teams, ax=panels[0, 0])
+    plots.win_matrix(teams, ax=panels[0, 1])
+    plots.coefficients(scores, ax=panels[1, 0])
+    plots.calibration(scores, ax=panels[1, 1])
+    figure.savefig(path, metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
