@@ -120,7 +120,7 @@ ONLY_IN_PYTHON = (
     "cv is '…'",
     "only comparisons can be predicted",
     "the model has no comparisons",
-    "the model was loaded without its comparisons",
+    "the comparisons of the fit are not in the model",
     "the path of a model file is",
     "a population has its own",
     "there are no rows to draw",

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import norm
+from sklearn.exceptions import NotFittedError
 
 from pairscore import Comparisons, PairscoreError, RankRegression, plan, plots
 from pairscore.planning.text import plan_curves
@@ -227,7 +228,7 @@ def test_a_model_without_its_comparisons_needs_them(model, study, tmp_path):
     model.save(tmp_path / "model.npz")
     loaded = RankRegression.load(tmp_path / "model.npz")
     for plot in (plots.ranking, plots.calibration, plots.win_matrix):
-        with pytest.raises(PairscoreError, match="loaded without its comparisons; give them"):
+        with pytest.raises(PairscoreError, match="not in the model, which comes from a file"):
             plot(loaded)
     assert len(drawn_rows(plots.ranking(loaded, study[0], most=60))[0]) == 60
     data = Comparisons.from_frames(*study)[0]
@@ -235,6 +236,14 @@ def test_a_model_without_its_comparisons_needs_them(model, study, tmp_path):
     new = pd.DataFrame(np.eye(3), columns=NAMES).assign(id=["p", "q", "r"])
     with pytest.raises(PairscoreError, match="fewer than two of the highest items were compared"):
         plots.win_matrix(model, new)
+
+
+@pytest.mark.parametrize(
+    "plot", [plots.ranking, plots.coefficients, plots.win_matrix, plots.judges]
+)
+def test_a_model_that_was_not_fitted_is_refused(plot):
+    with pytest.raises(NotFittedError):
+        plot(RankRegression())
 
 
 def test_comparisons_that_are_all_ties_have_no_win_rates(model, study):

@@ -266,7 +266,7 @@ def _axes(ax: Any, size: tuple[float, float] | None = None) -> Any:
 
 def _ranked(model: Any, items: Any, **asked: Any) -> dict[str, np.ndarray]:
     """The columns of ``model.rank``, highest first; without ``items``, of the compared ones."""
-    if items is None and model.n_features_in_:
+    if items is None and len(model.coef_):
         data = _comparisons_of(model)
         items = data.items.take(np.flatnonzero(data.compared))
     table: Items = model._items(items)
@@ -276,7 +276,8 @@ def _ranked(model: Any, items: Any, **asked: Any) -> dict[str, np.ndarray]:
 def _comparisons_of(model: Any) -> Comparisons:
     if model.comparisons_ is None:
         raise PairscoreError(
-            "the model was loaded without its comparisons; give them, or save it with data=True."
+            "the comparisons of the fit are not in the model, which comes from a file or was fitted"
+            " to differences; give items and comparisons, or save it with data=True."
         )
     return model.comparisons_
 

@@ -59,8 +59,10 @@ class Summary:
 
     def to_columns(self) -> dict[str, list[Any]]:
         """The table as lists: of coefficients, or of abilities where there are no features."""
-        if not self.of_abilities:
-            return self.coefficient_columns()
+        return dict(self._abilities) if self.of_abilities else self.coefficient_columns()
+
+    @cached_property
+    def _abilities(self) -> dict[str, list[Any]]:
         columns = ability_columns(self._fit)
         return columns | {"rank": shared_ranks(np.array(columns["ability"])).tolist()}
 
