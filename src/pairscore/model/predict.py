@@ -73,9 +73,27 @@ def ability_columns(fit: Fit) -> dict[str, list[Any]]:
     half, ids = normal_width(0.95) * error, order if effects.ids is None else effects.ids[order]
     with np.errstate(invalid="ignore"):  # a quasi-variance may be negative
         quasi_error = np.sqrt(quasi[order])
-    names = ("item", "ability", "std_error", "quasi_std_error", "low", "high")
-    columns = (ids, ability, error, quasi_error, ability - half, ability + half)
-    return {name: column.tolist() for name, column in zip(names, columns, strict=True)}
+    columns = {
+        "item": ids,
+        "ability": ability,
+        "std_error": error,
+        "quasi_std_error": quasi_error,
+        "low": ability - half,
+        "high": ability + half,
+        "rank": shared_ranks(ability),
+    }
+    return {name: column.tolist() for name, column in columns.items()}
+
+
+def shared_ranks(scores: np.ndarray) -> np.ndarray:
+    """Rank of each score, sorted best first.
+
+    One more than the number of better ones, so that equal scores share the best rank.
+
+    >>> shared_ranks(np.array([9.0, 7.0, 7.0, 4.0])).tolist()
+    [1, 2, 2, 4]
+    """
+    return 1 + np.searchsorted(-scores, -scores, side="left")
 
 
 def item_of_id(fit: Fit, name: Any) -> Items:
@@ -93,6 +111,19 @@ def item_of_id(fit: Fit, name: Any) -> Items:
             f"there is no item {name!r} in the table of the fit; give its features."
         )
     return table.take(row)
+
+
+def neutral_chance(fit: Fit, items: Items, left: int, right: int) -> float:
+    """Chance that one item wins against another if it is no tie, without sides and context.
+
+    Averaged over what is not known of their effects, as in ``predict_proba``.
+    """
+    pair = Comparisons(items, np.array([left]), np.array([right]), np.array([1]))
+    scores = item_scores(fit, items)
+    averaged = fit.item_effects is not None and not fit.item_effects.free
+    spread = difference_spread(fit, pair) if averaged else np.zeros(1)
+    loss, _, win = averaged_probabilities(fit.outcome_law, scores[[left]] - scores[[right]], spread)
+    return float((win / (win + loss))[0])
 
 
 def score_errors(centred: np.ndarray, covariance: np.ndarray) -> np.ndarray:

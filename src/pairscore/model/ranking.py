@@ -30,6 +30,7 @@ from pairscore.model.predict import (
     scale_of,
     score_differences,
     score_errors,
+    shared_ranks,
 )
 
 REFERENCE_ITEMS = 5000  # each rank interval compares an item with at most this many others
@@ -68,17 +69,6 @@ def scheffe_width(level: float, n_features: int) -> float:
     """
     normal_width(level)  # refuses a level outside of (0, 1)
     return float(np.sqrt(2 * gammaincinv(n_features / 2, level)))
-
-
-def shared_ranks(scores: np.ndarray) -> np.ndarray:
-    """Rank of each score, sorted best first.
-
-    One more than the number of better ones, so that equal scores share the best rank.
-
-    >>> shared_ranks(np.array([9.0, 7.0, 7.0, 4.0])).tolist()
-    [1, 2, 2, 4]
-    """
-    return 1 + np.searchsorted(-scores, -scores, side="left")
 
 
 def rank_intervals(

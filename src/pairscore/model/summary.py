@@ -13,8 +13,7 @@ from pairscore.estimators.results import Fit
 from pairscore.files.write import html_text, plain, row_records, text_table
 from pairscore.model.contrasts import PARTLY, JointTest, category_tests, covariance_in_words
 from pairscore.model.groups import Term, shown_coefficients
-from pairscore.model.predict import ability_columns, compared_items, item_scores
-from pairscore.model.ranking import item_difference, shared_ranks
+from pairscore.model.predict import ability_columns, compared_items, item_scores, neutral_chance
 
 LAYOUT = "  {:<}  {:>11} {:>10} {:>8} {:>8}   {:^24} {:>12}"
 CATEGORY_LAYOUT = "  {:<}  {:>}  {:<}"
@@ -63,8 +62,7 @@ class Summary:
 
     @cached_property
     def _abilities(self) -> dict[str, list[Any]]:
-        columns = ability_columns(self._fit)
-        return columns | {"rank": shared_ranks(np.array(columns["ability"])).tolist()}
+        return ability_columns(self._fit)
 
     def coefficient_columns(self) -> dict[str, list[Any]]:
         """The coefficient table as lists, one entry per feature; NaN for what is not known.
@@ -245,11 +243,11 @@ class Summary:
         """How often the highest item wins against the lowest."""
         fit, items = self._fit, compared_items(self._fit)
         scores = item_scores(fit, items)
-        first, last = (items.take(np.array([row])) for row in (scores.argmax(), scores.argmin()))
-        share = 100 * item_difference(fit, first, last, 0.95).probability
+        first, last = int(scores.argmax()), int(scores.argmin())
+        share = 100 * neutral_chance(fit, items, first, last)
         return (
-            f"For example, {first.names[0]} {fit.wording.wins} in {_often(share)} of 100"
-            f" {self._decided} with {last.names[0]}."
+            f"For example, {items.names[first]} {fit.wording.wins} in {_often(share)} of 100"
+            f" {self._decided} with {items.names[last]}."
         )
 
     def __str__(self) -> str:
