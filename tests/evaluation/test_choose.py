@@ -1,6 +1,7 @@
 """auto_fit: what a study has is found, what it has not is left out, and the table says so."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from pairscore import Comparisons, PairscoreError, RankRegression, auto_fit
 from pairscore.estimators.ridge import choose_ridge
 from pairscore.evaluation.choose import HeldOutTests, hold_out
 from pairscore.evaluation.compare import left_probability
+from pairscore.evaluation.results import Score
 from tests.effects.simulators import judged_votes
 
 
@@ -211,3 +213,20 @@ def test_judges_missing_in_some_rows_are_counted_in_all_of_them():
     gappy = Comparisons(data.items, data.left, data.right, data.outcome, judge=judge)
     (trial,) = [one for one in quietly(gappy).trials if one.added == "judge_slopes"]
     assert "the judge is missing in 30 rows (row 0, row 10, row 20" in trial.reason
+
+
+def test_no_more_comparisons_are_tested_than_there_are():
+    """With new items a comparison is tested in the fold of either item: 853 of 800, it said."""
+    data = draw(3, n=30, m=120)
+    choice = quietly(data, use="new", item_effects=False, l2=0.0)
+    assert choice.n_tested <= 120
+
+
+def test_item_effects_that_only_all_comparisons_show_are_told():
+    choice = quietly(draw(1, item_sd=2.0), use="known")
+    trial = next(one for one in choice.trials if one.added == "item_effects")
+    unseen = replace(trial, gain=Score(0.0, 0.0), kept=True)
+    others = [one for one in choice.trials if one is not trial]
+    words = replace(choice, trials=(*others, unseen)).in_words
+    assert "seen in all comparisons together, but not in the trials" in words
+    assert "not in the trials" not in choice.in_words

@@ -117,6 +117,9 @@ class Choice:
         # of each step on its own comparisons: those with item effects are tested on fewer
         steps = [trial for trial in self.trials if trial.kept and np.isfinite(trial.gain.value)]
         ratio = float(np.prod([t.loss.value / (t.loss.value + t.gain.value) for t in steps]))
+        unseen = any(trial.verdict == "none seen" for trial in steps)
+        if unseen and "item_effects" in self._used:
+            words += " Item effects were seen in all comparisons together, but not in the trials."
         if ratio < 1:
             words += f" Its log-loss is about {1 - ratio:.1%} below that of the plain model."
         return words
@@ -361,7 +364,10 @@ class HeldOutTests:
 
     @property
     def n_tested(self) -> int:
-        return round(float(self.tested.count[self.tested.outcome != 0].sum()))
+        """Decided comparisons that are tested; once, though both items may be held out in turn."""
+        part = self.data[np.unique(np.concatenate([test for _, test in self.folds]))]
+        count = np.ones(len(part)) if part.count is None else part.count
+        return round(float(count[part.outcome != 0].sum()))
 
     def measure(self, settings: dict[str, Any]) -> tuple[HeldOutLoss | None, str]:
         """The held-out loss of a model with these settings, or the reason why there is none."""
