@@ -10,7 +10,7 @@ import pytest
 
 from pairscore import PairscoreError
 from pairscore.files.tables import read_table
-from pairscore.files.write import atomic_write, write_table
+from pairscore.files.write import atomic_write, html_text, write_table
 from tests.files.test_tables import NAN, as_lists
 
 
