@@ -232,6 +232,13 @@ def _check_link(link: Link) -> Link:
     return link
 
 
+def z_and_p(value: Any, error: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Values over their standard errors, and the two-sided p-values of these; NaN without one."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        z = np.asarray(value, dtype=float) / np.asarray(error, dtype=float)
+    return z, 2 * ndtr(-np.abs(z))
+
+
 def normal_width(level: float) -> float:
     """How many standard errors a normal interval of this level reaches: 1.96 for 0.95."""
     if not 0 < level < 1:
