@@ -114,8 +114,8 @@ def residuals(
     data = comparisons_of_fit(fit, "residuals") if data is None else data
     if not isinstance(data, Comparisons):
         raise PairscoreError(
-            f"residuals are of Comparisons, and data is {type(data).__name__}; make them with"
-            " Comparisons.from_frames(items, votes)."
+            f"residuals are of Comparisons, and data is {type(data).__name__}; give the first of"
+            " what Comparisons.from_frames(items, votes) returns."
         )
     mean, variance = expected_outcomes(fit, data)
     response = 0.5 * (1 + data.outcome) - mean

@@ -334,8 +334,8 @@ def rank_items(fit: Fit, items: Items, **asked: Any) -> Any:
 def worth_table(fit: Fit, items: Items) -> Any:
     """Strengths proportional to exp(scale * score) that sum to one: a table with id and worth.
 
-    Of two items, the first wins worth / (worth + worth of the second) of decided comparisons; the
-    scale is ``decided_scale``, 1 without ties.
+    Of two items, the first wins worth / (worth + worth of the second) of decided comparisons (with
+    ties="rao-kupper", about); the scale is ``decided_scale``, 1 without ties.
     """
     if fit.link.name != "logit":
         raise PairscoreError(
