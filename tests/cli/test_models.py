@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -834,3 +835,55 @@ def test_a_fit_says_what_of_the_comparisons_it_did_not_use(study):
     assert "'note' was not used" in run(f"{fit} --context rest").stderr
     assert "half wins" not in run("fit items.csv votes.csv --ties drop -o m.npz").stderr
     assert "was not used" not in run("fit items.csv votes.csv -o m.npz").stderr
+
+
+# -- comparisons alone -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def games(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    names, ability = ["Ajax", "Bayern", "Celtic", "Dynamo"], np.array([1.5, 0.5, -0.5, -1.5])
+    rows = ["home,away,result"]
+    for _ in range(300):
+        one, other = rng.choice(4, 2, replace=False)
+        won = rng.random() < 1 / (1 + np.exp(ability[other] - ability[one]))
+        rows.append(f"{names[one]},{names[other]},{'home' if won else 'away'}")
+    (tmp_path / "games.csv").write_text("\n".join(rows) + "\n")
+    monkeypatch.chdir(tmp_path)
+    return names
+
+
+ALONE = "--left home --right away --winner result"
+
+
+def test_comparisons_alone_are_fitted_ranked_predicted_and_updated(games):
+    said = run(f"fit games.csv {ALONE} --side-effect --keep-data").stdout
+    assert "Next: pairscore rank model.npz." in said
+    ranking = json.loads(run("rank model.npz --json").stdout)["ranking"]
+    assert [row["id"] for row in ranking] == games
+    Path("pairs.csv").write_text("left,right\nAjax,Dynamo\n")
+    (chance,) = json.loads(run("predict model.npz pairs.csv --json").stdout)["chances"]
+    assert chance["low"] < chance["chance"] < chance["high"]
+    assert chance["chance"] > 0.8
+    run(f"update model.npz games.csv {ALONE} -o twice.npz")
+    twice = json.loads(run("rank twice.npz --json").stdout)["ranking"]
+    assert twice[0]["score"] == pytest.approx(ranking[0]["score"], rel=1e-6)
+    assert twice[0]["high"] < ranking[0]["high"]
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (f"fit games.csv {ALONE} --auto", "--auto needs a table of items"),
+        (f"fit games.csv {ALONE} --report page.html", "--report needs a table of items"),
+        ("rank model.npz games.csv", "leave ITEMS out"),
+        ("report model.npz games.csv games.csv", "this model has none"),
+        ("predict model.npz games.csv games.csv", "takes PAIRS alone"),
+    ],
+)
+def test_what_needs_items_with_features_says_so(games, command, said):
+    run(f"fit games.csv {ALONE}")
+    done = run(command, code=2)
+    assert said in done.stderr
+    assert not Path("page.html").exists()

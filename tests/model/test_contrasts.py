@@ -414,7 +414,7 @@ def test_too_few_items_for_so_many_levels_have_no_joint_test():
     votes = draw_votes(rng, table["mass"], 3000)
     with pytest.warns((FewItemsWarning, SeparationWarning)):
         model = fit_table(table, votes)
-    assert "too few for so many coefficients at once" in str(model.summary())
+    assert "too few to test all of these coefficients at once" in str(model.summary())
     with pytest.raises(PairscoreError, match="compare more items, or test fewer coefficients"):
         model.joint_test("grade")
 

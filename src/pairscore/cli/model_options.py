@@ -14,6 +14,7 @@ import click
 from pairscore.choices import INFERENCES, METHODS, SCALES, TIE_RULES, USES
 from pairscore.cli.options import (
     LINK_OPTION,
+    LIST_NAMES,
     SELF_PAIRS_OPTION,
     flag,
     item_settings,
@@ -281,6 +282,23 @@ def read_files(
         columns["categorical"] = [n for n in columns["categorical"] if n not in constant]
         study = read(exclude=constant)
     return study
+
+
+def read_alone(votes: Path, context: Any, given: dict[str, Any]) -> "StudyInput":
+    """Comparisons without a table of items."""
+    from pairscore.data.features import Recipe
+    from pairscore.files.read_study import StudyInput, read_new_votes
+    from pairscore.files.tables import once
+
+    asked = [name for name in ("auto", "group", "reference", "id", *LIST_NAMES) if given.get(name)]
+    if asked:
+        raise PairscoreError(
+            f"--{asked[0]} needs a table of items, and {str(votes)!r} was given alone, which is"
+            " taken for the comparisons; give the items first."
+        )
+    settings = vote_settings(given) | {"say": once(show_note)}
+    data = read_new_votes(votes, None, context, **settings)
+    return StudyInput(data.items, Recipe(), [], [], votes=data.votes)
 
 
 def constant_columns(study: "StudyInput", given: dict[str, Any]) -> list[str]:

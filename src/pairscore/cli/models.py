@@ -15,6 +15,7 @@ from pairscore.cli.model_options import (
     FitCommand,
     collect_warnings,
     model_settings,
+    read_alone,
     read_files,
     reading_record,
     settings_given,
@@ -26,12 +27,12 @@ from pairscore.cli.options import (
     ID_OF_FIT_OPTION,
     ITEM_OPTIONS,
     SELF_PAIRS_OPTION,
-    SHARE,
     VOTE_OPTIONS,
     file_settings,
     files,
     flag,
     input_path,
+    is_alone,
     json_flag,
     list_bad_rows,
     option,
@@ -47,26 +48,21 @@ from pairscore.cli.words import (
     command,
     examples,
     next_steps,
-    ranking_text,
     section,
     show_json,
-    show_note,
     show_unused_answers,
     show_unused_columns,
     show_warnings,
     stage,
     translate,
-    with_id_name,
-    with_progress,
 )
-from pairscore.errors import BadEntriesError, PairscoreError, plural
+from pairscore.errors import PairscoreError
 
 if TYPE_CHECKING:
     from pairscore.estimators.results import Fit
     from pairscore.files.read_study import StudyInput
     from pairscore.model.file import ModelFile
 
-MEMORY = "1GB"  # of a table to rank; what is beyond goes to disk
 SUMMARY_JSON = json_flag("Print coefficients, standard errors and more as JSON.")
 
 
@@ -87,6 +83,7 @@ SUMMARY_JSON = json_flag("Print coefficients, standard errors and more as JSON."
 @SUMMARY_JSON
 @examples(
     "fit items.csv votes.csv",
+    "fit votes.csv --ties davidson",
     "fit patients.csv votes.csv --auto --report page.html --title Severity --top 'most severe'",
     "fit wines.csv tastings.csv --id wine --categorical grape --square alcohol -o wines.npz",
     "fit teams.csv games.csv --left home --right away --side-effect --context rest_days"
@@ -105,6 +102,7 @@ def fit(
 ) -> None:
     """Learn a score from ITEMS and COMPARISONS and write the model.
 
+    One file alone has comparisons, and every item in it gets a score (Bradley and Terry's model).
     Both are CSV, Parquet or JSONL files or workbooks (.xlsx), by their suffix; - is CSV from
     standard input; one workbook may have both as sheets. Numeric columns of ITEMS are features.
     COMPARISONS has columns left, right, winner (left, right, tie or an id), or model_a, model_b,
@@ -112,11 +110,14 @@ def fit(
     names are recognised by their entries where that is clear. Comparisons may be in several files
     with the same columns, such as one for each judge.
     """
-    comparisons = second_table(items, comparisons)
+    alone = is_alone(items, comparisons)
+    comparisons = () if alone else second_table(items, comparisons)
     for path in (output, page):
         refuse_output(path, items, *comparisons)
     if page is not None and ("-" in (str(output), str(page)) or output == page):
         raise PairscoreError("--report writes a second file; give -o and --report a file each.")
+    if alone and page is not None:
+        raise PairscoreError("--report needs a table of items; give the items first.")
     if given["use"] and not given["auto"]:
         raise PairscoreError("--for says what --auto chooses for; add --auto, or leave --for out.")
     import numpy as np
@@ -128,7 +129,10 @@ def fit(
     wording = Wording().with_words(**wording_settings(given))
     context = check_settings(**params).context
     with list_bad_rows(output, given["decimal"]), stage("Reading"):
-        study = read_files(items, comparisons, context, given)
+        if alone:
+            study = read_alone(items, context, given)
+        else:
+            study = read_files(items, comparisons, context, given)
     show_unused_columns(study)
     show_unused_answers(study, params, given["auto"])
     is_piped = str(output) == "-"
@@ -236,111 +240,13 @@ def update(
         reading = file_settings(given, kept) | {"id": given["id"]}
         more = None if items is None else read_new_items(items, file.fit, **reading)
         known = before.items if more is None else before.items.with_new_items(more)
-        votes = read_new_votes(comparisons, known, settings.context, **vote_settings(given, kept))
+        read = read_new_votes(comparisons, known, settings.context, **vote_settings(given, kept))
     with stage("Fitting"), collect_warnings():
-        result, notes = update_fit(file.fit, settings, votes, more)
+        result, notes = update_fit(file.fit, settings, read.votes, more)
     show_warnings(text for _, text in notes)
     record = result.record | ({"reading": kept} if kept else {})
     result = replace(result, record=record)
     write_model(replace(file, fit=result), output, as_json, keep_data=True)
-
-
-# -- rank ------------------------------------------------------------------------------------------
-
-
-@command()
-@files("model", "items")
-@ID_OF_FIT_OPTION
-@option("--level", type=SHARE, default=0.95, help="Confidence level of the intervals.")
-@flag("--simultaneous", help="Wider intervals that hold for all items together.")
-@SCALE_OPTION
-@options(FILE_OPTIONS)
-@output_option(
-    "Write the ranking to this .csv, .parquet or .jsonl file (-: CSV to standard output)."
-)
-@json_flag("Print the ranking as JSON.")
-@examples("rank model.npz new_items.csv", "rank model.npz new_items.parquet -o ranking.csv")
-def rank(model: Path, items: Path, output: Path | None, as_json: bool, **given: Any) -> None:
-    """Rank ITEMS, old or new, highest first, by the score in MODEL.
-
-    ITEMS needs the columns that the fit used, under the same names; other columns are ignored.
-    Features are made as in the fit. Columns of the ranking: id, score, low, high (an interval),
-    rank, rank_low, rank_high, and outside: 1 if some feature lies outside the range of the fit;
-    with new items, place_low and place_high: where each would rank among the items of the fit.
-    Where a feature never differs between two compared items (such as the year), ranks are within
-    groups of items that are equal in it, and a column group names them. Without -o, the first 20
-    are shown.
-    """
-    refuse_output(output, model, items, is_table=True)
-    from pairscore.data.features import recipe_of
-    from pairscore.files.write import row_records, write_table
-    from pairscore.model.file import load_model
-
-    if str(model) == str(items) == "-":
-        raise PairscoreError(
-            "standard input can be the model or the items, not both; name a file for one of them."
-        )
-    with input_path(model) as path:
-        fit = load_model(path).fit
-    reading = file_settings(given, fit.record.get("reading"))
-    with list_bad_rows(output, reading["decimal"]):
-        asked = {name: given[name] for name in ("id", "level", "simultaneous", "scale")}
-        ranking, dropped = rank_file(fit, items, **asked, **reading)
-    if dropped:
-        show_note(f"{plural(dropped, 'item')} with missing values left out, as in the fit.")
-    named = with_id_name(ranking, given["id"] or recipe_of(fit).id)
-    if output is not None:
-        write_table(named, output, reading["decimal"])
-    if as_json and str(output) != "-":
-        n = len(ranking["id"])
-        about = {"n_items": n, "dropped": dropped, "scale": given["scale"]}
-        show_json(about | {"ranking": row_records(ranking)})
-    elif output is None:
-        click.echo(ranking_text(ranking, fit, given["scale"], next(iter(named))))
-
-
-def rank_file(
-    fit: "Fit",
-    items: Path,
-    id: str | None,
-    level: float,
-    simultaneous: bool,
-    scale: str = "link",
-    **reading: Any,
-) -> tuple[dict[str, Any], int]:
-    """Rank the items of a file of any size, piece by piece.
-
-    Returns the ranking as columns, best item first, and how many items were left out for missing
-    values.
-    """
-    from pairscore.data.features import recipe_of
-    from pairscore.files.study_columns import ItemColumns, ItemPieces
-    from pairscore.files.tables import stored_table
-    from pairscore.files.typed import first_sheet
-    from pairscore.files.write import locate_faults
-    from pairscore.model.ranking import rank_pieces
-
-    recipe = recipe_of(fit) if id is None else replace(recipe_of(fit), id=id)
-    # a model that was fitted in Python may know its items by row number
-    needed = ItemColumns(recipe=recipe, id_is_optional=id is None and fit.recipe is None)
-    reading |= {"columns": needed.choose, "identifiers": needed.identifiers}
-    reading["sheet"] = first_sheet(reading["sheet"])
-    with stage("Reading") as show, stored_table(items, memory=MEMORY, **reading) as table:
-        recipe = needed.recipe_for(table.cells)
-        pieces = ItemPieces(table, recipe)
-        try:
-            columns = rank_pieces(
-                fit,
-                with_progress(pieces, show, n_passes=1 if fit.covariance is None else 3),
-                ids=lambda: pieces.ids if recipe.id else None,
-                level=level,
-                simultaneous=simultaneous,
-                scale=scale,
-            )
-        except BadEntriesError as error:
-            raise locate_faults(pieces.faults(), table, {"id": recipe.id or "id"}) from error
-    rows = columns.pop("row")
-    return {"id": rows if pieces.ids is None else pieces.ids[rows], **columns}, pieces.dropped
 
 
 # -- report ----------------------------------------------------------------------------------------
@@ -386,6 +292,8 @@ def report(
 
     with input_path(model) as path:
         fitted = load(path)
+    if not fitted.n_features_in_:
+        raise PairscoreError("a report is about items with features, and this model has none.")
     recipe, id = recipe_of(fitted), given["id"]
     reading = vote_settings(given, fitted.record_.get("reading"))
     with list_bad_rows(output, reading["decimal"]), stage("Reading"):

@@ -121,7 +121,7 @@ def files(*names: str) -> Callable[[Command], Command]:
         tuple(
             click.argument(name.strip("[.]"), type=FILE, nargs=-1, required=name[0] != "[")
             if "..." in name
-            else click.argument(name, type=FILE)
+            else click.argument(name.strip("[]"), type=FILE, required=name[0] != "[")
             for name in names
         )
     )
@@ -306,6 +306,13 @@ def second_table(items: Path, comparisons: tuple[Path, ...]) -> tuple[Path, ...]
     if table_kind(items) != "workbook":
         raise click.UsageError("Missing argument 'COMPARISONS...'.")
     return (items,)
+
+
+def is_alone(items: Path, comparisons: tuple[Path, ...]) -> bool:
+    """Whether one file was given, and has comparisons alone."""
+    from pairscore.files.source import table_kind
+
+    return not comparisons and table_kind(items) != "workbook"
 
 
 def refuse_output(output: Path | None, *inputs: Path, is_table: bool = False) -> None:

@@ -1,13 +1,14 @@
-"""Commands about pairs: ``pairs`` writes those to compare, ``predict`` says who will win, and
-``compare`` which model says it best.
+"""Commands about items and pairs: ``pairs`` writes those to compare, ``rank`` ranks items,
+``predict`` says who will win, and ``compare`` which model says it best.
 """
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from pairscore.cli.model_options import collect_warnings, parse_models, read_files
+from pairscore.cli.model_options import SCALE_OPTION, collect_warnings, parse_models, read_files
 from pairscore.cli.options import (
     FILE_OPTIONS,
     ID_OF_FIT_OPTION,
@@ -20,6 +21,7 @@ from pairscore.cli.options import (
     column_options,
     file_settings,
     files,
+    flag,
     input_path,
     json_flag,
     list_bad_rows,
@@ -32,14 +34,22 @@ from pairscore.cli.options import (
 from pairscore.cli.words import (
     command,
     examples,
+    ranking_text,
     section,
     show_json,
+    show_note,
     show_unused_columns,
     show_warnings,
     stage,
+    with_id_name,
+    with_progress,
 )
-from pairscore.errors import PairscoreError
+from pairscore.errors import BadEntriesError, PairscoreError, plural
 
+if TYPE_CHECKING:
+    from pairscore.estimators.results import Fit
+
+MEMORY = "1GB"  # of a table to rank; what is beyond goes to disk
 SHOWN_PAIRS = 20  # of predictions, on the screen
 PAIR_COLUMNS = {name: VOTE_COLUMNS[name] for name in ("left", "right", "judge")}
 
@@ -130,11 +140,129 @@ def judge_names(judges: str) -> list[str]:
     return names
 
 
+# -- rank ------------------------------------------------------------------------------------------
+
+
+@command()
+@files("model", "[items]")
+@ID_OF_FIT_OPTION
+@option("--level", type=SHARE, default=0.95, help="Confidence level of the intervals.")
+@flag("--simultaneous", help="Wider intervals that hold for all items together.")
+@SCALE_OPTION
+@options(FILE_OPTIONS)
+@output_option(
+    "Write the ranking to this .csv, .parquet or .jsonl file (-: CSV to standard output)."
+)
+@json_flag("Print the ranking as JSON.")
+@examples("rank model.npz new_items.csv", "rank model.npz new_items.parquet -o ranking.csv")
+def rank(model: Path, items: Path | None, output: Path | None, as_json: bool, **given: Any) -> None:
+    """Rank ITEMS, old or new, highest first, by the score in MODEL.
+
+    A model of comparisons alone ranks the items that were compared, without ITEMS.
+    ITEMS needs the columns that the fit used, under the same names; other columns are ignored.
+    Features are made as in the fit. Columns of the ranking: id, score, low, high (an interval),
+    rank, rank_low, rank_high, and outside: 1 if some feature lies outside the range of the fit;
+    with new items, place_low and place_high: where each would rank among the items of the fit.
+    Where a feature never differs between two compared items (such as the year), ranks are within
+    groups of items that are equal in it, and a column group names them. Without -o, the first 20
+    are shown.
+    """
+    refuse_output(output, model, *([items] if items else []), is_table=True)
+    from pairscore.data.features import recipe_of
+    from pairscore.files.write import row_records, write_table
+    from pairscore.model.file import load_model
+
+    if str(model) == str(items) == "-":
+        raise PairscoreError(
+            "standard input can be the model or the items, not both; name a file for one of them."
+        )
+    with input_path(model) as path:
+        fit = load_model(path).fit
+    reading = file_settings(given, fit.record.get("reading"))
+    with list_bad_rows(output, reading["decimal"]):
+        asked = {name: given[name] for name in ("level", "simultaneous", "scale")}
+        if fit.n_features == 0:
+            ranking, dropped = rank_compared(fit, items, **asked), 0
+        elif items is None:
+            raise click.UsageError("Missing argument 'ITEMS'.")
+        else:
+            ranking, dropped = rank_file(fit, items, given["id"], **asked, **reading)
+    if dropped:
+        show_note(f"{plural(dropped, 'item')} with missing values left out, as in the fit.")
+    named = with_id_name(ranking, given["id"] or recipe_of(fit).id)
+    if output is not None:
+        write_table(named, output, reading["decimal"])
+    if as_json and str(output) != "-":
+        n = len(ranking["id"])
+        about = {"n_items": n, "dropped": dropped, "scale": given["scale"]}
+        show_json(about | {"ranking": row_records(ranking)})
+    elif output is None:
+        click.echo(ranking_text(ranking, fit, given["scale"], next(iter(named))))
+
+
+def rank_compared(fit: "Fit", items: Path | None, **asked: Any) -> dict[str, Any]:
+    """The ranking of the items of a fit without features, as columns."""
+    from pairscore.data.tables import Columns
+    from pairscore.model.predict import compared_items
+    from pairscore.model.ranking import rank_items
+
+    if items is not None:
+        raise PairscoreError(
+            "the model was fitted to comparisons alone, and ranks the items that were compared;"
+            " leave ITEMS out."
+        )
+    return dict(rank_items(fit, replace(compared_items(fit), backend=Columns), **asked))
+
+
+def rank_file(
+    fit: "Fit",
+    items: Path,
+    id: str | None,
+    level: float,
+    simultaneous: bool,
+    scale: str = "link",
+    **reading: Any,
+) -> tuple[dict[str, Any], int]:
+    """Rank the items of a file of any size, piece by piece.
+
+    Returns the ranking as columns, best item first, and how many items were left out for missing
+    values.
+    """
+    from pairscore.data.features import recipe_of
+    from pairscore.files.study_columns import ItemColumns, ItemPieces
+    from pairscore.files.tables import stored_table
+    from pairscore.files.typed import first_sheet
+    from pairscore.files.write import locate_faults
+    from pairscore.model.ranking import rank_pieces
+
+    recipe = recipe_of(fit) if id is None else replace(recipe_of(fit), id=id)
+    # a model that was fitted in Python may know its items by row number
+    needed = ItemColumns(recipe=recipe, id_is_optional=id is None and fit.recipe is None)
+    reading |= {"columns": needed.choose, "identifiers": needed.identifiers}
+    reading["sheet"] = first_sheet(reading["sheet"])
+    with stage("Reading") as show, stored_table(items, memory=MEMORY, **reading) as table:
+        recipe = needed.recipe_for(table.cells)
+        pieces = ItemPieces(table, recipe)
+        try:
+            columns = rank_pieces(
+                fit,
+                with_progress(pieces, show, n_passes=1 if fit.covariance is None else 3),
+                ids=lambda: pieces.ids if recipe.id else None,
+                level=level,
+                simultaneous=simultaneous,
+                scale=scale,
+            )
+        except BadEntriesError as error:
+            raise locate_faults(pieces.faults(), table, {"id": recipe.id or "id"}) from error
+    rows = columns.pop("row")
+    return {"id": rows if pieces.ids is None else pieces.ids[rows], **columns}, pieces.dropped
+
+
 # -- predict ---------------------------------------------------------------------------------------
 
 
 @command()
-@files("model", "items", "pairs")
+@files("model", "items", "[pairs]")
 @ID_OF_FIT_OPTION
 @option("--level", type=SHARE, default=0.95, help="Confidence level of the intervals.")
 @options(section("Columns of the pairs", *column_options(PAIR_COLUMNS)), FILE_OPTIONS)
@@ -147,26 +275,30 @@ def judge_names(judges: str) -> list[str]:
     "predict teams.npz teams.csv sunday.csv --left home --right away -o chances.csv",
 )
 def predict(
-    model: Path, items: Path, pairs: Path, output: Path | None, as_json: bool, **given: Any
+    model: Path, items: Path, pairs: Path | None, output: Path | None, as_json: bool, **given: Any
 ) -> None:
     """Predict for each of PAIRS how likely the left item is to win, with an interval.
 
     PAIRS has columns left and right with ids of ITEMS, old or new, and, if the fit had them, judge
     and context; a winner is not needed. Columns of the result: left, right, chance (that left wins,
     if it is not a tie), low and high (an interval for the chance); and tie, tie_low, tie_high if
-    the model gives ties a probability. Without -o, the first 20 are shown.
+    the model gives ties a probability. Without -o, the first 20 are shown. A model of comparisons
+    alone takes PAIRS without ITEMS.
     """
-    refuse_output(output, model, items, pairs, is_table=True)
-    if [str(path) for path in (model, items, pairs)].count("-") > 1:
+    given_files = [model, items, *([pairs] if pairs else [])]
+    refuse_output(output, *given_files, is_table=True)
+    if [str(path) for path in given_files].count("-") > 1:
         raise PairscoreError(
             "standard input can be only one of the model, the items and the pairs; name files for"
             " the others."
         )
     import numpy as np
 
+    from pairscore.data.tables import Columns
     from pairscore.files.read_study import read_new_items, read_pairs
     from pairscore.files.write import row_records, write_table
     from pairscore.model.file import load_model
+    from pairscore.model.predict import compared_items
     from pairscore.model.ranking import pair_chances
 
     with list_bad_rows(output):
@@ -174,7 +306,13 @@ def predict(
             fit = load_model(path).fit
         kept, context = fit.record.get("reading", {}), fit.settings.context or ()
         reading = file_settings(given, kept)
-        table = read_new_items(items, fit, given["id"], **reading)
+        if (pairs is None) == bool(fit.n_features):
+            with_items = "ITEMS and PAIRS" if fit.n_features else "PAIRS alone"
+            raise click.UsageError(f"This model takes {with_items}.")
+        if pairs is None:
+            table, pairs = replace(compared_items(fit), backend=Columns), items
+        else:
+            table = read_new_items(items, fit, given["id"], **reading)
         named = {name: given[name] for name in PAIR_COLUMNS}
         columns = {"kept_columns": kept.get("vote_columns", {})}
         data = read_pairs(pairs, table, context, named, **columns, **reading)

@@ -52,8 +52,8 @@ def older_encoding(content: bytes, shown: str) -> str:
         sound = content.decode("utf-8", "replace").partition("\ufffd")[0]
         line = sound.count("\n" if "\n" in sound else "\r") + 1
         raise PairscoreError(
-            f"{shown!r} is UTF-8 but for some bytes (the first in line {line}); repair it, or name"
-            " its encoding."
+            f"{shown!r} is UTF-8 except for some bytes (the first in line {line}); repair it, or"
+            " name its encoding."
         ) from None
     beyond, words = re.findall(rb"[\x80-\xff]", content), re.findall(rb"[\xc0-\xff]{3,}", content)
     if sum(map(len, words)) > len(beyond) / 2:

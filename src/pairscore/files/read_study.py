@@ -7,17 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.data.comparisons import Comparisons
+from pairscore.data.comparisons import Comparisons, items_of_votes
 from pairscore.data.features import Recipe, recipe_of
 from pairscore.data.items import Items, plain_id, refuse_bad_ids, refuse_non_finite
 from pairscore.data.tables import Columns
 from pairscore.data.votes import Votes
-from pairscore.errors import (
-    BadEntriesError,
-    BadRowsError,
-    PairscoreError,
-    plural,
-)
+from pairscore.errors import BadEntriesError, BadRowsError, PairscoreError, plural
 from pairscore.files.find_columns import (
     Found,
     Texts,
@@ -78,8 +73,8 @@ class StudyInput(ItemsInput):
     @property
     def comparisons(self) -> Comparisons:
         """Items with the votes on them; the items know how their features were made."""
-        items = replace(self.items, recipe=self.recipe.to_record())
-        return Comparisons.of(items, self.votes)
+        recipe = self.recipe.to_record() if self.recipe.sources else None
+        return Comparisons.of(replace(self.items, recipe=recipe), self.votes)
 
 
 def read_item_file(items_file: Any, *, columns: Mapping[str, Any], **reading: Any) -> ItemsInput:
@@ -318,7 +313,7 @@ def _read_complete(
 
 def read_new_votes(
     votes_file: Any,
-    items: Items,
+    items: Items | None,
     context: Collection[str],
     vote_columns: Mapping[str, str | None],
     *,
@@ -328,8 +323,8 @@ def read_new_votes(
     sheet: Sequence[str] = (),
     say: Callable[[str], None] = warn_of,
     **reading: Any,
-) -> Votes:
-    """Comparisons from a file, of items that are known already."""
+) -> Comparisons:
+    """Comparisons from a file, of items that are known already or (None) are named in it."""
     columns = VoteColumns.of(vote_columns, context, kept_columns)
     rules, say = VoteRules(self_pairs, 0, context, winner_codes), once(say)
     reading["sheet"] = choose_sheets("", votes_file, sheet, say)[1]
@@ -339,7 +334,8 @@ def read_new_votes(
         except NoLayoutError as error:
             texts = as_texts(stored.read_texts())
             roles, codes = columns.roles(texts), set(map(str, winner_codes or {}))
-            found = find_columns({"id": set(map(plain_id, items.names))}, texts, roles, codes)
+            names = set() if items is None else set(map(plain_id, items.names))
+            found = find_columns({"id": names}, texts, roles, codes)
             if found is None or not found.is_complete:
                 raise missing_columns(texts, found) from error
             columns = replace(columns, named=found.named, judges=found.judges)
@@ -350,15 +346,16 @@ def read_new_votes(
 
 def _read_new_votes(
     stored: StoredTable,
-    items: Items,
+    items: Items | None,
     columns: VoteColumns,
     rules: VoteRules,
     say: Callable[[str], None],
-) -> Votes:
-    votes = VoteRows.of(columns, stored.read(), items.ids, say)
+) -> Comparisons:
+    votes = VoteRows.of(columns, stored.read(), None if items is None else items.ids, say)
+    items = items_of_votes(votes.table) if items is None else items
     rules = votes.rules(rules, items.ids, say)
     try:
-        return rules.read(votes.table, items)
+        return Comparisons.of(items, rules.read(votes.table, items))
     except BadEntriesError as error:
         faults = all_faults(lambda rows: rules.read(rows, items), votes.table)
         raise votes.located(faults, stored) from error
