@@ -148,11 +148,12 @@ def no_likelihood(data: "Comparisons", result: "Estimate", outcome: np.ndarray) 
 
 def data_hash(data: "Comparisons") -> str:
     """Of the comparisons with items numbered in the order in which they appear."""
-    places = np.column_stack([data.left, data.right]).ravel()[::-1]
-    number = np.full(len(data.items), len(places), dtype=np.int64)
-    number[places] = np.arange(len(places))[::-1]  # the first appearance is written last
-    order = np.empty(len(number), dtype=np.int32)
-    order[np.argsort(number, kind="stable")] = np.arange(len(number))
+    n, rows = len(data.items), 2 * np.arange(len(data))[::-1]
+    seen = np.full((2, n), 2 * len(data))
+    for number, side in enumerate((data.left, data.right)):
+        seen[number, side[::-1]] = rows + number  # the first appearance is written last
+    order = np.empty(n, dtype=np.int32)
+    order[np.argsort(seen.min(axis=0), kind="stable")] = np.arange(n)
     digest = hashlib.sha256()
     for column in (order[data.left], order[data.right], data.outcome, data.weight, data.count):
         digest.update(b"-" if column is None else np.ascontiguousarray(column).tobytes())
