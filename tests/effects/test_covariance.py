@@ -10,8 +10,7 @@ from pairscore.core.sandwich import floored_covariance, sandwich
 from pairscore.effects.covariance import judge_robust_meat, robust_covariance
 from pairscore.errors import CollinearFeaturesWarning
 from tests.effects.simulators import fitted_comparisons, judged_votes
-from tests.evaluation.bradley_terry import r_numbers, read_study
-from tests.evaluation.test_anova import draw_study
+from tests.evaluation.bradley_terry import draw_study, r_numbers, read_study
 
 
 @pytest.mark.parametrize("block", [1, 300, 4_000_000])

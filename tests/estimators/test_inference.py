@@ -23,8 +23,7 @@ from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.inference import ScaledClosedForm
 from pairscore.estimators.settings import Settings
-from tests.evaluation.bradley_terry import r_numbers, read_study
-from tests.evaluation.test_anova import draw_study
+from tests.evaluation.bradley_terry import draw_study, r_numbers, read_study
 from tests.laws import GaussianStudy
 from tests.limits import CHANCE
 from tests.tie_cells import draw_outcomes, draw_pairs
@@ -410,6 +409,7 @@ def test_where_there_is_no_plain_likelihood_a_sentence_says_why(settings, senten
         with pytest.raises(PairscoreError, match=sentence) as refused:
             getattr(model, name)
         assert str(refused.value).startswith("there is no log-likelihood, because ")
+        assert not hasattr(model, name)
     with pytest.raises(PairscoreError, match=sentence):
         model.confidence_intervals(method="profile")
 

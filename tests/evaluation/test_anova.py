@@ -11,29 +11,10 @@ from scipy.stats import binom, chi2
 from scipy.stats import f as f_law
 
 from pairscore import PairscoreError, RankRegression, anova, load
-from tests.evaluation.bradley_terry import r_numbers, read_study
+from pairscore.estimators.inference import NO_MAXIMUM
+from tests.evaluation.bradley_terry import draw_study, r_numbers, read_study, some
 from tests.limits import CHANCE
 from tests.model.test_contrasts import fit_table, graded_study
-
-
-def draw_study(seed=0, n_items=60, n_votes=500, coef=(0.7, -0.4, 0.0, 0.0), spread=0.0, side=0.0):
-    """A table of items with features a, b, ... and votes with a context column."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n_items, len(coef)))
-    score = X @ np.array(coef) + spread * rng.normal(size=n_items)
-    left = rng.integers(0, n_items, n_votes)
-    right = (left + rng.integers(1, n_items, n_votes)) % n_items
-    rest = rng.normal(size=n_votes)
-    won = rng.logistic(size=n_votes) < score[left] - score[right] + side + 0.3 * rest
-    items = pd.DataFrame(X, columns=list("abcdefgh"[: len(coef)]))
-    items.insert(0, "id", np.arange(n_items))
-    winner = np.where(won, "left", "right")
-    return items, pd.DataFrame({"left": left, "right": right, "winner": winner, "rest": rest})
-
-
-def some(items, names):
-    return items[["id", *names]]
-
 
 # -- witnesses -------------------------------------------------------------------------------------
 
@@ -168,6 +149,7 @@ def test_models_from_files_are_compared(tmp_path):
         (lambda small, large: (small, "values"), "different values in them: a"),
         (lambda small, large: ("free", large), "lacks an ability for every item"),
         (lambda small, large: ("older", large), "saved before"),
+        (lambda small, large: (small, "separated"), "the likelihood has no maximum"),
     ],
 )
 def test_models_that_are_not_nested_are_refused_in_a_sentence(change, sentence):
@@ -176,6 +158,9 @@ def test_models_that_are_not_nested_are_refused_in_a_sentence(change, sentence):
     large = RankRegression(inference="model").fit(items, votes)
     older = RankRegression().set_params(inference="model").fit(some(items, "ab"), votes)
     older.result_ = replace(older.result_, likelihood=None)
+    separated = RankRegression(inference="model").fit(items, votes)
+    reason = replace(separated.result_.likelihood, value=None, reason=NO_MAXIMUM)
+    separated.result_ = replace(separated.result_, likelihood=reason)
     others = {
         "probit": lambda: RankRegression(link="probit", inference="model").fit(items, votes),
         "ridge": lambda: RankRegression(l2=1.0, inference="model").fit(items, votes),
@@ -184,6 +169,7 @@ def test_models_that_are_not_nested_are_refused_in_a_sentence(change, sentence):
         "values": lambda: RankRegression(inference="model").fit(items.assign(a=items.b), votes),
         "free": lambda: RankRegression().fit(None, votes),
         "older": lambda: older,
+        "separated": lambda: separated,
     }
     pair = [others[one]() if isinstance(one, str) else one for one in change(small, large)]
     with pytest.raises(PairscoreError, match=sentence) as refused:

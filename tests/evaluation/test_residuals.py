@@ -8,8 +8,7 @@ import statsmodels.api as sm
 from scipy.special import expit
 
 from pairscore import Comparisons, PairscoreError, RankRegression, influence, residuals
-from tests.evaluation.bradley_terry import r_numbers, read_study
-from tests.evaluation.test_anova import draw_study, some
+from tests.evaluation.bradley_terry import draw_study, r_numbers, read_study, some
 
 KINDS = ("response", "pearson", "deviance", "standardised")
 

@@ -18,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 import pairscore
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.core.links import get_link
-from tests.evaluation.test_anova import draw_study
+from tests.evaluation.bradley_terry import draw_study
 from tests.golden.record import HERE, OLD_MODELS
 from tests.model.test_fit import assert_same, tables
 from tests.tie_cells import draw_outcomes, draw_pairs

@@ -16,8 +16,7 @@ from pairscore import Comparisons, PairscoreError, RankRegression
 from pairscore.model.predict import contrast_errors, linear_scores, score_differences
 from pairscore.model.ranking import rank_pieces
 from tests.data.conftest import every_table, study
-from tests.evaluation.bradley_terry import r_numbers, read_study
-from tests.evaluation.test_anova import draw_study
+from tests.evaluation.bradley_terry import draw_study, r_numbers, read_study
 from tests.laws import GaussianStudy
 from tests.limits import fair_squares
 

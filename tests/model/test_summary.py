@@ -20,7 +20,7 @@ from pairscore.errors import (
     SeparationWarning,
 )
 from pairscore.model.summary import single_features
-from tests.evaluation.test_anova import draw_study
+from tests.evaluation.bradley_terry import draw_study
 
 METHODS = ("split", "pooled", "paired", "mle")
 COLUMNS = ["feature", "coef", "std_error", "z", "p", "low", "high", "wins_of_100"]

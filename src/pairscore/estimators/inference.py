@@ -18,7 +18,7 @@ from pairscore.core.outcomes import TieRule
 from pairscore.core.sandwich import LARGEST_LEVERAGE, PairContributions
 from pairscore.core.sums import Moments, Pairs, centred_blocks, difference_scatter, sum_sides
 from pairscore.core.whitening import whitening_basis
-from pairscore.errors import NotConvergedWarning, PairscoreError, SeparationWarning
+from pairscore.errors import NoLikelihoodError, NotConvergedWarning, SeparationWarning
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
@@ -65,7 +65,7 @@ class Likelihood:
         """Say in a sentence why there is no likelihood, and what to do."""
         if self.value is None:
             remedy = REMEDIES.get(self.reason, "fit with method='mle'")
-            raise PairscoreError(f"there is no log-likelihood, because {self.reason}; {remedy}.")
+            raise NoLikelihoodError(f"there is no log-likelihood, because {self.reason}; {remedy}.")
 
     @property
     def loglik(self) -> float:
@@ -103,7 +103,7 @@ class Likelihood:
 def kept_likelihood(likelihood: Likelihood | None) -> Likelihood:
     """That of a model, which older model files do not have."""
     if likelihood is None:
-        raise PairscoreError(
+        raise NoLikelihoodError(
             "the model was saved before log-likelihoods were kept; fit it again to have one."
         )
     return likelihood

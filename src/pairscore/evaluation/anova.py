@@ -14,7 +14,7 @@ from scipy.stats import chi2
 
 from pairscore.errors import PairscoreError, first_few
 from pairscore.estimators.diagnostics import p_in_words
-from pairscore.estimators.inference import Likelihood, kept_likelihood
+from pairscore.estimators.inference import NO_MAXIMUM, Likelihood, kept_likelihood
 from pairscore.estimators.results import Fit
 from pairscore.files.write import plain
 from pairscore.model.contrasts import ITEM_ROBUST, JointTest, effects_of_fit, wald_test
@@ -80,6 +80,9 @@ def anova(model: RankRegression, larger: RankRegression) -> Anova:
             "the two models were fitted to different comparisons; fit both to the same ones, in the"
             " same order."
         )
+    for likelihood in (first, second):
+        if likelihood.reason == NO_MAXIMUM:
+            likelihood.refuse_none()
     _refuse_other_settings(small, large)
     features, effects = _added_names(small, large)
     abilities = _has_abilities(large) and not _has_abilities(small)

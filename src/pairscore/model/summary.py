@@ -320,7 +320,7 @@ def _interval(value: float, error: float | None) -> str:
         return "interval unknown"
     half, (z, p) = normal_width(0.95) * error, z_and_p(value, error)
     interval = f"interval [{value - half:.4g}, {value + half:.4g}]"
-    return f"standard error {error:.2g}, {interval}, z = {z:.2f}, {p_in_words(p)}"
+    return f"standard error {error:.2g}, {interval}, z = {z:.2f}, {p_in_words(float(p))}"
 
 
 def _cells(
