@@ -126,6 +126,16 @@ def test_ties_as_half_wins_leave_walds_test_only():
     assert found.to_record()["p"] is None
 
 
+def test_without_standard_errors_the_note_says_how_to_have_walds_test():
+    items, votes = draw_study(9)
+    models = [RankRegression(inference=None).fit(some(items, n), votes) for n in ("ab", "abc")]
+    found = anova(*models)
+    assert found.p < 1
+    assert np.isnan(found.wald.p)
+    assert found.note.endswith("fit with inference='items'.")
+    assert "none, because no standard errors were computed" in str(found)
+
+
 def test_models_from_files_are_compared(tmp_path):
     items, votes = draw_study(7)
     models = [RankRegression().fit(some(items, names), votes) for names in ("ab", "abc")]

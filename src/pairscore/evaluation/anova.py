@@ -17,7 +17,13 @@ from pairscore.estimators.diagnostics import p_in_words
 from pairscore.estimators.inference import NO_MAXIMUM, Likelihood, kept_likelihood
 from pairscore.estimators.results import Fit
 from pairscore.files.write import plain
-from pairscore.model.contrasts import ITEM_ROBUST, JointTest, effects_of_fit, wald_test
+from pairscore.model.contrasts import (
+    ITEM_ROBUST,
+    REMEDIES,
+    JointTest,
+    effects_of_fit,
+    wald_test,
+)
 from pairscore.model.groups import shown_coefficients
 from pairscore.model.regression import RankRegression
 
@@ -190,4 +196,6 @@ def _what_to_go_by(large: Fit, wald: JointTest | None) -> str:
     """The two tests differ where items differ beyond their features."""
     if wald is None or _has_abilities(large) or large.n_items is None:
         return ""
+    if np.isnan(wald.p):
+        return f"The likelihood ratio takes comparisons for independent; {REMEDIES[wald.note]}."
     return TOO_SMALL if wald.covariance in ITEM_ROBUST else BOTH_PLAIN
