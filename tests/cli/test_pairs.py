@@ -237,6 +237,7 @@ def test_judges_context_ties_and_other_names_are_those_of_the_fit(items, tmp_pat
 def test_pairs_that_cannot_be_predicted_get_a_sentence(fitted, tmp_path, content, sentence):
     (tmp_path / "open.csv").write_text(content)
     assert sentence in run("predict m.npz items.csv open.csv", code=2).output
+    assert "--self-pairs" not in run("predict m.npz items.csv open.csv", code=2).output
 
 
 def test_predict_knows_the_columns_of_the_fit(items, tmp_path):

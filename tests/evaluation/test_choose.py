@@ -1,12 +1,16 @@
 """auto_fit: what a study has is found, what it has not is left out, and the table says so."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pairscore import Comparisons, PairscoreError, RankRegression, auto_fit
-from pairscore.evaluation.choose import hold_out
+from pairscore.estimators.ridge import choose_ridge
+from pairscore.evaluation.choose import HeldOutTests, hold_out
+from pairscore.evaluation.compare import left_probability
+from pairscore.evaluation.results import Score
 from tests.effects.simulators import judged_votes
 
 
@@ -54,6 +58,30 @@ def test_what_a_study_has_is_found(has, setting):
     assert found.kept
     assert found.gain.value > 0
     assert all(name in str(choice) for name in ("plain", "kept", "Chosen: the model with"))
+
+
+def test_the_ridge_of_a_fold_is_chosen_once_and_is_the_same_with_more_settings(monkeypatch):
+    data, calls = draw(1, d=60, m=400, judge=True), []
+
+    def counted(*args):
+        calls.append(args)
+        return choose_ridge(*args)
+
+    monkeypatch.setattr("pairscore.model.fit.choose_ridge", counted)
+    choice = quietly(data)
+    tried = [trial for trial in choice.trials if "l2" in trial.settings]
+    assert len(tried) == 3  # ridge, item effects, judges
+    assert len(calls) == 3 + 1  # folds, and the model itself
+    all_tests = HeldOutTests.of(data, choice.use, hold_out(data, choice.use, 0))
+    for trial, n_folds in zip(tried, (3, 2, 3), strict=True):  # no item effects were seen
+        tests = all_tests.first(n_folds)
+        anew = [
+            left_probability(
+                RankRegression(**trial.settings | {"inference": None}), data[train], data[test]
+            )
+            for train, test in tests.folds
+        ]
+        assert trial.loss.value == pytest.approx(tests.loss(anew).score.value, rel=1e-12)
 
 
 def test_more_features_than_items_start_with_a_ridge():
@@ -185,3 +213,20 @@ def test_judges_missing_in_some_rows_are_counted_in_all_of_them():
     gappy = Comparisons(data.items, data.left, data.right, data.outcome, judge=judge)
     (trial,) = [one for one in quietly(gappy).trials if one.added == "judge_slopes"]
     assert "the judge is missing in 30 rows (row 0, row 10, row 20" in trial.reason
+
+
+def test_no_more_comparisons_are_tested_than_there_are():
+    """With new items a comparison is tested in the fold of either item: 853 of 800, it said."""
+    data = draw(3, n=30, m=120)
+    choice = quietly(data, use="new", item_effects=False, l2=0.0)
+    assert choice.n_tested <= 120
+
+
+def test_item_effects_that_only_all_comparisons_show_are_told():
+    choice = quietly(draw(1, item_sd=2.0), use="known")
+    trial = next(one for one in choice.trials if one.added == "item_effects")
+    unseen = replace(trial, gain=Score(0.0, 0.0), kept=True)
+    others = [one for one in choice.trials if one is not trial]
+    words = replace(choice, trials=(*others, unseen)).in_words
+    assert "seen in all comparisons together, but not in the trials" in words
+    assert "not in the trials" not in choice.in_words

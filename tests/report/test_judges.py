@@ -43,6 +43,16 @@ def test_the_careless_colleague_is_in_the_lead_and_in_the_checks(settings):
     assert check.answer in sentence
 
 
+def test_a_judge_who_answers_the_other_way_round_contradicts_the_score():
+    """The page said 14 %, because a slope below zero expects such answers."""
+    items, votes = graded(3, [2.0, 2.0, 2.0, -2.0], n_votes=300)
+    _, check = careless_check(items, votes, judge_slopes=True)
+    told = int(check.answer.split("grader D contradicts the score in ")[1].split(" %")[0])
+    assert told > 50
+    others = int(check.answer.split("the others in ")[1].split(" %")[0])
+    assert others < 40
+
+
 def test_judges_who_are_all_alike_are_hardly_ever_blamed():
     """Ten judges in each of 30 studies, at three standard errors and more."""
     blamed = 0

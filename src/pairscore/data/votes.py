@@ -185,7 +185,7 @@ def read_votes(
         raise bad_entries(
             f"{plural(len(same), 'comparison')} {'is' if len(same) == 1 else 'are'} of an item with"
             " itself",
-            "remove them, or pass self_pairs='keep'",
+            "remove them" + ", or pass self_pairs='keep'" * (self_pairs == "error"),
             {"right": (same, names)},
             "an item with itself",
         )

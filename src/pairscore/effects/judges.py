@@ -276,6 +276,7 @@ AGREEMENT_WORDS = {
     "between": "two judges named the same winner in {share} of the pairs that both compared",
     "within": "judges who compared a pair again named the same winner in {share} of cases",
 }
+WHICH_SCORE = {"between": "no score that is the same for all judges", "within": "no score"}
 
 
 def judge_agreement(data: Comparisons) -> dict[str, dict[str, Any]]:
@@ -340,9 +341,9 @@ def _agreement(kind: str, shares: np.ndarray) -> dict[str, Any]:
     ceiling, most = (0.5 + 0.5 * float(np.sqrt(max(2 * one - 1, 0.0))) for one in (mean, high))
     said = AGREEMENT_WORDS[kind].format(share=f"{mean:.1%}")
     words = (
-        f"{said} (95 %: {low:.1%} to {high:.1%}, from {plural(n, 'pair', ',')}); no score could"
-        f" predict more than about {ceiling:.1%} (95 %: up to {most:.1%}) of such answers"
-        " correctly"
+        f"{said} (95 %: {low:.1%} to {high:.1%}, from {plural(n, 'pair', ',')});"
+        f" {WHICH_SCORE[kind]} could predict more than about {ceiling:.1%} (95 %: up to"
+        f" {most:.1%}) of such answers correctly"
     )
     return {
         "share": mean,

@@ -11,7 +11,7 @@ them.
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,9 @@ from pairscore.choices import USES
 from pairscore.data.comparisons import Comparisons, refuse_missing_judges
 from pairscore.data.splitters import ItemKFold, set_covariance_items
 from pairscore.errors import PairscoreError, PairscoreWarning, plural
-from pairscore.estimators.settings import DEFAULTS
-from pairscore.evaluation.compare import assign_pairs, left_probability, split_comparisons
+from pairscore.estimators.ridge import RidgeCurve
+from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
+from pairscore.evaluation.compare import assign_pairs, split_comparisons
 from pairscore.evaluation.measures import (
     HeldOutComparisons,
     InfluenceSums,
@@ -31,6 +32,8 @@ from pairscore.evaluation.measures import (
 )
 from pairscore.evaluation.results import Score
 from pairscore.files.write import plain, text_table
+from pairscore.model.fit import fit_comparisons
+from pairscore.model.predict import outcome_probabilities
 from pairscore.model.regression import RankRegression
 
 FOLDS = {"known": 3, "new": 5}
@@ -114,6 +117,9 @@ class Choice:
         # of each step on its own comparisons: those with item effects are tested on fewer
         steps = [trial for trial in self.trials if trial.kept and np.isfinite(trial.gain.value)]
         ratio = float(np.prod([t.loss.value / (t.loss.value + t.gain.value) for t in steps]))
+        unseen = any(trial.verdict == "none seen" for trial in steps)
+        if unseen and "item_effects" in self._used:
+            words += " Item effects were seen in all comparisons together, but not in the trials."
         if ratio < 1:
             words += f" Its log-loss is about {1 - ratio:.1%} below that of the plain model."
         return words
@@ -340,6 +346,7 @@ class HeldOutTests:
     folds: Folds
     tested: HeldOutComparisons
     pairs: ItemPairs
+    ridges: dict[tuple[Any, ...], RidgeCurve] = field(default_factory=dict)
 
     @classmethod
     def of(cls, data: Comparisons, use: str, folds: Folds) -> "HeldOutTests":
@@ -352,20 +359,37 @@ class HeldOutTests:
 
     def first(self, n_folds: int) -> "HeldOutTests":
         """The tests of some folds."""
-        return HeldOutTests.of(self.data, self.use, self.folds[:n_folds])
+        fewer = HeldOutTests.of(self.data, self.use, self.folds[:n_folds])
+        return replace(fewer, ridges=self.ridges)
 
     @property
     def n_tested(self) -> int:
-        return round(float(self.tested.count[self.tested.outcome != 0].sum()))
+        """Decided comparisons that are tested; once, though both items may be held out in turn."""
+        part = self.data[np.unique(np.concatenate([test for _, test in self.folds]))]
+        count = np.ones(len(part)) if part.count is None else part.count
+        return round(float(count[part.outcome != 0].sum()))
 
     def measure(self, settings: dict[str, Any]) -> tuple[HeldOutLoss | None, str]:
         """The held-out loss of a model with these settings, or the reason why there is none."""
-        model = RankRegression(**settings | {"inference": None})
+        checked = check_settings(**settings | {"inference": None})
         try:
-            chances = [left_probability(model, self.data[a], self.data[b]) for a, b in self.folds]
+            chances = [self._chances(number, checked) for number in range(len(self.folds))]
         except PairscoreError as error:
             return None, str(error)
         return self.loss(chances), ""
+
+    def _chances(self, number: int, settings: Settings) -> np.ndarray:
+        """P(left wins) of the test comparisons of one fold.
+
+        The ridge depends on the comparisons, on the side and on ties, and is chosen once for each.
+        """
+        train, test = (self.data[rows] for rows in self.folds[number])
+        key = number, settings.l2_for_known, settings.side_effect, settings.ties
+        fit, _ = fit_comparisons(train, settings, ridge=self.ridges.get(key))
+        if fit.ridge_curve is not None:
+            self.ridges[key] = fit.ridge_curve
+        lose, _, win = outcome_probabilities(fit, test)
+        return win / (win + lose)
 
     def loss(self, chances: list[np.ndarray]) -> HeldOutLoss:
         """The loss of what was predicted in these folds, or in these and more."""

@@ -373,7 +373,7 @@ def read_pairs(
 ) -> Comparisons:
     """Pairs from a file that have no winner, or one that does not count; see ``from_pairs``."""
     columns = PairColumns.of(vote_columns, context, kept_columns)
-    rules = VoteRules("error", 0, context)
+    rules = VoteRules("refuse", 0, context)
     reading["sheet"] = choose_sheets("", pairs_file, sheet, say)[1]
     with _open_table(pairs_file, columns, say=say, **reading) as stored:
         rows = columns.rename(stored.read(), items.ids)

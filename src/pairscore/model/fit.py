@@ -29,7 +29,7 @@ from pairscore.estimators.fit_data import FitData, never_differing
 from pairscore.estimators.inference import likelihood_of
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import Estimate, Fit, Note
-from pairscore.estimators.ridge import choose_ridge
+from pairscore.estimators.ridge import RidgeCurve, choose_ridge
 from pairscore.estimators.separation import bound_abilities
 from pairscore.estimators.settings import Settings
 from pairscore.model.fit_input import (
@@ -61,6 +61,7 @@ def fit_comparisons(
     has_items: bool = True,
     item_groups: np.ndarray | None = None,
     start: np.ndarray | None = None,
+    ridge: RidgeCurve | None = None,
 ) -> tuple[Fit, list[Note]]:
     """Fit ``data`` as ``settings`` say.
 
@@ -77,6 +78,8 @@ def fit_comparisons(
         ``data``.
     start : ndarray of shape (d,)
         Coefficients near those to be found, if some are known.
+    ridge : RidgeCurve
+        What ``l2="auto"`` found for the same data, if that is known.
 
     Returns
     -------
@@ -86,7 +89,7 @@ def fit_comparisons(
         item_groups = data.item_groups
     rng = np.random.default_rng(0)  # assigns folds and draws item effects
     used = without_ties(data, settings.method) if settings.ties == "drop" else data
-    result = estimate(used, settings, rng, has_items, item_groups, start)
+    result = estimate(used, settings, rng, has_items, item_groups, start, ridge)
     fit = _keep(used, result, has_items)
     notes = [*result.notes, *feature_notes(fit, result), *side_notes(fit, result)]
     expected, found = fit.new_items, (fit.agreement, settings.choose_l2)
@@ -118,6 +121,7 @@ def estimate(
     has_items: bool = True,
     item_groups: np.ndarray | None = None,
     start: np.ndarray | None = None,
+    ridge: RidgeCurve | None = None,
 ) -> Estimate:
     """The estimate, with the settings that were possible and the ridge that was chosen."""
     refuse_unknown_items_and_sides(settings, data, has_items)
@@ -129,9 +133,8 @@ def estimate(
     else:
         kind, notes = choose_inference(fit_data, settings)
         settings = replace(settings, inference=kind)
-    ridge = None
     if settings.choose_l2:
-        ridge = choose_ridge(fit_data, settings, rng, item_groups)
+        ridge = ridge or choose_ridge(fit_data, settings, rng, item_groups)
         settings, notes = replace(settings, l2=ridge.chosen), notes + ridge.notes
     result = estimator_of(settings, has_items)(fit_data, settings, rng)
     if settings.choose_item_effects:

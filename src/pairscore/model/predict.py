@@ -162,6 +162,12 @@ def average_score(fit: Fit) -> float:
     return 0.0 if fit.n_items is None else float(fit.feature_mean @ fit.coef)
 
 
+def average_item(fit: Fit) -> str:
+    """What scores are measured from, in words."""
+    weighted = " (each counted as often as it was compared)" if fit.n_features else ""
+    return f"the average compared item{weighted}"
+
+
 def scale_of(fit: Fit, name: str = "link") -> Scale:
     """The scale of this name for the scores of a fit.
 
@@ -174,14 +180,14 @@ def scale_of(fit: Fit, name: str = "link") -> Scale:
         raise PairscoreError(f"scale is {name!r}; use one of {first_few(map(repr, SCALES))}.")
     if name == "link":
         of = f"on the {fit.link.name} scale"
-        return Scale(name, f"0 is the average compared item, {of}", lambda c: c)
+        return Scale(name, f"0 is {average_item(fit)}, {of}", lambda c: c)
     if name == "elo":
         if fit.link.name != "logit":
             raise PairscoreError(
                 f"scale='elo' is for link='logit', and the link is {fit.link.name!r}; use another"
                 " scale, or fit with link='logit'."
             )
-        words = "Elo: 1500 is the average compared item, 400 points more are odds of ten to one"
+        words = f"Elo: 1500 is {average_item(fit)}, 400 points more are odds of ten to one"
         return Scale(name, words, lambda c: ELO_AVERAGE + ELO_UNIT * c)
     return _scale_over_items(fit, name)
 

@@ -73,8 +73,16 @@ def judge_records(
     """
     names, judge = np.unique(data.judge.astype(str), return_inverse=True)
     amount = data.amount * (data.outcome != 0)
-    wrong = (probability >= 0.5) != (data.outcome > 0)
-    excess = wrong - np.minimum(probability, 1 - probability)
+    unexpected = (probability >= 0.5) != (data.outcome > 0)
+    excess = unexpected - np.minimum(probability, 1 - probability)
+    slope, below = np.ones(len(names)), None
+    if model.judges_ is not None:
+        known = dict(zip(map(str, model.judges_.name), range(len(model.judges_.name)), strict=True))
+        rows = [known.get(name, -1) for name in names]
+        slope = np.append(model.judges_.slope, 1.0)[rows]
+        below = np.append((1 - model.judges_.slope) / model.judges_.std_error, np.nan)[rows]
+    # a judge who answers the other way round is expected to contradict the score
+    wrong = unexpected != (slope < 0)[judge]
     parts = (amount, wrong * amount, excess * amount)
     square = amount * data.importance * probability * (1 - probability)
     own = np.array([np.bincount(judge, part, len(names)) for part in (*parts, square)])
@@ -83,11 +91,7 @@ def judge_records(
         error = np.sqrt(own[3] / own[0] ** 2 + rest[3] / rest[0] ** 2)
         z = (own[2] / own[0] - rest[2] / rest[0]) / error
         shares, others = own[1] / own[0], rest[1] / rest[0]
-    if model.judges_ is not None:
-        known = dict(zip(map(str, model.judges_.name), range(len(model.judges_.name)), strict=True))
-        rows = [known.get(name, -1) for name in names]
-        below = np.append((1 - model.judges_.slope) / model.judges_.std_error, np.nan)
-        z = below[rows]
+    z = z if below is None else below
     seen = others + (judge_limit(len(names)) + POWER) * error < 0.5
     columns = (names.tolist(), shares.tolist(), others.tolist(), z.tolist(), seen.tolist())
     return [JudgeRecord(*row) for row in zip(*columns, strict=True)]
