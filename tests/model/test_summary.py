@@ -335,8 +335,9 @@ def test_the_agreement_of_judges_stands_beside_the_accuracy(tmp_path):
         f"two judges named the same winner in {between['share']:.1%} of the pairs that both"
         f" compared"
         f" (95 %: {between['low']:.1%} to {between['high']:.1%}, from {between['n_pairs']} pairs);"
-        f" no score could predict more than about {between['ceiling']:.1%} (95 %: up to"
-        f" {between['ceiling_high']:.1%}) of such answers correctly"
+        " no score that is the same for all judges could predict more than about"
+        f" {between['ceiling']:.1%} (95 %: up to {between['ceiling_high']:.1%}) of such answers"
+        " correctly"
     )
     assert facts["within judges"].startswith(
         "judges who compared a pair again named the same winner"
