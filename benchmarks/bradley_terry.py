@@ -48,8 +48,12 @@ def fit_of(name, winner, loser, n):
     import evalica
 
     sides, won = (winner.tolist(), loser.tolist()), [evalica.Winner.X] * len(winner)
-    scores = lambda: evalica.bradley_terry(*sides, won, tolerance=1e-12, limit=10_000).scores  # noqa: E731
-    return lambda: np.log(scores().sort_index().to_numpy())
+
+    def fit():
+        found = evalica.bradley_terry(*sides, won, tolerance=1e-12, limit=10_000)
+        return np.log(found.scores.sort_index().to_numpy())
+
+    return fit
 
 
 def measure(name, size):

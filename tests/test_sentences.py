@@ -103,6 +103,12 @@ ONLY_IN_PYTHON = (
     "the two vectors",
     ", name some with covariance_items",
     # arguments and objects without an option
+    "fit with judge_slopes=False",
+    "fit with item_effects=False",
+    "raise max_iter",
+    "anova takes",
+    "residuals are of",
+    "… need the comparisons",
     "link is '…'",
     "the link function must rise",
     "the second function of the link",

@@ -9,8 +9,10 @@ if TYPE_CHECKING:
     from pairscore.errors import PairscoreError, PairscoreWarning
     from pairscore.estimators.settings import Wording
     from pairscore.evaluation import plots, scorers
+    from pairscore.evaluation.anova import anova
     from pairscore.evaluation.choose import auto_fit
     from pairscore.evaluation.compare import compare
+    from pairscore.evaluation.residuals import influence, residuals
     from pairscore.metrics import angle, kendall_distance
     from pairscore.model.regression import RankRegression, load
     from pairscore.planning.planner import plan
@@ -30,13 +32,16 @@ _HOME = {
     "RankRegression": "model.regression",
     "Wording": "estimators.settings",
     "angle": "metrics",
+    "anova": "evaluation.anova",
     "auto_fit": "evaluation.choose",
     "compare": "evaluation.compare",
+    "influence": "evaluation.residuals",
     "kendall_distance": "metrics",
     "load": "model.regression",
     "plan": "planning.planner",
     "plots": "evaluation",
     "predict_error": "theory.predict",
+    "residuals": "evaluation.residuals",
     "scorers": "evaluation",
     "write_report": "report.page",
 }
@@ -53,13 +58,16 @@ __all__ = [
     "RankRegression",
     "Wording",
     "angle",
+    "anova",
     "auto_fit",
     "compare",
+    "influence",
     "kendall_distance",
     "load",
     "plan",
     "plots",
     "predict_error",
+    "residuals",
     "scorers",
     "write_report",
 ]

@@ -25,6 +25,10 @@ class NoAnswerError(PairscoreError):
     """The question is valid, but nothing meets it, such as a target beyond any study."""
 
 
+class NoLikelihoodError(PairscoreError, AttributeError):
+    """A fit has no plain likelihood, and so no attribute of it."""
+
+
 class EmptyColumnsError(PairscoreError):
     """Columns of items, in ``names``, have no value at all."""
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, log_expit
 
 from pairscore import RankRegression
-from pairscore.core.links import get_link
+from pairscore.core.links import get_link, z_and_p
 from tests.laws import GaussianStudy
 
 
@@ -75,3 +75,16 @@ def test_a_users_own_link_gives_what_the_built_in_one_gives():
         one, two = (RankRegression(method, link=link).fit(X, votes) for link in ("logit", own))
         np.testing.assert_allclose(two.coef_, one.coef_, rtol=1e-6)
         np.testing.assert_allclose(two.std_errors_, one.std_errors_, rtol=1e-5)
+
+
+def test_z_and_p_are_unknown_without_an_error():
+    z, p = z_and_p([1.96, 1.0, 0.0], [1.0, np.nan, 0.0])
+    assert z[0] == 1.96
+    assert p[0] == pytest.approx(0.05, abs=1e-4)
+    assert np.isnan(z[1:]).all()
+    assert np.isnan(p[1:]).all()
+
+
+def test_the_logarithm_of_a_chance_is_exact_in_both_tails():
+    x = np.array([-800.0, -40.0, -1.0, 0.0, 1.0, 40.0])
+    np.testing.assert_allclose(get_link("logit").log_cdf(x), log_expit(x), rtol=1e-14)

@@ -7,16 +7,23 @@ import pandas as pd
 import pytest
 from scipy.linalg import eigh
 from scipy.stats import chi2
+from sklearn.exceptions import NotFittedError
 
-from pairscore import Comparisons, RankRegression
+from pairscore import Comparisons, PairscoreError, RankRegression
 from pairscore.core.links import get_link
 from pairscore.core.sandwich import sandwich
 from pairscore.core.sums import moments
-from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, PairsNotRandomWarning
+from pairscore.errors import (
+    CollinearFeaturesWarning,
+    FewItemsWarning,
+    PairsNotRandomWarning,
+    SeparationWarning,
+)
 from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.inference import ScaledClosedForm
 from pairscore.estimators.settings import Settings
+from tests.evaluation.bradley_terry import draw_study, r_numbers, read_study
 from tests.laws import GaussianStudy
 from tests.limits import CHANCE
 from tests.tie_cells import draw_outcomes, draw_pairs
@@ -328,3 +335,105 @@ def test_ties_make_classical_intervals_narrower_than_coins(method):
     np.testing.assert_allclose(narrow.coef_, wide.coef_, atol=0.1)
     ratio = np.mean(wide.std_errors_ / narrow.std_errors_)
     assert 1.1 < ratio < 1.6  # the square root of two, but for the error of split's covariance
+
+
+# -- likelihood ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("study", ["baseball", "citations"])
+@pytest.mark.parametrize("with_side", [False, True])
+def test_a_statistician_finds_log_likelihood_aic_and_bic_as_in_r(study, with_side):
+    """With 0/1 features of the items, and with abilities and no features."""
+    items, votes = read_study(study)
+    known = r_numbers(study, "sided" if with_side else "plain")
+    for table in (items, None):
+        model = RankRegression(inference="model", side_effect=with_side).fit(table, votes)
+        assert model.loglik_ == pytest.approx(known["loglik"], rel=1e-9)
+        assert model.deviance_ == pytest.approx(known["deviance"], rel=1e-9)
+        assert model.df_model_ == known["df"]
+        assert (model.aic_, model.bic_) == pytest.approx((known["aic"], known["bic"]), rel=1e-9)
+
+
+@pytest.mark.parametrize("ties", ["davidson", "rao-kupper", "drop"])
+def test_the_log_likelihood_with_ties_is_the_sum_of_logarithms_of_probabilities(ties):
+    items, votes = draw_study(1, side=0.2)
+    votes.loc[::4, "winner"] = "tie"
+    model = RankRegression(ties=ties, context=["rest"]).fit(items, votes)
+    X, y = model.comparisons_, model.comparisons_.outcome
+    rule = model.outcome_law.rule
+    loss, tie, win = rule.probabilities(model.decision_function(X), model.tie_parameter_ or 0.0)
+    seen = np.where(y == 0, 1.0 if ties == "drop" else tie, np.where(y > 0, win, loss))
+    assert model.loglik_ == pytest.approx(np.log(seen).sum(), rel=1e-12)
+    n, k = (np.sum(y != 0), 5) if ties == "drop" else (len(y), 6)
+    assert model.df_model_ == k
+    assert model.bic_ == pytest.approx(-2 * model.loglik_ + k * np.log(n), rel=1e-12)
+
+
+def test_counts_are_comparisons_and_parameters_that_are_not_determined_do_not_count():
+    items, votes = draw_study(2)
+    model = RankRegression().fit(items, votes)
+    twice = RankRegression().fit(items, votes.assign(count=2))
+    assert twice.loglik_ == pytest.approx(2 * model.loglik_, rel=1e-9)
+    with pytest.warns(CollinearFeaturesWarning):
+        repeated = RankRegression().fit(items.assign(e=items["a"] + items["b"]), votes)
+    assert (repeated.df_model_, model.df_model_) == (4, 4)
+    assert repeated.aic_ == pytest.approx(model.aic_, rel=1e-9)
+    outcome = np.where(votes["winner"] == "left", 1, -1)
+    X = items[list("abcd")].to_numpy()
+    plain = RankRegression().fit(X[votes["left"]] - X[votes["right"]], outcome)
+    assert plain.loglik_ == pytest.approx(model.loglik_, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"ties": "half"}, "quasi-likelihood only; fit with ties='davidson'"),
+        ({"l2": 1.0}, "fit with l2=0"),
+        ({"l2": "auto"}, "fit with l2=0"),
+        ({"item_effects": True}, "fit with item_effects=False"),
+        ({"method": "paired"}, "method='paired' is a closed form"),
+        ({"judge_slopes": True}, "fit with judge_slopes=False"),
+        ({"side_effect": "judges"}, "fit with side_effect=True"),
+        ({"weight": True}, "column 'count'"),
+    ],
+)
+def test_where_there_is_no_plain_likelihood_a_sentence_says_why(settings, sentence):
+    items, votes = draw_study(3)
+    votes["judge"] = np.arange(len(votes)) % 5
+    if settings.get("ties") == "half":
+        votes.loc[:9, "winner"] = "tie"
+    if "weight" in settings:
+        votes["weight"], settings = np.linspace(0.5, 2, len(votes)), {}
+    model = RankRegression(**settings).fit(items, votes)
+    for name in ("loglik_", "deviance_", "aic_", "bic_", "df_model_"):
+        with pytest.raises(PairscoreError, match=sentence) as refused:
+            getattr(model, name)
+        assert str(refused.value).startswith("there is no log-likelihood, because ")
+        assert not hasattr(model, name)
+    with pytest.raises(PairscoreError, match=sentence):
+        model.confidence_intervals(method="profile")
+
+
+def test_separated_comparisons_have_no_likelihood():
+    items, votes = draw_study(4)
+    perfect = np.where(
+        items["a"][votes["left"]].to_numpy() > items["a"][votes["right"]].to_numpy(),
+        "left",
+        "right",
+    )
+    with pytest.warns(SeparationWarning):
+        model = RankRegression().fit(items, votes.assign(winner=perfect))
+    with pytest.raises(PairscoreError, match="no maximum"):
+        model.loglik_  # noqa: B018
+    for context in ([], ["rest"]):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            sided = RankRegression(side_effect=True, context=context)
+            sided.fit(items, votes.assign(winner="left"))
+        with pytest.raises(PairscoreError, match="no maximum"):
+            sided.aic_  # noqa: B018
+
+
+def test_a_model_that_is_not_fitted_has_no_likelihood():
+    with pytest.raises(NotFittedError):
+        RankRegression().loglik_  # noqa: B018

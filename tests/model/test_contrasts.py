@@ -457,9 +457,9 @@ def test_a_notebook_shows_a_contrast_and_a_joint_test():
     one, joint = model.contrast({"<b>": 1, "square": -2}), model.joint_test(["<b>", "square"])
     page = one._repr_html_()
     assert "<h4>&lt;b&gt; - 2 square</h4>" in page
-    numbers = (one.estimate, one.std_error, one.low, one.high, one.statistic, one.p)
+    numbers = (one.estimate, one.std_error, one.low, one.high, 0.95, one.statistic, one.p)
     assert "".join(f"<td>{number:.4g}</td>" for number in numbers) in page
-    assert "95 % interval, item-robust." in page
+    assert "<p>item-robust</p>" in page
     page = joint._repr_html_()
     assert "<h4>Joint test of &lt;b&gt;, square</h4>" in page
     assert f">{joint.in_words.replace('<', '&lt;')}</td>" in page

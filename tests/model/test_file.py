@@ -18,6 +18,7 @@ from sklearn.exceptions import NotFittedError
 import pairscore
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.core.links import get_link
+from tests.evaluation.bradley_terry import draw_study
 from tests.golden.record import HERE, OLD_MODELS
 from tests.model.test_fit import assert_same, tables
 from tests.tie_cells import draw_outcomes, draw_pairs
@@ -628,3 +629,21 @@ def test_the_scale_of_decided_comparisons_is_in_the_file(ties, tmp_path):
     again = load(tmp_path / "model.npz")
     assert again.decided_scale_ == model.decided_scale_ > 1.05
     np.testing.assert_array_equal(again.predict_proba(data), model.predict_proba(data))
+
+
+def test_the_log_likelihood_goes_through_a_file_and_older_files_have_none(tmp_path):
+    items, votes = draw_study(1)
+    model = RankRegression().fit(items, votes)
+    model.save(tmp_path / "model.npz", data=True)
+    again = load(tmp_path / "model.npz")
+    assert again.likelihood_ == model.likelihood_
+    assert (again.loglik_, again.bic_) == (model.loglik_, model.bic_)
+    np.testing.assert_array_equal(
+        again.confidence_intervals(method="profile"), model.confidence_intervals(method="profile")
+    )
+    model.save(tmp_path / "alone.npz")
+    with pytest.raises(PairscoreError, match="data=True"):
+        load(tmp_path / "alone.npz").confidence_intervals(method="profile")
+    for name in OLD_MODELS:
+        with pytest.raises(PairscoreError, match="saved before log-likelihoods were kept"):
+            load(HERE / name).loglik_  # noqa: B018

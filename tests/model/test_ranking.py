@@ -16,6 +16,7 @@ from pairscore import Comparisons, PairscoreError, RankRegression
 from pairscore.model.predict import contrast_errors, linear_scores, score_differences
 from pairscore.model.ranking import rank_pieces
 from tests.data.conftest import every_table, study
+from tests.evaluation.bradley_terry import draw_study, r_numbers, read_study
 from tests.laws import GaussianStudy
 from tests.limits import fair_squares
 
@@ -666,3 +667,61 @@ def test_a_notebook_shows_a_difference_with_both_intervals():
     ):
         cells = "".join(f"<td>{number:.4g}</td>" for number in numbers)
         assert f"<tr><td>{words}</td>{cells}</tr>" in page
+
+
+# -- worth -----------------------------------------------------------------------------------------
+
+
+def test_worth_gives_strengths_that_sum_to_one_and_share_out_wins():
+    """With features and without; p_i / (p_i + p_j) is the chance of a decided comparison."""
+    items, votes = draw_study(11, n_items=12)
+    free, model = RankRegression().fit(None, votes), RankRegression(inference=None)
+    model.fit(items, votes)
+    for one in (free, model):
+        table = one.worth()
+        assert list(table.columns) == ["id", "worth"]
+        assert sorted(table["id"]) == list(range(12))
+        worth = table.set_index("id")["worth"]
+        assert worth.sum() == pytest.approx(1, abs=1e-12)
+        p = one.predict_proba(one.comparisons_)[:, 1]
+        left, right = worth[votes["left"]].to_numpy(), worth[votes["right"]].to_numpy()
+        np.testing.assert_allclose(left / (left + right), p, rtol=1e-9)
+    gap = free.item_effects_.effect[3] - free.item_effects_.effect[5]
+    assert free.worth([3, 5])["worth"][0] == pytest.approx(expit(gap), rel=1e-9)
+    new = pd.DataFrame([[0.0] * 4, [1.0, 0, 0, 0]], columns=list("abcd"))
+    assert model.worth(new)["worth"][1] == pytest.approx(expit(model.coef_[0]), rel=1e-9)
+
+
+def test_worth_with_ties_is_that_of_decided_comparisons():
+    items, votes = draw_study(12)
+    votes.loc[::3, "winner"] = "tie"
+    model = RankRegression(inference=None).fit(items, votes)
+    worth = model.worth().set_index("id")["worth"]
+    left, right = worth[votes["left"]].to_numpy(), worth[votes["right"]].to_numpy()
+    p = model.predict_proba(model.comparisons_)[:, 1]
+    np.testing.assert_allclose(left / (left + right), p, rtol=1e-9)
+
+
+def test_worth_is_that_of_r():
+    for study_name in ("baseball", "citations"):
+        items, votes = read_study(study_name)
+        largest = r_numbers(study_name, "worth")["largest"]
+        for table in (items, None):
+            model = RankRegression(inference="model").fit(table, votes)
+            assert np.max(model.worth()["worth"]) == pytest.approx(largest, rel=1e-6)
+
+
+def test_worth_is_refused_where_items_share_no_scale(tmp_path):
+    items, votes = draw_study(13)
+    with pytest.raises(PairscoreError, match="link='logit'"):
+        RankRegression(link="probit").fit(items, votes).worth()
+    model = RankRegression().fit(items, votes)
+    model.save(tmp_path / "model.npz")
+    with pytest.raises(PairscoreError, match="give a table of items"):
+        RankRegression.load(tmp_path / "model.npz").worth()
+    items["year"] = items["id"] % 2
+    votes = votes[votes["left"] % 2 == votes["right"] % 2]
+    with pytest.warns(UserWarning, match="'year'"):
+        apart = RankRegression().fit(items, votes)
+    with pytest.raises(PairscoreError, match="2 groups"):
+        apart.worth()

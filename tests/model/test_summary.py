@@ -20,6 +20,7 @@ from pairscore.errors import (
     SeparationWarning,
 )
 from pairscore.model.summary import single_features
+from tests.evaluation.bradley_terry import draw_study
 
 METHODS = ("split", "pooled", "paired", "mle")
 COLUMNS = ["feature", "coef", "std_error", "z", "p", "low", "high", "wins_of_100"]
@@ -93,13 +94,15 @@ def test_the_text_says_what_was_fitted():
     model = fitted(side_effect=True, l2=0.5)
     text = str(model.summary())
     low, high = model.side_effect_ + norm.ppf([0.025, 0.975]) * model.side_effect_std_error_
+    z = model.side_effect_ / model.side_effect_std_error_
     for line in (
         "items compared   60",
         f"comparisons      {model.n_comparisons_:,.0f} ({model.tie_share_:.1%} ties)",
         "method, link     mle, logit, ridge l2 = 0.5",
         (
             f"side effect      {model.side_effect_:+.4g} for left (standard error"
-            f" {model.side_effect_std_error_:.2g}, interval [{low:.4g}, {high:.4g}])"
+            f" {model.side_effect_std_error_:.2g}, interval [{low:.4g}, {high:.4g}],"
+            f" z = {z:.2f}, p < 0.0001)"
         ),
         f"agreement        {model.agreement_:.1%} of the fit's decided comparisons agree with the"
         f" score",
@@ -332,8 +335,9 @@ def test_the_agreement_of_judges_stands_beside_the_accuracy(tmp_path):
         f"two judges named the same winner in {between['share']:.1%} of the pairs that both"
         f" compared"
         f" (95 %: {between['low']:.1%} to {between['high']:.1%}, from {between['n_pairs']} pairs);"
-        f" no score could predict more than about {between['ceiling']:.1%} (95 %: up to"
-        f" {between['ceiling_high']:.1%}) of such answers correctly"
+        " no score that is the same for all judges could predict more than about"
+        f" {between['ceiling']:.1%} (95 %: up to {between['ceiling_high']:.1%}) of such answers"
+        " correctly"
     )
     assert facts["within judges"].startswith(
         "judges who compared a pair again named the same winner"
@@ -496,3 +500,39 @@ def test_a_notebook_shows_the_summary_of_a_fitted_model_and_the_settings_of_anot
     assert model._repr_mimebundle_()["text/html"] == model.summary()._repr_html_()
     assert "<h4>Rank regression</h4>" in model._repr_html_()
     assert "sk-" in RankRegression()._repr_html_()
+
+
+def test_side_context_ties_and_slopes_have_z_and_p():
+    """A side effect that is the only one too; slopes are against 1, the average judge's."""
+    items, votes = draw_study(20, side=0.3)
+    votes.loc[::6, "winner"] = "tie"
+    votes["judge"] = np.arange(len(votes)) % 7
+    settings = {"side_effect": True, "context": ["rest"], "ties": "davidson"}
+    model = RankRegression(judge_slopes=True, **settings).fit(items, votes)
+    record = model.summary().to_record()
+    for one in [*record["effects"], record["side_effect"]]:
+        assert one["z"] == pytest.approx(one["coef"] / one["std_error"], rel=1e-12)
+        assert one["p"] == pytest.approx(2 * norm.sf(abs(one["z"])), rel=1e-9)
+    assert [one["name"] for one in record["effects"]] == ["rest", "left", "tie"]
+    for judge in record["judges"]:
+        assert judge["z"] == pytest.approx((judge["slope"] - 1) / judge["std_error"], rel=1e-12)
+        assert judge["p"] == pytest.approx(2 * norm.sf(abs(judge["z"])), rel=1e-9)
+    alone = RankRegression(side_effect=True).fit(items, votes)
+    side = alone.summary().to_record()["side_effect"]
+    assert side["z"] == pytest.approx(alone.side_effect_ / alone.side_effect_std_error_)
+    assert f"z = {side['z']:.2f}, p" in str(alone.summary())
+
+
+def test_the_record_has_the_likelihood_where_there_is_one():
+    items, votes = draw_study(21)
+    model = RankRegression().fit(items, votes)
+    record = model.summary().to_record()["likelihood"]
+    assert record == {
+        "loglik": model.loglik_,
+        "deviance": model.deviance_,
+        "df_model": 4,
+        "aic": model.aic_,
+        "bic": model.bic_,
+        "n_comparisons": 500,
+    }
+    assert RankRegression(l2=1.0).fit(items, votes).summary().to_record()["likelihood"] is None

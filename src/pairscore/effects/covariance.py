@@ -2,7 +2,10 @@
 judges; and what the errors of coefficients add to those of the items' scores.
 
 Comparisons that share an item, or a judge, depend on each other; the covariance allows for it.
+Profile likelihoods do not: they are those of independent comparisons.
 """
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,15 +17,26 @@ from pairscore.core.sandwich import (
     less_ties,
     sandwich,
 )
+from pairscore.data.comparisons import Comparisons
+from pairscore.effects.circumstances import prepare_fit
 from pairscore.effects.propagation import Posterior
 from pairscore.effects.single_comparisons import (
     BLOCK_NUMBERS,
     Contributions,
+    Optimum,
+    RowDerivatives,
     SingleComparisons,
+    climb,
     whole_groups,
 )
 from pairscore.estimators.fit_data import FitData, leverage_whitener
+from pairscore.estimators.results import Fit
 from pairscore.estimators.settings import Settings
+
+SMALLEST_GAP = 1e-13  # to the maximum, per comparison, that one more step closes
+PROFILE_STEPS = 100
+LARGEST_MOVE = 2.0  # of a comparison's eta in one step along a profile
+NO_MOVE = 1e-9
 
 
 def robust_covariance(
@@ -132,3 +146,64 @@ def matrix_root(matrix: np.ndarray) -> np.ndarray:
     unit = np.sqrt(np.where(np.diag(matrix) > 0, np.diag(matrix), 1.0))
     values, vectors = np.linalg.eigh(matrix / np.outer(unit, unit))
     return unit[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
+
+
+def rows_at_maximum(fit: Fit, data: Comparisons) -> tuple[SingleComparisons, Optimum]:
+    """The comparisons of a fit with features as rows, and the maximum of their likelihood.
+
+    ``data`` are those that the fit is to; it has no item effects and no slopes of judges.
+    """
+    settings = replace(fit.settings, inference=None)
+    rows = prepare_fit(FitData(data, settings.side_effect), settings).rows
+    effects = [fit.side_effect] if fit.side_effect is not None else []
+    values = effects if fit.effects is None else fit.effects.values
+    return rows, climb(rows, np.concatenate([fit.coef, values]), settings.max_iter, SMALLEST_GAP)
+
+
+def profile_ends(
+    rows: SingleComparisons, top: Optimum, columns: np.ndarray, drop: float
+) -> np.ndarray:
+    """Where the profile likelihood of each parameter is ``drop`` below its maximum (len x 2).
+
+    Newton's method for all parameters at once (Venzon and Moolgavkar 1988): the step from theta is
+    -H^-1 g + c H^-1 e_j, g and H gradient and Hessian of the loss, with c such that the quadratic
+    approximation of the loss, loss - g'H^-1 g / 2 + c^2 (H^-1)_jj / 2, is the one that is asked
+    for. The first step ends at the classical interval. NaN where it does not converge.
+    """
+    target = rows.loss(rows.derivatives(top.theta), top.theta) + drop
+    return np.array(
+        [[_profile_end(rows, top.theta, j, sign, target) for sign in (-1, 1)] for j in columns]
+    ).reshape(len(columns), 2)
+
+
+def _profile_end(
+    rows: SingleComparisons, theta: np.ndarray, j: int, sign: int, target: float
+) -> float:
+    for _ in range(PROFILE_STEPS):
+        s = rows.derivatives(theta)
+        gradient, basis = rows.gradient(s, theta), rows.basis(s)
+        along, down = basis.solve(np.eye(len(theta))[j]), basis.solve(gradient)
+        rest = 2 * (target - rows.loss(s, theta)) + float(gradient @ down)
+        step = sign * np.sqrt(max(rest, 0.0) / along[j]) * along - down
+        move = float(np.max(np.abs(rows.predictor(step)), initial=0.0))
+        step *= min(1.0, LARGEST_MOVE / max(move, NO_MOVE))
+        while not rows.rule.allowed(rows.tie(theta + step)):
+            step = step / 2
+        theta = theta + step
+        if move < NO_MOVE:
+            return float(theta[j])
+    return np.nan
+
+
+def information_of_rows(
+    rows: SingleComparisons, s: RowDerivatives, some: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """What ``some`` comparisons add to the score (k) and the information (k x k) of theta."""
+    difference = rows.X[rows.left[some]] - rows.X[rows.right[some]]
+    v = np.hstack([rows.sharpness[some, None] * difference, rows.columns[some].toarray()])
+    score, information = v.T @ s.eta[some], v.T @ (s.eta_eta[some, None] * v)
+    if not rows.rule.has_parameter:
+        return score, information
+    border = v.T @ s.eta_t[some]
+    corner = np.block([[information, border[:, None]], [border[None], s.t_t[some].sum()]])
+    return np.append(score, s.t[some].sum()), corner

@@ -338,6 +338,7 @@ def _estimate(
         n_iterations=joint.top.steps + post.n_sweeps,
         notes=notes,
         effects=effects,
+        n_parameters=basis.transform.shape[1] + (0 if post.averaged else data.n_independent),
     )
 
 

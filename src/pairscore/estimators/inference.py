@@ -2,17 +2,162 @@
 
 The item-robust covariance of every method is a sandwich (:mod:`pairscore.core.sandwich`): the
 contributions u_p of the pairs make its meat, the Jacobian of the estimate its bread.
+
+:class:`Likelihood` is what tests and criteria that take comparisons for independent go by.
 """
 
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pairscore.core.links import Link
+from pairscore.core.outcomes import TieRule
 from pairscore.core.sandwich import LARGEST_LEVERAGE, PairContributions
 from pairscore.core.sums import Moments, Pairs, centred_blocks, difference_scatter, sum_sides
 from pairscore.core.whitening import whitening_basis
+from pairscore.errors import NoLikelihoodError, NotConvergedWarning, SeparationWarning
+
+if TYPE_CHECKING:
+    from pairscore.data.comparisons import Comparisons
+    from pairscore.estimators.results import Estimate
+
+# why a fit is at the maximum of no likelihood, and what to do about it
+NO_MAXIMUM = "the comparisons are separated, so that the likelihood has no maximum"
+RIDGE = "the ridge keeps the coefficients from the maximum"
+SLOPES = "the slopes of judges are shrunk towards 1"
+SIDES = "the sides of judges are shrunk towards 0"
+ITEM_EFFECTS = "item effects are averaged over by an approximation"
+WEIGHTS = "weights are not counts of comparisons"
+HALF_WINS = "ties as half wins have a quasi-likelihood only"
+NOT_REACHED = "the fit did not reach the maximum"
+CRITERIA = ("loglik", "deviance", "df_model", "aic", "bic")
+REMEDIES = {
+    NO_MAXIMUM: "fit fewer parameters, or add comparisons",
+    RIDGE: "fit with l2=0",
+    SLOPES: "fit with judge_slopes=False",
+    SIDES: "fit with side_effect=True",
+    ITEM_EFFECTS: "fit with item_effects=False",
+    WEIGHTS: "give counts in the column 'count', or leave the weights out",
+    HALF_WINS: "fit with ties='davidson', 'rao-kupper' or 'drop'",
+    NOT_REACHED: "raise max_iter",
+}
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """The log-likelihood of the comparisons at its maximum, or why there is none.
+
+    ``value`` is the sum of log P(outcome) over ``n_comparisons`` single comparisons, of which no
+    binomial coefficient is part; ``n_parameters`` are those that the data determine. ``data`` is a
+    hash of the comparisons, whatever the items are called and whichever features they have.
+    """
+
+    value: float | None
+    n_parameters: int
+    n_comparisons: float
+    data: str
+    reason: str = ""
+
+    def refuse_none(self) -> None:
+        """Say in a sentence why there is no likelihood, and what to do."""
+        if self.value is None:
+            remedy = REMEDIES.get(self.reason, "fit with method='mle'")
+            raise NoLikelihoodError(f"there is no log-likelihood, because {self.reason}; {remedy}.")
+
+    @property
+    def loglik(self) -> float:
+        self.refuse_none()
+        return self.value if self.value is not None else np.nan
+
+    @property
+    def df_model(self) -> int:
+        """Coefficients, abilities and effects that the comparisons determine."""
+        self.refuse_none()
+        return self.n_parameters
+
+    @property
+    def deviance(self) -> float:
+        """Minus twice the log-likelihood; a perfect prediction of each comparison has zero."""
+        return -2 * self.loglik
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion: two for each parameter come on top of the deviance."""
+        return self.deviance + 2 * self.n_parameters
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's criterion: log(number of comparisons) for each parameter."""
+        return self.deviance + float(np.log(self.n_comparisons)) * self.n_parameters
+
+    def to_record(self) -> dict[str, float] | None:
+        """Plain values, for JSON; None where there is no likelihood."""
+        if self.value is None:
+            return None
+        return {name: getattr(self, name) for name in (*CRITERIA, "n_comparisons")}
+
+
+def kept_likelihood(likelihood: Likelihood | None) -> Likelihood:
+    """That of a model, which older model files do not have."""
+    if likelihood is None:
+        raise NoLikelihoodError(
+            "the model was saved before log-likelihoods were kept; fit it again to have one."
+        )
+    return likelihood
+
+
+def likelihood_of(data: "Comparisons", result: "Estimate") -> Likelihood:
+    """Of the comparisons that a fit is to, an item with itself left out."""
+    used = np.flatnonzero((data.left != data.right) & (data.amount > 0))
+    outcome, amount = data.outcome[used], data.amount[used]
+    reason, value = no_likelihood(data, result, outcome), None
+    if not reason:
+        assert result.settings is not None
+        rule, eta = TieRule(result.settings.ties, result.settings.link), result.difference[used]
+        if rule.has_parameter:
+            assert result.effects is not None
+            single = rule.derivatives(eta, outcome, result.effects.of_kind("tie")["tie"]).value
+        else:
+            single = rule.link.log_cdf(outcome * eta)
+        value = float(amount @ single)
+    return Likelihood(value, result.n_parameters, float(amount.sum()), data_hash(data), reason)
+
+
+def no_likelihood(data: "Comparisons", result: "Estimate", outcome: np.ndarray) -> str:
+    """Why a fit is at the maximum of no likelihood; empty if it is."""
+    settings, kinds = result.settings, [kind for kind, _ in result.notes]
+    assert settings is not None
+    if settings.method != "mle":
+        return f"method={settings.method!r} is a closed form, which maximises no likelihood"
+    one_sided = settings.side_effect and bool(np.all(outcome > 0) or np.all(outcome < 0))
+    checks = {
+        NO_MAXIMUM: SeparationWarning in kinds or one_sided,
+        RIDGE: settings.l2 > 0,
+        SLOPES: settings.judge_slopes,
+        SIDES: settings.side_by_judge,
+        ITEM_EFFECTS: settings.item_effects and not settings.free_abilities,
+        WEIGHTS: data.weight is not None and bool(np.any(data.weight != 1)),
+        HALF_WINS: settings.ties == "half" and bool(np.any(outcome == 0)),
+        NOT_REACHED: NotConvergedWarning in kinds,
+    }
+    return next((reason for reason, holds in checks.items() if holds), "")
+
+
+def data_hash(data: "Comparisons") -> str:
+    """Of the comparisons with items numbered in the order in which they appear."""
+    n, rows = len(data.items), 2 * np.arange(len(data))[::-1]
+    seen = np.full((2, n), 2 * len(data))
+    for number, side in enumerate((data.left, data.right)):
+        seen[number, side[::-1]] = rows + number  # the first appearance is written last
+    order = np.empty(n, dtype=np.int32)
+    order[np.argsort(seen.min(axis=0), kind="stable")] = np.arange(n)
+    digest = hashlib.sha256()
+    for column in (order[data.left], order[data.right], data.outcome, data.weight, data.count):
+        digest.update(b"-" if column is None else np.ascontiguousarray(column).tobytes())
+    return digest.hexdigest()[:32]
 
 
 def likelihood_contributions(score: np.ndarray, pairs: Pairs) -> PairContributions:

@@ -401,4 +401,5 @@ def likelihood_estimate(
         covariance=found.covariance,
         n_iterations=optimum.n_iterations,
         notes=notes,
+        n_parameters=basis.transform.shape[1],
     )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairscore.core.links import Link, normal_width
+from pairscore.core.links import Link, normal_width, z_and_p
 from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.sums import Spread
 from pairscore.core.whitening import Basis
@@ -17,6 +17,7 @@ from pairscore.estimators.settings import Settings, Wording
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
     from pairscore.estimators.diagnostics import NewItems
+    from pairscore.estimators.inference import Likelihood
     from pairscore.estimators.ridge import RidgeCurve
 
 OPEN_SHARE = 1e-6  # of a difference along an open direction, below which it is rounding
@@ -193,13 +194,14 @@ class Judges:
         return "; ".join(parts)
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """The table as lists, sharpest judge first."""
+        """The table as lists, sharpest judge first; z and p are of a slope of 1."""
         order = np.argsort(-self.slope, kind="stable")
         names = ("name", "n_comparisons", "slope", "std_error", "noise", "noise_low", "noise_high")
         kind = np.where(self.inverted, "inverted", np.where(self.spammers, "coin", ""))
-        return {name: getattr(self, name)[order].tolist() for name in names} | {
-            "remark": kind[order].tolist()
-        }
+        z, p = z_and_p(self.slope - 1, self.std_error)
+        further = {"remark": kind, "z": z, "p": p}
+        columns = {name: getattr(self, name) for name in names} | further
+        return {name: column[order].tolist() for name, column in columns.items()}
 
 
 Note = tuple[type[PairscoreWarning], str]
@@ -219,12 +221,10 @@ class Effects:
 
     def to_columns(self) -> dict[str, list[Any]]:
         """The table as lists."""
-        return {
-            "name": list(self.names),
-            "kind": list(self.kinds),
-            "coef": self.values.tolist(),
-            "std_error": self.std_errors.tolist(),
-        }
+        z, p = z_and_p(self.values, self.std_errors)
+        columns = {"coef": self.values, "std_error": self.std_errors, "z": z, "p": p}
+        names = {"name": list(self.names), "kind": list(self.kinds)}
+        return names | {name: column.tolist() for name, column in columns.items()}
 
     def of_kind(self, kind: str) -> dict[str, float]:
         """Values of the effects of one kind, by name."""
@@ -288,6 +288,7 @@ class Estimate:
     separated: np.ndarray | None = None
     new_items: "NewItems | None" = None
     never_differing: np.ndarray | None = None
+    n_parameters: int = 0  # of a likelihood: those that the data determine
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,6 +335,8 @@ class Fit:
         Versions, fingerprint of the data, seed of the sides and the command.
     fitted_scores : ndarray of shape (2, k) or None
         Scores of the compared items, lowest first, with their errors; k is 5000 at most.
+    likelihood : Likelihood or None
+        The log-likelihood of the comparisons, or why there is none.
     wording : Wording
         The title of the study, and what the two ends of the ranking are called.
     """
@@ -378,6 +381,7 @@ class Fit:
     fitted_scores: np.ndarray | None = None  # models of before have none
     effects_covariance: np.ndarray | None = None
     judge_agreement: dict[str, dict[str, Any]] = field(default_factory=dict)
+    likelihood: "Likelihood | None" = None  # models of before have none
 
     @property
     def n_features(self) -> int:
@@ -439,8 +443,3 @@ class Fit:
                 " intervals."
             )
         return self.std_errors
-
-    def confidence_intervals(self, level: float = 0.95) -> np.ndarray:
-        """Low and high end of each coefficient, shape (d, 2)."""
-        half = normal_width(level) * self.errors()
-        return np.column_stack([self.coef - half, self.coef + half])

@@ -10,23 +10,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.special import ndtr
 from scipy.stats import chi2
 from scipy.stats import f as f_law
 
-from pairscore.core.links import normal_width
-from pairscore.errors import PairscoreError, did_you_mean, first_few, is_real
+from pairscore.core.links import normal_width, z_and_p
+from pairscore.errors import PairscoreError, did_you_mean, first_few, is_real, shown
 from pairscore.estimators.diagnostics import p_in_words
 from pairscore.estimators.fit_data import WEAK_L2
-from pairscore.estimators.results import OPEN_SHARE, Fit
+from pairscore.estimators.inference import kept_likelihood
+from pairscore.estimators.results import OPEN_SHARE, Effects, Fit
 from pairscore.files.write import html_text, plain
-from pairscore.model.groups import (
-    ShownCoefficients,
-    Term,
-    is_open,
-    shown_coefficients,
-)
+from pairscore.model.fit_input import comparisons_of_fit
+from pairscore.model.groups import ShownCoefficients, Term, is_open, shown_coefficients
 
+INTERVALS = ("wald", "profile")
 SMALLEST_NAMED, MOST_NAMED = 1e-3, 6  # coefficients of a direction that are named
 SINGLE_ITEM = 1.5  # compared items in a cell, as often as an average one: fewer are one
 RANK = 1e-9  # eigenvalues of a correlation matrix that count as zero
@@ -82,11 +81,8 @@ class Contrast:
         return f"{text}; {self.note}" if self.note else text
 
     def _repr_html_(self) -> str:
-        numbers = self.estimate, self.std_error, self.low, self.high, self.statistic, self.p
-        names = ("estimate", "std_error", "low", "high", "z", "p")
-        columns = {name: [number] for name, number in zip(names, numbers, strict=True)}
-        words = f"{100 * self.level:g} % interval, {self.covariance}."
-        return html_text(sum_in_words(self.weights), (), columns, [words, self.note])
+        numbers = {name: [one] for name, one in vars(self).items() if isinstance(one, float)}
+        return html_text(sum_in_words(self.weights), (), numbers, [self.covariance, self.note])
 
     def to_record(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -126,8 +122,7 @@ class JointTest:
 
     def _repr_html_(self) -> str:
         facts = [("test", self.in_words), ("covariance", self.covariance)]
-        facts += [("note", self.note)] if self.note and not np.isnan(self.p) else []
-        return html_text(f"Joint test of {first_few(self.names)}", facts)
+        return html_text(f"Joint test of {first_few(self.names)}", facts, None, [self.note])
 
     def to_record(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -159,10 +154,15 @@ def wald(estimate: np.ndarray, covariance: np.ndarray) -> tuple[float, int, floa
 
 
 def wald_test(
-    fit: Fit, names: tuple[str, ...], rows: np.ndarray, cells: np.ndarray | None = None
+    fit: Fit,
+    names: tuple[str, ...],
+    rows: np.ndarray,
+    cells: np.ndarray | None = None,
+    effects: Iterable[str] = (),
 ) -> JointTest:
     """Wald's test that all contrasts of ``rows`` (k x d) are zero, as far as that is determined.
 
+    And with them the named ``effects`` of comparisons.
     A single contrast is z squared, and compared as coefficients are; several with an item-robust
     covariance by Hotelling's law (see :func:`covariance_noise`, which has ``cells``), W factor
     (n - q + 1) / (nq) ~ F(q, n - q + 1); others by chi-squared.
@@ -176,10 +176,15 @@ def wald_test(
         return no_test(NO_COVARIANCE)
     if fit.l2 > WEAK_L2:
         return no_test(WITH_RIDGE)
-    if not len(determined):
+    of_effects, effects = effects_of_fit(fit), tuple(effects)
+    places = map(of_effects.names.index, effects)
+    chosen = [place for place in places if np.isfinite(of_effects.std_errors[place])]
+    if not len(determined) and not chosen:
         return no_test(ALL_OPEN)
-    note = PARTLY if len(determined) < rank else ""
-    W, q, p = wald(determined @ fit.coef, determined @ fit.covariance @ determined.T)
+    note = PARTLY if len(determined) + len(chosen) < rank + len(effects) else ""
+    C = block_diag(determined, np.eye(len(of_effects.names))[chosen])
+    V = full_covariance(fit)[: C.shape[1], : C.shape[1]]
+    W, q, p = wald(C @ np.concatenate([fit.coef, of_effects.values]), C @ V @ C.T)
     if q == 1 or kind not in ITEM_ROBUST or fit.n_items is None:
         return JointTest(names, W, q, None, p, kind, note)
     n, factor = covariance_noise(fit, q, cells)
@@ -188,6 +193,25 @@ def wald_test(
     statistic, df_error = W * factor * (n - q + 1) / (n * q), n - q + 1
     p = float(f_law.sf(statistic, q, df_error))
     return JointTest(names, statistic, q, df_error, p, kind, note)
+
+
+def effects_of_fit(fit: Fit) -> Effects:
+    """Effects of comparisons, in the order of the covariance; a side effect may be the only one."""
+    if fit.effects is not None:
+        return fit.effects
+    left = [] if fit.side_effect is None else [fit.side_effect]
+    error = [np.nan if fit.side_effect_std_error is None else fit.side_effect_std_error]
+    names, kinds = ("left",) * len(left), ("side",) * len(left)
+    return Effects(names, kinds, np.array(left), np.array(error[: len(left)]))
+
+
+def full_covariance(fit: Fit) -> np.ndarray:
+    """Of coefficients and effects, d + k; as far as the fit has it."""
+    assert fit.covariance is not None
+    if fit.effects_covariance is None:
+        return fit.covariance
+    across = fit.effects_covariance
+    return np.hstack([np.vstack([fit.covariance, across[: fit.n_features].T]), across])
 
 
 def covariance_noise(fit: Fit, q: int, cells: np.ndarray | None = None) -> tuple[float, float]:
@@ -249,6 +273,22 @@ def covariance_in_words(fit: Fit) -> str:
     return f"by the model with its item effects{judges}"
 
 
+def profile_intervals(fit: Fit, width: float) -> np.ndarray:
+    """Where the profile likelihood of each coefficient is width^2 / 2 below its maximum (d x 2).
+
+    NaN where the comparisons do not determine the coefficient.
+    """
+    kept_likelihood(fit.likelihood).refuse_none()
+    data, ends = comparisons_of_fit(fit, "profile intervals"), np.full((fit.n_features, 2), np.nan)
+    if not fit.n_features:
+        return ends
+    from pairscore.effects.covariance import profile_ends, rows_at_maximum
+
+    determined = np.flatnonzero(~fit.undetermined)
+    ends[determined] = profile_ends(*rows_at_maximum(fit, data), determined, width**2 / 2)
+    return ends
+
+
 class CoefficientTests:
     """What :class:`~pairscore.model.regression.RankRegression` says of its coefficients."""
 
@@ -264,16 +304,27 @@ class CoefficientTests:
     def z_values_(self) -> np.ndarray:
         """Coefficients over their standard errors."""
         fit = self._fitted()
-        return fit.coef / fit.errors()
+        return z_and_p(fit.coef, fit.errors())[0]
 
     @property
     def p_values_(self) -> np.ndarray:
         """Two-sided, of the hypothesis that the coefficient is zero."""
         return 2 * ndtr(-np.abs(self.z_values_))
 
-    def confidence_intervals(self, level: float = 0.95) -> np.ndarray:
-        """One row per coefficient: low end, high end."""
-        return self._fitted().confidence_intervals(level)
+    def confidence_intervals(self, level: float = 0.95, method: str = "wald") -> np.ndarray:
+        """One row per coefficient: low end, high end.
+
+        ``method`` is "wald", the coefficient and so many standard errors of the fit (item-robust by
+        default), or "profile": where twice the log-likelihood, maximised over all other parameters,
+        is a chi-square quantile below its maximum. That takes comparisons for independent.
+        """
+        fit, width = self._fitted(), normal_width(level)
+        if method not in INTERVALS:
+            raise PairscoreError(f"method is {shown(method)}; use 'wald' or 'profile'.")
+        if method == "profile":
+            return profile_intervals(fit, width)
+        half = width * fit.errors()
+        return np.column_stack([fit.coef - half, fit.coef + half])
 
     def contrast(self, weights: Mapping[str, float], *, level: float = 0.95) -> Contrast:
         """A weighted sum of coefficients with its interval and test.

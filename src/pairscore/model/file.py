@@ -22,6 +22,7 @@ from pairscore.data.tables import Columns
 from pairscore.data.votes import PER_ROW
 from pairscore.errors import PairscoreError
 from pairscore.estimators.diagnostics import ItemEffectsTest, NewItems, Pairing
+from pairscore.estimators.inference import Likelihood
 from pairscore.estimators.results import OF_PAIRS, Effects, Fit, ItemEffects, Judges
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import DEFAULTS, Settings, Wording, make_settings
@@ -163,6 +164,7 @@ TABLES: tuple[tuple[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]], ...
     ("judges", (_lists, _from_lists(Judges))),
     ("item_effects_test", (vars, lambda record: ItemEffectsTest(**record))),
     ("new_items", (vars, lambda record: NewItems(**record))),
+    ("likelihood", (vars, lambda record: Likelihood(**record))),
     ("wording", (vars, lambda record: Wording(**record))),
 )
 

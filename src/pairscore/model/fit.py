@@ -26,6 +26,7 @@ from pairscore.estimators.diagnostics import (
     many_features_note,
 )
 from pairscore.estimators.fit_data import FitData, never_differing
+from pairscore.estimators.inference import likelihood_of
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.ridge import RidgeCurve, choose_ridge
@@ -248,6 +249,7 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         recipe=data.items.recipe,
         new_items=result.new_items,
         judge_agreement=_judge_agreement(data, result.settings),
+        likelihood=likelihood_of(data, result),
     )
     if has_items and (n_groups := count_groups(fit, data.items.values[data.compared])) > 1:
         fit = replace(fit, n_groups=n_groups, coef=of_smallest_norm(fit.coef, result.basis))

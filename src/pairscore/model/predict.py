@@ -49,8 +49,14 @@ def item_scores(fit: Fit, items: Items) -> np.ndarray:
 
 
 def compared_items(fit: Fit) -> Items:
-    """The items of a fit without features."""
+    """The items that were compared, from the comparisons or, without features, from the fit."""
     effects, data = fit.item_effects, fit.comparisons
+    if fit.n_features:
+        if data is None:
+            raise PairscoreError(
+                "the model does not have the items that it was fitted to; give a table of items."
+            )
+        return data.items.take(np.flatnonzero(data.compared))
     assert effects is not None  # without features every fit has them
     known = np.flatnonzero(np.isfinite(effects.effect))
     ids = known if effects.ids is None else effects.ids[known]
@@ -372,6 +378,18 @@ def outcome_probabilities(fit: Fit, data: Comparisons, law: OutcomeLaw | None = 
     if fit.item_effects is None or fit.item_effects.free:
         return law.probabilities(scores)
     return averaged_probabilities(law, scores, difference_spread(fit, data))
+
+
+def share_correct(data: Comparisons, predicted: np.ndarray, weight: Any = None) -> float:
+    """Share of decided comparisons whose outcome (-1, 1) is the ``predicted`` one (M,)."""
+    amount = data.amount if weight is None else data.amount * weight
+    decided = (data.outcome != 0) & (amount > 0)
+    if not decided.any():
+        raise PairscoreError(
+            "every comparison is a tie, so there is nothing to score; give some with a winner."
+        )
+    correct = predicted[decided] == data.outcome[decided]
+    return float(np.average(correct, weights=amount[decided]))
 
 
 def scale_of_decided(fit: Fit, difference: np.ndarray, data: Comparisons) -> float:

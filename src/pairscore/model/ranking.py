@@ -7,7 +7,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from scipy.special import expit, gammaincinv, logit
+from scipy.special import expit, gammaincinv, logit, softmax
 
 from pairscore.core.links import normal_width
 from pairscore.core.outcomes import averaged_probabilities
@@ -22,6 +22,7 @@ from pairscore.model.predict import (
     average_score,
     contrast_errors,
     difference_spread,
+    item_scores,
     known_items,
     linear_scores,
     outcome_probabilities,
@@ -325,6 +326,27 @@ def rank_items(fit: Fit, items: Items, **asked: Any) -> Any:
     columns = rank_pieces(fit, lambda: [items.values], ids=lambda: items.ids, **asked)
     rows = columns.pop("row")
     return table_like(items, {"id": rows if items.ids is None else items.ids[rows], **columns})
+
+
+def worth_table(fit: Fit, items: Items) -> Any:
+    """Strengths proportional to exp(scale * score) that sum to one: a table with id and worth.
+
+    Of two items, the first wins worth / (worth + worth of the second) of decided comparisons (with
+    ties="rao-kupper", about); the scale is ``decided_scale``, 1 without ties.
+    """
+    if fit.link.name != "logit":
+        raise PairscoreError(
+            f"worth belongs to link='logit', and the link is {fit.link.name!r}; use rank."
+        )
+    if fit.n_groups > 1:
+        raise PairscoreError(
+            f"the items fall into {fit.n_groups} groups that were never compared with each other,"
+            " so that strengths have no common unit; use rank, which ranks within groups."
+        )
+    scores = item_scores(fit, items)
+    refuse_unknown_abilities(fit, scores)
+    ids = np.arange(len(items)) if items.ids is None else items.ids
+    return table_like(items, {"id": ids, "worth": softmax(fit.decided_scale * scores)})
 
 
 def single_item(item: Any, read: Callable[[Any], Items]) -> Items:

@@ -13,6 +13,7 @@ from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import recipe_of
 from pairscore.data.items import Items, read_items, read_names, refuse_other_features
 from pairscore.errors import PairscoreError
+from pairscore.estimators.inference import CRITERIA, kept_likelihood
 from pairscore.estimators.results import Fit, KnownItems, Note
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.model.contrasts import CoefficientTests
@@ -27,6 +28,7 @@ from pairscore.model.predict import (
     known_items,
     outcome_probabilities,
     score_differences,
+    share_correct,
 )
 from pairscore.model.ranking import (
     Difference,
@@ -34,11 +36,13 @@ from pairscore.model.ranking import (
     pair_chances,
     rank_items,
     single_item,
+    worth_table,
 )
 from pairscore.model.summary import Summary
 
 FIELDS = frozenset(f"{field.name}_" for field in fields(Fit)) - {"settings_", "feature_names_"}
-FITTED = FIELDS | {"link_", "l2_", "ties_", "inference_", "tie_parameter_"}
+OF_LIKELIHOOD = frozenset(f"{name}_" for name in CRITERIA)
+FITTED = FIELDS | OF_LIKELIHOOD | {"link_", "l2_", "ties_", "inference_", "tie_parameter_"}
 
 
 class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
@@ -98,6 +102,8 @@ class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
         The link of the fit; probabilities go by it, whatever ``link`` is set to afterwards.
     side_effect_ : float or None
         Advantage of the left side.
+    loglik_, deviance_, df_model_, aic_, bic_ : float
+        The log-likelihood of the comparisons and what follows; a sentence where there is none.
     covariance_, std_errors_ : ndarray or None
         Of the coefficients. An error is NaN where the data do not determine the coefficient; so is
         ``side_effect_std_error_`` where they do not determine the side effect.
@@ -167,7 +173,9 @@ class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
     def __getattr__(self, name: str) -> Any:
         """What the fit found: every field of :class:`~pairscore.estimators.results.Fit`."""
         if name in FITTED and "result_" in vars(self):
-            return getattr(self.result_, name[:-1])
+            fit = self.result_
+            owner = kept_likelihood(fit.likelihood) if name in OF_LIKELIHOOD else fit
+            return getattr(owner, name[:-1])
         if name in FITTED or name in ("z_values_", "p_values_"):
             check_is_fitted(self)  # NotFittedError, which is an AttributeError
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -312,9 +320,8 @@ class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
     def predict_ties(self, X: Any) -> np.ndarray:
         """Probability of a tie, shape (M,), of a model fitted with ``ties`` as a parameter."""
         if not self.outcome_law.rule.has_parameter:
-            what = "takes a tie for half a win each way"
-            if self.ties_ == "drop":
-                what = "was fitted without the ties"
+            half, drop = "takes a tie for half a win each way", "was fitted without the ties"
+            what = drop if self.ties_ == "drop" else half
             raise PairscoreError(
                 f"the model {what} and gives ties no probability; fit it with ties='davidson' or"
                 " 'rao-kupper'."
@@ -334,20 +341,11 @@ class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
         return self.result_.outcome_law
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Share of comparisons predicted correctly.
-
-        Ties count neither way, a row counts as often as it says.
-        """
+        """Share of decided comparisons predicted correctly; a row counts as often as it says."""
         if not isinstance(X, Comparisons):
             return float(super().score(X, y, sample_weight))
-        y = X.outcome if y is None else X.with_outcome(y).outcome
-        amount = X.amount if sample_weight is None else X.amount * sample_weight
-        decided = (y != 0) & (amount > 0)
-        if not decided.any():
-            raise PairscoreError(
-                "every comparison is a tie, so there is nothing to score; give some with a winner."
-            )
-        return float(np.average(self.predict(X)[decided] == y[decided], weights=amount[decided]))
+        data = X if y is None else X.with_outcome(y)
+        return share_correct(data, self.predict(X), sample_weight)
 
     # -- items -------------------------------------------------------------------------------------
 
@@ -375,11 +373,10 @@ class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
     ) -> Any:
         """Rank items, old or new, highest first, as a table of the caller's kind.
 
-        Without features ``items`` are ids, or None for all that were compared.
-
-        Columns: id, score, low, high (an interval; less the score of the average compared item),
-        rank, rank_low, rank_high, outside (some feature lies beyond all compared items); with new
-        items, place_low and place_high, where each would stand among the compared ones. ``scale``
+        Without features ``items`` are ids, or None for all that were compared. Columns: id, score,
+        low, high (an interval; less the score of the average compared item), rank, rank_low,
+        rank_high, outside (some feature lies beyond all compared items); with new items, place_low
+        and place_high, where each would stand among the compared ones. ``scale``
         is "link", "0-100", "elo" or "wins" (see ``pairscore.model.predict.scale_of``).
         Items of equal score stay in the order of the table and share the best rank: 1, 2, 2, 4.
         Where features never differ between two items that met (year, if only items of one year
@@ -392,6 +389,12 @@ class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         asked = {"level": level, "simultaneous": simultaneous, "scale": scale}
         return rank_items(self.result_, self._items(items), **asked)
+
+    def worth(self, items: Any = None) -> Any:
+        """Strengths exp(score), summing to one, of items or of all compared: id and worth."""
+        check_is_fitted(self)
+        table = compared_items(self.result_) if items is None else self._items(items)
+        return worth_table(self.result_, table)
 
     def undetermined_contrasts(self, contrasts: np.ndarray) -> np.ndarray:
         """Mask of the feature differences, shape (n, d), whose score is not determined."""
@@ -415,15 +418,12 @@ class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
         self._comparison_scores(X)  # refuses what are no comparisons of such items
         return pair_chances(self.result_, X, level)
 
-    # -- tables ------------------------------------------------------------------------------------
-
     def summary(self) -> Summary:
         """A table: ``print`` it, show it in a notebook, or take ``.to_frame()``."""
         check_is_fitted(self)
         return Summary(self.result_)
 
     def _html_repr(self) -> str:
-        """What a notebook shows: the summary; before the fit, scikit-learn's list of settings."""
         return self.summary()._repr_html_() if "result_" in vars(self) else super()._html_repr()
 
     # -- files -------------------------------------------------------------------------------------

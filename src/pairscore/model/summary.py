@@ -4,11 +4,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
-from pairscore.core.links import normal_width
+from pairscore.core.links import normal_width, z_and_p
 from pairscore.data.features import recipe_of
 from pairscore.errors import first_few
+from pairscore.estimators.diagnostics import p_in_words
 from pairscore.estimators.results import Fit
 from pairscore.files.write import html_text, plain, row_records, text_table
 from pairscore.model.contrasts import PARTLY, JointTest, category_tests, covariance_in_words
@@ -73,13 +73,12 @@ class Summary:
         fit, shown = self._fit, self.shown
         no_errors = np.full(fit.n_features, np.nan)
         coef, errors = shown.coef, no_errors if shown.std_errors is None else shown.std_errors
-        with np.errstate(invalid="ignore"):  # a reference level is zero without any error
-            z, half = coef / errors, normal_width(0.95) * errors
+        (z, p), half = z_and_p(coef, errors), normal_width(0.95) * errors
         columns = {
             "coef": coef,
             "std_error": errors,
             "z": z,
-            "p": 2 * ndtr(-np.abs(z)),
+            "p": p,
             "low": coef - half,
             "high": coef + half,
             "wins_of_100": np.where(shown.undetermined, np.nan, 100 * self._wins()),
@@ -173,6 +172,9 @@ class Summary:
         """Everything as plain values for JSON; None for what is not known."""
         fit, test = self._fit, self._fit.item_effects_test
         side = {"coef": fit.side_effect, "std_error": fit.side_effect_std_error}
+        if fit.side_effect is not None and fit.side_effect_std_error is not None:
+            side |= dict(zip(("z", "p"), map(float, z_and_p(*side.values())), strict=True))
+        likelihood = None if fit.likelihood is None else fit.likelihood.to_record()
         record = {
             **vars(fit.wording),
             "method": fit.settings.method,
@@ -180,6 +182,7 @@ class Summary:
             "l2": fit.l2,
             "intervals": fit.inference,
             **{name: getattr(fit, name) for name in COUNTS_AND_SHARES},
+            "likelihood": likelihood,
             "side_effect": None if fit.side_effect is None else side,
             "coefficients": row_records(self.coefficient_columns()),
             **({"abilities": row_records(self.to_columns())} if self.of_abilities else {}),
@@ -384,8 +387,9 @@ def _often(share: float) -> str:
 def _interval(value: float, error: float | None) -> str:
     if error is None or np.isnan(error):
         return "interval unknown"
-    half = normal_width(0.95) * error
-    return f"standard error {error:.2g}, interval [{value - half:.4g}, {value + half:.4g}]"
+    half, (z, p) = normal_width(0.95) * error, z_and_p(value, error)
+    interval = f"interval [{value - half:.4g}, {value + half:.4g}]"
+    return f"standard error {error:.2g}, {interval}, z = {z:.2f}, {p_in_words(float(p))}"
 
 
 def _cells(

@@ -1,0 +1,201 @@
+"""Two nested models of the same comparisons: does the larger one add anything?
+
+The likelihood ratio 2 (l_larger - l_smaller) is chi-squared if comparisons are independent. They
+are not where they share items that features do not explain fully: then it is too large, and finds
+effects that are not there. Wald's test of what was added takes the covariance of the larger model,
+which allows for shared items by default.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import chi2
+
+from pairscore.errors import PairscoreError, first_few
+from pairscore.estimators.diagnostics import p_in_words
+from pairscore.estimators.inference import NO_MAXIMUM, Likelihood, kept_likelihood
+from pairscore.estimators.results import Fit
+from pairscore.files.write import plain
+from pairscore.model.contrasts import (
+    ITEM_ROBUST,
+    REMEDIES,
+    JointTest,
+    effects_of_fit,
+    wald_test,
+)
+from pairscore.model.groups import shown_coefficients
+from pairscore.model.regression import RankRegression
+
+SAME_FEATURE = 1e-9  # of its standard deviation, by which means of one feature may differ
+SAME_SETTINGS = ("method", "link", "ties", "judge_slopes", "shrinkage")
+TOO_SMALL = (
+    "Comparisons that share an item are not independent, so the p-value of the likelihood ratio is"
+    " too small where features do not explain the items fully; go by Wald's test."
+)
+BOTH_PLAIN = (
+    "Both tests take comparisons for independent; fit with inference='items' for a test that allows"
+    " for shared items."
+)
+
+
+@dataclass(frozen=True)
+class Anova:
+    """What a larger model adds to a smaller one.
+
+    ``added`` are the names of the features and effects. Twice the gain in log-likelihood,
+    ``likelihood_ratio``, has ``df`` degrees of freedom and the p-value ``p``; these are NaN where a
+    model has no plain likelihood. ``wald`` is Wald's test of what was added, with the covariance of
+    the larger model; None if what was added are abilities. ``note`` says what to go by.
+    """
+
+    added: tuple[str, ...]
+    likelihood_ratio: float
+    df: int
+    p: float
+    wald: JointTest | None
+    note: str
+
+    def __str__(self) -> str:
+        ratio = f"chi-square({self.df}) = {self.likelihood_ratio:.4g}, {p_in_words(self.p)}"
+        lines = [
+            f"Added: {first_few(self.added)}",
+            f"  likelihood ratio  {'none' if np.isnan(self.p) else ratio}",
+        ]
+        if self.wald is not None:
+            lines.append(f"  Wald's test       {self.wald.in_words} ({self.wald.covariance})")
+        return "\n".join([*lines, *([self.note] if self.note else [])])
+
+    def to_record(self) -> dict[str, Any]:
+        """Plain values, for JSON; None for what is not known."""
+        wald = None if self.wald is None else self.wald.to_record()
+        return plain(vars(self) | {"wald": wald})
+
+
+def anova(model: RankRegression, larger: RankRegression) -> Anova:
+    """Whether ``larger`` explains the comparisons better than ``model``, which is nested in it.
+
+    Both are fitted by ``mle`` without a ridge to the same comparisons, with the same link and rule
+    for ties; all features and effects of ``model`` are in ``larger``, or ``larger`` has an ability
+    for every item. See :class:`Anova` for the two tests, and which to go by.
+    """
+    small, large = _fit_of(model), _fit_of(larger)
+    first, second = kept_likelihood(small.likelihood), kept_likelihood(large.likelihood)
+    if first.data != second.data:
+        raise PairscoreError(
+            "the two models were fitted to different comparisons; fit both to the same ones, in the"
+            " same order."
+        )
+    for likelihood in (first, second):
+        if likelihood.reason == NO_MAXIMUM:
+            likelihood.refuse_none()
+    _refuse_other_settings(small, large)
+    features, effects = _added_names(small, large)
+    abilities = _has_abilities(large) and not _has_abilities(small)
+    added = ("an ability for every item",) * abilities + features + effects
+    df = second.n_parameters - first.n_parameters
+    if not added or df <= 0:
+        raise PairscoreError(
+            "the larger model adds no parameter that the comparisons determine; give the smaller"
+            " model first, and the larger one with more features or effects."
+        )
+    ratio, p, missing = _likelihood_ratio(first, second, df)
+    wald = None if abilities else _wald(large, features, effects)
+    return Anova(added, ratio, df, p, wald, missing or _what_to_go_by(large, wald))
+
+
+def _fit_of(model: Any) -> Fit:
+    from sklearn.utils.validation import check_is_fitted
+
+    if not isinstance(model, RankRegression):
+        raise PairscoreError(
+            f"anova takes two fitted RankRegression models, and one is {type(model).__name__}; give"
+            " the smaller model first."
+        )
+    check_is_fitted(model)
+    return model.result_
+
+
+def _has_abilities(fit: Fit) -> bool:
+    return fit.item_effects is not None and fit.item_effects.free
+
+
+def _refuse_other_settings(small: Fit, large: Fit) -> None:
+    """Nested models differ in features and effects only, and both are at a maximum."""
+    for name in SAME_SETTINGS:
+        one, other = getattr(small.settings, name), getattr(large.settings, name)
+        if one != other:
+            raise PairscoreError(
+                f"the models are not nested: they have different settings of {name}; fit both with"
+                " the same."
+            )
+    if small.settings.method != "mle" or max(small.l2, large.l2) > 0:
+        raise PairscoreError(
+            "anova compares models fitted with method='mle' and l2=0, and these are not; fit both"
+            " so, or use compare, which takes any models."
+        )
+    random = [fit.item_effects is not None and not fit.item_effects.free for fit in (small, large)]
+    if random[0] != random[1]:
+        raise PairscoreError(
+            "only one of the models has item effects; fit both with the same item_effects, or use"
+            " item_effects='auto', which tests for them."
+        )
+
+
+def _added_names(small: Fit, large: Fit) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Features and effects that only the larger model has; those of the smaller must be in it."""
+    abilities = _has_abilities(large)
+    kept = () if abilities else small.names
+    of_small, of_large = effects_of_fit(small).names, effects_of_fit(large).names
+    lacking = [name for name in kept if name not in large.names]
+    lacking += [name for name in of_small if name not in of_large]
+    lacking += ["an ability for every item"] * (_has_abilities(small) and not abilities)
+    if lacking:
+        raise PairscoreError(
+            f"the models are not nested: the second lacks {first_few(lacking)} of the first; give"
+            " the smaller model first, and a larger one that has all of its features and effects."
+        )
+    _refuse_other_features(small, large, kept)
+    features = () if abilities else tuple(n for n in large.names if n not in small.names)
+    return features, tuple(name for name in of_large if name not in of_small)
+
+
+def _refuse_other_features(small: Fit, large: Fit, names: tuple[str, ...]) -> None:
+    """Features of one name have the same mean and deviation in both models."""
+    mine, theirs = ([fit.names.index(name) for name in names] for fit in (small, large))
+    unit = small.feature_unit[mine]
+    gap = np.abs(small.feature_mean[mine] - large.feature_mean[theirs])
+    gap += np.abs(small.feature_sd[mine] - large.feature_sd[theirs])
+    other = np.flatnonzero(gap > SAME_FEATURE * (unit + np.abs(small.feature_mean[mine])))
+    if len(other):
+        raise PairscoreError(
+            "the models are not nested, because features of one name have different values in them:"
+            f" {first_few(names[place] for place in other)}; fit both to the same table of items."
+        )
+
+
+def _likelihood_ratio(small: Likelihood, large: Likelihood, df: int) -> tuple[float, float, str]:
+    """Statistic, p-value, and why there are none."""
+    for likelihood in (small, large):
+        if likelihood.value is None:
+            return np.nan, np.nan, f"There is no likelihood ratio, because {likelihood.reason}."
+    ratio = max(2 * (large.loglik - small.loglik), 0.0)
+    return ratio, float(chi2.sf(ratio, df)), ""
+
+
+def _wald(large: Fit, features: tuple[str, ...], effects: tuple[str, ...]) -> JointTest:
+    shown = shown_coefficients(large)
+    columns = [large.names.index(name) for name in features]
+    terms = [term for term in shown.terms if sorted(term.columns) == columns and not effects]
+    cells = terms[0].cells if terms else None
+    rows = shown.contrast_rows()[columns]
+    return wald_test(large, (*features, *effects), rows, cells, effects)
+
+
+def _what_to_go_by(large: Fit, wald: JointTest | None) -> str:
+    """The two tests differ where items differ beyond their features."""
+    if wald is None or _has_abilities(large) or large.n_items is None:
+        return ""
+    if np.isnan(wald.p):
+        return f"The likelihood ratio takes comparisons for independent; {REMEDIES[wald.note]}."
+    return TOO_SMALL if wald.covariance in ITEM_ROBUST else BOTH_PLAIN

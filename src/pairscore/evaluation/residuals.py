@@ -1,0 +1,332 @@
+"""What a model does not explain, comparison by comparison and item by item, and on whom it hangs.
+
+An outcome y is 1 (left won), 1/2 (a tie) or 0. With mu and V its mean and variance by the model,
+
+    response      y - mu
+    pearson       (y - mu) / sqrt(V)
+    deviance      sign(y - mu) sqrt(2 (l_best - l)), l the log-likelihood of the outcome
+    standardised  pearson / sqrt(1 - h), h = J H^-1 J' / V
+
+where J is the derivative of mu in all parameters and H their information: an outcome pulls the fit
+towards itself, and V (1 - h) is the variance of y - mu that is left.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import xlogy
+
+from pairscore.core.outcomes import TINY, TieRule
+from pairscore.core.sandwich import item_incidence
+from pairscore.data.comparisons import Comparisons
+from pairscore.errors import PairscoreError, first_few, plural, shown
+from pairscore.estimators.inference import HALF_WINS, NO_MAXIMUM, kept_likelihood
+from pairscore.estimators.results import Fit
+from pairscore.files.write import plain, row_records, text_table
+from pairscore.model.fit_input import comparisons_of_fit
+from pairscore.model.predict import (
+    difference_spread,
+    expected_outcomes,
+    outcome_probabilities,
+    score_differences,
+)
+from pairscore.model.regression import RankRegression
+
+KINDS = ("response", "pearson", "deviance", "standardised")
+BLOCK = 200_000  # numbers, rows times parameters, that are held at a time
+MOST_SHOWN = 10  # items of a printed table
+NEEDED = 1e-9  # share of the information in some direction that is left without an item
+LAYOUT = "  {:<}  {:>} {:>} {:>} {:>}"
+INFLUENCE_LAYOUT = "  {:<}  {:<} {:>} {:>}"
+
+
+# -- residuals -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """Residuals of comparisons, and sums of items; ``print`` shows the items that stand out.
+
+    Attributes
+    ----------
+    kind : str
+    values : ndarray of shape (M,)
+        One per row of the comparisons, of each of them if a row counts several.
+    by_item : dict of columns
+        Of each compared item: ``id``, ``n_comparisons``, ``wins`` (ties are half of one),
+        ``expected`` wins, and ``z``, their difference over its standard deviation by the model,
+        coefficients taken as known.
+    """
+
+    kind: str
+    values: np.ndarray
+    by_item: dict[str, np.ndarray]
+
+    def to_frame(self, backend: Any = "pandas") -> Any:
+        """The table of items as a dataframe of some kind: pandas, polars or pyarrow."""
+        import narwhals.stable.v2 as nw
+
+        return nw.from_dict(self.by_item, backend=backend).to_native()
+
+    def to_record(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        items = row_records({name: column.tolist() for name, column in self.by_item.items()})
+        return plain({"kind": self.kind, "values": self.values.tolist(), "items": items})
+
+    def __str__(self) -> str:
+        z = self.by_item["z"]
+        order = np.argsort(-np.abs(np.nan_to_num(z)), kind="stable")[:MOST_SHOWN]
+        rows = [
+            (str(name), f"{number:g}", f"{wins:.4g}", f"{expected:.4g}", f"{score:+.2f}")
+            for name, number, wins, expected, score in zip(
+                *(column[order].tolist() for column in self.by_item.values()), strict=True
+            )
+        ]
+        table = text_table(("item", "comparisons", "wins", "expected", "z"), rows, LAYOUT)
+        size = f"{self.kind} residuals of {plural(len(self.values), 'row')} of comparisons"
+        return f"{size.capitalize()}; items that stand out most:\n{table}"
+
+
+def residuals(
+    model: RankRegression, data: Comparisons | None = None, kind: str = "response"
+) -> Residuals:
+    """What a model leaves unexplained of its own comparisons, or of others.
+
+    Parameters
+    ----------
+    model : RankRegression
+        Fitted to items and votes.
+    data : Comparisons, optional
+        Other comparisons; those of the fit if not given.
+    kind : {"response", "pearson", "deviance", "standardised"}
+        The last is for the comparisons of the fit, where it has a likelihood.
+    """
+    if kind not in KINDS:
+        raise PairscoreError(f"kind is {shown(kind)}; use one of {first_few(map(repr, KINDS))}.")
+    fit = _fit_of(model)
+    if kind == "standardised" and data is not None:
+        raise PairscoreError(
+            "standardised residuals are of the comparisons of the fit; leave data out, or use"
+            " kind='pearson'."
+        )
+    data = comparisons_of_fit(fit, "residuals") if data is None else data
+    if not isinstance(data, Comparisons):
+        raise PairscoreError(
+            f"residuals are of Comparisons, and data is {type(data).__name__}; give the first of"
+            " what Comparisons.from_frames(items, votes) returns."
+        )
+    mean, variance = expected_outcomes(fit, data)
+    response = 0.5 * (1 + data.outcome) - mean
+    return Residuals(
+        kind, _of_kind(fit, data, kind, response, variance), _by_item(data, mean, variance)
+    )
+
+
+def _fit_of(model: Any) -> Fit:
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(model)
+    return model.result_
+
+
+def _of_kind(
+    fit: Fit, data: Comparisons, kind: str, response: np.ndarray, variance: np.ndarray
+) -> np.ndarray:
+    if kind == "response":
+        return response
+    if kind == "deviance":
+        return np.sign(response) * np.sqrt(2 * np.maximum(_lost_likelihood(fit, data), 0.0))
+    pearson = _over_root(response, variance)
+    return pearson if kind == "pearson" else _over_root(pearson, 1 - leverages(fit, data))
+
+
+def _over_root(value: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    """value / sqrt(variance); zero where both are, of a tie that the fit left out."""
+    sure = (variance <= 0) & (value == 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(sure, 0.0, value / np.sqrt(np.maximum(variance, 0.0)))
+
+
+def _lost_likelihood(fit: Fit, data: Comparisons) -> np.ndarray:
+    """By how much each outcome's log-likelihood is below the best that it could have (M)."""
+    law = replace(fit.outcome_law, scale=1.0)
+    loss, tie, win = (np.maximum(p, TINY) for p in outcome_probabilities(fit, data, law))
+    y, tied = 0.5 * (1 + data.outcome), data.outcome == 0
+    if law.rule.has_parameter:
+        return -np.log(np.where(tied, tie, np.where(y > 0.5, win, loss)))
+    best = xlogy(y, y) + xlogy(1 - y, 1 - y)
+    lost = best - xlogy(y, win) - xlogy(1 - y, loss)
+    return np.where(tied, 0.0, lost) if fit.ties == "drop" else lost
+
+
+def _by_item(data: Comparisons, mean: np.ndarray, variance: np.ndarray) -> dict[str, np.ndarray]:
+    """Wins and expected wins of each compared item, and how far they are apart."""
+    n, other = len(data.items), data.left != data.right
+    amount, y = np.where(other, data.amount, 0.0), 0.5 * (1 + data.outcome)
+    weight = 1.0 if data.weight is None else data.weight
+    both = np.concatenate([data.left, data.right])
+
+    def of_items(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        return np.bincount(both, np.concatenate([left, right]), n)
+
+    wins = of_items(amount * y, amount * (1 - y))
+    expected = of_items(amount * mean, amount * (1 - mean))
+    squares = of_items(*[weight * amount * variance] * 2)
+    rows = np.flatnonzero(data.compared)
+    columns = {
+        "id": np.arange(n) if data.items.ids is None else data.items.ids,
+        "n_comparisons": of_items(amount, amount),
+        "wins": wins,
+        "expected": expected,
+        "z": _over_root(wins - expected, squares),
+    }
+    return {name: column[rows] for name, column in columns.items()}
+
+
+# -- leverage and influence ------------------------------------------------------------------------
+
+
+def leverages(fit: Fit, data: Comparisons) -> np.ndarray:
+    """h of each comparison of a fit (M): how far its outcome pulls its mean towards itself.
+
+    h = J H^-1 J' / V. J has two parts, dmu/deta times the derivatives of eta, and dmu/dt; each is
+    the covariance of the outcome and its score.
+    """
+    likelihood = kept_likelihood(fit.likelihood)
+    if likelihood.reason != HALF_WINS:
+        likelihood.refuse_none()
+    rule, t = TieRule(fit.ties, fit.link), fit.tie_parameter or 0.0
+    eta = score_differences(fit, data)
+    in_eta, in_t, variance = _mean_derivatives(rule, eta, t)
+    if fit.n_features == 0:
+        if fit.effects is not None:
+            raise PairscoreError(
+                "standardised residuals next to an ability for every item are for models without"
+                " effects of side, context or ties; use kind='pearson'."
+            )
+        return _over(in_eta**2 * difference_spread(fit, data) ** 2, variance)
+    from pairscore.effects.circumstances import effect_columns, judges_sharpness
+    from pairscore.effects.covariance import rows_at_maximum
+
+    basis = rows_at_maximum(fit, data)[1].basis
+    W, d, X = basis.transform, fit.n_features, data.items.values - fit.feature_mean
+    places, squares = X @ W[:d], np.empty(len(data))
+    slope = judges_sharpness(data, fit.judges)
+    for rows in _blocks(len(data), W.shape[1]):
+        beside = effect_columns(data[rows], fit.effects, fit.side_effect, slope[rows])
+        J = places[data.left[rows]] - places[data.right[rows]] + beside @ W[d:]
+        J *= in_eta[rows, None]
+        if rule.has_parameter:
+            J += in_t[rows, None] * W[-1]
+        squares[rows] = np.sum(J**2, axis=1)
+    return _over(squares, variance)
+
+
+def _over(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
+
+
+def _blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    size = max(BLOCK // max(n_columns, 1), 1)
+    return (slice(first, first + size) for first in range(0, n_rows, size))
+
+
+def _mean_derivatives(
+    rule: TieRule, eta: np.ndarray, t: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """dmu/deta, dmu/dt and V of every comparison (M): sums over the outcomes that it may have."""
+    in_eta, in_t, mean, square = np.zeros((4, len(eta)))
+    for outcome, p in zip((-1.0, 0.0, 1.0), rule.probabilities(eta, t), strict=True):
+        y, s = 0.5 * (1 + outcome), rule.derivatives(eta, np.full(len(eta), outcome), t)
+        in_eta, in_t = in_eta + p * y * s.eta, in_t + p * y * s.t
+        mean, square = mean + p * y, square + p * y**2
+    return in_eta, in_t, square - mean**2
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """By how much each item moves the coefficients; ``print`` shows the most influential items.
+
+    Attributes
+    ----------
+    ids : ndarray of shape (n,)
+        The compared items.
+    names : tuple of d names of features
+    dfbeta : ndarray of shape (n, d)
+        Coefficients less those without the item's comparisons, by one Newton step; NaN where some
+        coefficient is not determined without the item.
+    std_errors : ndarray of shape (d,)
+        Of the coefficients.
+    """
+
+    ids: np.ndarray
+    names: tuple[str, ...]
+    dfbeta: np.ndarray
+    std_errors: np.ndarray
+
+    @property
+    def dfbetas(self) -> np.ndarray:
+        """``dfbeta`` in standard errors."""
+        return self.dfbeta / self.std_errors
+
+    def to_frame(self, backend: Any = "pandas") -> Any:
+        """id and one column of ``dfbeta`` for each feature, as a dataframe of some kind."""
+        import narwhals.stable.v2 as nw
+
+        columns = dict(zip(self.names, self.dfbeta.T, strict=True))
+        return nw.from_dict({"id": self.ids} | columns, backend=backend).to_native()
+
+    def to_record(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return plain({name: getattr(self, name) for name in ("ids", "names", "dfbeta")})
+
+    def __str__(self) -> str:
+        size = np.abs(np.nan_to_num(self.dfbetas))
+        order = np.argsort(-size.max(axis=1), kind="stable")[:MOST_SHOWN]
+        rows = [
+            (str(self.ids[n]), self.names[f], f"{self.dfbeta[n, f]:+.3g}", f"{size[n, f]:.2f}")
+            for n, f in ((n, int(np.argmax(size[n]))) for n in order)
+        ]
+        header = ("item", "coefficient", "moved by", "in standard errors")
+        return f"Items that move a coefficient most:\n{text_table(header, rows, INFLUENCE_LAYOUT)}"
+
+
+def influence(model: RankRegression) -> Influence:
+    """By how much the coefficients of a model would differ without each item's comparisons.
+
+    One Newton step from the fit without them: beta - beta_without = (H - H_i)^-1 g_i, g_i and H_i
+    what the comparisons of item i add to the score and the information. For ``mle`` with features,
+    with a ridge or without, side, context and ties included; not for item effects and slopes.
+    """
+    fit = _fit_of(model)
+    settings = fit.settings
+    if settings.method != "mle" or settings.item_effects or settings.judge_slopes:
+        raise PairscoreError(
+            "influence is for features fitted with method='mle', without item_effects and"
+            " judge_slopes; fit such a model to the same comparisons."
+        )
+    likelihood = kept_likelihood(fit.likelihood)
+    if likelihood.reason == NO_MAXIMUM:
+        likelihood.refuse_none()
+    data, errors = comparisons_of_fit(fit, "influences"), fit.errors()
+    from pairscore.effects.covariance import information_of_rows, rows_at_maximum
+
+    rows, top = rows_at_maximum(fit, data)
+    s, W, d = rows.derivatives(top.theta), top.basis.transform, fit.n_features
+    of_items = item_incidence(rows.left, rows.right, len(rows.X))
+    compared = np.flatnonzero(rows.compared)
+    dfbeta = np.empty((len(compared), d))
+    for place, item in enumerate(compared):
+        own = of_items.indices[of_items.indptr[item] : of_items.indptr[item + 1]]
+        g, H = np.zeros(len(W)), np.zeros((len(W), len(W)))
+        for part in _blocks(len(own), len(W)):
+            more = information_of_rows(rows, s, own[part])
+            g, H = g + more[0], H + more[1]
+        left, axes = np.linalg.eigh(np.eye(W.shape[1]) - W.T @ H @ W)
+        step = W[:d] @ (axes @ ((axes.T @ (W.T @ g)) / np.where(left > NEEDED, left, np.nan)))
+        dfbeta[place] = step
+    dfbeta[:, fit.undetermined] = np.nan
+    ids = compared if data.items.ids is None else data.items.ids[compared]
+    return Influence(np.asarray(ids), fit.names, dfbeta, errors)

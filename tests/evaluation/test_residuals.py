@@ -1,0 +1,206 @@
+"""Residuals and influence: against R, statsmodels, dense algebra and fits without an item."""
+
+import json
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from scipy.special import expit
+
+from pairscore import Comparisons, PairscoreError, RankRegression, influence, residuals
+from tests.evaluation.bradley_terry import draw_study, r_numbers, read_study, some
+
+KINDS = ("response", "pearson", "deviance", "standardised")
+
+
+@pytest.mark.parametrize(
+    ("study", "side"), [("baseball", True), ("citations", False), ("heaviness", True)]
+)
+def test_residuals_are_those_of_r(study, side):
+    items, votes = read_study(study)
+    model = RankRegression(inference="model", side_effect=side).fit(items, votes)
+    for kind, (total, largest) in r_numbers(study, "residuals").items():
+        found = residuals(model, kind=kind).values
+        assert votes["count"] @ np.abs(found) == pytest.approx(total, rel=1e-7)
+        assert found.max() == pytest.approx(largest, rel=1e-7)
+
+
+def test_residuals_with_features_side_and_context_are_those_of_statsmodels():
+    items, votes = draw_study(1, side=0.3)
+    model = RankRegression(side_effect=True, context=["rest"]).fit(items, votes)
+    X = items[list("abcd")].to_numpy()
+    columns = [X[votes["left"]] - X[votes["right"]], votes["rest"], np.ones(len(votes))]
+    won = (votes["winner"] == "left") * 1.0
+    theirs = sm.GLM(won, np.column_stack(columns), family=sm.families.Binomial()).fit(tol=1e-13)
+    leverage = theirs.get_influence().hat_matrix_diag
+    expected = {
+        "response": theirs.resid_response,
+        "pearson": theirs.resid_pearson,
+        "deviance": theirs.resid_deviance,
+        "standardised": theirs.resid_pearson / np.sqrt(1 - leverage),
+    }
+    for kind in KINDS:
+        np.testing.assert_allclose(residuals(model, kind=kind).values, expected[kind], atol=1e-7)
+
+
+def dense_bradley_terry(votes, n):
+    left, right = votes["left"].to_numpy(), votes["right"].to_numpy()
+    D = np.zeros((len(left), n))
+    D[np.arange(len(left)), left] += 1
+    D[np.arange(len(left)), right] -= 1
+    y, theta = (votes["winner"] == "left").to_numpy() * 1.0, np.zeros(n)
+    for _ in range(50):
+        p = expit(D @ theta)
+        inverse = np.linalg.pinv(D.T @ (D * (p * (1 - p))[:, None]), hermitian=True)
+        theta += inverse @ (D.T @ (y - p))
+    leverage = p * (1 - p) * np.sum((D @ inverse) * D, axis=1)
+    return (y - p) / np.sqrt(p * (1 - p) * (1 - leverage))
+
+
+def test_standardised_residuals_of_abilities_are_dense_algebra():
+    _, votes = draw_study(2, n_items=10)
+    found = residuals(RankRegression().fit(None, votes), kind="standardised")
+    np.testing.assert_allclose(found.values, dense_bradley_terry(votes, 10), atol=1e-6)
+    # with a parameter for each item, every item wins as often as is expected of it
+    np.testing.assert_allclose(found.by_item["z"], 0, atol=1e-5)
+
+
+@pytest.mark.parametrize("ties", ["davidson", "rao-kupper"])
+def test_residuals_with_ties_as_outcomes_have_the_variance_of_the_model(ties):
+    """Standardised ones by J H^-1 J' with derivatives by differences, for a few comparisons."""
+    items, votes = draw_study(3)
+    votes.loc[::4, "winner"] = "tie"
+    model = RankRegression(ties=ties, side_effect=True, inference="model").fit(items, votes)
+    theta = np.concatenate([model.coef_, model.effects_.values])
+    X = items[list("abcd")].to_numpy()
+    D = np.column_stack([X[votes["left"]] - X[votes["right"]], np.ones(len(votes))])
+    law, step = model.outcome_law.rule, 1e-5
+
+    def mean(at):
+        _, tie, win = law.probabilities(D @ at[:-1], at[-1])
+        return win + tie / 2
+
+    J = np.array([(mean(theta + e) - mean(theta - e)) / (2 * step) for e in step * np.eye(6)]).T
+    V = np.zeros((6, 6))
+    V[:4, :4], V[:, 4:] = model.covariance_, model.effects_covariance_
+    V[4:, :4] = V[:4, 4:].T
+    _, tie, win = law.probabilities(D @ theta[:-1], theta[-1])
+    variance = win + tie / 4 - mean(theta) ** 2
+    y = votes["winner"].map({"left": 1.0, "tie": 0.5, "right": 0.0}).to_numpy()
+    left_over = variance - np.sum((J @ V) * J, axis=1)
+    found = residuals(model, kind="standardised").values
+    np.testing.assert_allclose(found, (y - mean(theta)) / np.sqrt(left_over), rtol=1e-4)
+    deviance = residuals(model, kind="deviance").values
+    assert np.sum(deviance**2) == pytest.approx(model.deviance_, rel=1e-9)
+
+
+def test_squared_deviance_residuals_add_up_to_the_deviance():
+    items, votes = read_study("baseball")
+    model = RankRegression().fit(items, votes)
+    found = residuals(model, kind="deviance").values
+    assert votes["count"] @ found**2 == pytest.approx(model.deviance_, rel=1e-12)
+
+
+def test_items_that_win_more_than_their_features_say_stand_out():
+    items, votes = draw_study(4, n_votes=1500)
+    votes.loc[votes["left"] == 7, "winner"] = "left"
+    votes.loc[votes["right"] == 7, "winner"] = "right"
+    model = RankRegression().fit(items, votes)
+    found = residuals(model)
+    table = found.to_frame().set_index("id")
+    assert table["z"].abs().idxmax() == 7
+    assert str(found).splitlines()[2].split()[0] == "7"
+    p = model.predict_proba(model.comparisons_)[:, 1]
+    won = votes["winner"] == "left"
+    rows, others = votes["left"] == 7, votes["right"] == 7
+    expected = p[rows].sum() + (1 - p[others]).sum()
+    variance = (p * (1 - p))[rows | others].sum()
+    wins = won[rows].sum() + (~won[others]).sum()
+    row = table.loc[7]
+    assert (row["wins"], row["expected"]) == pytest.approx((wins, expected))
+    assert row["z"] == pytest.approx((wins - expected) / np.sqrt(variance))
+    assert json.loads(json.dumps(found.to_record()))["items"][7]["id"] == 7
+
+
+def test_other_comparisons_have_residuals_too():
+    items, votes = draw_study(5)
+    model = RankRegression().fit(items, votes[:300])
+    others, _ = Comparisons.from_frames(items, votes[300:])
+    found = residuals(model, others, "pearson").values
+    p = model.predict_proba(others)[:, 1]
+    y = (votes["winner"][300:] == "left").to_numpy()
+    np.testing.assert_allclose(found, (y - p) / np.sqrt(p * (1 - p)))
+    with pytest.raises(PairscoreError, match="leave data out"):
+        residuals(model, others, "standardised")
+
+
+def test_ties_that_the_fit_left_out_have_no_residual():
+    items, votes = draw_study(6)
+    votes.loc[:20, "winner"] = "tie"
+    model = RankRegression(ties="drop").fit(items, votes)
+    assert len(residuals(model).values) == len(votes) - 21
+    all_of_them, _ = Comparisons.from_frames(items, votes)
+    for kind in KINDS[:3]:
+        assert np.all(residuals(model, all_of_them, kind).values[:21] == 0)
+
+
+def test_what_has_no_residuals_is_refused_in_a_sentence():
+    items, votes = draw_study(7)
+    model = RankRegression().fit(items, votes)
+    ridge = RankRegression(l2=1.0).fit(items, votes)
+    for call, sentence in (
+        (lambda: residuals(model, kind="raw"), "use one of"),
+        (lambda: residuals(model, votes), "from_frames"),
+        (lambda: residuals(ridge, kind="standardised"), "ridge keeps"),
+        (lambda: influence(RankRegression("pooled").fit(items, votes)), "method='mle'"),
+        (lambda: influence(RankRegression().fit(None, votes)), "influence is for features"),
+    ):
+        with pytest.raises(PairscoreError, match=sentence):
+            call()
+
+
+# -- influence -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("settings", [{}, {"ties": "davidson", "side_effect": True}, {"l2": 2.0}])
+def test_influence_is_one_newton_step_from_the_fit_without_the_item(settings):
+    items, votes = draw_study(8, n_items=30)
+    if "ties" in settings:
+        votes.loc[::5, "winner"] = "tie"
+    model = RankRegression(**settings).fit(items, votes)
+    found = influence(model)
+    gaps, sizes = [], []
+    for item in range(0, 30, 5):
+        rest = votes[(votes["left"] != item) & (votes["right"] != item)]
+        again = RankRegression(**settings, inference=None).fit(items, rest)
+        gaps.append(model.coef_ - again.coef_ - found.dfbeta[item])
+        sizes.append(model.coef_ - again.coef_)
+    # a Newton step leaves an error of second order
+    assert np.linalg.norm(gaps) < 0.2 * np.linalg.norm(sizes)
+
+
+def test_one_newton_step_is_dense_algebra():
+    items, votes = draw_study(9, n_items=25)
+    model = RankRegression().fit(items, votes)
+    X = items[list("abcd")].to_numpy()
+    D = X[votes["left"]] - X[votes["right"]]
+    p = expit(D @ model.coef_)
+    y = (votes["winner"] == "left").to_numpy()
+    found = influence(model)
+    for item in range(25):
+        own = ((votes["left"] == item) | (votes["right"] == item)).to_numpy()
+        rest = D[~own].T @ (D[~own] * (p * (1 - p))[~own, None])
+        step = np.linalg.solve(rest, D[own].T @ (y - p)[own])
+        np.testing.assert_allclose(found.dfbeta[item], step, rtol=1e-6, atol=1e-9)
+    assert found.dfbetas.shape == (25, 4)
+    worst = np.unravel_index(np.argmax(np.abs(found.dfbetas)), (25, 4))[0]
+    assert str(found).splitlines()[2].split()[0] == str(worst)
+    assert list(found.to_frame().columns) == ["id", "a", "b", "c", "d"]
+
+
+def test_an_item_without_which_a_coefficient_is_unknown_has_no_influence_to_report():
+    items, votes = draw_study(10)
+    items["rare"] = (items["id"] == 3) * 1.0
+    found = influence(RankRegression().fit(some(items, ["a", "rare"]), votes))
+    assert np.isnan(found.dfbeta[3]).all()
+    assert np.isfinite(np.delete(found.dfbeta, 3, axis=0)).all()
