@@ -115,6 +115,17 @@ def test_the_result_prints_and_goes_into_json():
     assert record["added"] == ["c", "d"]
 
 
+def test_a_notebook_shows_both_tests():
+    items, votes = draw_study(2, spread=0.7)
+    small = RankRegression().fit(some(items, "ab"), votes)
+    found = anova(small, RankRegression().fit(items, votes))
+    page = found._repr_html_()
+    assert "<h4>Added: c, d</h4>" in page
+    assert f">chi-square(2) = {found.likelihood_ratio:.4g}, " in page
+    assert f">F(2, {found.wald.df_error:.4g}) = {found.wald.statistic:.4g}, " in page
+    assert found.note.replace("'", "&#x27;") in page
+
+
 def test_ties_as_half_wins_leave_walds_test_only():
     items, votes = draw_study(6)
     votes.loc[:30, "winner"] = "tie"

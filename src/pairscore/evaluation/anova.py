@@ -16,7 +16,7 @@ from pairscore.errors import PairscoreError, first_few
 from pairscore.estimators.diagnostics import p_in_words
 from pairscore.estimators.inference import NO_MAXIMUM, Likelihood, kept_likelihood
 from pairscore.estimators.results import Fit
-from pairscore.files.write import plain
+from pairscore.files.write import html_text, plain
 from pairscore.model.contrasts import (
     ITEM_ROBUST,
     REMEDIES,
@@ -56,15 +56,21 @@ class Anova:
     wald: JointTest | None
     note: str
 
-    def __str__(self) -> str:
+    def _facts(self) -> list[tuple[str, str]]:
+        """Both tests in words."""
         ratio = f"chi-square({self.df}) = {self.likelihood_ratio:.4g}, {p_in_words(self.p)}"
-        lines = [
-            f"Added: {first_few(self.added)}",
-            f"  likelihood ratio  {'none' if np.isnan(self.p) else ratio}",
-        ]
+        facts = [("likelihood ratio", "none" if np.isnan(self.p) else ratio)]
         if self.wald is not None:
-            lines.append(f"  Wald's test       {self.wald.in_words} ({self.wald.covariance})")
-        return "\n".join([*lines, *([self.note] if self.note else [])])
+            facts.append(("Wald's test", f"{self.wald.in_words} ({self.wald.covariance})"))
+        return facts
+
+    def __str__(self) -> str:
+        lines = [f"  {label:<16}  {words}" for label, words in self._facts()]
+        note = [self.note] if self.note else []
+        return "\n".join([f"Added: {first_few(self.added)}", *lines, *note])
+
+    def _repr_html_(self) -> str:
+        return html_text(f"Added: {first_few(self.added)}", self._facts(), None, [self.note])
 
     def to_record(self) -> dict[str, Any]:
         """Plain values, for JSON; None for what is not known."""
