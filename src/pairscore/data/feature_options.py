@@ -5,8 +5,9 @@ The settings are those of ``pairscore fit`` (``--features``, ``--square``, ...).
 """
 
 import csv
+import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,10 +23,17 @@ from pairscore.data.items import (
     refuse_non_numeric,
     refuse_other_dimensions,
 )
-from pairscore.data.tables import Columns, as_frame, backend_of, to_array
+from pairscore.data.tables import Columns, as_frame, backend_of, is_missing, to_array
+from pairscore.data.votes import Votes
 from pairscore.errors import EmptyColumnsError, PairscoreError, did_you_mean, first_few, plural
 
 MAX_LEVELS = 1000
+MOST_LEVELS = 20  # of text that is proposed as categories, where items are few
+DATE = re.compile(
+    r"([0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{2}){1,2}|[0-9]{4}[./-][0-9]{1,2}[./-][0-9]{1,2}"
+    r"|[0-9]{2,4}年[0-9]{1,2}月([0-9]{1,2}日)?|[0-9]{1,2}[. ]+\w{3,9}[. ]+[0-9]{4})"
+    r"([T ]+[0-9]{1,2}:[0-9]{2}(:[0-9.]+)?)?Z?|[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?"
+)
 
 
 def make_recipe(
@@ -363,3 +371,48 @@ def _refuse_other_levels(reference: dict[str, str], levels: dict[str, tuple[str,
                 f"reference names the level {level!r} of {name!r}, which no item has; its levels"
                 f" are {first_few(map(repr, levels[name]), 8)}.{did_you_mean(level, levels[name])}"
             )
+
+
+def kinds_of_text(table: Columns, names: Iterable[str]) -> dict[str, list[str]]:
+    """Text columns as dates, as labels that differ from item to item, or as possible categories."""
+    kinds: dict[str, list[str]] = {"left_out": [], "dates": [], "labels": []}
+    for name in names:
+        filled = [str(entry) for entry in table[name].tolist() if not is_missing(entry)]
+        is_date = sum(DATE.fullmatch(entry.strip()) is not None for entry in filled)
+        if filled and is_date >= 0.9 * len(filled):
+            kinds["dates"].append(name)
+        elif len(set(filled)) > max(MOST_LEVELS, len(filled) / 2):
+            kinds["labels"].append(name)
+        else:
+            kinds["left_out"].append(name)
+    return kinds
+
+
+def point_out_cases(
+    categories: Mapping[str, Collection[str]], votes: Columns, say: Callable[[str], None]
+) -> None:
+    """Say which levels, and which judges, differ in upper and lower case only."""
+    groups = {repr(name): levels for name, levels in categories.items()}
+    if "judge" in votes:
+        groups["judge"] = set(map(str, votes.get_column("judge").values.tolist()))
+    for what, levels in groups.items():
+        spellings: dict[str, list[str]] = {}
+        for level in sorted(levels):
+            spellings.setdefault(level.casefold(), []).append(level)
+        same = [" and ".join(map(repr, of)) for of in spellings.values() if len(of) > 1]
+        if same:
+            say(
+                f"{what} has entries that differ in upper and lower case only: {first_few(same)};"
+                " they are treated as different."
+            )
+
+
+def first_column_names(votes: Votes, table: Columns) -> bool:
+    """Whether items known by row number may be meant by the numbers in the first column."""
+    numbers = table[table.columns[0]]
+    if numbers.dtype.kind != "f" or len(set(numbers.tolist())) < len(numbers):
+        return False
+    used = np.union1d(votes.left, votes.right)
+    return bool(
+        np.isin(used, numbers).all() and not np.array_equal(numbers, np.arange(len(numbers)))
+    )

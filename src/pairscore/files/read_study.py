@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.data.comparisons import Comparisons, items_of_votes
+from pairscore.data.feature_options import first_column_names, kinds_of_text, point_out_cases
 from pairscore.data.features import Recipe, recipe_of
 from pairscore.data.items import Items, plain_id, refuse_bad_ids, refuse_non_finite
 from pairscore.data.tables import Columns
@@ -18,11 +19,8 @@ from pairscore.files.find_columns import (
     Texts,
     as_texts,
     find_columns,
-    first_column_names,
     id_columns,
-    kinds_of_text,
     missing_columns,
-    point_out_cases,
 )
 from pairscore.files.sheets import JoinedTables
 from pairscore.files.study_columns import (
@@ -232,7 +230,7 @@ class _Reader:
             self._refuse_swapped(texts)
         if found is None or not found.is_complete:
             if isinstance(error, NoLayoutError):
-                raise missing_columns(texts[1], found) from error
+                raise missing_columns(texts[1], found, ids) from error
             return None
         expected = self._id(texts[0])
         if found.id == expected and found.named == roles and not found.judges:
@@ -274,7 +272,7 @@ class _Reader:
     def _refuse_swapped(self, texts: list[Texts]) -> None:
         roles = {role: role for role in VOTE_ROLES if role in texts[0]}
         other = find_columns(id_columns(texts[1]), texts[0], roles, ())
-        if other is not None and other.is_complete:
+        if other is not None and (other.is_complete or other.unclear):
             items, votes = (file.source.shown for file in self.files)
             raise PairscoreError(
                 f"{items!r} has the comparisons, and {votes!r} the items; give the items first."
@@ -337,7 +335,7 @@ def read_new_votes(
             names = set() if items is None else set(map(plain_id, items.names))
             found = find_columns({"id": names}, texts, roles, codes)
             if found is None or not found.is_complete:
-                raise missing_columns(texts, found) from error
+                raise missing_columns(texts, found, {"id": names}) from error
             columns = replace(columns, named=found.named, judges=found.judges)
             say(f"{stored.source.shown!r}: {found.in_words(roles)}, by what is in the columns.")
             stored = stored.again(columns.identifiers, columns.choose)
