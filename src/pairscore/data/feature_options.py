@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.choices import FILLING_RULES, MISSING_RULES
+from pairscore.choices import FILLING_RULES, ID_WORDS, MISSING_RULES, has_word
 from pairscore.data.features import Recipe, is_numeric, level_names, numeric_column
 from pairscore.data.items import (
     ID_COLUMN,
     Items,
     index_ids,
+    plain_id,
     read_items,
     refuse_non_numeric,
     refuse_other_dimensions,
@@ -405,6 +406,37 @@ def point_out_cases(
                 f"{what} has entries that differ in upper and lower case only: {first_few(same)};"
                 " they are treated as different."
             )
+
+
+def likely_id(table: Columns) -> str | None:
+    """The first column that could have ids: each entry once, text or numbers that count items."""
+    for place, name in enumerate(table.columns):
+        texts = ["" if is_missing(entry) else plain_id(entry) for entry in table[name].tolist()]
+        if len({*texts}) < len(texts) or "" in texts or any(map(DATE.fullmatch, texts)):
+            continue
+        if all(text.isdecimal() for text in texts):
+            numbers = [int(text) for text in texts]
+            counts = max(numbers) - min(numbers) == len(numbers) - 1
+            if place == 0 or counts or has_word(name, ID_WORDS):
+                return name
+        elif not any(re.fullmatch(r"\W*\d[\d.,' ]*\W*", text) for text in texts):
+            return name
+    return None
+
+
+def known_by_row(votes: Votes, table: Columns) -> str:
+    """The note that comparisons name items by row number; refused where they never name row 0."""
+    used, n = np.union1d(votes.left, votes.right), len(table)
+    likely = likely_id(table)
+    if used.min() > 0:
+        remedy = "add a column id to the items" if likely is None else f"perhaps id={likely!r}"
+        raise PairscoreError(
+            f"the items have no column 'id', so the comparisons name them by row number, from 0 to"
+            f" {n - 1}, but the numbers there run from {used.min()} to {used.max()}; {remedy}, or"
+            " count from 0."
+        )
+    but = "" if likely is None else f"; {likely!r} looks like ids, and the comparisons have others"
+    return f"the items have no column 'id': they are known by row number, from 0 to {n - 1}{but}."
 
 
 def first_column_names(votes: Votes, table: Columns) -> bool:

@@ -356,7 +356,7 @@ def _rows(frame: Frame, columns: tuple[str, str], items: Items) -> tuple[np.ndar
     if unknown:
         column, (bad, _) = next(iter(unknown.items()))
         known = (
-            "row numbers, because the item table has no 'id' column"
+            "row numbers from 0, because the item table has no 'id' column"
             if items.ids is None
             else f"such as {first_few(map(repr, items.names), 3)}"
         )

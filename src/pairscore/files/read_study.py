@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 
 from pairscore.data.comparisons import Comparisons, items_of_votes
-from pairscore.data.feature_options import first_column_names, kinds_of_text, point_out_cases
+from pairscore.data.feature_options import (
+    first_column_names,
+    kinds_of_text,
+    known_by_row,
+    point_out_cases,
+)
 from pairscore.data.features import Recipe, recipe_of
 from pairscore.data.items import Items, plain_id, refuse_bad_ids, refuse_non_finite
 from pairscore.data.tables import Columns
@@ -163,12 +168,11 @@ def read_study(
         return replace(study, sheets=[sheet for sheet in sheets if sheet])
 
 
+@dataclass
 class _IdsUnclearError(PairscoreError):
     """Items are known by row number, and their first column has numbers that may be ids."""
 
-    def __init__(self, study: StudyInput):
-        self.study = study
-        super().__init__("the first column of the items may have their ids")
+    study: StudyInput
 
 
 @dataclass(frozen=True)
@@ -190,6 +194,7 @@ class _Reader:
             if other is not None:
                 return other._read()
             if isinstance(error, _IdsUnclearError):
+                self.say(known_by_row(error.study.votes, self.files[0].read()))
                 return error.study
             raise
 
@@ -205,17 +210,17 @@ class _Reader:
             if error.table == "items":
                 also = _refusal_of_votes(votes, rules, len(table), ids)
                 raise _item_faults(recipe, table, self.files[0], also) from error
-            faults = all_faults(
-                lambda some: _read_complete(recipe, table, some, rules), votes.table
-            )
+            faults = all_faults(lambda of: _read_complete(recipe, table, of, rules), votes.table)
             raise votes.located(faults, self.files[1]) from error
         groups = None if self.items.group is None else table[self.items.group][complete]
         point_out_cases(recipe.categorical, votes.table, self.say)
         names: dict[str, Any] = {**kinds_of_text(table, left_out), "nested": self.items.nested}
-        names |= {"vote_columns": votes.named, "unused": self.votes.unused}
-        study = replace(study, **names, groups=groups)
+        names |= {"vote_columns": votes.named, "unused": self.votes.unused, "groups": groups}
+        study = replace(study, **names)
         if recipe.id is None and first_column_names(study.votes, table):
             raise _IdsUnclearError(study)
+        if recipe.id is None and self.items.recipe is None:
+            self.say(known_by_row(study.votes, table))
         return study
 
     def _with_found_columns(self, error: PairscoreError) -> "_Reader | None":
@@ -228,7 +233,6 @@ class _Reader:
         found = find_columns(ids, texts[1], roles, codes)
         if found is None or not found.is_complete:
             self._refuse_swapped(texts)
-        if found is None or not found.is_complete:
             if isinstance(error, NoLayoutError):
                 raise missing_columns(texts[1], found, ids) from error
             return None
