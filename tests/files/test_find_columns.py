@@ -339,3 +339,11 @@ def test_words_for_sides_in_other_languages_need_no_codes():
     assert side_words(words, None) == {"gauche": "left", "Droite": "right", "égalité": "tie"}
     assert side_words(Column(np.array(["A", "B"], dtype=object)), None) == {}
     assert side_words(words, np.array(["gauche", "x"], dtype=object)) == {}  # an item is called so
+
+
+def test_percentages_and_prices_are_not_called_text_that_differs_from_item_to_item():
+    numbers = [f"{row / 7:.1f}".replace(".", ",") for row in range(40)]
+    columns = {"share": [f"{n} %" for n in numbers], "cost": [f"$1{n}" for n in numbers]}
+    kinds = kinds_of_text(Columns(columns), ["share", "cost"])
+    assert kinds["signed"] == ["share", "cost"]
+    assert not kinds["labels"]

@@ -428,3 +428,14 @@ def winner_for_loser(votes: Columns, name: str) -> Columns:
         )
     others = {n: votes.get_column(n) for n in votes.columns if n != "loser"}
     return Columns({**others, "winner": np.array(winner, dtype=object)}, from_file=True)
+
+
+def first_column_names(votes: Votes, table: Columns) -> bool:
+    """Whether items known by row number may be meant by the numbers in the first column."""
+    numbers = table[table.columns[0]]
+    if numbers.dtype.kind != "f" or len(set(numbers.tolist())) < len(numbers):
+        return False
+    used = np.union1d(votes.left, votes.right)
+    return bool(
+        np.isin(used, numbers).all() and not np.array_equal(numbers, np.arange(len(numbers)))
+    )

@@ -29,6 +29,7 @@ from pairscore.data.votes import Votes
 from pairscore.errors import EmptyColumnsError, PairscoreError, did_you_mean, first_few, plural
 
 MAX_LEVELS = 1000
+SIGNED = re.compile(r"\s*([-+]?[%$€£¥]\s*[-+]?\d[\d.,' ]*|[-+]?\d[\d.,' ]*\s*[%$€£¥])\s*")
 MOST_LEVELS = 20  # of text that is proposed as categories, where items are few
 DATE = re.compile(
     r"([0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{2}){1,2}|[0-9]{4}[./-][0-9]{1,2}[./-][0-9]{1,2}"
@@ -375,13 +376,15 @@ def _refuse_other_levels(reference: dict[str, str], levels: dict[str, tuple[str,
 
 
 def kinds_of_text(table: Columns, names: Iterable[str]) -> dict[str, list[str]]:
-    """Text columns as dates, as labels that differ from item to item, or as possible categories."""
-    kinds: dict[str, list[str]] = {"left_out": [], "dates": [], "labels": []}
+    """Text as dates, numbers with a sign, labels that differ by item, or possible categories."""
+    kinds: dict[str, list[str]] = {"left_out": [], "dates": [], "labels": [], "signed": []}
     for name in names:
         filled = [str(entry) for entry in table[name].tolist() if not is_missing(entry)]
         is_date = sum(DATE.fullmatch(entry.strip()) is not None for entry in filled)
         if filled and is_date >= 0.9 * len(filled):
             kinds["dates"].append(name)
+        elif filled and all(map(SIGNED.fullmatch, filled)):
+            kinds["signed"].append(name)
         elif len(set(filled)) > max(MOST_LEVELS, len(filled) / 2):
             kinds["labels"].append(name)
         else:
@@ -424,11 +427,11 @@ def likely_id(table: Columns) -> str | None:
     return None
 
 
-def known_by_row(votes: Votes, table: Columns) -> str:
+def known_by_row(votes: Votes, items: Items, table: Columns) -> str:
     """The note that comparisons name items by row number; refused where they never name row 0."""
-    used, n = np.union1d(votes.left, votes.right), len(table)
-    likely = likely_id(table)
-    if used.min() > 0:
+    names, likely, n = np.asarray(items.names, dtype=int), likely_id(table), len(table)
+    used = names[np.union1d(votes.left, votes.right)]  # items with missing values may be gone
+    if used.min() > 0 and names[0] == 0:
         remedy = "add a column id to the items" if likely is None else f"perhaps id={likely!r}"
         raise PairscoreError(
             f"the items have no column 'id', so the comparisons name them by row number, from 0 to"
@@ -437,14 +440,3 @@ def known_by_row(votes: Votes, table: Columns) -> str:
         )
     but = "" if likely is None else f"; {likely!r} looks like ids, and the comparisons have others"
     return f"the items have no column 'id': they are known by row number, from 0 to {n - 1}{but}."
-
-
-def first_column_names(votes: Votes, table: Columns) -> bool:
-    """Whether items known by row number may be meant by the numbers in the first column."""
-    numbers = table[table.columns[0]]
-    if numbers.dtype.kind != "f" or len(set(numbers.tolist())) < len(numbers):
-        return False
-    used = np.union1d(votes.left, votes.right)
-    return bool(
-        np.isin(used, numbers).all() and not np.array_equal(numbers, np.arange(len(numbers)))
-    )

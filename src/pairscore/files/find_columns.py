@@ -393,11 +393,8 @@ def _won_or_lost(names: Collection[str]) -> PairscoreError:
             f" {name!r} as winner if they rank high (such as the most severe cases), or"
             f" {name!r} as loser if they rank low."
         )
-    also = (
-        f" (as {first_few(map(repr, [n for n in names if n != name]))})" if len(names) > 1 else ""
-    )
     return PairscoreError(
-        f"the name of {name!r}{also} does not say whether it has the winners or the losers: give"
+        f"the name of {name!r} does not say whether it has the winners or the losers: give"
         f" {name!r} as winner if it says who won, or {name!r} as loser if it says who lost."
     )
 

@@ -7,13 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.data.comparisons import Comparisons, items_of_votes
-from pairscore.data.feature_options import (
-    first_column_names,
-    kinds_of_text,
-    known_by_row,
-    point_out_cases,
-)
+from pairscore.data.comparisons import Comparisons, first_column_names, items_of_votes
+from pairscore.data.feature_options import kinds_of_text, known_by_row, point_out_cases
 from pairscore.data.features import Recipe, recipe_of
 from pairscore.data.items import Items, plain_id, refuse_bad_ids, refuse_non_finite
 from pairscore.data.tables import Columns
@@ -47,8 +42,8 @@ class ItemsInput:
     """Items from a file, ready for use.
 
     ``recipe`` made their features. Not features are the columns ``left_out``, text that could be
-    categories; ``nested``, lists or records; ``dates``; and ``labels``, text that differs from item
-    to item.
+    categories; ``nested``, lists or records; ``dates``; ``labels``, text that differs from item to
+    item; and ``signed``, numbers with a sign such as % or $.
     """
 
     items: Items
@@ -57,6 +52,7 @@ class ItemsInput:
     nested: list[str]
     dates: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
+    signed: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,8 +190,9 @@ class _Reader:
             if other is not None:
                 return other._read()
             if isinstance(error, _IdsUnclearError):
-                self.say(known_by_row(error.study.votes, self.files[0].read()))
-                return error.study
+                study = error.study
+                self.say(known_by_row(study.votes, study.items, self.files[0].read()))
+                return study
             raise
 
     def _read(self) -> StudyInput:
@@ -220,7 +217,7 @@ class _Reader:
         if recipe.id is None and first_column_names(study.votes, table):
             raise _IdsUnclearError(study)
         if recipe.id is None and self.items.recipe is None:
-            self.say(known_by_row(study.votes, table))
+            self.say(known_by_row(study.votes, study.items, table))
         return study
 
     def _with_found_columns(self, error: PairscoreError) -> "_Reader | None":
