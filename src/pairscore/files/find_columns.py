@@ -349,6 +349,8 @@ def missing_columns(
             " the comparisons says who won; if one of the two has the winners, name both with"
             " winner= and loser=, else add a column winner."
         )
+    if why := _why_unclear(ids or {}, votes):
+        return PairscoreError(f"no two columns of the comparisons have ids of the items: {why}")
     layouts = "; or ".join(
         ", ".join(dict.fromkeys((*sides, "winner"))) for sides in (*LAYOUTS, NO_SIDES)
     )
@@ -356,7 +358,7 @@ def missing_columns(
     likely = f" Did you mean {_as_roles(by_words)}?" if by_words else ""
     return PairscoreError(
         f"the comparisons have columns {first_few(map(repr, names), 8)}, and it is not clear"
-        f" which two have ids of the items{_why_unclear(ids or {}, votes)}; they need {layouts}."
+        f" which two have ids of the items; they need {layouts}."
         f" Say which these are with left=, right= and winner=.{likely_layout(names) or likely}"
     )
 
@@ -365,22 +367,23 @@ def _why_unclear(ids: Mapping[str | None, set[str]], votes: Texts) -> str:
     """What keeps two columns from being ids of items: zeros in front, case, or other entries."""
     entries = [{e for e in column.tolist() if e is not None} for column in votes.values()]
     forms = {"zeros in front": lambda e: e.lstrip("0"), "upper and lower case": str.casefold}
+    named = {id: known for id, known in ids.items() if id is not None and known}
     for what, form in forms.items():
-        for id, known in ids.items():
+        for id, known in named.items():
             plain = {form(one): one for one in known}
-            other = [
-                next((e, plain[form(e)]) for e in sorted(of) if e not in known and form(e) in plain)
-                for of in entries
-                if of and not of <= known and sum(form(e) in plain for e in of) >= MATCH * len(of)
-            ]
-            if other and id is not None:
-                one, two = other[0]
-                return (
-                    f": those of {id!r} differ from the comparisons in {what} ({two!r} and"
-                    f" {one!r}; write them alike)"
-                )
-    if ids and not any(of & known for of in entries for known in ids.values()):
-        return ": no entry of the comparisons is one of a column of the items that could have ids"
+            for of in entries:
+                other = sorted(e for e in of - known if form(e) in plain)
+                if other and len(other) + len(of & known) >= MATCH * len(of):
+                    one, two = other[0], plain[form(other[0])]
+                    return (
+                        f"those of {id!r} differ from the comparisons in {what} ({two!r} and"
+                        f" {one!r}); write them alike."
+                    )
+    if named and not any(of & known for of in entries for known in ids.values()):
+        return (
+            f"no entry is one of the columns of the items that could be ids"
+            f" ({first_few(map(repr, named))}); give the items that were compared."
+        )
     return ""
 
 
