@@ -224,7 +224,7 @@ def test_self_pairs_can_be_kept(study):
 WRONG_FITS = {
     "cannot be read": "items.csv no.csv",
     "what kind of table": "items.csv votes.doc",
-    "they need left, right, winner": "items.csv layout.csv",
+    "no column of the comparisons says who won": "items.csv layout.csv",
     "an item with itself": "items.csv same.csv",
     "an id already seen": "twice.csv votes.csv",
     "not finite": "inf.csv votes.csv",
