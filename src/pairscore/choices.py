@@ -1,6 +1,6 @@
 """The words that each setting may be, stated once.
 
-This module imports nothing, so that ``pairscore --help`` can list the words without loading NumPy.
+It imports no other module of pairscore, so that ``pairscore --help`` lists words without NumPy.
 What checks a setting (``estimators.settings``, ``data``, the command line) takes them from here.
 
 METHODS
@@ -40,8 +40,21 @@ WINNER_WORDS, SIDE_WORDS
     Entries that may say who won, by what they mean; and those among them that can mean nothing
     else, which need no code.
 ROLE_WORDS
-    What columns of comparisons are called, as a whole or in a part of their name.
+    What columns of comparisons are called, as a whole or in a part of their name. Whether the worse
+    item ranks high (the most severe case) or low is for the user to say.
+NEGATIONS, PREFIXES
+    What turns a word of these round, as a word of its own (or a sign), and before one.
+ORDINALS
+    Words that tell two sides apart, next to numbers and single letters.
+AMOUNTS
+    What columns are called that have a number for each side.
+ID_WORDS
+    What columns of ids are called.
 """
+
+import re
+from collections.abc import Iterable
+from unicodedata import normalize
 
 
 class Kept(str):
@@ -80,16 +93,34 @@ ROLE_WORDS = {
     "left": ("left", "links", "linke", "gauche", "左", "home"),
     "right": ("right", "rechts", "rechte", "droite", "右", "away"),
     "winner": (
-        *("winner", "result", "outcome", "choice", "chosen", "preferred", "verdict", "better"),
-        *("sieger", "gewinner", "ergebnis", "urteil", "wahl", "entscheidung", "besser"),
-        *("gagnant", "vainqueur", "résultat", "choix", "meilleur", "préféré"),
-        *("勝者", "勝ち", "結果", "判定", "選択"),
+        *("winner", "wins", "won", "result", "outcome", "choice", "chosen", "choose", "picked"),
+        *("pick", "selected", "selection", "prefer", "preferred", "preference", "verdict"),
+        *("better", "best", "favourite", "favorite", "answer", "response", "decision", "vote"),
+        *(
+            "sieger",
+            "gewinner",
+            "gewonnen",
+            "ergebnis",
+            "urteil",
+            "wahl",
+            "auswahl",
+            "entscheidung",
+        ),
+        *("gewählt", "ausgewählt", "bevorzugt", "besser", "antwort", "favorit", "stimme"),
+        *("gagnant", "vainqueur", "gagné", "résultat", "choix", "choisi", "meilleur", "préféré"),
+        *("préférée", "préférence", "retenu", "réponse", "décision", "verdict", "favori"),
+        *("勝者", "勝ち", "結果", "判定", "選択", "回答", "良い方", "好き", "採用", "優勝"),
     ),
     "loser": (
-        *("loser", "losing", "loses", "lost", "defeated", "worse", "worst", "weaker", "inferior"),
-        *("rejected", "verlierer", "verloren", "unterlegen", "schlechter", "schwächer"),
-        *("perdant", "perdu", "pire", "moins bon", "perdedor", "peor", "perdente", "peggiore"),
-        *("敗者", "負け", "劣"),
+        *("loser", "losing", "loses", "lost", "defeated", "rejected", "eliminated", "discarded"),
+        *("verlierer", "verloren", "unterlegen", "abgelehnt", "ausgeschieden", "verworfen"),
+        *("perdant", "perdu", "rejeté", "éliminé", "écarté", "refusé", "perdedor", "perdente"),
+        *("敗者", "負け", "不採用", "落選", "却下"),
+    ),
+    "worse": (
+        *("worse", "worst", "weaker", "weakest", "inferior", "poorer", "schlechter"),
+        *("schlechteste", "schwächer", "pire", "moins bon", "plus mauvais"),
+        *("peor", "peggiore", "劣", "悪い", "悪化"),
     ),
     "judge": (
         *("judge", "rater", "reviewer", "annotator", "assessor", "expert", "evaluator"),
@@ -97,3 +128,70 @@ ROLE_WORDS = {
         *("juge", "évaluateur", "évaluatrice", "expert", "médecin", "審査員", "評価者", "判定者"),
     ),
 }
+NEGATIONS = (
+    *("not", "non", "nicht", "kein", "keine", "never", "nie", "didn", "doesn", "isn"),
+    *("less", "least", "weniger", "wenigsten", "moins", "pas", "jamais", "menos", "meno"),
+    *("不", "未", "ない", "なかった"),
+)
+PREFIXES = ("un", "non", "dis", "nicht")
+ORDINALS = (
+    *("left", "right", "first", "second", "one", "two", "top", "bottom", "home", "away"),
+    *("links", "rechts", "linke", "rechte", "linker", "rechter", "linkes", "rechtes"),
+    *("erste", "zweite", "erster", "zweiter", "erstes", "zweites", "eins", "zwei"),
+    *("gauche", "droite", "premier", "première", "deuxième", "seconde", "左", "右", "甲", "乙"),
+)
+AMOUNTS = (
+    *("score", "scores", "rank", "rating", "points", "value", "place", "position", "goals"),
+    *("punkte", "punktzahl", "rang", "platz", "wert", "note", "bewertung", "tore"),
+    *("valeur", "点", "順位", "評価"),
+)
+ID_WORDS = (
+    *("id", "ids", "no", "nr", "num", "number", "code", "key", "name", "label", "item"),
+    *("nummer", "kennung", "kürzel", "bezeichnung", "numéro", "nom", "n°", "n", "番号", "名"),
+)
+
+
+def has_word(name: str, words: Iterable[str]) -> bool:
+    """Whether one of the words is in the name of a column, as a word or a long enough part."""
+    folded = name.casefold()
+    parts = re.split(r"[\W_0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold())
+    return any(
+        word in parts or ((len(word) > 5 or not word.isascii()) and word in folded)
+        for word in words
+    )
+
+
+def role_of(name: str, roles: Iterable[str]) -> str | None:
+    """The role that the name of a column tells, if it has one of its words."""
+    return next((role for role in roles if has_word(name, ROLE_WORDS[role])), None)
+
+
+def told_by(name: str) -> str | None:
+    """Whether a column's name says that it has the winner, the loser, or the worse item.
+
+    A negated winner (not preferred, less good) is said like a worse item; one word for each of the
+    two, or a negated loser, say nothing.
+    """
+    rest = re.sub("|".join(ROLE_WORDS["loser"]), " ", name, flags=re.IGNORECASE)
+    turned = [prefix + word for prefix in PREFIXES for word in ROLE_WORDS["winner"]]
+    is_negated = has_word(rest, NEGATIONS) or has_word(rest, turned)
+    if has_word(name, ROLE_WORDS["loser"]):
+        return None if is_negated or has_word(rest, ROLE_WORDS["winner"]) else "loser"
+    if has_word(name, ROLE_WORDS["worse"]):
+        return "worse"
+    is_winner = has_word(rest, [*ROLE_WORDS["winner"], *turned])
+    return ("worse" if is_negated else "winner") if is_winner else None
+
+
+def are_twins(one: str, other: str) -> bool:
+    """Whether two names differ only in what tells sides apart: 1 and 2, A and B, left and right."""
+
+    def stem(name: str) -> str:
+        signs = "|".join(word for word in ORDINALS if not word.isascii())
+        text = re.sub(
+            r"(?<![a-z])[a-z](?![a-z])|[\W_0-9]+", " ", normalize("NFKC", name).casefold()
+        )
+        text = re.sub(rf"\b({'|'.join(ORDINALS)})\b|{signs}", " ", text)
+        return " ".join(text.split())
+
+    return one != other and stem(one) == stem(other)

@@ -224,7 +224,7 @@ def test_self_pairs_can_be_kept(study):
 WRONG_FITS = {
     "cannot be read": "items.csv no.csv",
     "what kind of table": "items.csv votes.doc",
-    "they need left, right, winner": "items.csv layout.csv",
+    "no column of the comparisons says who won": "items.csv layout.csv",
     "an item with itself": "items.csv same.csv",
     "an id already seen": "twice.csv votes.csv",
     "not finite": "inf.csv votes.csv",
@@ -484,7 +484,10 @@ def test_the_screen_shows_twenty_and_the_file_has_all(study):
     folder, _, _ = study
     run("fit items.csv votes.csv -o m.npz")
     shown = run("rank m.npz items.csv").stdout.splitlines()
-    assert shown[0] == "score: 0 is the average compared item (each counted as often as it was compared), on the logit scale"
+    assert (
+        shown[0]
+        == "score: 0 is the average compared item (each counted as often as it was compared), on the logit scale"
+    )
     assert len(shown) == 23
     assert shown[-1].startswith("and 10 more")
     record = json.loads(run("rank m.npz items.csv --json").stdout)

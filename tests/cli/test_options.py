@@ -362,7 +362,7 @@ def test_a_winner_that_is_neither_side_is_told_by_its_line(study, kind):
     folder, _, _ = study
     votes = read_table(folder / "votes.csv")
     winner = votes["winner"].copy()
-    winner[[4, 200]] = "both", None
+    winner[[4, 200]] = "both", "neither of the two"
     path = folder / ("bad.csv" if kind == "-" else f"bad.{kind}")
     write_table({"left": votes["left"], "right": votes["right"], "winner": winner}, path)
     stdin = path.read_bytes() if kind == "-" else None

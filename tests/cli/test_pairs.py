@@ -102,15 +102,16 @@ def test_one_workbook_has_the_items_and_a_sheet_for_each_judge(items, tmp_path):
         assert record["n_comparisons"] == 300
 
 
-def test_a_workbook_that_is_not_yet_filled_says_how_to_leave_the_rest_out(items, tmp_path):
+def test_a_partly_filled_workbook_is_fitted_to_the_comparisons_that_were_made(items, tmp_path):
+    """It was refused, with winners that are None."""
     run("pairs items.csv --comparisons 300 --judges Anna,Ben -o sheet.xlsx")
     sheets = list(filled_sheets("sheet.xlsx", items, np.random.default_rng(1), empty=30))
     fill_workbook(tmp_path / "half.xlsx", sheets)
-    refused = run("fit items.csv half.xlsx -o m.npz", code=2)
-    assert "30" in refused.stderr
-    assert "=skip" in refused.stderr
-    done = run("fit items.csv half.xlsx --winner-codes =skip -o m.npz --json")
+    done = run("fit items.csv half.xlsx -o m.npz --json")
+    assert "30 of 300 comparisons left out: no winner is given." in done.stderr
     assert json.loads(done.stdout)["n_comparisons"] == 270
+    refused = run("fit items.csv sheet.xlsx -o m.npz", code=2).stderr
+    assert "the column 'winner' is empty: no comparison has a winner yet" in refused
 
 
 def test_bad_rows_of_several_files_are_told_by_file_and_line(items, tmp_path):
@@ -265,3 +266,83 @@ def test_shared_pairs_say_how_well_judges_agree(study):
 def test_shared_pairs_of_one_judge_are_refused_in_the_words_of_the_command(study):
     said = run("pairs items.csv --comparisons 50 --shared 10% -o s.csv", code=2).stderr
     assert "--shared is about pairs that two judges compare, and --judges is 1" in said
+
+
+@pytest.mark.parametrize("name", ["Nr", "Pat.-Nr.", "Name"])
+def test_pairs_of_items_without_a_column_id_have_their_ids_and_not_row_numbers(
+    tmp_path, monkeypatch, name
+):
+    """Row numbers from 0 were written, and the filled sheet was one item off."""
+    monkeypatch.chdir(tmp_path)
+    form = {"Nr": "{}", "Pat.-Nr.": "{:03d}", "Name": "P-{}"}[name]
+    lines = [f"{row * row / 7:.3f},{form.format(row)},{row % 5}" for row in range(1, 41)]
+    (tmp_path / "items.csv").write_text("\n".join([f"a,{name},b", *lines]) + "\n")
+    said = run("pairs items.csv --comparisons 200 -o sheet.csv").stderr
+    assert f"their ids are taken from {name!r}" in said
+    with open("sheet.csv") as file:
+        rows = list(csv.DictReader(file))
+    ids = {row[side] for row in rows for side in ("left", "right")}
+    assert ids == {form.format(row) for row in range(1, 41)}
+    fill_in("sheet.csv", {form.format(row): row for row in range(1, 41)}, np.random.default_rng(0))
+    said = run("fit items.csv sheet.csv -o m.npz").stderr
+    assert f"the ids of the items are in {name!r}" in said
+
+
+def test_pairs_of_items_without_ids_say_that_row_numbers_start_at_0(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = "".join(f"{row / 7:.3f},{row % 5}\n" for row in range(40))
+    (tmp_path / "items.csv").write_text(f"a,b\n{lines}")
+    said = run("pairs items.csv --comparisons 60 -o sheet.csv").stderr
+    assert "they are written as row numbers, which start at 0" in said
+    fill_in("sheet.csv", {str(row): row for row in range(40)}, np.random.default_rng(0))
+    said = run("fit items.csv sheet.csv -o m.npz").stderr
+    assert "the items have no column 'id': they are known by row number, from 0 to 39." in said
+
+
+@pytest.mark.parametrize("first", ["", "P-"])
+def test_comparisons_that_count_from_1_are_not_read_as_row_numbers_from_0(
+    tmp_path, monkeypatch, first
+):
+    """Every comparison was one item off, without a word."""
+    monkeypatch.chdir(tmp_path)
+    name = "a" if not first else "Fall,a"
+    cells = [f"{first}{row}," * bool(first) + f"{row * row / 7:.3f}" for row in range(1, 41)]
+    (tmp_path / "items.csv").write_text("\n".join([f"{name},b", *(c + ",1" for c in cells)]))
+    votes = "".join(f"{row},{row % 39 + 1},left\n" for row in range(1, 40))
+    (tmp_path / "votes.csv").write_text(f"left,right,winner\n{votes}")
+    said = run("fit items.csv votes.csv -o m.npz", code=2).stderr
+    assert "from 0 to 39, but the numbers there run from 1 to 39" in said
+    assert ("perhaps --id Fall" if first else "add a column id to the items") in said
+
+
+def test_pairs_reads_the_first_sheet_of_a_workbook_of_several(tmp_path, monkeypatch):
+    """It ended in a traceback: 'list' object has no attribute 'casefold'."""
+    monkeypatch.chdir(tmp_path)
+    columns = {"id": np.array(["a", "b", "c"], dtype=object), "x": np.arange(3.0)}
+    fill_workbook(tmp_path / "b.xlsx", [NewSheet("Items", columns), NewSheet("More", columns)])
+    assert "'Items' was read" in run("pairs b.xlsx --comparisons 3 -o sheet.csv").stderr
+    run("pairs b.xlsx --comparisons 3 --sheet More -o sheet.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "of_votes", "rank"),
+    [("not preferred", "loser", None), ("worse", "loser", None), ("Sieger", "winner", 1)],
+)
+def test_a_column_of_losers_never_inverts_the_ranking(items, tmp_path, name, of_votes, rank):
+    """A third column of any name was the winner: the best items came last."""
+    run("pairs items.csv --comparisons 300 -o votes.csv")
+    fill_in("votes.csv", items, np.random.default_rng(1))
+    with open("votes.csv") as file:
+        rows = list(csv.DictReader(file))
+    won = {"left": "right", "right": "left"}
+    lines = [
+        f"{row['left']},{row['right']},{row[row['winner'] if rank else won[row['winner']]]}"
+        for row in rows
+    ]
+    (tmp_path / "votes.csv").write_text("\n".join([f"one,two,{name}", *lines]))
+    if rank is None:
+        said = run("fit items.csv votes.csv -o m.npz", code=2).stderr
+        assert f"--winner {name!r}" in said or f"--winner {name}" in said
+        assert f"--loser {name!r}" in said or f"--loser {name}" in said
+    run(f"fit items.csv votes.csv --{of_votes} '{name}' -o m.npz")
+    assert load(tmp_path / "m.npz").coef_[0] > 0.5

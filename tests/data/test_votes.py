@@ -330,7 +330,9 @@ def test_only_the_first_unknown_items_of_many_are_listed():
 def test_an_item_without_id_is_asked_for_by_row_number():
     with pytest.raises(
         PairscoreError,
-        match=says("row 0 ('ant')", "row numbers, because the item table has no 'id' column"),
+        match=says(
+            "row 0 ('ant')", "row numbers from 0, because the item table has no 'id' column"
+        ),
     ):
         read(pd.DataFrame({"winner": ["ant"], "loser": ["bee"]}), ITEMS[["legs"]])
 

@@ -3,16 +3,15 @@
 import numpy as np
 import pytest
 
+from pairscore.data.comparisons import side_words
+from pairscore.data.feature_options import kinds_of_text, point_out_cases
 from pairscore.data.tables import Column, Columns
 from pairscore.errors import PairscoreError
 from pairscore.files.find_columns import (
     as_texts,
     find_columns,
     id_columns,
-    kinds_of_text,
     missing_columns,
-    point_out_cases,
-    side_words,
 )
 
 RNG = np.random.default_rng(0)
@@ -31,12 +30,12 @@ def found(votes, items=ITEMS, fixed=(), codes=()):
 
 
 def test_two_columns_of_ids_are_the_sides_and_a_third_the_winner():
-    columns = found(PAIRS | {"Tag": [1] * 60, "wer": WINNERS})
+    columns = found(PAIRS | {"Tag": [1] * 60, "Sieger": WINNERS})
     assert (columns.id, columns.named) == (
         "Fall",
-        {"left": "eins", "right": "zwei", "winner": "wer"},
+        {"left": "eins", "right": "zwei", "winner": "Sieger"},
     )
-    assert columns.in_words({}) == "left is 'eins', right is 'zwei', winner is 'wer'"
+    assert columns.in_words({}) == "left is 'eins', right is 'zwei', winner is 'Sieger'"
 
 
 def test_a_column_of_codes_is_the_winner_and_a_judge_is_told_by_name():
@@ -59,8 +58,8 @@ def test_winner_and_loser_by_id_next_to_two_sides_are_understood():
     columns = found(votes)
     sides = {"left": "A", "right": "B"}
     assert columns.named == sides | {"winner": "Sieger", "loser": "Verlierer"}
-    said = str(missing_columns(as_texts(Columns(PAIRS | {"x": WINNERS})), None))
-    assert "it is not clear which two have ids of the items" in said
+    message = str(missing_columns(as_texts(Columns(PAIRS | {"x": WINNERS})), None))
+    assert "it is not clear which two have ids of the items" in message
 
 
 def test_winner_and_loser_are_told_by_their_names():
@@ -72,21 +71,174 @@ def test_winner_and_loser_are_told_by_their_names():
 LOSERS = [b if won == a else a for a, b, won in zip(*PAIRS.values(), WINNERS, strict=True)]
 
 
-@pytest.mark.parametrize("name", ["Verlierer", "perdant", "loser_id", "weaker item", "敗者"])
+@pytest.mark.parametrize("name", ["Verlierer", "perdant", "loser_id", "rejeté", "不採用"])
 def test_a_column_of_losers_is_not_taken_for_the_winner(name):
     columns = found(PAIRS | {name: LOSERS, "Runde": [1, 2] * 30})
     assert columns.named == {"left": "eins", "right": "zwei", "loser": name}
     assert columns.is_complete
 
 
-def test_the_worse_side_in_words_is_refused_and_turned_round_in_the_proposal():
-    worse = np.where(FIRST, "right", "left").tolist()
-    votes = PAIRS | {"schlechter": worse, "Runde": [1, 2] * 30}
-    columns = found(votes)
-    assert not columns.is_complete
-    message = str(missing_columns(as_texts(Columns(votes)), columns))
-    assert "'schlechter' seems to say who lost" in message
-    assert "winner_codes={'left': 'right', 'right': 'left'}" in message
+def said(votes, items=ITEMS, **given):
+    ids = id_columns(as_texts(Columns(items)))
+    return str(missing_columns(as_texts(Columns(votes)), found(votes, items, **given), ids))
+
+
+@pytest.mark.parametrize("of", [LOSERS, np.where(FIRST, "right", "left").tolist()])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "worse",
+        "Who is worse off?",
+        "Schlechterer Zustand",
+        "le pire",
+        "悪い方",
+        "weaker",
+        "moins bon",
+    ],
+)
+def test_whether_worse_means_severe_or_lost_is_asked_and_not_decided(name, of):
+    """'worse' was read as the loser, also where the most severe cases are to rank first."""
+    votes = PAIRS | {name: of, "Runde": [1, 2] * 30}
+    assert not found(votes).is_complete
+    message = said(votes)
+    assert f"{name!r} as winner if they rank high (such as the most severe cases)" in message
+    assert f"{name!r} as loser if they rank low" in message
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "not preferred",
+        "less preferred",
+        "least_preferred",
+        "unchosen",
+        "notChosen",
+        "dropped",
+        "H",
+        "nicht bevorzugt",
+        "weniger gut",
+        "non choisi",
+        "moins apprécié",
+        "選択されなかった",
+        "未選択",
+    ],
+)
+def test_a_third_column_that_may_name_the_loser_is_not_taken_for_the_winner(name):
+    """The ranking was exactly inverted, without a word."""
+    for of in (LOSERS, np.where(FIRST, "right", "left").tolist()):
+        votes = PAIRS | {name: of}
+        assert not found(votes).is_complete
+        assert f"{name!r} as winner" in said(votes)
+        assert f"{name!r} as loser" in said(votes)
+        assert found(votes, fixed={"winner": name}).named["winner"] == name
+        assert found(votes, fixed={"loser": name}).is_complete
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "winner",
+        "Won",
+        "better one",
+        "preferred_item",
+        "Chosen",
+        "best",
+        "pick",
+        "WinnerID",
+        "vote",
+        "Sieger",
+        "Gewinner",
+        "besser",
+        "bevorzugt",
+        "Ergebnis",
+        "Entscheidung",
+        "Antwort",
+        "gagnant",
+        "vainqueur",
+        "préféré",
+        "meilleur",
+        "choisi",
+        "résultat",
+        "Réponse",
+        "勝者",
+        "勝ち",
+        "良い方",
+        "選択",
+        "回答",
+        "結果",
+        "Winner No.",
+    ],
+)
+def test_a_third_column_whose_name_says_winner_is_read_without_a_question(name):
+    for of in (WINNERS, np.where(FIRST, "A", "B").tolist()):
+        assert found(PAIRS | {name: of}).named["winner"] == name
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "choix 1,choix 2,préféré",
+        "choice 1,choice 2,preferred",
+        "Choice A,Choice B,Answer",
+        "Wahl 1,Wahl 2,Entscheidung",
+        "選択肢1,選択肢2,回答",
+        "選択肢Ａ,選択肢Ｂ,回答",
+        "preferred A,preferred B,pick",
+        "gagnant 1,gagnant 2,vote",
+        "first choice,second choice,winner",
+        "left choice,right choice,result",
+    ],
+)
+def test_two_options_of_a_choice_are_sides_and_the_third_column_decides(header):
+    """The two options were read as winner and loser, and the winners were ignored."""
+    first, second, third = header.split(",")
+    for of in (WINNERS, np.where(FIRST, "1", "2").tolist()):
+        votes = dict(zip((first, second, third), (*PAIRS.values(), of), strict=True))
+        assert found(votes).named == {"left": first, "right": second, "winner": third}
+    without = dict(zip((first, second), PAIRS.values(), strict=True))
+    assert not found(without).is_complete
+    assert "no column of the comparisons says who won" in said(without)
+
+
+@pytest.mark.parametrize("names", ["Lost,Won", "rejected,chosen", "worse,better", "敗者,勝者"])
+def test_names_of_losers_and_winners_are_known_in_any_order(names):
+    loser, winner = names.split(",")
+    assert found({loser: LOSERS, winner: WINNERS}).named == {"winner": winner, "loser": loser}
+
+
+def test_the_kept_and_the_dropped_item_are_not_two_judges_who_never_agree():
+    votes = PAIRS | {"kept": WINNERS, "dropped": LOSERS}
+    assert not found(votes).is_complete
+    assert "'kept' as winner if it says who won" in said(votes)
+
+
+@pytest.mark.parametrize("what", ["rank", "score", "Punkte"])
+def test_numbers_for_each_side_are_neither_judges_nor_winners(what):
+    """Ranks of both sides were read as two judges, and scores as the winner."""
+    for one, two in ((f"{what}_left", f"{what}_right"), (f"{what} 1", f"{what} 2")):
+        votes = PAIRS | {one: np.where(FIRST, 1, 2).tolist(), two: [2] * 60}
+        assert not found(votes).is_complete
+        assert f"{one!r} and {two!r} have an entry for each side" in said(votes)
+        assert found(votes | {"Sieger": WINNERS}).named["winner"] == "Sieger"
+
+
+def test_ids_that_differ_in_zeros_or_case_are_said_to():
+    """It was said that it is not clear which two columns have ids."""
+    items = {"Nr": [f"{row:03d}" for row in range(1, 13)], "x": [1.5] * 12}
+    votes = {"a": (LEFT + 1).tolist(), "b": (RIGHT + 1).tolist(), "Sieger": ["a", "b"] * 30}
+    assert "those of 'Nr' differ from the comparisons in zeros in front ('001' and '1'" in said(
+        votes, items
+    )
+    lower = {name: [id.lower() for id in of] for name, of in PAIRS.items()}
+    assert "in upper and lower case ('P0' and 'p0'" in said(lower | {"Sieger": ["a", "b"] * 30})
+    other = {name: ["x" + id for id in of] for name, of in PAIRS.items()}
+    assert "no entry is one of the columns of the items that could be ids ('Nr', 'Fall')" in said(
+        other
+    )
+
+
+def test_a_file_with_names_of_columns_only_has_no_comparisons():
+    assert said({"eins": [], "zwei": [], "Sieger": []}).startswith("there are no comparisons")
 
 
 UNSURE = ["weiss nicht" if row % 5 == 0 else won for row, won in enumerate(WINNERS)]
@@ -113,7 +265,7 @@ def test_a_file_without_column_names_does_not_lose_its_first_comparison():
     votes = {"P1": PAIRS["eins"], "P2": PAIRS["zwei"], "rechts": sides}
     with pytest.raises(PairscoreError, match="no line of column names: the first line has 'P1'"):
         found(votes)
-    assert found(votes, fixed={"left": "P1", "right": "P2"}).named["winner"] == "rechts"
+    assert found(votes, fixed={"left": "P1", "right": "P2"}).unclear == ("rechts",)
 
 
 def test_several_columns_of_winners_are_those_of_judges():
@@ -189,3 +341,11 @@ def test_words_for_sides_in_other_languages_need_no_codes():
     assert side_words(words, None) == {"gauche": "left", "Droite": "right", "égalité": "tie"}
     assert side_words(Column(np.array(["A", "B"], dtype=object)), None) == {}
     assert side_words(words, np.array(["gauche", "x"], dtype=object)) == {}  # an item is called so
+
+
+def test_percentages_and_prices_are_not_called_text_that_differs_from_item_to_item():
+    numbers = [f"{row / 7:.1f}".replace(".", ",") for row in range(40)]
+    columns = {"share": [f"{n} %" for n in numbers], "cost": [f"$1{n}" for n in numbers]}
+    kinds = kinds_of_text(Columns(columns), ["share", "cost"])
+    assert kinds["signed"] == ["share", "cost"]
+    assert not kinds["labels"]

@@ -181,13 +181,14 @@ def test_ids_such_as_12_0_are_those_without_decimals(of_items, tmp_path):
 
 
 def test_a_column_for_each_judge_is_read_and_bad_entries_are_told_by_line_and_judge(tmp_path):
-    votes = [f"i{row},i{(row + 3) % 30},i{row},i{(row + 3) % 30}\n" for row in range(30)]
+    pairs = [(f"i{row}", f"i{(row + 3) % 30}") for row in range(30)]
+    votes = [f"{a},{b},{a},{(a, b)[row % 2]}\n" for row, (a, b) in enumerate(pairs)]
     votes[4] = "i4,i7,i4,\n"
     with pytest.warns(PairscoreWarning) as said:
         read = study_files(tmp_path, "i{}".format, votes, "left,right,Ann,Bob").votes
     assert len(read) == 59
     assert (read.outcome[read.judge == "Ann"] == 1).all()
-    assert (read.outcome[read.judge == "Bob"] == -1).all()
+    assert (read.outcome[read.judge == "Bob"] == -1).sum() == 15
     assert "each judge has a column ('Ann', 'Bob')" in str(said[0].message)
     assert "1 empty cell left out: no comparison by that judge" in str(said[1].message)
     votes[9] = "i9,i12,i9,huh\n"

@@ -6,7 +6,7 @@ import pytest
 from pairscore import PairscoreError
 from pairscore.data.features import Recipe
 from pairscore.data.tables import Column, Columns
-from pairscore.files.study_columns import ItemColumns, VoteColumns, VoteRows
+from pairscore.files.study_columns import ItemColumns, VoteColumns, VoteRows, VoteRules
 
 
 def votes(**columns):
@@ -60,7 +60,7 @@ def test_where_a_column_names_the_loser_the_other_side_won():
     rows = VoteRows.of(columns, table, None, said.append)
     assert rows.table["winner"].tolist() == ["right", "left", "tie"]
     assert said == ["'Verlierer' names the loser: the other side won."]
-    table = votes(left=["a", "b"], right=["b", "c"], loser=["left", "c"])
+    table = votes(left=["a", "b"], right=["b", "c"], loser=["x", "c"])
     with pytest.raises(PairscoreError, match="neither of the two items in 1 comparison of 2"):
         VoteRows.of(VoteColumns(), table, None, said.append)
 
@@ -73,3 +73,28 @@ def test_a_winner_told_by_the_column_of_its_side():
     assert renamed["winner"].tolist() == ["right", "b"]
     with pytest.raises(PairscoreError, match="'away' is both an item and the column of a side"):
         columns.rename(table, np.array(["a", "away"], dtype=object))
+
+
+def rules_of(said, **columns):
+    rows = VoteRows.of(VoteColumns(), votes(**columns), None, said.append)
+    return rows.rules(VoteRules(), None, said.append)
+
+
+def test_rows_of_a_sheet_without_a_winner_yet_are_left_out_and_counted():
+    """A partly filled sheet was refused, for a winner called None."""
+    said, pairs = [], {"left": ["a", "b", "c"], "right": ["b", "c", "a"]}
+    assert rules_of(said, **pairs, winner=["left", None, "a"]).winner_codes == {None: "skip"}
+    assert said == ["1 of 3 comparisons left out: no winner is given."]
+    assert rules_of(said, **pairs, loser=["left", None, "a"]).winner_codes == {None: "skip"}
+    with pytest.raises(PairscoreError, match="'winner' is empty: no comparison has a winner yet"):
+        rules_of(said, **pairs, winner=[None] * 3)
+    table = VoteRows.of(VoteColumns(), votes(**pairs, winner=["a", None, "a"]), None, said.append)
+    asked = VoteRules(winner_codes={"": "tie"})
+    assert table.rules(asked, None, said.append) == asked
+
+
+def test_a_loser_may_be_told_by_its_side():
+    columns = VoteColumns({"left": "A", "right": "B", "loser": "Verlierer"})
+    table = votes(A=["a", "b", "c"], B=["b", "c", "a"], Verlierer=["links", "right", "tie"])
+    rows = VoteRows.of(columns, table, None, [].append)
+    assert rows.table["winner"].tolist() == ["right", "left", "tie"]

@@ -87,6 +87,21 @@ def test_a_share_of_the_pairs_goes_to_two_judges(n, m, judges, repeats, shared, 
     assert len(again) == 2 * design.again.sum() == 2 * np.round(repeats * sizes).sum()
 
 
+@pytest.mark.parametrize(("n", "m"), [(60, 4000), (12, 200), (7, 130)])
+def test_all_pairs_shared_and_more_comparisons_than_pairs_are_as_many_as_asked_for(n, m):
+    """There were 4200 pairs for 4000 comparisons, and a traceback after the sheets were written."""
+    design = design_pairs(n, m, np.random.default_rng(0), n_judges=2, shared=1.0)
+    assert len(design.left) == len(design.judge) == m
+    record = pairs_record(design, n, ["Anna", "Ben"])
+    assert record["n_shared"] == n * (n - 1) / 2
+    assert record["most"] - record["least"] <= 2
+    one, two = (
+        sorted(map(sorted, np.column_stack([design.left, design.right])[design.judge == judge]))
+        for judge in (0, 1)
+    )
+    assert np.array_equal(one, two)
+
+
 def test_shared_pairs_need_two_judges_and_room():
     rng = np.random.default_rng(0)
     with pytest.raises(PairscoreError, match="shared= is about pairs that two judges compare"):

@@ -286,6 +286,11 @@ def show_unused_columns(items: Any) -> None:
         show_note(
             f"{first_few(map(repr, items.labels))} left out: text that differs from item to item."
         )
+    if items.signed:
+        show_note(
+            f"{first_few(map(repr, items.signed))} left out: numbers with a sign such as % or $;"
+            " write the numbers alone to make them features."
+        )
     for name in items.nested:
         show_note(
             f"the column {name!r} holds lists or records and was left out; a column for each value"

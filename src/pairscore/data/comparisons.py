@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.choices import SELF_PAIRS
+from pairscore.choices import SELF_PAIRS, SIDE_WORDS
 from pairscore.data.feature_options import fill_missing
 from pairscore.data.folds import number_groups
-from pairscore.data.items import Items, read_items
+from pairscore.data.items import Items, plain_id, read_items
 from pairscore.data.tables import (
+    Column,
+    Columns,
     as_frame,
     backend_of,
     check_amounts,
@@ -392,3 +394,48 @@ def refuse_missing_judges(judge: np.ndarray) -> None:
             f"the judge is missing in {plural(len(missing), 'row')}"
             f" ({first_few(f'row {row}' for row in missing)}); give a judge for every row."
         )
+
+
+def side_words(winner: Column, ids: np.ndarray | None) -> dict[str, str]:
+    """Codes for winners in other words for left, right and tie, where all entries are such."""
+    entries = {str(v) for v in winner.values.tolist() if not is_missing(v)}
+    meaning = {word: side for side, words in SIDE_WORDS.items() for word in words}
+    codes = {e: meaning[e.casefold()] for e in sorted(entries) if e.casefold() in meaning}
+    names = set(map(str, [] if ids is None else ids.tolist()))
+    is_plain = len(codes) < len(entries) or entries <= {"left", "right", "tie"}
+    return {} if is_plain or names & entries else codes
+
+
+def winner_for_loser(votes: Columns, name: str) -> Columns:
+    """Comparisons of two sides with the other side than the loser as the winner."""
+    left, right = next(sides for sides in LAYOUTS if {*sides} <= {*votes.columns})
+    a, b, losers = (
+        [None if is_missing(v) else plain_id(v) for v in votes.get_column(name).to_numpy().tolist()]
+        for name in (left, right, "loser")
+    )
+    words = {word: right for word in (left, *SIDE_WORDS["left"])}
+    words |= {word: left for word in (right, *SIDE_WORDS["right"])}
+    words |= dict.fromkeys(SIDE_WORDS["tie"], "tie")
+    winner = [
+        None if lost is None else {x: right, y: left}.get(lost, words.get(lost.casefold(), ""))
+        for x, y, lost in zip(a, b, losers, strict=True)
+    ]
+    if bad := winner.count(""):
+        raise PairscoreError(
+            f"the loser, in {name!r}, is neither of the two items in"
+            f" {plural(bad, 'comparison')} of {len(winner)}; write the id of the item that lost,"
+            " left, right or 'tie', or name a column that says who won with winner=."
+        )
+    others = {n: votes.get_column(n) for n in votes.columns if n != "loser"}
+    return Columns({**others, "winner": np.array(winner, dtype=object)}, from_file=True)
+
+
+def first_column_names(votes: Votes, table: Columns) -> bool:
+    """Whether items known by row number may be meant by the numbers in the first column."""
+    numbers = table[table.columns[0]]
+    if numbers.dtype.kind != "f" or len(set(numbers.tolist())) < len(numbers):
+        return False
+    used = np.union1d(votes.left, votes.right)
+    return bool(
+        np.isin(used, numbers).all() and not np.array_equal(numbers, np.arange(len(numbers)))
+    )

@@ -5,27 +5,44 @@ The settings are those of ``pairscore fit`` (``--features``, ``--square``, ...).
 """
 
 import csv
+import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from pairscore.choices import FILLING_RULES, MISSING_RULES
+from pairscore.choices import FILLING_RULES, ID_WORDS, MISSING_RULES, has_word
 from pairscore.data.features import Recipe, is_numeric, level_names, numeric_column
 from pairscore.data.items import (
     ID_COLUMN,
     Items,
     ids_of,
+    plain_id,
     read_items,
     refuse_non_numeric,
     spread_lists,
 )
-from pairscore.data.tables import Columns, as_frame, backend_of, refuse_other_dimensions, to_array
+from pairscore.data.tables import (
+    Columns,
+    as_frame,
+    backend_of,
+    is_missing,
+    refuse_other_dimensions,
+    to_array,
+)
+from pairscore.data.votes import Votes
 from pairscore.errors import EmptyColumnsError, PairscoreError, did_you_mean, first_few, plural
 
 MAX_LEVELS = 1000
+SIGNED = re.compile(r"\s*([-+]?[%$€£¥]\s*[-+]?\d[\d.,' ]*|[-+]?\d[\d.,' ]*\s*[%$€£¥])\s*")
+MOST_LEVELS = 20  # of text that is proposed as categories, where items are few
+DATE = re.compile(
+    r"([0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{2}){1,2}|[0-9]{4}[./-][0-9]{1,2}[./-][0-9]{1,2}"
+    r"|[0-9]{2,4}年[0-9]{1,2}月([0-9]{1,2}日)?|[0-9]{1,2}[. ]+\w{3,9}[. ]+[0-9]{4})"
+    r"([T ]+[0-9]{1,2}:[0-9]{2}(:[0-9.]+)?)?Z?|[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?"
+)
 
 
 def make_recipe(
@@ -364,3 +381,70 @@ def _refuse_other_levels(reference: dict[str, str], levels: dict[str, tuple[str,
                 f"reference names the level {level!r} of {name!r}, which no item has; its levels"
                 f" are {first_few(map(repr, levels[name]), 8)}.{did_you_mean(level, levels[name])}"
             )
+
+
+def kinds_of_text(table: Columns, names: Iterable[str]) -> dict[str, list[str]]:
+    """Text as dates, numbers with a sign, labels that differ by item, or possible categories."""
+    kinds: dict[str, list[str]] = {"left_out": [], "dates": [], "labels": [], "signed": []}
+    for name in names:
+        filled = [str(entry) for entry in table[name].tolist() if not is_missing(entry)]
+        is_date = sum(DATE.fullmatch(entry.strip()) is not None for entry in filled)
+        if filled and is_date >= 0.9 * len(filled):
+            kinds["dates"].append(name)
+        elif filled and all(map(SIGNED.fullmatch, filled)):
+            kinds["signed"].append(name)
+        elif len(set(filled)) > max(MOST_LEVELS, len(filled) / 2):
+            kinds["labels"].append(name)
+        else:
+            kinds["left_out"].append(name)
+    return kinds
+
+
+def point_out_cases(
+    categories: Mapping[str, Collection[str]], votes: Columns, say: Callable[[str], None]
+) -> None:
+    """Say which levels, and which judges, differ in upper and lower case only."""
+    groups = {repr(name): levels for name, levels in categories.items()}
+    if "judge" in votes:
+        groups["judge"] = set(map(str, votes.get_column("judge").values.tolist()))
+    for what, levels in groups.items():
+        spellings: dict[str, list[str]] = {}
+        for level in sorted(levels):
+            spellings.setdefault(level.casefold(), []).append(level)
+        same = [" and ".join(map(repr, of)) for of in spellings.values() if len(of) > 1]
+        if same:
+            say(
+                f"{what} has entries that differ in upper and lower case only: {first_few(same)};"
+                " they are treated as different."
+            )
+
+
+def likely_id(table: Columns) -> str | None:
+    """The first column that could have ids: each entry once, text or numbers that count items."""
+    for place, name in enumerate(table.columns):
+        texts = ["" if is_missing(entry) else plain_id(entry) for entry in table[name].tolist()]
+        if len({*texts}) < len(texts) or "" in texts or any(map(DATE.fullmatch, texts)):
+            continue
+        if all(text.isdecimal() for text in texts):
+            numbers = [int(text) for text in texts]
+            counts = max(numbers) - min(numbers) == len(numbers) - 1
+            if place == 0 or counts or has_word(name, ID_WORDS):
+                return name
+        elif not any(re.fullmatch(r"\W*\d[\d.,' ]*\W*", text) for text in texts):
+            return name
+    return None
+
+
+def known_by_row(votes: Votes, items: Items, table: Columns) -> str:
+    """The note that comparisons name items by row number; refused where they never name row 0."""
+    names, likely, n = np.asarray(items.names, dtype=int), likely_id(table), len(table)
+    used = names[np.union1d(votes.left, votes.right)]  # items with missing values may be gone
+    if used.min() > 0 and names[0] == 0:
+        remedy = "add a column id to the items" if likely is None else f"perhaps id={likely!r}"
+        raise PairscoreError(
+            f"the items have no column 'id', so the comparisons name them by row number, from 0 to"
+            f" {n - 1}, but the numbers there run from {used.min()} to {used.max()}; {remedy}, or"
+            " count from 0."
+        )
+    but = "" if likely is None else f"; {likely!r} looks like ids, and the comparisons have others"
+    return f"the items have no column 'id': they are known by row number, from 0 to {n - 1}{but}."

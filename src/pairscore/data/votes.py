@@ -356,7 +356,7 @@ def _rows(frame: Frame, columns: tuple[str, str], items: Items) -> tuple[np.ndar
     if unknown:
         column, (bad, _) = next(iter(unknown.items()))
         known = (
-            "row numbers, because the item table has no 'id' column"
+            "row numbers from 0, because the item table has no 'id' column"
             if items.ids is None
             else f"such as {first_few(map(repr, items.names), 3)}"
         )
@@ -420,7 +420,8 @@ def _refuse_codes(
     counts = Counter(None if is_missing(entry) else entry for entry in entries)
     if len(counts) > MOST_CODES:
         return
-    found = first_few((f"{entry!r} ({n})" for entry, n in counts.most_common()), MOST_CODES)
+    shown = (("blank" if e is None else repr(e), n) for e, n in counts.most_common())
+    found = first_few((f"{entry} ({n})" for entry, n in shown), MOST_CODES)
     raise PairscoreError(
         f"the winner is neither side in {len(bad)} of {plural(len(winner), 'comparison')}:"
         f" {found}; say what each means (left, right, tie, or skip to leave its rows out),"

@@ -1,7 +1,8 @@
 """Columns of items and comparisons found by what is in them, where their names do not tell.
 
 Two columns of the comparisons whose entries are ids of the items are the sides; a third one whose
-entries are one of the two, or words and codes for a side, is the winner.
+entries are one of the two, or words and codes for a side, is the winner or the loser, as its name
+says. Where the name does not say it, the user is asked.
 """
 
 import re
@@ -11,22 +12,23 @@ from itertools import combinations
 
 import numpy as np
 
-from pairscore.choices import ROLE_WORDS, SIDE_WORDS, WINNER_WORDS
+from pairscore.choices import (
+    AMOUNTS,
+    SIDE_WORDS,
+    WINNER_WORDS,
+    are_twins,
+    has_word,
+    role_of,
+    told_by,
+)
 from pairscore.data.items import plain_id
-from pairscore.data.tables import Column, Columns, is_missing, likely_codes
-from pairscore.data.votes import LAYOUTS, NO_SIDES, Votes, likely_layout
+from pairscore.data.tables import Columns, is_missing, likely_codes
+from pairscore.data.votes import LAYOUTS, NO_SIDES, likely_layout
 from pairscore.errors import PairscoreError, first_few, plural
 
 MATCH = 0.9  # share of the rows of a column that must name items
 FEW_LEVELS = 6
 ORDER = ("left", "right", "winner", "loser", "judge", "weight", "count")
-MOST_LEVELS = 20  # of text that is proposed as categories, where items are few
-DATE = re.compile(
-    r"([0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{2}){1,2}|[0-9]{4}[./-][0-9]{1,2}[./-][0-9]{1,2}"
-    r"|[0-9]{2,4}年[0-9]{1,2}月([0-9]{1,2}日)?|[0-9]{1,2}[. ]+\w{3,9}[. ]+[0-9]{4})"
-    r"([T ]+[0-9]{1,2}:[0-9]{2}(:[0-9.]+)?)?Z?|[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?"
-)
-SAMPLED_ROWS = 5000
 
 
 @dataclass(frozen=True)
@@ -35,13 +37,14 @@ class Found:
 
     ``id`` is the column of the items that the comparisons refer to; ``named`` has columns of the
     comparisons by role, ``judges`` those with the winners by one judge each; ``passed`` could be
-    winners too, and are not read.
+    winners too, and are not read; ``unclear`` tell who won or who lost, and not which of the two.
     """
 
     id: str | None
     named: dict[str, str] = field(default_factory=dict)
     judges: tuple[str, ...] = ()
     passed: tuple[str, ...] = ()
+    unclear: tuple[str, ...] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -165,22 +168,24 @@ def _find_sides(
         with_winner = [pair for pair in pairs if min(n_items[name] for name in pair) >= enough]
     if len(with_winner) > 1:
         # winner and loser by id name both items too, next to the columns of the two sides
-        of_sides = [pair for pair in with_winner if not _are_called(pair, NO_SIDES)]
-        with_winner = [pair for pair in of_sides if _are_called(pair, LAYOUTS[0])] or of_sides
+        of_sides = [pair for pair in with_winner if not _winner_and_loser(pair)]
+        with_winner = [pair for pair in of_sides if are_twins(*pair)] or of_sides
     if len(with_winner) != 1:
         return None
     first, second = with_winner[0]
-    if _are_called((first, second), NO_SIDES):
-        swapped = _role_of(first, NO_SIDES) == "loser"
-        return (NO_SIDES, second, first) if swapped else (NO_SIDES, first, second)
-    swapped = _role_of(first, ("left", "right")) == "right"
+    if by_result := _winner_and_loser((first, second)):
+        return (NO_SIDES, *by_result)
+    swapped = role_of(first, ("left", "right")) == "right"
     if sides:
         swapped = first == fixed.get("right") or second == fixed.get("left")
     return (LAYOUTS[0], second, first) if swapped else (LAYOUTS[0], first, second)
 
 
-def _are_called(pair: tuple[str, str], roles: tuple[str, ...]) -> bool:
-    return all(_role_of(name, roles) for name in pair)
+def _winner_and_loser(pair: tuple[str, str]) -> tuple[str, str] | None:
+    """The two columns as winner and loser, where the name of one says so and that of the other."""
+    told = {told_by(name): name for name in pair}
+    loser = told.get("loser") or told.get("worse")
+    return (told["winner"], loser) if loser and "winner" in told else None
 
 
 def _differ(one: np.ndarray, other: np.ndarray) -> bool:
@@ -199,14 +204,22 @@ def _winners_by_id(pair: tuple[str, ...], names: Iterable[str], votes: Texts) ->
     return [name for name in names if name not in pair and is_winner(votes[name])]
 
 
-def _role_of(name: str, roles: Iterable[str]) -> str | None:
-    """The role that the name of a column tells, if it has one of its words."""
-    words = re.split(r"[\W_0-9]+", name.casefold())
-    for role in roles:
-        for word in ROLE_WORDS[role]:
-            if word in words or ((len(word) > 5 or not word.isascii()) and word in name.casefold()):
-                return role
-    return None
+def _of_each_side(votes: Texts, names: Collection[str]) -> list[str]:
+    """Pairs of columns with an entry for each side, such as rank_left and rank_right."""
+
+    def are_numbers(name: str) -> bool:
+        return all(re.fullmatch(r"[-+]?[0-9.,]+", e) for e in votes[name].tolist() if e is not None)
+
+    return [
+        name
+        for pair in combinations(names, 2)
+        if are_twins(*pair)
+        and (
+            {role_of(name, LAYOUTS[0]) for name in pair} == {*LAYOUTS[0]}
+            or (has_word(pair[0], AMOUNTS) and all(map(are_numbers, pair)))
+        )
+        for name in pair
+    ]
 
 
 def _find_winner(
@@ -215,28 +228,54 @@ def _find_winner(
     """The same with the column of winners, or those of the judges, and the column of judges."""
     named = dict(fixed) | found.named
     others = [name for name in votes if name not in named.values()]
-    judge = [name for name in others if _role_of(name, ["judge"])]
+    judge = [name for name in others if role_of(name, ["judge"])]
     if "judge" not in named and len(judge) == 1 and _is_judge(votes[judge[0]], codes):
         named["judge"] = judge[0]
         others.remove(judge[0])
-    if "winner" in named:
+    if {"winner", "loser"} & {*named}:
         return replace(found, named=named)
     pair = (named.get("left", ""), named.get("right", ""))
-    lost = _votes_in([name for name in others if _role_of(name, ["loser"])], pair, votes, codes)
-    others = [name for name in others if not _role_of(name, ["loser"])]
-    likely = _votes_in(others, pair, votes, codes)
-    by_name = [name for name in likely or others if _role_of(name, ["winner"])]
+    of_sides = _of_each_side(votes, others)
+    told = {name: told_by(name) for name in others if name not in of_sides}
+    likely = _votes_in([*told], pair, votes, codes)
+    won = [name for name in told if told[name] == "winner"]
+    won = _votes_in(won, pair, votes, codes) or (won if not likely else [])
+    lost = _votes_in([n for n in told if told[n] == "loser"], pair, votes, ())
     by_id = _winners_by_id(pair, likely, votes)
-    if lost and not by_name and not by_id:
-        lost = _winners_by_id(pair, lost, votes)
-        return replace(found, named=named | ({"loser": lost[0]} if len(lost) == 1 else {}))
-    if len(likely) > 1 and not by_name and "judge" not in named:
+    lost = [name for name in lost if name in by_id or not _are_codes(votes[name], ())]
+    by_id = [name for name in by_id if name not in (*won, *lost)]
+    if len(won) == 1:
+        named["winner"] = won[0]
+        both = [n for n in told if told[n] in ("loser", "worse")]
+        both = _winners_by_id(pair, both, votes)
+        named |= {"loser": both[0]} if len(both) == 1 else {}
+        return replace(found, named=named, passed=tuple(n for n in by_id if n not in both))
+    if won or len(lost) == 1:
+        return replace(found, named=named | ({} if won else {"loser": lost[0]}))
+    if len(likely) > 1 and "judge" not in named and not _contradict(likely, told, votes):
         return replace(found, named=named, judges=tuple(likely))
-    if len(likely if len(likely) == 1 else by_name) == 1:
-        named["winner"] = (likely if len(likely) == 1 else by_name)[0]
-        by_id = [name for name in by_id if name != named["winner"]]
-        named |= {"loser": lost[0]} if len(_winners_by_id(pair, lost, votes)) == 1 else {}
-    return replace(found, named=named, passed=tuple(by_id))
+    asked = [name for name in likely if told[name] != "loser"]
+    is_asked = by_id or len(asked) != 1 or told[asked[0]] or not _are_codes(votes[asked[0]], codes)
+    if is_asked:
+        return replace(found, named=named, unclear=tuple(asked))
+    return replace(found, named=named | {"winner": asked[0]})  # by codes, which have a meaning
+
+
+def _contradict(names: Collection[str], told: Mapping[str, str | None], votes: Texts) -> bool:
+    """Whether columns cannot be those of judges: one has the worse items, or two never agree."""
+
+    def never_agree(one: np.ndarray, other: np.ndarray) -> bool:
+        filled = [(a, b) for a, b in zip(one, other, strict=True) if None not in (a, b)]
+        return len(filled) > 9 and sum(a != b for a, b in filled) > MATCH * len(filled)
+
+    opposed = (never_agree(votes[a], votes[b]) for a, b in combinations(names, 2))
+    return any(told[name] for name in names) or any(opposed)
+
+
+def _are_codes(column: np.ndarray, codes: Collection[str]) -> bool:
+    """Whether no entry but those codes is a word for a side."""
+    words = {*SIDE_WORDS["left"], *SIDE_WORDS["right"]}
+    return not words & {e.casefold() for e in {*column.tolist()} - {*codes, None}}
 
 
 def _votes_in(
@@ -280,42 +319,96 @@ def _is_judge(column: np.ndarray, codes: Collection[str]) -> bool:
     return not _are_winners(column, codes) and None not in column.tolist()
 
 
-def missing_columns(votes: Texts, found: Found | None) -> PairscoreError:
+def missing_columns(
+    votes: Texts, found: Found | None, ids: Mapping[str | None, set[str]] | None = None
+) -> PairscoreError:
     """The sentence where no columns say who was compared and who won, with the likely ones."""
     named, names = {} if found is None else found.named, [*votes]
+    if not any(len(column) for column in votes.values()):
+        return PairscoreError("there are no comparisons: the file has names of columns and no row.")
+    if found is not None and found.unclear:
+        return _won_or_lost(found.unclear)
     others = [name for name in names if name not in named.values()]
-    losers = [name for name in others if _role_of(name, ["loser"])]
+    losers = [name for name in others if told_by(name) in ("loser", "worse")]
     if named and losers:
         return _only_a_loser(losers[0], votes[losers[0]])
+    if named and (sides := _of_each_side(votes, others)):
+        return PairscoreError(
+            f"{sides[0]!r} and {sides[1]!r} have an entry for each side, and no column of the"
+            " comparisons says who won; add a column winner with left, right or tie."
+        )
     if named and others:
         return PairscoreError(
             f"no column of the comparisons says clearly who won; perhaps {_as_roles(named)}, and"
             f" winner= is one of {first_few(map(repr, others), 8)}: name it."
             f"{_if_of_judges({name: votes[name] for name in others}, named)}"
         )
+    if named:
+        return PairscoreError(
+            f"{first_few(map(repr, named.values()))} have the ids of two items, and no column of"
+            " the comparisons says who won; if one of the two has the winners, name both with"
+            " winner= and loser=, else add a column winner."
+        )
+    if why := _why_unclear(ids or {}, votes):
+        return PairscoreError(f"no two columns of the comparisons have ids of the items: {why}")
     layouts = "; or ".join(
         ", ".join(dict.fromkeys((*sides, "winner"))) for sides in (*LAYOUTS, NO_SIDES)
     )
-    by_words = {role: name for name in names if (role := _role_of(name, ROLE_WORDS))}
+    by_words = {role: name for name in names if (role := role_of(name, ORDER[:5]))}
     likely = f" Did you mean {_as_roles(by_words)}?" if by_words else ""
     return PairscoreError(
         f"the comparisons have columns {first_few(map(repr, names), 8)}, and it is not clear"
-        f" which two have ids of the items; they need {layouts}. Say which these are with left=,"
-        f" right= and winner=.{likely_layout(names) or likely}"
+        f" which two have ids of the items; they need {layouts}."
+        f" Say which these are with left=, right= and winner=.{likely_layout(names) or likely}"
+    )
+
+
+def _why_unclear(ids: Mapping[str | None, set[str]], votes: Texts) -> str:
+    """What keeps two columns from being ids of items: zeros in front, case, or other entries."""
+    entries = [{e for e in column.tolist() if e is not None} for column in votes.values()]
+    forms = {"zeros in front": lambda e: e.lstrip("0"), "upper and lower case": str.casefold}
+    named = {id: known for id, known in ids.items() if id is not None and known}
+    for what, form in forms.items():
+        for id, known in named.items():
+            plain = {form(one): one for one in known}
+            for of in entries:
+                other = sorted(e for e in of - known if form(e) in plain)
+                if other and len(other) + len(of & known) >= MATCH * len(of):
+                    one, two = other[0], plain[form(other[0])]
+                    return (
+                        f"those of {id!r} differ from the comparisons in {what} ({two!r} and"
+                        f" {one!r}); write them alike."
+                    )
+    if named and not any(of & known for of in entries for known in ids.values()):
+        return (
+            f"no entry is one of the columns of the items that could be ids"
+            f" ({first_few(map(repr, named))}); give the items that were compared."
+        )
+    return ""
+
+
+def _won_or_lost(names: Collection[str]) -> PairscoreError:
+    """The question where columns tell one side of each comparison: that which won, or lost."""
+    name = next((one for one in names if told_by(one) == "worse"), next(iter(names)))
+    if told_by(name) == "worse":
+        return PairscoreError(
+            f"whether the items in {name!r} are to rank high or low is for you to say: give"
+            f" {name!r} as winner if they rank high (such as the most severe cases), or"
+            f" {name!r} as loser if they rank low."
+        )
+    return PairscoreError(
+        f"the name of {name!r} does not say whether it has the winners or the losers: give"
+        f" {name!r} as winner if it says who won, or {name!r} as loser if it says who lost."
     )
 
 
 def _only_a_loser(name: str, column: np.ndarray) -> PairscoreError:
-    """The sentence where a column says who lost in other ways than by the loser's id."""
+    """The sentence where a column says who lost by codes."""
     entries = sorted({entry for entry in column.tolist() if entry is not None})
-    meaning = {word: side for side, words in SIDE_WORDS.items() for word in words}
-    other = {"left": "right", "right": "left", "tie": "tie"}
-    codes = {e: other[meaning[e.casefold()]] for e in entries if e.casefold() in meaning}
-    turned = f"name it with winner={name!r} and swap left and right with winner_codes={codes!r}"
-    remedy = turned if entries and len(codes) == len(entries) else "write who won in its place"
     return PairscoreError(
-        f"no column of the comparisons says who won, and {name!r} seems to say who lost; {remedy},"
-        " or name the column of winners with winner=."
+        f"no column of the comparisons says who won, and {name!r} seems to say who lost, by codes"
+        f" ({first_few(map(repr, entries))}); write left, right or the loser's id in their place"
+        f" and give {name!r} as loser, or name the column of winners with winner=."
     )
 
 
@@ -339,25 +432,6 @@ def _as_roles(named: Mapping[str, str]) -> str:
     return ", ".join(f"{named[role]!r} as {role}" for role in ORDER if role in named)
 
 
-def point_out_cases(
-    categories: Mapping[str, Collection[str]], votes: Columns, say: Callable[[str], None]
-) -> None:
-    """Say which levels, and which judges, differ in upper and lower case only."""
-    groups = {repr(name): levels for name, levels in categories.items()}
-    if "judge" in votes:
-        groups["judge"] = set(map(str, votes.get_column("judge").values.tolist()))
-    for what, levels in groups.items():
-        spellings: dict[str, list[str]] = {}
-        for level in sorted(levels):
-            spellings.setdefault(level.casefold(), []).append(level)
-        same = [" and ".join(map(repr, of)) for of in spellings.values() if len(of) > 1]
-        if same:
-            say(
-                f"{what} has entries that differ in upper and lower case only: {first_few(same)};"
-                " they are treated as different."
-            )
-
-
 def point_out_forms(votes: Columns, ids: np.ndarray | None, say: Callable[[str], None]) -> None:
     """Say that ids were matched which comparisons and items write with other forms of signs."""
     known = [] if ids is None else [str(id) for id in ids.tolist()]
@@ -370,61 +444,3 @@ def point_out_forms(votes: Columns, ids: np.ndarray | None, say: Callable[[str],
             f"{plural(len(other), 'id')} of the comparisons matched with items that are written"
             f" with other forms of the same signs ({other[0][0]!r} is {other[0][1]!r})."
         )
-
-
-def kinds_of_text(table: Columns, names: Iterable[str]) -> dict[str, list[str]]:
-    """Text columns as dates, as labels that differ from item to item, or as possible categories."""
-    kinds: dict[str, list[str]] = {"left_out": [], "dates": [], "labels": []}
-    for name in names:
-        filled = [str(entry) for entry in table[name].tolist() if not is_missing(entry)]
-        is_date = sum(DATE.fullmatch(entry.strip()) is not None for entry in filled)
-        if filled and is_date >= MATCH * len(filled):
-            kinds["dates"].append(name)
-        elif len(set(filled)) > max(MOST_LEVELS, len(filled) / 2):
-            kinds["labels"].append(name)
-        else:
-            kinds["left_out"].append(name)
-    return kinds
-
-
-def side_words(winner: Column, ids: np.ndarray | None) -> dict[str, str]:
-    """Codes for winners in other words for left, right and tie, where all entries are such."""
-    entries = {str(v) for v in winner.values.tolist() if not is_missing(v)}
-    meaning = {word: side for side, words in SIDE_WORDS.items() for word in words}
-    codes = {e: meaning[e.casefold()] for e in sorted(entries) if e.casefold() in meaning}
-    names = set(map(str, [] if ids is None else ids.tolist()))
-    is_plain = len(codes) < len(entries) or entries <= {"left", "right", "tie"}
-    return {} if is_plain or names & entries else codes
-
-
-def winner_for_loser(votes: Columns, name: str) -> Columns:
-    """Comparisons of two sides with the other side than the loser as the winner."""
-    left, right = next(sides for sides in LAYOUTS if {*sides} <= {*votes.columns})
-    a, b, losers = (
-        [None if is_missing(v) else plain_id(v) for v in votes.get_column(name).to_numpy().tolist()]
-        for name in (left, right, "loser")
-    )
-    places = [{x: right, y: left}.get(lost) for x, y, lost in zip(a, b, losers, strict=True)]
-    winner = [
-        "tie" if lost and lost.casefold() in SIDE_WORDS["tie"] else place
-        for lost, place in zip(losers, places, strict=True)
-    ]
-    if bad := winner.count(None):
-        raise PairscoreError(
-            f"the loser, in {name!r}, is neither of the two items in"
-            f" {plural(bad, 'comparison')} of {len(winner)}; write the id of the item that lost"
-            " or 'tie', or name a column that says who won with winner=."
-        )
-    others = {n: votes.get_column(n) for n in votes.columns if n != "loser"}
-    return Columns({**others, "winner": np.array(winner, dtype=object)}, from_file=True)
-
-
-def first_column_names(votes: Votes, table: Columns) -> bool:
-    """Whether items known by row number may be meant by the numbers in the first column."""
-    numbers = table[table.columns[0]]
-    if numbers.dtype.kind != "f" or len(set(numbers.tolist())) < len(numbers):
-        return False
-    used = np.union1d(votes.left, votes.right)
-    return bool(
-        np.isin(used, numbers).all() and not np.array_equal(numbers, np.arange(len(numbers)))
-    )

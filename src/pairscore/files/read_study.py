@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.data.comparisons import Comparisons, items_of_votes
+from pairscore.data.comparisons import Comparisons, first_column_names, items_of_votes
+from pairscore.data.feature_options import kinds_of_text, known_by_row, point_out_cases
 from pairscore.data.features import Recipe, recipe_of
 from pairscore.data.items import Items, plain_id, refuse_bad_ids, refuse_non_finite
 from pairscore.data.tables import Columns
@@ -18,11 +19,8 @@ from pairscore.files.find_columns import (
     Texts,
     as_texts,
     find_columns,
-    first_column_names,
     id_columns,
-    kinds_of_text,
     missing_columns,
-    point_out_cases,
 )
 from pairscore.files.sheets import JoinedTables
 from pairscore.files.study_columns import (
@@ -44,8 +42,8 @@ class ItemsInput:
     """Items from a file, ready for use.
 
     ``recipe`` made their features. Not features are the columns ``left_out``, text that could be
-    categories; ``nested``, lists or records; ``dates``; and ``labels``, text that differs from item
-    to item.
+    categories; ``nested``, lists or records; ``dates``; ``labels``, text that differs from item to
+    item; and ``signed``, numbers with a sign such as % or $.
     """
 
     items: Items
@@ -54,6 +52,7 @@ class ItemsInput:
     nested: list[str]
     dates: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
+    signed: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,12 +164,11 @@ def read_study(
         return replace(study, sheets=[sheet for sheet in sheets if sheet])
 
 
+@dataclass
 class _IdsUnclearError(PairscoreError):
     """Items are known by row number, and their first column has numbers that may be ids."""
 
-    def __init__(self, study: StudyInput):
-        self.study = study
-        super().__init__("the first column of the items may have their ids")
+    study: StudyInput
 
 
 @dataclass(frozen=True)
@@ -192,7 +190,9 @@ class _Reader:
             if other is not None:
                 return other._read()
             if isinstance(error, _IdsUnclearError):
-                return error.study
+                study = error.study
+                self.say(known_by_row(study.votes, study.items, self.files[0].read()))
+                return study
             raise
 
     def _read(self) -> StudyInput:
@@ -207,17 +207,17 @@ class _Reader:
             if error.table == "items":
                 also = _refusal_of_votes(votes, rules, len(table), ids)
                 raise _item_faults(recipe, table, self.files[0], also) from error
-            faults = all_faults(
-                lambda some: _read_complete(recipe, table, some, rules), votes.table
-            )
+            faults = all_faults(lambda of: _read_complete(recipe, table, of, rules), votes.table)
             raise votes.located(faults, self.files[1]) from error
         groups = None if self.items.group is None else table[self.items.group][complete]
         point_out_cases(recipe.categorical, votes.table, self.say)
         names: dict[str, Any] = {**kinds_of_text(table, left_out), "nested": self.items.nested}
-        names |= {"vote_columns": votes.named, "unused": self.votes.unused}
-        study = replace(study, **names, groups=groups)
+        names |= {"vote_columns": votes.named, "unused": self.votes.unused, "groups": groups}
+        study = replace(study, **names)
         if recipe.id is None and first_column_names(study.votes, table):
             raise _IdsUnclearError(study)
+        if recipe.id is None and self.items.recipe is None:
+            self.say(known_by_row(study.votes, study.items, table))
         return study
 
     def _with_found_columns(self, error: PairscoreError) -> "_Reader | None":
@@ -230,9 +230,8 @@ class _Reader:
         found = find_columns(ids, texts[1], roles, codes)
         if found is None or not found.is_complete:
             self._refuse_swapped(texts)
-        if found is None or not found.is_complete:
             if isinstance(error, NoLayoutError):
-                raise missing_columns(texts[1], found) from error
+                raise missing_columns(texts[1], found, ids) from error
             return None
         expected = self._id(texts[0])
         if found.id == expected and found.named == roles and not found.judges:
@@ -274,7 +273,7 @@ class _Reader:
     def _refuse_swapped(self, texts: list[Texts]) -> None:
         roles = {role: role for role in VOTE_ROLES if role in texts[0]}
         other = find_columns(id_columns(texts[1]), texts[0], roles, ())
-        if other is not None and other.is_complete:
+        if other is not None and (other.is_complete or other.unclear):
             items, votes = (file.source.shown for file in self.files)
             raise PairscoreError(
                 f"{items!r} has the comparisons, and {votes!r} the items; give the items first."
@@ -337,7 +336,7 @@ def read_new_votes(
             names = set() if items is None else set(map(plain_id, items.names))
             found = find_columns({"id": names}, texts, roles, codes)
             if found is None or not found.is_complete:
-                raise missing_columns(texts, found) from error
+                raise missing_columns(texts, found, {"id": names}) from error
             columns = replace(columns, named=found.named, judges=found.judges)
             say(f"{stored.source.shown!r}: {found.in_words(roles)}, by what is in the columns.")
             stored = stored.again(columns.identifiers, columns.choose)

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from pairscore.data.comparisons import side_words, winner_for_loser
 from pairscore.data.feature_options import item_columns, make_recipe
 from pairscore.data.features import Recipe
 from pairscore.data.items import Items, refuse_bad_ids, refuse_non_finite
 from pairscore.data.tables import SKIPPED, Column, Columns, check_codes, is_missing
 from pairscore.data.votes import LAYOUTS, Votes, read_votes
 from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, plural
-from pairscore.files.find_columns import point_out_forms, side_words, tell_who_won, winner_for_loser
+from pairscore.files.find_columns import point_out_forms, tell_who_won
 from pairscore.files.sheets import JoinedTables
 from pairscore.files.tables import StoredTable
 from pairscore.files.write import BadFilesError, all_faults, locate_faults
@@ -338,23 +339,35 @@ class VoteRows:
             rules = replace(rules, side_names=(self.named["left"], self.named["right"]))
         if rules.winner_codes or "loser" in self.table.columns:
             self._say_skipped(rules.winner_codes or {}, say)
-            return rules
+            return self._without_blanks(rules, say)
         codes = side_words(self.table.get_column("winner"), ids)
         other = {code: side for code, side in codes.items() if code.casefold() != side}
         if other:
             said = ", ".join(f"{code!r} means {side}" for code, side in other.items())
             say(f"in the column of winners, {said}.")
-        return replace(rules, winner_codes=codes or None)
+        return self._without_blanks(replace(rules, winner_codes=codes or None), say)
+
+    def _without_blanks(self, rules: VoteRules, say: Callable[[str], None]) -> VoteRules:
+        """The rules, with rows that have no winner left out: comparisons that were not made."""
+        blank = self.table.get_column("winner").is_missing()
+        codes, names = rules.winner_codes or {}, {*self.table.columns}
+        has_sides = any({*sides} <= names for sides in LAYOUTS)
+        if not blank.any() or not has_sides or "tie" in names or None in check_codes(codes):
+            return rules
+        if blank.all():
+            name = self.named.get("winner", "winner")
+            raise PairscoreError(f"the column {name!r} is empty: no comparison has a winner yet.")
+        say(f"{blank.sum()} of {plural(len(blank), 'comparison')} left out: no winner is given.")
+        return replace(rules, winner_codes={**codes, None: "skip"})
 
     def _say_skipped(self, winner_codes: Mapping[Any, str], say: Callable[[str], None]) -> None:
         """Count the rows that codes leave out."""
         codes = check_codes(winner_codes)
         if SKIPPED in codes.values() and "winner" in self.table.columns:
-            winner = self.table.get_column("winner").to_numpy().tolist()
-            n = sum(codes.get(None if is_missing(v) else v) == SKIPPED for v in winner)
+            won = self.table.get_column("winner").to_numpy().tolist()
+            n = sum(codes.get(None if is_missing(v) else v) == SKIPPED for v in won)
             if n:
-                of_all = plural(len(winner), "comparison")
-                say(f"{n} of {of_all} left out, as the winner codes say.")
+                say(f"{n} of {plural(len(won), 'comparison')} left out, as the winner codes say.")
 
     def located(
         self, faults: list[BadEntriesError], stored: StoredTable | JoinedTables
@@ -379,9 +392,7 @@ class VoteRows:
 
 
 class ItemPieces:
-    """The features of the items of a stored table, piece by piece.
-
-    Call it for an iterator of matrices.
+    """The features of the items of a stored table, piece by piece: called, an iterator of matrices.
 
     The first pass collects the ``ids`` and counts the items ``dropped`` for missing values.
     """

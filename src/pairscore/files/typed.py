@@ -15,7 +15,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import numpy as np
 
-from pairscore.choices import ROLE_WORDS
+from pairscore.choices import role_of
 from pairscore.errors import BadRow, BadRowsError, PairscoreError, did_you_mean, first_few
 from pairscore.files.sheets import HEAD_ROWS, Row, Sheet, header_place, tidy
 from pairscore.files.source import (
@@ -290,10 +290,8 @@ def _says_who_won(book: Any, sheet: str) -> bool:
     """Whether the names of the columns of a sheet are those of comparisons."""
     head = _sheet_rows(book, sheet, ".")[:HEAD_ROWS]
     names = head[header_place([cells for _, cells in head])][1] if head else []
-    words = [re.split(r"[\W_0-9]+", name.casefold()) for name in names]
-    roles = {role: set(ROLE_WORDS[role]) for role in ("left", "right", "winner", "loser")}
-    found = {role for role, of in roles.items() if any(of & {*parts} for parts in words)}
-    return len(found) > 1
+    roles = ("left", "right", "winner", "loser", "worse")
+    return sum(any(role_of(name, [role]) for name in names) for role in roles) > 1
 
 
 def _sheet_rows(book: Any, sheet: str, decimal: str) -> list[Row]:

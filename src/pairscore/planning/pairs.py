@@ -7,7 +7,7 @@ be shared: another judge compares the same pair, which says how well judges agre
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from pairscore.data.feature_options import likely_id
 from pairscore.data.items import refuse_bad_ids
 from pairscore.errors import (
     PairscoreError,
@@ -24,8 +25,8 @@ from pairscore.errors import (
     plural,
     whole_number,
 )
-from pairscore.files.tables import stored_table
-from pairscore.files.typed import NewSheet, fill_workbook
+from pairscore.files.tables import stored_table, warn_of
+from pairscore.files.typed import NewSheet, fill_workbook, first_sheet
 from pairscore.files.write import atomic_write, fill_table
 
 MOST_REPEATS = 1 / 3  # first and second times of repeats are in the outer thirds of the order
@@ -182,7 +183,8 @@ def _pairs(
         again = random_graph(repeated, set(), rng)
         if again is None:
             continue
-        some = _rest_of_graph(exposure - repeated, rest, again, copies, rng)
+        # a full copy of all pairs has those that occur again, unless full repeats take it
+        some = _rest_of_graph(exposure - repeated, rest, again, copies - copies_again, rng)
         if some is not None:
             twice = np.concatenate([full_again, again])
             return _without(np.concatenate([full, some]), twice), twice
@@ -304,8 +306,19 @@ def pairs_text(record: dict[str, Any]) -> str:
 # -- sheets ----------------------------------------------------------------------------------------
 
 
-def read_shown(path: Any, id: str | None, show: Sequence[str], **reading: Any) -> dict[str, Any]:
-    """The ids of a table of items, under "id", and the columns to show, as they are in the file."""
+def read_shown(
+    path: Any,
+    id: str | None,
+    show: Sequence[str],
+    sheet: Sequence[str] = (),
+    say: Callable[[str], None] = warn_of,
+    **reading: Any,
+) -> dict[str, Any]:
+    """The ids of a table of items, under "id", and the columns to show, as they are in the file.
+
+    Without a column ``id``, the first one that looks like ids has them, else they are row numbers;
+    ``say`` is told.
+    """
     wanted = [*show, *([id] if id else [])]
 
     def choose(names: list[str], lists: list[str]) -> set[str]:
@@ -317,11 +330,16 @@ def read_shown(path: Any, id: str | None, show: Sequence[str], **reading: Any) -
                 )
         return {*wanted, *({"id"} & {*names} if id is None else ())} or {names[0]}
 
-    identifiers = {*wanted, "id"}
+    identifiers, reading = {*wanted, "id"}, {**reading, "say": say, "sheet": first_sheet(sheet)}
     with stored_table(path, identifiers=identifiers, columns=choose, **reading) as stored:
         table = stored.read()
-    name = id or "id"
-    ids = table[name] if name in table else np.arange(len(table))
+        name = id or ("id" if "id" in table else likely_id(stored.read_texts()))
+        if name is not None and name not in (id, "id"):
+            say(f"the items have no column 'id'; their ids are taken from {name!r}.")
+            table = stored.again({*identifiers, name}, lambda *_: {*wanted, name}).read()
+    if name is None:
+        say("the items have no column of ids: they are written as row numbers, which start at 0.")
+    ids = np.arange(len(table)) if name is None else table[name]
     refuse_bad_ids(ids)
     return {"id": ids, **{column: table[column] for column in show}}
 
