@@ -18,11 +18,16 @@ from pairscore.core.outcomes import TieRule
 from pairscore.core.sandwich import LARGEST_LEVERAGE, PairContributions
 from pairscore.core.sums import Moments, Pairs, centred_blocks, difference_scatter, sum_sides
 from pairscore.core.whitening import whitening_basis
-from pairscore.errors import NoLikelihoodError, NotConvergedWarning, SeparationWarning
+from pairscore.errors import (
+    NoLikelihoodError,
+    NotConvergedWarning,
+    PairscoreError,
+    SeparationWarning,
+)
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
-    from pairscore.estimators.results import Estimate
+    from pairscore.estimators.results import Estimate, Fit
 
 # why a fit is at the maximum of no likelihood, and what to do about it
 NO_MAXIMUM = "the comparisons are separated, so that the likelihood has no maximum"
@@ -327,3 +332,14 @@ def meat_net_of(meat: np.ndarray, directions: np.ndarray, inverse: np.ndarray) -
     net = np.eye(len(meat))
     net[:d, :d] -= GV @ np.linalg.pinv(directions.T @ GV) @ directions.T
     return net @ meat @ net.T
+
+
+def comparisons_of_fit(fit: "Fit", what: str) -> "Comparisons":
+    """The comparisons that a fit is to, without ties that it left out."""
+    data = fit.comparisons
+    if data is None:
+        raise PairscoreError(
+            f"{what} need the comparisons, which this model does not have; fit it to items and"
+            " votes, and save it with data=True if it goes through a file."
+        )
+    return data[data.outcome != 0] if fit.ties == "drop" else data

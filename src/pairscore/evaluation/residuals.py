@@ -22,10 +22,14 @@ from pairscore.core.outcomes import TINY, TieRule
 from pairscore.core.sandwich import item_incidence
 from pairscore.data.comparisons import Comparisons
 from pairscore.errors import PairscoreError, first_few, plural, shown
-from pairscore.estimators.inference import HALF_WINS, NO_MAXIMUM, kept_likelihood
+from pairscore.estimators.inference import (
+    HALF_WINS,
+    NO_MAXIMUM,
+    comparisons_of_fit,
+    kept_likelihood,
+)
 from pairscore.estimators.results import Fit
 from pairscore.files.write import plain, row_records, text_table
-from pairscore.model.fit_input import comparisons_of_fit
 from pairscore.model.predict import (
     difference_spread,
     expected_outcomes,

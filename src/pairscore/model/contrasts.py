@@ -19,10 +19,9 @@ from pairscore.core.links import normal_width, z_and_p
 from pairscore.errors import PairscoreError, did_you_mean, first_few, is_real, shown
 from pairscore.estimators.diagnostics import p_in_words
 from pairscore.estimators.fit_data import WEAK_L2
-from pairscore.estimators.inference import kept_likelihood
+from pairscore.estimators.inference import comparisons_of_fit, kept_likelihood
 from pairscore.estimators.results import OPEN_SHARE, Effects, Fit
 from pairscore.files.write import html_text, plain
-from pairscore.model.fit_input import comparisons_of_fit
 from pairscore.model.groups import ShownCoefficients, Term, is_open, shown_coefficients
 
 INTERVALS = ("wald", "profile")

@@ -82,17 +82,6 @@ def without_ties(data: Comparisons, method: str) -> Comparisons:
     return data[decided]
 
 
-def comparisons_of_fit(fit: Fit, what: str) -> Comparisons:
-    """The comparisons that a fit is to, without ties that it left out."""
-    if fit.comparisons is None:
-        raise PairscoreError(
-            f"{what} need the comparisons, which this model does not have; fit it to items and"
-            " votes, and save it with data=True if it goes through a file."
-        )
-    data = fit.comparisons
-    return without_ties(data, fit.settings.method) if fit.ties == "drop" else data
-
-
 def _are_votes(y: Any) -> bool:
     """Whether y names or numbers the two items of every comparison; else it has outcomes."""
     if isinstance(y, Votes) or as_frame(y) is not None:
