@@ -131,7 +131,7 @@ SENTENCES = {
     ),
     "rank m.npz items.csv --level 95": "such as 0.95. Did you mean 0.95?",
     "rank votes.csv items.csv": "is not a complete model file",
-    "fit items.csv sides.csv -o n.npz": "Did you mean --left 'lefft', --right 'rigth'?",
+    "fit items.csv sides.csv -o n.npz": "no two columns of the comparisons have ids of the items",
     "fit empty.csv votes.csv --missing mean-with-flag -o n.npz": (
         "1 column without any value: 'height'; leave them out: --exclude NAME."
     ),

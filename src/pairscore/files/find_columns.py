@@ -381,7 +381,7 @@ def _why_unclear(ids: Mapping[str | None, set[str]], votes: Texts) -> str:
                     )
     if named and not any(of & known for of in entries for known in ids.values()):
         return (
-            f"no entry is one of the columns of the items that could be ids"
+            "no entry occurs in a column of the items that could have ids"
             f" ({first_few(map(repr, named))}); give the items that were compared."
         )
     return ""
