@@ -232,7 +232,7 @@ def test_ids_that_differ_in_zeros_or_case_are_said_to():
     lower = {name: [id.lower() for id in of] for name, of in PAIRS.items()}
     assert "in upper and lower case ('P0' and 'p0'" in said(lower | {"Sieger": ["a", "b"] * 30})
     other = {name: ["x" + id for id in of] for name, of in PAIRS.items()}
-    assert "no entry is one of the columns of the items that could be ids ('Nr', 'Fall')" in said(
+    assert "no entry occurs in a column of the items that could have ids ('Nr', 'Fall')" in said(
         other
     )
 
