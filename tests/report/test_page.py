@@ -17,7 +17,7 @@ from pairscore.cli.commands import main
 from pairscore.errors import PairscoreWarning
 from pairscore.files.write import write_table
 from pairscore.report.facts import report_facts
-from pairscore.report.page import report_html, write_page, write_report
+from pairscore.report.page import page_template, report_html, write_page, write_report
 from tests.model.test_contrasts import draw_items, draw_votes, fit_table
 from tests.report.browser import (
     faults_of,
@@ -221,6 +221,17 @@ def test_an_option_on_the_page_is_never_broken_at_its_hyphen():
     assert '&lt;i&gt; v <span class="whole">--winner-codes</span> A=left -o m.npz' in page
     assert "--winner-codes" not in re.sub(r'<span class="whole">[^<]*</span>', "", page)
     assert ".whole { white-space: nowrap; }" in page
+
+
+def test_a_level_is_broken_behind_its_column_and_not_within_a_word():
+    """Station=Chirurgie was Station=Chirurgi and e, on a wide screen too."""
+    macros = page_template().environment.get_template("sections/macros.html.j2").module
+    cells = macros.row(["Station=Chirurgie", "a=b", "<i>=x"])
+    assert "Station=<wbr>Chirurgie</td>" in cells
+    assert 'class="text words"' in cells
+    assert "a=b</td>" in cells
+    assert "&lt;i&gt;=x</td>" in cells
+    assert 'class="text"' in macros.row(["Station=Allgemeinchirurgie"])
 
 
 def test_intervals_that_hold_together_are_named_for_the_command_and_for_python():

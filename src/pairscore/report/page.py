@@ -138,6 +138,10 @@ def page_template() -> "Template":
         shown = (whole.format(part) if n % 2 else escape(part) for n, part in enumerate(parts))
         return Markup("").join(shown)
 
+    def breakable(text: Any) -> Markup:
+        """Text that may be broken between the name of a column and its level."""
+        return Markup("=<wbr>").join(escape(part) for part in str(text).split("="))
+
     def as_markup(chart: Callable[..., str]) -> Callable[..., Markup]:
         return lambda *facts: Markup(chart(*facts))
 
@@ -148,7 +152,7 @@ def page_template() -> "Template":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters: tuple[Callable[..., Any], ...] = (*FILTERS, whole_options)
+    filters: tuple[Callable[..., Any], ...] = (*FILTERS, whole_options, breakable)
     environment.filters |= {function.__name__: function for function in filters}
     environment.tests["finite"] = isfinite
     environment.globals |= {chart.__name__: as_markup(chart) for chart in CHARTS}
