@@ -86,7 +86,7 @@ def draw_coins(seed, d=1):
     return items, votes | {"winner": np.random.default_rng(seed).choice(["left", "right"], 80)}
 
 
-VOID = {"meta", "link", "input", "br", "img"}
+VOID = {"meta", "link", "input", "br", "wbr", "img"}
 NUMBERS = ["x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "width", "height", "points", "d", "style"]
 
 
