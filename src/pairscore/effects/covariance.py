@@ -1,5 +1,5 @@
-"""The covariance of theta where items have no effects: classical, or robust to shared items and
-judges; and what the errors of coefficients add to those of the items' scores.
+"""The covariance of theta: that of the joint model, or where items have no effects the classical
+one, or one robust to shared items and judges; and what it adds to the errors of items' scores.
 
 Comparisons that share an item, or a judge, depend on each other; the covariance allows for it.
 Profile likelihoods do not: they are those of independent comparisons.
@@ -19,6 +19,7 @@ from pairscore.core.sandwich import (
 )
 from pairscore.data.comparisons import Comparisons
 from pairscore.effects.circumstances import prepare_fit
+from pairscore.effects.item_variance import ItemVariance
 from pairscore.effects.propagation import Posterior
 from pairscore.effects.single_comparisons import (
     BLOCK_NUMBERS,
@@ -37,6 +38,37 @@ SMALLEST_GAP = 1e-13  # to the maximum, per comparison, that one more step close
 PROFILE_STEPS = 100
 LARGEST_MOVE = 2.0  # of a comparison's eta in one step along a profile
 NO_MOVE = 1e-9
+
+
+def joint_covariance(
+    data: FitData, settings: Settings, post: Posterior, variance: ItemVariance | None
+) -> np.ndarray:
+    """Of theta; with effects of items it is that of the joint model, and the error of sigma^2."""
+    if not post.averaged:
+        return post.basis.inverse
+    if post.sigma2 == 0 or variance is None:
+        return robust_covariance(data, settings, post, post.basis.inverse)
+    covariance, d = post.basis.inverse + np.outer(variance.lean, variance.lean), data.X.shape[1]
+    covariance[:d, :d] += projection_covariance(data, post)
+    if settings.inference == "items+judges":
+        return with_shared_judges(post, covariance)
+    return covariance
+
+
+def projection_covariance(data: FitData, post: Posterior) -> np.ndarray:
+    """What coefficients (d x d) are unsure of because the projected context is net of the features.
+
+    As far as the features of the items at hand go along with it by chance, the coefficients have
+    it: they carry the regression of pi p on X, whose error is that of weighted least squares.
+    """
+    rows, d = post.rows, data.X.shape[1]
+    of_context = (rows.X[:, d:] - rows.mean[d:]) @ post.theta[d : len(rows.mean)]
+    exposures, centred = data.tally.exposures, data.X - data.item_moments.mean
+    unit = np.where(data.item_moments.sd > 0, data.item_moments.sd, 1.0)
+    scatter = data.item_moments.scatter / np.outer(unit, unit)
+    inverse = np.linalg.pinv(scatter, hermitian=True) / np.outer(unit, unit)
+    weighted = (exposures * of_context)[:, None] * centred
+    return inverse @ (weighted.T @ weighted) @ inverse
 
 
 def robust_covariance(

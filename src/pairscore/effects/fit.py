@@ -19,12 +19,7 @@ from pairscore.effects.circumstances import (
     effect_notes,
     prepare_fit,
 )
-from pairscore.effects.covariance import (
-    matrix_root,
-    robust_covariance,
-    score_errors,
-    with_shared_judges,
-)
+from pairscore.effects.covariance import joint_covariance, matrix_root, score_errors
 from pairscore.effects.item_posterior import MOST_ITEMS, posterior_covariance, quasi_variances
 from pairscore.effects.item_variance import (
     REACH2,
@@ -158,7 +153,9 @@ def item_effects_test(joint: JointFit) -> ItemEffectsTest:
 def _found(data: FitData, settings: Settings, joint: JointFit) -> Estimate:
     """Everything that was found, in the terms of a model."""
     prepared = joint.prepared
-    full = None if settings.inference is None else _covariance(data, settings, joint)
+    full = None
+    if settings.inference is not None:
+        full = joint_covariance(data, settings, joint.post, joint.variance)
     fit = _estimate(data, settings, joint, full)
     judges, scale = None, scale_of_decided(joint.post, prepared.rows.amount)
     if joint.slopes is not None:
@@ -282,37 +279,6 @@ def _context_of_items(
             one["wider"] = widening(joint.post.basis.inverse, slice(d, d + q), d + q + column)
         one["in_words"] = in_words(names[column], one, kind, settings.item_effects)
     return found
-
-
-def _covariance(data: FitData, settings: Settings, joint: JointFit) -> np.ndarray:
-    """Of theta; with effects of items it is that of the joint model, and the error of sigma^2."""
-    post, variance = joint.post, joint.variance
-    if not post.averaged:
-        return post.basis.inverse
-    if post.sigma2 == 0 or variance is None:
-        return robust_covariance(data, settings, post, post.basis.inverse)
-    covariance = post.basis.inverse + np.outer(variance.lean, variance.lean)
-    d = len(joint.prepared.rows.mean)
-    covariance[:d, :d] += _projection_covariance(data, joint)
-    if settings.inference == "items+judges":
-        return with_shared_judges(post, covariance)
-    return covariance
-
-
-def _projection_covariance(data: FitData, joint: JointFit) -> np.ndarray:
-    """What coefficients (d x d) are unsure of because the projected context is net of the features.
-
-    As far as the features of the items at hand go along with it by chance, the coefficients have
-    it: they carry the regression of pi p on X, whose error is that of weighted least squares.
-    """
-    rows, d = joint.post.rows, len(joint.prepared.rows.mean)
-    of_context = (rows.X[:, d:] - rows.mean[d:]) @ joint.post.theta[d : d + joint.n_projected]
-    exposures, centred = data.tally.exposures, data.X - data.item_moments.mean
-    unit = np.where(data.item_moments.sd > 0, data.item_moments.sd, 1.0)
-    scatter = data.item_moments.scatter / np.outer(unit, unit)
-    inverse = np.linalg.pinv(scatter, hermitian=True) / np.outer(unit, unit)
-    weighted = (exposures * of_context)[:, None] * centred
-    return inverse @ (weighted.T @ weighted) @ inverse
 
 
 def _estimate(
