@@ -60,8 +60,8 @@ class RidgeCurve:
     ``loss`` is the bounded one of :meth:`RidgePath.held_out_loss`. ``chosen`` is the ridge that was
     taken. ``n_held_out`` comparisons were tested, of held-out ``"items"`` or ``"comparisons"`` of
     known items (``held_out``), fewer for ridges that were not :func:`hopeful`; 0 where nothing
-    could be held out, and ``chosen`` is the usual ridge. ``reason`` says why it is not what was asked for, and
-    ``outliers`` names the items whose comparisons their features predict far worse than chance.
+    could be held out, and ``chosen`` is the usual ridge. ``reason`` says why it is not what was
+    asked for; ``outliers`` are items whose comparisons features predict far worse than chance.
     """
 
     l2: np.ndarray
