@@ -67,6 +67,9 @@ def test_models_by_name_and_settings():
     models = parse_models(("plain:", "rich : l2=auto side_effect=yes context=a+b tol=1e-6"))
     rich = {"l2": "auto", "side_effect": True, "context": ["a", "b"], "tol": 1e-6}
     assert models == {"plain": {}, "rich": rich}
+    as_options = parse_models(("a: side-effect=yes judge-slopes=no", "b: item-effects=auto"))
+    a = {"side_effect": True, "judge_slopes": False}
+    assert as_options == {"a": a, "b": {"item_effects": "auto"}}
 
 
 @pytest.mark.parametrize(

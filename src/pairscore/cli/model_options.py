@@ -190,7 +190,7 @@ def settings_given(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def parse_models(texts: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    """Settings of models by name, from texts such as ``ridge: l2=auto side_effect=yes``."""
+    """Settings of models by name, from texts such as ``ridge: l2=auto side-effect=yes``."""
     models = dict(_parse_model(text) for text in texts)
     if 1 < len(models) < len(texts):
         raise PairscoreError(
@@ -210,6 +210,7 @@ def parse_models(texts: tuple[str, ...]) -> dict[str, dict[str, Any]]:
 def _parse_model(text: str) -> tuple[str, dict[str, Any]]:
     name, colon, rest = text.partition(":")
     pairs = [word.partition("=") for word in rest.split()]
+    pairs = [(key.replace("-", "_"), sign, value) for key, sign, value in pairs]  # as options are
     if not colon or not name.strip() or not all(sign and value for _, sign, value in pairs):
         raise PairscoreError(
             f"--model {text!r} is not of the form 'NAME: setting=value setting=value'; write for"

@@ -374,7 +374,7 @@ def chances_text(chances: dict[str, Any]) -> str:
 @json_flag("Print everything as JSON.")
 @examples(
     "compare items.csv votes.csv",
-    "compare items.csv votes.csv --model 'plain:' --model 'judges: l2=auto judge_slopes=yes'"
+    "compare items.csv votes.csv --model 'plain:' --model 'judges: l2=auto judge-slopes=yes'"
     " --group topic",
 )
 def compare(
@@ -388,8 +388,8 @@ def compare(
     """Compare models on comparisons that they have not seen: of known items, of known with new,
     and of new items.
 
-    Settings are those of fit, as name=value: method, link, l2, side_effect, judge_slopes, context
-    (a+b), ties, item_effects. Without --model, plain maximum likelihood is compared with a ridge
+    Settings are those of fit, as name=value: method, link, l2, side-effect, judge-slopes, context
+    (a+b), ties, item-effects. Without --model, plain maximum likelihood is compared with a ridge
     chosen from the data.
     """
     from pairscore.data.splitters import ItemKFold

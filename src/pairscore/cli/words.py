@@ -13,7 +13,7 @@ Messages of the library name settings as Python does. This is the one place that
     the votes have no column           the comparisons have no column
     winner_codes={'A': 'left'}         --winner-codes A=left
 
-``compare`` has the settings of models as words, such as ``judge_slopes=yes``, and not as options.
+``compare`` has the settings of models as words, such as ``judge-slopes=yes``, and not as options.
 Also what is printed besides results: rankings, notes, progress, and the layout of ``--help``.
 """
 
