@@ -119,6 +119,19 @@ def test_a_sheet_is_a_table_whatever_decimal_sign_is_named(book, decimal):
     assert more == {"id": ["a"], "y": [0.25]}
 
 
+def test_numbers_with_decimal_commas_in_cells_of_text_are_numbers(tmp_path):
+    """Beside real numbers of a workbook, 59 of 60 such cells were bad rows."""
+    rows = [[f"i{n}", f"{n},5" if n % 3 else n + 0.25, n] for n in range(40)]
+    (tmp_path / "book.xlsx").write_bytes(workbook({"s": [["id", "x", "k"], *rows]}))
+    with pytest.warns(PairscoreWarning, match="decimal commas"):
+        table = as_lists(read_table(tmp_path / "book.xlsx"))
+    assert table["x"] == [n + 0.5 if n % 3 else n + 0.25 for n in range(40)]
+    assert table["k"] == list(range(40))
+    points = [[one, str(x).replace(",", ".") if isinstance(x, str) else x, k] for one, x, k in rows]
+    (tmp_path / "points.xlsx").write_bytes(workbook({"s": [["id", "x", "k"], *points]}))
+    assert as_lists(read_table(tmp_path / "points.xlsx"))["x"] == table["x"]
+
+
 def test_the_first_sheet_with_a_table_is_read_and_said(book):
     with pytest.warns(PairscoreWarning) as said:
         read_table(book)

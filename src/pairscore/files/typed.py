@@ -5,7 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -21,6 +21,7 @@ from pairscore.files.sheets import HEAD_ROWS, Row, Sheet, header_place, tidy
 from pairscore.files.source import (
     NUMERIC_SHARE,
     Source,
+    find_signs,
     refuse_twins,
     scratch_folder,
     sql_name,
@@ -184,7 +185,7 @@ def sheet_as_csv(
 ) -> Iterator[Sheet]:
     """A sheet of a workbook as a plain CSV file; the first one that has a table if none is named.
 
-    Numbers are written with the ``decimal`` sign, so that naming one changes no number.
+    Numbers get the ``decimal`` sign, or that of the numbers in cells of text, so that all have one.
     """
     book = open_workbook(path, shown)
     names = sheets_of(book)
@@ -201,7 +202,7 @@ def sheet_as_csv(
             f" {first_few(map(repr, book.sheet_names), 8)}.{did_you_mean(sheet, book.sheet_names)}"
         )
     with scratch_folder() as folder:
-        rows = _sheet_rows(book, sheet, decimal or ".")
+        rows = _sheet_rows(book, sheet, decimal)
         yield tidy(iter(rows), Sheet(folder / "plain", "\t", sheet), identifiers, na)
 
 
@@ -240,10 +241,8 @@ def choose_sheets(
     """
     books = [bool(f) and table_kind(f) == "workbook" for f in (items_file, votes_file)]
     if not any(books) or str(items_file) != str(votes_file):
-        return (
-            named[0] if named and books[0] else None,
-            named[-1] if named and books[1] else None,
-        )
+        first, last = (named[0], named[-1]) if named else (None, None)
+        return first if books[0] else None, last if books[1] else None
     if len(named) > 1:
         return named[0], named[1] if len(named) == 2 else None
     book = open_workbook(Path(items_file), str(items_file))
@@ -294,11 +293,21 @@ def _says_who_won(book: Any, sheet: str) -> bool:
     return sum(any(role_of(name, [role]) for name in names) for role in roles) > 1
 
 
-def _sheet_rows(book: Any, sheet: str, decimal: str) -> list[Row]:
+def _sheet_rows(book: Any, sheet: str, decimal: str | None) -> list[Row]:
     cells = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
-    return [
-        (number, [_cell_text(cell, decimal) for cell in row]) for number, row in enumerate(cells, 1)
-    ]
+    sign = decimal or _sign_in_text(cells)
+    return [(place, [_cell_text(cell, sign) for cell in row]) for place, row in enumerate(cells, 1)]
+
+
+def _sign_in_text(cells: list[list[Any]]) -> str:
+    """The decimal sign of numbers that are text; those that are numbers have none."""
+    columns = {
+        str(place): [cell if isinstance(cell, str) else "1" for cell in column]
+        for place, column in enumerate(zip(*cells, strict=True))
+    }
+    with suppress(PairscoreError):  # unclear
+        return find_signs(columns, "").decimal
+    return "."
 
 
 def _cell_text(cell: Any, decimal: str) -> str:
@@ -306,14 +315,11 @@ def _cell_text(cell: Any, decimal: str) -> str:
     if isinstance(cell, bool):
         return str(int(cell))
     if isinstance(cell, float):
-        return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else _decimal(cell, decimal)
+        whole = cell.is_integer() and abs(cell) < 1e15
+        return str(int(cell)) if whole else repr(cell).replace(".", decimal)
     if isinstance(cell, datetime.datetime) and cell.time() == datetime.time():
         return str(cell.date())
     return str(cell)
-
-
-def _decimal(number: float, sign: str) -> str:
-    return repr(number).replace(".", sign)
 
 
 # -- new workbooks ---------------------------------------------------------------------------------
