@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from pairscore import Population, __version__, load
 from pairscore.cli import main
 from pairscore.cli.words import examples
+from pairscore.core import passes
 from pairscore.files.write import write_table
 from tests.cli.running import (
     device,
@@ -205,6 +206,8 @@ def test_help_and_version_come_without_numpy(command):
     modules, printed = modules_after(command)
     assert not modules & {"numpy", "scipy", "sklearn", "narwhals", "duckdb"}
     assert (__version__ if command == "--version" else "Usage: ") in printed
+    if command == "--version":  # says which twin of the passes runs
+        assert ("compiled passes" if passes.kernels else "built without a compiler") in printed
 
 
 @pytest.mark.usefixtures("study")

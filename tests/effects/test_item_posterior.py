@@ -67,7 +67,7 @@ def test_variances_are_exact_on_a_tree_and_close_on_random_comparisons():
         own, of_pairs, _ = tree_variances(pairs, weight, 1 / 1.5)
         np.testing.assert_allclose(own, np.diag(exact), rtol=tolerance)
         np.testing.assert_allclose(of_pairs, of_differences(exact, pairs), rtol=tolerance)
-        alone = 1 / (1 / 1.5 + pairs.sum_at_low(weight) + pairs.sum_at_high(weight))
+        alone = 1 / (1 / 1.5 + pairs.item_sums(weight, weight))
         # as if the opponents' scores were known
         assert np.max(np.abs(alone / np.diag(exact) - 1)) > tolerance
 

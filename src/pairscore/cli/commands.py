@@ -6,6 +6,7 @@ as a shell shows them.
 """
 
 from errno import EPIPE
+from importlib.util import find_spec
 from typing import Any
 
 import click
@@ -16,6 +17,9 @@ from pairscore.cli.pairs import compare, pairs, predict, rank
 from pairscore.cli.studies import demo, plan, reproduce, simulate
 from pairscore.cli.words import translate
 from pairscore.errors import NoAnswerError, PairscoreError
+
+IS_COMPILED = find_spec("pairscore.core._kernels") is not None
+PASSES = "compiled passes" if IS_COMPILED else "passes in NumPy: built without a compiler"
 
 
 class Commands(click.Group):
@@ -73,7 +77,7 @@ def error_sentence(error: Exception) -> str:
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="pairscore")
+@click.version_option(package_name="pairscore", message=f"%(prog)s, version %(version)s ({PASSES})")
 def main() -> None:
     """Turn pairwise comparisons and item features into a score that ranks.
 

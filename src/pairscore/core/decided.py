@@ -16,8 +16,8 @@ from functools import partial
 
 import numpy as np
 
+from pairscore.core.newton import solve_falling
 from pairscore.core.outcomes import OutcomeLaw, grid_for
-from pairscore.core.roots import solve_falling
 
 PRIOR_SD = 2.5  # of the scores' own standard deviation, under the link: the prior of separation
 LARGEST = 10.0  # logarithm of a scale; the prior holds it far below

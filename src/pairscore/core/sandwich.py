@@ -15,7 +15,7 @@ that the estimate leaves out, and its t_i is close to zero by the equation of it
 which says nothing of the error. Its rows count each for itself.
 
 u_r is either given explicitly, a block of rows at a time (:meth:`DyadicSums.of_rows`), or in terms
-of the features of the two items, and is then never formed (:meth:`DyadicSums.of_pairs`).
+of the features of the two items, and is then never formed (:func:`pairs_meat`).
 """
 
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from pairscore.core.sums import (
-    Moments,
-    Pairs,
-    centred_blocks,
+from pairscore.core.passes import (
+    chunks_of,
+    contribution_pass,
     neighbour_sums,
-    pair_scatter,
-    row_blocks,
+    on_each,
+    row_chunks,
 )
+from pairscore.core.sums import Moments, Pairs, centred_blocks, row_blocks
 from pairscore.core.whitening import TOLERANCE
 
 LARGEST_LEVERAGE = 0.8  # beyond, too little is left of an item's deviation to divide by
@@ -123,27 +123,6 @@ class DyadicSums:
         of_pairs, taken_off = sum_per_pair(left, right, u), sum_per_pair(left, right, again * u)
         return cls(sum_per_item(left, right, u, len(inflation)), of_pairs.T @ taken_off)
 
-    @classmethod
-    def of_pairs(
-        cls, Z: np.ndarray, pairs: Pairs, u: PairContributions, inflation: np.ndarray
-    ) -> "DyadicSums":
-        """From contributions in terms of the items' centred features ``Z`` (N x d), in any unit.
-
-        No u_p is formed: the sum over the pairs of an item is a sum over its neighbours.
-        """
-        item_factors = (pairs.sum_at_low(u.low) + pairs.sum_at_high(u.high)).astype(Z.dtype)
-        start_of_high, low_items, order = pairs.by_high
-        low_factors = u.low[order]
-        item_sums = np.empty((len(Z), Z.shape[1] + u.extra.shape[1]), dtype=Z.dtype)
-        item_sums[:, Z.shape[1] :] = _item_columns(pairs, u.extra, u.extra)
-        for rows in row_blocks(len(Z)):
-            t = item_sums[rows, : Z.shape[1]]
-            np.multiply(item_factors[rows, None], Z[rows], out=t)
-            t += neighbour_sums(Z, pairs.start, pairs.high, u.high, rows)
-            t += neighbour_sums(Z, start_of_high, low_items, low_factors, rows)
-        again, origin = times_too_often(pairs.low, pairs.high, inflation), np.zeros(Z.shape[1])
-        return cls(item_sums, pair_meat(Z, origin.astype(Z.dtype), pairs, u, again))
-
     def meat(self, inflation: np.ndarray) -> np.ndarray:
         """sum_i c_i^2 t_i t_i' less the pairs' sum, c_i the ``inflation`` of each item (N)."""
         meat, factor = -self.pair_meat, inflation.astype(self.item_sums.dtype)
@@ -162,24 +141,50 @@ def times_too_often(left: np.ndarray, right: np.ndarray, inflation: np.ndarray) 
     return counts[left] + counts[right] - 1
 
 
-def pair_meat(
-    X: np.ndarray, mean: np.ndarray, pairs: Pairs, u: PairContributions, times: np.ndarray
+def pairs_meat(
+    Z: np.ndarray, pairs: Pairs, u: PairContributions, inflation: np.ndarray
 ) -> np.ndarray:
-    """sum_p times_p u_p u_p', by products of items (N x d) instead of pairs."""
-    low, high, extra = times * u.low, times * u.high, times[:, None] * u.extra
-    squares = pairs.sum_at_low(low * u.low) + pairs.sum_at_high(high * u.high)
-    on_features = pair_scatter(X, mean, pairs, squares, low * u.high)
-    at_items = _item_columns(pairs, low[:, None] * u.extra, high[:, None] * u.extra)
-    mixed = at_items.T.astype(X.dtype, copy=False) @ X - np.outer(at_items.sum(axis=0), mean)
-    return np.block([[on_features, mixed.T], [mixed, extra.T @ u.extra]])
+    """The meat of contributions in terms of the items' centred features ``Z`` (N x d), in any unit.
+
+    No u_p is formed: the sum over the pairs of an item is a sum over its neighbours, and the sum of
+    u_p u_p' one of products of items. ``inflation`` (N) is that of :class:`DyadicSums`.
+    """
+    again = np.empty(0)
+    if not np.all(inflation > 0):
+        again = times_too_often(pairs.low, pairs.high, inflation).astype(float)
+    extra = u.extra * again[:, None] if len(again) else u.extra
+    own, squares, to_high = contribution_pass(
+        pairs.start, pairs.high, u.low, u.high, again, Z.dtype
+    )
+    own, squares = own.astype(Z.dtype), squares.astype(Z.dtype)
+    at_items = _item_columns(pairs, u.extra, u.extra).astype(Z.dtype)
+    start_of_high, low_items, order = pairs.by_high
+    to_low, factor = u.low[order].astype(Z.dtype)[:, None], inflation.astype(Z.dtype)[:, None]
+    size, d = Z.shape[1] + u.extra.shape[1], Z.shape[1]
+
+    def one(chunk: slice) -> tuple[np.ndarray, np.ndarray]:
+        of_items, half = np.zeros((size, size)), np.zeros((d, d))
+        for rows in row_blocks(chunk.stop, chunk.start):
+            z, forward = Z[rows], neighbour_sums(Z, pairs.start, pairs.high, to_high, rows)
+            t = np.empty((len(z), size), dtype=Z.dtype)
+            t[:, :d] = own[rows, None] * z + forward[:, 0]
+            t[:, :d] += neighbour_sums(Z, start_of_high, low_items, to_low, rows)[:, 0]
+            t[:, d:] = at_items[rows]
+            t *= factor[rows]
+            of_items += t.T @ t
+            half += z.T @ (forward[:, 1] + 0.5 * squares[rows, None] * z)
+        return of_items, half
+
+    parts = zip(*on_each(one, chunks_of(pairs.start)), strict=True)
+    meat, half = (np.sum(part, axis=0) for part in parts)
+    mixed = _item_columns(pairs, u.low[:, None] * extra, u.high[:, None] * extra).T
+    mixed = mixed.astype(Z.dtype) @ Z
+    return meat - np.block([[half + half.T, mixed.T], [mixed, extra.T @ u.extra]])
 
 
 def _item_columns(pairs: Pairs, at_low: np.ndarray, at_high: np.ndarray) -> np.ndarray:
     """Per item (rows) and column, the sum over its pairs of the values of low or of high."""
-    columns = [
-        pairs.sum_at_low(low) + pairs.sum_at_high(high)
-        for low, high in zip(at_low.T, at_high.T, strict=True)
-    ]
+    columns = [pairs.item_sums(low, high) for low, high in zip(at_low.T, at_high.T, strict=True)]
     return np.array(columns).T.reshape(pairs.n_items, len(columns))
 
 
@@ -218,8 +223,13 @@ def jackknife_inflation(Z: np.ndarray, exposures: np.ndarray, whitener: np.ndarr
         W with W'(Z'KZ)W = I.
     """
     leverage = np.empty(len(Z))
-    for rows in row_blocks(len(Z)):
-        leverage[rows] = np.sum((Z[rows] @ whitener) ** 2, axis=1)
+
+    def one(chunk: slice) -> None:
+        for rows in row_blocks(chunk.stop, chunk.start):
+            along = Z[rows] @ whitener
+            leverage[rows] = np.einsum("ij,ij->i", along, along)
+
+    on_each(one, row_chunks(*Z.shape))
     leverage = exposures * (1 / exposures.sum() + leverage)
     inflation = 1 / (1 - np.minimum(leverage, LARGEST_LEVERAGE))
     return np.where(has_own_column(Z, exposures), 0.0, inflation)
@@ -255,12 +265,11 @@ def item_robust_meat(
     Z = np.empty(X.shape, dtype=np.float32 if X.size > MANY_NUMBERS else np.float64)
     for rows, centred in centred_blocks(X, center.mean):
         Z[rows] = centred / unit
-    exposures = pairs.sum_at_low(pairs.number) + pairs.sum_at_high(pairs.number)
-    inflation = jackknife_inflation(Z, exposures, (unit[:, None] * whitener).astype(Z.dtype))
+    inflation = jackknife_inflation(Z, pairs.exposures, (unit[:, None] * whitener).astype(Z.dtype))
     with_number = PairContributions(u.low, u.high, np.column_stack([u.extra, pairs.number]))
-    meat = DyadicSums.of_pairs(Z, pairs, with_number, inflation).meat(inflation)
-    item_factors = pairs.sum_at_low(u.low) + pairs.sum_at_high(u.high)
-    total = np.concatenate([item_factors.astype(Z.dtype) @ Z, u.extra.sum(axis=0)])
+    meat = pairs_meat(Z, pairs, with_number, inflation)
+    item_factors = pairs.item_sums(u.low, u.high).astype(Z.dtype)
+    total = np.concatenate([item_factors @ Z, u.extra.sum(axis=0)])
     take_off_mean = np.column_stack([np.eye(len(total)), -total / pairs.number.sum()])
     back = np.append(unit, np.ones(u.extra.shape[1]))[:, None] * take_off_mean
     return back @ meat @ back.T

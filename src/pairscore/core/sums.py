@@ -11,12 +11,24 @@ Second moments are always centred: raw ones lose all digits once the mean is far
 
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
+
+from pairscore.core.passes import (
+    chunks_of,
+    differences,
+    neighbour_sums,
+    on_each,
+    pair_pass,
+    row_chunks,
+    sum_pairs,
+    tally_pass,
+    turn_pairs,
+)
 
 BLOCK = 512  # rows at a time: a block of a few hundred features stays in the processor's cache
 
@@ -60,13 +72,7 @@ def tally(
     n_items : int
         Rows of the item table, N.
     """
-    distinct = left != right
-    exposed = amount if distinct.all() else amount * distinct
-    return Tally(
-        net_per_item(left, right, amount * outcome, n_items),
-        np.bincount(left, exposed, n_items) + np.bincount(right, exposed, n_items),
-        float(amount.sum()),
-    )
+    return Tally(*tally_pass(left, right, outcome, amount, n_items), float(amount.sum()))
 
 
 def net_per_item(
@@ -130,11 +136,17 @@ def moments(X: np.ndarray, weight: np.ndarray | None = None) -> Moments:
     weight = np.ones(len(X)) if weight is None else weight
     center = _provisional_mean(X, weight)
     root, total = np.sqrt(weight), float(weight.sum())
-    first, scatter = np.zeros(X.shape[1]), np.zeros((X.shape[1],) * 2)
-    for rows, centred in centred_blocks(X, center):
-        centred *= root[rows, None]
-        scatter += centred.T @ centred
-        first += root[rows] @ centred
+
+    def one(chunk: slice) -> tuple[np.ndarray, np.ndarray]:
+        first, scatter = np.zeros(X.shape[1]), np.zeros((X.shape[1],) * 2)
+        for rows, centred in centred_blocks(X, center, chunk):
+            centred *= root[rows, None]
+            scatter += centred.T @ centred
+            first += root[rows] @ centred
+        return first, scatter
+
+    parts = zip(*on_each(one, row_chunks(*X.shape)), strict=True)
+    first, scatter = (np.sum(part, axis=0) for part in parts)
     gap = first / total
     return Moments(total, center + gap, scatter - total * np.outer(gap, gap))
 
@@ -171,16 +183,19 @@ def feature_range(X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return low, high
 
 
-def row_blocks(n_rows: int) -> Iterator[slice]:
+def row_blocks(n_rows: int, first: int = 0) -> Iterator[slice]:
     """Slices of a few hundred rows each, in order."""
-    for first in range(0, n_rows, BLOCK):
-        yield slice(first, min(first + BLOCK, n_rows))
+    for start in range(first, n_rows, BLOCK):
+        yield slice(start, min(start + BLOCK, n_rows))
 
 
-def centred_blocks(X: np.ndarray, mean: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """Blocks of rows with the mean taken off, in one small buffer that is used again."""
-    buffer = np.empty((min(BLOCK, len(X)), X.shape[1]), dtype=X.dtype)
-    for rows in row_blocks(len(X)):
+def centred_blocks(
+    X: np.ndarray, mean: np.ndarray, chunk: slice | None = None
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Blocks of rows, of a chunk or all, with the mean taken off, in one buffer used again."""
+    first, last = (0, len(X)) if chunk is None else (chunk.start, chunk.stop)
+    buffer = np.empty((min(BLOCK, last - first), X.shape[1]), dtype=X.dtype)
+    for rows in row_blocks(last, first):
         yield rows, np.subtract(X[rows], mean, out=buffer[: rows.stop - rows.start])
 
 
@@ -235,33 +250,25 @@ class Pairs:
 
     def differences(self, scores: np.ndarray) -> np.ndarray:
         """Score of low minus score of high, for every pair: B scores, B the incidence matrix."""
-        return np.repeat(scores, np.diff(self.start)) - scores[self.high]
+        return differences(self.start, self.high, scores)
 
-    def sum_at_low(self, values: np.ndarray) -> np.ndarray:
-        """For every item, the sum over the pairs in which it is the low one."""
-        sums = np.zeros(self.n_items)
-        if len(values):
-            sums[self._lows] = np.add.reduceat(values, self.start[self._lows])
-        return sums
+    def item_sums(self, at_low: np.ndarray, at_high: np.ndarray) -> np.ndarray:
+        """For every item, the values of its pairs: ``at_low`` where it is the low one, or high."""
+        return sum_pairs(self.start, self.high, at_low, at_high)
 
-    def sum_at_high(self, values: np.ndarray) -> np.ndarray:
-        """For every item, the sum over the pairs in which it is the high one."""
-        return _with_entries(self._pattern[1], values) @ np.ones(self.n_items)
+    @cached_property
+    def exposures(self) -> np.ndarray:
+        """How many comparisons each item has had (N)."""
+        return self.item_sums(self.number, self.number)
 
     def net_per_item(self, values: np.ndarray) -> np.ndarray:
         """Transpose of :meth:`differences`: each value counts for low and against high."""
-        return self.sum_at_low(values) - self.sum_at_high(values)
-
-    @cached_property
-    def _lows(self) -> np.ndarray:
-        """The items that are the low one of some pair."""
-        return np.flatnonzero(np.diff(self.start))
+        return sum_pairs(self.start, self.high, values, values, -1.0)
 
     @cached_property
     def by_high(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The same pairs sorted by high: start of each item's (N + 1), low items (P), order (P)."""
-        flipped = _with_entries(self._pattern[1], np.arange(len(self.high))).tocsr()
-        return flipped.indptr, flipped.indices, flipped.data
+        return turn_pairs(self.start, self.high)
 
     def matrix(self, diagonal: np.ndarray, off_diagonal: np.ndarray) -> sparse.csr_array:
         """The symmetric matrix (N x N) with these values at the items (N) and at the pairs (P)."""
@@ -272,18 +279,17 @@ class Pairs:
     def _graph(self) -> sparse.csr_array:
         """The symmetric matrix whose entries are numbers of pairs, and P + i on the diagonal."""
         number = np.arange(1, len(self.high) + 1)  # from 1, as zeros would not be stored
-        above = _with_entries(self._pattern[0], number)
+        above = _with_entries(self._pattern, number)
         own = sparse.diags_array(np.arange(self.n_items) + len(self.high) + 1.0)
         graph = sparse.csr_array(above + above.T + own)
         graph.data = graph.data.astype(np.int64) - 1
         return graph
 
     @cached_property
-    def _pattern(self) -> tuple[sparse.csr_array, sparse.csc_array]:
-        """The items-by-items matrix with an entry at every (low, high), and its transpose."""
+    def _pattern(self) -> sparse.csr_array:
+        """The items-by-items matrix with an entry at every (low, high)."""
         shape = (self.n_items, self.n_items)
-        matrix = sparse.csr_array((self.win[0], self.high, self.start), shape=shape)
-        return matrix, matrix.T
+        return sparse.csr_array((self.win[0], self.high, self.start), shape=shape)
 
 
 def sum_sides(values: np.ndarray) -> np.ndarray:
@@ -311,51 +317,14 @@ def aggregate_pairs(
     An item against itself tells nothing about scores and is left out. ``keep_sides`` keeps apart
     who was on the left.
     """
-    distinct = left != right
-    if not distinct.all():
-        left, right, outcome, amount = (
-            column[distinct] for column in (left, right, outcome, amount)
-        )
-    swapped = left > right
-    # wins and losses of low ride as real and imaginary part through one sort-and-sum of the pairs
-    counts = np.empty(len(left), dtype=complex)
-    counts.real = amount * (0.5 + 0.5 * np.where(swapped, -outcome, outcome))
-    counts.imag = amount - counts.real
-    parts = [np.where(swapped, 0, counts), np.where(swapped, counts, 0)] if keep_sides else [counts]
-    tables = [_pair_table(left, right, part, n_items) for part in parts]
-    return Pairs(
-        start=tables[0].indptr,
-        high=tables[0].indices,
-        win=np.array([table.data.real for table in tables]),
-        lose=np.array([table.data.imag for table in tables]),
-        side=np.array([1.0, -1.0]) if keep_sides else np.zeros(1),
-    )
+    start, high, win, lose = pair_pass(left, right, outcome, amount, n_items, 1 + keep_sides)
+    return Pairs(start, high, win, lose, np.array([1.0, -1.0]) if keep_sides else np.zeros(1))
 
 
 def count_pairs(left: np.ndarray, right: np.ndarray, amount: np.ndarray, n_items: int) -> Pairs:
-    """The pairs without who won, every comparison as a win of low.
-
-    All that the scatter of differences needs, in less memory than :func:`aggregate_pairs`.
-    """
-    distinct = left != right
-    if not distinct.all():
-        left, right, amount = left[distinct], right[distinct], amount[distinct]
-    table = _pair_table(left, right, amount, n_items)
-    no_losses = np.broadcast_to(0.0, (1, table.nnz))
-    return Pairs(table.indptr, table.indices, table.data[None], no_losses, np.zeros(1))
-
-
-def _pair_table(
-    left: np.ndarray, right: np.ndarray, values: np.ndarray, n_items: int
-) -> sparse.csr_array:
-    """Values of comparisons summed at (low, high), a sparse upper triangle."""
-    index = np.int32 if n_items < 2**31 else np.int64
-    low = np.minimum(left, right, dtype=index, casting="same_kind")
-    high = np.maximum(left, right, dtype=index, casting="same_kind")
-    table = sparse.coo_array((values, (low, high)), shape=(n_items, n_items)).tocsr()
-    table.indptr = table.indptr.astype(index, copy=False)
-    table.indices = table.indices.astype(index, copy=False)
-    return table
+    """The pairs without who won, every comparison as a win of low."""
+    pairs = aggregate_pairs(left, right, np.broadcast_to(np.int8(1), len(left)), amount, n_items)
+    return replace(pairs, win=pairs.win + pairs.lose, lose=np.broadcast_to(0.0, pairs.win.shape))
 
 
 def difference_scatter(
@@ -374,7 +343,7 @@ def difference_scatter(
     -------
     Matrix (d x d).
     """
-    degree = pairs.sum_at_low(weight) + pairs.sum_at_high(weight)
+    degree = pairs.item_sums(weight, weight)
     return pair_scatter(X, mean, pairs, degree, -weight)
 
 
@@ -387,28 +356,19 @@ def pair_scatter(
     multiplication per block of items: half of a_ii z_i and all a_p x_high are collected for each
     item first, and the result is the sum of their product with z and its transpose.
     """
-    neighbour_weight = pairs.sum_at_low(off_diagonal)
-    half, uncentred = np.zeros((X.shape[1],) * 2), np.zeros(X.shape[1])
-    for rows, centred in centred_blocks(X, mean):
-        collected = neighbour_sums(X, pairs.start, pairs.high, off_diagonal, rows)
-        collected += 0.5 * diagonal[rows, None] * centred
-        half += centred.T @ collected
-        uncentred += neighbour_weight[rows] @ centred
-    half -= np.outer(uncentred, mean)  # the neighbours had not been centred
+    X, factors = np.ascontiguousarray(X), off_diagonal[:, None].astype(X.dtype, copy=False)
+
+    def one(chunk: slice) -> tuple[np.ndarray, np.ndarray]:
+        half, uncentred = np.zeros((X.shape[1],) * 2), np.zeros(X.shape[1])
+        for rows, centred in centred_blocks(X, mean, chunk):
+            collected = neighbour_sums(X, pairs.start, pairs.high, factors, rows)[:, 0]
+            collected += 0.5 * diagonal[rows, None] * centred
+            half += centred.T @ collected
+            uncentred += neighbour_weight[rows] @ centred
+        return half, uncentred
+
+    none = np.broadcast_to(0.0, off_diagonal.shape)
+    neighbour_weight = pairs.item_sums(off_diagonal, none)
+    halves, uncentred = zip(*on_each(one, chunks_of(pairs.start)), strict=True)
+    half = sum(halves) - np.outer(sum(uncentred), mean)  # the neighbours had not been centred
     return half + half.T
-
-
-def neighbour_sums(
-    X: np.ndarray, start: np.ndarray, neighbour: np.ndarray, values: np.ndarray, rows: slice
-) -> np.ndarray:
-    """For each item of a block, the sum of its neighbours' features times ``values``.
-
-    ``start`` (N + 1) says where the ``neighbour`` rows (P) and ``values`` (P) of each item begin.
-    """
-    first, last = start[rows.start], start[rows.stop]
-    entries = values[first:last].astype(X.dtype, copy=False)
-    block = sparse.csr_array(
-        (entries, neighbour[first:last], start[rows.start : rows.stop + 1] - first),
-        shape=(rows.stop - rows.start, len(X)),
-    )
-    return block @ X

@@ -252,7 +252,7 @@ def n_shared(rows: SingleComparisons) -> int:
     """How many items met two opponents."""
     pairs, _ = rows.pairs
     one = np.ones(len(pairs.high))
-    return int(np.count_nonzero(pairs.sum_at_low(one) + pairs.sum_at_high(one) > 1))
+    return int(np.count_nonzero(pairs.item_sums(one, one) > 1))
 
 
 def _endless(rows: SingleComparisons, top: Optimum) -> bool:

@@ -169,7 +169,7 @@ class FormedCovariance:
     def __init__(self, pairs: Pairs, weight: np.ndarray, sigma2: float):
         n, low, high = pairs.n_items, pairs.low, pairs.high
         size = np.bincount(pairs.component)[pairs.component]
-        own = 1 / sigma2 + pairs.sum_at_low(weight) + pairs.sum_at_high(weight)
+        own = 1 / sigma2 + pairs.item_sums(weight, weight)
         self.diagonal, across = np.empty(n), np.empty(len(high))
         self._stacks: list[tuple[np.ndarray, np.ndarray]] = []
         self._at = np.empty((3, n), dtype=np.int64)  # of each item: stack, block in it, row in that
@@ -398,11 +398,11 @@ def tree_variances(
     low, high = pairs.low, pairs.high
     to_low, to_high = messages or (weight / 2,) * 2
     steady = NEAR * STEADY if messages else STEADY
-    total = prior + pairs.sum_at_low(to_low) + pairs.sum_at_high(to_high)
+    total = prior + pairs.item_sums(to_low, to_high)
     for _ in range(ROUNDS):
         at_low, at_high = total[low] - to_low, total[high] - to_high
         to_low, to_high = weight * at_high / (weight + at_high), weight * at_low / (weight + at_low)
-        before, total = total, prior + pairs.sum_at_low(to_low) + pairs.sum_at_high(to_high)
+        before, total = total, prior + pairs.item_sums(to_low, to_high)
         if np.max(np.abs(total - before) / total, initial=0.0) < steady:
             break
     at_low, at_high = total[low] - to_low, total[high] - to_high

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import gammaincc, ndtr, ndtri
 
 from pairscore.core.links import Link
-from pairscore.core.roots import integral_by_cubics, solve_falling
+from pairscore.core.newton import integral_by_cubics, solve_falling
 from pairscore.core.sums import Pairs
 from pairscore.core.whitening import Basis
 from pairscore.effects.propagation import Posterior, at_variance, propagate
@@ -390,8 +390,5 @@ def _beyond_pairs(pairs: Pairs, score: np.ndarray) -> float:
 
 def _sums_over_neighbours(pairs: Pairs, values: np.ndarray) -> tuple[float, float]:
     """Products of the values of two, and of three, different pairs of an item, over all items."""
-    one, two, three = (
-        pairs.sum_at_low(power) + pairs.sum_at_high(power)
-        for power in (values, values**2, values**3)
-    )
+    one, two, three = (pairs.item_sums(power, power) for power in (values, values**2, values**3))
     return float(np.sum(one**2 - two)), float(np.sum(one**3 - 3 * one * two + 2 * three))

@@ -84,7 +84,7 @@ def net_of_features(
     rows: SingleComparisons, values: np.ndarray, pairs: Pairs, number: np.ndarray
 ) -> np.ndarray:
     """Residuals of ``values`` (N x e) on the features, items as often as they were compared."""
-    exposure = np.sqrt(pairs.sum_at_low(number) + pairs.sum_at_high(number))[:, None]
+    exposure = np.sqrt(pairs.item_sums(number, number))[:, None]
     centred = rows.X - rows.mean
     unit = np.sqrt(np.mean(centred**2, axis=0))
     design = np.column_stack([np.ones(len(rows.X)), centred / np.where(unit > 0, unit, 1.0)])
@@ -114,7 +114,7 @@ def relation_to_items(
     u = (net[rows.left] - net[rows.right]) * s.delta[:, None]
     u -= rows.effect_scores(s) @ K[:, d:].T
     u += np.outer(rows.amount / rows.n_comparisons, K @ (rows.ridge @ theta))
-    exposures = pairs.sum_at_low(pairs.number) + pairs.sum_at_high(pairs.number)
+    exposures = pairs.exposures
     further = np.hstack([rows.X, values])
     center = moments(further, exposures)
     penalty = np.zeros((further.shape[1],) * 2)

@@ -31,7 +31,7 @@ Contributions = Callable[[np.ndarray], np.ndarray]
 
 def laplacian(pairs: Pairs, weight: np.ndarray, ridge: float = 0.0) -> sparse.csr_array:
     """L + ridge I, L of the graph of items whose edges have these weights (P), N x N."""
-    degree = pairs.sum_at_low(weight) + pairs.sum_at_high(weight)
+    degree = pairs.item_sums(weight, weight)
     return pairs.matrix(degree + ridge, -weight)
 
 

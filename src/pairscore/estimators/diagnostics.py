@@ -123,7 +123,7 @@ def check_pairing(X: np.ndarray, pairs: Pairs, compared: Moments, reference: Mom
         Of the items whose covariance the method takes; ``compared`` for all but `split`.
     """
     number, m = pairs.number, float(pairs.number.sum())
-    exposures = pairs.sum_at_low(number) + pairs.sum_at_high(number)
+    exposures = pairs.item_sums(number, number)
     whitener = np.sqrt(compared.total) * whitening_basis(compared.scatter, compared.sd).transform
     busiest = float(exposures.max() / exposures[exposures > 0].mean())
     r = whitener.shape[1]

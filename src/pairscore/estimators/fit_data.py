@@ -157,7 +157,7 @@ def never_differing(data: FitData, settings: Settings) -> np.ndarray:
         return np.empty((d, 0))
     alone = data.comparisons.never_differs
     rest = np.flatnonzero(~alone & (data.item_moments.sd > 0))
-    few, of_few = np.eye(d)[:, alone], _open_in_few(data, rest)
+    few, of_few = np.eye(d)[:, alone], open_in_few(data, rest)
     if not of_few.size or (has_ridge and len(rest) > data.n_independent):
         return few
     combined = np.zeros((d, of_few.shape[1]))
@@ -165,14 +165,14 @@ def never_differing(data: FitData, settings: Settings) -> np.ndarray:
     return np.hstack([few, combined @ _open_in_all(data, combined)])
 
 
-def _open_in_few(data: FitData, features: np.ndarray) -> np.ndarray:
+def open_in_few(data: FitData, features: np.ndarray) -> np.ndarray:
     """Directions of some features (r x k) in which a few comparisons do not differ clearly.
 
     Most data show in these that there are none; else all comparisons have to be looked at.
     """
     votes, unit = data.comparisons, data.item_moments.sd[features]
-    counted = np.flatnonzero((data.amount > 0) & (votes.left != votes.right))
-    few = counted[:: max(len(counted) // (4 * len(features) + 100), 1)]
+    few = np.arange(0, len(votes), max(len(votes) // (4 * len(features) + 100), 1))
+    few = few[(data.amount[few] > 0) & (votes.left[few] != votes.right[few])]
     differences = (data.X[votes.left[few]] - data.X[votes.right[few]])[:, features] / unit
     values, vectors = np.linalg.eigh(differences.T @ differences)
     is_open = values <= SMALLEST_IN_FEW * values.max(initial=0.0)

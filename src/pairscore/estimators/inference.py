@@ -7,14 +7,15 @@ contributions u_p of the pairs make its meat, the Jacobian of the estimate its b
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pairscore.core.links import Link
 from pairscore.core.outcomes import TieRule
+from pairscore.core.passes import outcome_pass
 from pairscore.core.sandwich import LARGEST_LEVERAGE, PairContributions
 from pairscore.core.sums import Moments, Pairs, centred_blocks, difference_scatter, sum_sides
 from pairscore.core.whitening import whitening_basis
@@ -56,15 +57,24 @@ class Likelihood:
     """The log-likelihood of the comparisons at its maximum, or why there is none.
 
     ``value`` is the sum of log P(outcome) over ``n_comparisons`` single comparisons, of which no
-    binomial coefficient is part; ``n_parameters`` are those that the data determine. ``data`` is a
-    hash of the comparisons, whatever the items are called and whichever features they have.
+    binomial coefficient is part; ``n_parameters`` are those that the data determine. ``data`` are
+    the comparisons, or their hash (:attr:`data_hash`), which takes a pass of its own.
     """
 
     value: float | None
     n_parameters: int
     n_comparisons: float
-    data: str
+    data: "Comparisons | str" = field(compare=False)
     reason: str = ""
+
+    @property
+    def data_hash(self) -> str:
+        """Of the comparisons, whatever the items are called and whichever features they have."""
+        return self.data if isinstance(self.data, str) else data_hash(self.data)
+
+    def to_file(self) -> dict[str, Any]:
+        """Plain values, from which it can be made again."""
+        return vars(self) | {"data": self.data_hash}
 
     def refuse_none(self) -> None:
         """Say in a sentence why there is no likelihood, and what to do."""
@@ -116,19 +126,19 @@ def kept_likelihood(likelihood: Likelihood | None) -> Likelihood:
 
 def likelihood_of(data: "Comparisons", result: "Estimate") -> Likelihood:
     """Of the comparisons that a fit is to, an item with itself left out."""
-    used = np.flatnonzero((data.left != data.right) & (data.amount > 0))
-    outcome, amount = data.outcome[used], data.amount[used]
-    reason, value = no_likelihood(data, result, outcome), None
+    outcome, eta = data.outcome, result.difference
+    amount = data.amount * (data.left != data.right)
+    reason, value = no_likelihood(data, result, outcome[amount > 0]), None
     if not reason:
         assert result.settings is not None
-        rule, eta = TieRule(result.settings.ties, result.settings.link), result.difference[used]
+        rule = TieRule(result.settings.ties, result.settings.link)
         if rule.has_parameter:
             assert result.effects is not None
-            single = rule.derivatives(eta, outcome, result.effects.of_kind("tie")["tie"]).value
+            tie = result.effects.of_kind("tie")["tie"]
+            value = float(amount @ rule.derivatives(eta, outcome, tie).value)
         else:
-            single = rule.link.log_cdf(outcome * eta)
-        value = float(amount @ single)
-    return Likelihood(value, result.n_parameters, float(amount.sum()), data_hash(data), reason)
+            value = outcome_pass(eta, outcome, amount, rule.link)[3]
+    return Likelihood(value, result.n_parameters, float(amount.sum()), data, reason)
 
 
 def no_likelihood(data: "Comparisons", result: "Estimate", outcome: np.ndarray) -> str:

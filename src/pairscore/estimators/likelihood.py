@@ -18,8 +18,9 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from pairscore.core.links import Link, Logit
 from pairscore.core.newton import Derivatives, Step, minimise
+from pairscore.core.passes import laplacian_pass, score_pass
 from pairscore.core.sandwich import item_robust_meat, less_ties, sandwich
-from pairscore.core.sums import Moments, Pairs, sum_sides
+from pairscore.core.sums import Moments, Pairs
 from pairscore.core.whitening import (
     SMALLEST_SHARE,
     Basis,
@@ -33,6 +34,7 @@ from pairscore.estimators.fit_data import (
     FitData,
     bordered_scatter,
     leverage_whitener,
+    open_in_few,
     ridge_is_weak,
     ridge_penalty,
 )
@@ -58,6 +60,7 @@ SMALLEST_GAIN = 0.1  # of some comparison's score difference, in a step along wh
 COARSE, FINE = 1e-2, 1e-4  # relative precision of the first Newton step, and of the others
 # gap of Fisher's steps over that of Newton's: they do not square the gap
 FISHER_GAP = 1e7
+FEW = 5000  # pairs of a first look
 LARGEST_START = 3.0  # coefficient of a standardised feature to start from
 
 
@@ -109,25 +112,30 @@ class PairLikelihood:
         """Coefficients, and the side effect if there is one."""
         return self.origin + self.transform @ params
 
-    def predictor(self, theta: np.ndarray) -> np.ndarray:
-        """Score difference of every pair, seen from each side (sides x P)."""
+    def scores(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of every item (N), and what each side adds to a difference of them."""
         d = self.X.shape[1]
-        return predictor(self.X, self.pairs, theta[:d], theta[d:].sum())
+        return self.X @ theta[:d], theta[d:].sum() * self.pairs.side
 
-    def pull_back(self, values: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        """Transpose of :meth:`predictor` times ``values`` (sides x P), plus the ridge's share."""
-        on_theta = self.pairs.net_per_item(sum_sides(values)) @ self.X
+    def pull_back(self, net: np.ndarray, on_sides: np.ndarray, theta: np.ndarray) -> np.ndarray:
+        """What net sums of items (N) and sums of sides say of the parameters, and the ridge."""
+        on_theta = net @ self.X
         if len(self.pairs.side) > 1:
-            on_theta = np.append(on_theta, self.pairs.side @ values.sum(axis=1))
+            on_theta = np.append(on_theta, self.pairs.side @ on_sides)
         return self.transform.T @ (on_theta + self.ridge * theta)
 
     def derivatives(self, params: np.ndarray) -> Derivatives:
         """Gradient of the loss, and the information that each pair carries (sides x P)."""
         theta = self.theta(params)
-        score, information, exact = self.link.newton(
-            self.predictor(theta), self.pairs.win, self.pairs.lose
-        )
-        return Derivatives(self.pull_back(-score, theta), information, exact)
+        score, information, net, exact = self.score_pass(theta)
+        on_sides = score.sum(axis=1) if len(score) > 1 else np.zeros(1)
+        return Derivatives(self.pull_back(-net, -on_sides, theta), information, exact)
+
+    def score_pass(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
+        """See :func:`pairscore.core.passes.score_pass`."""
+        pairs = self.pairs
+        wins = pairs.win, pairs.lose
+        return score_pass(pairs.start, pairs.high, *self.scores(theta), wins, self.link)
 
     def newton_step(self, params: np.ndarray, here: Derivatives, iteration: int) -> Step:
         """Newton's step, and whether it shows that the likelihood has no maximum.
@@ -153,8 +161,10 @@ class PairLikelihood:
 
         def times(vector: np.ndarray) -> np.ndarray:
             theta = self.transform @ vector
-            values = here.information * self.predictor(theta)
-            return self.pull_back(values, theta) + damping * vector
+            net, on_sides = laplacian_pass(
+                self.pairs.start, self.pairs.high, *self.scores(theta), here.information
+            )
+            return self.pull_back(net, on_sides, theta) + damping * vector
 
         size = len(here.gradient)
         hessian = LinearOperator((size, size), matvec=times, dtype=float)
@@ -165,21 +175,23 @@ class PairLikelihood:
 
         This is separation, up to what the direction is off.
         """
-        gain = self.predictor(direction)
+        pairs, (scores, shift) = self.pairs, self.scores(direction)
+        # a few pairs that get clearly worse, however much others gain, spare a look at all
+        few = slice(None, None, 1 + len(pairs.high) // FEW)
+        worst = -1e-4 * (np.ptp(scores) + np.abs(shift).max())
+        gain = (scores[pairs.low[few]] - scores[pairs.high[few]]) + shift[:, None]
+        if not _none_worse(gain, pairs.win[:, few], pairs.lose[:, few], worst):
+            return False
+        gain = pairs.differences(scores) + shift[:, None]
         largest = np.abs(gain).max()
         if largest < SMALLEST_GAIN:
             return False
-        slack = 1e-4 * largest
-        wins, losses = self.pairs.win > 0, self.pairs.lose > 0
-        return bool(np.all(gain[wins] >= -slack) and np.all(gain[losses] <= slack))
+        return _none_worse(gain, pairs.win, pairs.lose, -1e-4 * largest)
 
 
-def predictor(X: np.ndarray, pairs: Pairs, coef: np.ndarray, side_effect: float) -> np.ndarray:
-    """Score difference of every pair (columns) seen from each side (rows)."""
-    difference = pairs.differences(X @ coef)
-    if len(pairs.side) == 1:
-        return difference[None]
-    return difference + side_effect * pairs.side[:, None]
+def _none_worse(gain: np.ndarray, win: np.ndarray, lose: np.ndarray, worst: float) -> bool:
+    """Whether no comparison gains less than ``worst``; arrays are sides x P, of low."""
+    return bool(np.all(gain[win > 0] >= worst) and np.all(gain[lose > 0] <= -worst))
 
 
 @dataclass(frozen=True)
@@ -340,9 +352,17 @@ def curvature(
     In all directions, or in those over which the likelihood was maximised.
     """
     X, pairs, center = data.X, data.pairs, data.item_moments
-    delta = optimum.likelihood.predictor(optimum.theta)
-    ridge = np.diag(optimum.likelihood.ridge)
-    score, information = settings.link.score(delta, pairs.win, pairs.lose)
+    is_asked = settings.inference is not None or data.keep_sides or directions is not None
+    if not is_asked and np.all(center.sd > 0) and not open_in_few(data, np.arange(X.shape[1])).size:
+        return Curvature(item_basis(data, settings), np.empty((0, 0)), None)  # all are determined
+    scores, shift = optimum.likelihood.scores(optimum.theta)
+    ridge, is_logit = np.diag(optimum.likelihood.ridge), isinstance(settings.link, Logit)
+    delta = np.empty(0)
+    if is_logit and data.tied is None:  # the observed information is the expected one
+        score, information, *_ = optimum.likelihood.score_pass(optimum.theta)
+    else:
+        delta = pairs.differences(scores) + shift[:, None]
+        score, information = settings.link.score(delta, pairs.win, pairs.lose)
     expected, unit = bordered_scatter(data, information), parameter_units(data)
     basis = basis_within(expected + ridge, unit, directions)
     covariance = None
@@ -355,7 +375,7 @@ def curvature(
         u, whitener = likelihood_contributions(score, pairs), leverage_whitener(data, settings)
         robust = item_robust_meat(X, center, pairs, u, whitener)
         bread = basis
-        if not isinstance(settings.link, Logit):
+        if not is_logit:
             weight = settings.link.observed_information(delta, pairs.win, pairs.lose)
             observed = bordered_scatter(data, weight) + ridge
             bread = observed_basis(observed, basis, directions)

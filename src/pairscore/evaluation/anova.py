@@ -87,7 +87,7 @@ def anova(model: RankRegression, larger: RankRegression) -> Anova:
     """
     small, large = _fit_of(model), _fit_of(larger)
     first, second = kept_likelihood(small.likelihood), kept_likelihood(large.likelihood)
-    if first.data != second.data:
+    if first.data_hash != second.data_hash:
         raise PairscoreError(
             "the two models were fitted to different comparisons; fit both to the same ones, in the"
             " same order."

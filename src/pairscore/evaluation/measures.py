@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from pairscore.core.links import normal_width
-from pairscore.core.roots import solve_falling
+from pairscore.core.newton import solve_falling
 from pairscore.core.sandwich import item_incidence
 from pairscore.data.comparisons import Comparisons
 

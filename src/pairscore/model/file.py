@@ -164,7 +164,7 @@ TABLES: tuple[tuple[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]], ...
     ("judges", (_lists, _from_lists(Judges))),
     ("item_effects_test", (vars, lambda record: ItemEffectsTest(**record))),
     ("new_items", (vars, lambda record: NewItems(**record))),
-    ("likelihood", (vars, lambda record: Likelihood(**record))),
+    ("likelihood", (Likelihood.to_file, lambda record: Likelihood(**record))),
     ("wording", (vars, lambda record: Wording(**record))),
 )
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.core.outcomes import OutcomeLaw, TieRule
+from pairscore.core.passes import one_blas_thread, outcome_pass
 from pairscore.core.sums import feature_range
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import number_groups
@@ -89,8 +90,9 @@ def fit_comparisons(
         item_groups = data.item_groups
     rng = np.random.default_rng(0)  # assigns folds and draws item effects
     used = without_ties(data, settings.method) if settings.ties == "drop" else data
-    result = estimate(used, settings, rng, has_items, item_groups, start, ridge)
-    fit = _keep(used, result, has_items)
+    with one_blas_thread:
+        result = estimate(used, settings, rng, has_items, item_groups, start, ridge)
+        fit = _keep(used, result, has_items)
     notes = [*result.notes, *feature_notes(fit, result), *side_notes(fit, result)]
     expected, found = fit.new_items, (fit.agreement, settings.choose_l2)
     if expected is not None and expected.is_hopeless(*found):
@@ -308,15 +310,16 @@ def agreement_and_noise(
         Share of ties.
     """
     amount = data.amount
-    total, correct = float(amount.sum()), difference * data.outcome > 0
-    decided = float(amount @ (data.outcome != 0))
-    # a rule with a parameter says how likely each comparison is to be decided
-    all_alike = law.rule.has_parameter or decided in (0, total)
-    weight = amount if all_alike else amount * (data.outcome != 0)
+    scaled = difference if law.scale == 1 else law.scale * difference
+    decided, right, wrong, _ = outcome_pass(scaled, data.outcome, amount, law.rule.link)
+    if law.rule.has_parameter or decided == 0:  # all comparisons count, decided or not
+        noise = law.share_flipped(np.abs(difference), amount)
+    else:
+        noise = wrong / decided
     return {
-        "agreement": float(amount @ correct) / decided if decided > 0 else float("nan"),
-        "noise": law.share_flipped(np.abs(difference), weight),
-        "tie_share": 1 - decided / total,
+        "agreement": right / decided if decided > 0 else float("nan"),
+        "noise": noise,
+        "tie_share": 1 - decided / float(amount.sum()),
     }
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from pairscore.choices import METHODS
-from pairscore.core.roots import smallest_whole_number
+from pairscore.core.newton import smallest_whole_number
 from pairscore.data.items import read_items
 from pairscore.errors import NoAnswerError, PairscoreError, plural
 from pairscore.planning.pilot import NoiseEstimate

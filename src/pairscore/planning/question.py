@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.core.links import Link, get_link
-from pairscore.core.roots import solve_falling
+from pairscore.core.newton import solve_falling
 from pairscore.core.sums import moments
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items

@@ -27,7 +27,7 @@ from scipy.special import ndtr
 from scipy.stats import chi2, poisson
 
 from pairscore.core.links import Link
-from pairscore.core.roots import solve_falling
+from pairscore.core.newton import solve_falling
 from pairscore.theory import integrals
 from pairscore.theory.integrals import eta, kappa, label_information
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from pairscore.core.roots import (
+from pairscore.core.newton import (
     bisect,
     integral_by_cubics,
     smallest_whole_number,

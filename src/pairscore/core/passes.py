@@ -1,0 +1,412 @@
+"""Passes over comparisons and over pairs: compiled loops, each with a twin in NumPy.
+
+Where the package was built with a compiler, ``kernels`` is the extension module, and a pass goes
+once through its arrays; where it was not, the same sums are taken by NumPy. Both agree to rounding
+errors (tests/core/test_passes.py). Large passes run in threads over chunks of their rows; chunks
+and the order of their sums depend on the data alone, so that no result depends on the number of
+threads.
+
+Pairs are those of :class:`pairscore.core.sums.Pairs`: the pairs of the low item i are those from
+``start[i]`` to ``start[i + 1]``, with the other item in ``high``.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
+from functools import cache
+from importlib import import_module
+from itertools import pairwise
+from threading import Lock
+from typing import Any, TypeVar
+
+import numpy as np
+
+from pairscore.core.links import Link, Logit
+
+CHUNKS = 8  # of a large pass
+LARGE = 1 << 18  # entries of a pass that is worth threads
+
+Result = TypeVar("Result")
+
+
+def _compiled() -> Any:
+    with suppress(ImportError):
+        return import_module("pairscore.core._kernels")
+    return None
+
+
+kernels = _compiled()
+
+
+# -- threads -----------------------------------------------------------------------------------
+
+
+def n_threads() -> int:
+    """Threads to use: the cores that this process may use, or fewer if OMP_NUM_THREADS says so."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    wished = os.environ.get("OMP_NUM_THREADS", "")
+    return max(min(cores or 1, int(wished) if wished.isdigit() else CHUNKS), 1)
+
+
+class OneBlasThread:
+    """A context in which BLAS runs on one thread; it may be entered again, and from other threads.
+
+    Passes bring their own threads, and those of BLAS cost more than they give on matrices of a few
+    hundred columns, above all where other work runs beside.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.depth, self.limit = Lock(), 0, nullcontext()
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if self.depth == 0:
+                self.limit = _blas().limit(limits=1, user_api="blas")
+            self.depth += 1
+
+    def __exit__(self, *error: Any) -> None:
+        with self.lock:
+            self.depth -= 1
+            if self.depth == 0:
+                self.limit.__exit__(*error)
+
+
+one_blas_thread = OneBlasThread()
+
+
+@cache
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+@cache
+def _pool(process: int, threads: int) -> ThreadPoolExecutor:
+    """One for each process: threads do not survive a fork."""
+    return ThreadPoolExecutor(threads, thread_name_prefix="pairscore")
+
+
+def chunks_of(start: np.ndarray) -> list[slice]:
+    """Rows in at most CHUNKS slices with about as many entries each; ``start`` (N + 1) counts."""
+    n, total = len(start) - 1, int(start[-1])
+    if total < LARGE:
+        return [slice(0, n)]
+    ends = np.searchsorted(start, total * np.arange(1, CHUNKS) / CHUNKS)
+    bounds = [0, *ends.tolist(), n]
+    return [slice(a, b) for a, b in pairwise(bounds) if b > a]
+
+
+def row_chunks(n_rows: int, n_columns: int) -> list[slice]:
+    """Rows of a table in at most CHUNKS slices of about the same length."""
+    if n_rows * n_columns < LARGE:
+        return [slice(0, n_rows)]
+    ends = np.linspace(0, n_rows, min(CHUNKS, n_rows) + 1).round().astype(int).tolist()
+    return [slice(a, b) for a, b in pairwise(ends)]
+
+
+def on_each(function: Callable[[slice], Result], chunks: Sequence[slice]) -> list[Result]:
+    """Results of a function for each chunk, in their order; in threads if there are several."""
+    threads = min(n_threads(), len(chunks))
+    if threads == 1:
+        return [function(chunk) for chunk in chunks]
+    return list(_pool(os.getpid(), threads).map(function, chunks))
+
+
+# -- passes over comparisons -------------------------------------------------------------------
+
+
+def tally_pass(
+    left: np.ndarray, right: np.ndarray, outcome: np.ndarray, amount: np.ndarray, n_items: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Net wins and exposures of each item (N), of comparisons with row numbers, outcome, amount."""
+    if kernels is not None:
+        net, exposures = np.zeros(n_items), np.zeros(n_items)
+        rows, won, amount = _same_kind(left, right), _outcomes(outcome), _doubles(amount)
+        kernels.add_tally(*rows, won, amount, net, exposures)
+        return net, exposures
+    distinct = left != right
+    exposed = amount if distinct.all() else amount * distinct
+    wins = exposed * outcome
+    net = np.subtract(np.bincount(left, wins, n_items), np.bincount(right, wins, n_items))
+    return net, np.bincount(left, exposed, n_items) + np.bincount(right, exposed, n_items)
+
+
+def outcome_pass(
+    difference: np.ndarray, outcome: np.ndarray, amount: np.ndarray, link: Link
+) -> tuple[float, float, float, float]:
+    """How decided comparisons (M) with these score differences go.
+
+    Returns
+    -------
+    decided, right, wrong : float
+        Amounts of decided comparisons, of those that the scores predict rightly, and of those that
+        the link expects to go against the scores.
+    loglik : float
+        Log-likelihood of the decided ones.
+    """
+    if kernels is not None and type(link) is Logit:
+        totals, won = np.zeros(4), _outcomes(outcome)
+        kernels.logistic_outcome_pass(_doubles(difference), won, _doubles(amount), totals)
+        return tuple(totals.tolist())  # type: ignore[return-value]
+    decided = amount if np.all(outcome) else amount * (outcome != 0)
+    ahead = difference * outcome
+    wrong, loglik = link.cdf(-np.abs(difference)), link.log_cdf(ahead)
+    sums = decided.sum(), decided @ (ahead > 0), np.vdot(decided, wrong), np.vdot(decided, loglik)
+    return tuple(map(float, sums))  # type: ignore[return-value]
+
+
+def pair_pass(
+    left: np.ndarray,
+    right: np.ndarray,
+    outcome: np.ndarray,
+    amount: np.ndarray,
+    n_items: int,
+    n_sides: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Comparisons summed per unordered pair: start, high, and wins and losses of low (sides x P).
+
+    Parameters are those of :func:`pairscore.core.sums.aggregate_pairs`; with two sides the
+    comparisons with low on the right are in the second row.
+    """
+    if kernels is None or max(len(left), n_items) >= 2**31 - 1:
+        return _pair_table(left, right, outcome, amount, n_items, n_sides)
+    m, won = len(left), _outcomes(outcome)
+    order, high, place, low = (np.empty(m, dtype=np.int32) for _ in range(4))
+    first, end = np.empty(n_items + 1, dtype=np.int64), np.empty(n_items, dtype=np.int64)
+    kernels.sort_by_pair(*_same_kind(left, right), place, low, end, order, high, first)
+    del place, low
+    start, win, lose = np.empty(n_items + 1, dtype=np.int32), *np.empty((2, n_sides, m))
+    same = m > 0 and np.all(amount == amount[0])
+    n = kernels.sum_by_pair(
+        won, _doubles(amount[:1] if same else amount), order, first, start, high, win, lose
+    )
+    if n == m:
+        return start, high, win, lose
+    return start, high[:n].copy(), win[:, :n].copy(), lose[:, :n].copy()
+
+
+def _pair_table(
+    left: np.ndarray,
+    right: np.ndarray,
+    outcome: np.ndarray,
+    amount: np.ndarray,
+    n_items: int,
+    n_sides: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The twin of the compiled :func:`pair_pass`, by a sparse upper triangle."""
+    from scipy import sparse
+
+    distinct = left != right
+    if not distinct.all():
+        left, right, outcome, amount = (c[distinct] for c in (left, right, outcome, amount))
+    swapped = left > right
+    # wins and losses of low ride as real and imaginary part through one sort-and-sum of the pairs
+    counts = np.empty(len(left), dtype=complex)
+    counts.real = amount * (0.5 + 0.5 * np.where(swapped, -outcome, outcome))
+    counts.imag = amount - counts.real
+    index = np.int32 if n_items < 2**31 else np.int64
+    low, high = np.minimum(left, right).astype(index), np.maximum(left, right).astype(index)
+    parts = [counts] if n_sides == 1 else [np.where(on, counts, 0) for on in (~swapped, swapped)]
+    shape = (n_items, n_items)
+    tables = [sparse.coo_array((part, (low, high)), shape=shape).tocsr() for part in parts]
+    places = (array.astype(index, copy=False) for array in (tables[0].indptr, tables[0].indices))
+    win, lose = (np.array([getattr(t.data, part) for t in tables]) for part in ("real", "imag"))
+    return *places, win, lose
+
+
+# -- passes over pairs -------------------------------------------------------------------------
+
+
+def sum_pairs(
+    start: np.ndarray, high: np.ndarray, at_low: np.ndarray, at_high: np.ndarray, sign: float = 1.0
+) -> np.ndarray:
+    """For every item (N), values ``at_low`` (P) of its pairs as the low one, ``at_high`` as high.
+
+    The latter times ``sign``.
+    """
+    n = len(start) - 1
+    if kernels is not None:
+        sums = np.zeros(n)
+        kernels.add_pairs(start, high, _doubles(at_low), _doubles(at_high), sign, sums)
+        return sums
+    lows = np.flatnonzero(np.diff(start))
+    sums = np.multiply(sign, np.bincount(high, at_high, n))
+    if len(lows):
+        sums[lows] += np.add.reduceat(at_low, start[lows])
+    return sums
+
+
+def score_pass(
+    start: np.ndarray,
+    high: np.ndarray,
+    scores: np.ndarray,
+    shift: np.ndarray,
+    wins: tuple[np.ndarray, np.ndarray],
+    link: Link,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
+    """Derivatives of the log-likelihood in the score difference of every side and pair.
+
+    Parameters
+    ----------
+    start, high : integer arrays (N + 1) and (P)
+    scores : array (N)
+    shift : array (S)
+        What is added to the difference of low and high on each side.
+    wins : two arrays (S x P)
+        How often low won and lost.
+    link : Link
+
+    Returns
+    -------
+    score, information : arrays (S x P)
+    net : array (N)
+        For every item the scores in which it is low, less those in which it is high.
+    exact : bool
+        Whether the information is the observed one.
+    """
+    if kernels is None or type(link) is not Logit:
+        score, information, exact = link.newton(
+            differences(start, high, scores) + shift[:, None], *wins
+        )
+        total = score.sum(axis=0)
+        return score, information, sum_pairs(start, high, total, total, -1.0), exact
+    score, information = np.empty(wins[0].shape), np.empty(wins[0].shape)
+    scores, shift = _doubles(scores), _doubles(shift)
+
+    def one(rows: slice) -> np.ndarray:
+        net = np.zeros(len(scores))
+        kernels.logistic_pass(
+            start, high, scores, shift, *wins, rows.start, rows.stop, score, information, net
+        )
+        return net
+
+    return score, information, sum(on_each(one, chunks_of(start))), True  # type: ignore[return-value]
+
+
+def laplacian_pass(
+    start: np.ndarray, high: np.ndarray, scores: np.ndarray, shift: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted score differences: net per item (N), and their sum on each side (S).
+
+    ``weight`` is S x P; the others are those of :func:`score_pass`.
+    """
+    if kernels is None:
+        values = weight * (differences(start, high, scores) + shift[:, None])
+        total = values.sum(axis=0)
+        return sum_pairs(start, high, total, total, -1.0), values.sum(axis=1)
+
+    def one(rows: slice) -> tuple[np.ndarray, np.ndarray]:
+        net, on_sides = np.zeros(len(scores)), np.zeros(len(shift))
+        kernels.laplacian_pass(
+            start, high, scores, shift, weight, rows.start, rows.stop, net, on_sides
+        )
+        return net, on_sides
+
+    nets, sides = zip(*on_each(one, chunks_of(start)), strict=True)
+    return sum(nets), sum(sides)  # type: ignore[return-value]
+
+
+def differences(start: np.ndarray, high: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Score of low minus score of high, for every pair."""
+    return np.repeat(scores, np.diff(start)) - scores[high]
+
+
+def turn_pairs(start: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The same pairs sorted by high: start of each item's (N + 1), low items (P), order (P)."""
+    n, m = len(start) - 1, len(high)
+    if kernels is None or start.dtype != np.int32:
+        by_high = np.argsort(high, kind="stable")
+        lows = np.repeat(np.arange(n, dtype=high.dtype), np.diff(start))
+        starts = np.concatenate([[0], np.cumsum(np.bincount(high, minlength=n))])
+        return starts.astype(start.dtype), lows[by_high], by_high
+    turned, low, order = (np.empty(size, dtype=np.int32) for size in (n + 1, m, m))
+    kernels.turn_pairs(start, high, turned, low, order)
+    return turned, low, order
+
+
+def contribution_pass(
+    start: np.ndarray,
+    high: np.ndarray,
+    at_low: np.ndarray,
+    at_high: np.ndarray,
+    times: np.ndarray,
+    kind: Any,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sums of what pairs contribute by a factor of their low and one of their high item (P).
+
+    Returns
+    -------
+    own, squares : arrays (N)
+        Of every item the sum of its factors, and that of their squares, each taken ``times`` (P),
+        or once if that is empty.
+    factors : array (P x 2) of a ``kind`` of numbers
+        The factor of high, and the product of both, taken as often.
+    """
+    if kernels is not None:
+        own, squares = np.zeros(len(start) - 1), np.zeros(len(start) - 1)
+        factors = np.empty((len(high), 2), dtype=kind)
+        values = (_doubles(column) for column in (at_low, at_high, times))
+        kernels.contribution_pass(start, high, *values, own, squares, factors)
+        return own, squares, factors
+    low, taken = (times * at_low, times * at_high) if len(times) else (at_low, at_high)
+    own = sum_pairs(start, high, at_low, at_high)
+    squares = sum_pairs(start, high, low * at_low, taken * at_high)
+    return own, squares, np.column_stack([at_high, low * at_high]).astype(kind)
+
+
+def neighbour_sums(
+    X: np.ndarray, start: np.ndarray, neighbour: np.ndarray, values: np.ndarray, rows: slice
+) -> np.ndarray:
+    """For each item of a block, sums of its neighbours' features times ``values``.
+
+    Parameters
+    ----------
+    X : array (N x d)
+        In single or double precision, which is that of the sums.
+    start, neighbour : integer arrays (N + 1) and (P)
+        The neighbours of item i are those from ``start[i]`` to ``start[i + 1]``.
+    values : array (P x K)
+        K factors of each neighbour, of the kind of X.
+    rows : slice
+        The items of the block.
+
+    Returns
+    -------
+    Array (rows x K x d).
+    """
+    n_rows, n_kinds = rows.stop - rows.start, values.shape[1]
+    sums = np.zeros((n_rows, n_kinds, X.shape[1]), dtype=X.dtype)
+    if kernels is not None:
+        kernels.neighbour_pass(X, start, neighbour, values, rows.start, rows.stop, sums)
+        return sums
+    from scipy import sparse
+
+    first, last = start[rows.start], start[rows.stop]
+    for kind in range(n_kinds):
+        block = sparse.csr_array(
+            (
+                values[first:last, kind],
+                neighbour[first:last],
+                start[rows.start : rows.stop + 1] - first,
+            ),
+            shape=(n_rows, len(X)),
+        )
+        sums[:, kind] = block @ X
+    return sums
+
+
+def _doubles(values: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def _outcomes(outcome: np.ndarray) -> np.ndarray:
+    """Of one byte each, or any numbers."""
+    return np.ascontiguousarray(outcome, np.int8 if outcome.dtype == np.int8 else np.float64)
+
+
+def _same_kind(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Row numbers as the extension takes them: both of 32 bits, or both of 64."""
+    kind = np.int32 if left.dtype == right.dtype == np.int32 else np.int64
+    return np.ascontiguousarray(left, kind), np.ascontiguousarray(right, kind)

@@ -1,0 +1,179 @@
+"""Every compiled pass against its twin in NumPy, and results against the number of threads."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from pairscore import RankRegression
+from pairscore.core import passes
+from pairscore.core.links import get_link
+from pairscore.core.sums import aggregate_pairs, difference_scatter
+from tests.laws import GaussianStudy
+
+LOGIT = get_link("logit")
+compiled = pytest.mark.skipif(
+    passes.kernels is None, reason="built without a compiler: there is one twin only"
+)
+
+
+def comparisons(seed, n=40, m=600, kind=np.int64, weighted=True):
+    """Rows of left and right, some with one item twice, outcomes and amounts."""
+    rng = np.random.default_rng(seed)
+    left, right = rng.integers(0, n, (2, m)).astype(kind)
+    amount = rng.uniform(0.5, 2, m) if weighted else np.full(m, 3.0)
+    return left, right, rng.integers(-1, 2, m).astype(np.int8), amount
+
+
+def pairs_of(seed, n_sides=1, **law):
+    rows = comparisons(seed, **law)
+    return passes.pair_pass(*rows, law.get("n", 40), n_sides)
+
+
+def both(monkeypatch, function, *values):
+    """What the compiled pass and its twin give."""
+    first = function(*values)
+    with monkeypatch.context() as patch:
+        patch.setattr(passes, "kernels", None)
+        second = function(*values)
+    return first, second
+
+
+def assert_same(monkeypatch, function, *values, rtol=1e-12):
+    for one, two in zip(*both(monkeypatch, function, *values), strict=True):
+        scale = np.abs(two).max(initial=1e-300)
+        np.testing.assert_allclose(one, two, rtol=0, atol=rtol * scale)
+
+
+def test_where_there_is_a_compiler_the_passes_are_compiled():
+    """Otherwise every test below would be left out unseen."""
+    has_compiler = any(shutil.which(name) for name in ("cc", "gcc", "clang"))
+    assert passes.kernels is not None or not has_compiler
+
+
+@compiled
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_tallies_and_pairs(monkeypatch, kind, weighted):
+    for seed, m in ((0, 600), (1, 5), (2, 0)):
+        rows = comparisons(seed, kind=kind, weighted=weighted, m=m)
+        assert_same(monkeypatch, passes.tally_pass, *rows, 40)
+        for n_sides in (1, 2):
+            assert_same(monkeypatch, passes.pair_pass, *rows, 40, n_sides)
+        assert_same(monkeypatch, passes.turn_pairs, *passes.pair_pass(*rows, 40, 1)[:2])
+
+
+@compiled
+def test_shares_of_wins_are_no_whole_numbers(monkeypatch):
+    left, right, outcome, amount = comparisons(3)
+    share = outcome + np.random.default_rng(3).uniform(-0.5, 0.5, len(outcome))
+    assert_same(monkeypatch, passes.pair_pass, left, right, share, amount, 40, 2)
+    assert_same(monkeypatch, passes.tally_pass, left, right, share, amount, 40)
+
+
+@compiled
+@pytest.mark.parametrize("n_sides", [1, 2])
+def test_scores_information_and_products(monkeypatch, n_sides):
+    start, high, *wins = pairs_of(4, n_sides)
+    rng = np.random.default_rng(4)
+    scores, shift = 20 * rng.normal(size=40), np.array([0.3, -0.3])[:n_sides]
+    at = (start, high, scores, shift)
+    assert_same(monkeypatch, passes.score_pass, *at, tuple(wins), LOGIT)
+    weight = rng.random((n_sides, len(high)))
+    assert_same(monkeypatch, passes.laplacian_pass, *at, weight)
+    values = rng.normal(size=(2, len(high)))
+    assert_same(monkeypatch, lambda *given: [passes.sum_pairs(*given)], start, high, *values, -1.0)
+    for times in (np.empty(0), rng.integers(-1, 2, len(high)).astype(float)):
+        assert_same(monkeypatch, passes.contribution_pass, start, high, *values, times, np.float64)
+
+
+@compiled
+@pytest.mark.parametrize(("kind", "rtol"), [(np.float64, 1e-12), (np.float32, 1e-5)])
+@pytest.mark.parametrize("n_kinds", [1, 2, 3])
+def test_sums_over_neighbours_in_double_and_single_precision(monkeypatch, kind, rtol, n_kinds):
+    start, high, *_ = pairs_of(5)
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(40, 7)).astype(kind)
+    values = rng.normal(size=(len(high), n_kinds)).astype(kind)
+    for rows in (slice(0, 40), slice(11, 30), slice(39, 40)):
+        given = (X, start, high, values, rows)
+        assert_same(monkeypatch, lambda *g: [passes.neighbour_sums(*g)], *given, rtol=rtol)
+
+
+@compiled
+def test_how_comparisons_go(monkeypatch):
+    _, _, outcome, amount = comparisons(6)
+    difference = 30 * np.random.default_rng(6).normal(size=len(outcome))
+    assert_same(
+        monkeypatch, lambda *g: [passes.outcome_pass(*g)], difference, outcome, amount, LOGIT
+    )
+
+
+def test_the_twin_of_an_outcome_pass_is_the_definition(monkeypatch):
+    monkeypatch.setattr(passes, "kernels", None)
+    _, _, outcome, amount = comparisons(7)
+    difference = np.random.default_rng(7).normal(size=len(outcome))
+    decided = outcome != 0
+    p = 1 / (1 + np.exp(-np.abs(difference)))
+    won = np.where(difference * outcome > 0, p, 1 - p)
+    expected = [
+        amount[decided].sum(),
+        amount[decided & (difference * outcome > 0)].sum(),
+        (amount * (1 - p))[decided].sum(),
+        (amount * np.log(won))[decided].sum(),
+    ]
+    np.testing.assert_allclose(
+        passes.outcome_pass(difference, outcome, amount, LOGIT), expected, rtol=1e-12
+    )
+
+
+def test_no_result_depends_on_the_number_of_threads(monkeypatch):
+    """Bit for bit: chunks are fixed, and their sums are taken in order."""
+    monkeypatch.setattr(passes, "LARGE", 50)
+    X, votes = GaussianStudy(120, 900, 4, second_half=False).draw(np.random.default_rng(1))
+    found = []
+    for threads in (1, 2, 5):
+        monkeypatch.setattr(passes, "n_threads", lambda threads=threads: threads)
+        model = RankRegression().fit(X, votes)
+        found.append(np.append(model.coef_, model.std_errors_))
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+def test_chunks_are_all_rows_once_with_about_as_many_entries(monkeypatch):
+    monkeypatch.setattr(passes, "LARGE", 50)
+    start = np.concatenate([[0], np.cumsum(np.random.default_rng(8).integers(0, 40, 300))])
+    chunks = passes.chunks_of(start)
+    assert np.concatenate([np.arange(300)[c] for c in chunks]).tolist() == list(range(300))
+    sizes = [start[c.stop] - start[c.start] for c in chunks]
+    assert len(chunks) == passes.CHUNKS
+    assert max(sizes) - min(sizes) <= 2 * 40
+    heavy = np.array([0, 0, 900, 900, 900])  # one row has everything
+    chunks = passes.chunks_of(heavy)
+    assert sum(c.stop - c.start for c in chunks) == 4
+
+
+def test_scatter_in_chunks_is_scatter(monkeypatch):
+    X, pairs = np.random.default_rng(9).normal(size=(40, 3)), aggregate_pairs(*comparisons(9), 40)
+    mean = X.mean(axis=0)
+    whole = difference_scatter(X, mean, pairs, pairs.number)
+    monkeypatch.setattr(passes, "LARGE", 20)
+    parts = difference_scatter(X, mean, pairs, pairs.number)
+    np.testing.assert_allclose(parts, whole, rtol=1e-12)
+
+
+def test_blas_has_one_thread_inside_and_as_many_as_before_outside():
+    """Entered twice and left in the wrong order, as two threads that fit at once do."""
+    blas = passes._blas()
+
+    def threads():
+        return {library["num_threads"] for library in blas.select(user_api="blas").info()}
+
+    with blas.limit(limits=2, user_api="blas"):
+        passes.one_blas_thread.__enter__()
+        passes.one_blas_thread.__enter__()
+        assert threads() == {1}
+        passes.one_blas_thread.__exit__(None, None, None)
+        assert threads() == {1}
+        passes.one_blas_thread.__exit__(None, None, None)
+        assert threads() == {2}
