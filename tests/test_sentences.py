@@ -104,6 +104,7 @@ ONLY_IN_PYTHON = (
     "…= names a column,",
     "…='…' names a column of the votes",
     "…= is for a table",
+    "…= is part of the fit",
     "difference takes two items",
     "abilities of … items need the inverse",
     "the influence of … items",

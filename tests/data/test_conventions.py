@@ -135,6 +135,10 @@ def test_a_winner_may_be_told_by_the_name_of_a_side_or_by_a_code():
         X, y = Comparisons.from_frames(None, games, **sides, winner_codes=codes)
         np.testing.assert_array_equal(y > 0, first)
         assert X.sides_known
+        model = RankRegression().fit(None, games, **sides, winner_codes=codes)
+        np.testing.assert_array_equal(model.comparisons_.outcome, y)
+        model.update(games, **sides, winner_codes=codes)
+        np.testing.assert_array_equal(model.comparisons_.outcome, [*y, *y])
 
 
 def test_features_are_chosen_left_out_and_made_of_categories():
@@ -191,6 +195,9 @@ def test_names_that_are_not_there_are_refused_in_a_sentence():
     ):
         with pytest.raises(PairscoreError, match=sentence):
             call()
+    model = RankRegression(inference="model").fit(items, votes)
+    with pytest.raises(PairscoreError, match="features= is part of the fit"):
+        model.update(votes, features=["size"])
     with pytest.raises(TypeError, match=r"unexpected argument 'lefft'.*Did you mean 'left'"):
         fit(teams, games, lefft="home")
     assert check_names({"id": "a", "left": None}) == ({"id": "a"}, {})

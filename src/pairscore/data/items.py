@@ -1,7 +1,6 @@
 """The item table: which items are compared, and the numeric features that describe them."""
 
 import re
-import warnings
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -29,12 +28,12 @@ from pairscore.data.tables import (
 from pairscore.errors import (
     BadEntriesError,
     PairscoreError,
-    PairscoreWarning,
     did_you_mean,
     first_few,
     first_rows,
     plural,
     shown,
+    warn_caller,
 )
 
 ID_COLUMN = "id"
@@ -306,7 +305,8 @@ def _matrix(frame: Frame, columns: list[Any]) -> np.ndarray:
     if not columns:
         return np.empty((len(frame), 0))
     # pandas has a missing boolean that is no number until it is cast
-    chosen = frame.select(nw.col(*columns))
+    place = {name: number for number, name in enumerate(frame.columns)}
+    chosen = frame[:, [place[name] for name in columns]]
     truths = [name for name, kind in chosen.schema.items() if kind == nw.Boolean]
     if truths:
         chosen = chosen.with_columns(nw.col(*truths).cast(nw.Float64))
@@ -365,9 +365,7 @@ def leave_out(frame: Frame, names: list[Any], named: bool = False) -> None:
     schema, one = frame.schema, len(names) == 1
     bad = names if named else [name for name in names if schema[name] == nw.Object]
     examples = first_few(
-        f"{name!r} ({schema[name]}, e.g."
-        f" {shown(frame.get_column(name)[0] if len(frame) else None)})"
-        for name in bad or names
+        _example(frame, name, type(schema[name]).__name__) for name in bad or names
     )
     if bad:
         raise PairscoreError(
@@ -375,12 +373,16 @@ def leave_out(frame: Frame, names: list[Any], named: bool = False) -> None:
             f" numeric: {examples}; make them numbers (0/1 columns for categories), drop them, or"
             f" call the identifier column {ID_COLUMN!r}."
         )
-    text = (
+    warn_caller(
         f"{plural(len(names), 'column', verb='is')} not numeric and {'is' if one else 'are'} left"
         f" out of the features: {examples}; name categories with categorical=, the column of ids"
         " with id=, or the features to use with features=."
     )
-    warnings.warn(text, PairscoreWarning, stacklevel=2)
+
+
+def _example(frame: Frame, name: Any, kind: str) -> str:
+    entry = frame.get_column(name)[0] if len(frame) else None
+    return f"{name!r} ({kind}, e.g. {shown(entry if is_missing(entry) else str(entry))})"
 
 
 def refuse_bad_ids(ids: np.ndarray) -> None:

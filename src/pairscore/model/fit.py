@@ -334,7 +334,8 @@ def update_fit(
     """Add votes, and perhaps items, to those of a fit, and fit to all from where it stands.
 
     ``items`` has new items with the same features and ids of their own; ``votes`` are of any kind
-    that :func:`~pairscore.data.votes.read_votes` takes, and ``columns`` has their names by role.
+    that :func:`~pairscore.data.votes.read_votes` takes, and ``columns`` has their names by role,
+    and perhaps ``winner_codes``.
     """
     if fit.comparisons is None:
         raise PairscoreError(
@@ -348,8 +349,16 @@ def update_fit(
         )
     before = fit.comparisons
     table = before.items if items is None else before.items.with_new_items(items)
-    votes = rename_votes(votes, check_names(columns or {})[1], settings.context)
-    more = read_votes(votes, table, self_pairs, len(before), settings.context)
+    names = dict(columns or {})
+    codes = names.pop("winner_codes", None)
+    of_items, roles = check_names(names)
+    if of_items:
+        raise PairscoreError(
+            f"{next(iter(of_items))}= is part of the fit, and new items are read as there; leave it"
+            " out, or fit again."
+        )
+    votes = rename_votes(votes, roles, settings.context)
+    more = read_votes(votes, table, self_pairs, len(before), settings.context, codes)
     groups = fit.item_groups if item_groups is None else item_groups
     votes = join_votes(before.votes, more)
     if groups is not None or items is not None:
