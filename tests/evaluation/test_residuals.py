@@ -7,7 +7,14 @@ import pytest
 import statsmodels.api as sm
 from scipy.special import expit
 
-from pairscore import Comparisons, PairscoreError, RankRegression, influence, residuals
+from pairscore import (
+    Comparisons,
+    PairscoreError,
+    PairscoreWarning,
+    RankRegression,
+    influence,
+    residuals,
+)
 from tests.evaluation.bradley_terry import draw_study, r_numbers, read_study, some
 
 KINDS = ("response", "pearson", "deviance", "standardised")
@@ -307,6 +314,20 @@ def test_influence_on_abilities_is_about_the_fit_without_the_item(settings):
     assert found.to_frame().shape == (12, 13 + len(effects))
 
 
+def test_a_context_that_abilities_explain_leaves_residuals_and_influence_as_they_are():
+    """No comparison tells the two from each other, and their information has no inverse."""
+    votes, plain = drawn_abilities({})
+    place = np.linspace(-1, 1, 12)
+    votes["rest"] = place[votes["left"]] - place[votes["right"]]
+    with pytest.warns(PairscoreWarning):
+        model = RankRegression(context=["rest"]).fit(None, votes)
+    expected, found = (residuals(one, kind="standardised").values for one in (plain, model))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    moved = influence(model).dfbeta
+    np.testing.assert_allclose(moved[:, :12], influence(plain).dfbeta, atol=1e-6)
+    assert np.isnan(moved[:, 12]).all()
+
+
 def test_an_item_that_alone_links_two_groups_has_no_influence_to_report():
     rng = np.random.default_rng(0)
     pairs = np.array([(0, 1), (1, 2), (0, 2), (2, 3), (3, 4), (2, 4)] * 12)
@@ -322,7 +343,7 @@ def test_abilities_of_too_many_items_are_refused_in_a_sentence(monkeypatch):
     monkeypatch.setattr("pairscore.evaluation.residuals.MOST_WORK", 100)
     with pytest.raises(PairscoreError, match="would take too long, because each met many others"):
         influence(model)
-    monkeypatch.setattr("pairscore.evaluation.residuals.MOST_ABILITIES", 10)
+    monkeypatch.setattr("pairscore.effects.covariance.MOST_ABILITIES", 10)
     for call in (lambda: influence(model), lambda: residuals(model, kind="standardised")):
         with pytest.raises(PairscoreError, match="formed up to 10 items; use residuals"):
             call()

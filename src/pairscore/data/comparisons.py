@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.choices import SELF_PAIRS
+from pairscore.choices import LAYOUTS, NO_SIDES, SELF_PAIRS
 from pairscore.data.conventions import check_names, rename_votes
 from pairscore.data.feature_options import read_with_settings
 from pairscore.data.folds import number_groups
@@ -22,7 +22,7 @@ from pairscore.data.tables import (
     is_missing,
     to_array,
 )
-from pairscore.data.votes import LAYOUTS, NO_SIDES, OUTCOMES, Votes, check_columns, read_votes
+from pairscore.data.votes import OUTCOMES, Votes, check_columns, read_votes
 from pairscore.errors import PairscoreError, first_few, first_rows, plural
 
 

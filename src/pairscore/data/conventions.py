@@ -13,10 +13,9 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from pairscore.choices import SIDE_WORDS
+from pairscore.choices import LAYOUTS, SIDE_WORDS
 from pairscore.data.items import Items, plain_id
 from pairscore.data.tables import Column, Columns, Frame, as_frame, column_of, is_missing
-from pairscore.data.votes import LAYOUTS
 from pairscore.errors import PairscoreError, did_you_mean, first_few, plural
 
 # what is guessed, in words

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.special import xlogy
 
 from pairscore.core.outcomes import TINY, TieRule
@@ -42,7 +41,6 @@ from pairscore.model.regression import RankRegression
 KINDS = ("response", "pearson", "deviance", "standardised")
 BLOCK = 200_000  # numbers, rows times parameters, that are held at a time
 MOST_SHOWN = 10  # items of a printed table
-MOST_ABILITIES = 3000  # items with an ability each, of which an inverse is formed
 MOST_WORK = 1e11  # of the numbers of opponents, cubed and summed
 NEEDED = 1e-9  # share of the information in some direction that is left without an item
 LAYOUT = "  {:<}  {:>} {:>} {:>} {:>}"
@@ -211,7 +209,9 @@ def leverages(fit: Fit, data: Comparisons) -> np.ndarray:
     if fit.n_features == 0:
         squares = in_eta**2 * difference_spread(fit, data) ** 2
         if fit.effects is not None:
-            squares = AbilityRows(fit, data).squares(in_eta, in_t)
+            from pairscore.effects.covariance import AbilityRows
+
+            squares = AbilityRows(fit, data, eta).squares(in_eta, in_t)
         return _over(squares, variance)
     from pairscore.effects.circumstances import effect_columns, judges_sharpness
     from pairscore.effects.covariance import rows_at_maximum
@@ -348,79 +348,15 @@ def influence(model: RankRegression) -> Influence:
 # -- abilities -------------------------------------------------------------------------------------
 
 
-class AbilityRows:
-    """Comparisons of a fit without features: n abilities, then k effects of comparisons.
-
-    The score of a comparison is D theta, D (M x (n + k)) with 1 at left, -1 at right and the
-    columns of the effects; a tie parameter is one of the k and has zeros there. ``inverse`` is that
-    of the information, to which c 11' is added for the abilities, of which only differences are
-    known: that does not change how these vary, and centres abilities.
-    """
-
-    def __init__(self, fit: Fit, data: Comparisons):
-        from pairscore.effects.circumstances import effect_columns
-
-        self.items = np.flatnonzero(data.compared)
-        self.n, rows = len(self.items), np.arange(len(data))
-        if self.n > MOST_ABILITIES:
-            raise PairscoreError(
-                f"abilities of {self.n} items need the inverse of a matrix of that size here, which"
-                f" is formed up to {MOST_ABILITIES} items; use residuals(model, kind='pearson')."
-            )
-        place = np.cumsum(data.compared) - 1
-        self.left, self.right = place[data.left], place[data.right]
-        kinds = () if fit.effects is None else fit.effects.kinds
-        self.tie = self.n + kinds.index("tie") if "tie" in kinds else None
-        self.beside = effect_columns(data, fit.effects, fit.side_effect, np.ones(len(data)))
-        entries = np.append(np.ones(len(data)), -np.ones(len(data)))
-        at = np.tile(rows, 2), np.append(self.left, self.right)
-        D = sparse.coo_array((entries, at), shape=(len(data), self.n))
-        self.D = sparse.csr_array(sparse.hstack([D, sparse.csr_array(self.beside)]))
-        rule, eta = TieRule(fit.ties, fit.link), score_differences(fit, data)
-        self.s = rule.derivatives(eta, data.outcome.astype(float), fit.tie_parameter or 0.0)
-        self.amount = np.where(data.left == data.right, 0.0, data.amount)
-        H, n = self.information(rows).toarray(), self.n
-        c, l2 = float(np.trace(H[:n, :n])) / n**2, fit.settings.l2
-        H[:n, :n] += l2 * np.eye(n) if l2 else c
-        self.inverse = np.linalg.inv(H)
-
-    def score(self, rows: np.ndarray) -> np.ndarray:
-        """What some comparisons add to the score of theta, (n + k)."""
-        g = self.D[rows].T @ (self.amount[rows] * self.s.eta[rows])
-        if self.tie is not None:
-            g[self.tie] += self.amount[rows] @ self.s.t[rows]
-        return g
-
-    def information(self, rows: np.ndarray) -> sparse.csr_array:
-        """What some comparisons add to the information of theta, ((n + k) x (n + k)), sparse."""
-        D, amount = self.D[rows], self.amount[rows]
-        H = sparse.csr_array(D.T @ (D * (amount * self.s.eta_eta[rows])[:, None]))
-        if self.tie is None:
-            return H
-        border = D.T @ (amount * self.s.eta_t[rows])
-        border[self.tie] += amount @ self.s.t_t[rows] / 2
-        at, p = np.full(len(border), self.tie), len(border)
-        one = sparse.coo_array((border, (np.arange(p), at)), shape=(p, p))
-        return sparse.csr_array(H + one + one.T)
-
-    def squares(self, in_eta: np.ndarray, in_t: np.ndarray) -> np.ndarray:
-        """J H^-1 J' of each comparison (M), J = dmu/deta D + dmu/dt."""
-        V, n, a, b = self.inverse, self.n, self.left, self.right
-        q = in_eta[:, None] * self.beside
-        if self.tie is not None:
-            q[:, self.tie - n] += in_t
-        of_items = in_eta**2 * (V[a, a] + V[b, b] - 2 * V[a, b])
-        across = 2 * in_eta * np.einsum("ij,ij->i", q, V[a, n:] - V[b, n:])
-        return of_items + across + np.einsum("ij,ij->i", q @ V[n:, n:], q)
-
-
 def _influence_on_abilities(fit: Fit, data: Comparisons) -> Influence:
     """(H - H_i)^-1 g_i for the other items and the effects, of each compared item i.
 
     With A the information of these, x = A^-1 (g + B x), B what the comparisons of i add to it:
     where B is not zero, at the opponents of i and the effects, that is a small system.
     """
-    rows = AbilityRows(fit, data)
+    from pairscore.effects.covariance import AbilityRows
+
+    rows = AbilityRows(fit, data, score_differences(fit, data))
     V, n = rows.inverse, rows.n
     of_items = item_incidence(rows.left, rows.right, n)
     met = (abs(rows.D[:, :n]).T @ abs(rows.D[:, :n])).indptr
@@ -446,4 +382,5 @@ def _influence_on_abilities(fit: Fit, data: Comparisons) -> Influence:
     names, errors = tuple(map(str, ids.tolist())), fit.item_effects.std_error[rows.items]
     if fit.effects is not None:
         names, errors = names + fit.effects.names, np.append(errors, fit.effects.std_errors)
+    dfbeta[:, np.isnan(errors)] = np.nan
     return Influence(ids, names, dfbeta, errors, "ability or effect")

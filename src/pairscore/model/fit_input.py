@@ -25,7 +25,6 @@ from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.results import Fit, Note
 from pairscore.estimators.settings import Settings
-from pairscore.model.predict import compared_items
 
 ID_KINDS = (str, int, np.integer)
 PACKAGES = ("pairscore", "numpy", "scipy", "scikit-learn")
@@ -214,6 +213,21 @@ def refuse_too_many_features(data: FitData, settings: Settings) -> None:
 
 
 # -- single items and pairs ------------------------------------------------------------------------
+
+
+def compared_items(fit: Fit) -> Items:
+    """The items that were compared, from the comparisons or, without features, from the fit."""
+    effects, data = fit.item_effects, fit.comparisons
+    if fit.n_features:
+        if data is None:
+            raise PairscoreError(
+                "the model does not have the items that it was fitted to; give a table of items."
+            )
+        return data.items.take(np.flatnonzero(data.compared))
+    assert effects is not None  # without features every fit has them
+    known = np.flatnonzero(np.isfinite(effects.effect))
+    ids = known if effects.ids is None else effects.ids[known]
+    return Items(np.empty((len(known), 0)), (), ids, None if data is None else data.items.backend)
 
 
 def item_of_id(fit: Fit, name: Any) -> Items:

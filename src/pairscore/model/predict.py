@@ -51,21 +51,6 @@ def item_scores(fit: Fit, items: Items) -> np.ndarray:
     return scores if known is None else scores + known.effect
 
 
-def compared_items(fit: Fit) -> Items:
-    """The items that were compared, from the comparisons or, without features, from the fit."""
-    effects, data = fit.item_effects, fit.comparisons
-    if fit.n_features:
-        if data is None:
-            raise PairscoreError(
-                "the model does not have the items that it was fitted to; give a table of items."
-            )
-        return data.items.take(np.flatnonzero(data.compared))
-    assert effects is not None  # without features every fit has them
-    known = np.flatnonzero(np.isfinite(effects.effect))
-    ids = known if effects.ids is None else effects.ids[known]
-    return Items(np.empty((len(known), 0)), (), ids, None if data is None else data.items.backend)
-
-
 def ability_columns(fit: Fit) -> dict[str, list[Any]]:
     """The items of a fit without features, highest first, with the errors of their abilities.
 

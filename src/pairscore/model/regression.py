@@ -19,10 +19,14 @@ from pairscore.estimators.settings import Settings, check_settings
 from pairscore.model.contrasts import CoefficientTests
 from pairscore.model.file import ModelFile, load_model, save_model
 from pairscore.model.fit import fit_comparisons, number_item_groups, update_fit
-from pairscore.model.fit_input import comparisons_to_fit, item_of_id, single_item
+from pairscore.model.fit_input import (
+    compared_items,
+    comparisons_to_fit,
+    item_of_id,
+    single_item,
+)
 from pairscore.model.predict import (
     Outcomes,
-    compared_items,
     item_scores,
     known_items,
     outcome_probabilities,

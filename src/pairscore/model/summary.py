@@ -13,8 +13,9 @@ from pairscore.estimators.diagnostics import p_in_words
 from pairscore.estimators.results import Fit
 from pairscore.files.write import html_text, plain, row_records, text_table
 from pairscore.model.contrasts import PARTLY, JointTest, category_tests, covariance_in_words
+from pairscore.model.fit_input import compared_items
 from pairscore.model.groups import Term, shown_coefficients
-from pairscore.model.predict import ability_columns, compared_items, item_scores, neutral_chance
+from pairscore.model.predict import ability_columns, item_scores, neutral_chance
 
 LAYOUT = "  {:<}  {:>11} {:>10} {:>8} {:>8}   {:^24} {:>12}"
 CATEGORY_LAYOUT = "  {:<}  {:>}  {:<}"
