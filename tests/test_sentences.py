@@ -101,6 +101,13 @@ ONLY_IN_PYTHON = (
     "the comparisons lack the context",
     "a table to write is a dict",
     "the two vectors",
+    "…= names a column,",
+    "…='…' names a column of the votes",
+    "…= is for a table",
+    "…= is part of the fit",
+    "difference takes two items",
+    "abilities of … items need the inverse",
+    "the influence of … items",
     ", name some with covariance_items",
     # arguments and objects without an option
     "fit with judge_slopes=False",

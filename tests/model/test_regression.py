@@ -353,13 +353,11 @@ def test_a_pipeline_leaves_the_comparisons_as_they_were():
     assert transformed.items.feature_names == tuple(FEATURES)
 
 
-@pytest.mark.parametrize("columns", [["bmi", "age", "ldl"], ["age", "bmi", "hdl"], ["age", "bmi"]])
+@pytest.mark.parametrize("columns", [["age", "bmi", "hdl"], ["age", "bmi"]])
 def test_a_transformer_that_renames_features_does_not_hide_wrong_ones(columns):
     pipeline = make_pipeline(OnItems(PCA(2)), RankRegression(inference=None)).fit(X, Y)
     new_items = pd.DataFrame(np.ones((2, len(columns))), columns=columns)
-    with pytest.raises(
-        PairscoreError, match=r"reorder the columns to 'age', 'bmi', 'ldl'|missing \('ldl'\)"
-    ):
+    with pytest.raises(PairscoreError, match=r"lack 1 feature of the 3 .*'ldl'"):
         pipeline.decision_function(new_items)
 
 

@@ -203,7 +203,7 @@ def rank(model: Path, items: Path | None, output: Path | None, as_json: bool, **
 def rank_compared(fit: "Fit", items: Path | None, **asked: Any) -> dict[str, Any]:
     """The ranking of the items of a fit without features, as columns."""
     from pairscore.data.tables import Columns
-    from pairscore.model.predict import compared_items
+    from pairscore.model.fit_input import compared_items
     from pairscore.model.ranking import rank_items
 
     if items is not None:
@@ -298,7 +298,7 @@ def predict(
     from pairscore.files.read_study import read_new_items, read_pairs
     from pairscore.files.write import row_records, write_table
     from pairscore.model.file import load_model
-    from pairscore.model.predict import compared_items
+    from pairscore.model.fit_input import compared_items
     from pairscore.model.ranking import pair_chances
 
     with list_bad_rows(output):

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from pairscore.choices import TEST_PAIRS
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import assign_folds, number_groups
-from pairscore.data.items import Items, read_items, refuse_non_finite, refuse_other_features
+from pairscore.data.items import Items, read_items, refuse_non_finite, with_features
 from pairscore.errors import PairscoreError, plural
 
 MOST_TRIES = 20  # to find comparisons without a common item, one for each fold
@@ -255,16 +255,16 @@ class OnItems(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """New features: ``Comparisons`` of ``Comparisons``, ``Items`` of an item table.
 
-        Features other than those of ``fit``, and results that are not finite, are refused.
+        Features of ``fit`` are found by name; results that are not finite are refused.
         """
         check_is_fitted(self)
         if isinstance(X, Comparisons):
             return X.with_items(self._transform_items(X.items))
-        return self._transform_items(read_items(X))
+        return self._transform_items(read_items(X, tuple(self.feature_names_in_)))
 
     def _transform_items(self, items: Items) -> Items:
         # a transformer of arrays would not notice other names
-        refuse_other_features(items, tuple(self.feature_names_in_))
+        items = with_features(items, tuple(self.feature_names_in_))
         values = self.transformer_.transform(items.values)
         dense = values.toarray() if issparse(values) else values
         values = np.ascontiguousarray(dense, dtype=np.float64)

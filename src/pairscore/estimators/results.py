@@ -9,7 +9,8 @@ from pairscore.core.links import Link, normal_width, z_and_p
 from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.sums import Spread
 from pairscore.core.whitening import Basis
-from pairscore.data.items import Items, rows_of_same_features
+from pairscore.data.folds import rows_of_same_features
+from pairscore.data.items import Items
 from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural
 from pairscore.estimators.diagnostics import ItemEffectsTest, Pairing
 from pairscore.estimators.settings import Settings, Wording

@@ -5,13 +5,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from pairscore.choices import SCALES
 from pairscore.core.decided import decided_scale, share_of_coin
 from pairscore.core.links import normal_width
 from pairscore.core.outcomes import OutcomeLaw, averaged_probabilities
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.items import Items, feature_keys, read_names
+from pairscore.data.conventions import table_like
+from pairscore.data.folds import feature_keys
+from pairscore.data.items import Items
 from pairscore.errors import PairscoreError, first_few, plural
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.results import Fit, KnownItems
@@ -46,21 +49,6 @@ def item_scores(fit: Fit, items: Items) -> np.ndarray:
     known = known_items(fit, items)
     scores = linear_scores(items.values, fit.coef)
     return scores if known is None else scores + known.effect
-
-
-def compared_items(fit: Fit) -> Items:
-    """The items that were compared, from the comparisons or, without features, from the fit."""
-    effects, data = fit.item_effects, fit.comparisons
-    if fit.n_features:
-        if data is None:
-            raise PairscoreError(
-                "the model does not have the items that it was fitted to; give a table of items."
-            )
-        return data.items.take(np.flatnonzero(data.compared))
-    assert effects is not None  # without features every fit has them
-    known = np.flatnonzero(np.isfinite(effects.effect))
-    ids = known if effects.ids is None else effects.ids[known]
-    return Items(np.empty((len(known), 0)), (), ids, None if data is None else data.items.backend)
 
 
 def ability_columns(fit: Fit) -> dict[str, list[Any]]:
@@ -102,23 +90,6 @@ def shared_ranks(scores: np.ndarray) -> np.ndarray:
     return 1 + np.searchsorted(-scores, -scores, side="left")
 
 
-def item_of_id(fit: Fit, name: Any) -> Items:
-    """One item of the fit, by its id."""
-    if not fit.n_features:
-        return read_names(name)
-    if fit.comparisons is None:
-        raise PairscoreError(
-            f"the model has no table in which to look up the item {name!r}; give its features."
-        )
-    table = fit.comparisons.items
-    row = table.find_rows_by_text(np.array([name]))
-    if row[0] < 0:
-        raise PairscoreError(
-            f"there is no item {name!r} in the table of the fit; give its features."
-        )
-    return table.take(row)
-
-
 def neutral_chance(fit: Fit, items: Items, left: int, right: int) -> float:
     """Chance that one item wins against another if it is no tie, without sides and context.
 
@@ -130,6 +101,27 @@ def neutral_chance(fit: Fit, items: Items, left: int, right: int) -> float:
     spread = difference_spread(fit, pair) if averaged else np.zeros(1)
     loss, _, win = averaged_probabilities(fit.outcome_law, scores[[left]] - scores[[right]], spread)
     return float((win / (win + loss))[0])
+
+
+def worth_table(fit: Fit, items: Items) -> Any:
+    """Strengths proportional to exp(scale * score) that sum to one: a table with id and worth.
+
+    Of two items, the first wins worth / (worth + worth of the second) of decided comparisons (with
+    ties="rao-kupper", about); the scale is ``decided_scale``, 1 without ties.
+    """
+    if fit.link.name != "logit":
+        raise PairscoreError(
+            f"worth belongs to link='logit', and the link is {fit.link.name!r}; use rank."
+        )
+    if fit.n_groups > 1:
+        raise PairscoreError(
+            f"the items fall into {fit.n_groups} groups that were never compared with each other,"
+            " so that strengths have no common unit; use rank, which ranks within groups."
+        )
+    scores = item_scores(fit, items)
+    refuse_unknown_abilities(fit, scores)
+    ids = np.arange(len(items)) if items.ids is None else items.ids
+    return table_like(items, {"id": ids, "worth": softmax(fit.decided_scale * scores)})
 
 
 def score_errors(centred: np.ndarray, covariance: np.ndarray) -> np.ndarray:

@@ -20,8 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import recipe_of
-from pairscore.data.items import ID_COLUMN, Items, read_items, refuse_other_features
-from pairscore.data.tables import Columns
+from pairscore.data.items import Items, read_items, with_features
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.results import REACH, Effects
 from pairscore.estimators.ridge import RidgeCurve
@@ -326,7 +325,7 @@ def read_comparisons(model: RankRegression, items: Any, votes: Any) -> Compariso
             " a report; fit it to items and votes."
         )
     data = items if isinstance(items, Comparisons) else _read_tables(model, items, votes)
-    refuse_other_features(data.items, model.result_.names)
+    data = data.with_items(with_features(data.items, model.result_.names))
     if not np.ptp(data.items.values[data.compared], axis=0).any():
         raise PairscoreError(
             "no feature varies among the compared items, so that all have the same score and a"
@@ -337,13 +336,9 @@ def read_comparisons(model: RankRegression, items: Any, votes: Any) -> Compariso
 
 def _read_tables(model: RankRegression, items: Any, votes: Any) -> Comparisons:
     """Comparisons of tables of any kind; more columns than those of the fit do no harm."""
-    names = model.result_.names
-    if isinstance(items, Columns) and set(names) <= set(items.columns):
-        used = [name for name in (ID_COLUMN, *names) if name in items.columns]
-        items = Columns({name: items.get_column(name) for name in used}, items.from_file)
     by_recipe = model.recipe_ is not None and not isinstance(items, Items)
-    table = apply_recipe(recipe_of(model), items) if by_recipe else read_items(items)
-    refuse_other_features(table, names)
+    names = model.result_.names
+    table = apply_recipe(recipe_of(model), items) if by_recipe else read_items(items, names)
     seed, context = model.record_.get("seed") or 0, model.context or ()
     return Comparisons.from_frames(table, votes, seed=seed, context=context)[0]
 
