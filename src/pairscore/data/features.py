@@ -16,7 +16,13 @@ from typing import Any
 import numpy as np
 
 from pairscore.choices import MISSING_RULES
-from pairscore.data.items import ID_COLUMN, Items, refuse_bad_ids, refuse_non_finite
+from pairscore.data.items import (
+    ID_COLUMN,
+    LARGEST_NUMBER,
+    Items,
+    refuse_bad_ids,
+    refuse_non_finite,
+)
 from pairscore.data.tables import Columns, look_up
 from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, plural
 
@@ -282,6 +288,34 @@ class Recipe:
                 f"the item table lacks {plural(len(absent), 'column')} that the score is made of:"
                 f" {first_few(map(repr, absent))}; add them.{did_you_mean(absent[0], columns)}"
             )
+
+
+def read_record(record: dict[str, Any], features: tuple[str, ...], id: str | None) -> Items | None:
+    """One item from a dict that has a number for each feature, in any order, and maybe an id.
+
+    None where it is anything else, which :func:`~pairscore.data.items.read_items` reads or refuses.
+    It is quick, because services are asked for one item at a time.
+    """
+    try:
+        values = np.array([[record[name] for name in features]])
+    except (KeyError, ValueError):
+        return None
+    # a number each, or a list of one
+    if values.dtype.kind not in "biuf" or values.shape[2:] not in ((), (1,)):
+        return None
+    values = values.reshape(1, -1).astype(float)
+    if not np.abs(values).sum() < LARGEST_NUMBER:
+        return None
+    name = None if id is None else record.get(id)
+    ids = None if name is None else np.atleast_1d(np.asarray(name))
+    if ids is not None:
+        refuse_bad_ids(ids)
+    return Items(values, features, ids, dict)
+
+
+def one_row(record: dict[str, Any]) -> dict[str, Any]:
+    """A dict of single values as one of columns; columns stay as they are."""
+    return {name: [entry] if np.ndim(entry) == 0 else entry for name, entry in record.items()}
 
 
 def recipe_of(fit: Any) -> "Recipe":

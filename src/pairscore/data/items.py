@@ -75,6 +75,17 @@ class Items:
         """Row number by name."""
         return {name: row for row, name in enumerate(self.names)}
 
+    @cached_property
+    def _row_of_text(self) -> dict[str, int]:
+        rows = {plain_id(name): row for name, row in self.row_of.items()}
+        if len(rows) == len(self):
+            return rows
+        return {str(name): row for name, row in self.row_of.items()}  # 7 and "7.0" are two items
+
+    @cached_property
+    def _is_ascii(self) -> bool:
+        return all(str(name).isascii() for name in self.row_of)
+
     @property
     def names(self) -> list[Any]:
         """The name of each row: its id, or its row number."""
@@ -107,12 +118,11 @@ class Items:
         rows = self.find_rows(names)
         unknown = np.flatnonzero(rows < 0)
         numbered = self.ids is None or self.ids.dtype.kind in "iu"
-        texts = () if numbered or not len(unknown) else (*self.row_of, *names[unknown].tolist())
-        has_forms = not all(str(name).isascii() for name in texts)
-        if len(unknown) and (numbered or has_forms or names.dtype.kind in "iu"):
-            row_of_text = {plain_id(name): row for name, row in self.row_of.items()}
-            if len(row_of_text) < len(self):  # 7 and "7.0" are two items
-                row_of_text = {str(name): row for name, row in self.row_of.items()}
+        if not len(unknown):
+            return rows
+        has_forms = not (self._is_ascii and all(str(n).isascii() for n in names[unknown].tolist()))
+        if numbered or has_forms or names.dtype.kind in "iu":
+            row_of_text = self._row_of_text
             rows[unknown] = [
                 row_of_text.get(str(name), row_of_text.get(plain_id(name), -1))
                 if isinstance(name, int | str)
@@ -408,43 +418,3 @@ def refuse_non_finite(values: np.ndarray, names: tuple[str, ...]) -> None:
     remedy = "fill them in or drop these items or columns"
     entries = [(int(row), names[c], float(values[row, c])) for c, row in np.argwhere(bad.T)]
     raise BadEntriesError(what, remedy, "items", entries, "not finite")
-
-
-def feature_keys(values: np.ndarray) -> np.ndarray:
-    """A number of 64 bits for the features of each row, the same for rows that are equal in single
-    precision: an item may come with other rounding errors.
-    """
-    keys = np.zeros(len(values), dtype=np.uint64)
-    for column in values.T:
-        with np.errstate(over="ignore"):
-            single = column.astype(np.float32) + np.float32(0.0)  # minus zero is zero
-        keys ^= single.view(np.uint32).astype(np.uint64)
-        keys *= np.uint64(0x9E3779B97F4A7C15)
-        keys ^= keys >> np.uint64(29)
-        keys *= np.uint64(0xBF58476D1CE4E5B9)
-        keys ^= keys >> np.uint64(32)
-    return keys
-
-
-def rows_of_same_features(known: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """For each key the row among the known ones that has it, or -1.
-
-    Items with equal features are told apart by their order if both tables have equally many of
-    them; of one known item there may be any number of copies; otherwise nobody can say who is who,
-    and they are new.
-    """
-    if np.array_equal(known, keys):
-        return np.arange(len(keys))
-    _, group = np.unique(np.concatenate([known, keys]), return_inverse=True)
-    old, new = group[: len(known)], group[len(known) :]
-    n_old, n_new = (
-        np.bincount(old, minlength=group.max() + 1),
-        np.bincount(new, minlength=group.max() + 1),
-    )
-    first, by_group = np.cumsum(n_old) - n_old, np.argsort(old, kind="stable")
-    order = np.argsort(new, kind="stable")
-    turn = np.empty(len(new), dtype=np.intp)
-    turn[order] = np.arange(len(new)) - (np.cumsum(n_new) - n_new)[new[order]]
-    clear = (n_old == 1) | (n_old == n_new)
-    place = first[new] + np.where(n_old[new] == 1, 0, turn)
-    return np.where(clear[new] & (n_old[new] > 0), by_group[np.minimum(place, len(known) - 1)], -1)

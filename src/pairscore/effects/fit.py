@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.core.whitening import Basis
-from pairscore.data.items import feature_keys
+from pairscore.data.folds import feature_keys
 from pairscore.effects.circumstances import (
     ENDLESS,
     PreparedFit,

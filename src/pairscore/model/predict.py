@@ -11,7 +11,10 @@ from pairscore.core.decided import decided_scale, share_of_coin
 from pairscore.core.links import normal_width
 from pairscore.core.outcomes import OutcomeLaw, averaged_probabilities
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.items import Items, feature_keys, read_names
+from pairscore.data.feature_options import apply_recipe
+from pairscore.data.features import ID_COLUMN, one_row, read_record, recipe_of
+from pairscore.data.folds import feature_keys
+from pairscore.data.items import Items, read_items, read_names, refuse_other_features
 from pairscore.errors import PairscoreError, first_few, plural
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.results import Fit, KnownItems
@@ -36,9 +39,11 @@ def linear_scores(values: np.ndarray, coef: np.ndarray) -> np.ndarray:
 
 def known_items(fit: Fit, items: Items) -> KnownItems | None:
     """What a fit with item effects knows of these items; None without item effects."""
-    if fit.item_effects is None:
+    effects = fit.item_effects
+    if effects is None:
         return None
-    return fit.item_effects.known(items.ids, feature_keys(items.values))
+    by_id = items.ids is not None and effects.ids is not None
+    return effects.known(items.ids, np.empty(0) if by_id else feature_keys(items.values))
 
 
 def item_scores(fit: Fit, items: Items) -> np.ndarray:
@@ -46,6 +51,24 @@ def item_scores(fit: Fit, items: Items) -> np.ndarray:
     known = known_items(fit, items)
     scores = linear_scores(items.values, fit.coef)
     return scores if known is None else scores + known.effect
+
+
+def read_new_items(fit: Fit, items: Any) -> Items:
+    """Items with the features of the fit; a dict of single values is one item.
+
+    None stands for the compared items of a fit without features.
+    """
+    if not fit.n_features and not isinstance(items, Items):
+        return compared_items(fit) if items is None else read_names(items)
+    if isinstance(items, dict):
+        if fit.recipe is None or tuple(fit.recipe["features"]) == fit.names:
+            id = ID_COLUMN if fit.recipe is None else fit.recipe["id"]
+            if (one := read_record(items, fit.names, id)) is not None:
+                return one
+        items = one_row(items)
+    table = read_items(items) if fit.recipe is None else apply_recipe(recipe_of(fit), items)
+    refuse_other_features(table, fit.names)
+    return table
 
 
 def compared_items(fit: Fit) -> Items:

@@ -9,9 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
-from pairscore.data.feature_options import apply_recipe
-from pairscore.data.features import recipe_of
-from pairscore.data.items import Items, read_items, read_names, refuse_other_features
+from pairscore.data.items import Items, refuse_other_features
 from pairscore.errors import PairscoreError
 from pairscore.estimators.inference import CRITERIA, kept_likelihood
 from pairscore.estimators.results import Fit, KnownItems, Note
@@ -27,6 +25,7 @@ from pairscore.model.predict import (
     item_scores,
     known_items,
     outcome_probabilities,
+    read_new_items,
     score_differences,
     share_correct,
 )
@@ -195,6 +194,7 @@ class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
         self,
         X: Any,
         y: Any = None,
+        sample_weight: Any = None,
         *,
         covariance_items: Any = None,
         self_pairs: str = "error",
@@ -208,6 +208,8 @@ class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
+        sample_weight : array of shape (M,) or None
+            A weight for each comparison, times those that the votes have.
         covariance_items : ids, row numbers or mask
             The items behind the covariance of ``method="split"``; other methods refuse it here, and
             leave alone what a Comparisons carries.
@@ -219,7 +221,9 @@ class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
             itself (``with_item_groups``), which also serves a search over ``l2``.
         """
         settings = self._settings()
-        data, has_items = comparisons_to_fit(self, X, y, covariance_items, self_pairs)
+        data, has_items = comparisons_to_fit(
+            self, X, y, covariance_items, self_pairs, sample_weight
+        )
         if covariance_items is not None and settings.method != "split":
             raise PairscoreError(
                 "covariance_items names the items behind the covariance of method='split', and the"
@@ -350,12 +354,7 @@ class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
     # -- items -------------------------------------------------------------------------------------
 
     def _items(self, items: Any) -> Items:
-        if not self.n_features_in_ and not isinstance(items, Items):
-            return compared_items(self.result_) if items is None else read_names(items)
-        is_plain = self.recipe_ is None
-        table = read_items(items) if is_plain else apply_recipe(recipe_of(self), items)
-        refuse_other_features(table, self.result_.names)
-        return table
+        return read_new_items(self.result_, items)
 
     def _item(self, item: Any) -> Items:
         """One item: by its id if the fit knows it, else by its features."""
