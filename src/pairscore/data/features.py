@@ -290,27 +290,33 @@ class Recipe:
             )
 
 
-def read_record(record: dict[str, Any], features: tuple[str, ...], id: str | None) -> Items | None:
-    """One item from a dict that has a number for each feature, in any order, and maybe an id.
+def read_plain(items: Any, features: tuple[str, ...], id: str | None) -> Items | None:
+    """Items from an array of these features, or one from a dict with a number for each.
 
-    None where it is anything else, which :func:`~pairscore.data.items.read_items` reads or refuses.
-    It is quick, because services are asked for one item at a time.
+    A dict may have them in any order, an id, and more. None where ``items`` are anything else,
+    which :func:`~pairscore.data.items.read_items` reads or refuses. It is quick, because services
+    are asked for one item at a time.
     """
-    try:
-        values = np.array([[record[name] for name in features]])
-    except (KeyError, ValueError):
+    name = backend = None
+    if type(items) is np.ndarray:
+        values = items
+    elif isinstance(items, dict):
+        try:
+            values = np.array([[items[feature] for feature in features]])
+        except (KeyError, ValueError):
+            return None
+        values = values[..., 0] if values.shape[2:] == (1,) else values  # columns of one row
+        name, backend = None if id is None else items.get(id), dict
+    else:
         return None
-    # a number each, or a list of one
-    if values.dtype.kind not in "biuf" or values.shape[2:] not in ((), (1,)):
-        return None
-    values = values.reshape(1, -1).astype(float)
-    if not np.abs(values).sum() < LARGEST_NUMBER:
-        return None
-    name = None if id is None else record.get(id)
+    is_table = values.shape == (len(values) or 1, len(features)) if values.ndim else False
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not (is_table and values.dtype.kind in "biuf" and np.abs(values.sum()) < LARGEST_NUMBER):
+            return None
     ids = None if name is None else np.atleast_1d(np.asarray(name))
     if ids is not None:
         refuse_bad_ids(ids)
-    return Items(values, features, ids, dict)
+    return Items(np.ascontiguousarray(values, dtype=np.float64), features, ids, backend)
 
 
 def one_row(record: dict[str, Any]) -> dict[str, Any]:
@@ -369,6 +375,8 @@ def numeric_column(table: Columns, name: str) -> np.ndarray:
     """A column of numbers or truth values, of shape (N,); text is refused."""
     if not is_numeric(table, name):
         example = next((value for value in table[name] if value is not None), None)
+        if example is None:  # missing in every row
+            return np.full(len(table), np.nan)
         raise PairscoreError(
             f"the column {name!r} of the item table is text (such as {example!r}); make it numbers,"
             " or 0/1 columns for its levels."

@@ -197,10 +197,10 @@ def feature_keys(values: np.ndarray) -> np.ndarray:
 
 def _key(numbers: list[int]) -> int:
     """The same of one row, quicker than arrays of one number."""
-    key = 0
+    key, (first, second), bits = 0, MIX, ALL_BITS
     for number in numbers:
-        key = (key ^ number) * MIX[0] & ALL_BITS
-        key = (key ^ key >> 29) * MIX[1] & ALL_BITS
+        key = (key ^ number) * first & bits
+        key = (key ^ key >> 29) * second & bits
         key ^= key >> 32
     return key
 

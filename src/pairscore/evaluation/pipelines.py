@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pairscore.core.sums import feature_range, spread
 from pairscore.data.comparisons import Comparisons
+from pairscore.data.features import one_row
 from pairscore.data.folds import feature_keys
 from pairscore.data.items import Items, read_items
 from pairscore.data.splitters import OnItems
@@ -99,6 +100,7 @@ class ItemPipeline(Pipeline):
         """One item: its id, by which the model finds it, or its transformed features."""
         if isinstance(item, str | int | np.integer):
             return item
+        item = one_row(item) if isinstance(item, dict) else item
         return self._transformed(single_item(item, read_items))
 
     def rank(self, items: Any, **asked: Any) -> Any:

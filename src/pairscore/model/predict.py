@@ -12,7 +12,7 @@ from pairscore.core.links import normal_width
 from pairscore.core.outcomes import OutcomeLaw, averaged_probabilities
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.feature_options import apply_recipe
-from pairscore.data.features import ID_COLUMN, one_row, read_record, recipe_of
+from pairscore.data.features import ID_COLUMN, one_row, read_plain, recipe_of
 from pairscore.data.folds import feature_keys
 from pairscore.data.items import Items, read_items, read_names, refuse_other_features
 from pairscore.errors import PairscoreError, first_few, plural
@@ -60,12 +60,12 @@ def read_new_items(fit: Fit, items: Any) -> Items:
     """
     if not fit.n_features and not isinstance(items, Items):
         return compared_items(fit) if items is None else read_names(items)
-    if isinstance(items, dict):
-        if fit.recipe is None or tuple(fit.recipe["features"]) == fit.names:
-            id = ID_COLUMN if fit.recipe is None else fit.recipe["id"]
-            if (one := read_record(items, fit.names, id)) is not None:
-                return one
-        items = one_row(items)
+    is_plain = fit.recipe is None or tuple(fit.recipe["features"]) == fit.names
+    if is_plain or not isinstance(items, dict):
+        id = ID_COLUMN if fit.recipe is None else fit.recipe["id"]
+        if (plain := read_plain(items, fit.names, id)) is not None:
+            return plain
+    items = one_row(items) if isinstance(items, dict) else items
     table = read_items(items) if fit.recipe is None else apply_recipe(recipe_of(fit), items)
     refuse_other_features(table, fit.names)
     return table

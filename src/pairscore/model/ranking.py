@@ -12,7 +12,6 @@ from scipy.special import expit, gammaincinv, logit, softmax
 from pairscore.core.links import normal_width
 from pairscore.core.outcomes import averaged_probabilities
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.features import one_row
 from pairscore.data.folds import feature_keys
 from pairscore.data.items import Items
 from pairscore.data.tables import Columns, as_frame, to_array
@@ -356,7 +355,6 @@ def single_item(item: Any, read: Callable[[Any], Items]) -> Items:
     # a pandas Series is one row with names
     if hasattr(item, "to_frame") and hasattr(item, "index"):
         item = item.to_frame().T.infer_objects()
-    item = one_row(item) if isinstance(item, dict) else item
     is_table = isinstance(item, Items | dict) or as_frame(item) is not None
     table = read(item if is_table else np.atleast_2d(to_array(item, "an item is")))
     if len(table) != 1:
