@@ -77,6 +77,7 @@ ONLY_IN_PYTHON = (
     "'…' object has no attribute",
     # arrays, dataframes and matrices of differences
     "joint_test needs",
+    "sample_weight",
     "y has shape",
     "y has zeros",
     "y is missing",
@@ -114,6 +115,8 @@ ONLY_IN_PYTHON = (
     "fit with item_effects=False",
     "raise max_iter",
     "anova takes",
+    "the last step of a pipeline",
+    "a pipeline cannot be saved",
     "residuals are of",
     "… need the comparisons",
     "link is '…'",

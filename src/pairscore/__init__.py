@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pairscore.evaluation.anova import anova
     from pairscore.evaluation.choose import auto_fit
     from pairscore.evaluation.compare import compare
+    from pairscore.evaluation.pipelines import make_item_pipeline
     from pairscore.evaluation.residuals import influence, residuals
     from pairscore.metrics import angle, kendall_distance
     from pairscore.model.regression import RankRegression, load
@@ -38,6 +39,7 @@ _HOME = {
     "influence": "evaluation.residuals",
     "kendall_distance": "metrics",
     "load": "model.regression",
+    "make_item_pipeline": "evaluation.pipelines",
     "plan": "planning.planner",
     "plots": "evaluation",
     "predict_error": "theory.predict",
@@ -64,6 +66,7 @@ __all__ = [
     "influence",
     "kendall_distance",
     "load",
+    "make_item_pipeline",
     "plan",
     "plots",
     "predict_error",

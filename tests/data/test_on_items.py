@@ -15,7 +15,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from pairscore import Comparisons, ItemKFold, OnItems, PairscoreError, RankRegression
+from pairscore import Comparisons, ItemKFold, OnItems, PairscoreError, RankRegression, compare
 
 
 def wines(n_items=60, n_comparisons=500, seed=0):
@@ -190,3 +190,25 @@ def test_a_transformation_that_leaves_no_number_is_refused():
         ),
     ):
         OnItems(FunctionTransformer(np.log)).fit_transform(X)
+
+
+def reward(values):
+    return values[:, 0] - values[:, 1]
+
+
+def test_a_score_of_items_from_elsewhere_is_a_feature_of_its_name():
+    table, votes = wines()
+    X, y = Comparisons.from_frames(table, votes)
+    scored = OnItems(reward).fit_transform(X)
+    assert scored.items.feature_names == ("reward",)
+    np.testing.assert_array_equal(scored.items.values[:, 0], table["acid"] - table["sugar"])
+    pipe = make_pipeline(OnItems(reward), RankRegression()).fit(X, y)
+    assert pipe[-1].coef_[0] > 0
+    both = compare({"all features": RankRegression(), "reward": pipe}, X, y)
+    assert np.isfinite(both.score("reward").value)
+
+
+def test_a_function_without_a_name_counts_its_features():
+    X, _ = Comparisons.from_frames(*wines())
+    assert OnItems(lambda values: values[:, 0]).fit_transform(X).items.feature_names == ("x0",)
+    assert OnItems(lambda values: values[:, :2]).fit_transform(X).shape == (500, 2)

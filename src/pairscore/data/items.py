@@ -78,6 +78,16 @@ class Items:
         """Row number by name."""
         return {name: row for row, name in enumerate(self.names)}
 
+    @cached_property
+    def _row_of_text(self) -> dict[str, int]:
+        rows = {plain_id(name): row for name, row in self.row_of.items()}
+        are_same = len(rows) < len(self)  # 7 and "7.0" are two items
+        return {str(name): row for name, row in self.row_of.items()} if are_same else rows
+
+    @cached_property
+    def _is_ascii(self) -> bool:
+        return all(str(name).isascii() for name in self.row_of)
+
     @property
     def names(self) -> list[Any]:
         """The name of each row: its id, or its row number."""
@@ -101,28 +111,22 @@ class Items:
         return look_up(self.row_of, names.tolist(), -1)
 
     def find_rows_by_text(self, names: np.ndarray) -> np.ndarray:
-        """As :meth:`find_rows`, but 7, ``"7"`` and ``"7.0"`` are the same name, and so are forms of
-        one text, such as letters of half and of full width.
-
-        This is for tables from files, where a column is text as soon as one of its cells is, and
-        where programs write whole numbers with decimals once one of them is missing.
+        """As :meth:`find_rows`, but 7, ``"7"`` and ``"7.0"`` are one name, and so are forms of one
+        text. For files, where a column is text as soon as one of its cells is, and where programs
+        write whole numbers with decimals once one of them is missing.
         """
         rows = self.find_rows(names)
-        unknown = np.flatnonzero(rows < 0)
+        if not len(unknown := np.flatnonzero(rows < 0)):
+            return rows
         numbered = self.ids is None or self.ids.dtype.kind in "iu"
-        texts = () if numbered or not len(unknown) else (*self.row_of, *names[unknown].tolist())
-        has_forms = not all(str(name).isascii() for name in texts)
-        if len(unknown) and (numbered or has_forms or names.dtype.kind in "iu"):
-            row_of_text = {plain_id(name): row for name, row in self.row_of.items()}
-            if len(row_of_text) < len(self):  # 7 and "7.0" are two items
-                row_of_text = {str(name): row for name, row in self.row_of.items()}
-            rows[unknown] = [
-                row_of_text.get(str(name), row_of_text.get(plain_id(name), -1))
-                if isinstance(name, int | str)
-                else -1
-                for name in names[unknown].tolist()
-            ]
+        has_forms = not (self._is_ascii and all(str(n).isascii() for n in names[unknown].tolist()))
+        if numbered or has_forms or names.dtype.kind in "iu":
+            rows[unknown] = [self._row_by_text(name) for name in names[unknown].tolist()]
         return rows
+
+    def _row_by_text(self, name: Any) -> int:
+        known = self._row_of_text if isinstance(name, int | str) else {}
+        return known.get(str(name), known.get(plain_id(name), -1))
 
     def with_new_items(self, new: "Items") -> "Items":
         """These items followed by new ones; all need ids, and each id may occur once."""

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.model_selection import BaseCrossValidator
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
 from pairscore.choices import TEST_PAIRS
@@ -223,7 +224,8 @@ class OnItems(TransformerMixin, BaseEstimator):
     ----------
     transformer
         Anything with ``fit`` and ``transform`` on arrays of shape (N, d). It is cloned, not
-        changed. Sparse results are made dense.
+        changed. Sparse results are made dense. Or a function of such an array, such as a score of
+        items from elsewhere: what it gives, of shape (N,) or (N, k), are the features.
 
     Attributes
     ----------
@@ -249,7 +251,9 @@ class OnItems(TransformerMixin, BaseEstimator):
         values = items.values[X.compared] if isinstance(X, Comparisons) else items.values
         self.feature_names_in_ = np.array(items.feature_names, dtype=object)
         self.n_features_in_ = len(items.feature_names)
-        self.transformer_ = clone(self.transformer).fit(values)
+        is_function = callable(self.transformer) and not hasattr(self.transformer, "transform")
+        used = FunctionTransformer(self.transformer) if is_function else clone(self.transformer)
+        self.transformer_ = used.fit(values)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -268,15 +272,19 @@ class OnItems(TransformerMixin, BaseEstimator):
         values = self.transformer_.transform(items.values)
         dense = values.toarray() if issparse(values) else values
         values = np.ascontiguousarray(dense, dtype=np.float64)
+        values = values[:, None] if values.ndim == 1 else values
         names = self._names_out(items.feature_names, values.shape[1])
         refuse_non_finite(values, names)
         return Items(values, names, items.ids, items.backend)
 
     def _names_out(self, names: tuple[str, ...], n_features: int) -> tuple[str, ...]:
         """Names from the transformer; if it has none, the old ones, or x0, x1, ... if they differ
-        in number.
+        in number; one feature of a function is called by its name.
         """
         if hasattr(self.transformer_, "get_feature_names_out"):
             new = self.transformer_.get_feature_names_out(np.array(names, dtype=object))
             return tuple(map(str, new))
+        name = getattr(self.transformer, "__name__", "")
+        if n_features == 1 and name.isidentifier():
+            return (name,)
         return names if n_features == len(names) else tuple(f"x{k}" for k in range(n_features))

@@ -19,7 +19,7 @@ import numpy as np
 
 from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.data.items import LARGEST_NUMBER, Items, read_names
-from pairscore.data.tables import as_frame, to_array
+from pairscore.data.tables import as_frame, check_amounts, to_array
 from pairscore.data.votes import Votes
 from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural
 from pairscore.estimators.fit_data import FitData
@@ -38,15 +38,42 @@ def comparisons_to_fit(
     covariance_items: Any,
     self_pairs: str,
     columns: Mapping[str, Any] | None = None,
+    sample_weight: Any = None,
 ) -> tuple[Comparisons, bool]:
     """What was given to ``fit`` as comparisons, and whether they are of items that are known.
 
     ``columns`` has names of columns of the items and votes, as ``Comparisons.from_frames`` takes.
-    Sets the model's ``classes_``, and for a matrix of differences what scikit-learn sets.
+    ``sample_weight`` (M,) multiplies the weights that they have. Sets the model's ``classes_``, and
+    for a matrix of differences what scikit-learn sets.
     """
+    data, has_items = _read_comparisons(model, X, y, covariance_items, self_pairs, columns or {})
+    return weighted(data, sample_weight), has_items
+
+
+def weighted(data: Comparisons, sample_weight: Any) -> Comparisons:
+    """The comparisons with their weights times those of scikit-learn (M,), if there are any."""
+    if sample_weight is None:
+        return data
+    weight = to_array(sample_weight, "sample_weight is")
+    if weight.shape != (len(data),):
+        raise PairscoreError(
+            f"sample_weight has shape {weight.shape} but there are"
+            f" {plural(len(data), 'comparison')}; give one weight for each."
+        )
+    weight = data.importance * check_amounts(weight, "sample_weight")
+    return Comparisons.of(data.items, replace(data.votes, weight=weight))
+
+
+def _read_comparisons(
+    model: Any,
+    X: Any,
+    y: Any,
+    covariance_items: Any,
+    self_pairs: str,
+    columns: Mapping[str, Any],
+) -> tuple[Comparisons, bool]:
     refuse_other_self_pairs(self_pairs)
     model.classes_ = np.array([-1, 1])
-    columns = columns or {}
     if columns and (isinstance(X, Comparisons) or y is None or not _are_votes(y)):
         raise PairscoreError(
             f"{next(iter(columns))}= names a column, and there are no tables of items and votes"
@@ -191,7 +218,10 @@ def refuse_extremes(data: Comparisons) -> None:
 
 
 def refuse_too_many_features(data: FitData, settings: Settings) -> None:
-    """Without a ridge, features must not outnumber items or comparisons."""
+    """Without a ridge, features must not outnumber items or comparisons.
+
+    Of a matrix of differences they may, as scikit-learn expects: warnings say what the fit is.
+    """
     d, used, count = data.X.shape[1], data.amount > 0, data.comparisons.count
     m = float(used.sum() if count is None else count[used].sum())
     if not np.isfinite(data.tally.n_comparisons):
@@ -203,9 +233,9 @@ def refuse_too_many_features(data: FitData, settings: Settings) -> None:
             "no comparison is between two different items with a positive weight; these votes"
             " contain nothing to learn from."
         )
-    if settings.l2 == 0 and (d > data.n_items or d > m):
-        by_items = data.has_items and d > data.n_items
-        few = plural(data.n_items, "compared item") if by_items else plural(int(m), "comparison")
+    if settings.l2 == 0 and data.has_items and (d > data.n_items or d > m):
+        few = plural(int(m), "comparison")
+        few = plural(data.n_items, "compared item") if d > data.n_items else few
         raise PairscoreError(
             f"there are {d} features but only {few}, so many scores fit equally well; choose a"
             " ridge from the data (l2='auto'), or use fewer features."
@@ -261,7 +291,7 @@ def single_item(item: Any, read: Callable[[Any], Items]) -> Items:
     # a pandas Series is one row with names
     if hasattr(item, "to_frame") and hasattr(item, "index"):
         item = item.to_frame().T.infer_objects()
-    is_table = isinstance(item, Items) or as_frame(item) is not None
+    is_table = isinstance(item, Items | dict) or as_frame(item) is not None
     table = read(item if is_table else np.atleast_2d(to_array(item, "an item is")))
     if len(table) != 1:
         raise PairscoreError(

@@ -13,8 +13,10 @@ from pairscore.core.links import normal_width
 from pairscore.core.outcomes import OutcomeLaw, averaged_probabilities
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.conventions import table_like
+from pairscore.data.feature_options import apply_recipe
+from pairscore.data.features import ID_COLUMN, one_row, read_plain, recipe_of
 from pairscore.data.folds import feature_keys
-from pairscore.data.items import Items
+from pairscore.data.items import Items, read_items, read_names, with_features
 from pairscore.errors import PairscoreError, first_few, plural
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.results import Fit, KnownItems
@@ -39,9 +41,11 @@ def linear_scores(values: np.ndarray, coef: np.ndarray) -> np.ndarray:
 
 def known_items(fit: Fit, items: Items) -> KnownItems | None:
     """What a fit with item effects knows of these items; None without item effects."""
-    if fit.item_effects is None:
+    effects = fit.item_effects
+    if effects is None:
         return None
-    return fit.item_effects.known(items.ids, feature_keys(items.values))
+    by_id = items.ids is not None and effects.ids is not None
+    return effects.known(items.ids, np.empty(0) if by_id else feature_keys(items.values))
 
 
 def item_scores(fit: Fit, items: Items) -> np.ndarray:
@@ -49,6 +53,21 @@ def item_scores(fit: Fit, items: Items) -> np.ndarray:
     known = known_items(fit, items)
     scores = linear_scores(items.values, fit.coef)
     return scores if known is None else scores + known.effect
+
+
+def read_new_items(fit: Fit, items: Any) -> Items:
+    """Items with the features of the fit, found by name; a dict of single values is one item."""
+    if not fit.n_features and not isinstance(items, Items):
+        return read_names(items)
+    is_plain = fit.recipe is None or tuple(fit.recipe["features"]) == fit.names
+    if is_plain or not isinstance(items, dict):
+        id = ID_COLUMN if fit.recipe is None else fit.recipe["id"]
+        if (plain := read_plain(items, fit.names, id)) is not None:
+            return plain
+    items = one_row(items) if isinstance(items, dict) else items
+    if fit.recipe is None:
+        return read_items(items, fit.names)
+    return with_features(apply_recipe(recipe_of(fit), items), fit.names)
 
 
 def ability_columns(fit: Fit) -> dict[str, list[Any]]:

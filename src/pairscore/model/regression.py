@@ -9,9 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
-from pairscore.data.feature_options import apply_recipe
-from pairscore.data.features import recipe_of
-from pairscore.data.items import Items, read_items, read_names, with_features
+from pairscore.data.items import Items, with_features
 from pairscore.errors import PairscoreError
 from pairscore.estimators.inference import CRITERIA, kept_likelihood
 from pairscore.estimators.results import Fit, KnownItems, Note
@@ -30,6 +28,7 @@ from pairscore.model.predict import (
     item_scores,
     known_items,
     outcome_probabilities,
+    read_new_items,
     score_differences,
     share_correct,
     worth_table,
@@ -192,6 +191,7 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
         self,
         X: Any,
         y: Any = None,
+        sample_weight: Any = None,
         *,
         covariance_items: Any = None,
         self_pairs: str = "error",
@@ -206,6 +206,8 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
 
         Parameters
         ----------
+        sample_weight : array of shape (M,) or None
+            A weight for each comparison, times those that the votes have.
         covariance_items : ids, row numbers or mask
             The items behind the covariance of ``method="split"``; other methods refuse it here, and
             leave alone what a Comparisons carries.
@@ -219,7 +221,9 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
             ``id``, ``features``, ``left``, ``winner``, ... as ``Comparisons.from_frames`` has them.
         """
         settings = self._settings()
-        data, has_items = comparisons_to_fit(self, X, y, covariance_items, self_pairs, columns)
+        data, has_items = comparisons_to_fit(
+            self, X, y, covariance_items, self_pairs, columns, sample_weight
+        )
         if covariance_items is not None and settings.method != "split":
             raise PairscoreError(
                 "covariance_items names the items behind the covariance of method='split', and the"
@@ -361,13 +365,8 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
 
         Features are found by name, and other columns may hold anything; None are the compared ones.
         """
-        if items is None:
-            return compared_items(self._fitted())
-        if not self.n_features_in_ and not isinstance(items, Items):
-            return read_names(items)
-        if self.recipe_ is None:
-            return read_items(items, self.result_.names)
-        return with_features(apply_recipe(recipe_of(self), items), self.result_.names)
+        fit = self._fitted()
+        return compared_items(fit) if items is None else read_new_items(fit, items)
 
     def _item(self, item: Any) -> Items:
         """One item: by its id if the fit knows it, else by its features."""
