@@ -37,7 +37,7 @@ from pairscore.report.items import (
     ranked_items,
     read_comparisons,
 )
-from pairscore.report.judges import Judge, judge_checks, judge_rows
+from pairscore.report.judges import Judge, judge_checks, judge_rows, slope_checks
 from pairscore.report.lead import lead_sentences, new_items_sentences
 from pairscore.report.trials import (
     HeldOut,
@@ -278,7 +278,9 @@ def report_facts(
     residual = np.array([item.residual for item in ranked])
     predicted, no_prospects = prospects(model, data)
     same_data = fingerprint(data) == model.record_.get("fingerprint")
+    held_out = held_out_facts(model, data)
     found = checks(model, data, residual, outside, same_data)
+    found += slope_checks(model, held_out["wrong"])
     has_features = model.n_features_in_ > 0
     return ReportFacts(
         items=ranked,
@@ -294,7 +296,7 @@ def report_facts(
         method=model.method,
         link=model.link_.name,
         calibration=calibration(probability, data),
-        **held_out_facts(model, data),
+        **held_out,
         exposures=exposure_bars(np.array([item.comparisons for item in ranked])),
         n_compared=int(np.count_nonzero(data.compared)),
         n_comparisons=float(data.amount.sum()),

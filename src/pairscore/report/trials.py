@@ -70,7 +70,7 @@ class HeldOut:
 @dataclass(frozen=True)
 class WrongShare:
     """Share of decided comparisons that the score predicts wrongly, with its 95 % interval, and of
-    how many that was found; the mean log-loss of the same comparisons.
+    how many that was found; the mean log-loss and the calibration slope of the same comparisons.
     """
 
     share: float = NAN
@@ -78,6 +78,8 @@ class WrongShare:
     high: float = NAN
     number: float = 0.0
     log_loss: float = NAN
+    slope: float = NAN
+    slope_error: float = NAN
 
 
 def wrong_share(probability: np.ndarray, data: Comparisons) -> WrongShare:
@@ -92,12 +94,14 @@ def wrong_share(probability: np.ndarray, data: Comparisons) -> WrongShare:
     count = np.ones(len(part)) if part.count is None else part.count
     fold = np.zeros(len(part), dtype=int)
     tested = HeldOutComparisons(part.left, part.right, part.outcome, part.amount, count, fold)
-    found = measures.accuracy(tested, p)
-    error = measures.influence_sums(found, ItemPairs(part.left, part.right)).std_error
+    found, slope = measures.accuracy(tested, p), measures.calibration_slope(tested, p)
+    pairs = ItemPairs(part.left, part.right)
+    error, slope_error = (measures.influence_sums(one, pairs).std_error for one in (found, slope))
     share, half = 1 - found.value, REACH * error
     ends = float(np.maximum(share - half, 0.0)), float(np.minimum(share + half, 1.0))
     log_loss = measures.log_loss(tested, p).value
-    return WrongShare(share, *ends, float(part.amount.sum()), log_loss)
+    number = float(part.amount.sum())
+    return WrongShare(share, *ends, number, log_loss, slope.value, slope_error)
 
 
 def try_methods(
