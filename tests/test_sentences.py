@@ -60,7 +60,9 @@ KNOWN_NAMES = re.compile(
     r"model_[ab]|(rank|place|tie)_(low|high)|p_e|lambda_d|λ_d|new_items\.|rest_days|gleich="
 )
 # `compare` takes settings of models as words: 'ridge: l2=auto side_effect=yes'.
-SETTINGS_OF_COMPARE = re.compile(r"\b(name|setting|l2|judge_slopes|side_effect|item_effects)=?")
+SETTINGS_OF_COMPARE = re.compile(
+    r"\b(name|setting|features|l2|judge_slopes|side_effect|item_effects)=?"
+)
 PAGE = "report/"
 # Results and pages, which a command prints without translating them; what they raise is translated.
 AS_THEY_ARE = (
@@ -136,6 +138,7 @@ ONLY_IN_PYTHON = (
     "cv is '…'",
     "only comparisons can be predicted",
     "the model has no comparisons",
+    "the model was fitted to comparisons alone and knows no features",
     "the comparisons of the fit are not in the model",
     "the path of a model file is",
     "a population has its own",

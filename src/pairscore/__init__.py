@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pairscore.evaluation import plots, scorers
     from pairscore.evaluation.anova import anova
     from pairscore.evaluation.choose import auto_fit
-    from pairscore.evaluation.compare import compare
+    from pairscore.evaluation.compare import WithoutFeatures, compare
     from pairscore.evaluation.pipelines import make_item_pipeline
     from pairscore.evaluation.residuals import influence, residuals
     from pairscore.metrics import angle, kendall_distance
@@ -31,6 +31,7 @@ _HOME = {
     "PairscoreWarning": "errors",
     "Population": "theory.population",
     "RankRegression": "model.regression",
+    "WithoutFeatures": "evaluation.compare",
     "Wording": "estimators.settings",
     "angle": "metrics",
     "anova": "evaluation.anova",
@@ -58,6 +59,7 @@ __all__ = [
     "PairscoreWarning",
     "Population",
     "RankRegression",
+    "WithoutFeatures",
     "Wording",
     "angle",
     "anova",

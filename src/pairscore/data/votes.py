@@ -362,8 +362,8 @@ def _rows(frame: Frame, columns: tuple[str, str], items: Items) -> tuple[np.ndar
         raise bad_entries(
             f"{plural(len(bad), 'comparison')} in column {column!r}"
             f" {'names' if len(bad) == 1 else 'name'} an unknown item",
-            f"the item table has {plural(len(items), 'item')} ({known}): add the missing items or"
-            " correct the ids",
+            f"the item table has {plural(len(items), 'item')} ({known}):"
+            f" {'add the missing items' if items.values.size else 'skip them'} or correct the ids",
             unknown,
             "unknown item",
         )

@@ -327,7 +327,7 @@ def pairs_of_ids(fit: Fit, a: Any, b: Any) -> tuple[Items, np.ndarray, np.ndarra
 
 def _array_of_ids(fit: Fit, given: Any) -> np.ndarray | None:
     """An array of ids: text, or whole numbers, unless these are as many as the features."""
-    if isinstance(given, (*ID_KINDS, Items)) or as_frame(given) is not None:
+    if isinstance(given, (*ID_KINDS, Items, dict)) or as_frame(given) is not None:
         return None
     array = to_array(given, "an item is")
     if array.ndim != 1:

@@ -110,16 +110,21 @@ def shared_ranks(scores: np.ndarray) -> np.ndarray:
 
 
 def neutral_chance(fit: Fit, items: Items, left: int, right: int) -> float:
-    """Chance that one item wins against another if it is no tie, without sides and context.
+    """Chance that one item wins against another if it is no tie, without sides and context."""
+    return float(neutral_chances(fit, items, np.array([left]), np.array([right]))[0])
+
+
+def neutral_chances(fit: Fit, items: Items, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Chances of pairs (M,) of row numbers as in :func:`neutral_chance`.
 
     Averaged over what is not known of their effects, as in ``predict_proba``.
     """
-    pair = Comparisons(items, np.array([left]), np.array([right]), np.array([1]))
+    pairs = Comparisons(items, left, right, np.ones(len(left), dtype=int))
     scores = item_scores(fit, items)
     averaged = fit.item_effects is not None and not fit.item_effects.free
-    spread = difference_spread(fit, pair) if averaged else np.zeros(1)
-    loss, _, win = averaged_probabilities(fit.outcome_law, scores[[left]] - scores[[right]], spread)
-    return float((win / (win + loss))[0])
+    spread = difference_spread(fit, pairs) if averaged else np.zeros(len(left))
+    loss, _, win = averaged_probabilities(fit.outcome_law, scores[left] - scores[right], spread)
+    return win / (win + loss)
 
 
 def worth_table(fit: Fit, items: Items) -> Any:

@@ -263,10 +263,10 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
         """Add votes, and perhaps items, to those of the fit, and fit to all of them.
 
         The fit goes on from where the model stands; the result is that of a fit to everything.
-        ``items`` is a table of new items with the same features and ids of their own. A model from
-        a file has its comparisons if it was saved with ``data=True``. Where groups of items were
-        held out together, ``item_groups`` has those of all items, new ones last. ``columns`` are
-        names of columns of the votes (``left``, ``winner``, ...).
+        ``items`` is a table of new items with the same features and own ids; without features, new
+        items are those that votes name first. A model from a file has its comparisons if it was
+        saved with ``data=True``. ``item_groups``, if the fit had them, are of all, new ones last.
+        ``columns`` are names of columns of the votes (``left``, ``winner``, ...).
         """
         check_is_fitted(self)
         refuse_other_self_pairs(self_pairs)
