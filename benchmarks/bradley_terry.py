@@ -245,8 +245,9 @@ def run(command):
     except FileNotFoundError as missing:
         raise FitError(str(missing)) from None
     if done.returncode:
-        lines = done.stderr.strip().splitlines() or ["killed"]
-        raise FitError(next((x for x in lines if "memory" in x or "allocate" in x), lines[-1]))
+        lines = [x for x in done.stderr.splitlines() if x.strip() and "halted" not in x]
+        of_memory = (x for x in lines if "memory" in x or "allocate" in x)
+        raise FitError(next(of_memory, lines[-1] if lines else "killed"))
     return done.stdout
 
 
@@ -282,9 +283,11 @@ def compare_programs(case, folder):
             if name in failed or slow:
                 continue
             try:
-                found.setdefault(name, []).append(fit_in_process(name, case, folder))
+                one = fit_in_process(name, case, folder)
             except FitError as why:
                 failed[name] = why
+            else:
+                found.setdefault(name, []).append(one)
     ours = found["pairscore"]
     for name in PROGRAMS:
         if name in failed:
