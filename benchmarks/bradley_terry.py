@@ -189,7 +189,7 @@ PROGRAMS = {
     "pairscore, Davidson's ties": lambda *a: pairscore(*a, ties="davidson"),
     "evalica": evalica,
     "evalica, Newman's ties": lambda *a: evalica(*a, method="newman"),
-    "evalica, 1000 resamples": lambda *a: evalica(*a, resamples=1000),
+    "evalica, 100 resamples": lambda *a: evalica(*a, resamples=100),
     "choix": choix,
     "arena-rank": arena_rank,
     "arena-rank, no intervals": lambda *a: arena_rank(*a, intervals=False),
