@@ -153,7 +153,7 @@ def test_what_the_data_leave_open_stays_open():
         MinMaxScaler(clip=True),  # weighted sums of the items at hand, but not beyond them
         FunctionTransformer(lambda x: np.log(x + 10.0)),  # not even finite everywhere
     ],
-    ids=repr,
+    ids=lambda one: type(one).__name__,
 )
 def test_features_that_a_file_cannot_hold_are_refused_when_saved(tmp_path, transformer):
     pipe = make_item_pipeline(transformer, RankRegression(l2=0.1)).fit(ITEMS, VOTES)

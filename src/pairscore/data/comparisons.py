@@ -312,7 +312,7 @@ def items_of_votes(votes: Any) -> Items:
         return Items(np.empty((n, 0)), (), np.arange(n))
     sides = next((two for two in (*LAYOUTS, NO_SIDES) if {*two} <= {*frame.columns}), ())
     columns = [column_of(frame, name).values.tolist() for name in sides]
-    seen = {name for column in columns for name in column if not is_missing(name)}
+    seen = {name for name in set().union(*columns) if not is_missing(name)}
     numeric = all(isinstance(name, int) for name in seen)
     ids = np.array(sorted(seen, key=None if numeric else str))
     return Items(np.empty((len(ids), 0)), (), ids, backend_of(frame))

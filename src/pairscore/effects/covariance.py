@@ -50,7 +50,7 @@ def joint_covariance(
 ) -> np.ndarray:
     """Of theta; with effects of items it is that of the joint model, and the error of sigma^2."""
     if not post.averaged:
-        return post.basis.inverse
+        return post.share_of_coin * post.basis.inverse
     if post.sigma2 == 0 or variance is None:
         return robust_covariance(data, settings, post, post.basis.inverse)
     covariance, d = post.basis.inverse + np.outer(variance.lean, variance.lean), data.X.shape[1]
