@@ -60,7 +60,9 @@ KNOWN_NAMES = re.compile(
     r"model_[ab]|(rank|place|tie)_(low|high)|p_e|lambda_d|λ_d|new_items\.|rest_days|gleich="
 )
 # `compare` takes settings of models as words: 'ridge: l2=auto side_effect=yes'.
-SETTINGS_OF_COMPARE = re.compile(r"\b(name|setting|l2|judge_slopes|side_effect|item_effects)=?")
+SETTINGS_OF_COMPARE = re.compile(
+    r"\b(name|setting|features|l2|judge_slopes|side_effect|item_effects)=?"
+)
 PAGE = "report/"
 # Results and pages, which a command prints without translating them; what they raise is translated.
 AS_THEY_ARE = (
@@ -77,6 +79,7 @@ ONLY_IN_PYTHON = (
     "'…' object has no attribute",
     # arrays, dataframes and matrices of differences
     "joint_test needs",
+    "sample_weight",
     "y has shape",
     "y has zeros",
     "y is missing",
@@ -101,12 +104,21 @@ ONLY_IN_PYTHON = (
     "the comparisons lack the context",
     "a table to write is a dict",
     "the two vectors",
+    "…= names a column,",
+    "…='…' names a column of the votes",
+    "…= is for a table",
+    "…= is part of the fit",
+    "difference takes two items",
+    "abilities of … items need the inverse",
+    "the influence of … items",
     ", name some with covariance_items",
     # arguments and objects without an option
     "fit with judge_slopes=False",
     "fit with item_effects=False",
     "raise max_iter",
     "anova takes",
+    "the last step of a pipeline",
+    "a pipeline cannot be saved",
     "residuals are of",
     "… need the comparisons",
     "link is '…'",
@@ -126,6 +138,7 @@ ONLY_IN_PYTHON = (
     "cv is '…'",
     "only comparisons can be predicted",
     "the model has no comparisons",
+    "the model was fitted to comparisons alone and knows no features",
     "the comparisons of the fit are not in the model",
     "the path of a model file is",
     "a population has its own",

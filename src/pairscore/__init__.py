@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from pairscore.evaluation import plots, scorers
     from pairscore.evaluation.anova import anova
     from pairscore.evaluation.choose import auto_fit
-    from pairscore.evaluation.compare import compare
+    from pairscore.evaluation.compare import WithoutFeatures, compare
+    from pairscore.evaluation.pipelines import make_item_pipeline
     from pairscore.evaluation.residuals import influence, residuals
     from pairscore.metrics import angle, kendall_distance
     from pairscore.model.regression import RankRegression, load
@@ -30,6 +31,7 @@ _HOME = {
     "PairscoreWarning": "errors",
     "Population": "theory.population",
     "RankRegression": "model.regression",
+    "WithoutFeatures": "evaluation.compare",
     "Wording": "estimators.settings",
     "angle": "metrics",
     "anova": "evaluation.anova",
@@ -38,6 +40,7 @@ _HOME = {
     "influence": "evaluation.residuals",
     "kendall_distance": "metrics",
     "load": "model.regression",
+    "make_item_pipeline": "evaluation.pipelines",
     "plan": "planning.planner",
     "plots": "evaluation",
     "predict_error": "theory.predict",
@@ -56,6 +59,7 @@ __all__ = [
     "PairscoreWarning",
     "Population",
     "RankRegression",
+    "WithoutFeatures",
     "Wording",
     "angle",
     "anova",
@@ -64,6 +68,7 @@ __all__ = [
     "influence",
     "kendall_distance",
     "load",
+    "make_item_pipeline",
     "plan",
     "plots",
     "predict_error",

@@ -34,6 +34,8 @@ SCALES
     100, as Elo points, or as wins of 100 comparisons with compared items.
 FILE_KINDS
     Tables on disk that can be written.
+LAYOUTS, NO_SIDES
+    Pairs of columns of comparisons that name the two items: sides, or the winner and the loser.
 WINNER_MEANINGS
     What a code in the column of winners may mean; the rows of a code to skip are left out.
 WINNER_WORDS, SIDE_WORDS
@@ -74,6 +76,8 @@ SELF_PAIRS = ("error", "keep")
 TEST_PAIRS = ("both", "touch")
 SCALES = ("link", "0-100", "elo", "wins")
 FILE_KINDS = ("csv", "parquet", "jsonl")
+LAYOUTS = (("left", "right"), ("model_a", "model_b"))
+NO_SIDES = ("winner", "loser")
 WINNER_MEANINGS = ("left", "right", "tie", "skip")
 SIDE_WORDS = {
     "left": ("left", "links", "gauche", "左"),

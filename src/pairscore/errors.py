@@ -5,6 +5,8 @@ names settings as Python does (``method='mle'``); the command line translates th
 Nothing here imports NumPy, so that commands which only print help stay fast.
 """
 
+import sys
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -209,6 +211,14 @@ def closest(name: str, names: Iterable[str]) -> str | None:
     by_case = {known.casefold(): known for known in names}
     close = get_close_matches(name.casefold(), list(by_case), 1)
     return by_case[close[0]] if close else None
+
+
+def warn_caller(text: str) -> None:
+    """Warn of something where a user's own code called pairscore."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("pairscore."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, PairscoreWarning, stacklevel=level)
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:

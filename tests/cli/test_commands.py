@@ -117,6 +117,8 @@ def test_every_example_in_the_help_runs(example, example_files, monkeypatch):
         run("fit items.csv votes.csv --keep-data -o model.npz")
         context = "--left home --right away --side-effect --context rest_days"
         run(f"fit teams.csv games.csv {context} -o teams.npz")
+    if "arena.npz" in example:
+        run("fit votes.csv -o arena.npz")
     if "new_items.csv" in words and words[0] == "update":
         words[words.index("new_items.csv")] = "fresh.csv"  # new items have new ids
     before = {path: path.stat().st_mtime_ns for path in example_files.iterdir()}

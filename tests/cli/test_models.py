@@ -873,7 +873,7 @@ def test_a_fit_of_comparisons_alone_shows_abilities_and_an_option_that_shows_all
 
 def test_comparisons_alone_are_fitted_ranked_predicted_and_updated(games):
     said = run(f"fit games.csv {ALONE} --side-effect --keep-data").stdout
-    assert "Next: pairscore rank model.npz." in said
+    assert "Next: pairscore rank model.npz, or pairscore report model.npz games.csv." in said
     ranking = json.loads(run("rank model.npz --json").stdout)["ranking"]
     assert [row["id"] for row in ranking] == games
     Path("pairs.csv").write_text("left,right\nAjax,Dynamo\n")
@@ -889,10 +889,10 @@ def test_comparisons_alone_are_fitted_ranked_predicted_and_updated(games):
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (f"fit games.csv {ALONE} --auto", "--auto needs a table of items"),
-        (f"fit games.csv {ALONE} --report page.html", "--report needs a table of items"),
+        (f"fit games.csv {ALONE} --auto --for new", "nothing is known of new items"),
+        (f"fit games.csv {ALONE} --group x", "--group needs a table of items"),
         ("rank model.npz games.csv", "leave ITEMS out"),
-        ("report model.npz games.csv games.csv", "this model has none"),
+        ("report model.npz games.csv games.csv", "give one file of comparisons after the model"),
         ("predict model.npz games.csv games.csv", "takes PAIRS alone"),
     ],
 )
@@ -901,3 +901,79 @@ def test_what_needs_items_with_features_says_so(games, command, said):
     done = run(command, code=2)
     assert said in done.stderr
     assert not Path("page.html").exists()
+
+
+def test_comparisons_alone_have_a_report_and_the_model_remembers_their_columns(games):
+    said = run(f"fit games.csv {ALONE} --report page.html").stdout
+    assert "Wrote model.npz and page.html" in said
+    page = Path("page.html").read_text()
+    assert "<code>games.csv</code>" in page
+    record = json.loads(run("report model.npz games.csv --title League --json").stdout)
+    assert record["n_items"] == 4
+    assert record["answer"][0].startswith("Ajax comes first of 4 items")
+    assert any("New items cannot be ranked" in sentence for sentence in record["answer"])
+    assert "These are the items and comparisons that the model was" in Path(
+        "report.html"
+    ).read_text().replace("\n", " ")
+
+
+def test_auto_chooses_for_comparisons_alone_and_says_what_it_tried(games):
+    said = run(f"fit games.csv {ALONE} --auto").stdout
+    assert re.search(r"Models on \d+ held-out comparisons \(new comparisons of known items\)", said)
+    assert "with abilities shrunk by an estimated variance" in said
+    assert "Chosen: the" in said
+    assert "Bradley-Terry model" in said
+
+
+def test_an_update_of_comparisons_alone_learns_items_that_are_new(games):
+    run(f"fit games.csv {ALONE} --keep-data")
+    rows = ["Ajax,Everton,home", "Everton,Dynamo,home", "Everton,Ajax,home", "Dynamo,Everton,home"]
+    Path("more.csv").write_text("\n".join(["home,away,result", *rows]) + "\n")
+    done = run("update model.npz more.csv -o more.npz")
+    assert "1 new item: 'Everton'" in done.stderr
+    updated = json.loads(run("rank more.npz --json").stdout)["ranking"]
+    whole = Path("games.csv").read_text() + "\n".join(rows) + "\n"
+    Path("whole.csv").write_text(whole)
+    run(f"fit whole.csv {ALONE} -o whole.npz")
+    ranking = json.loads(run("rank whole.npz --json").stdout)["ranking"]
+    assert [row["id"] for row in updated] == [row["id"] for row in ranking]
+    scores = [[row["score"] for row in one] for one in (updated, ranking)]
+    np.testing.assert_allclose(*scores, atol=1e-6)
+
+
+def test_a_pair_of_an_unknown_item_is_not_asked_for_in_a_table_that_is_not_there(games):
+    run(f"fit games.csv {ALONE}")
+    Path("pairs.csv").write_text("home,away\nAjax,Nobody\n")
+    said = run("predict model.npz pairs.csv", code=2).stderr
+    assert "skip them or correct the ids" in said
+
+
+def test_comparisons_are_not_taken_for_items_to_pair(games):
+    Path("votes.csv").write_text("left,right,winner\na,b,left\nb,c,left\n")
+    said = run("pairs votes.csv --comparisons 3 -o sheet.xlsx", code=2).stderr
+    assert "its rows are comparisons and not items" in said
+    assert not Path("sheet.xlsx").exists()
+    run(f"fit games.csv {ALONE}")
+    run("rank model.npz -o items.csv")
+    assert "of 4 items" in run("pairs items.csv --comparisons 6 -o sheet.xlsx").stdout
+
+
+def test_a_pilot_without_features_is_sent_to_the_report(games):
+    said = run("plan --pilot games.csv --misordered 0.1", code=2).stderr
+    assert "what more of them would add" in said
+
+
+def test_compare_takes_comparisons_alone_and_models_that_ignore_features(games):
+    said = run(f"compare games.csv {ALONE}").stdout
+    assert "'shrunk'" in said
+    assert "pairs of new items" not in said
+    assert "Without features nothing is known of new items" in said
+    rows = [f"{name},{number}" for number, name in enumerate(games)]
+    Path("teams.csv").write_text("\n".join(["id,place", *rows]) + "\n")
+    models = "--model 'features:' --model 'abilities: features=no'"
+    record = json.loads(run(f"compare teams.csv games.csv {ALONE} {models} --json").stdout)
+    assert record["models"] == ["features", "abilities"]
+    assert record["counts"]["new-new"]["n_comparisons"] == 0
+    assert record["counts"]["train-train"]["n_comparisons"] > 0
+    refused = f"compare teams.csv games.csv {ALONE} --model 'a:' --model 'b: features=some'"
+    assert "features=some; compare takes features=yes" in run(refused, code=2).stderr

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pairscore import PairscoreError
-from pairscore.data.features import Recipe, is_numeric, level_names
+from pairscore.data.features import Recipe, is_numeric, level_names, one_row, read_plain
 from pairscore.data.tables import Columns
 from tests.data.conftest import says
 
@@ -166,3 +166,55 @@ def test_levels_are_text_and_truth_values_are_numbers():
     assert level_names(np.array([7, "7", None, np.nan], dtype=object)) == ["7", "7", None, None]
     assert is_numeric(Columns({"a": [True, False]}), "a")
     assert not is_numeric(Columns({"a": ["1", "2"]}), "a")
+
+
+# -- one item --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "ids"),
+    [
+        ({"age": 3, "mass": 1.5}, None),
+        ({"age": True, "mass": 1.5, "colour": "red", "id": "a"}, ["a"]),
+        ({"age": [3], "mass": [1.5], "id": [7]}, [7]),
+        (np.array([[1.5, 3.0]]), None),
+        (np.array([[1.5, 3.0]], dtype=np.float32), None),
+    ],
+)
+def test_a_plain_item_is_read_in_the_order_of_the_fit(given, ids):
+    items = read_plain(given, ("mass", "age"), "id")
+    assert items.values.tolist() == [[1.5, 1.0 if ids == ["a"] else 3.0]]
+    assert items.values.dtype == float
+    assert (None if items.ids is None else items.ids.tolist()) == ids
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"mass": 1.5},
+        {"mass": 1.5, "age": "old"},
+        {"mass": 1.5, "age": None},
+        {"mass": 1.5, "age": np.nan},
+        {"mass": 1e200, "age": 1.0},
+        {"mass": [1.5, 2.0], "age": [3.0, 4.0]},
+        {"mass": [1.5], "age": 3.0},
+        {},
+        np.array([1.5, 3.0]),
+        np.array([[1.5]]),
+        np.array([["a", "b"]]),
+        np.array([[1.5, np.inf]]),
+        np.empty((0, 2)),
+        np.array(3.0),
+        np.ma.masked_array([[1.5, 3.0]], [[False, True]]),
+        [[1.5, 3.0]],
+        None,
+    ],
+    ids=repr,
+)
+def test_what_is_no_plain_item_is_left_to_those_who_explain(given):
+    assert read_plain(given, ("mass", "age"), "id") is None
+
+
+def test_single_values_become_columns_of_one_row():
+    made = one_row({"mass": 1.5, "style": "oil", "gap": None, "size": [3.0]})
+    assert made == {"mass": [1.5], "style": ["oil"], "gap": [None], "size": [3.0]}

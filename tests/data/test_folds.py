@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pairscore import PairscoreError
-from pairscore.data.folds import assign_folds, item_ranks, number_groups, number_units
+from pairscore.data.folds import (
+    assign_folds,
+    feature_keys,
+    item_ranks,
+    number_groups,
+    number_units,
+    rows_of_same_features,
+)
 from pairscore.data.items import read_items
 
 ITEMS = read_items({"id": ["a", "b", "c", "d"], "mass": [1.0, 2.0, 3.0, 4.0]})
@@ -83,3 +90,25 @@ def test_items_of_a_group_are_one_unit_and_others_are_alone():
     rank, used = np.array([4, 2, 0, 1, 3]), np.array([True, True, True, False, True])
     assert number_units(rank, used, None).tolist() == [3, 1, 0, -1, 2]
     assert number_units(rank, used, np.array([7, 7, -1, 7, -1])).tolist() == [1, 1, 0, -1, 2]
+
+
+# -- who is who ------------------------------------------------------------------------------------
+
+
+def test_the_key_of_one_item_is_that_of_its_row_in_a_table_and_in_older_files():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(40, 7)) * 10.0 ** rng.integers(-300, 300, (40, 7))
+    values[3] = [0.0, -0.0, 1.0, np.inf, -np.inf, 1e300, 1e-300]
+    keys = feature_keys(values)
+    assert [int(feature_keys(row[None])[0]) for row in values] == keys.tolist()
+    known = np.array([[1.5, -0.0, 1e300], [0.1, 2.0, -3.0]])
+    written = [15645634535919391716, 8933814505907578672]
+    assert feature_keys(known).tolist() == written
+    assert feature_keys(np.tile(known, (20, 1)))[:2].tolist() == written
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=8), st.integers(0, 5))
+def test_one_item_is_found_where_it_would_be_among_others(known, key):
+    known, one = np.array(known, dtype=np.uint64), np.array([key], dtype=np.uint64)
+    stranger = np.append(one, np.uint64(99))  # two items are looked up by sorting
+    assert rows_of_same_features(known, one)[0] == rows_of_same_features(known, stranger)[0]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from pairscore import PairscoreError, RankRegression
+from pairscore import Comparisons, PairscoreError, PairscoreWarning, RankRegression
 from pairscore.data.items import Items, read_items
 from pairscore.data.tables import as_frame, backend_of
 from tests.data.conftest import TABLES, every_table, says, study
@@ -284,12 +284,32 @@ def test_an_empty_cell_is_a_missing_number(column):
 
 
 @every_table
+def test_text_columns_are_left_out_with_one_warning_that_names_them(table):
+    """A name or a date next to the numbers stopped the fit."""
+    rows = {"id": ["a", "b"], "colour": ["red", "blue"], "mass": [1.0, 2.0], "name": ["x", "y"]}
+    words = says("2 columns are not numeric", "'colour'", "'red'", "'name'", "id=", "features=")
+    with pytest.warns(PairscoreWarning, match=words) as caught:
+        items = read_items(table(rows))
+    assert len(caught) == 1
+    assert items.feature_names == ("mass",)
+    assert items.values.tolist() == [[1.0], [2.0]]
+
+
+@every_table
 def test_text_is_not_guessed_into_numbers(table):
     with pytest.raises(
         PairscoreError,
         match=says("1 column", "is not numeric", "'colour'", "'red'", "0/1 columns", "drop them"),
     ):
-        read_items(table({"id": ["a", "b"], "colour": ["red", "blue"], "mass": [1.0, 2.0]}))
+        read_items(table({"id": ["a", "b"], "colour": ["red", "blue"]}))
+    with pytest.raises(PairscoreError, match=says("is not numeric", "'colour'")):
+        read_items(table({"id": ["a", "b"], "colour": ["red", "blue"]}), ("colour",))
+
+
+def test_text_among_the_numbers_of_a_column_is_refused_and_not_left_out():
+    frame = pd.DataFrame({"id": [1, 2], "mass": [1.0, "two"], "legs": [4, 6]})
+    with pytest.raises(PairscoreError, match=says("1 column", "is not numeric", "'mass'")):
+        read_items(frame)
 
 
 @pytest.mark.parametrize(
@@ -352,19 +372,39 @@ def fitted():
 @pytest.mark.parametrize(
     ("columns", "facts"),
     [
-        (["bmi", "age", "ldl"], ("another order", "reorder", "'age', 'bmi', 'ldl'")),
-        (["age", "bmi", "hdl"], ("1 feature missing", "'ldl'", "1 unknown", "'hdl'")),
-        (["age", "x", "y"], ("2 features missing", "'bmi', 'ldl'", "2 unknown", "'x', 'y'")),
-        (["age", "bmi"], ("2 features", "fitted with 3")),
-        (["age", "bmi", "ldl", "hdl"], ("4 features", "fitted with 3")),
+        (["age", "bmi", "hdl"], ("lack 1 feature of the 3", "'ldl'", "Did you mean 'hdl'?")),
+        (["age", "x", "y"], ("lack 2 features of the 3", "'bmi', 'ldl'; add them.")),
+        (["age", "bmi"], ("lack 1 feature of the 3", "'ldl'; add it.")),
     ],
 )
-@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pa.table])
-def test_other_features_than_in_fit_are_refused(fitted, table, columns, facts):
+@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pa.table, dict])
+def test_a_feature_that_new_items_lack_is_named(fitted, table, columns, facts):
     new_items = table({name: [1.0, 2.0] for name in columns})
     for use in (fitted.rank, fitted.decision_function):
         with pytest.raises(PairscoreError, match=says(*facts)):
             use(new_items)
+
+
+@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table, dict])
+def test_new_items_may_have_other_columns_and_another_order(fitted, table):
+    """Columns are found by name: a table with one more, or in another order, was refused."""
+    rows = {"ldl": [3.0, 6.0], "name": ["x", "y"], "bmi": [2.0, 5.0], "more": [9.0, np.nan]}
+    rows |= {"age": [1.0, 4.0], "notes": ["", ""]}
+    scores = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]) @ fitted.coef_
+    np.testing.assert_allclose(fitted.decision_function(table(rows)), scores)
+    ranking = fitted.rank(table(rows))
+    assert set(np.asarray(ranking["id"])) == {0, 1}
+    one, other = (table({name: column[k : k + 1] for name, column in rows.items()}) for k in (1, 0))
+    assert fitted.difference(one, other).difference == pytest.approx(scores[1] - scores[0])
+
+
+def test_pairs_of_items_with_other_columns_are_predicted(fitted):
+    rows = {"ldl": [3.0, 6.0], "bmi": [2.0, 5.0], "more": [9.0, 7.0], "age": [1.0, 4.0]}
+    pairs = Comparisons.from_pairs(rows, [1], [0])
+    step = 3 * fitted.coef_.sum()
+    assert fitted.decision_function(pairs) == pytest.approx([step])
+    assert fitted.predict_proba(pairs)[0, 1] == pytest.approx(1 / (1 + np.exp(-step)))
+    assert fitted.difference(pairs).difference == pytest.approx([step])
 
 
 def test_an_array_with_the_right_number_of_features_has_no_names_to_compare(fitted):
@@ -520,6 +560,6 @@ def test_new_items_are_scored_from_the_same_column_of_embeddings():
         scores = model.decision_function(pl.DataFrame({"e": new}))
         np.testing.assert_allclose(scores, new @ model.coef_, rtol=1e-12)
         with pytest.raises(
-            PairscoreError, match=r"missing \('e\[2\]'\)|lacks 1 column .* 'e\[2\]'"
+            PairscoreError, match=r"lack 1 feature .* 'e\[2\]'|lacks 1 column .* 'e\[2\]'"
         ):
             model.decision_function(pl.DataFrame({"e": new[:, :2]}))

@@ -15,7 +15,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from pairscore import Comparisons, ItemKFold, OnItems, PairscoreError, RankRegression
+from pairscore import Comparisons, ItemKFold, OnItems, PairscoreError, RankRegression, compare
 
 
 def wines(n_items=60, n_comparisons=500, seed=0):
@@ -159,18 +159,26 @@ def test_it_must_be_fitted_first():
         OnItems(StandardScaler()).transform(np.eye(2))
 
 
-@pytest.mark.parametrize(
-    "columns",
-    [["id", "sugar", "acid", "oak"], ["id", "acid", "sugar", "cork"], ["id", "acid", "sugar"]],
-)
+@pytest.mark.parametrize("columns", [["id", "acid", "sugar", "cork"], ["id", "acid", "sugar"]])
 @pytest.mark.parametrize("transformer", [StandardScaler(), PCA(2)])
-def test_features_other_than_those_of_the_fit_are_refused(columns, transformer):
+def test_a_feature_of_the_fit_that_is_not_there_is_named(columns, transformer):
     table, votes = wines()
     fitted = OnItems(transformer).fit(Comparisons.from_frames(table, votes)[0])
-    with pytest.raises(PairscoreError, match=r"another order|missing \('oak'\)"):
+    with pytest.raises(PairscoreError, match=r"lack 1 feature of the 3 .*'oak'"):
         fitted.transform(
             table.rename(columns={"oak": "cork"} if "cork" in columns else {})[columns]
         )
+
+
+@pytest.mark.parametrize("transformer", [StandardScaler(), PCA(2)])
+def test_features_are_found_by_their_names(transformer):
+    table, votes = wines()
+    fitted = OnItems(transformer).fit(Comparisons.from_frames(table, votes)[0])
+    other = table[["oak", "id", "sugar", "acid"]].assign(cork=1.0)
+    expected = fitted.transform(table).values
+    np.testing.assert_array_equal(fitted.transform(other).values, expected)
+    pairs = Comparisons.from_frames(other, votes)[0]
+    np.testing.assert_array_equal(fitted.transform(pairs).items.values, expected)
 
 
 def test_a_transformation_that_leaves_no_number_is_refused():
@@ -182,3 +190,25 @@ def test_a_transformation_that_leaves_no_number_is_refused():
         ),
     ):
         OnItems(FunctionTransformer(np.log)).fit_transform(X)
+
+
+def reward(values):
+    return values[:, 0] - values[:, 1]
+
+
+def test_a_score_of_items_from_elsewhere_is_a_feature_of_its_name():
+    table, votes = wines()
+    X, y = Comparisons.from_frames(table, votes)
+    scored = OnItems(reward).fit_transform(X)
+    assert scored.items.feature_names == ("reward",)
+    np.testing.assert_array_equal(scored.items.values[:, 0], table["acid"] - table["sugar"])
+    pipe = make_pipeline(OnItems(reward), RankRegression()).fit(X, y)
+    assert pipe[-1].coef_[0] > 0
+    both = compare({"all features": RankRegression(), "reward": pipe}, X, y)
+    assert np.isfinite(both.score("reward").value)
+
+
+def test_a_function_without_a_name_counts_its_features():
+    X, _ = Comparisons.from_frames(*wines())
+    assert OnItems(lambda values: values[:, 0]).fit_transform(X).items.feature_names == ("x0",)
+    assert OnItems(lambda values: values[:, :2]).fit_transform(X).shape == (500, 2)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.stats import chi2
+from scipy.stats import chi2, norm
 
 from pairscore import PairscoreError, RankRegression
 from pairscore.core.sandwich import floored_covariance, sandwich
@@ -11,6 +11,7 @@ from pairscore.effects.covariance import judge_robust_meat, robust_covariance
 from pairscore.errors import CollinearFeaturesWarning
 from tests.effects.simulators import fitted_comparisons, judged_votes
 from tests.evaluation.bradley_terry import draw_study, r_numbers, read_study
+from tests.limits import CHANCE
 
 
 @pytest.mark.parametrize("block", [1, 300, 4_000_000])
@@ -91,6 +92,35 @@ def test_a_side_that_explains_everything_leaves_coefficients_their_errors():
             for one in (True, False)
         )
     assert np.all(both.std_errors_ > 0.3 * plain.std_errors_)
+
+
+@pytest.mark.parametrize("context", [None, ["rest"]])
+def test_abilities_from_half_wins_are_as_sure_as_from_the_two_answers_behind_them(context):
+    """As seen: beside ties as half wins, intervals of abilities were too wide, as if of coins."""
+    rng, n, m = np.random.default_rng(6), 10, 4000
+    ability, left, rest = rng.normal(size=n), rng.integers(0, n, m), rng.normal(size=m)
+    right = (left + rng.integers(1, n, m)) % n
+    p = 1 / (1 + np.exp(ability[right] - ability[left] - 0.4 * rest))
+    answers = np.where(rng.random((2, m)) < p, 1, -1)
+    words = np.array(["right", "tie", "left"])
+    votes = {"left": left, "right": right, "winner": words[answers.sum(axis=0) // 2 + 1]}
+    twice = {"left": np.tile(left, 2), "right": np.tile(right, 2)}
+    twice["winner"] = words[answers.ravel() + 1]
+    half = RankRegression(context=context).fit(None, votes | {"rest": rest})
+    both = RankRegression(context=context).fit(None, twice | {"rest": np.tile(rest, 2)})
+    np.testing.assert_allclose(half.item_effects_.effect, both.item_effects_.effect, atol=1e-6)
+    # the share of a coin's variance that ties leave is 1/2, seen with the errors of their number
+    # and of the sum of p (1 - p), whose derivative is at most that sum's root away in one sd
+    coins, tied = np.sum(p * (1 - p)), 2 * p * (1 - p)
+    error = (np.sqrt(np.sum(tied * (1 - tied))) / 4 + 0.5 * np.sqrt(coins)) / coins
+    limit = norm.isf(CHANCE / 2) * error
+    found = [(half.item_effects_.std_error, both.item_effects_.std_error)]
+    between = [one.difference(0, 1) for one in (half, both)]
+    found += [[one.high - one.low for one in between]]
+    if context:
+        found += [(half.effects_.std_errors, both.effects_.std_errors)]
+    for of_half, of_both in found:
+        assert np.all(np.abs((of_half / of_both) ** 2 - 1) < 2 * limit)
 
 
 # -- profile likelihood ----------------------------------------------------------------------------

@@ -77,8 +77,42 @@ profiles <- function(name, side) {
   }
 }
 
+# standardised residuals of abilities, with the side or without, and what one Newton step from the
+# fit makes of the other abilities (centred) and of the side without the comparisons of an item
+without_items <- function(name, side) {
+  study <- read_study(name)
+  win <- as.numeric(study$votes$winner == "left")
+  ids <- study$items$id
+  X <- outer(as.character(study$votes$left), ids, "==") -
+    outer(as.character(study$votes$right), ids, "==")
+  effects <- if (side) cbind(left = rep(1, length(win))) else NULL
+  fit <- glm(win ~ cbind(X[, -1], effects) - 1, family = binomial, control = exact)
+  standardised <- rstandard(fit, type = "pearson")
+  of <- if (side) "sided" else "plain"
+  show(name, paste0("abilities-", of), "standardised", number(sum(abs(standardised))),
+       number(max(standardised)))
+  n <- length(ids)
+  theta <- c(0, coef(fit))
+  for (item in seq_len(n)) {
+    rest <- X[, item] == 0
+    others <- setdiff(seq_len(n), item)
+    start <- c(theta[others][-1] - theta[others][1], theta[-seq_len(n)])
+    step <- suppressWarnings(
+      glm.fit(cbind(X[rest, others[-1]], effects[rest, , drop = FALSE]), win[rest], start = start,
+              family = binomial(), control = glm.control(maxit = 1), intercept = FALSE))
+    after <- c(0, coef(step))
+    moved <- theta[others] - mean(theta[others]) - (after[seq_len(n - 1)] - mean(after[seq_len(n - 1)]))
+    moved <- c(moved, if (side) theta[n + 1] - after[n])
+    show(name, paste0("influence-", of), gsub(" ", "_", ids[item]), number(sum(abs(moved))),
+         number(moved[length(moved)]))
+  }
+}
+
 abilities("baseball")
 abilities("citations")
+without_items("baseball", FALSE)
+without_items("baseball", TRUE)
+without_items("citations", FALSE)
 profiles("baseball", TRUE)
 profiles("citations", FALSE)
 profiles("heaviness", TRUE)

@@ -9,7 +9,7 @@ import pytest
 from pairscore import Comparisons, PairscoreError, RankRegression, auto_fit
 from pairscore.estimators.ridge import choose_ridge
 from pairscore.evaluation.choose import HeldOutTests, hold_out
-from pairscore.evaluation.compare import left_probability
+from pairscore.evaluation.compare import left_probability, without_features
 from pairscore.evaluation.results import Score
 from tests.effects.simulators import judged_votes
 
@@ -230,3 +230,39 @@ def test_item_effects_that_only_all_comparisons_show_are_told():
     words = replace(choice, trials=(*others, unseen)).in_words
     assert "seen in all comparisons together, but not in the trials" in words
     assert "not in the trials" not in choice.in_words
+
+
+# -- abilities -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_comparisons_alone_get_what_they_have(seed):
+    """A strong side, and fewer comparisons than abilities can be told from: both are found."""
+    choice = quietly(without_features(draw(seed, n=150, m=900, side=1.5)))
+    assert choice.use == "known"
+    assert choice.settings["side_effect"] is True
+    assert choice.settings["item_effects"] is True
+    assert "abilities shrunk by an estimated variance" in choice.in_words
+    assert choice.model.n_features_in_ == 0
+
+
+def test_groups_that_never_met_leave_shrunk_abilities_to_choose():
+    data = without_features(draw(0, n=20, m=600))
+    choice = quietly(data[data.left % 2 == data.right % 2])
+    assert "never compared with each other" in choice.trials[0].reason
+    assert choice.settings["item_effects"] is True
+
+
+def test_nothing_is_chosen_for_new_items_without_features():
+    with pytest.raises(PairscoreError, match="nothing is known of new items"):
+        auto_fit(without_features(draw(0)), use="new")
+
+
+def test_votes_alone_are_taken_with_none_for_items():
+    names = np.array(list("abcdefgh"))
+    rng = np.random.default_rng(0)
+    left = rng.integers(0, 8, 200)
+    right = (left + rng.integers(1, 8, 200)) % 8
+    winner = np.where(rng.random(200) < 1 / (1 + np.exp(left - right)), "right", "left")
+    choice = quietly(None, {"left": names[left], "right": names[right], "winner": winner})
+    assert set(choice.model.rank()["id"]) == set(names)

@@ -256,3 +256,32 @@ def test_matplotlib_is_not_loaded_before_something_is_drawn():
     code = "import sys; from pairscore import plots; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+# -- methods ---------------------------------------------------------------------------------------
+
+
+def test_pictures_are_methods_of_the_model_too(model, abilities, study):
+    for one, name in ((model, "coefficients"), (model, "ranking"), (model, "calibration")):
+        ax = getattr(one.plot, name)()
+        assert ax.get_title() == getattr(plots, name)(one).get_title()
+    panel = mpl.pyplot.subplots()[1]
+    assert abilities.plot.ranking(most=10, ax=panel) is panel
+    assert drawn_rows(panel)[0] == drawn_rows(plots.ranking(abilities, most=10))[0]
+    assert model.plot.win_matrix(study[0], most=3).get_ylabel() == "Item"
+    assert model.plot.ridge_path().get_xscale() == "log"
+    assert model.plot.ranking.__doc__ == plots.ranking.__doc__
+    assert {name for name in dir(model.plot)} <= {name for name in dir(plots)}
+    with pytest.raises(PairscoreError, match="judge_slopes=True"):
+        model.plot.judges()
+    with pytest.raises(AttributeError, match="no picture 'scores' of a model; use coefficients"):
+        model.plot.scores()
+    with pytest.raises(NotFittedError):
+        RankRegression().plot.ranking()
+
+
+def test_a_plan_draws_itself():
+    study = plan(n_features=5, noise=0.2, angle=0.2)
+    assert study.plot().get_ylabel() == plots.plan(study).get_ylabel()
+    panel = mpl.pyplot.subplots()[1]
+    assert study.plot(ax=panel) is panel

@@ -7,7 +7,14 @@ import pytest
 import statsmodels.api as sm
 from scipy.special import expit
 
-from pairscore import Comparisons, PairscoreError, RankRegression, influence, residuals
+from pairscore import (
+    Comparisons,
+    PairscoreError,
+    PairscoreWarning,
+    RankRegression,
+    influence,
+    residuals,
+)
 from tests.evaluation.bradley_terry import draw_study, r_numbers, read_study, some
 
 KINDS = ("response", "pearson", "deviance", "standardised")
@@ -63,6 +70,59 @@ def test_standardised_residuals_of_abilities_are_dense_algebra():
     np.testing.assert_allclose(found.values, dense_bradley_terry(votes, 10), atol=1e-6)
     # with a parameter for each item, every item wins as often as is expected of it
     np.testing.assert_allclose(found.by_item["z"], 0, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("study", "kind"), [("baseball", "plain"), ("baseball", "sided"), ("citations", "plain")]
+)
+def test_standardised_residuals_of_abilities_are_those_of_r(study, kind):
+    """Next to a side effect they were refused."""
+    votes = read_study(study)[1]
+    model = RankRegression(side_effect=kind == "sided").fit(None, votes)
+    found = residuals(model, kind="standardised").values
+    total, largest = r_numbers(study, f"abilities-{kind}")["standardised"]
+    assert votes["count"] @ np.abs(found) == pytest.approx(total, rel=1e-7)
+    assert found.max() == pytest.approx(largest, rel=1e-7)
+
+
+def design_of_abilities(votes, n, columns=()):
+    D = np.zeros((len(votes), n))
+    D[np.arange(len(votes)), votes["left"]] += 1
+    D[np.arange(len(votes)), votes["right"]] -= 1
+    return np.column_stack([D, *columns])
+
+
+@pytest.mark.parametrize("ties", ["davidson", "rao-kupper"])
+def test_standardised_residuals_of_abilities_with_side_context_and_ties(ties):
+    """J H^-1 J' / V with all derivatives by differences, H by a pseudo-inverse."""
+    _, votes = draw_study(11, n_items=8, side=0.3)
+    votes.loc[::4, "winner"] = "tie"
+    model = RankRegression(ties=ties, side_effect=True, context=["rest"]).fit(None, votes)
+    names = list(model.effects_.names)
+    beside = {"rest": votes["rest"], "left": np.ones(len(votes))}
+    D = design_of_abilities(votes, 8, [beside[name] for name in names[:-1]])
+    theta = np.concatenate([model.item_effects_.effect, model.effects_.values])
+    y = votes["winner"].map({"left": 1.0, "tie": 0.5, "right": 0.0}).to_numpy()
+    law, step = model.outcome_law.rule, 1e-4
+
+    def outcomes(at):
+        loss, tie, win = law.probabilities(D @ at[:-1], at[-1])
+        return win + tie / 2, np.log(np.where(y == 1, win, np.where(y == 0, loss, tie)))
+
+    axes = step * np.eye(len(theta))
+    J = np.array([(outcomes(theta + e)[0] - outcomes(theta - e)[0]) / (2 * step) for e in axes]).T
+    value = lambda at: outcomes(at)[1].sum()  # noqa: E731
+    signs = ((1, -1), (-1, 1), (1, 1), (-1, -1))
+    H = [
+        [sum(-a * b * value(theta + a * e + b * f) for a, b in signs) / (4 * step**2) for f in axes]
+        for e in axes
+    ]
+    _, tie, win = law.probabilities(D @ theta[:-1], theta[-1])
+    mean = win + tie / 2
+    variance = win + tie / 4 - mean**2
+    left_over = variance - np.sum((J @ np.linalg.pinv(H, rcond=1e-7, hermitian=True)) * J, axis=1)
+    found = residuals(model, kind="standardised").values
+    np.testing.assert_allclose(found, (y - mean) / np.sqrt(left_over), rtol=1e-4)
 
 
 @pytest.mark.parametrize("ties", ["davidson", "rao-kupper"])
@@ -153,7 +213,7 @@ def test_what_has_no_residuals_is_refused_in_a_sentence():
         (lambda: residuals(model, votes), "from_frames"),
         (lambda: residuals(ridge, kind="standardised"), "ridge keeps"),
         (lambda: influence(RankRegression("pooled").fit(items, votes)), "method='mle'"),
-        (lambda: influence(RankRegression().fit(None, votes)), "influence is for features"),
+        (lambda: influence(RankRegression(item_effects=True).fit(None, votes)), "item_effects"),
     ):
         with pytest.raises(PairscoreError, match=sentence):
             call()
@@ -204,3 +264,86 @@ def test_an_item_without_which_a_coefficient_is_unknown_has_no_influence_to_repo
     found = influence(RankRegression().fit(some(items, ["a", "rare"]), votes))
     assert np.isnan(found.dfbeta[3]).all()
     assert np.isfinite(np.delete(found.dfbeta, 3, axis=0)).all()
+
+
+@pytest.mark.parametrize(
+    ("study", "kind"), [("baseball", "plain"), ("baseball", "sided"), ("citations", "plain")]
+)
+def test_influence_on_abilities_is_one_step_of_r_without_the_item(study, kind):
+    """Influence was refused without features."""
+    votes = read_study(study)[1]
+    model = RankRegression(side_effect=kind == "sided").fit(None, votes)
+    found, theirs = influence(model), r_numbers(study, f"influence-{kind}")
+    assert len(theirs) == len(found.ids)
+    for row, name in enumerate(found.ids):
+        total, last = theirs[name.replace(" ", "_")]
+        moved = found.dfbeta[row]
+        assert np.isnan(moved[row])
+        assert np.nansum(np.abs(moved)) == pytest.approx(total, rel=1e-6)
+        assert moved[~np.isnan(moved)][-1] == pytest.approx(last, rel=1e-6)
+
+
+def drawn_abilities(settings, **drawn):
+    _, votes = draw_study(12, n_items=12, n_votes=900, side=0.3, **drawn)
+    if "ties" in settings:
+        votes.loc[::5, "winner"] = "tie"
+    return votes, RankRegression(**settings).fit(None, votes)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"side_effect": True, "context": ["rest"]}, {"ties": "davidson"}, {"l2": 2.0}],
+)
+def test_influence_on_abilities_is_about_the_fit_without_the_item(settings):
+    votes, model = drawn_abilities(settings)
+    found, gaps, sizes = influence(model), [], []
+    effects = [] if model.effects_ is None else model.effects_.values
+    for item in range(12):
+        rest = votes[(votes["left"] != item) & (votes["right"] != item)]
+        again = RankRegression(**settings, inference=None).fit(None, rest)
+        ability = np.delete(model.item_effects_.effect, item)
+        ability = ability if "l2" in settings else ability - ability.mean()
+        now = [] if again.effects_ is None else again.effects_.values
+        moved = np.append(ability, effects) - np.append(again.item_effects_.effect, now)
+        gaps.append(moved - np.delete(found.dfbeta[item], item))
+        sizes.append(moved)
+    # a Newton step leaves an error of second order
+    assert np.linalg.norm(gaps) < 0.1 * np.linalg.norm(sizes)
+    assert found.dfbetas.shape == (12, 12 + len(effects))
+    assert "ability or effect" in str(found)
+    assert found.to_frame().shape == (12, 13 + len(effects))
+
+
+def test_a_context_that_abilities_explain_leaves_residuals_and_influence_as_they_are():
+    """No comparison tells the two from each other, and their information has no inverse."""
+    votes, plain = drawn_abilities({})
+    place = np.linspace(-1, 1, 12)
+    votes["rest"] = place[votes["left"]] - place[votes["right"]]
+    with pytest.warns(PairscoreWarning):
+        model = RankRegression(context=["rest"]).fit(None, votes)
+    expected, found = (residuals(one, kind="standardised").values for one in (plain, model))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    moved = influence(model).dfbeta
+    np.testing.assert_allclose(moved[:, :12], influence(plain).dfbeta, atol=1e-6)
+    assert np.isnan(moved[:, 12]).all()
+
+
+def test_an_item_that_alone_links_two_groups_has_no_influence_to_report():
+    rng = np.random.default_rng(0)
+    pairs = np.array([(0, 1), (1, 2), (0, 2), (2, 3), (3, 4), (2, 4)] * 12)
+    winner = np.where(rng.random(len(pairs)) < 0.5, pairs[:, 0], pairs[:, 1])
+    votes = {"left": pairs[:, 0], "right": pairs[:, 1], "winner": winner}
+    found = influence(RankRegression().fit(None, votes))
+    assert np.isnan(found.dfbeta[2]).all()
+    assert np.isfinite(found.dfbeta[[0, 1, 3, 4]]).sum() == 4 * 4
+
+
+def test_abilities_of_too_many_items_are_refused_in_a_sentence(monkeypatch):
+    _, model = drawn_abilities({"side_effect": True})
+    monkeypatch.setattr("pairscore.evaluation.residuals.MOST_WORK", 100)
+    with pytest.raises(PairscoreError, match="would take too long, because each met many others"):
+        influence(model)
+    monkeypatch.setattr("pairscore.effects.covariance.MOST_ABILITIES", 10)
+    for call in (lambda: influence(model), lambda: residuals(model, kind="standardised")):
+        with pytest.raises(PairscoreError, match="formed up to 10 items; use residuals"):
+            call()

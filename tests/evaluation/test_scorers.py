@@ -1,8 +1,12 @@
 """Scorers that know ties, against scikit-learn's own on the decided comparisons."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
@@ -86,3 +90,51 @@ def test_what_cannot_be_scored_is_said_in_a_sentence(tied):
     other = LogisticRegression().fit(D, np.where(y > 0, "left", "right"))
     with pytest.raises(PairscoreError, match=r"classes are \['left', 'right'\].*scikit-learn's"):
         scorers.neg_log_loss(other, D, np.where(y > 0, 1, -1))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_scorer_takes_sample_weight_as_scikit_learns_own(tied, name):
+    X, y = tied
+    model, decided = QUICK.fit(X, y), y != 0
+    weight = np.random.default_rng(0).random(len(y))
+    theirs = get_scorer(name)(model, X[decided], y[decided], sample_weight=weight[decided])
+    ours = getattr(scorers, name)
+    assert ours(model, X, y, sample_weight=weight) == pytest.approx(theirs, rel=1e-12)
+
+
+@pytest.mark.filterwarnings("error")
+def test_weights_of_a_search_reach_fit_and_scorer_in_a_pipeline(tied):
+    X, y = tied
+    weight = np.random.default_rng(0).uniform(0.2, 3.0, len(y))
+    folds = list(ItemKFold(3).split(X, y))
+    with sklearn.config_context(enable_metadata_routing=True):
+        scoring = scorers.neg_log_loss.set_score_request(sample_weight=True)
+        model = clone(QUICK).set_fit_request(sample_weight=True)
+        pipe = make_pipeline(OnItems(StandardScaler()), model)
+        search = GridSearchCV(pipe, {"rankregression__l2": [0.0, 1.0]}, scoring=scoring, cv=folds)
+        search.fit(X, y, sample_weight=weight)
+    for number, (train, test) in enumerate(folds):
+        fold = make_pipeline(OnItems(StandardScaler()), clone(QUICK))
+        fold.fit(X[train], y[train], rankregression__sample_weight=weight[train])
+        expected = scorers.neg_log_loss(fold, X[test], y[test], sample_weight=weight[test])
+        seen = search.cv_results_[f"split{number}_test_score"][0]
+        assert seen == pytest.approx(expected, rel=1e-12)
+
+
+def test_asking_for_weights_leaves_the_scorer_of_others_alone():
+    asking = scorers.roc_auc.set_score_request(sample_weight=True)
+    assert asking.sample_weight is True
+    assert scorers.roc_auc.sample_weight is None
+    assert pickle.loads(pickle.dumps(asking)) == asking
+    assert repr(asking) == "pairscore.scorers.roc_auc"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_item_effects_and_abilities_are_scored_on_known_items(name):
+    items, votes = study(ties=0.2)
+    scoring = getattr(scorers, name)
+    with_effects = RankRegression(item_effects=True, inference=None)
+    for model, table in ((with_effects, items), (QUICK, None)):
+        X, y = Comparisons.from_frames(table, votes)
+        found = cross_val_score(model, X, y, cv=3, scoring=scoring, error_score="raise")
+        assert np.isfinite(found).all()

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pairscore.data.comparisons import side_words
-from pairscore.data.feature_options import kinds_of_text, point_out_cases
+from pairscore.data.conventions import side_words
+from pairscore.data.feature_options import kinds_of_text
 from pairscore.data.tables import Column, Columns
 from pairscore.errors import PairscoreError
 from pairscore.files.find_columns import (
@@ -13,6 +13,7 @@ from pairscore.files.find_columns import (
     id_columns,
     missing_columns,
 )
+from pairscore.files.study_columns import point_out_cases
 
 RNG = np.random.default_rng(0)
 IDS = [f"P{row}" for row in range(12)]

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from pairscore import PairscoreError
+from pairscore.data.conventions import VoteColumns
 from pairscore.data.features import Recipe
 from pairscore.data.tables import Column, Columns
-from pairscore.files.study_columns import ItemColumns, VoteColumns, VoteRows, VoteRules
+from pairscore.files.study_columns import ItemColumns, VoteRows, VoteRules
 
 
 def votes(**columns):

@@ -7,6 +7,7 @@ from scipy.special import expit
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.errors import SeparationWarning
+from tests.model.peers import peers_numbers, peers_votes
 
 
 def draw_votes(seed=0, n=25, m=1500, side=0.0, tie=-np.inf, length=0.0):
@@ -60,6 +61,34 @@ def test_comparisons_alone_give_an_ability_with_its_error_for_every_item():
     error = np.sqrt(V[first, first] + V[second, second] - 2 * V[first, second])
     assert apart.high - apart.low == pytest.approx(2 * 1.959963984540054 * error, rel=1e-9)
     assert apart.probability == pytest.approx(expit(theta[first] - theta[second]), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("study", "ties", "programs"),
+    [
+        ("plain", "half", "arena-rank BradleyTerry2 choix evalica scikit-learn statsmodels"),
+        ("ties", "half", "arena-rank BradleyTerry2 evalica scikit-learn statsmodels"),
+        ("ties", "davidson", "evalica-newman psychotools"),
+        ("context", "half", "arena-rank BradleyTerry2 scikit-learn statsmodels"),
+        ("large", "half", "arena-rank"),  # 200 items, 200 000 votes
+    ],
+)
+def test_abilities_and_style_coefficients_are_those_of_other_programs(study, ties, programs):
+    votes, known = peers_votes(study), peers_numbers(study)
+    context = [name for name in votes if name.startswith("c")] or None
+    model = RankRegression(ties=ties, context=context, inference=None).fit(None, votes)
+    for program in programs.split():
+        found = known[program]
+        close = {
+            "rtol": 0,
+            "atol": 1e-5 if program == "scikit-learn" else 1e-6,
+        }  # lbfgs stops early
+        np.testing.assert_allclose(model.item_effects_.effect, found["abilities"], **close)
+        assert ("coef" in found) == bool(context)
+        if context:
+            np.testing.assert_allclose(model.effects_.values, found["coef"], **close)
+        if "tie" in found:
+            np.testing.assert_allclose(model.tie_parameter_, found["tie"], **close)
 
 
 def test_abilities_are_those_of_zermelos_iteration():

@@ -396,8 +396,7 @@ def test_a_pandas_series_is_read_by_its_names():
     assert model.difference(series, pd.Series({"a": 0.0, "b": 0.0})).difference == pytest.approx(
         model.coef_ @ [1, 2]
     )
-    with pytest.raises(ValueError, match="another order"):
-        model.difference(series[["b", "a"]], series)
+    assert model.difference(series[["b", "a"]], series).difference == 0
 
 
 # -- the caller's kind of table --------------------------------------------------------------------
@@ -725,3 +724,125 @@ def test_worth_is_refused_where_items_share_no_scale(tmp_path):
         apart = RankRegression().fit(items, votes)
     with pytest.raises(PairscoreError, match="2 groups"):
         apart.worth()
+
+
+# -- many pairs ------------------------------------------------------------------------------------
+
+
+def pairs_study(seed=0):
+    rng = np.random.default_rng(seed)
+    ids, X = np.array([f"i{k:02}" for k in range(25)]), rng.normal(size=(25, 2))
+    left = rng.integers(0, 25, 700)
+    right = (left + rng.integers(1, 25, 700)) % 25
+    eta = (X[left] - X[right]) @ [0.8, -0.5] + 0.3
+    winner = np.where(rng.random(700) < 1 / (1 + np.exp(-eta)), "left", "right")
+    winner[::6] = "tie"
+    votes = {"left": ids[left], "right": ids[right], "winner": winner}
+    return {"id": ids, "a": X[:, 0], "b": X[:, 1]}, votes | {
+        "judge": rng.integers(0, 5, 700),
+        "rest": rng.normal(size=700),
+    }
+
+
+MODELS = {
+    "plain": {"inference": "model"},
+    "closed form": {"method": "paired"},
+    "side, context and ties": {"side_effect": True, "context": ["rest"], "ties": "davidson"},
+    "item effects": {"item_effects": True},
+    "judges": {"judge_slopes": True, "context": ["rest"]},
+    "abilities": {"ability": True},
+    "abilities with side and ties": {"ability": True, "side_effect": True, "ties": "rao-kupper"},
+    "abilities with a law": {"ability": True, "item_effects": True},
+    "abilities and judges": {"ability": True, "judge_slopes": True},
+    "no intervals": {"inference": None},
+}
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
+@pytest.mark.parametrize("kind", MODELS)
+def test_difference_takes_arrays_of_pairs(kind):
+    """A pair at a time was all that it took."""
+    settings = MODELS[kind] | {}
+    items, votes = pairs_study()
+    table = None if settings.pop("ability", False) else items
+    model = RankRegression(**settings).fit(table, votes)
+    left, right = ["i03", "i07", "i03", "i11"], np.array(["i05", "i01", "i04", "i12"])
+    pairs = Comparisons.from_pairs(model.items(), left, right)
+    for many in (model.difference(left, right), model.difference(pairs)):
+        for row, (a, b) in enumerate(zip(left, right.tolist(), strict=True)):
+            one = vars(model.difference(a, b))
+            found = {name: column[row] for name, column in vars(many).items()}
+            assert found == pytest.approx(one, rel=1e-9, abs=1e-12, nan_ok=True)
+    reach = 1.6448536269514722 * model.difference(left, right).std_error
+    narrow = model.difference(left, right, level=0.9)
+    np.testing.assert_allclose(narrow.high - narrow.difference, reach, atol=1e-12)
+    from_one = model.difference("i03", right)
+    np.testing.assert_array_equal(from_one.difference[0], narrow.difference[0])
+    assert from_one.to_frame().shape == (4, 7)
+    assert "Differences of 4 pairs" in from_one._repr_html_()
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
+@pytest.mark.parametrize("kind", MODELS)
+def test_pairs_without_outcomes_are_predicted_by_every_kind_of_model(kind):
+    settings = MODELS[kind] | {}
+    items, votes = pairs_study()
+    table = None if settings.pop("ability", False) else items
+    model = RankRegression(**settings).fit(table, votes)
+    left, right = ["i03", "i07"], ["i05", "i01"]
+    beside = {name: [0.5, -0.5] for name in model.context or ()}
+    beside |= {"judge": [1, 2]} if settings.get("judge_slopes") else {}
+    pairs = Comparisons.from_pairs(model.items(table), left, right, **beside)
+    rows = {"left": left, "right": right, "winner": ["left", "tie"], **beside}
+    decided = Comparisons.from_frames(model.items(), rows, context=model.context or ())[0]
+    np.testing.assert_array_equal(model.decision_function(pairs), model.decision_function(decided))
+    chance = model.predict_proba(pairs)[:, 1]
+    np.testing.assert_array_equal(chance, model.predict_proba(decided)[:, 1])
+    columns = model.chances(pairs)
+    np.testing.assert_allclose(columns["chance"], chance)
+    if settings.get("inference", "items") is not None:
+        assert np.all((columns["low"] < chance) & (chance < columns["high"]))
+
+
+def test_whole_numbers_are_ids_unless_they_are_as_many_as_the_features():
+    items, votes = pairs_study()
+    number = {name: row for row, name in enumerate(items["id"].tolist())}
+    votes |= {side: [number[name] for name in votes[side].tolist()] for side in ("left", "right")}
+    X = np.column_stack([items["a"], items["b"]])
+    model = RankRegression(inference="model").fit(X, votes)
+    three = model.difference([1, 2, 3], np.array([4, 5, 6]))
+    np.testing.assert_allclose(three.difference, (X[1:4] - X[4:7]) @ model.coef_)
+    features = model.difference([1, 2], [4, 5])
+    assert features.difference == pytest.approx([-3, -3] @ model.coef_)
+    two = model.difference(Comparisons.from_pairs(model.items(), [1, 2], [4, 5]))
+    np.testing.assert_allclose(two.difference, (X[1:3] - X[4:6]) @ model.coef_)
+
+
+def test_pairs_that_are_unclear_are_refused_in_a_sentence():
+    items, votes = pairs_study()
+    model = RankRegression(inference="model").fit(items, votes)
+    for a, b, sentence in (
+        (["i01", "i02"], ["i03"], "two arrays of equally many ids"),
+        (["i01", "i02"], {"a": [1.0], "b": [2.0]}, "two arrays of equally many ids"),
+        (["i01", "i99", "x"], ["i03", "i04", "i05"], "no item 'i99', 'x' in the table"),
+    ):
+        with pytest.raises(PairscoreError, match=sentence):
+            model.difference(a, b)
+
+
+def test_many_pairs_take_no_matrix_of_pairs_and_features():
+    """100 000 pairs of items with 50 features would be 40 MB; blocks of them are not."""
+    import tracemalloc
+
+    rng = np.random.default_rng(0)
+    X, votes = rng.normal(size=(200, 50)), rng.permutation(np.arange(2000) % 200).reshape(-1, 2)
+    votes = votes[votes[:, 0] != votes[:, 1]]
+    model = RankRegression(inference="model", l2=1.0).fit(X, votes)
+    left, right = rng.integers(0, 200, (2, 100_000))
+    pairs = Comparisons(model.items(), left, right, np.ones(100_000, dtype=int))
+    tracemalloc.start()
+    found = model.difference(pairs)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found.std_error) == 100_000
+    assert peak < 25e6

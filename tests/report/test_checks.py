@@ -1,6 +1,7 @@
 """Checks of a report: residuals, shape, sides and chance against naive twins."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -14,7 +15,6 @@ from pairscore.errors import PairscoreWarning, SeparationWarning
 from pairscore.model.predict import expected_outcomes
 from pairscore.report.checks import (
     COINS,
-    REFERENCE,
     TILT,
     chance_p,
     checks,
@@ -23,7 +23,13 @@ from pairscore.report.checks import (
     smallest_side_seen,
 )
 from pairscore.report.facts import report_facts
-from pairscore.report.items import comparisons_per_item, item_information, item_residuals
+from pairscore.report.items import (
+    REFERENCE,
+    comparisons_per_item,
+    equal_items_p,
+    item_information,
+    item_residuals,
+)
 from tests.limits import CHANCE
 from tests.report.conftest import draw_coins, draw_study, facts_of, read_comparisons
 
@@ -345,3 +351,73 @@ def test_several_warnings_of_the_fit_are_one_check():
     warned = check_of(facts, "warn of").answer
     assert "rough" in warned
     assert "a combination of others" in warned
+
+
+# -- items without features ------------------------------------------------------------------------
+
+
+def draw_alone(seed, n=12, m=80, sd=0.0, side=0.0, **more):
+    """Comparisons alone, of items that differ by ``sd``."""
+    rng = np.random.default_rng(seed)
+    ability, left = sd * rng.normal(size=n), rng.integers(0, n, m)
+    right = (left + rng.integers(1, n, m)) % n
+    won = rng.random(m) < 1 / (1 + np.exp(ability[right] - ability[left] - side))
+    votes = {"left": left, "right": right, "winner": np.where(won, left, right)}
+    return Comparisons.from_frames(None, votes | more)[0]
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_the_test_of_equal_items_is_that_of_dense_matrices(weights):
+    more = {"weight": np.random.default_rng(1).uniform(0.5, 2, 80)} if weights else {}
+    data = draw_alone(3, side=0.3, **more)
+    rows, n, y = np.arange(len(data)), len(data.items), data.outcome.astype(float)
+    E = np.zeros((len(data), n))
+    E[rows, data.left], E[rows, data.right] = 1, -1
+    w, amount = data.amount * data.importance, data.amount
+    w = w * (np.average(y**2, weights=w) - np.average(y, weights=w) ** 2)
+    h = E.T @ w
+    s = E.T @ (amount * y) - h * (amount @ y) / w.sum()
+    V = (E * w[:, None]).T @ E - np.outer(h, h) / w.sum()
+    p = chi2.sf(s @ np.linalg.pinv(V, rcond=1e-9, hermitian=True) @ s, n - 1)
+    assert equal_items_p(data) == pytest.approx(p, rel=1e-6)
+
+
+@pytest.mark.parametrize("side", [0.0, 1.0])
+def test_equal_items_look_unequal_only_by_chance(side):
+    """Also where a side wins more often; items that differ are seen."""
+    small = sum(equal_items_p(draw_alone(seed, 20, 300, 0.0, side)) < 0.05 for seed in range(200))
+    assert small <= binom.isf(CHANCE / 2, 200, 0.05)
+    assert equal_items_p(draw_alone(0, 20, 1000, 1.0, side)) < 1e-4
+
+
+def checks_of_abilities(winner, loser, **settings):
+    data = Comparisons.from_frames(None, {"winner": winner, "loser": loser})[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PairscoreWarning)
+        model = RankRegression(**settings).fit(data)
+    nothing = np.empty(0)
+    return {check.question: check for check in checks(model, data, nothing, nothing, True)}
+
+
+def test_groups_that_never_met_unbeaten_items_and_few_comparisons_are_said():
+    """Those of features are not asked of items without."""
+    found = checks_of_abilities([*"ababcdc"], [*"babadcd"], item_effects=True)
+    linked = found["Are all items linked by comparisons?"]
+    assert not linked.fine
+    assert "2 groups that never met (that of a, that of c)" in linked.answer
+    found = checks_of_abilities([*"aabc", *"bc" * 12], [*"bccb", *"cb" * 12])
+    assert found["Are all items linked by comparisons?"].fine
+    unbeaten = found["Did items win or lose everything?"]
+    assert not unbeaten.fine
+    assert unbeaten.answer.startswith("a won every comparison.")
+    few = found["Was every item compared often enough?"]
+    assert "1 item was compared fewer than 10 times (a: 2)" in few.answer
+    assert "What did the fit itself warn of?" not in found
+    assert not any("features" in question for question in found)
+
+
+def test_an_ordinary_study_of_abilities_has_nothing_to_look_at():
+    data = draw_alone(0, 8, 800, 1.0)
+    nothing = np.empty(0)
+    found = checks(RankRegression().fit(data), data, nothing, nothing, True)
+    assert [check.question for check in found if not check.fine] == []

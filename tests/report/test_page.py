@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from pairscore import RankRegression
 from pairscore.cli.commands import main
-from pairscore.errors import PairscoreWarning
+from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.files.write import write_table
 from pairscore.report.facts import report_facts
 from pairscore.report.page import page_template, report_html, write_page, write_report
@@ -433,6 +433,64 @@ def test_in_a_browser_categories_of_many_levels_and_long_names_fit(browser, tmp_
     text = report_html(report_facts(model, model.comparisons_, None))
     views = [(1280, "light"), (390, "light")]
     assert faults_of(browser, written(text, tmp_path), views) == []
+
+
+# -- comparisons alone -----------------------------------------------------------------------------
+
+
+@cache
+def page_of_abilities(n_items=40):
+    """The page of a model without features, with judges, ties, side and context."""
+    rng = np.random.default_rng(0)
+    ability, m = rng.normal(size=n_items), 30 * n_items
+    left = rng.integers(0, n_items, m)
+    right = (left + rng.integers(1, n_items, m)) % n_items
+    length = rng.normal(size=m)
+    gap = ability[left] - ability[right] + 0.3 + 0.3 * length
+    shown = np.digitize(gap + rng.logistic(size=m), [-0.4, 0.4])
+    names = np.array([*NAMES, *(f"item {number}" for number in range(n_items))])[:n_items]
+    winner = np.array(["right", "tie", "left"])[shown]
+    votes = {"left": names[left], "right": names[right], "winner": winner, "length": length}
+    votes["judge"] = np.array(["Ann", "Bo", "Cy"])[rng.integers(0, 3, m)]
+    settings = {"ties": "davidson", "side_effect": True, "judge_slopes": True}
+    model = RankRegression(**settings, context=["length"]).fit(None, votes)
+    return report_html(report_facts(model, None, votes))
+
+
+def test_comparisons_alone_have_a_page_without_what_needs_features():
+    text = page_of_abilities()
+    assert_whole(text)
+    words = text_of(text)
+    for said in (
+        "comes first of 40 items",
+        "New items cannot be ranked",
+        "The first 8 against each other",
+        "Judges, context and ties",
+        "How often is it wrong?",
+        "Are all items linked by comparisons?",
+        "too close to call",
+        "Calibration: predicted and observed win rates",
+    ):
+        assert said in words
+    for said in ("What counts", "coefficient", "outside", "residual", "Accuracy of every method"):
+        assert said not in words
+    assert "0 features" not in words
+
+
+def test_a_report_of_comparisons_alone_takes_none_for_items(tmp_path):
+    votes = {"winner": [*"abcabcabc"], "loser": [*"bcacabbca"]}
+    model = RankRegression(item_effects=True).fit(None, votes)
+    write_report(model, None, votes, tmp_path / "page.html", title="Cups")
+    assert "<h1>Cups</h1>" in (tmp_path / "page.html").read_text()
+    with pytest.raises(PairscoreError, match="give None in place of the items"):
+        write_report(model, {"id": [*"abc"]}, votes, tmp_path / "page.html")
+    with pytest.raises(PairscoreError, match="knows only the items that it was fitted to"):
+        report_facts(RankRegression().fit(None, votes), None, {"winner": ["a"], "loser": ["z"]})
+
+
+@needs_browser
+def test_a_reader_stumbles_over_nothing_on_the_page_of_comparisons_alone(browser, tmp_path):
+    assert faults_of(browser, written(page_of_abilities(), tmp_path)) == []
 
 
 @needs_browser

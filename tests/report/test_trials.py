@@ -25,17 +25,19 @@ from pairscore.report.checks import side_z
 from pairscore.report.facts import report_facts
 from pairscore.report.page import report_html
 from pairscore.report.trials import (
+    ability_prospects,
     best_accuracy,
     held_out_probabilities,
     item_folds,
     misordered_by_intervals,
+    pair_folds,
     prospects,
     try_methods,
     wrong_share,
 )
 from pairscore.theory.direction_error import LabelLaw, wrong_sign
 from pairscore.theory.integrals import spread_for_noise
-from tests.limits import CHANCE
+from tests.limits import CHANCE, largest_mean
 from tests.report.conftest import (
     assert_whole,
     draw_coins,
@@ -326,3 +328,62 @@ def test_the_interval_of_wrong_predictions_holds_the_true_share():
         truth = np.mean(((X[left] - X[right]) @ make().fit(data).coef_ > 0) != won)
         held += found.low <= truth <= found.high
     assert held >= binom.ppf(CHANCE, n_studies, 0.93)
+
+
+# -- items without features ------------------------------------------------------------------------
+
+
+def draw_abilities(seed, n=25, m=600):
+    rng = np.random.default_rng(seed)
+    ability, left = 0.8 * rng.normal(size=n), rng.integers(0, n, m)
+    right = (left + rng.integers(1, n, m)) % n
+    return rng, ability, left, right
+
+
+def compared(rng, ability, left, right):
+    chance = expit(ability[left] - ability[right])
+    return np.where(rng.random(len(left)) < chance, left, right)
+
+
+@pytest.mark.parametrize("shrunk", [False, True])
+def test_what_more_comparisons_would_add_to_abilities_is_what_they_add(shrunk):
+    """The share of pairs too close to call with twice and four times the comparisons."""
+    errors = []
+    for seed in range(12):
+        rng, ability, left, right = draw_abilities(seed)
+        winner, found = compared(rng, ability, left, right), []
+        for factor in (1, 2, 4):
+            more = np.tile(left, factor - 1), np.tile(right, factor - 1)
+            ends = np.append(left, more[0]), np.append(right, more[1])
+            won = np.append(winner, compared(rng, ability, *more))
+            votes = {"left": ends[0], "right": ends[1], "winner": won}
+            data = Comparisons.from_frames(None, votes)[0]
+            model = RankRegression(item_effects=shrunk).fit(data)
+            found.append([one.misordered for one in ability_prospects(model, data)[0]])
+        errors.append([found[0][1] - found[1][0], found[0][2] - found[2][0]])
+    assert np.all(np.abs(np.mean(errors, axis=0)) < largest_mean(np.array(errors), 4))
+
+
+def test_pairs_too_close_to_call_now_are_those_of_the_ranks():
+    rng, ability, left, right = draw_abilities(0)
+    votes = {"left": left, "right": right, "winner": compared(rng, ability, left, right)}
+    facts = report_facts(RankRegression().fit(None, votes), None, votes)
+    assert facts.prospects[0].misordered == pytest.approx(1 - facts.sure_pairs, abs=1e-9)
+    assert facts.prospects[0].misordered > facts.prospects[1].misordered
+
+
+def test_abilities_are_tested_on_pairs_that_the_fit_has_not_seen():
+    """By a loop over the folds; the log-loss is that of the decided comparisons."""
+    rng, ability, left, right = draw_abilities(1)
+    votes = {"left": left, "right": right, "winner": compared(rng, ability, left, right)}
+    model = RankRegression().fit(None, votes)
+    data, tested, loss = model.comparisons_, 0, 0.0
+    for train, test in pair_folds(data)[0]:
+        assert not {*data.pair[train]} & {*data.pair[test]}
+        p = RankRegression().fit(data[train]).predict_proba(data[test])[:, 1]
+        loss -= np.sum(np.log(np.where(data.outcome[test] > 0, p, 1 - p)))
+        tested += len(test)
+    facts = report_facts(model, None, votes)
+    assert facts.wrong.number == tested
+    assert facts.wrong.log_loss == pytest.approx(loss / tested, rel=1e-9)
+    assert f"log-loss {loss / tested:.3f}, of a coin toss 0.693" in facts.of_new_items[0]

@@ -222,7 +222,7 @@ def _parse_model(text: str) -> tuple[str, dict[str, Any]]:
 def _refuse_other_settings(name: str, settings: dict[str, Any]) -> None:
     from pairscore.estimators.settings import DEFAULTS
 
-    known = sorted(DEFAULTS.keys() - {"inference", "missing"})
+    known = sorted({*DEFAULTS, "features"} - {"inference", "missing"})
     for key in settings:
         if key == "missing":
             raise PairscoreError(
@@ -234,6 +234,11 @@ def _refuse_other_settings(name: str, settings: dict[str, Any]) -> None:
                 f"the model {name!r} has a setting {key!r}; settings are"
                 f" {first_few(map(repr, known), 20)}.{did_you_mean(key, known)}"
             )
+    if settings.get("features", True) not in (True, False):
+        raise PairscoreError(
+            f"the model {name!r} has features={settings['features']}; compare takes features=yes,"
+            " or features=no to ignore them."
+        )
 
 
 def _parse_setting(key: str, text: str) -> Any:
@@ -285,21 +290,24 @@ def read_files(
     return study
 
 
-def read_alone(votes: Path, context: Any, given: dict[str, Any]) -> "StudyInput":
-    """Comparisons without a table of items."""
+def read_alone(
+    votes: Path, context: Any, given: dict[str, Any], kept: dict[str, Any] | None = None
+) -> "StudyInput":
+    """Comparisons without a table of items; ``kept`` is how those of a fit were read."""
     from pairscore.data.features import Recipe
     from pairscore.files.read_study import StudyInput, read_new_votes
     from pairscore.files.tables import once
 
-    asked = [name for name in ("auto", "group", "reference", "id", *LIST_NAMES) if given.get(name)]
+    asked = [name for name in ("group", "reference", "id", *LIST_NAMES) if given.get(name)]
     if asked:
         raise PairscoreError(
             f"--{asked[0]} needs a table of items, and {str(votes)!r} was given alone, which is"
             " taken for the comparisons; give the items first."
         )
-    settings = vote_settings(given) | {"say": once(show_note)}
+    settings = vote_settings(given, kept) | {"say": once(show_note)}
     data = read_new_votes(votes, None, context, **settings)
-    return StudyInput(data.items, Recipe(), [], [], votes=data.votes)
+    named = {role: name for role, name in settings["vote_columns"].items() if name}
+    return StudyInput(data.items, Recipe(), [], [], votes=data.votes, vote_columns=named)
 
 
 def constant_columns(study: "StudyInput", given: dict[str, Any]) -> list[str]:

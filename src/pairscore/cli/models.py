@@ -50,15 +50,19 @@ from pairscore.cli.words import (
     next_steps,
     section,
     show_json,
+    show_note,
     show_unused_answers,
     show_unused_columns,
     show_warnings,
     stage,
     translate,
 )
-from pairscore.errors import PairscoreError
+from pairscore.errors import PairscoreError, first_few, plural
 
 if TYPE_CHECKING:
+    from pairscore.data.comparisons import Comparisons
+    from pairscore.data.items import Items
+    from pairscore.data.votes import Votes
     from pairscore.estimators.results import Fit
     from pairscore.files.read_study import StudyInput
     from pairscore.model.file import ModelFile
@@ -116,8 +120,6 @@ def fit(
         refuse_output(path, items, *comparisons)
     if page is not None and ("-" in (str(output), str(page)) or output == page):
         raise PairscoreError("--report writes a second file; give -o and --report a file each.")
-    if alone and page is not None:
-        raise PairscoreError("--report needs a table of items; give the items first.")
     if given["use"] and not given["auto"]:
         raise PairscoreError("--for says what --auto chooses for; add --auto, or leave --for out.")
     import numpy as np
@@ -220,7 +222,7 @@ def update(
     """Add COMPARISONS to those that MODEL was fitted to, and fit to all of them.
 
     MODEL must have been written with --keep-data. The result is the same as that of one fit to all
-    comparisons.
+    comparisons. A model of comparisons alone learns new items from COMPARISONS.
     """
     refuse_output(output, comparisons, *([items] if items else []))
     from pairscore.estimators.settings import check_settings
@@ -240,13 +242,32 @@ def update(
         reading = file_settings(given, kept) | {"id": given["id"]}
         more = None if items is None else read_new_items(items, file.fit, **reading)
         known = before.items if more is None else before.items.with_new_items(more)
-        read = read_new_votes(comparisons, known, settings.context, **vote_settings(given, kept))
+        by_name = not file.fit.n_features and more is None
+        table, of_votes = None if by_name else known, vote_settings(given, kept)
+        read = read_new_votes(comparisons, table, settings.context, **of_votes)
+    votes = read.votes
+    if by_name:
+        more, votes = add_named_items(known, read)
     with stage("Fitting"), collect_warnings():
-        result, notes = update_fit(file.fit, settings, read.votes, more)
+        result, notes = update_fit(file.fit, settings, votes, more)
     show_warnings(text for _, text in notes)
     record = result.record | ({"reading": kept} if kept else {})
     result = replace(result, record=record)
     write_model(replace(file, fit=result), output, as_json, keep_data=True)
+
+
+def add_named_items(known: "Items", read: "Comparisons") -> tuple["Items | None", "Votes"]:
+    """The items that comparisons name for the first time, and the votes on all items."""
+    import numpy as np
+
+    from pairscore.model.fit import unknown_items
+
+    more = unknown_items(known, read.items)
+    table = known if more is None else known.with_new_items(more)
+    if more is not None:
+        show_note(f"{plural(len(more), 'new item')}: {first_few(map(repr, more.names))}.")
+    rows = table.find_rows_by_text(np.asarray(read.items.names))
+    return more, replace(read.votes, left=rows[read.left], right=rows[read.right])
 
 
 # -- report ----------------------------------------------------------------------------------------
@@ -261,6 +282,7 @@ def update(
 @json_flag("Print where the page is and its first sentences as JSON.")
 @examples(
     "report model.npz items.csv votes.csv",
+    "report arena.npz votes.csv --title Arena -o arena.html",
     "report model.npz patients.csv votes.csv --title Severity --top 'most severe' --scale 0-100"
     " -o severity.html",
 )
@@ -277,35 +299,31 @@ def report(
     The page has the ranking with intervals, the influence of each feature, accuracy in sample and
     on unseen items, checks in words, and what more comparisons would add. Features are made from
     the columns of ITEMS as in the fit. The columns of COMPARISONS are those of the fit, unless
-    named again.
+    named again. A model of comparisons alone takes COMPARISONS without ITEMS.
     """
-    comparisons = second_table(items, comparisons)
     refuse_output(output, model, items, *comparisons)
     if [str(path) for path in (model, items, *comparisons)].count("-") > 1:
         raise PairscoreError(
             "standard input can be only one of the model, the items and the comparisons; name"
             " files for the others."
         )
-    from pairscore.data.features import recipe_of
-    from pairscore.files.read_study import read_study
     from pairscore.model.regression import load
 
     with input_path(model) as path:
         fitted = load(path)
-    if not fitted.n_features_in_:
-        raise PairscoreError("a report is about items with features, and this model has none.")
-    recipe, id = recipe_of(fitted), given["id"]
+    if fitted.n_features_in_:
+        comparisons = second_table(items, comparisons)
+    elif comparisons:
+        raise PairscoreError(
+            "the model was fitted to comparisons alone; give one file of comparisons after the"
+            " model, without items."
+        )
     reading = vote_settings(given, fitted.record_.get("reading"))
     with list_bad_rows(output, reading["decimal"]), stage("Reading"):
-        study = read_study(
-            items,
-            comparisons,
-            recipe=recipe if id is None else replace(recipe, id=id),
-            id_is_optional=id is None and fitted.recipe_ is None,  # fitted in Python, where ids are
-            seed=fitted.record_.get("seed") or 0,
-            context=fitted.context or (),
-            **reading,
-        )
+        if fitted.n_features_in_:
+            study = read_again(fitted, items, comparisons, given["id"], reading)
+        else:
+            study = read_alone(items, fitted.context or (), given, fitted.record_.get("reading"))
     wording = fitted.wording_.with_words(**wording_settings(given))
     shown = {"wording": wording, "scale": given["scale"]}
     facts = write_report(fitted, study, output, (items, *comparisons), **shown)
@@ -316,6 +334,25 @@ def report(
         click.echo(str(output))
 
 
+def read_again(
+    model: Any, items: Path, comparisons: tuple[Path, ...], id: str | None, reading: dict[str, Any]
+) -> "StudyInput":
+    """Items and comparisons, read as those of a fit."""
+    from pairscore.data.features import recipe_of
+    from pairscore.files.read_study import read_study
+
+    recipe = recipe_of(model)
+    return read_study(
+        items,
+        comparisons,
+        recipe=recipe if id is None else replace(recipe, id=id),
+        id_is_optional=id is None and model.recipe_ is None,  # fitted in Python, where ids are
+        seed=model.record_.get("seed") or 0,
+        context=model.context or (),
+        **reading,
+    )
+
+
 def write_report(
     model: Any, study: "StudyInput", output: Path, files: Iterable[Path], **shown: Any
 ) -> Any:
@@ -323,7 +360,7 @@ def write_report(
     from pairscore.report.page import write_page
 
     with (
-        stage("Ranking the items, and trying every method on items that it has not seen"),
+        stage("Ranking the items, and predicting comparisons that were held out"),
         output_path(output, "report.html") as path,
     ):
         names = tuple(dict.fromkeys(map(str, files)))

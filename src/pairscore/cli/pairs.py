@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pairscore.cli.model_options import SCALE_OPTION, collect_warnings, parse_models, read_files
+from pairscore.cli.model_options import (
+    SCALE_OPTION,
+    collect_warnings,
+    parse_models,
+    read_alone,
+    read_files,
+)
 from pairscore.cli.options import (
     FILE_OPTIONS,
     ID_OF_FIT_OPTION,
@@ -23,6 +29,7 @@ from pairscore.cli.options import (
     files,
     flag,
     input_path,
+    is_alone,
     json_flag,
     list_bad_rows,
     option,
@@ -203,7 +210,7 @@ def rank(model: Path, items: Path | None, output: Path | None, as_json: bool, **
 def rank_compared(fit: "Fit", items: Path | None, **asked: Any) -> dict[str, Any]:
     """The ranking of the items of a fit without features, as columns."""
     from pairscore.data.tables import Columns
-    from pairscore.model.predict import compared_items
+    from pairscore.model.fit_input import compared_items
     from pairscore.model.ranking import rank_items
 
     if items is not None:
@@ -298,7 +305,7 @@ def predict(
     from pairscore.files.read_study import read_new_items, read_pairs
     from pairscore.files.write import row_records, write_table
     from pairscore.model.file import load_model
-    from pairscore.model.predict import compared_items
+    from pairscore.model.fit_input import compared_items
     from pairscore.model.ranking import pair_chances
 
     with list_bad_rows(output):
@@ -374,6 +381,7 @@ def chances_text(chances: dict[str, Any]) -> str:
 @json_flag("Print everything as JSON.")
 @examples(
     "compare items.csv votes.csv",
+    "compare items.csv votes.csv --model 'features:' --model 'abilities: features=no'",
     "compare items.csv votes.csv --model 'plain:' --model 'judges: l2=auto judge-slopes=yes'"
     " --group topic",
 )
@@ -389,19 +397,25 @@ def compare(
     and of new items.
 
     Settings are those of fit, as name=value: method, link, l2, side-effect, judge-slopes, context
-    (a+b), ties, item-effects. Without --model, plain maximum likelihood is compared with a ridge
-    chosen from the data.
+    (a+b), ties, item-effects; and features=no, which ignores the features and gives every item its
+    own ability. Without --model, plain maximum likelihood is compared with a ridge chosen from the
+    data. One file alone has comparisons: abilities as they are and shrunk are compared. Abilities
+    are tested on known items only.
     """
     from pairscore.data.splitters import ItemKFold
     from pairscore.evaluation.compare import compare as compare_models
-    from pairscore.model.regression import RankRegression
 
-    settings = parse_models(models or ("plain:", "ridge: l2=auto"))
+    alone = is_alone(items, comparisons)
+    other = "shrunk: item-effects=yes" if alone else "ridge: l2=auto"
+    settings = parse_models(models or ("plain:", other))
     context = sorted({name for one in settings.values() for name in one.get("context") or ()})
     with stage("Reading"):
-        study = read_files(items, second_table(items, comparisons), context, given)
+        if alone:
+            study = read_alone(items, context, given)
+        else:
+            study = read_files(items, second_table(items, comparisons), context, given)
     show_unused_columns(study)
-    candidates = {name: RankRegression(**one, inference=None) for name, one in settings.items()}
+    candidates = {name: candidate(**one) for name, one in settings.items()}
     data = study.comparisons
     data = data if study.groups is None else data.with_item_groups(study.groups)
     with stage("Fitting every model in every fold"), collect_warnings() as texts:
@@ -411,3 +425,12 @@ def compare(
         show_json(result.to_record())
     else:
         click.echo(str(result))
+
+
+def candidate(features: bool = True, **settings: Any) -> Any:
+    """A model to compare, which may ignore the features."""
+    from pairscore.evaluation.compare import WithoutFeatures
+    from pairscore.model.regression import RankRegression
+
+    model = RankRegression(**settings, inference=None)
+    return model if features else WithoutFeatures(model)

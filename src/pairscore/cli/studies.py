@@ -240,7 +240,8 @@ def _feature_count(pilot: Path | None, given: dict[str, Any]) -> dict[str, Any]:
     if pilot is not None:
         raise PairscoreError(
             f"the pilot {str(pilot)!r} compares items, and their features are missing; give them"
-            " with --items-file."
+            " with --items-file, or, if the items have none, fit the comparisons alone with"
+            " --report, whose page says what more of them would add."
         )
     about_columns = tuple(name for name in (*ITEM_NAMES, *VOTE_NAMES) if name != "features")
     _refuse_options(about_columns, "--items-file")

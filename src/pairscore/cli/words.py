@@ -320,7 +320,10 @@ def next_steps(items: Path, comparisons: tuple[Path, ...], output: Path, page: P
     if page is not None:
         return f"Wrote {output} and {page}. Next: open {page} in a browser."
     if not comparisons:
-        return f"Wrote {output}. Next: pairscore rank {quote(str(output))}."
+        return (
+            f"Wrote {output}. Next: pairscore rank {quote(str(output))}, or"
+            f" pairscore report {quote(str(output))} {tables}."
+        )
     return (
         f"Wrote {output}. Next: pairscore rank {quote(str(output))} {quote(str(items))}, or"
         f" pairscore report {quote(str(output))} {tables}."

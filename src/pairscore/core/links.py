@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_ndtr, ndtr, ndtri
+from scipy.special import expit, gammaincinv, log_ndtr, ndtr, ndtri
 
 from pairscore.errors import PairscoreError, share_meant
 
@@ -247,3 +247,12 @@ def normal_width(level: float) -> float:
             f"level is {level!r}; use a number between 0 and 1, such as 0.95.{share_meant(level)}"
         )
     return float(ndtri(0.5 + level / 2))
+
+
+def scheffe_width(level: float, n_features: int) -> float:
+    """How many standard errors intervals reach that hold for all scores at once (Scheffe 1953).
+
+    The root of the chi-square quantile with one degree of freedom per feature.
+    """
+    normal_width(level)  # refuses a level outside of (0, 1)
+    return float(np.sqrt(2 * gammaincinv(n_features / 2, level)))

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.choices import SELF_PAIRS, SIDE_WORDS
-from pairscore.data.feature_options import fill_missing
+from pairscore.choices import LAYOUTS, NO_SIDES, SELF_PAIRS
+from pairscore.data.conventions import check_names, rename_votes
+from pairscore.data.feature_options import read_with_settings
 from pairscore.data.folds import number_groups
-from pairscore.data.items import Items, plain_id, read_items
+from pairscore.data.items import Items, read_items
 from pairscore.data.tables import (
-    Column,
     Columns,
     as_frame,
     backend_of,
@@ -22,7 +22,7 @@ from pairscore.data.tables import (
     is_missing,
     to_array,
 )
-from pairscore.data.votes import LAYOUTS, NO_SIDES, OUTCOMES, Votes, check_columns, read_votes
+from pairscore.data.votes import OUTCOMES, Votes, check_columns, read_votes
 from pairscore.errors import PairscoreError, first_few, first_rows, plural
 
 
@@ -109,6 +109,7 @@ class Comparisons:
         missing: str = "refuse",
         item_groups: Any = None,
         winner_codes: Mapping[Any, str] | None = None,
+        **columns: Any,
     ) -> tuple["Comparisons", np.ndarray]:
         """Read an item table and votes; return ``X, y`` for scikit-learn.
 
@@ -134,19 +135,26 @@ class Comparisons:
         winner_codes : dict or None
             What entries of the column of winners mean, such as ``{"A": "left", "B": "right",
             "gleich": "tie"}``; ``"skip"`` leaves rows out.
+        columns
+            Names of columns, as on the command line. Of votes: ``left``, ``right``, ``winner``,
+            ``loser``, ``judge``, ``weight``, ``count``. Of items: ``id``; ``features`` to use, or
+            to ``exclude``; ``categorical`` ones, perhaps with a ``reference`` level; ``squares``
+            and ``interactions`` to add. New items then come under the same names.
 
         >>> X, y = Comparisons.from_frames([[0.0], [1.0], [3.0]], np.array([[1, 0], [2, 1]]))
         >>> X.shape
         (2, 1)
         """
         refuse_other_self_pairs(self_pairs)
+        settings, roles = check_names(columns)
+        votes = rename_votes(votes, roles, context)
         if items is None:
             table = items_of_votes(votes)
         else:
-            table = read_items(items) if missing == "refuse" else fill_missing(items, missing)
-        comparisons = cls.of(
-            table, read_votes(votes, table, self_pairs, seed, context, winner_codes)
-        )
+            table = read_with_settings(items, missing, **settings)
+        sides = (roles["left"], roles["right"]) if {"left", "right"} <= {*roles} else None
+        read = read_votes(votes, table, self_pairs, seed, context, winner_codes, sides)
+        comparisons = cls.of(table, read)
         if covariance_items is not None:
             comparisons = comparisons.with_covariance_items(covariance_items)
         if item_groups is not None:
@@ -159,8 +167,9 @@ class Comparisons:
     ) -> "Comparisons":
         """Pairs that nobody has compared yet, to predict: ids or row numbers of both sides.
 
-        ``judge`` says who would compare them, and columns of ``context`` under which circumstances.
-        Their outcomes mean nothing.
+        ``items`` is a table, or what ``model.items(table)`` makes of one, or ``model.items()`` for
+        those of the fit. ``judge`` says who would compare them, and columns of ``context`` under
+        which circumstances. Their outcomes mean nothing.
 
         >>> len(Comparisons.from_pairs([[0.0], [1.0], [3.0]], [0, 1], [2, 2]))
         2
@@ -303,7 +312,7 @@ def items_of_votes(votes: Any) -> Items:
         return Items(np.empty((n, 0)), (), np.arange(n))
     sides = next((two for two in (*LAYOUTS, NO_SIDES) if {*two} <= {*frame.columns}), ())
     columns = [column_of(frame, name).values.tolist() for name in sides]
-    seen = {name for column in columns for name in column if not is_missing(name)}
+    seen = {name for name in set().union(*columns) if not is_missing(name)}
     numeric = all(isinstance(name, int) for name in seen)
     ids = np.array(sorted(seen, key=None if numeric else str))
     return Items(np.empty((len(ids), 0)), (), ids, backend_of(frame))
@@ -394,40 +403,6 @@ def refuse_missing_judges(judge: np.ndarray) -> None:
             f"the judge is missing in {plural(len(missing), 'row')}"
             f" ({first_few(f'row {row}' for row in missing)}); give a judge for every row."
         )
-
-
-def side_words(winner: Column, ids: np.ndarray | None) -> dict[str, str]:
-    """Codes for winners in other words for left, right and tie, where all entries are such."""
-    entries = {str(v) for v in winner.values.tolist() if not is_missing(v)}
-    meaning = {word: side for side, words in SIDE_WORDS.items() for word in words}
-    codes = {e: meaning[e.casefold()] for e in sorted(entries) if e.casefold() in meaning}
-    names = set(map(str, [] if ids is None else ids.tolist()))
-    is_plain = len(codes) < len(entries) or entries <= {"left", "right", "tie"}
-    return {} if is_plain or names & entries else codes
-
-
-def winner_for_loser(votes: Columns, name: str) -> Columns:
-    """Comparisons of two sides with the other side than the loser as the winner."""
-    left, right = next(sides for sides in LAYOUTS if {*sides} <= {*votes.columns})
-    a, b, losers = (
-        [None if is_missing(v) else plain_id(v) for v in votes.get_column(name).to_numpy().tolist()]
-        for name in (left, right, "loser")
-    )
-    words = {word: right for word in (left, *SIDE_WORDS["left"])}
-    words |= {word: left for word in (right, *SIDE_WORDS["right"])}
-    words |= dict.fromkeys(SIDE_WORDS["tie"], "tie")
-    winner = [
-        None if lost is None else {x: right, y: left}.get(lost, words.get(lost.casefold(), ""))
-        for x, y, lost in zip(a, b, losers, strict=True)
-    ]
-    if bad := winner.count(""):
-        raise PairscoreError(
-            f"the loser, in {name!r}, is neither of the two items in"
-            f" {plural(bad, 'comparison')} of {len(winner)}; write the id of the item that lost,"
-            " left, right or 'tie', or name a column that says who won with winner=."
-        )
-    others = {n: votes.get_column(n) for n in votes.columns if n != "loser"}
-    return Columns({**others, "winner": np.array(winner, dtype=object)}, from_file=True)
 
 
 def first_column_names(votes: Votes, table: Columns) -> bool:

@@ -7,7 +7,7 @@ The settings are those of ``pairscore fit`` (``--features``, ``--square``, ...).
 import csv
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,23 +19,25 @@ from pairscore.data.items import (
     ID_COLUMN,
     Items,
     ids_of,
+    leave_out,
     plain_id,
     read_items,
-    refuse_non_numeric,
     spread_lists,
 )
 from pairscore.data.tables import (
     Columns,
+    Frame,
     as_frame,
     backend_of,
+    column_of,
     is_missing,
     refuse_other_dimensions,
     to_array,
 )
-from pairscore.data.votes import Votes
 from pairscore.errors import EmptyColumnsError, PairscoreError, did_you_mean, first_few, plural
 
 MAX_LEVELS = 1000
+LIST_SETTINGS = {"features", "categorical", "squares", "interactions"}
 SIGNED = re.compile(r"\s*([-+]?[%$€£¥]\s*[-+]?\d[\d.,' ]*|[-+]?\d[\d.,' ]*\s*[%$€£¥])\s*")
 MOST_LEVELS = 20  # of text that is proposed as categories, where items are few
 DATE = re.compile(
@@ -276,34 +278,54 @@ def _means(
     }
 
 
-def fill_missing(items: Any, missing: str) -> Items:
-    """Read a table of items, of any kind that ``read_items`` takes, whose values may be missing.
+def read_with_settings(items: Any, missing: str = "refuse", **settings: Any) -> Items:
+    """Read a table of items, of any kind that ``read_items`` takes, as settings say.
 
     Parameters
     ----------
     items
-        Missing are NaN, None and the empty cells of a dataframe. Text is refused as in
-        ``read_items``.
-    missing : {"mean-with-flag", "item-effect"}
+        Missing are NaN, None and the empty cells of a dataframe. Text that no setting names is
+        left out with a warning.
+    missing : {"refuse", "mean-with-flag", "item-effect"}
         Fill in the mean of the column and add a 0/1 column ``<name> missing`` (one for columns
         that are missing for the same items), or give each item with missing values a 0/1 column
         ``item <id>`` and the mean of every feature.
+    settings
+        Of :func:`make_recipe`; the name of a column of lists stands for all their numbers.
 
     Returns
     -------
     Items
-        With the ``recipe`` by which new items get the same features.
+        With the ``recipe``, if there were settings, by which new items get the same features.
     """
-    if missing not in FILLING_RULES:
+    if missing not in ("refuse", *FILLING_RULES):
         raise PairscoreError(
             f"missing is {missing!r}; use 'refuse', 'mean-with-flag' or 'item-effect'."
         )
-    if isinstance(items, Items):
-        return items
-    table = _to_columns(items)
-    refuse_non_numeric(table, tuple(name for name in table.columns if name != ID_COLUMN))
-    recipe, _ = make_recipe(table, missing=missing)
+    settings = {setting: given for setting, given in settings.items() if given}
+    if isinstance(items, Items) and settings:
+        raise PairscoreError(
+            f"{next(iter(settings))}= is for a table, and these items have been read; name columns"
+            " where they are read."
+        )
+    if isinstance(items, Items) or (missing == "refuse" and not settings):
+        return read_items(items)
+    table = _to_columns(items, settings.get("id"), settings.pop("exclude", ()))
+    for name in LIST_SETTINGS & {*settings}:
+        settings[name] = _spread_names(settings[name], table)
+    recipe, text = make_recipe(table, missing=missing, **settings)
+    if text:
+        leave_out(table, text)
     return _read_by_recipe(recipe, table, items)
+
+
+def _spread_names(names: Any, table: Columns) -> list[str]:
+    """Names of columns, one or several, with those of its numbers for a column of lists."""
+    listed = [names] if isinstance(names, str) else list(names)
+    numbers = {name: [one for one in table if one.startswith(f"{name}[")] for name in listed}
+    return [
+        one for name in listed for one in ([name] if name in table else numbers[name] or [name])
+    ]
 
 
 def apply_recipe(recipe: Recipe, items: Any) -> Items:
@@ -323,9 +345,8 @@ def apply_recipe(recipe: Recipe, items: Any) -> Items:
     if has_features:
         return read_items(items)
     table = _to_columns(items)
-    return _read_by_recipe(
-        recipe if recipe.id in table.columns else replace(recipe, id=None), table, items
-    )
+    id = next((name for name in (recipe.id, ID_COLUMN) if name in table.columns), None)
+    return _read_by_recipe(replace(recipe, id=id), table, items)
 
 
 def _read_by_recipe(recipe: Recipe, table: Columns, items: Any) -> Items:
@@ -334,19 +355,31 @@ def _read_by_recipe(recipe: Recipe, table: Columns, items: Any) -> Items:
     return replace(recipe.items(table), backend=backend, recipe=recipe.to_record())
 
 
-def _to_columns(items: Any) -> Columns:
-    """Any table as named columns; an index that says something is the id."""
+def _to_columns(items: Any, id: str | None = None, exclude: Any = ()) -> Columns:
+    """Any table as named columns, without those to exclude; an index that says something is the
+    id, unless another column is.
+    """
     given = as_frame(items)
-    frame = None if given is None else spread_lists(given)
-    if isinstance(frame, Columns):
-        return frame
-    if frame is None:
+    if given is None:
         values = items if np.ma.isMaskedArray(items) else to_array(items, "the items are")
         refuse_other_dimensions(values)
-        return Columns({f"x{number}": column for number, column in enumerate(values.T)})
-    columns: dict[str, Any] = {str(name): frame[name].to_numpy() for name in frame.columns}
-    ids = ids_of(frame) if ID_COLUMN not in columns else None
-    return Columns(columns if ids is None else {ID_COLUMN: ids, **columns})
+        given = Columns({f"x{number}": column for number, column in enumerate(values.T)})
+    unwanted = {exclude} if isinstance(exclude, str) else set(exclude)
+    _refuse_unknown([str(name) for name in given.columns], None, exclude=unwanted)
+    spread = spread_lists(_without(given, [n for n in given.columns if str(n) in unwanted]))
+    columns: dict[str, Any] = {str(n): column_of(spread, n) for n in spread.columns}
+    if id is not None and ID_COLUMN not in given.columns:
+        columns.pop(ID_COLUMN, None)  # the index
+    elif ID_COLUMN not in columns and (ids := ids_of(given)) is not None:
+        columns = {ID_COLUMN: ids, **columns}
+    return Columns(columns, isinstance(given, Columns) and given.from_file)
+
+
+def _without(frame: Frame, names: list[Any]) -> Frame:
+    if not isinstance(frame, Columns):
+        return frame.drop(*names) if names else frame
+    kept = {name: frame.get_column(name) for name in frame if name not in names}
+    return Columns(kept, frame.from_file)
 
 
 # -- refusals --------------------------------------------------------------------------------------
@@ -400,25 +433,6 @@ def kinds_of_text(table: Columns, names: Iterable[str]) -> dict[str, list[str]]:
     return kinds
 
 
-def point_out_cases(
-    categories: Mapping[str, Collection[str]], votes: Columns, say: Callable[[str], None]
-) -> None:
-    """Say which levels, and which judges, differ in upper and lower case only."""
-    groups = {repr(name): levels for name, levels in categories.items()}
-    if "judge" in votes:
-        groups["judge"] = set(map(str, votes.get_column("judge").values.tolist()))
-    for what, levels in groups.items():
-        spellings: dict[str, list[str]] = {}
-        for level in sorted(levels):
-            spellings.setdefault(level.casefold(), []).append(level)
-        same = [" and ".join(map(repr, of)) for of in spellings.values() if len(of) > 1]
-        if same:
-            say(
-                f"{what} has entries that differ in upper and lower case only: {first_few(same)};"
-                " they are treated as different."
-            )
-
-
 def likely_id(table: Columns) -> str | None:
     """The first column that could have ids: each entry once, text or numbers that count items."""
     for place, name in enumerate(table.columns):
@@ -433,18 +447,3 @@ def likely_id(table: Columns) -> str | None:
         elif not any(re.fullmatch(r"\W*\d[\d.,' ]*\W*", text) for text in texts):
             return name
     return None
-
-
-def known_by_row(votes: Votes, items: Items, table: Columns) -> str:
-    """The note that comparisons name items by row number; refused where they never name row 0."""
-    names, likely, n = np.asarray(items.names, dtype=int), likely_id(table), len(table)
-    used = names[np.union1d(votes.left, votes.right)]  # items with missing values may be gone
-    if used.min() > 0 and names[0] == 0:
-        remedy = "add a column id to the items" if likely is None else f"perhaps id={likely!r}"
-        raise PairscoreError(
-            f"the items have no column 'id', so the comparisons name them by row number, from 0 to"
-            f" {n - 1}, but the numbers there run from {used.min()} to {used.max()}; {remedy}, or"
-            " count from 0."
-        )
-    but = "" if likely is None else f"; {likely!r} looks like ids, and the comparisons have others"
-    return f"the items have no column 'id': they are known by row number, from 0 to {n - 1}{but}."

@@ -16,7 +16,13 @@ from typing import Any
 import numpy as np
 
 from pairscore.choices import MISSING_RULES
-from pairscore.data.items import ID_COLUMN, Items, refuse_bad_ids, refuse_non_finite
+from pairscore.data.items import (
+    ID_COLUMN,
+    LARGEST_NUMBER,
+    Items,
+    refuse_bad_ids,
+    refuse_non_finite,
+)
 from pairscore.data.tables import Columns, look_up
 from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, plural
 
@@ -284,6 +290,40 @@ class Recipe:
             )
 
 
+def read_plain(items: Any, features: tuple[str, ...], id: str | None) -> Items | None:
+    """Items from an array of these features, or one from a dict with a number for each.
+
+    A dict may have them in any order, an id, and more. None where ``items`` are anything else,
+    which :func:`~pairscore.data.items.read_items` reads or refuses. It is quick, because services
+    are asked for one item at a time.
+    """
+    name = backend = None
+    if type(items) is np.ndarray:
+        values = items
+    elif isinstance(items, dict):
+        try:
+            values = np.array([[items[feature] for feature in features]])
+        except (KeyError, ValueError):
+            return None
+        values = values[..., 0] if values.shape[2:] == (1,) else values  # columns of one row
+        name, backend = None if id is None else items.get(id), dict
+    else:
+        return None
+    is_table = values.shape == (len(values) or 1, len(features)) if values.ndim else False
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not (is_table and values.dtype.kind in "biuf" and np.abs(values.sum()) < LARGEST_NUMBER):
+            return None
+    ids = None if name is None else np.atleast_1d(np.asarray(name))
+    if ids is not None:
+        refuse_bad_ids(ids)
+    return Items(np.ascontiguousarray(values, dtype=np.float64), features, ids, backend)
+
+
+def one_row(record: dict[str, Any]) -> dict[str, Any]:
+    """A dict of single values as one of columns; columns stay as they are."""
+    return {name: [entry] if np.ndim(entry) == 0 else entry for name, entry in record.items()}
+
+
 def recipe_of(fit: Any) -> "Recipe":
     """The recipe that a fit (or a fitted model) was made with.
 
@@ -335,6 +375,8 @@ def numeric_column(table: Columns, name: str) -> np.ndarray:
     """A column of numbers or truth values, of shape (N,); text is refused."""
     if not is_numeric(table, name):
         example = next((value for value in table[name] if value is not None), None)
+        if example is None:  # missing in every row
+            return np.full(len(table), np.nan)
         raise PairscoreError(
             f"the column {name!r} of the item table is text (such as {example!r}); make it numbers,"
             " or 0/1 columns for its levels."

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -27,10 +28,12 @@ from pairscore.data.tables import (
 from pairscore.errors import (
     BadEntriesError,
     PairscoreError,
+    did_you_mean,
     first_few,
     first_rows,
     plural,
     shown,
+    warn_caller,
 )
 
 ID_COLUMN = "id"
@@ -75,6 +78,16 @@ class Items:
         """Row number by name."""
         return {name: row for row, name in enumerate(self.names)}
 
+    @cached_property
+    def _row_of_text(self) -> dict[str, int]:
+        rows = {plain_id(name): row for name, row in self.row_of.items()}
+        are_same = len(rows) < len(self)  # 7 and "7.0" are two items
+        return {str(name): row for name, row in self.row_of.items()} if are_same else rows
+
+    @cached_property
+    def _is_ascii(self) -> bool:
+        return all(str(name).isascii() for name in self.row_of)
+
     @property
     def names(self) -> list[Any]:
         """The name of each row: its id, or its row number."""
@@ -98,28 +111,22 @@ class Items:
         return look_up(self.row_of, names.tolist(), -1)
 
     def find_rows_by_text(self, names: np.ndarray) -> np.ndarray:
-        """As :meth:`find_rows`, but 7, ``"7"`` and ``"7.0"`` are the same name, and so are forms of
-        one text, such as letters of half and of full width.
-
-        This is for tables from files, where a column is text as soon as one of its cells is, and
-        where programs write whole numbers with decimals once one of them is missing.
+        """As :meth:`find_rows`, but 7, ``"7"`` and ``"7.0"`` are one name, and so are forms of one
+        text. For files, where a column is text as soon as one of its cells is, and where programs
+        write whole numbers with decimals once one of them is missing.
         """
         rows = self.find_rows(names)
-        unknown = np.flatnonzero(rows < 0)
+        if not len(unknown := np.flatnonzero(rows < 0)):
+            return rows
         numbered = self.ids is None or self.ids.dtype.kind in "iu"
-        texts = () if numbered or not len(unknown) else (*self.row_of, *names[unknown].tolist())
-        has_forms = not all(str(name).isascii() for name in texts)
-        if len(unknown) and (numbered or has_forms or names.dtype.kind in "iu"):
-            row_of_text = {plain_id(name): row for name, row in self.row_of.items()}
-            if len(row_of_text) < len(self):  # 7 and "7.0" are two items
-                row_of_text = {str(name): row for name, row in self.row_of.items()}
-            rows[unknown] = [
-                row_of_text.get(str(name), row_of_text.get(plain_id(name), -1))
-                if isinstance(name, int | str)
-                else -1
-                for name in names[unknown].tolist()
-            ]
+        has_forms = not (self._is_ascii and all(str(n).isascii() for n in names[unknown].tolist()))
+        if numbered or has_forms or names.dtype.kind in "iu":
+            rows[unknown] = [self._row_by_text(name) for name in names[unknown].tolist()]
         return rows
+
+    def _row_by_text(self, name: Any) -> int:
+        known = self._row_of_text if isinstance(name, int | str) else {}
+        return known.get(str(name), known.get(plain_id(name), -1))
 
     def with_new_items(self, new: "Items") -> "Items":
         """These items followed by new ones; all need ids, and each id may occur once."""
@@ -155,7 +162,7 @@ def plain_id(name: Any) -> str:
     return re.sub(r"^(-?[0-9]+)[.]0+$", r"\1", text)
 
 
-def read_items(items: Any) -> Items:
+def read_items(items: Any, features: tuple[str, ...] | None = None) -> Items:
     """Read and check a table of items.
 
     Parameters
@@ -165,7 +172,10 @@ def read_items(items: Any) -> Items:
         dataframe of any library that narwhals knows (pandas, polars, Arrow, ...), or a dict of
         columns. The column ``id``, or a pandas index other than 0, 1, 2, ..., names the items;
         every other column is a feature of numbers or truth values, or holds equally long lists of
-        numbers (embeddings), a feature for each place. :class:`Items` are returned unchanged.
+        numbers (embeddings), a feature for each place. Text and dates are left out with a warning.
+    features : names, or None for all of them
+        The features of a fit, which are found by name in a table that has names: in any order,
+        other columns may hold anything. Those of an array only have to be as many.
 
     Returns
     -------
@@ -175,13 +185,15 @@ def read_items(items: Any) -> Items:
     Raises
     ------
     PairscoreError
-        Where the table has no rows or no features, text or dates as features, values that are
+        Where the table has no rows or no features, lacks a feature of the fit, has values that are
         missing, infinite or too large to be squared, or ids that are missing, repeated or lists.
     """
     if isinstance(items, Items):
-        return items
+        return items if features is None else with_features(items, features)
     frame = as_frame(items)
-    table = _from_array(items) if frame is None else _from_frame(frame)
+    table = _from_array(items) if frame is None else _from_frame(frame, features)
+    if frame is None and features is not None:
+        table = with_features(table, features)
     if len(table) == 0:
         raise PairscoreError("the item table has no rows; give one row for each item.")
     if not table.feature_names:
@@ -232,9 +244,14 @@ def _to_floats(table: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(table, dtype=np.float64)
 
 
-def spread_lists(frame: Frame) -> Frame:
-    """A table with a column for each number of a list: ``embedding[0]``, ``embedding[1]``, ..."""
-    lists = [name for name in columns_of_lists(frame) if name != ID_COLUMN]
+def spread_lists(frame: Frame, wanted: Collection[str] | None = None) -> Frame:
+    """A table with a column for each number of a list: ``embedding[0]``, ``embedding[1]``, ...
+
+    With ``wanted`` features, only of lists that they are numbers of.
+    """
+    bases = None if wanted is None else {name.rpartition("[")[0] for name in wanted}
+    lists = [name for name in columns_of_lists(frame) if bases is None or str(name) in bases]
+    lists = [name for name in lists if name != ID_COLUMN]
     if not lists or not len(frame):
         return frame
     ids = ids_of(frame)
@@ -268,25 +285,36 @@ def _numbers_of_lists(name: str, entries: np.ndarray) -> np.ndarray:
     return numbers.T
 
 
-def _from_frame(table: Frame) -> Items:
-    frame = spread_lists(table)
-    names = tuple(column for column in frame.columns if column != ID_COLUMN)
-    refuse_non_numeric(frame, names)
+def _from_frame(table: Frame, features: tuple[str, ...] | None) -> Items:
+    frame = spread_lists(table, features)
+    by_name = {str(name): name for name in frame.columns if name != ID_COLUMN}
+    if features is not None:
+        refuse_absent(features, by_name)
+    columns = [by_name[name] for name in (by_name if features is None else features)]
+    kind = frame.schema
+    others = [c for c in columns if not (kind[c].is_numeric() or kind[c] == nw.Boolean)]
+    if others:
+        leave_out(frame, others, named=features is not None or len(others) == len(columns))
+        columns = [c for c in columns if c not in others]
     ids = ids_of(frame)
     if ids is not None:
         refuse_bad_ids(ids)
+    return Items(_matrix(frame, columns), tuple(map(str, columns)), ids, backend_of(table))
+
+
+def _matrix(frame: Frame, columns: list[Any]) -> np.ndarray:
+    """Numeric columns side by side: an array of float64 of shape (N, number of columns)."""
     if isinstance(frame, Columns):
-        values = frame.matrix(names)
-    elif names:
-        # pandas has a missing boolean that is no number until it is cast
-        features = frame.drop(ID_COLUMN, strict=False)
-        truths = [name for name, kind in features.schema.items() if kind == nw.Boolean]
-        if truths:
-            features = features.with_columns(nw.col(*truths).cast(nw.Float64))
-        values = np.ascontiguousarray(features.to_numpy(), dtype=np.float64)
-    else:
-        values = np.empty((len(frame), 0))
-    return Items(values, tuple(map(str, names)), ids, backend_of(table))
+        return frame.matrix(tuple(columns))
+    if not columns:
+        return np.empty((len(frame), 0))
+    # pandas has a missing boolean that is no number until it is cast
+    place = {name: number for number, name in enumerate(frame.columns)}
+    chosen = frame[:, [place[name] for name in columns]]
+    truths = [name for name, kind in chosen.schema.items() if kind == nw.Boolean]
+    if truths:
+        chosen = chosen.with_columns(nw.col(*truths).cast(nw.Float64))
+    return np.ascontiguousarray(chosen.to_numpy(), dtype=np.float64)
 
 
 def ids_of(frame: Frame) -> np.ndarray | None:
@@ -303,50 +331,62 @@ def ids_of(frame: Frame) -> np.ndarray | None:
 # -- refusals --------------------------------------------------------------------------------------
 
 
-def refuse_other_features(items: Items, fitted: tuple[str, ...]) -> None:
-    """The features must be those of the fit: the same number, names and order.
+def with_features(items: Items, fitted: tuple[str, ...]) -> Items:
+    """The items with the features of a fit, found by name; others are left out.
 
-    Arrays have no names, so only the number is compared.
+    Arrays have no names, so theirs have to be as many, in the order of the fit.
     """
     names = items.feature_names
     if names == fitted or (items.backend is None and len(names) == len(fitted)):
-        return
-    given, known = set(names), set(fitted)
-    missing = [name for name in fitted if name not in given]
-    unknown = [name for name in names if name not in known]
-    counts = (
-        f"the items have {plural(len(names), 'feature')} but the model was fitted with"
-        f" {len(fitted)}"
-    )
-    if items.backend is None:
-        raise PairscoreError(f"{counts}; give the same features.")
-    if not missing and not unknown:
+        return items
+    if items.backend is None and fitted:
         raise PairscoreError(
-            "the features come in another order than in fit; reorder the columns to"
-            f" {first_few(map(repr, fitted), 8)}."
+            f"the items have {plural(len(names), 'feature')} but the model was fitted with"
+            f" {len(fitted)}; give the same features."
         )
-    raise PairscoreError(
-        f"{counts}: {plural(len(missing), 'feature')} missing"
-        f" ({first_few(map(repr, missing)) or 'none'}) and {len(unknown)} unknown"
-        f" ({first_few(map(repr, unknown)) or 'none'}); give the columns of the fit in its order."
+    refuse_absent(fitted, names)
+    place = {name: column for column, name in enumerate(names)}
+    values = np.ascontiguousarray(items.values[:, [place[name] for name in fitted]])
+    return replace(items, values=values, feature_names=fitted)
+
+
+def refuse_absent(fitted: Collection[str], names: Collection[str]) -> None:
+    """Every feature of a fit must be among ``names``; others do no harm."""
+    missing = [name for name in fitted if name not in names]
+    if missing:
+        raise PairscoreError(
+            f"the items lack {plural(len(missing), 'feature')} of the {len(fitted)} that the model"
+            f" was fitted with: {first_few(map(repr, missing))}; add"
+            f" {'it' if len(missing) == 1 else 'them'}.{did_you_mean(missing[0], names)}"
+        )
+
+
+def leave_out(frame: Frame, names: list[Any], named: bool = False) -> None:
+    """Warn that columns of text or dates are no features.
+
+    They are refused if they are ``named`` as features, or the only ones, or mix text and numbers.
+    """
+    schema, one = frame.schema, len(names) == 1
+    bad = names if named else [name for name in names if schema[name] == nw.Object]
+    examples = first_few(
+        _example(frame, name, type(schema[name]).__name__) for name in bad or names
     )
-
-
-def refuse_non_numeric(frame: Frame, names: tuple[str, ...]) -> None:
-    """The columns with these names must hold numbers or truth values; text is never guessed."""
-    schema = frame.schema
-    bad = [name for name in names if not (schema[name].is_numeric() or schema[name] == nw.Boolean)]
     if bad:
-        examples = first_few(
-            f"{name!r} ({schema[name]}, e.g."
-            f" {shown(frame.get_column(name)[0] if len(frame) else None)})"
-            for name in bad
-        )
         raise PairscoreError(
             f"{plural(len(bad), 'column')} of the item table {'is' if len(bad) == 1 else 'are'} not"
             f" numeric: {examples}; make them numbers (0/1 columns for categories), drop them, or"
             f" call the identifier column {ID_COLUMN!r}."
         )
+    warn_caller(
+        f"{plural(len(names), 'column', verb='is')} not numeric and {'is' if one else 'are'} left"
+        f" out of the features: {examples}; name categories with categorical=, the column of ids"
+        " with id=, or the features to use with features=."
+    )
+
+
+def _example(frame: Frame, name: Any, kind: str) -> str:
+    entry = frame.get_column(name)[0] if len(frame) else None
+    return f"{name!r} ({kind}, e.g. {shown(entry if is_missing(entry) else str(entry))})"
 
 
 def refuse_bad_ids(ids: np.ndarray) -> None:
@@ -408,43 +448,3 @@ def refuse_non_finite(values: np.ndarray, names: tuple[str, ...]) -> None:
     remedy = "fill them in or drop these items or columns"
     entries = [(int(row), names[c], float(values[row, c])) for c, row in np.argwhere(bad.T)]
     raise BadEntriesError(what, remedy, "items", entries, "not finite")
-
-
-def feature_keys(values: np.ndarray) -> np.ndarray:
-    """A number of 64 bits for the features of each row, the same for rows that are equal in single
-    precision: an item may come with other rounding errors.
-    """
-    keys = np.zeros(len(values), dtype=np.uint64)
-    for column in values.T:
-        with np.errstate(over="ignore"):
-            single = column.astype(np.float32) + np.float32(0.0)  # minus zero is zero
-        keys ^= single.view(np.uint32).astype(np.uint64)
-        keys *= np.uint64(0x9E3779B97F4A7C15)
-        keys ^= keys >> np.uint64(29)
-        keys *= np.uint64(0xBF58476D1CE4E5B9)
-        keys ^= keys >> np.uint64(32)
-    return keys
-
-
-def rows_of_same_features(known: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """For each key the row among the known ones that has it, or -1.
-
-    Items with equal features are told apart by their order if both tables have equally many of
-    them; of one known item there may be any number of copies; otherwise nobody can say who is who,
-    and they are new.
-    """
-    if np.array_equal(known, keys):
-        return np.arange(len(keys))
-    _, group = np.unique(np.concatenate([known, keys]), return_inverse=True)
-    old, new = group[: len(known)], group[len(known) :]
-    n_old, n_new = (
-        np.bincount(old, minlength=group.max() + 1),
-        np.bincount(new, minlength=group.max() + 1),
-    )
-    first, by_group = np.cumsum(n_old) - n_old, np.argsort(old, kind="stable")
-    order = np.argsort(new, kind="stable")
-    turn = np.empty(len(new), dtype=np.intp)
-    turn[order] = np.arange(len(new)) - (np.cumsum(n_new) - n_new)[new[order]]
-    clear = (n_old == 1) | (n_old == n_new)
-    place = first[new] + np.where(n_old[new] == 1, 0, turn)
-    return np.where(clear[new] & (n_old[new] > 0), by_group[np.minimum(place, len(known) - 1)], -1)

@@ -9,12 +9,13 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.model_selection import BaseCrossValidator
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
 from pairscore.choices import TEST_PAIRS
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import assign_folds, number_groups
-from pairscore.data.items import Items, read_items, refuse_non_finite, refuse_other_features
+from pairscore.data.items import Items, read_items, refuse_non_finite, with_features
 from pairscore.errors import PairscoreError, plural
 
 MOST_TRIES = 20  # to find comparisons without a common item, one for each fold
@@ -223,7 +224,8 @@ class OnItems(TransformerMixin, BaseEstimator):
     ----------
     transformer
         Anything with ``fit`` and ``transform`` on arrays of shape (N, d). It is cloned, not
-        changed. Sparse results are made dense.
+        changed. Sparse results are made dense. Or a function of such an array, such as a score of
+        items from elsewhere: what it gives, of shape (N,) or (N, k), are the features.
 
     Attributes
     ----------
@@ -249,34 +251,40 @@ class OnItems(TransformerMixin, BaseEstimator):
         values = items.values[X.compared] if isinstance(X, Comparisons) else items.values
         self.feature_names_in_ = np.array(items.feature_names, dtype=object)
         self.n_features_in_ = len(items.feature_names)
-        self.transformer_ = clone(self.transformer).fit(values)
+        is_function = callable(self.transformer) and not hasattr(self.transformer, "transform")
+        used = FunctionTransformer(self.transformer) if is_function else clone(self.transformer)
+        self.transformer_ = used.fit(values)
         return self
 
     def transform(self, X: Any) -> Any:
         """New features: ``Comparisons`` of ``Comparisons``, ``Items`` of an item table.
 
-        Features other than those of ``fit``, and results that are not finite, are refused.
+        Features of ``fit`` are found by name; results that are not finite are refused.
         """
         check_is_fitted(self)
         if isinstance(X, Comparisons):
             return X.with_items(self._transform_items(X.items))
-        return self._transform_items(read_items(X))
+        return self._transform_items(read_items(X, tuple(self.feature_names_in_)))
 
     def _transform_items(self, items: Items) -> Items:
         # a transformer of arrays would not notice other names
-        refuse_other_features(items, tuple(self.feature_names_in_))
+        items = with_features(items, tuple(self.feature_names_in_))
         values = self.transformer_.transform(items.values)
         dense = values.toarray() if issparse(values) else values
         values = np.ascontiguousarray(dense, dtype=np.float64)
+        values = values[:, None] if values.ndim == 1 else values
         names = self._names_out(items.feature_names, values.shape[1])
         refuse_non_finite(values, names)
         return Items(values, names, items.ids, items.backend)
 
     def _names_out(self, names: tuple[str, ...], n_features: int) -> tuple[str, ...]:
         """Names from the transformer; if it has none, the old ones, or x0, x1, ... if they differ
-        in number.
+        in number; one feature of a function is called by its name.
         """
         if hasattr(self.transformer_, "get_feature_names_out"):
             new = self.transformer_.get_feature_names_out(np.array(names, dtype=object))
             return tuple(map(str, new))
+        name = getattr(self.transformer, "__name__", "")
+        if n_features == 1 and name.isidentifier():
+            return (name,)
         return names if n_features == len(names) else tuple(f"x{k}" for k in range(n_features))

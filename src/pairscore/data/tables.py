@@ -20,6 +20,7 @@ LISTS = (list, tuple, np.ndarray)
 SKIPPED = 3  # the outcome of a row that a code leaves out
 FLAGS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
 KINDS = {"b": nw.Boolean(), "i": nw.Int64(), "u": nw.Int64(), "f": nw.Float64(), "U": nw.String()}
+KINDS |= {"M": nw.Datetime(), "m": nw.Duration()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,10 +224,7 @@ def columns_of_lists(frame: Frame) -> list[str]:
 
 
 def to_array(values: Any, what: str) -> np.ndarray:
-    """``values`` as an array; nested lists must have rows of one length.
-
-    ``what`` starts the message of the refusal: "the items are".
-    """
+    """``values`` as an array of rows of one length; ``what`` starts a refusal: "the items are"."""
     if not getattr(type(values), "is_table", True):
         raise PairscoreError(
             f"{what} {type(values).__name__}, which already have items and votes; give a"

@@ -19,6 +19,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from pairscore.choices import LAYOUTS, NO_SIDES
 from pairscore.data.items import Items
 from pairscore.data.tables import (
     SKIPPED,
@@ -38,8 +39,6 @@ from pairscore.data.tables import (
 )
 from pairscore.errors import PairscoreError, bad_entries, closest, first_few, first_rows, plural
 
-LAYOUTS = (("left", "right"), ("model_a", "model_b"))
-NO_SIDES = ("winner", "loser")
 TIE_WORDS = ("tie", "tie (bothbad)")
 PER_ROW = ("left", "right", "outcome", "weight", "count", "judge")
 OUTCOMES = (-1, 0, 1)
@@ -363,8 +362,8 @@ def _rows(frame: Frame, columns: tuple[str, str], items: Items) -> tuple[np.ndar
         raise bad_entries(
             f"{plural(len(bad), 'comparison')} in column {column!r}"
             f" {'names' if len(bad) == 1 else 'name'} an unknown item",
-            f"the item table has {plural(len(items), 'item')} ({known}): add the missing items or"
-            " correct the ids",
+            f"the item table has {plural(len(items), 'item')} ({known}):"
+            f" {'add the missing items' if items.values.size else 'skip them'} or correct the ids",
             unknown,
             "unknown item",
         )

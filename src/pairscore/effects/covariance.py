@@ -8,7 +8,9 @@ Profile likelihoods do not: they are those of independent comparisons.
 from dataclasses import replace
 
 import numpy as np
+from scipy import sparse
 
+from pairscore.core.outcomes import TieRule
 from pairscore.core.sandwich import (
     DyadicSums,
     floored_covariance,
@@ -18,7 +20,7 @@ from pairscore.core.sandwich import (
     sandwich,
 )
 from pairscore.data.comparisons import Comparisons
-from pairscore.effects.circumstances import prepare_fit
+from pairscore.effects.circumstances import effect_columns, prepare_fit
 from pairscore.effects.item_variance import ItemVariance
 from pairscore.effects.propagation import Posterior
 from pairscore.effects.single_comparisons import (
@@ -30,6 +32,7 @@ from pairscore.effects.single_comparisons import (
     climb,
     whole_groups,
 )
+from pairscore.errors import PairscoreError
 from pairscore.estimators.fit_data import FitData, leverage_whitener
 from pairscore.estimators.results import Fit
 from pairscore.estimators.settings import Settings
@@ -38,6 +41,8 @@ SMALLEST_GAP = 1e-13  # to the maximum, per comparison, that one more step close
 PROFILE_STEPS = 100
 LARGEST_MOVE = 2.0  # of a comparison's eta in one step along a profile
 NO_MOVE = 1e-9
+MOST_ABILITIES = 3000  # items with an ability each, of which an inverse is formed
+NEEDED = 1e-9  # share of the information of an effect that others leave, if it is determined
 
 
 def joint_covariance(
@@ -45,7 +50,7 @@ def joint_covariance(
 ) -> np.ndarray:
     """Of theta; with effects of items it is that of the joint model, and the error of sigma^2."""
     if not post.averaged:
-        return post.basis.inverse
+        return post.share_of_coin * post.basis.inverse
     if post.sigma2 == 0 or variance is None:
         return robust_covariance(data, settings, post, post.basis.inverse)
     covariance, d = post.basis.inverse + np.outer(variance.lean, variance.lean), data.X.shape[1]
@@ -239,3 +244,83 @@ def information_of_rows(
     border = v.T @ s.eta_t[some]
     corner = np.block([[information, border[:, None]], [border[None], s.t_t[some].sum()]])
     return np.append(score, s.t[some].sum()), corner
+
+
+# -- abilities -------------------------------------------------------------------------------------
+
+
+class AbilityRows:
+    """Comparisons of a fit without features: n abilities, then k effects of comparisons.
+
+    The score of a comparison is D theta, D (M x (n + k)) with 1 at left, -1 at right and the
+    columns of the effects; a tie parameter is one of the k and has zeros there. ``inverse`` is that
+    of the information, to which c 11' is added for the abilities, of which only differences are
+    known: that does not change how these vary, and centres abilities. ``eta`` (M) are the scores of
+    the comparisons by the fit.
+    """
+
+    def __init__(self, fit: Fit, data: Comparisons, eta: np.ndarray):
+        self.items = np.flatnonzero(data.compared)
+        self.n, rows = len(self.items), np.arange(len(data))
+        if self.n > MOST_ABILITIES:
+            raise PairscoreError(
+                f"abilities of {self.n} items need the inverse of a matrix of that size here, which"
+                f" is formed up to {MOST_ABILITIES} items; use residuals(model, kind='pearson')."
+            )
+        place = np.cumsum(data.compared) - 1
+        self.left, self.right = place[data.left], place[data.right]
+        kinds = () if fit.effects is None else fit.effects.kinds
+        self.tie = self.n + kinds.index("tie") if "tie" in kinds else None
+        self.beside = effect_columns(data, fit.effects, fit.side_effect, np.ones(len(data)))
+        entries = np.append(np.ones(len(data)), -np.ones(len(data)))
+        at = np.tile(rows, 2), np.append(self.left, self.right)
+        D = sparse.coo_array((entries, at), shape=(len(data), self.n))
+        self.D = sparse.csr_array(sparse.hstack([D, sparse.csr_array(self.beside)]))
+        rule = TieRule(fit.ties, fit.link)
+        self.s = rule.derivatives(eta, data.outcome.astype(float), fit.tie_parameter or 0.0)
+        self.amount = np.where(data.left == data.right, 0.0, data.amount)
+        H, n = self.information(rows).toarray(), self.n
+        c, l2 = float(np.trace(H[:n, :n])) / n**2, fit.settings.l2
+        H[:n, :n] += l2 * np.eye(n) if l2 else c
+        self.inverse = _inverse_by_parts(H, n)
+
+    def score(self, rows: np.ndarray) -> np.ndarray:
+        """What some comparisons add to the score of theta, (n + k)."""
+        g = self.D[rows].T @ (self.amount[rows] * self.s.eta[rows])
+        if self.tie is not None:
+            g[self.tie] += self.amount[rows] @ self.s.t[rows]
+        return g
+
+    def information(self, rows: np.ndarray) -> sparse.csr_array:
+        """What some comparisons add to the information of theta, ((n + k) x (n + k)), sparse."""
+        D, amount = self.D[rows], self.amount[rows]
+        H = sparse.csr_array(D.T @ (D * (amount * self.s.eta_eta[rows])[:, None]))
+        if self.tie is None:
+            return H
+        border = D.T @ (amount * self.s.eta_t[rows])
+        border[self.tie] += amount @ self.s.t_t[rows] / 2
+        at, p = np.full(len(border), self.tie), len(border)
+        one = sparse.coo_array((border, (np.arange(p), at)), shape=(p, p))
+        return sparse.csr_array(H + one + one.T)
+
+    def squares(self, in_eta: np.ndarray, in_t: np.ndarray) -> np.ndarray:
+        """J H^-1 J' of each comparison (M), J = dmu/deta D + dmu/dt."""
+        V, n, a, b = self.inverse, self.n, self.left, self.right
+        q = in_eta[:, None] * self.beside
+        if self.tie is not None:
+            q[:, self.tie - n] += in_t
+        of_items = in_eta**2 * (V[a, a] + V[b, b] - 2 * V[a, b])
+        across = 2 * in_eta * np.einsum("ij,ij->i", q, V[a, n:] - V[b, n:])
+        return of_items + across + np.einsum("ij,ij->i", q @ V[n:, n:], q)
+
+
+def _inverse_by_parts(H: np.ndarray, n: int) -> np.ndarray:
+    """An inverse of H, of whose last k directions some may not be determined: these stay put."""
+    V = np.linalg.inv(H[:n, :n])
+    C, unit = V @ H[:n, n:], np.sqrt(np.diag(H)[n:])
+    size, axes = np.linalg.eigh((H[n:, n:] - H[n:, :n] @ C) / np.outer(unit, unit))
+    root = axes * np.where(size > NEEDED, 1 / np.sqrt(np.maximum(size, NEEDED)), 0.0)
+    along = np.vstack([-C, np.eye(len(H) - n)]) @ (root / unit[:, None])
+    inverse = along @ along.T
+    inverse[:n, :n] += V
+    return inverse

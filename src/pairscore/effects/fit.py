@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from pairscore.core.sums import Pairs
 from pairscore.core.whitening import Basis
-from pairscore.data.items import feature_keys
+from pairscore.data.folds import feature_keys
 from pairscore.effects.circumstances import (
     ENDLESS,
     PreparedFit,
@@ -241,11 +242,16 @@ def _fit_abilities(data: FitData, prepared: PreparedFit, settings: Settings) -> 
         rows = with_slopes(rows, slopes)
         post = replace(post, rows=rows)
         settled = bool(np.max(np.abs(slopes.slope - old)) < CLOSE)
-    weight = rows.pair_information(post.derivatives)
-    exact = posterior_covariance(rows.pairs[0], weight, sigma2, exact_items=MOST_ITEMS)
+    exact = posterior_covariance(*_known_of_pairs(post), sigma2, exact_items=MOST_ITEMS)
     post = replace(post, covariance=exact)
     top = Optimum(theta, post.basis, post.n_sweeps, post.moved < AT_MAXIMUM)
     return JointFit(prepared, None, post, top, top, slopes, None, settled)
+
+
+def _known_of_pairs(post: Posterior) -> tuple[Pairs, np.ndarray]:
+    """Pairs, and what is known of each (P): more than of coins, where ties are half wins."""
+    weight = post.rows.pair_information(post.derivatives)
+    return post.rows.pairs[0], weight / post.share_of_coin
 
 
 def n_shared(rows: SingleComparisons) -> int:
@@ -348,6 +354,7 @@ def _kept_abilities(data: FitData, joint: JointFit, full: np.ndarray | None) -> 
     times a root of theta's covariance.
     """
     post, rows = joint.post, joint.post.rows
+    pairs, weight = _known_of_pairs(post)
     C = np.zeros((len(rows.X), 0)) if full is None else -post.solved @ matrix_root(full)
     variance = post.covariance.diagonal + np.sum(C**2, axis=1)
     return ItemEffects(
@@ -362,9 +369,9 @@ def _kept_abilities(data: FitData, joint: JointFit, full: np.ndarray | None) -> 
         factor=1.0,
         n_shared=n_shared(rows),
         posterior_sigma2=post.sigma2,
-        pair_low=rows.pairs[0].low,
-        pair_high=rows.pairs[0].high,
-        pair_weight=rows.pair_information(post.derivatives),
+        pair_low=pairs.low,
+        pair_high=pairs.high,
+        pair_weight=weight,
         along_effects=C,
         quasi_variance=quasi_variances(post.covariance, C),
     )

@@ -34,7 +34,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pairscore.core.decided import decided_scale
+from pairscore.core.decided import decided_scale, share_of_coin
 from pairscore.core.outcomes import OutcomeDerivatives, OutcomeLaw, averaged_derivatives
 from pairscore.core.sums import net_per_item
 from pairscore.core.whitening import Basis
@@ -98,6 +98,14 @@ class Posterior:
     @cached_property
     def eta(self) -> np.ndarray:
         return self.rows.sharpness * self.delta + self.rows.side(self.theta)
+
+    @cached_property
+    def share_of_coin(self) -> float:
+        """Variance of outcomes, with ties as half wins, over that of coins; 1 without such ties."""
+        rows = self.rows
+        if rows.rule.has_parameter:
+            return 1.0
+        return share_of_coin(rows.rule.link.cdf(self.eta), rows.outcome, rows.amount)
 
     @property
     def rough(self) -> float:

@@ -1,6 +1,7 @@
 """What a fit finds: coefficients, their covariance, and effects of sides, judges and items."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,8 @@ from pairscore.core.links import Link, normal_width, z_and_p
 from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.sums import Spread
 from pairscore.core.whitening import Basis
-from pairscore.data.items import Items, rows_of_same_features
+from pairscore.data.folds import rows_of_same_features
+from pairscore.data.items import Items
 from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural
 from pairscore.estimators.diagnostics import ItemEffectsTest, Pairing
 from pairscore.estimators.settings import Settings, Wording
@@ -125,13 +127,16 @@ class ItemEffects:
             interval=(low, high),
         )
 
+    @cached_property
+    def _named(self) -> Items:
+        return Items(np.empty((len(self.effect), 0)), (), self.ids)
+
     def known(self, ids: np.ndarray | None, keys: np.ndarray) -> KnownItems:
         """What is known of the items of a table: by id if both have them, else by features."""
-        row = (
-            rows_of_same_features(self.keys, keys)
-            if ids is None or self.ids is None
-            else Items(np.empty((len(self.ids), 0)), (), self.ids).find_rows_by_text(ids)
-        )
+        if ids is None or self.ids is None:
+            row = rows_of_same_features(self.keys, keys)
+        else:
+            row = self._named.find_rows_by_text(ids)
         old = row >= 0
         variance = self.std_error**2
         quasi = variance if self.quasi_variance is None else self.quasi_variance

@@ -28,6 +28,8 @@ SMALLEST_GAINS = (1e-4, 1e-6, 1e-8)
 SIDE = "side effect"
 SEPARATED = "some direction in the features (or the side) explains every comparison that it touches"
 
+UNBEATEN = "some items won, or lost, every comparison with the others"
+
 
 def bound_abilities(data: FitData, settings: Settings) -> tuple[Settings, "list[Note]"]:
     """Settings under which the abilities of items without features have a maximum.
@@ -60,7 +62,7 @@ def bound_abilities(data: FitData, settings: Settings) -> tuple[Settings, "list[
     extreme = compared & ~(np.isin(np.arange(n), ends[0]) & np.isin(np.arange(n), ends[1]))
     who = f" ({first_few(map(repr, names[extreme]))})" if extreme.any() else ""
     text = (
-        f"some items won, or lost, every comparison with the others{who}, so that abilities have no"
+        f"{UNBEATEN}{who}, so that abilities have no"
         f" finite size; a ridge of {SEPARATION_L2:g} holds them. item_effects=True estimates how"
         " far items differ, and shrinks by that."
     )

@@ -5,7 +5,8 @@ of the side, ties as half wins or by a rule, a ridge, item effects, a sharpness 
 A setting stays if it lowers the log-loss of held-out comparisons by more than one standard error of
 the difference, so that of models that predict equally well the simplest is taken. Item effects have
 a test of their own (``item_effects="auto"``), and stay unless held-out comparisons speak against
-them.
+them. Without features, items have abilities; whether an estimated variance shrinks them is tried in
+place of the ridge and of item effects.
 """
 
 import warnings
@@ -22,7 +23,7 @@ from pairscore.data.splitters import ItemKFold, set_covariance_items
 from pairscore.errors import PairscoreError, PairscoreWarning, plural
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
-from pairscore.evaluation.compare import assign_pairs, split_comparisons
+from pairscore.evaluation.compare import assign_pairs, linking, split_comparisons
 from pairscore.evaluation.measures import (
     HeldOutComparisons,
     InfluenceSums,
@@ -189,10 +190,10 @@ def auto_fit(
     Parameters
     ----------
     X, y : items and votes, or Comparisons
-        As in ``RankRegression.fit``.
+        As in ``RankRegression.fit``; items are None where there are comparisons alone.
     use : {"known", "new"} or None
         Whether the score is for the items at hand or for new ones; "known" unless some item of the
-        table is in no comparison.
+        table is in no comparison. Without features it is always "known".
     random_state : int
         Seed of the folds.
     settings
@@ -224,7 +225,7 @@ def auto_fit(
     data = set_covariance_items(X if y is None else X.with_outcome(y))
     if not np.any(data.outcome[data.amount > 0]):
         raise PairscoreError("every comparison is a tie, so no model can be shown to be better.")
-    use = use or ("known" if data.compared.all() else "new")
+    use = _use(data, use)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PairscoreWarning)
         counted = data[data.amount > 0]
@@ -235,8 +236,21 @@ def auto_fit(
     return Choice(model, chosen, use, tests.n_tested, trials)
 
 
+def _use(data: Comparisons, use: str | None) -> str:
+    if data.items.values.shape[1]:
+        return use or ("known" if data.compared.all() else "new")
+    if use == "new":
+        raise PairscoreError(
+            "use is 'new', but without features nothing is known of new items; leave it out, or"
+            " give a table of items with features."
+        )
+    return "known"
+
+
 def said(name: str, settings: dict[str, Any]) -> str:
     """A setting in words."""
+    if name == "item_effects" and settings[name] is True:
+        return "abilities shrunk by an estimated variance"
     return TIES[settings["ties"]] if name == "ties" else IN_WORDS[name]
 
 
@@ -261,7 +275,8 @@ def _try_settings(tests: "HeldOutTests", given: dict[str, Any]) -> Iterator[Tria
     for name, value in _settings_to_try(tests.data, tests.use, before is None):
         if name in given:
             continue
-        if name == "item_effects" and before is not None:
+        takes_long = value == "auto" and name == "item_effects"
+        if takes_long and before is not None:
             everywhere = before
             tests = all_tests.first(FEWER)
             before = tests.loss(before.chances)
@@ -272,12 +287,12 @@ def _try_settings(tests: "HeldOutTests", given: dict[str, Any]) -> Iterator[Tria
             yield Trial(settings, name, unknown, unknown, False, reason)
             continue
         gain = unknown if before is None else before.gain(after)
-        least = -gain.std_error if name == "item_effects" else gain.std_error
+        least = -gain.std_error if takes_long else gain.std_error
         kept = before is None or gain.value > least or gain.value == 0 == least
         yield Trial(settings, name, after.score, gain, kept)
         if kept:
             before, now = after, settings
-        if name == "item_effects" and gain.value == 0:  # none were seen, so fits are quick
+        if takes_long and gain.value == 0:  # none were seen, so fits are quick
             tests, before = all_tests, everywhere
 
 
@@ -286,7 +301,9 @@ def _settings_to_try(data: Comparisons, use: str, needs_ridge: bool) -> Iterator
 
     The ridge comes late, because its choice takes time, unless nothing can be fitted without it.
     """
-    ridge = ("l2", "auto" if use == "new" else "auto-known")
+    has_features = data.items.values.shape[1] > 0
+    by_fit: tuple[str, Any] = ("l2", "auto" if use == "new" else "auto-known")
+    ridge = by_fit if has_features else ("item_effects", True)
     if needs_ridge:
         yield ridge
     if data.sides_known:
@@ -294,9 +311,11 @@ def _settings_to_try(data: Comparisons, use: str, needs_ridge: bool) -> Iterator
     if np.any(data.outcome == 0):
         yield "ties", "half"
         yield "ties", "davidson"
-    if not needs_ridge and data.amount.sum() < MANY * data.items.values.shape[1]:
+    n_parameters = data.items.values.shape[1] or len(data.items)
+    if not needs_ridge and data.amount.sum() < MANY * n_parameters:
         yield ridge
-    yield "item_effects", "auto"
+    if has_features:
+        yield "item_effects", "auto"
     if data.judge is not None and len(np.unique(data.judge.astype(str))) > 1:
         yield "judge_slopes", True
 
@@ -424,5 +443,8 @@ def _folds(data: Comparisons, use: str, seed: int) -> Iterator[tuple[np.ndarray,
     fold = assign_pairs(data, FOLDS["known"], np.random.default_rng(seed))
     nobody = np.zeros(len(data.items), dtype=bool)
     for number in range(FOLDS["known"]):
-        train, test, _ = split_comparisons(data, nobody, fold == number)
+        aside = fold == number
+        if not data.items.values.shape[1]:
+            aside &= ~linking(data, aside)
+        train, test, _ = split_comparisons(data, nobody, aside)
         yield train, test

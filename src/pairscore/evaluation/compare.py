@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from scipy import sparse
+from scipy.sparse.csgraph import minimum_spanning_tree
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from pairscore.data.comparisons import Comparisons
+from pairscore.data.items import Items
 from pairscore.data.splitters import ItemKFold, set_covariance_items
 from pairscore.errors import PairscoreError, plural
 from pairscore.evaluation.measures import MEASURES, HeldOutComparisons, ItemPairs, influence_sums
@@ -29,6 +32,10 @@ def compare(models: Any, X: Any, y: Any = None, cv: Any = None) -> ModelComparis
     errors let any two comparisons that share an item be dependent, and hold for the models as
     fitted.
 
+    Where items have no features, or a model ignores them (:class:`WithoutFeatures`), only pairs are
+    held out, because such a model knows nothing of new items; pairs that alone link some items to
+    the others stay in the fit.
+
     Parameters
     ----------
     models : dict from name to estimator, or list of estimators
@@ -36,7 +43,7 @@ def compare(models: Any, X: Any, y: Any = None, cv: Any = None) -> ModelComparis
         Comparisons; a classifier of scikit-learn makes them a matrix of differences of features,
         left minus right, and has weights and counts as ``sample_weight`` where it takes them.
     X, y : Comparisons and outcomes, or items and votes
-        As in ``RankRegression.fit``.
+        As in ``RankRegression.fit``; items are None where there are comparisons alone.
     cv : ItemKFold or int
         The item folds or their number, five unless given. With ``item_groups``, its own or those
         of the comparisons, the errors allow for shared groups.
@@ -58,7 +65,8 @@ def compare(models: Any, X: Any, y: Any = None, cv: Any = None) -> ModelComparis
     """
     models, cv = _models_by_name(models), _item_folds(cv)
     data = set_covariance_items(_comparisons(X, y, models))
-    predictions, group = _predict_folds(models, data, cv), cv.group_of_item(data)
+    only_known = not data.items.values.shape[1] or any(map(ignores_features, models.values()))
+    predictions, group = _predict_folds(models, data, cv, only_known), cv.group_of_item(data)
     counts, scores = {}, []
     for n_new, kind in enumerate(KINDS):
         tested, probabilities = predictions.with_new_items(n_new, data)
@@ -74,7 +82,47 @@ def compare(models: Any, X: Any, y: Any = None, cv: Any = None) -> ModelComparis
         difference_errors=difference_errors,
         shared="items" if cv.item_groups is None and data.item_groups is None else "groups",
         notes=predictions.notes,
+        only_known=only_known,
     )
+
+
+class WithoutFeatures(BaseEstimator):
+    """A model that ignores the features of items, for ``compare``: abilities instead of features.
+
+    >>> from pairscore import Population, RankRegression
+    >>> items, votes = Population(n_features=3, rng=0).draw(30, 400, rng=1, second_half=False)
+    >>> models = {"features": RankRegression(), "abilities": WithoutFeatures(RankRegression())}
+    >>> compare(models, items, votes).best(kind="train-train")
+    'features'
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    @property
+    def context(self) -> Any:
+        """The columns of the comparisons that the model needs."""
+        return getattr(self.model, "context", None)
+
+    def fit(self, X: Comparisons, y: Any = None) -> "WithoutFeatures":
+        self.model_ = clone(self.model).fit(without_features(X), y)
+        return self
+
+    def predict_proba(self, X: Comparisons) -> np.ndarray:
+        """As the model does; the items must be known from the fit."""
+        return self.model_.predict_proba(without_features(X))
+
+
+def without_features(data: Comparisons) -> Comparisons:
+    """The same comparisons of items of which only their ids are known."""
+    items, n = data.items, len(data.items)
+    ids = np.arange(n) if items.ids is None else items.ids
+    return Comparisons.of(Items(np.empty((n, 0)), (), ids, items.backend), data.votes)
+
+
+def ignores_features(model: Any) -> bool:
+    """Whether a model knows items by their ids alone."""
+    return isinstance(model, WithoutFeatures)
 
 
 # -- arguments ---------------------------------------------------------------------------------
@@ -194,16 +242,20 @@ class Predictions:
         )
 
 
-def _predict_folds(models: dict[str, Any], data: Comparisons, cv: ItemKFold) -> Predictions:
-    """Fit and test every model in every fold."""
-    fold_of_item = cv.fold_of_item(data)
+def _predict_folds(
+    models: dict[str, Any], data: Comparisons, cv: ItemKFold, only_known: bool
+) -> Predictions:
+    """Fit and test every model in every fold; of known items only, no item is held out."""
+    fold_of_item = np.full(len(data.items), -1) if only_known else cv.fold_of_item(data)
     # a generator of its own: the first numbers of the seed assigned the items to their folds
     rng = np.random.default_rng(cv.random_state).spawn(1)[0]
     fold_of_pair = assign_pairs(data, cv.n_splits, rng)
     parts, notes = [], []
     for number in range(cv.n_splits):
         fold = f"fold {number + 1} of {cv.n_splits}"
-        train, test, n_new = split_comparisons(data, fold_of_item == number, fold_of_pair == number)
+        aside = fold_of_pair == number
+        aside = aside & ~linking(data, aside) if only_known else aside
+        train, test, n_new = split_comparisons(data, fold_of_item == number, aside)
         if len(train) == 0:
             raise PairscoreError(
                 f"{fold} has no training comparison; use other folds or more comparisons."
@@ -221,6 +273,21 @@ def assign_pairs(data: Comparisons, n_parts: int, rng: np.random.Generator) -> n
     """A part for every comparison, the same for all of a pair: one answer tells the others."""
     pairs, pair = np.unique(data.pair, return_inverse=True)
     return (rng.permutation(len(pairs)) % n_parts)[pair]
+
+
+def linking(data: Comparisons, aside: np.ndarray) -> np.ndarray:
+    """Comparisons of the mask ``aside`` (M) without which items would lose their link to others.
+
+    Abilities have a common scale only where comparisons link the items. Of a spanning tree that has
+    as few of the pairs that are set aside as possible, it is those; decided ones come first, since
+    ties may be left out.
+    """
+    pairs, first, pair = np.unique(data.pair, return_index=True, return_inverse=True)
+    n, ends = len(data.items), np.divmod(pairs, len(data.items))
+    decided = np.bincount(pair, data.outcome != 0, len(pairs)) > 0
+    cost = np.where(ends[0] != ends[1], 1.0 + 2 * aside[first] + ~decided, 0.0)
+    tree = minimum_spanning_tree(sparse.csr_array((cost, ends), shape=(n, n))).tocoo()
+    return aside & np.isin(data.pair, tree.row.astype(np.int64) * n + tree.col)
 
 
 def split_comparisons(

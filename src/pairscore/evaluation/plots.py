@@ -269,7 +269,7 @@ def _ranked(model: Any, items: Any, **asked: Any) -> dict[str, np.ndarray]:
     if items is None and len(model.coef_):
         data = _comparisons_of(model)
         items = data.items.take(np.flatnonzero(data.compared))
-    table: Items = model._items(items)
+    table: Items = model.items(items)
     return rank_items(model.result_, replace(table, backend=dict), **asked)
 
 

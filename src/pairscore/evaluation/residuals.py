@@ -41,6 +41,7 @@ from pairscore.model.regression import RankRegression
 KINDS = ("response", "pearson", "deviance", "standardised")
 BLOCK = 200_000  # numbers, rows times parameters, that are held at a time
 MOST_SHOWN = 10  # items of a printed table
+MOST_WORK = 1e11  # of the numbers of opponents, cubed and summed
 NEEDED = 1e-9  # share of the information in some direction that is left without an item
 LAYOUT = "  {:<}  {:>} {:>} {:>} {:>}"
 INFLUENCE_LAYOUT = "  {:<}  {:<} {:>} {:>}"
@@ -121,6 +122,7 @@ def residuals(
             f"residuals are of Comparisons, and data is {type(data).__name__}; give the first of"
             " what Comparisons.from_frames(items, votes) returns."
         )
+    data = model._comparisons(data)  # features by their names
     mean, variance = expected_outcomes(fit, data)
     response = 0.5 * (1 + data.outcome) - mean
     return Residuals(
@@ -205,12 +207,12 @@ def leverages(fit: Fit, data: Comparisons) -> np.ndarray:
     eta = score_differences(fit, data)
     in_eta, in_t, variance = _mean_derivatives(rule, eta, t)
     if fit.n_features == 0:
+        squares = in_eta**2 * difference_spread(fit, data) ** 2
         if fit.effects is not None:
-            raise PairscoreError(
-                "standardised residuals next to an ability for every item are for models without"
-                " effects of side, context or ties; use kind='pearson'."
-            )
-        return _over(in_eta**2 * difference_spread(fit, data) ** 2, variance)
+            from pairscore.effects.covariance import AbilityRows
+
+            squares = AbilityRows(fit, data, eta).squares(in_eta, in_t)
+        return _over(squares, variance)
     from pairscore.effects.circumstances import effect_columns, judges_sharpness
     from pairscore.effects.covariance import rows_at_maximum
 
@@ -257,10 +259,10 @@ class Influence:
     ----------
     ids : ndarray of shape (n,)
         The compared items.
-    names : tuple of d names of features
+    names : tuple of d names of features; without features, of the compared items and of effects
     dfbeta : ndarray of shape (n, d)
         Coefficients less those without the item's comparisons, by one Newton step; NaN where some
-        coefficient is not determined without the item.
+        coefficient is not determined without the item, as its own ability is not.
     std_errors : ndarray of shape (d,)
         Of the coefficients.
     """
@@ -269,6 +271,7 @@ class Influence:
     names: tuple[str, ...]
     dfbeta: np.ndarray
     std_errors: np.ndarray
+    what: str = "coefficient"
 
     @property
     def dfbetas(self) -> np.ndarray:
@@ -293,28 +296,34 @@ class Influence:
             (str(self.ids[n]), self.names[f], f"{self.dfbeta[n, f]:+.3g}", f"{size[n, f]:.2f}")
             for n, f in ((n, int(np.argmax(size[n]))) for n in order)
         ]
-        header = ("item", "coefficient", "moved by", "in standard errors")
-        return f"Items that move a coefficient most:\n{text_table(header, rows, INFLUENCE_LAYOUT)}"
+        header = ("item", self.what, "moved by", "in standard errors")
+        table = text_table(header, rows, INFLUENCE_LAYOUT)
+        article = "an" if self.what[0] == "a" else "a"
+        return f"Items that move {article} {self.what} most:\n{table}"
 
 
 def influence(model: RankRegression) -> Influence:
     """By how much the coefficients of a model would differ without each item's comparisons.
 
     One Newton step from the fit without them: beta - beta_without = (H - H_i)^-1 g_i, g_i and H_i
-    what the comparisons of item i add to the score and the information. For ``mle`` with features,
-    with a ridge or without, side, context and ties included; not for item effects and slopes.
+    what the comparisons of item i add to the score and the information. For ``mle`` with a ridge or
+    without, side, context and ties included; not for item effects and slopes. Without features the
+    coefficients are the abilities of the other items, relative to their average.
     """
     fit = _fit_of(model)
     settings = fit.settings
-    if settings.method != "mle" or settings.item_effects or settings.judge_slopes:
+    has_law = settings.item_effects and not settings.free_abilities
+    if settings.method != "mle" or has_law or settings.judge_slopes:
         raise PairscoreError(
-            "influence is for features fitted with method='mle', without item_effects and"
-            " judge_slopes; fit such a model to the same comparisons."
+            "influence is for method='mle', without item_effects and judge_slopes; fit such a model"
+            " to the same comparisons."
         )
     likelihood = kept_likelihood(fit.likelihood)
     if likelihood.reason == NO_MAXIMUM:
         likelihood.refuse_none()
     data, errors = comparisons_of_fit(fit, "influences"), fit.errors()
+    if not fit.n_features:
+        return _influence_on_abilities(fit, data)
     from pairscore.effects.covariance import information_of_rows, rows_at_maximum
 
     rows, top = rows_at_maximum(fit, data)
@@ -334,3 +343,44 @@ def influence(model: RankRegression) -> Influence:
     dfbeta[:, fit.undetermined] = np.nan
     ids = compared if data.items.ids is None else data.items.ids[compared]
     return Influence(np.asarray(ids), fit.names, dfbeta, errors)
+
+
+# -- abilities -------------------------------------------------------------------------------------
+
+
+def _influence_on_abilities(fit: Fit, data: Comparisons) -> Influence:
+    """(H - H_i)^-1 g_i for the other items and the effects, of each compared item i.
+
+    With A the information of these, x = A^-1 (g + B x), B what the comparisons of i add to it:
+    where B is not zero, at the opponents of i and the effects, that is a small system.
+    """
+    from pairscore.effects.covariance import AbilityRows
+
+    rows = AbilityRows(fit, data, score_differences(fit, data))
+    V, n = rows.inverse, rows.n
+    of_items = item_incidence(rows.left, rows.right, n)
+    met = (abs(rows.D[:, :n]).T @ abs(rows.D[:, :n])).indptr
+    if float(np.sum(np.diff(met).astype(float) ** 3)) > MOST_WORK:
+        raise PairscoreError(
+            f"the influence of {n} items on each other would take too long, because each met many"
+            " others; look at residuals(model).by_item, or fit to fewer items."
+        )
+    dfbeta = np.full((n, len(V)), np.nan)
+    for i in range(n):
+        own = of_items.indices[of_items.indptr[i] : of_items.indptr[i + 1]]
+        H, g = rows.information(own), rows.score(own)
+        at = np.setdiff1d(H.indices, [i])
+        inverse = V[:, at] - np.outer(V[:, i], V[i, at] / V[i, i])  # of A, at these columns
+        B = H[at][:, at].toarray()
+        system = np.eye(len(at)) - inverse[at] @ B
+        if np.linalg.cond(system, 1) < 1 / NEEDED:
+            there = np.linalg.solve(system, inverse[at] @ g[at])
+            dfbeta[i] = inverse @ (g[at] + B @ there)
+            dfbeta[i, i] = np.nan
+    assert fit.item_effects is not None  # without features every fit has them
+    ids = np.asarray(data.items.names)[rows.items]
+    names, errors = tuple(map(str, ids.tolist())), fit.item_effects.std_error[rows.items]
+    if fit.effects is not None:
+        names, errors = names + fit.effects.names, np.append(errors, fit.effects.std_errors)
+    dfbeta[:, np.isnan(errors)] = np.nan
+    return Influence(ids, names, dfbeta, errors, "ability or effect")

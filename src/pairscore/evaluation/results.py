@@ -29,6 +29,7 @@ BEST = {
     "calibration_error": "lowest calibration error",
     "misordered": "lowest share of misordered pairs",
 }
+ONLY_KNOWN = "Without features nothing is known of new items, so none were held out. "
 DIGITS = 12  # beyond, a number may be rounding and is taken for zero
 SURE = 1.96  # standard errors: a difference within them may be chance
 
@@ -83,6 +84,8 @@ class ModelComparison:
         What dependent comparisons share: ``"items"`` or ``"groups"``.
     notes : tuple of str
         What the fits warned of.
+    only_known : bool
+        Whether no item was held out, because some model knows nothing of new ones.
     """
 
     models: tuple[str, ...]
@@ -92,6 +95,7 @@ class ModelComparison:
     difference_errors: np.ndarray
     shared: str
     notes: tuple[str, ...]
+    only_known: bool = False
 
     # -- one number
 
@@ -170,16 +174,16 @@ class ModelComparison:
     @property
     def in_words(self) -> str:
         """The best log-loss on the newest items of which there were test comparisons."""
-        untested = ""
+        untested = ONLY_KNOWN if self.only_known else ""
         for kind in reversed(KINDS):
             if self.counts[kind].n_comparisons > 0:
                 return untested + self.sentence(kind)
-            untested += f"No {KINDS[kind]} could be tested. "
+            untested += "" if self.only_known else f"No {KINDS[kind]} could be tested. "
         return untested.strip()
 
     def __str__(self) -> str:
         lines = [self._title]
-        for kind in KINDS:
+        for kind in list(KINDS)[:1] if self.only_known else KINDS:
             lines += ["", self._heading(kind)]
             if self.counts[kind].n_comparisons:
                 lines.append(self._table(kind))

@@ -14,6 +14,8 @@ import numpy as np
 
 from pairscore.choices import (
     AMOUNTS,
+    LAYOUTS,
+    NO_SIDES,
     SIDE_WORDS,
     WINNER_WORDS,
     are_twins,
@@ -23,7 +25,7 @@ from pairscore.choices import (
 )
 from pairscore.data.items import plain_id
 from pairscore.data.tables import Columns, is_missing, likely_codes
-from pairscore.data.votes import LAYOUTS, NO_SIDES, likely_layout
+from pairscore.data.votes import likely_layout
 from pairscore.errors import PairscoreError, first_few, plural
 
 MATCH = 0.9  # share of the rows of a column that must name items

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from pairscore.data.comparisons import Comparisons, first_column_names, items_of_votes
-from pairscore.data.feature_options import kinds_of_text, known_by_row, point_out_cases
+from pairscore.data.conventions import VOTE_ROLES, VoteColumns
+from pairscore.data.feature_options import kinds_of_text
 from pairscore.data.features import Recipe, recipe_of
 from pairscore.data.items import Items, plain_id, refuse_bad_ids, refuse_non_finite
 from pairscore.data.tables import Columns
@@ -24,13 +25,13 @@ from pairscore.files.find_columns import (
 )
 from pairscore.files.sheets import JoinedTables
 from pairscore.files.study_columns import (
-    VOTE_ROLES,
     ItemColumns,
     NoLayoutError,
     PairColumns,
-    VoteColumns,
     VoteRows,
     VoteRules,
+    known_by_row,
+    point_out_cases,
 )
 from pairscore.files.tables import StoredTable, once, stored_table, warn_of
 from pairscore.files.typed import choose_sheets, first_sheet, sheets_of_votes

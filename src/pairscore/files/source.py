@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pairscore.data.encodings import OLDER, marked_encoding, older_encoding
+from pairscore.data.conventions import OLDER, marked_encoding, older_encoding
 from pairscore.errors import PairscoreError, first_few, plural
 
 KINDS = (

@@ -9,22 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.data.comparisons import side_words, winner_for_loser
-from pairscore.data.feature_options import item_columns, make_recipe
+from pairscore.choices import LAYOUTS
+from pairscore.data.conventions import SIDES, VoteColumns, side_words, winner_for_loser
+from pairscore.data.feature_options import item_columns, likely_id, make_recipe
 from pairscore.data.features import Recipe
 from pairscore.data.items import Items, refuse_bad_ids, refuse_non_finite
-from pairscore.data.tables import SKIPPED, Column, Columns, check_codes, is_missing
-from pairscore.data.votes import LAYOUTS, Votes, read_votes
+from pairscore.data.tables import SKIPPED, Column, Columns, Frame, check_codes, is_missing
+from pairscore.data.votes import Votes, read_votes
 from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, plural
 from pairscore.files.find_columns import point_out_forms, tell_who_won
 from pairscore.files.sheets import JoinedTables
 from pairscore.files.tables import StoredTable
 from pairscore.files.write import BadFilesError, all_faults, locate_faults
-
-SIDES = tuple(name for layout in LAYOUTS for name in layout)
-VOTE_IDENTIFIERS = (*SIDES, "winner", "loser", "judge")
-VOTE_ROLES = (*VOTE_IDENTIFIERS, "weight", "count")
-UNCHOSEN = ("judge", "weight", "count")  # roles that say nothing about who was compared
 
 
 @dataclass(frozen=True)
@@ -103,105 +99,6 @@ class ItemColumns:
         return make_recipe(table, **{**self.settings, "exclude": list(self._group)})
 
 
-@dataclass(frozen=True)
-class VoteColumns:
-    """The columns of comparisons, by their role.
-
-    ``named`` says which columns are ``left``, ``winner``, ... where they have other names; ``kept``
-    does so as far as a table has these columns, and ``named`` comes before it; ``context`` names
-    numeric columns to keep; ``judges`` are columns with the winners by one judge each; ``unused``
-    gets those of the table that nobody asked for, without lists and records.
-    """
-
-    named: Mapping[str, str] = field(default_factory=dict)
-    context: Collection[str] = ()
-    kept: Mapping[str, str] = field(default_factory=dict)
-    judges: tuple[str, ...] = ()
-    unused: list[str] = field(default_factory=list, compare=False)
-
-    @classmethod
-    def of(
-        cls,
-        named: Mapping[str, str | None] | None,
-        context: Collection[str] = (),
-        kept: Mapping[str, str] | None = None,
-    ) -> "VoteColumns":
-        """Only the roles for which a column is named."""
-        given = {role: name for role, name in (named or {}).items() if name}
-        others = {role: name for role, name in (kept or {}).items() if role not in given}
-        return cls(given, context, others)
-
-    @property
-    def identifiers(self) -> set[str]:
-        """The columns that are read as exact text: those with names of items and judges."""
-        named = {
-            name
-            for role, name in (*self.named.items(), *self.kept.items())
-            if role in VOTE_IDENTIFIERS
-        }
-        return {*VOTE_IDENTIFIERS, *named, *self.judges}
-
-    def named_in(self, names: Collection[str]) -> dict[str, str]:
-        """The columns by role, of a table with these names."""
-        kept = {role: name for role, name in self.kept.items() if name in names}
-        if ("loser" in self.named) or {"left", "right"} & set(self.named):
-            kept = {role: name for role, name in kept.items() if role in UNCHOSEN}
-        return kept | dict(self.named)
-
-    def _unnamed_roles(self, named: Mapping[str, str]) -> set[str]:
-        """Roles that columns have by their own name.
-
-        Not those given to other columns, nor sides next to a named loser or side.
-        """
-        others: tuple[str, ...] = ()
-        if "loser" in named:
-            others = SIDES
-        elif {"left", "right"} & set(named):
-            others = LAYOUTS[1]
-        return set(VOTE_ROLES) - {*named, *named.values(), *others}
-
-    def roles(self, names: Collection[str]) -> dict[str, str]:
-        """The column of each role, by name or because it is called so."""
-        named = self.named_in(names)
-        return {role: role for role in self._unnamed_roles(named) if role in names} | named
-
-    def choose(self, names: list[str], lists: list[str]) -> Collection[str]:
-        """The columns to read, of all ``names`` of a table."""
-        for role, name in (*self.named.items(), *(("context", name) for name in self.context)):
-            if name not in names:
-                raise PairscoreError(
-                    f"{role} names {name!r}, and the comparisons have no such column; they have"
-                    f" {first_few(map(repr, names), 8)}.{did_you_mean(name, names)}"
-                )
-        if "loser" in self.named and len({"left", "right"} & set(self.named)) == 1:
-            raise PairscoreError(
-                "loser= goes with winner=, or with both of left= and right=: a row names a winner"
-                " and a loser, or two sides and which of them won or lost."
-            )
-        chosen = {*self.roles(names).values(), *self.context, *self.judges, "tie"}
-        self.unused[:] = [name for name in names if name not in (*chosen, *lists)]
-        return chosen if chosen.intersection(names) else {*names[:1]}
-
-    def rename(self, votes: Columns, ids: np.ndarray | None = None) -> Columns:
-        """The comparisons under the names that pairscore knows; context keeps its names.
-
-        The winner may be told by the name of a side's column, as in ``model_a``.
-        """
-        named = self.named_in(votes.columns)
-        by_name = [name for name in votes.columns if name in self._unnamed_roles(named)]
-        columns = {name: votes.get_column(name) for name in (*self.context, *by_name)}
-        columns |= {role: votes.get_column(name) for role, name in named.items()}
-        if "tie" in votes.columns and "tie" not in named.values() and not self.judges:
-            columns.setdefault("tie", votes.get_column("tie"))
-        sides = {name: role for role, name in named.items() if role in ("left", "right")}
-        sides = {name: role for name, role in sides.items() if name != role}
-        for name in self.judges:
-            columns[name] = _winner_by_side(votes.get_column(name), sides, ids)
-        if sides and "winner" in columns and not self.judges:
-            columns["winner"] = _winner_by_side(columns["winner"], sides, ids)
-        return Columns(columns, from_file=True)
-
-
 class PairColumns(VoteColumns):
     """The columns of pairs that nobody has compared: as comparisons, without a winner."""
 
@@ -217,7 +114,7 @@ class PairColumns(VoteColumns):
         chosen = super().choose([*names, *({"winner"} - {*names})], lists)
         return {*chosen} - {"winner", "tie"}
 
-    def rename(self, votes: Columns, ids: np.ndarray | None = None) -> Columns:
+    def rename(self, votes: Frame, ids: np.ndarray | None = None) -> Columns:
         """The pairs under the names that pairscore knows, as if left had won."""
         columns = dict(super().rename(votes, ids))
         left = next(name for name in ("left", *SIDES) if name in columns)
@@ -240,21 +137,6 @@ def one_row_per_vote(
     others = {n: votes.get_column(n).take(rows) for n in votes.columns if n not in judges}
     others |= {"winner": Column(winner), "judge": Column(judge)}
     return Columns(others, from_file=True), rows, judge
-
-
-def _winner_by_side(winner: Column, sides: dict[str, str], ids: np.ndarray | None) -> Column:
-    """The names of the sides' columns, in the column of winners, as left and right."""
-    used = [name for name in sides if name in set(winner.values.tolist())] if sides else []
-    clash = sorted(set(used) & set(map(str, [] if ids is None else ids.tolist())))
-    if clash:
-        raise PairscoreError(
-            f"{clash[0]!r} is both an item and the column of a side, so a winner of that name is"
-            " unclear; rename the item or the column."
-        )
-    if not used:
-        return winner
-    values = [sides.get(v, v) if isinstance(v, str) else v for v in winner.values.tolist()]
-    return Column(np.array(values, dtype=object), winner.codes)
 
 
 # -- comparisons under known names -----------------------------------------------------------------
@@ -447,3 +329,37 @@ class ItemPieces:
         return self.table.pieces(
             {*self.recipe.sources, *([self.recipe.id] if self.recipe.id else [])}
         )
+
+
+def point_out_cases(
+    categories: Mapping[str, Collection[str]], votes: Columns, say: Callable[[str], None]
+) -> None:
+    """Say which levels, and which judges, differ in upper and lower case only."""
+    groups = {repr(name): levels for name, levels in categories.items()}
+    if "judge" in votes:
+        groups["judge"] = set(map(str, votes.get_column("judge").values.tolist()))
+    for what, levels in groups.items():
+        spellings: dict[str, list[str]] = {}
+        for level in sorted(levels):
+            spellings.setdefault(level.casefold(), []).append(level)
+        same = [" and ".join(map(repr, of)) for of in spellings.values() if len(of) > 1]
+        if same:
+            say(
+                f"{what} has entries that differ in upper and lower case only: {first_few(same)};"
+                " they are treated as different."
+            )
+
+
+def known_by_row(votes: Votes, items: Items, table: Columns) -> str:
+    """The note that comparisons name items by row number; refused where they never name row 0."""
+    names, likely, n = np.asarray(items.names, dtype=int), likely_id(table), len(table)
+    used = names[np.union1d(votes.left, votes.right)]  # items with missing values may be gone
+    if used.min() > 0 and names[0] == 0:
+        remedy = "add a column id to the items" if likely is None else f"perhaps id={likely!r}"
+        raise PairscoreError(
+            f"the items have no column 'id', so the comparisons name them by row number, from 0 to"
+            f" {n - 1}, but the numbers there run from {used.min()} to {used.max()}; {remedy}, or"
+            " count from 0."
+        )
+    but = "" if likely is None else f"; {likely!r} looks like ids, and the comparisons have others"
+    return f"the items have no column 'id': they are known by row number, from 0 to {n - 1}{but}."

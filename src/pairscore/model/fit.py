@@ -1,6 +1,6 @@
 """From checked comparisons and settings to a fit: functions, without scikit-learn."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +9,8 @@ import numpy as np
 from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.passes import one_blas_thread, outcome_pass
 from pairscore.core.sums import feature_range
-from pairscore.data.comparisons import Comparisons
+from pairscore.data.comparisons import Comparisons, items_of_votes
+from pairscore.data.conventions import check_names, rename_votes
 from pairscore.data.folds import number_groups
 from pairscore.data.items import Items
 from pairscore.data.votes import PER_ROW, Votes, read_votes
@@ -331,11 +332,14 @@ def update_fit(
     *,
     self_pairs: str = "error",
     item_groups: np.ndarray | None = None,
+    columns: Mapping[str, Any] | None = None,
 ) -> tuple[Fit, list[Note]]:
     """Add votes, and perhaps items, to those of a fit, and fit to all from where it stands.
 
-    ``items`` has new items with the same features and ids of their own; ``votes`` are of any kind
-    that :func:`~pairscore.data.votes.read_votes` takes.
+    ``items`` has new items with the same features and ids of their own; without features, the items
+    that a table of votes names for the first time are added. ``votes`` are of any kind that
+    :func:`~pairscore.data.votes.read_votes` takes, and ``columns`` has their names by role, and
+    perhaps ``winner_codes``.
     """
     if fit.comparisons is None:
         raise PairscoreError(
@@ -347,9 +351,19 @@ def update_fit(
             "the fit held groups of items out together; give item_groups for all items, the new"
             " ones last."
         )
-    before = fit.comparisons
+    before, names = fit.comparisons, dict(columns or {})
+    codes = names.pop("winner_codes", None)
+    of_items, roles = check_names(names)
+    if of_items:
+        raise PairscoreError(
+            f"{next(iter(of_items))}= is part of the fit, and new items are read as there; leave it"
+            " out, or fit again."
+        )
+    votes = rename_votes(votes, roles, settings.context)
+    if not fit.n_features and items is None and not isinstance(votes, Votes):
+        items = unknown_items(before.items, items_of_votes(votes))
     table = before.items if items is None else before.items.with_new_items(items)
-    more = read_votes(votes, table, self_pairs, len(before), settings.context)
+    more = read_votes(votes, table, self_pairs, len(before), settings.context, codes)
     groups = fit.item_groups if item_groups is None else item_groups
     votes = join_votes(before.votes, more)
     if groups is not None or items is not None:
@@ -357,6 +371,12 @@ def update_fit(
     data = Comparisons.of(table, votes)
     result, notes = fit_comparisons(data, settings, item_groups=groups, start=fit.coef)
     return replace(result, wording=fit.wording), notes
+
+
+def unknown_items(known: Items, named: Items) -> Items | None:
+    """Those of the named items that are not known yet; None if all are."""
+    rows = known.find_rows_by_text(np.asarray(named.names))
+    return named.take(np.flatnonzero(rows < 0)) if np.any(rows < 0) else None
 
 
 def join_votes(votes: Votes, more: Votes) -> Votes:

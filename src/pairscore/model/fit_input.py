@@ -1,4 +1,4 @@
-"""What people give to ``RankRegression.fit``, as comparisons, and the record that a model keeps.
+"""What people give to ``RankRegression``, as comparisons and items, and the record that it keeps.
 
 Items and votes, ``Comparisons``, or a plain matrix of differences. The record says where they came
 from.
@@ -8,6 +8,7 @@ import hashlib
 import platform
 import shlex
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
@@ -17,27 +18,67 @@ from typing import Any
 import numpy as np
 
 from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
-from pairscore.data.items import LARGEST_NUMBER, Items
-from pairscore.data.tables import as_frame, to_array
+from pairscore.data.items import LARGEST_NUMBER, Items, read_names
+from pairscore.data.tables import as_frame, check_amounts, to_array
 from pairscore.data.votes import Votes
 from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.results import Fit, Note
 from pairscore.estimators.settings import Settings
 
+ID_KINDS = (str, int, np.integer)
 PACKAGES = ("pairscore", "numpy", "scipy", "scikit-learn")
 SAMPLED_ITEMS = 256
 
 
 def comparisons_to_fit(
-    model: Any, X: Any, y: Any, covariance_items: Any, self_pairs: str
+    model: Any,
+    X: Any,
+    y: Any,
+    covariance_items: Any,
+    self_pairs: str,
+    columns: Mapping[str, Any] | None = None,
+    sample_weight: Any = None,
 ) -> tuple[Comparisons, bool]:
     """What was given to ``fit`` as comparisons, and whether they are of items that are known.
 
-    Sets the model's ``classes_``, and for a matrix of differences what scikit-learn sets.
+    ``columns`` has names of columns of the items and votes, as ``Comparisons.from_frames`` takes.
+    ``sample_weight`` (M,) multiplies the weights that they have. Sets the model's ``classes_``, and
+    for a matrix of differences what scikit-learn sets.
     """
+    data, has_items = _read_comparisons(model, X, y, covariance_items, self_pairs, columns or {})
+    return weighted(data, sample_weight), has_items
+
+
+def weighted(data: Comparisons, sample_weight: Any) -> Comparisons:
+    """The comparisons with their weights times those of scikit-learn (M,), if there are any."""
+    if sample_weight is None:
+        return data
+    weight = to_array(sample_weight, "sample_weight is")
+    if weight.shape != (len(data),):
+        raise PairscoreError(
+            f"sample_weight has shape {weight.shape} but there are"
+            f" {plural(len(data), 'comparison')}; give one weight for each."
+        )
+    weight = data.importance * check_amounts(weight, "sample_weight")
+    return Comparisons.of(data.items, replace(data.votes, weight=weight))
+
+
+def _read_comparisons(
+    model: Any,
+    X: Any,
+    y: Any,
+    covariance_items: Any,
+    self_pairs: str,
+    columns: Mapping[str, Any],
+) -> tuple[Comparisons, bool]:
     refuse_other_self_pairs(self_pairs)
     model.classes_ = np.array([-1, 1])
+    if columns and (isinstance(X, Comparisons) or y is None or not _are_votes(y)):
+        raise PairscoreError(
+            f"{next(iter(columns))}= names a column, and there are no tables of items and votes"
+            " here; name columns where tables are read, as in Comparisons.from_frames."
+        )
     if isinstance(X, Comparisons):
         data = X if y is None else X.with_outcome(y)
         if y is not None and np.max(y, initial=0) > 1:
@@ -58,7 +99,7 @@ def comparisons_to_fit(
             "context": model.context or (),
             "missing": "refuse" if isinstance(y, Votes) else model.missing,
         }
-        return Comparisons.from_frames(X, y, **reading)[0], True
+        return Comparisons.from_frames(X, y, **reading, **columns)[0], True
     if covariance_items is not None:
         raise PairscoreError(
             "covariance_items names items, but a matrix of differences has none; fit items and"
@@ -177,7 +218,10 @@ def refuse_extremes(data: Comparisons) -> None:
 
 
 def refuse_too_many_features(data: FitData, settings: Settings) -> None:
-    """Without a ridge, features must not outnumber items or comparisons."""
+    """Without a ridge, features must not outnumber items or comparisons.
+
+    Of a matrix of differences they may, as scikit-learn expects: warnings say what the fit is.
+    """
     d, used, count = data.X.shape[1], data.amount > 0, data.comparisons.count
     m = float(used.sum() if count is None else count[used].sum())
     if not np.isfinite(data.tally.n_comparisons):
@@ -189,13 +233,107 @@ def refuse_too_many_features(data: FitData, settings: Settings) -> None:
             "no comparison is between two different items with a positive weight; these votes"
             " contain nothing to learn from."
         )
-    if settings.l2 == 0 and (d > data.n_items or d > m):
-        by_items = data.has_items and d > data.n_items
-        few = plural(data.n_items, "compared item") if by_items else plural(int(m), "comparison")
+    if settings.l2 == 0 and data.has_items and (d > data.n_items or d > m):
+        few = plural(int(m), "comparison")
+        few = plural(data.n_items, "compared item") if d > data.n_items else few
         raise PairscoreError(
             f"there are {d} features but only {few}, so many scores fit equally well; choose a"
             " ridge from the data (l2='auto'), or use fewer features."
         )
+
+
+# -- single items and pairs ------------------------------------------------------------------------
+
+
+def compared_items(fit: Fit) -> Items:
+    """The items that were compared, from the comparisons or, without features, from the fit."""
+    effects, data = fit.item_effects, fit.comparisons
+    if fit.n_features:
+        if data is None:
+            raise PairscoreError(
+                "the model does not have the items that it was fitted to; give a table of items."
+            )
+        return data.items.take(np.flatnonzero(data.compared))
+    assert effects is not None  # without features every fit has them
+    known = np.flatnonzero(np.isfinite(effects.effect))
+    ids = known if effects.ids is None else effects.ids[known]
+    return Items(np.empty((len(known), 0)), (), ids, None if data is None else data.items.backend)
+
+
+def item_of_id(fit: Fit, name: Any) -> Items:
+    """One item of the fit, by its id."""
+    if not fit.n_features:
+        return read_names(name)
+    table, row = rows_of_ids(fit, np.array([name]))
+    return table.take(row)
+
+
+def rows_of_ids(fit: Fit, names: np.ndarray) -> tuple[Items, np.ndarray]:
+    """The items of the fit, and in which of their rows those with these ids (n,) stand."""
+    if fit.n_features and fit.comparisons is None:
+        raise PairscoreError(
+            f"the model has no table in which to look up the item {names.tolist()[0]!r}; give its"
+            " features."
+        )
+    table = compared_items(fit) if fit.comparisons is None else fit.comparisons.items
+    rows = table.find_rows_by_text(names)
+    if np.any(rows < 0):
+        unknown = list(dict.fromkeys(names[rows < 0].tolist()))
+        raise PairscoreError(
+            f"there is no item {first_few(map(repr, unknown))} in the table of the fit; give its"
+            " features."
+        )
+    return table, rows
+
+
+def single_item(item: Any, read: Callable[[Any], Items]) -> Items:
+    """One item, from a table of one row or its features in a row, as ``read`` reads tables."""
+    # a pandas Series is one row with names
+    if hasattr(item, "to_frame") and hasattr(item, "index"):
+        item = item.to_frame().T.infer_objects()
+    is_table = isinstance(item, Items | dict) or as_frame(item) is not None
+    table = read(item if is_table else np.atleast_2d(to_array(item, "an item is")))
+    if len(table) != 1:
+        raise PairscoreError(
+            "difference compares two single items, but one of them has"
+            f" {len(table)} rows; give one row each."
+        )
+    return table
+
+
+def pairs_of_ids(fit: Fit, a: Any, b: Any) -> tuple[Items, np.ndarray, np.ndarray] | None:
+    """The items of the fit, and the rows (n,) of both sides of pairs that are arrays of ids.
+
+    One of them may be a single id. None where neither is an array of ids, but an item.
+    """
+    arrays = [_array_of_ids(fit, side) for side in (a, b)]
+    if all(ids is None for ids in arrays):
+        return None
+    sides = [
+        np.array([side]) if ids is None and isinstance(side, ID_KINDS) else ids
+        for side, ids in zip((a, b), arrays, strict=True)
+    ]
+    sizes = {len(ids) for ids in arrays if ids is not None}
+    first, second = sides
+    if first is None or second is None or len(sizes) > 1:
+        raise PairscoreError(
+            "difference takes two items, or two arrays of equally many ids, or one id and an array;"
+            " for other pairs use Comparisons.from_pairs(items, left, right)."
+        )
+    (table, left), (_, right) = rows_of_ids(fit, first), rows_of_ids(fit, second)
+    n = sizes.pop()
+    return table, np.broadcast_to(left, n), np.broadcast_to(right, n)
+
+
+def _array_of_ids(fit: Fit, given: Any) -> np.ndarray | None:
+    """An array of ids: text, or whole numbers, unless these are as many as the features."""
+    if isinstance(given, (*ID_KINDS, Items, dict)) or as_frame(given) is not None:
+        return None
+    array = to_array(given, "an item is")
+    if array.ndim != 1:
+        return None
+    is_text = all(isinstance(name, str) for name in array.tolist())
+    return array if is_text or (array.dtype.kind in "iu" and len(array) != fit.n_features) else None
 
 
 # -- the record ------------------------------------------------------------------------------------

@@ -5,13 +5,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from pairscore.choices import SCALES
 from pairscore.core.decided import decided_scale, share_of_coin
 from pairscore.core.links import normal_width
 from pairscore.core.outcomes import OutcomeLaw, averaged_probabilities
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.items import Items, feature_keys, read_names
+from pairscore.data.conventions import table_like
+from pairscore.data.feature_options import apply_recipe
+from pairscore.data.features import ID_COLUMN, one_row, read_plain, recipe_of
+from pairscore.data.folds import feature_keys
+from pairscore.data.items import Items, read_items, read_names, with_features
 from pairscore.errors import PairscoreError, first_few, plural
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.results import Fit, KnownItems
@@ -36,9 +41,11 @@ def linear_scores(values: np.ndarray, coef: np.ndarray) -> np.ndarray:
 
 def known_items(fit: Fit, items: Items) -> KnownItems | None:
     """What a fit with item effects knows of these items; None without item effects."""
-    if fit.item_effects is None:
+    effects = fit.item_effects
+    if effects is None:
         return None
-    return fit.item_effects.known(items.ids, feature_keys(items.values))
+    by_id = items.ids is not None and effects.ids is not None
+    return effects.known(items.ids, np.empty(0) if by_id else feature_keys(items.values))
 
 
 def item_scores(fit: Fit, items: Items) -> np.ndarray:
@@ -48,19 +55,19 @@ def item_scores(fit: Fit, items: Items) -> np.ndarray:
     return scores if known is None else scores + known.effect
 
 
-def compared_items(fit: Fit) -> Items:
-    """The items that were compared, from the comparisons or, without features, from the fit."""
-    effects, data = fit.item_effects, fit.comparisons
-    if fit.n_features:
-        if data is None:
-            raise PairscoreError(
-                "the model does not have the items that it was fitted to; give a table of items."
-            )
-        return data.items.take(np.flatnonzero(data.compared))
-    assert effects is not None  # without features every fit has them
-    known = np.flatnonzero(np.isfinite(effects.effect))
-    ids = known if effects.ids is None else effects.ids[known]
-    return Items(np.empty((len(known), 0)), (), ids, None if data is None else data.items.backend)
+def read_new_items(fit: Fit, items: Any) -> Items:
+    """Items with the features of the fit, found by name; a dict of single values is one item."""
+    if not fit.n_features and not isinstance(items, Items):
+        return read_names(items)
+    is_plain = fit.recipe is None or tuple(fit.recipe["features"]) == fit.names
+    if is_plain or not isinstance(items, dict):
+        id = ID_COLUMN if fit.recipe is None else fit.recipe["id"]
+        if (plain := read_plain(items, fit.names, id)) is not None:
+            return plain
+    items = one_row(items) if isinstance(items, dict) else items
+    if fit.recipe is None:
+        return read_items(items, fit.names)
+    return with_features(apply_recipe(recipe_of(fit), items), fit.names)
 
 
 def ability_columns(fit: Fit) -> dict[str, list[Any]]:
@@ -102,34 +109,43 @@ def shared_ranks(scores: np.ndarray) -> np.ndarray:
     return 1 + np.searchsorted(-scores, -scores, side="left")
 
 
-def item_of_id(fit: Fit, name: Any) -> Items:
-    """One item of the fit, by its id."""
-    if not fit.n_features:
-        return read_names(name)
-    if fit.comparisons is None:
-        raise PairscoreError(
-            f"the model has no table in which to look up the item {name!r}; give its features."
-        )
-    table = fit.comparisons.items
-    row = table.find_rows_by_text(np.array([name]))
-    if row[0] < 0:
-        raise PairscoreError(
-            f"there is no item {name!r} in the table of the fit; give its features."
-        )
-    return table.take(row)
-
-
 def neutral_chance(fit: Fit, items: Items, left: int, right: int) -> float:
-    """Chance that one item wins against another if it is no tie, without sides and context.
+    """Chance that one item wins against another if it is no tie, without sides and context."""
+    return float(neutral_chances(fit, items, np.array([left]), np.array([right]))[0])
+
+
+def neutral_chances(fit: Fit, items: Items, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Chances of pairs (M,) of row numbers as in :func:`neutral_chance`.
 
     Averaged over what is not known of their effects, as in ``predict_proba``.
     """
-    pair = Comparisons(items, np.array([left]), np.array([right]), np.array([1]))
+    pairs = Comparisons(items, left, right, np.ones(len(left), dtype=int))
     scores = item_scores(fit, items)
     averaged = fit.item_effects is not None and not fit.item_effects.free
-    spread = difference_spread(fit, pair) if averaged else np.zeros(1)
-    loss, _, win = averaged_probabilities(fit.outcome_law, scores[[left]] - scores[[right]], spread)
-    return float((win / (win + loss))[0])
+    spread = difference_spread(fit, pairs) if averaged else np.zeros(len(left))
+    loss, _, win = averaged_probabilities(fit.outcome_law, scores[left] - scores[right], spread)
+    return win / (win + loss)
+
+
+def worth_table(fit: Fit, items: Items) -> Any:
+    """Strengths proportional to exp(scale * score) that sum to one: a table with id and worth.
+
+    Of two items, the first wins worth / (worth + worth of the second) of decided comparisons (with
+    ties="rao-kupper", about); the scale is ``decided_scale``, 1 without ties.
+    """
+    if fit.link.name != "logit":
+        raise PairscoreError(
+            f"worth belongs to link='logit', and the link is {fit.link.name!r}; use rank."
+        )
+    if fit.n_groups > 1:
+        raise PairscoreError(
+            f"the items fall into {fit.n_groups} groups that were never compared with each other,"
+            " so that strengths have no common unit; use rank, which ranks within groups."
+        )
+    scores = item_scores(fit, items)
+    refuse_unknown_abilities(fit, scores)
+    ids = np.arange(len(items)) if items.ids is None else items.ids
+    return table_like(items, {"id": ids, "worth": softmax(fit.decided_scale * scores)})
 
 
 def score_errors(centred: np.ndarray, covariance: np.ndarray) -> np.ndarray:

@@ -7,22 +7,24 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from scipy.special import expit, gammaincinv, logit, softmax
+from scipy.special import expit, logit
 
-from pairscore.core.links import normal_width
+from pairscore.core.links import normal_width, scheffe_width
 from pairscore.core.outcomes import averaged_probabilities
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.items import Items, feature_keys
-from pairscore.data.tables import Columns, as_frame, to_array
-from pairscore.errors import PairscoreError
+from pairscore.data.conventions import table_like
+from pairscore.data.folds import feature_keys
+from pairscore.data.items import Items
+from pairscore.errors import PairscoreError, plural
 from pairscore.estimators.results import Fit, KnownItems
 from pairscore.files.write import html_text
+from pairscore.model.fit_input import pairs_of_ids
 from pairscore.model.groups import OpenPart, number_groups, without_open_part
 from pairscore.model.predict import (
+    PAIR_BLOCK,
     average_score,
     contrast_errors,
     difference_spread,
-    item_scores,
     known_items,
     linear_scores,
     outcome_probabilities,
@@ -37,6 +39,7 @@ from pairscore.model.predict import (
 REFERENCE_ITEMS = 5000  # each rank interval compares an item with at most this many others
 # items at a time, so that their differences from all of those stay in the processor's cache
 BLOCK = 64
+MOST_SHOWN = 20  # pairs in a notebook
 MULTIPLICITY = (
     "Each interval holds for its own item 19 times out of 20; among many items some will miss. Rank"
     " intervals count the items that differ from this one at the same level. With simultaneous=True"
@@ -47,42 +50,34 @@ Pieces = Callable[[], Iterable[np.ndarray]]
 
 @dataclass(frozen=True)
 class Difference:
-    """Score difference of two items, with its interval, and the probability that the first wins."""
+    """Score difference of two items, with its interval, and the probability that the first wins.
 
-    difference: float
-    low: float
-    high: float
-    probability: float
-    probability_low: float
-    probability_high: float
+    Of many pairs, each is an array with an entry for every pair.
+    """
+
+    difference: Any
+    low: Any
+    high: Any
+    probability: Any
+    probability_low: Any
+    probability_high: Any
+    std_error: Any = np.nan
+
+    def to_frame(self, backend: Any = "pandas") -> Any:
+        """A row for each pair, as a dataframe of some kind: pandas, polars or pyarrow."""
+        columns = {name: np.atleast_1d(column) for name, column in vars(self).items()}
+        return nw.from_dict(columns, backend=backend).to_native()
 
     def _repr_html_(self) -> str:
-        value, low, high, *chance = vars(self).values()
+        if np.ndim(self.difference):
+            few = {name: column[:MOST_SHOWN].tolist() for name, column in vars(self).items()}
+            n = plural(len(self.difference), "pair")
+            first = f" (the first {MOST_SHOWN})" * (len(self.difference) > MOST_SHOWN)
+            return html_text(f"Differences of {n}{first}", (), few)
+        value, low, high, *chance, _ = vars(self).values()
         rows = ("score difference", value, low, high), ("chance that the first wins", *chance)
         columns = dict(zip(("", "estimate", "low", "high"), zip(*rows, strict=True), strict=True))
         return html_text("Difference of two items", (), columns)
-
-
-def scheffe_width(level: float, n_features: int) -> float:
-    """How many standard errors intervals reach that hold for all scores at once (Scheffe 1953).
-
-    The root of the chi-square quantile with one degree of freedom per feature.
-    """
-    normal_width(level)  # refuses a level outside of (0, 1)
-    return float(np.sqrt(2 * gammaincinv(n_features / 2, level)))
-
-
-def rank_intervals(
-    scores: np.ndarray, centred: np.ndarray, covariance: np.ndarray, width: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Best and worst rank of each item: how many others are surely better, and surely worse.
-
-    Items are sorted best first. Beyond REFERENCE_ITEMS, an item is compared with that many others
-    evenly spaced in rank, and counts are scaled up.
-    """
-    return rank_intervals_by_pieces(
-        scores, np.arange(len(scores)), lambda: [centred], covariance, width
-    )
 
 
 def rank_intervals_by_pieces(
@@ -93,11 +88,12 @@ def rank_intervals_by_pieces(
     width: float,
     extra_variance: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """As ``rank_intervals``, in the order of ``order``, of items whose features come in pieces and
-    in any order.
+    """Best and worst rank of each item: how many others are surely better, and surely worse.
 
-    ``extra_variance`` of each score is its own; an item differs from itself by nothing, so how wide
-    that interval is does not matter.
+    In the order of ``order``, best first, of items whose features come in pieces and in any order.
+    Beyond REFERENCE_ITEMS, an item is compared with that many others evenly spaced in rank, and
+    counts are scaled up. ``extra_variance`` of each score is its own; an item differs from itself
+    by nothing, so how wide that interval is does not matter.
     """
     n = len(scores)
     reference = order[np.unique(np.linspace(0, n - 1, min(n, REFERENCE_ITEMS)).round().astype(int))]
@@ -307,20 +303,6 @@ def _centred(fit: Fit, pieces: Pieces, known: KnownItems | None) -> Iterator[np.
         yield centred if known is None else known.share[rows, None] * centred
 
 
-def table_like(items: Items, columns: dict[str, Any]) -> Any:
-    """A table of the caller's kind; a NumPy structured array for those who came with arrays."""
-    arrays = {name: np.asarray(values) for name, values in columns.items()}
-    if items.backend in (dict, Columns):
-        return arrays
-    if items.backend is not None:
-        return nw.from_dict(columns, backend=items.backend).to_native()
-    kinds = [(name, values.dtype) for name, values in arrays.items()]
-    table = np.empty(len(next(iter(arrays.values()))), dtype=kinds)
-    for name, values in arrays.items():
-        table[name] = values
-    return table
-
-
 def rank_items(fit: Fit, items: Items, **asked: Any) -> Any:
     """Rank the items of a table, as a table of the caller's kind; see :func:`rank_pieces`."""
     columns = rank_pieces(fit, lambda: [items.values], ids=lambda: items.ids, **asked)
@@ -328,72 +310,63 @@ def rank_items(fit: Fit, items: Items, **asked: Any) -> Any:
     return table_like(items, {"id": rows if items.ids is None else items.ids[rows], **columns})
 
 
-def worth_table(fit: Fit, items: Items) -> Any:
-    """Strengths proportional to exp(scale * score) that sum to one: a table with id and worth.
-
-    Of two items, the first wins worth / (worth + worth of the second) of decided comparisons (with
-    ties="rao-kupper", about); the scale is ``decided_scale``, 1 without ties.
-    """
-    if fit.link.name != "logit":
-        raise PairscoreError(
-            f"worth belongs to link='logit', and the link is {fit.link.name!r}; use rank."
-        )
-    if fit.n_groups > 1:
-        raise PairscoreError(
-            f"the items fall into {fit.n_groups} groups that were never compared with each other,"
-            " so that strengths have no common unit; use rank, which ranks within groups."
-        )
-    scores = item_scores(fit, items)
-    refuse_unknown_abilities(fit, scores)
-    ids = np.arange(len(items)) if items.ids is None else items.ids
-    return table_like(items, {"id": ids, "worth": softmax(fit.decided_scale * scores)})
-
-
-def single_item(item: Any, read: Callable[[Any], Items]) -> Items:
-    """One item, from a table of one row or its features in a row, as ``read`` reads tables."""
-    # a pandas Series is one row with names
-    if hasattr(item, "to_frame") and hasattr(item, "index"):
-        item = item.to_frame().T.infer_objects()
-    is_table = isinstance(item, Items) or as_frame(item) is not None
-    table = read(item if is_table else np.atleast_2d(to_array(item, "an item is")))
-    if len(table) != 1:
-        raise PairscoreError(
-            "difference compares two single items, but one of them has"
-            f" {len(table)} rows; give one row each."
-        )
-    return table
-
-
 def item_difference(fit: Fit, a: Items, b: Items, level: float) -> Difference:
     """Score of the one item in ``a`` minus that of the one in ``b``."""
-    gap = a.values[0] - b.values[0]
-    value, left_over, variance = float(gap @ fit.coef), gap, 0.0
-    first, second = known_items(fit, a), known_items(fit, b)
-    if first is not None and second is not None:
-        value += float(first.effect[0] - second.effect[0])
-        refuse_unknown_abilities(fit, np.array([value]))
-        left_over = first.share[0] * (a.values[0] - fit.feature_mean) - second.share[0] * (
-            b.values[0] - fit.feature_mean
-        )
-        is_same = first.row[0] == second.row[0] >= 0
-        variance = 0.0 if is_same else float(first.variance[0] + second.variance[0])
-        if fit.item_effects is not None and not is_same:
-            from pairscore.effects.item_posterior import shared_variance
-
-            shared = shared_variance(fit.item_effects, first.row, second.row)
-            variance = max(variance - 2 * float(shared[0]), 0.0)
-    error = np.nan
-    if fit.covariance is not None and not fit.undetermined_contrasts(gap[None])[0]:
-        error = np.hypot(score_errors(left_over[None], fit.covariance)[0], np.sqrt(variance))
-    half = normal_width(level) * float(error)
-    ends = np.array([value, value - half, value + half])
-    averaged = fit.item_effects is not None and not fit.item_effects.free
-    sd = np.array([np.sqrt(variance) if averaged else 0.0, 0.0, 0.0])
-    loss, _, win = averaged_probabilities(fit.outcome_law, ends, sd)
-    return Difference(*ends.tolist(), *(win / (win + loss)).tolist())
+    one = np.zeros(1, dtype=int)
+    columns = vars(pair_differences(fit, (a, b), (one, one), level))
+    return Difference(**{name: float(column[0]) for name, column in columns.items()})
 
 
 # -- pairs -----------------------------------------------------------------------------------------
+
+
+def pair_differences(
+    fit: Fit, tables: tuple[Items, Items], rows: tuple[np.ndarray, np.ndarray], level: float
+) -> Difference:
+    """Score differences of n pairs: rows (n,) of a first table less rows (n,) of a second.
+
+    Without sides, context and judges. Features are formed for a block of pairs at a time.
+    """
+    (a, b), (left, right) = tables, rows
+    values, errors = np.empty(len(left)), np.full(len(left), np.nan)
+    first = known_items(fit, a)
+    second = first if a is b else known_items(fit, b)
+    for start in range(0, len(left), PAIR_BLOCK):
+        block = slice(start, start + PAIR_BLOCK)
+        x, y = a.values[left[block]], b.values[right[block]]
+        values[block] = linear_scores(x - y, fit.coef)
+        if fit.covariance is not None:
+            along, unknown = x - y, fit.undetermined_contrasts(x - y)
+            if first is not None and second is not None:
+                along = first.share[left[block], None] * (x - fit.feature_mean)
+                along -= second.share[right[block], None] * (y - fit.feature_mean)
+            errors[block] = np.where(unknown, np.nan, score_errors(along, fit.covariance))
+    variance = np.zeros(len(left))
+    if first is not None and second is not None:
+        values += first.effect[left] - second.effect[right]
+        refuse_unknown_abilities(fit, values)
+        variance = _variance_of_effects(fit, (first, second), rows)
+    errors = np.hypot(errors, np.sqrt(variance))
+    half, law = normal_width(level) * errors, fit.outcome_law
+    averaged = fit.item_effects is not None and not fit.item_effects.free
+    loss, _, win = averaged_probabilities(law, values, np.sqrt(averaged * variance))
+    low, high = (law.win_chance(values + reach) for reach in (-half, half))
+    ends = values - half, values + half
+    return Difference(values, *ends, win / (win + loss), low, high, std_error=errors)
+
+
+def _variance_of_effects(
+    fit: Fit, known: tuple[KnownItems, KnownItems], rows: tuple[np.ndarray, np.ndarray]
+) -> np.ndarray:
+    """Variance of what is not known of the effects of two items, less each other, (n,)."""
+    from pairscore.effects.item_posterior import shared_variance
+
+    assert fit.item_effects is not None
+    (left, right), places = rows, (known[0].row[rows[0]], known[1].row[rows[1]])
+    variance = known[0].variance[left] + known[1].variance[right]
+    variance = variance - 2 * shared_variance(fit.item_effects, *places)
+    is_same = (places[0] == places[1]) & (places[0] >= 0)
+    return np.where(is_same, 0.0, np.maximum(variance, 0.0))
 
 
 def pair_chances(fit: Fit, data: Comparisons, level: float) -> dict[str, np.ndarray]:
@@ -444,3 +417,31 @@ def _tie_interval(
         reach = np.hypot(logit(end) - middle, logit(moved) - logit(here))
         ends[name] = expit(middle + sign * reach)
     return ends
+
+
+class PairPredictions:
+    """What :class:`~pairscore.RankRegression` says of single pairs and of many."""
+
+    def difference(self: Any, a: Any, b: Any = None, *, level: float = 0.95) -> Difference:
+        """Score of ``a`` minus score of ``b``, with its interval and the chance that ``a`` wins.
+
+        Each is one item: its id, a table of one row, or its features in a row. Two arrays of ids,
+        or ``Comparisons`` alone, are many pairs: the result has arrays. Whole numbers are ids
+        unless they are as many as the features.
+        """
+        fit, pairs = self._fitted(), None
+        if isinstance(a, Comparisons):
+            data = self._comparisons(a)
+            pairs = data.items, data.left, data.right
+        elif (pairs := pairs_of_ids(fit, a, b)) is None:
+            return item_difference(fit, self._item(a), self._item(b), level)
+        table, *rows = pairs
+        return pair_differences(fit, (table, table), (rows[0], rows[1]), level)
+
+    def chances(self: Any, X: Comparisons, *, level: float = 0.95) -> dict[str, np.ndarray]:
+        """Chance that left wins each comparison, with its interval: columns chance, low, high.
+
+        As in :meth:`predict_proba`; with tie, tie_low and tie_high where ties have a probability.
+        ``Comparisons.from_pairs`` makes comparisons that have no winner yet.
+        """
+        return pair_chances(self.result_, self._comparisons(X), level)

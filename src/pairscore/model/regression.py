@@ -9,9 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
-from pairscore.data.feature_options import apply_recipe
-from pairscore.data.features import recipe_of
-from pairscore.data.items import Items, read_items, read_names, refuse_other_features
+from pairscore.data.items import Items, with_features
 from pairscore.errors import PairscoreError
 from pairscore.estimators.inference import CRITERIA, kept_likelihood
 from pairscore.estimators.results import Fit, KnownItems, Note
@@ -19,33 +17,31 @@ from pairscore.estimators.settings import Settings, check_settings
 from pairscore.model.contrasts import CoefficientTests
 from pairscore.model.file import ModelFile, load_model, save_model
 from pairscore.model.fit import fit_comparisons, number_item_groups, update_fit
-from pairscore.model.fit_input import comparisons_to_fit
+from pairscore.model.fit_input import (
+    compared_items,
+    comparisons_to_fit,
+    item_of_id,
+    single_item,
+)
 from pairscore.model.predict import (
     Outcomes,
-    compared_items,
-    item_of_id,
     item_scores,
     known_items,
     outcome_probabilities,
+    read_new_items,
     score_differences,
     share_correct,
-)
-from pairscore.model.ranking import (
-    Difference,
-    item_difference,
-    pair_chances,
-    rank_items,
-    single_item,
     worth_table,
 )
-from pairscore.model.summary import Summary
+from pairscore.model.ranking import PairPredictions, rank_items
+from pairscore.model.summary import Plots, Summary
 
 FIELDS = frozenset(f"{field.name}_" for field in fields(Fit)) - {"settings_", "feature_names_"}
 OF_LIKELIHOOD = frozenset(f"{name}_" for name in CRITERIA)
 FITTED = FIELDS | OF_LIKELIHOOD | {"link_", "l2_", "ties_", "inference_", "tie_parameter_"}
 
 
-class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
+class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEstimator):
     """Learn a score from pairwise comparisons and numeric features of the items.
 
     The left item of a pair wins with probability f(beta'(x_left - x_right)); the score of an item
@@ -195,10 +191,12 @@ class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
         self,
         X: Any,
         y: Any = None,
+        sample_weight: Any = None,
         *,
         covariance_items: Any = None,
         self_pairs: str = "error",
         item_groups: Any = None,
+        **columns: Any,
     ) -> "RankRegression":
         """Learn from items and votes, from ``Comparisons``, or from a plain matrix of differences.
 
@@ -208,6 +206,8 @@ class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
+        sample_weight : array of shape (M,) or None
+            A weight for each comparison, times those that the votes have.
         covariance_items : ids, row numbers or mask
             The items behind the covariance of ``method="split"``; other methods refuse it here, and
             leave alone what a Comparisons carries.
@@ -217,9 +217,13 @@ class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
         item_groups : one label per item of the table (topic, patient), or dict from id to label
             Items of one group are held out together by ``l2="auto"``. A Comparisons may have them
             itself (``with_item_groups``), which also serves a search over ``l2``.
+        columns : names of columns
+            ``id``, ``features``, ``left``, ``winner``, ... as ``Comparisons.from_frames`` has them.
         """
         settings = self._settings()
-        data, has_items = comparisons_to_fit(self, X, y, covariance_items, self_pairs)
+        data, has_items = comparisons_to_fit(
+            self, X, y, covariance_items, self_pairs, columns, sample_weight
+        )
         if covariance_items is not None and settings.method != "split":
             raise PairscoreError(
                 "covariance_items names the items behind the covariance of method='split', and the"
@@ -248,26 +252,32 @@ class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
         return self
 
     def update(
-        self, votes: Any, items: Any = None, *, self_pairs: str = "error", item_groups: Any = None
+        self,
+        votes: Any,
+        items: Any = None,
+        *,
+        self_pairs: str = "error",
+        item_groups: Any = None,
+        **columns: Any,
     ) -> "RankRegression":
         """Add votes, and perhaps items, to those of the fit, and fit to all of them.
 
         The fit goes on from where the model stands; the result is that of a fit to everything.
-        ``items`` is a table of new items with the same features and ids of their own. A model from
-        a file has its comparisons if it was saved with ``data=True``. Where groups of items were
-        held out together, ``item_groups`` has those of all items, new ones last.
+        ``items`` is a table of new items with the same features and own ids; without features, new
+        items are those that votes name first. A model from a file has its comparisons if it was
+        saved with ``data=True``. ``item_groups``, if the fit had them, are of all, new ones last.
+        ``columns`` are names of columns of the votes (``left``, ``winner``, ...).
         """
         check_is_fitted(self)
         refuse_other_self_pairs(self_pairs)
-        settings, more = self._settings(), None if items is None else self._items(items)
+        settings, more = self._settings(), None if items is None else self.items(items)
         groups = item_groups
         if item_groups is not None and self.comparisons_ is not None:
             table = self.comparisons_.items
             table = table if more is None else table.with_new_items(more)
             groups = number_item_groups(item_groups, table, settings)
-        fit, notes = update_fit(
-            self.result_, settings, votes, more, self_pairs=self_pairs, item_groups=groups
-        )
+        asked = {"self_pairs": self_pairs, "item_groups": groups, "columns": columns}
+        fit, notes = update_fit(self.result_, settings, votes, more, **asked)
         return self._keep(fit, notes)
 
     # -- scores and probabilities ------------------------------------------------------------------
@@ -283,29 +293,30 @@ class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if isinstance(X, Comparisons):
-            refuse_other_features(X.items, self.result_.names)
-            return score_differences(self.result_, X)
-        return (
-            self._plain(X) if self.n_items_ is None else item_scores(self.result_, self._items(X))
-        )
+            return score_differences(self.result_, self._comparisons(X))
+        return self._plain(X) if self.n_items_ is None else item_scores(self.result_, self.items(X))
 
     def _plain(self, X: Any) -> np.ndarray:
         """A model fitted to differences takes differences."""
         X = validate_data(self, X, reset=False, dtype=np.float64)
         return X @ self.coef_ + (self.side_effect_ or 0.0)
 
-    def _comparison_scores(self, X: Any) -> np.ndarray:
+    def _comparisons(self, X: Any) -> Any:
+        """What can be predicted: comparisons, whose items have the features of the fit by name."""
         check_is_fitted(self)
-        if self.n_items_ is not None and not isinstance(X, Comparisons):
+        if isinstance(X, Comparisons):
+            items = with_features(X.items, self.result_.names)
+            return X if items is X.items else X.with_items(items)
+        if self.n_items_ is not None:
             raise PairscoreError(
                 "only comparisons can be predicted: give Comparisons; for items use rank or"
                 " decision_function."
             )
-        return self.decision_function(X)
+        return X
 
     def predict(self, X: Any) -> np.ndarray:
         """Which side wins: -1 for right, 1 for left."""
-        left = self._comparison_scores(X) > 0
+        left = self.decision_function(self._comparisons(X)) > 0
         return np.where(left, self.classes_[-1], self.classes_[0])
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -330,10 +341,10 @@ class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
 
     def _outcomes(self, X: Any) -> Outcomes:
         """Probabilities of a loss, a tie and a win of left."""
-        scores = self._comparison_scores(X)
+        X = self._comparisons(X)
         if isinstance(X, Comparisons):
             return outcome_probabilities(self.result_, X)
-        return self.outcome_law.probabilities(scores)
+        return self.outcome_law.probabilities(self._plain(X))
 
     @property
     def outcome_law(self) -> Any:
@@ -349,19 +360,19 @@ class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
 
     # -- items -------------------------------------------------------------------------------------
 
-    def _items(self, items: Any) -> Items:
-        if not self.n_features_in_ and not isinstance(items, Items):
-            return compared_items(self.result_) if items is None else read_names(items)
-        is_plain = self.recipe_ is None
-        table = read_items(items) if is_plain else apply_recipe(recipe_of(self), items)
-        refuse_other_features(table, self.result_.names)
-        return table
+    def items(self, items: Any = None) -> Items:
+        """Items with the features of the fit, made as there, for ``Comparisons.from_pairs``.
+
+        Features are found by name, and other columns may hold anything; None are the compared ones.
+        """
+        fit = self._fitted()
+        return compared_items(fit) if items is None else read_new_items(fit, items)
 
     def _item(self, item: Any) -> Items:
         """One item: by its id if the fit knows it, else by its features."""
         if isinstance(item, str | int | np.integer):
             return item_of_id(self.result_, item)
-        return single_item(item, self._items)
+        return single_item(item, self.items)
 
     def rank(
         self,
@@ -388,40 +399,27 @@ class RankRegression(CoefficientTests, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         asked = {"level": level, "simultaneous": simultaneous, "scale": scale}
-        return rank_items(self.result_, self._items(items), **asked)
+        return rank_items(self.result_, self.items(items), **asked)
 
     def worth(self, items: Any = None) -> Any:
         """Strengths exp(score), summing to one, of items or of all compared: id and worth."""
         check_is_fitted(self)
-        table = compared_items(self.result_) if items is None else self._items(items)
-        return worth_table(self.result_, table)
+        return worth_table(self.result_, self.items(items))
 
     def undetermined_contrasts(self, contrasts: np.ndarray) -> np.ndarray:
         """Mask of the feature differences, shape (n, d), whose score is not determined."""
         check_is_fitted(self)
         return self.result_.undetermined_contrasts(contrasts)
 
-    def difference(self, a: Any, b: Any, *, level: float = 0.95) -> Difference:
-        """Score of ``a`` minus score of ``b``, with its interval and the chance that ``a`` wins.
-
-        Each is one item: its id, a table of one row, or its features in a row.
-        """
-        check_is_fitted(self)
-        return item_difference(self.result_, self._item(a), self._item(b), level)
-
-    def chances(self, X: Comparisons, *, level: float = 0.95) -> dict[str, np.ndarray]:
-        """Chance that left wins each comparison, with its interval: columns chance, low, high.
-
-        As in :meth:`predict_proba`; with tie, tie_low and tie_high where ties have a probability.
-        ``Comparisons.from_pairs`` makes comparisons that have no winner yet.
-        """
-        self._comparison_scores(X)  # refuses what are no comparisons of such items
-        return pair_chances(self.result_, X, level)
-
     def summary(self) -> Summary:
         """A table: ``print`` it, show it in a notebook, or take ``.to_frame()``."""
         check_is_fitted(self)
         return Summary(self.result_)
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures on a matplotlib Axes: ``model.plot.ranking()``, ``.coefficients()``, ..."""
+        return Plots(self)
 
     def _html_repr(self) -> str:
         return self.summary()._repr_html_() if "result_" in vars(self) else super()._html_repr()

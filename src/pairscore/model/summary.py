@@ -1,6 +1,7 @@
 """The summary: what was fitted, how sure it is, and what it means, in one table for everybody."""
 
 from functools import cached_property
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from pairscore.estimators.diagnostics import p_in_words
 from pairscore.estimators.results import Fit
 from pairscore.files.write import html_text, plain, row_records, text_table
 from pairscore.model.contrasts import PARTLY, JointTest, category_tests, covariance_in_words
+from pairscore.model.fit_input import compared_items
 from pairscore.model.groups import Term, shown_coefficients
-from pairscore.model.predict import ability_columns, compared_items, item_scores, neutral_chance
+from pairscore.model.predict import ability_columns, item_scores, neutral_chance
 
 LAYOUT = "  {:<}  {:>11} {:>10} {:>8} {:>8}   {:^24} {:>12}"
 CATEGORY_LAYOUT = "  {:<}  {:>}  {:<}"
@@ -31,6 +33,7 @@ COUNTS_AND_SHARES = (
     "tie_share",
     "decided_scale",
 )
+PICTURES = ("coefficients", "ranking", "calibration", "win_matrix", "judges", "ridge_path")
 CLEARLY = 0.05  # level at which the surest of all coefficients is put into words
 TWO_VALUES = 0.98  # share of the largest variance from which on a feature has two values
 EFFECT_LABELS = {"context": "context {name}", "side": "side {name}", "tie": "ties ({ties})"}
@@ -421,3 +424,20 @@ def _ability_cells(
     numbers = [_number(number, "z.3f") for number in (ability, error, *quasi_error)]
     interval = "unknown" if np.isnan(low) else f"[{low: .3f}, {high: .3f}]"
     return [str(name), *numbers, interval, str(rank)]
+
+
+class Plots:
+    """Pictures of a model: ``model.plot.ranking()`` is ``pairscore.plots.ranking(model)``."""
+
+    def __init__(self, model: Any):
+        self._model = model
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in PICTURES:
+            raise AttributeError(f"no picture {name!r} of a model; use {', '.join(PICTURES)}")
+        import pairscore
+
+        return MethodType(getattr(pairscore.plots, name), self._model)
+
+    def __dir__(self) -> list[str]:
+        return list(PICTURES)

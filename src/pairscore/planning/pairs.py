@@ -17,6 +17,7 @@ import numpy as np
 
 from pairscore.data.feature_options import likely_id
 from pairscore.data.items import refuse_bad_ids
+from pairscore.data.votes import LAYOUTS, NO_SIDES
 from pairscore.errors import (
     PairscoreError,
     did_you_mean,
@@ -322,6 +323,7 @@ def read_shown(
     wanted = [*show, *([id] if id else [])]
 
     def choose(names: list[str], lists: list[str]) -> set[str]:
+        _refuse_comparisons(names, wanted)
         for name in wanted:
             if name not in names:
                 raise PairscoreError(
@@ -342,6 +344,17 @@ def read_shown(
     ids = np.arange(len(table)) if name is None else table[name]
     refuse_bad_ids(ids)
     return {"id": ids, **{column: table[column] for column in show}}
+
+
+def _refuse_comparisons(names: list[str], wanted: list[str]) -> None:
+    """Refuse a table that has a row for each comparison, unless somebody named its columns."""
+    found = next((two for two in (*LAYOUTS, NO_SIDES) if {*two} <= {*names}), None)
+    if found and not wanted and "id" not in names:
+        raise PairscoreError(
+            f"the table has columns {found[0]!r} and {found[1]!r}, so its rows are comparisons and"
+            " not items; give a table with a row for each item, such as the ranking of a model of"
+            " these comparisons, or name the column of ids: id='NAME'."
+        )
 
 
 def write_sheets(

@@ -110,6 +110,12 @@ class Plan(PlannedStudy):
         names = [field.name for field in fields(PlannedStudy)]
         return PlannedStudy(**{name: getattr(self, name) for name in names})
 
+    def plot(self, *, ax: Any = None) -> Any:
+        """Expected error against comparisons, on a matplotlib Axes: ``pairscore.plots.plan``."""
+        import pairscore
+
+        return pairscore.plots.plan(self, ax=ax)
+
     def _repr_html_(self) -> str:
         studies = self.alternatives | {f"{PER_ITEM} per item": self.rule_of_ten}
         found = {name: one for name, one in studies.items() if isinstance(one, PlannedStudy)}

@@ -276,16 +276,14 @@ def _judge_mark(judge: Judge) -> Mark:
     return Mark(judge.name, judge.slope, judge.low, judge.high, tip)
 
 
-def prospect_chart(prospects: Sequence[Prospect]) -> str:
-    """Misordered pairs with the comparisons of now, twice and four times as many."""
+def prospect_chart(prospects: Sequence[Prospect], label: str, title: str) -> str:
+    """A share of pairs with the comparisons of now, twice and four times as many."""
     marks = []
     for name, one in zip(PROSPECTS, prospects, strict=True):
         span = f" ({percent(one.low)} to {percent(one.high)})" if np.isfinite(one.low) else ""
         tip = f"{one.n_comparisons:,.10g}: {percent(one.misordered)}{span}"
         marks.append(Mark(name, one.misordered, one.low, one.high, tip))
-    one_feature = not np.isfinite(prospects[0].low)
-    title = "chance of the wrong order" if one_feature else "share of pairs of new items"
-    return interval_chart(marks, "Predicted share of misordered pairs", title, 0.0, as_percent=True)
+    return interval_chart(marks, label, title, 0.0, as_percent=True)
 
 
 # -- other charts ----------------------------------------------------------------------------------

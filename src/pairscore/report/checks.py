@@ -8,24 +8,31 @@ than data ever have, it says that it cannot tell.
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, ndtri
 from scipy.stats import chi2
 
-from pairscore.core.links import Link
 from pairscore.core.whitening import whiten
 from pairscore.data.comparisons import Comparisons
 from pairscore.errors import first_few
 from pairscore.estimators.diagnostics import SIGNIFICANCE, TOLERATED, check_pairing
 from pairscore.estimators.fit_data import FitData
-from pairscore.estimators.separation import SEPARATED
+from pairscore.estimators.results import REACH
+from pairscore.estimators.separation import SEPARATED, UNBEATEN
 from pairscore.model.contrasts import wald
 from pairscore.model.predict import expected_outcomes
 from pairscore.model.regression import RankRegression
-from pairscore.report.items import item_information
+from pairscore.report.items import (
+    Shape,
+    comparisons_per_item,
+    equal_items_p,
+    item_information,
+    shape_of,
+)
 from pairscore.report.words import number_of, option_words, wins
 
 TILT = 5.0  # degrees: 5/180 of the pairs of items change their order
-REFERENCE = 500  # scores that stand for all others in an item's expected win rate
 COINS = 0.05  # p-value up to which the coefficients are more than chance
 RARE = 1e-4  # p-values below are all shown as this one
 SKEWED = 1e-3  # p-value below which features are clearly skewed
@@ -36,6 +43,7 @@ FLATTER = 2 * (16 * np.sqrt(3) / (15 * np.pi)) ** 2  # a logit averaged over two
 BLIND = 90  # wins of 100: a check that sees larger effects only cannot tell
 NO_SIGN, CANNOT_TELL = "no sign of trouble", "cannot tell"
 NOT_NEEDED, DOUBTFUL = "not needed", "worth a look"
+FEW = 10  # comparisons of an item, below which little is known of its ability
 FAR = 1e-3  # chance that a normal cloud of this size has an item so far out
 
 
@@ -63,60 +71,6 @@ class Check:
         return self.good == CANNOT_TELL
 
 
-@dataclass(frozen=True)
-class Shape:
-    """How far the items are from an elliptical distribution, which closed forms need.
-
-    ``tilt`` is the angle in degrees by which their shape turns a closed form (0 if elliptical),
-    ``chance`` the one that as many elliptical items typically show, ``kurtosis`` E|z|^4 over
-    d(d + 2) (1 if normal), and ``skewness_p`` the p-value of E z|z|^2 = 0, which holds for every
-    elliptical distribution.
-    """
-
-    tilt: float
-    chance: float
-    kurtosis: float
-    skewness_p: float
-
-
-def shape_of(z: np.ndarray, score: np.ndarray, link: Link) -> Shape:
-    """Measure what the whitened items ``z`` (n x d) lack of an elliptical distribution.
-
-    With random pairs, and if ``score`` (n) is the true one, a closed form points at E[z h(s)],
-    h(s) = E[2f(s - s') - 1] an item's expected win rate. Of that, E[t h] lies along the
-    standardised score t and E[u h] across, u = z less what t explains; for an elliptical
-    distribution the latter is zero. Its square is reduced by its noise, mean(|u|^2 r^2)/n, r the
-    part of h that is not linear in t.
-
-    Mardia's kurtosis is E|z|^4. For an elliptical distribution mean(z|z|^2) has mean 0 and, in
-    each direction, variance E[|z|^2 (|z|^2 - d - 2)^2]/(d n).
-    """
-    n, d = z.shape
-    square = np.sum(z**2, axis=1)
-    lean = np.mean(z * square[:, None], axis=0)
-    variance = float(np.mean(square * (square - d - 2) ** 2)) / (d * n)
-    skewness_p = float(chi2.sf(lean @ lean / variance, d)) if variance > 0 else 1.0
-    return Shape(*_tilt(z, score, link), float(np.mean(square**2) / (d * (d + 2))), skewness_p)
-
-
-def _tilt(z: np.ndarray, score: np.ndarray, link: Link) -> tuple[float, float]:
-    """The angle in degrees, and that of its noise."""
-    centred = score - score.mean()
-    if not centred.any() or z.shape[1] == 1:
-        return 0.0, 0.0
-    others = np.quantile(score, (np.arange(REFERENCE) + 0.5) / REFERENCE)
-    blocks = np.array_split(score, 1 + len(score) // 1000)
-    h = np.concatenate([np.mean(2 * link.cdf(s[:, None] - others) - 1, axis=1) for s in blocks])
-    t = centred / centred.std()
-    u = z - np.outer(t, t @ z / len(z))
-    along = float(t @ h / len(z))
-    r = h - h.mean() - along * t
-    noise = np.mean(np.sum(u**2, axis=1) * r**2) / len(z)
-    across = np.sum(np.mean(u * r[:, None], axis=0) ** 2) - noise
-    tilts = np.degrees(np.arctan2(np.sqrt([max(across, 0.0), noise]), along))
-    return float(tilts[0]), float(tilts[1])
-
-
 def checks(
     model: RankRegression,
     data: Comparisons,
@@ -132,6 +86,8 @@ def checks(
     outside : mask of the items with a feature beyond all compared items, in the order of the table
     same_data : whether these are the data of the fit
     """
+    if not model.n_features_in_:
+        return ability_checks(model, data, same_data)
     z = whiten(data.items.values[data.compared])
     score = data.items.values[data.compared] @ model.coef_
     probability = model.predict_proba(data)[:, 1]
@@ -162,17 +118,19 @@ def _chance_checks(model: RankRegression) -> list[Check]:
     p = chance_p(model)
     if np.isnan(p):
         return []
+    rule = "All coefficients at once against their covariance (Wald)"
+    return [_chance_check(p, "coefficients would be as far from zero as these", rule)]
+
+
+def _chance_check(p: float, what: str, rule: str) -> Check:
     of_100 = f"in {1e4 * p:.0f} of 10,000" if p < 0.01 else f"in {100 * p:.0f} of 100"
     often = f"in fewer than 1 of {1 / RARE:,.0f}" if p < RARE else of_100
     answer = (
-        f"{'It could' if p > COINS else 'Hardly'}: if every answer were a coin toss, coefficients"
-        f" would be as far from zero as these {often} studies."
+        f"{'It could' if p > COINS else 'Hardly'}: if every answer were a coin toss, {what} {often}"
+        " studies."
     )
-    rule = (
-        "All coefficients at once against their covariance (Wald); worth a look above"
-        f" {100 * COINS:g} of 100."
-    )
-    return [Check("Could all of it be chance?", p <= COINS, answer, rule, "no sign of chance")]
+    rule = f"{rule}; worth a look above {100 * COINS:g} of 100."
+    return Check("Could all of it be chance?", p <= COINS, answer, rule, "no sign of chance")
 
 
 def chance_p(model: RankRegression) -> float:
@@ -387,6 +345,90 @@ def _outlier_check(z: np.ndarray, outside: np.ndarray, data: Comparisons) -> Che
 
 def _warnings_of_the_fit(model: RankRegression) -> list[Check]:
     """The warnings of the fit, but for separation, which has its own check."""
-    notes = [_sentence(note) for note in model.notes_ if not note.startswith(SEPARATED)]
+    told = (SEPARATED, UNBEATEN)
+    notes = [_sentence(note) for note in model.notes_ if not note.startswith(told)]
     question, rule = "What did the fit itself warn of?", "Warnings of the fit."
     return [Check(question, False, " ".join(notes), rule)] if notes else []
+
+
+# -- items without features ------------------------------------------------------------------------
+
+
+def ability_checks(model: RankRegression, data: Comparisons, same_data: bool) -> list[Check]:
+    """The checks of a model without features."""
+    what = "wins would be spread over the items as unevenly as here"
+    rule = "Net wins of all items at once against their covariance (score test)"
+    return [
+        _data_check(same_data),
+        _chance_check(equal_items_p(data), what, rule),
+        _linked_check(data),
+        _unbeaten_check(model, data),
+        _few_check(data),
+        _side_check(model, data, model.predict_proba(data)[:, 1]),
+        *_warnings_of_the_fit(model),
+    ]
+
+
+def _linked_check(data: Comparisons) -> Check:
+    names, two = np.array(data.items.names, dtype=object), data.left != data.right
+    ends, n = (data.left[two], data.right[two]), len(data.items)
+    graph = sparse.csr_array((np.ones(len(ends[0])), ends), shape=(n, n))
+    _, group = connected_components(graph, directed=False)
+    groups = np.unique(group[data.compared])
+    answer = "A chain of comparisons links every item to every other."
+    if len(groups) > 1:
+        members = first_few(f"that of {names[np.argmax(group == one)]}" for one in groups)
+        answer = (
+            f"The items fall into {len(groups):,} groups that never met ({members}). How items of"
+            " different groups compare rests on the assumption that groups are alike on average;"
+            " make comparisons between them."
+        )
+    rule = "Whether the pairs that were compared connect all items."
+    return Check("Are all items linked by comparisons?", len(groups) == 1, answer, rule, "yes")
+
+
+def _unbeaten_check(model: RankRegression, data: Comparisons) -> Check:
+    """Items that won, or lost, everything, and what that means for their scores."""
+    n, two = len(data.items), (data.left != data.right) & (data.amount > 0)
+    left, right, outcome = data.left[two], data.right[two], data.outcome[two]
+    won, lost = outcome >= 0, outcome <= 0  # a tie counts both ways
+    beat = np.bincount(np.concatenate([left[won], right[lost]]), minlength=n)
+    beaten = np.bincount(np.concatenate([left[lost], right[won]]), minlength=n)
+    names = np.array(data.items.names, dtype=object)
+    found = {
+        "won": names[(beaten == 0) & (beat > 0)],
+        "lost": names[(beat == 0) & (beaten > 0)],
+    }
+    told = [f"{first_few(who)} {how} every comparison" for how, who in found.items() if len(who)]
+    noted = [_sentence(note) for note in model.notes_ if note.startswith(UNBEATEN)]
+    answer = "Every item won some comparisons and lost some."
+    if told:
+        answer = (
+            f"{'; '.join(told)}. How far such items are from the others the comparisons do not say:"
+            " their scores are as high or low as the shrinkage of the fit allows."
+        )
+    elif noted:
+        answer = noted[0]
+    rule = (
+        "An item that never lost has no finite ability by itself (Ford 1957); ties count as both."
+    )
+    question, fine = "Did items win or lose everything?", not (told or noted)
+    return Check(question, fine, answer, rule, "no")
+
+
+def _few_check(data: Comparisons) -> Check:
+    """Items with few comparisons: an ability from c with equal items has the error 2/sqrt(c)."""
+    number = comparisons_per_item(data)
+    few = np.flatnonzero(data.compared & (number < FEW))
+    few = few[np.argsort(number[few], kind="stable")]
+    answer = f"Every item was compared {FEW} times or more."
+    if len(few):
+        named = first_few(f"{data.items.names[row]}: {number[row]:.6g}" for row in few)
+        have = "item was" if len(few) == 1 else "items were"
+        answer = f"{len(few):,} {have} compared fewer than {FEW} times ({named})."
+    off = 100 * (expit(REACH * 2 / np.sqrt(FEW)) - 0.5)
+    rule = (
+        f"With {FEW} comparisons, an item's wins of 100 against an average one are known to about"
+        f" ±{off:.0f}."
+    )
+    return Check("Was every item compared often enough?", not len(few), answer, rule, "yes")

@@ -18,10 +18,6 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.feature_options import apply_recipe
-from pairscore.data.features import recipe_of
-from pairscore.data.items import ID_COLUMN, Items, read_items, refuse_other_features
-from pairscore.data.tables import Columns
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.results import REACH, Effects
 from pairscore.estimators.ridge import RidgeCurve
@@ -33,8 +29,15 @@ from pairscore.model.predict import Scale, scale_of
 from pairscore.model.regression import RankRegression
 from pairscore.model.summary import Summary
 from pairscore.report.checks import Check, checks
-from pairscore.report.items import Bar, RankedItem, exposure_bars, ranked_items
-from pairscore.report.judges import Judge, judge_checks, judge_rows
+from pairscore.report.items import (
+    Bar,
+    RankedItem,
+    exposure_bars,
+    leading_chances,
+    ranked_items,
+    read_comparisons,
+)
+from pairscore.report.judges import Judge, judge_checks, judge_rows, slope_checks
 from pairscore.report.lead import lead_sentences, new_items_sentences
 from pairscore.report.trials import (
     HeldOut,
@@ -123,9 +126,13 @@ class EffectsFacts:
 
 @dataclass(frozen=True)
 class ReportFacts:
-    """Everything that a report says."""
+    """Everything that a report says.
+
+    ``chances`` are wins of 100 of the first items against each other, without features.
+    """
 
     items: list[RankedItem]
+    chances: list[list[float]]
     coefficients: list[Coefficient]
     categories: list[Category]
     meaning: str
@@ -162,6 +169,11 @@ class ReportFacts:
     def trial(self) -> Trial:
         """The trial of the model's method."""
         return next(trial for trial in self.trials if trial.method == self.method)
+
+    @property
+    def has_features(self) -> bool:
+        """Whether items are scored by features; if not, each has its ability."""
+        return bool(self.coefficients)
 
     @property
     def decided(self) -> str:
@@ -219,7 +231,7 @@ class ReportFacts:
         """Shares of wrong predictions to look at side by side, by what they are of."""
         in_sample, best = 1 - self.trial.in_sample, 1 - self.best_accuracy
         rows = [
-            ("new items", self.wrong),
+            ("new items" if self.has_features else "held out", self.wrong),
             ("in sample", WrongShare(in_sample)),
             ("best possible", WrongShare(best)),
         ]
@@ -266,11 +278,15 @@ def report_facts(
     residual = np.array([item.residual for item in ranked])
     predicted, no_prospects = prospects(model, data)
     same_data = fingerprint(data) == model.record_.get("fingerprint")
+    held_out = held_out_facts(model, data)
     found = checks(model, data, residual, outside, same_data)
+    found += slope_checks(model, held_out["wrong"])
+    has_features = model.n_features_in_ > 0
     return ReportFacts(
         items=ranked,
-        coefficients=coefficients(model),
-        categories=categories(model, data),
+        chances=[] if has_features else leading_chances(model, data, ranked),
+        coefficients=coefficients(model) if has_features else [],
+        categories=categories(model, data) if has_features else [],
         meaning=Summary(fit).meaning(),
         summary=[(name, with_spaces(text)) for name, text in Summary(fit).facts()],
         average_score=float(shown.show(np.zeros(1))[0]),
@@ -280,7 +296,7 @@ def report_facts(
         method=model.method,
         link=model.link_.name,
         calibration=calibration(probability, data),
-        **held_out_facts(model, data),
+        **held_out,
         exposures=exposure_bars(np.array([item.comparisons for item in ranked])),
         n_compared=int(np.count_nonzero(data.compared)),
         n_comparisons=float(data.amount.sum()),
@@ -311,41 +327,6 @@ def held_out_facts(model: RankRegression, data: Comparisons) -> dict[str, Any]:
         "misordered": misordered,
         "best_accuracy": best_accuracy(model, trials, held_out, misordered),
     }
-
-
-def read_comparisons(model: RankRegression, items: Any, votes: Any) -> Comparisons:
-    """Read the comparisons, and refuse what the model cannot say anything about.
-
-    ``items`` may be Comparisons, which are taken as they are; ``votes`` is None then. Of a table of
-    items, the columns that the model was fitted with are taken.
-    """
-    check_is_fitted(model)
-    if model.n_items_ is None:
-        raise PairscoreError(
-            "the model was fitted to differences and knows no items, so there is nothing to rank in"
-            " a report; fit it to items and votes."
-        )
-    data = items if isinstance(items, Comparisons) else _read_tables(model, items, votes)
-    refuse_other_features(data.items, model.result_.names)
-    if not np.ptp(data.items.values[data.compared], axis=0).any():
-        raise PairscoreError(
-            "no feature varies among the compared items, so that all have the same score and a"
-            " report has nothing to show; give features that differ."
-        )
-    return data
-
-
-def _read_tables(model: RankRegression, items: Any, votes: Any) -> Comparisons:
-    """Comparisons of tables of any kind; more columns than those of the fit do no harm."""
-    names = model.result_.names
-    if isinstance(items, Columns) and set(names) <= set(items.columns):
-        used = [name for name in (ID_COLUMN, *names) if name in items.columns]
-        items = Columns({name: items.get_column(name) for name in used}, items.from_file)
-    by_recipe = model.recipe_ is not None and not isinstance(items, Items)
-    table = apply_recipe(recipe_of(model), items) if by_recipe else read_items(items)
-    refuse_other_features(table, names)
-    seed, context = model.record_.get("seed") or 0, model.context or ()
-    return Comparisons.from_frames(table, votes, seed=seed, context=context)[0]
 
 
 def coefficients(model: RankRegression) -> list[Coefficient]:
@@ -391,9 +372,12 @@ def categories(model: RankRegression, data: Comparisons) -> list[Category]:
 
 def effects_facts(model: RankRegression, data: Comparisons) -> EffectsFacts:
     """Effects of items and comparisons, judges, ties and the chosen ridge, as plain values."""
+    of_items = model.result_.item_effects_in_words
+    if model.item_effects_ is not None and model.item_effects_.free:
+        of_items = ""  # an ability for every item: the ranking has them
     return EffectsFacts(
-        of_items=effects_of_items(model, data),
-        of_items_in_words=with_spaces(model.result_.item_effects_in_words),
+        of_items=effects_of_items(model, data) if model.n_features_in_ else [],
+        of_items_in_words=with_spaces(of_items),
         of_comparisons=effects_of_comparisons(model.effects_),
         context_in_words=[
             _sentence(text) for one in model.context_of_items_.values() if (text := one["in_words"])

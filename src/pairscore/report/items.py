@@ -1,19 +1,31 @@
-"""The items of a report: ranks, scores, comparisons of each."""
+"""The items of a report: read, ranked, with the comparisons of each, and the shape of them all."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import cg
+from scipy.stats import chi2
+from sklearn.utils.validation import check_is_fitted
 
+from pairscore.core.links import Link
 from pairscore.core.sums import net_per_item
 from pairscore.data.comparisons import Comparisons
-from pairscore.model.predict import Scale, expected_outcomes
+from pairscore.data.feature_options import apply_recipe
+from pairscore.data.features import recipe_of
+from pairscore.data.items import Items, read_items, with_features
+from pairscore.errors import PairscoreError
+from pairscore.model.predict import Scale, expected_outcomes, neutral_chances
 from pairscore.model.ranking import rank_pieces
 
 if TYPE_CHECKING:
     from pairscore.model.regression import RankRegression
 
 MOST_BARS = 24
+LEADING = 8  # items whose chances against each other are shown
+REFERENCE = 500  # scores that stand for all others in an item's expected win rate
 
 
 @dataclass(frozen=True)
@@ -53,6 +65,44 @@ class Bar:
     items: int
 
 
+def read_comparisons(model: "RankRegression", items: Any, votes: Any) -> Comparisons:
+    """Read the comparisons, and refuse what the model cannot say anything about.
+
+    ``items`` may be Comparisons, which are taken as they are; ``votes`` is None then. Of a table of
+    items, the columns that the model was fitted with are taken.
+    """
+    check_is_fitted(model)
+    if model.n_items_ is None:
+        raise PairscoreError(
+            "the model was fitted to differences and knows no items, so there is nothing to rank in"
+            " a report; fit it to items and votes."
+        )
+    data = items if isinstance(items, Comparisons) else _read_tables(model, items, votes)
+    names = model.result_.names
+    data = data.with_items(with_features(data.items, names)) if names else data
+    if names and not np.ptp(data.items.values[data.compared], axis=0).any():
+        raise PairscoreError(
+            "no feature varies among the compared items, so that all have the same score and a"
+            " report has nothing to show; give features that differ."
+        )
+    return data
+
+
+def _read_tables(model: "RankRegression", items: Any, votes: Any) -> Comparisons:
+    """Comparisons of tables of any kind; more columns than those of the fit do no harm."""
+    names, seed, context = model.result_.names, model.record_.get("seed") or 0, model.context or ()
+    if not names:
+        if items is not None:
+            raise PairscoreError(
+                "the model was fitted to comparisons alone and knows no features; give None in"
+                " place of the items."
+            )
+        return Comparisons.from_frames(None, votes, seed=seed, context=context)[0]
+    by_recipe = model.recipe_ is not None and not isinstance(items, Items)
+    table = apply_recipe(recipe_of(model), items) if by_recipe else read_items(items, names)
+    return Comparisons.from_frames(table, votes, seed=seed, context=context)[0]
+
+
 def ranked_items(
     model: "RankRegression", data: Comparisons, scale: Scale
 ) -> tuple[list[RankedItem], np.ndarray]:
@@ -74,6 +124,16 @@ def ranked_items(
     outside[row] = ranking["outside"]
     cells = zip(row.tolist(), *(column.tolist() for column in columns), strict=True)
     return [RankedItem(str(names[item]), *values) for item, *values in cells], outside
+
+
+def leading_chances(
+    model: "RankRegression", data: Comparisons, ranked: list[RankedItem]
+) -> list[list[float]]:
+    """Wins of 100 of each of the first items against each of them, a list for each."""
+    names = np.array([item.name for item in ranked[:LEADING]])
+    items, k = data.items.take(data.items.find_rows_by_text(names)), len(names)
+    one, other = np.divmod(np.arange(k * k), k)
+    return (100 * neutral_chances(model.result_, items, one, other)).reshape(k, k).tolist()
 
 
 def exposure_bars(number: np.ndarray) -> list[Bar]:
@@ -112,6 +172,39 @@ def item_residuals(
     return net_wins, expected, residual
 
 
+def equal_items_p(data: Comparisons) -> float:
+    """p-value of the score test that all items are equal, whatever the advantage of a side.
+
+    With equal items a row adds amount * outcome to the net wins of its left item, with the variance
+    w = v * amount * importance, v that of an outcome. Net wins s have the covariance L, the
+    Laplacian of w; with left's net wins T of all rows, of variance W = sum(w), they have the
+    covariance h, the net w of each item. Free of the side, s - h T/W has the covariance L - hh'/W,
+    whose pseudo-inverse is L+ + L+hh'L+ / (W - h'L+h).
+    """
+    n, y, ends = len(data.items), data.outcome.astype(float), (data.left, data.right)
+    amount = data.amount * (data.left != data.right)
+    w = amount * data.importance
+    mean = float(w @ y / w.sum()) * data.sides_known
+    w = w * max(float(w @ y**2 / w.sum()) - mean**2, np.finfo(float).tiny)
+    s, h = (net_per_item(*ends, part, n) for part in (amount * y, w))
+    pairs = sparse.csr_array((w, ends), shape=(n, n))
+    pairs = pairs + pairs.T
+    L = sparse.diags_array(pairs.sum(axis=1)) - pairs
+    freedom = n - connected_components(pairs, directed=False)[0]
+    if not data.sides_known:
+        return float(chi2.sf(s @ _solve(L, s), freedom))
+    s, W = s - h * float(amount @ y / w.sum()), float(w.sum())
+    along, rest = _solve(L, s), W - float(h @ _solve(L, h))
+    if rest < 1e-6 * W:  # the side cannot be told from the items
+        return float(chi2.sf(s @ along, freedom - 1))
+    return float(chi2.sf(s @ along + float(h @ along) ** 2 / rest, freedom))
+
+
+def _solve(L: sparse.sparray, right: np.ndarray) -> np.ndarray:
+    """L+ times a vector whose sum over every connected part is zero, up to a constant there."""
+    return cg(L, right, rtol=1e-10, maxiter=20 * len(right) + 1000)[0]
+
+
 def item_information(data: Comparisons, probability: np.ndarray) -> np.ndarray:
     """What the variance of a small effect of the item adds to its squared residual, shape (N,).
 
@@ -126,3 +219,60 @@ def item_information(data: Comparisons, probability: np.ndarray) -> np.ndarray:
         for values in (amount * p, square * p**2, square * p)
     )
     return np.divide(moved**2 - alone, variance, out=np.full(n, np.nan), where=variance > 0)
+
+
+# -- the shape of all items -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How far the items are from an elliptical distribution, which closed forms need.
+
+    ``tilt`` is the angle in degrees by which their shape turns a closed form (0 if elliptical),
+    ``chance`` the one that as many elliptical items typically show, ``kurtosis`` E|z|^4 over
+    d(d + 2) (1 if normal), and ``skewness_p`` the p-value of E z|z|^2 = 0, which holds for every
+    elliptical distribution.
+    """
+
+    tilt: float
+    chance: float
+    kurtosis: float
+    skewness_p: float
+
+
+def shape_of(z: np.ndarray, score: np.ndarray, link: Link) -> Shape:
+    """Measure what the whitened items ``z`` (n x d) lack of an elliptical distribution.
+
+    With random pairs, and if ``score`` (n) is the true one, a closed form points at E[z h(s)],
+    h(s) = E[2f(s - s') - 1] an item's expected win rate. Of that, E[t h] lies along the
+    standardised score t and E[u h] across, u = z less what t explains; for an elliptical
+    distribution the latter is zero. Its square is reduced by its noise, mean(|u|^2 r^2)/n, r the
+    part of h that is not linear in t.
+
+    Mardia's kurtosis is E|z|^4. For an elliptical distribution mean(z|z|^2) has mean 0 and, in
+    each direction, variance E[|z|^2 (|z|^2 - d - 2)^2]/(d n).
+    """
+    n, d = z.shape
+    square = np.sum(z**2, axis=1)
+    lean = np.mean(z * square[:, None], axis=0)
+    variance = float(np.mean(square * (square - d - 2) ** 2)) / (d * n)
+    skewness_p = float(chi2.sf(lean @ lean / variance, d)) if variance > 0 else 1.0
+    return Shape(*_tilt(z, score, link), float(np.mean(square**2) / (d * (d + 2))), skewness_p)
+
+
+def _tilt(z: np.ndarray, score: np.ndarray, link: Link) -> tuple[float, float]:
+    """The angle in degrees, and that of its noise."""
+    centred = score - score.mean()
+    if not centred.any() or z.shape[1] == 1:
+        return 0.0, 0.0
+    others = np.quantile(score, (np.arange(REFERENCE) + 0.5) / REFERENCE)
+    blocks = np.array_split(score, 1 + len(score) // 1000)
+    h = np.concatenate([np.mean(2 * link.cdf(s[:, None] - others) - 1, axis=1) for s in blocks])
+    t = centred / centred.std()
+    u = z - np.outer(t, t @ z / len(z))
+    along = float(t @ h / len(z))
+    r = h - h.mean() - along * t
+    noise = np.mean(np.sum(u**2, axis=1) * r**2) / len(z)
+    across = np.sum(np.mean(u * r[:, None], axis=0) ** 2) - noise
+    tilts = np.degrees(np.arctan2(np.sqrt([max(across, 0.0), noise]), along))
+    return float(tilts[0]), float(tilts[1])

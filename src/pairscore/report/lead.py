@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from pairscore.report.checks import Check
     from pairscore.report.facts import ReportFacts
     from pairscore.report.items import RankedItem
+    from pairscore.report.trials import WrongShare
+
+NO_NEW_ITEMS = (
+    "New items cannot be ranked: the model has no features, and knows only items that were"
+    " compared."
+)
 
 
 def lead_sentences(facts: "ReportFacts") -> list[str]:
@@ -77,17 +83,15 @@ def _rank_in_words(best: "RankedItem") -> str:
 def new_items_sentences(facts: "ReportFacts") -> list[str]:
     """Accuracy on items that the fit had not seen, and what the best score would have.
 
-    Without it, that in sample; nothing without either.
+    Without it, that in sample; nothing without either. Without features, of new comparisons.
     """
+    if not facts.has_features:
+        return known_items_sentences(facts)
     trial, best = facts.trial, facts.best_accuracy
     if np.isfinite(trial.held_out):
         wrong = facts.wrong
-        ends = ""
-        if np.isfinite(wrong.low):
-            ends = f" (95 %: {100 * wrong.low:.0f} to {100 * wrong.high:.0f})"
         sentence = (
-            f"New items: expect about {100 * wrong.share:.0f} of 100 predictions to be wrong{ends};"
-            " a coin toss would get 50 wrong. Basis: between two items that it had not seen, the"
+            f"New items: {_expected(wrong)} Basis: between two items that it had not seen, the"
             f" score predicted {percent(trial.held_out)} of decided comparisons correctly"
             f" ({wrong.number:,.10g} tested)."
         )
@@ -97,13 +101,41 @@ def new_items_sentences(facts: "ReportFacts") -> list[str]:
                 f" {100 * (1 - best):.0f} of 100 wrong."
             )
         return [sentence, *_too_many_features(facts)]
-    if np.isfinite(trial.in_sample):
-        return [
-            "Of the decided comparisons that it was fitted to, the score predicted"
-            f" {percent(trial.in_sample)} correctly (optimistic; a coin toss, 50 %); how often it"
-            " is wrong on new items cannot be tested here."
-        ]
-    return []
+    return _in_sample_sentences(facts, "on new items")
+
+
+def known_items_sentences(facts: "ReportFacts") -> list[str]:
+    """Accuracy on pairs that the fit had not seen, of items that it knows."""
+    wrong = facts.wrong
+    if not np.isfinite(facts.trial.held_out):
+        return [*_in_sample_sentences(facts, "on new comparisons"), NO_NEW_ITEMS]
+    return [
+        f"New comparisons of these items: {_expected(wrong)} Basis: of pairs of known items that it"
+        f" had not seen, the score predicted {percent(facts.trial.held_out)} of decided comparisons"
+        f" correctly ({wrong.number:,.10g} tested; log-loss {wrong.log_loss:.3f}, of a coin toss"
+        f" {np.log(2):.3f}).",
+        NO_NEW_ITEMS,
+    ]
+
+
+def _expected(wrong: "WrongShare") -> str:
+    ends = ""
+    if np.isfinite(wrong.low):
+        ends = f" (95 %: {100 * wrong.low:.0f} to {100 * wrong.high:.0f})"
+    return (
+        f"expect about {100 * wrong.share:.0f} of 100 predictions to be wrong{ends}; a coin toss"
+        " would get 50 wrong."
+    )
+
+
+def _in_sample_sentences(facts: "ReportFacts", where: str) -> list[str]:
+    if not np.isfinite(facts.trial.in_sample):
+        return []
+    return [
+        "Of the decided comparisons that it was fitted to, the score predicted"
+        f" {percent(facts.trial.in_sample)} correctly (optimistic; a coin toss, 50 %); how often it"
+        f" is wrong {where} cannot be tested here."
+    ]
 
 
 def _too_many_features(facts: "ReportFacts") -> list[str]:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from pairscore.choices import METHODS
 from pairscore.core.sums import moments
@@ -18,9 +18,10 @@ from pairscore.data.splitters import ItemKFold, set_covariance_items
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.results import REACH
 from pairscore.evaluation import measures
+from pairscore.evaluation.compare import assign_pairs, linking, split_comparisons
 from pairscore.evaluation.measures import HeldOutComparisons, ItemPairs
 from pairscore.metrics import angle
-from pairscore.model.predict import linear_scores
+from pairscore.model.predict import known_items, linear_scores
 from pairscore.model.regression import RankRegression
 from pairscore.planning.question import correlation_eigenvalues
 from pairscore.report.words import option_words
@@ -29,6 +30,7 @@ from pairscore.theory.predict import ErrorLaw
 
 MOST_FOLDS = 5
 FACTORS = (1, 2, 4)
+MOST_PAIRED = 1000  # items whose pairs are counted
 # equally likely values of a standard normal variable, for averages over it
 NORMAL_NODES = ndtri((np.arange(1000) + 0.5) / 1000)
 NAN = float("nan")
@@ -68,13 +70,16 @@ class HeldOut:
 @dataclass(frozen=True)
 class WrongShare:
     """Share of decided comparisons that the score predicts wrongly, with its 95 % interval, and of
-    how many that was found.
+    how many that was found; the mean log-loss and the calibration slope of the same comparisons.
     """
 
     share: float = NAN
     low: float = NAN
     high: float = NAN
     number: float = 0.0
+    log_loss: float = NAN
+    slope: float = NAN
+    slope_error: float = NAN
 
 
 def wrong_share(probability: np.ndarray, data: Comparisons) -> WrongShare:
@@ -89,11 +94,14 @@ def wrong_share(probability: np.ndarray, data: Comparisons) -> WrongShare:
     count = np.ones(len(part)) if part.count is None else part.count
     fold = np.zeros(len(part), dtype=int)
     tested = HeldOutComparisons(part.left, part.right, part.outcome, part.amount, count, fold)
-    found = measures.accuracy(tested, p)
-    error = measures.influence_sums(found, ItemPairs(part.left, part.right)).std_error
+    found, slope = measures.accuracy(tested, p), measures.calibration_slope(tested, p)
+    pairs = ItemPairs(part.left, part.right)
+    error, slope_error = (measures.influence_sums(one, pairs).std_error for one in (found, slope))
     share, half = 1 - found.value, REACH * error
     ends = float(np.maximum(share - half, 0.0)), float(np.minimum(share + half, 1.0))
-    return WrongShare(share, *ends, float(part.amount.sum()))
+    log_loss = measures.log_loss(tested, p).value
+    number = float(part.amount.sum())
+    return WrongShare(share, *ends, number, log_loss, slope.value, slope_error)
 
 
 def try_methods(
@@ -101,17 +109,20 @@ def try_methods(
 ) -> tuple[list[Trial], HeldOut, np.ndarray]:
     """Fit every method with the model's settings, and test each on items that it has not seen.
 
+    Without features there is one method, which is tested on pairs that it has not seen.
+
     Returns
     -------
     A trial for each of METHODS; how items were held out; and the held-out probability that left
     wins, of the model's method, for each comparison (NaN where there is none).
     """
     data = set_covariance_items(data)
-    folds, no_folds = item_folds(data)
+    methods = METHODS if model.n_features_in_ else (model.method,)
+    folds, no_folds = item_folds(data) if model.n_features_in_ else pair_folds(data)
     fits, held_out, reasons = {}, {}, {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PairscoreWarning)
-        for method in METHODS:
+        for method in methods:
             try:
                 same = method == model.method
                 fits[method] = model if same else with_method(model, method).fit(data)
@@ -130,7 +141,7 @@ def try_methods(
             tuple(accuracy(held_out[method][0][test], data[test]) for _, test in folds),
             tuple(_degrees(scores[method], other) for other in scores.values()),
         )
-        for method in METHODS
+        for method in methods
     ]
     probability, no_fit = held_out[model.method]
     return trials, _how_held_out(data, folds, probability, no_folds or no_fit), probability
@@ -156,6 +167,21 @@ def item_folds(data: Comparisons) -> tuple[Folds, str]:
         [],
         "even in two groups of items, one has no comparison within it; make more comparisons.",
     )
+
+
+def pair_folds(data: Comparisons) -> tuple[Folds, str]:
+    """Folds of pairs, without those that alone link some items, or the reason for none."""
+    fold, nobody = (
+        assign_pairs(data, MOST_FOLDS, np.random.default_rng(0)),
+        np.zeros(len(data.items), dtype=bool),
+    )
+    folds = []
+    for number in range(MOST_FOLDS):
+        aside = fold == number
+        folds.append(split_comparisons(data, nobody, aside & ~linking(data, aside))[:2])
+    folds = [(train, test) for train, test in folds if len(test)]
+    reason = "every pair is needed to link the items; compare more pairs."
+    return folds, "" if folds else reason
 
 
 def held_out_probabilities(
@@ -204,7 +230,8 @@ def _degrees(scores: np.ndarray, other: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Prospect:
-    """Share of pairs of new items that would stand in the wrong order.
+    """Share of pairs of new items that would stand in the wrong order; without features, of pairs
+    of these items too close to call.
 
     Nine of ten studies lie from ``low`` to ``high``. With one feature all pairs do or none: the
     share is the chance of the wrong sign, and there is no range (NaN).
@@ -223,6 +250,8 @@ def prospects(model: RankRegression, data: Comparisons) -> tuple[list[Prospect],
     Or no prospects, and the reason why. The noise is that of decided comparisons, so only these
     count as comparisons of the theory; what ties tell beside is left out.
     """
+    if not model.n_features_in_:
+        return ability_prospects(model, data)
     count = np.ones(len(data)) if data.count is None else data.count
     n_comparisons, n_decided = float(count.sum()), float(count @ (data.outcome != 0))
     if n_decided == 0:
@@ -251,6 +280,60 @@ def prospects(model: RankRegression, data: Comparisons) -> tuple[list[Prospect],
         )
         for factor, error in zip(FACTORS, errors, strict=True)
     ], ""
+
+
+def ability_prospects(model: RankRegression, data: Comparisons) -> tuple[list[Prospect], str]:
+    """Share of pairs too close to call with 1, 2 and 4 times the comparisons, spread as they are.
+
+    Or no prospects, and the reason why. Of many items, as many as MOST_PAIRED are taken, evenly
+    from the first to the last.
+    """
+    known = known_items(model.result_, data.items)
+    if model.covariance_ is None or known is None:
+        return [], "the model was fitted without intervals."
+    order = np.argsort(known.effect)
+    rows = order[np.linspace(0, len(order) - 1, min(len(order), MOST_PAIRED)).astype(int)]
+    one, other = np.triu_indices(len(rows), k=1)
+    effect, variance = known.effect[rows], known.of_differences[rows]
+    if len(one) == 0 or not np.isfinite(variance).all():
+        return [], "not every ability has an error."
+    gap, error = effect[one] - effect[other], variance[one] + variance[other]
+    assert model.item_effects_ is not None  # without features every fit has them
+    sigma2, common = model.item_effects_.sigma2, 2 * model.item_effects_.sigma2 / len(order)
+    if model.item_effects_.free:
+        sigma2, common = max(float(effect.var(ddof=1) - known.variance[rows].mean()), 0.0), None
+    count = len(data) if data.count is None else float(data.count.sum())
+    return [
+        Prospect(k, k * count, 1 - sure_share(gap, error, 2 * sigma2, k, common), NAN, NAN)
+        for k in FACTORS
+    ], ""
+
+
+def sure_share(
+    gap: np.ndarray, variance: np.ndarray, spread: float, k: float, common: float | None = None
+) -> float:
+    """Expected share of pairs whose order is sure at 95 % with ``k`` times the comparisons.
+
+    True gaps d are N(0, ``spread``). A free estimate x of variance v makes them N(m, t) with
+    m = x spread / (spread + v), t = m v / x. With k times the comparisons, it becomes
+    (x + (k - 1) y) / k, y ~ N(d, v / (k - 1)), of variance v / k. A shrunk one is already the mean
+    of d, of variance v; k times the comparisons leave the variance
+    1 / (1 / spread + k (1 / v - 1 / spread)), and by what it falls the mean will move. Errors of
+    shrunk abilities, unlike those of free ones, have a part ``common`` to all, which stays.
+    """
+    if common is None:
+        t = spread * variance / (spread + variance)
+        mean = gap * (1 + (k - 1) * spread / (spread + variance)) / k
+        moved, left = ((k - 1) / k) ** 2 * t + (k - 1) * variance / k**2, variance / k
+    else:
+        own = np.maximum(variance - common, np.finfo(float).tiny)
+        of_data = np.maximum(1 / own - 1 / max(spread, np.finfo(float).tiny), 0.0)
+        left = 1 / (1 / own + (k - 1) * of_data)
+        mean, moved, left = gap, own - left, left + common
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach, sd = REACH * np.sqrt(left), np.sqrt(moved)
+        sure = ndtr((mean - reach) / sd) + ndtr((-mean - reach) / sd)
+    return float(np.mean(np.where(sd > 0, sure, np.abs(mean) > reach)))
 
 
 def misordered_by_intervals(model: RankRegression, X: np.ndarray) -> float:

@@ -1,0 +1,204 @@
+"""Encodings told by bytes, and columns of comparisons under names of their own."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from pairscore import Comparisons, PairscoreError, RankRegression
+from pairscore.data.conventions import (
+    OLDER,
+    check_names,
+    marked_encoding,
+    older_encoding,
+    rename_votes,
+)
+
+TEXTS = {
+    "cp932": "品名,値\n商品いち,1\n商品に,2\n",
+    "cp1250": "miasto,liczba\nŁódź,1\nŻywiec,2\nPaweł,3\nwąż,4\n",
+    "cp1251": "город,число\nМосква,1\nСанкт-Петербург,2\nа,3\n",
+    "cp1252": "Größe,Prix en £\nMüller,m³\n¿Qué?,£5\nélève,Ångström\nÎle,cañón\n",
+}
+
+
+@pytest.mark.parametrize("encoding", TEXTS)
+def test_polish_russian_japanese_and_western_names_are_no_gibberish(encoding):
+    content = TEXTS[encoding].encode(encoding)
+    assert older_encoding(content, "x.csv") == encoding
+    assert encoding in OLDER[encoding]
+
+
+def test_a_byte_order_mark_tells_the_encoding():
+    assert marked_encoding("a,b".encode("utf-16")) == "utf-16"
+    assert marked_encoding("a,b,c".encode("utf-16-le")) == "utf-16-le"
+    assert marked_encoding(b"a,b") is None
+
+
+# -- columns by their role -------------------------------------------------------------------------
+
+FRAMES = pytest.mark.parametrize(
+    "frame", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table, dict], ids=lambda kind: str(kind)
+)
+COLUMNS = ("left", "right", "outcome", "weight", "count", "judge")
+
+
+def league(n=20, m=300, seed=0):
+    """Teams and games under their own names, and the same under those that pairscore knows."""
+    rng = np.random.default_rng(seed)
+    team = np.array([f"team {k:02}" for k in range(n)])
+    size, wage = rng.normal(size=(2, n))
+    a = rng.integers(0, n, m)
+    b = (a + rng.integers(1, n, m)) % n
+    first = rng.random(m) < 1 / (1 + np.exp(size[b] - size[a]))
+    who, weight, count = rng.integers(0, 4, m), rng.random(m) + 0.5, rng.integers(1, 3, m)
+    city, rest = np.array(["x", "y"])[np.arange(n) % 2], rng.normal(size=m)
+    teams = {"city": city, "size": size, "club": team, "wage": wage}
+    others = {"winner": who, "id": np.arange(m), "rest": rest}  # names that mean something else
+    games = {"home": team[a], "away": team[b], "won": team[np.where(first, a, b)], "who": who}
+    games |= {"lost": team[np.where(first, b, a)], "stake": weight, "times": count} | others
+    items = {"id": team, "size": size, "wage": wage}
+    votes = {"left": team[a], "right": team[b], "winner": np.where(first, "left", "right")}
+    votes |= {"judge": who, "weight": weight, "count": count, "rest": rest}
+    return (teams, games), (items, votes)
+
+
+NAMES = {"id": "club", "features": ["size", "wage"], "left": "home", "right": "away"}
+NAMES |= {"winner": "won", "judge": "who", "weight": "stake", "count": "times"}
+
+
+@FRAMES
+def test_columns_of_any_name_are_named_in_python_as_on_the_command_line(frame):
+    (teams, games), (items, votes) = league()
+    X, y = Comparisons.from_frames(frame(teams), frame(games), context=["rest"], **NAMES)
+    same, outcome = Comparisons.from_frames(items, votes, context=["rest"])
+    np.testing.assert_array_equal(y, outcome)
+    for column in COLUMNS:
+        np.testing.assert_array_equal(getattr(X, column), getattr(same, column))
+    np.testing.assert_array_equal(X.context["rest"], same.context["rest"])
+    np.testing.assert_array_equal(X.items.values, same.items.values)
+    assert X.items.names == same.items.names
+
+
+@FRAMES
+def test_a_model_that_was_fitted_with_names_ranks_tables_under_these_names(frame):
+    (teams, games), (items, votes) = league()
+    model = RankRegression(inference="model").fit(frame(teams), frame(games), **NAMES)
+    twin = RankRegression(inference="model").fit(items, votes)
+    np.testing.assert_allclose(model.coef_, twin.coef_, rtol=1e-12)
+    theirs, ours = twin.rank(items), model.rank(frame(teams))
+    assert list(np.asarray(ours["id"])) == theirs["id"].tolist()
+    np.testing.assert_allclose(np.asarray(ours["score"]), theirs["score"], rtol=1e-9)
+    one, other = "team 03", "team 07"
+    assert model.difference(one, other).difference == pytest.approx(
+        twin.difference(one, other).difference, rel=1e-9
+    )
+    pairs = Comparisons.from_pairs(model.items(frame(teams)), [one], [other])
+    assert model.predict_proba(pairs)[0, 1] == pytest.approx(
+        model.difference(one, other).probability
+    )
+
+
+@FRAMES
+def test_comparisons_alone_may_have_other_names(frame):
+    (_, games), (_, votes) = league()
+    names = {"left": "home", "right": "away", "winner": "won"}
+    model = RankRegression().fit(None, frame(games), **names)
+    plain = {name: votes[name] for name in ("left", "right", "winner")}
+    twin = RankRegression().fit(None, plain)
+    np.testing.assert_allclose(model.item_effects_.effect, twin.item_effects_.effect, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"left": "home", "right": "away", "loser": "lost"},
+        {"winner": "won", "loser": "lost"},
+        {"left": "away", "right": "home", "winner": "won"},
+    ],
+)
+def test_a_loser_or_swapped_sides_are_the_same_comparisons(names):
+    (_, games), (_, votes) = league()
+    del games["winner"]
+    model = RankRegression().fit(None, games, **names)
+    twin = RankRegression().fit(None, {name: votes[name] for name in ("left", "right", "winner")})
+    np.testing.assert_allclose(model.item_effects_.effect, twin.item_effects_.effect, atol=1e-9)
+
+
+def test_a_winner_may_be_told_by_the_name_of_a_side_or_by_a_code():
+    (_, games), (_, votes) = league()
+    first = votes["winner"] == "left"
+    sides = {"left": "home", "right": "away", "winner": "won"}
+    for words, codes in ((("home", "away"), None), (("H", "A"), {"H": "left", "A": "right"})):
+        games["won"] = np.where(first, *words)
+        X, y = Comparisons.from_frames(None, games, **sides, winner_codes=codes)
+        np.testing.assert_array_equal(y > 0, first)
+        assert X.sides_known
+        model = RankRegression().fit(None, games, **sides, winner_codes=codes)
+        np.testing.assert_array_equal(model.comparisons_.outcome, y)
+        model.update(games, **sides, winner_codes=codes)
+        np.testing.assert_array_equal(model.comparisons_.outcome, [*y, *y])
+
+
+def test_features_are_chosen_left_out_and_made_of_categories():
+    (teams, games), (items, votes) = league()
+    teams["e"] = list(np.arange(40.0).reshape(20, 2))
+    names = {key: NAMES[key] for key in ("id", "left", "right", "winner")}
+
+    def read(**more):
+        return Comparisons.from_frames(teams, games, **names, **more)[0].items
+
+    assert read(exclude=["city", "e"]).feature_names == ("size", "wage")
+    assert read(exclude="e", categorical="city").feature_names == (
+        *("size", "wage", "city=x", "city=y"),
+    )
+    assert read(features="e").feature_names == ("e[0]", "e[1]")
+    chosen = read(features=["wage"], squares=["wage"])
+    assert chosen.feature_names == ("wage", "wage^2")
+    np.testing.assert_array_equal(chosen.values[:, 0], items["wage"])
+    assert votes["weight"] is not None
+
+
+def test_an_index_is_no_feature_where_another_column_has_the_ids():
+    (teams, games), _ = league()
+    frame = pd.DataFrame(teams).set_index(np.arange(20) * 3)
+    names = {key: NAMES[key] for key in ("id", "left", "right", "winner")}
+    items = Comparisons.from_frames(frame, games, exclude=["city"], **names)[0].items
+    assert items.feature_names == ("size", "wage")
+    assert items.names[:2] == ["team 00", "team 01"]
+
+
+def test_more_votes_come_under_the_same_names():
+    (teams, games), _ = league()
+    start = {name: column[:200] for name, column in games.items()}
+    rest = {name: column[200:] for name, column in games.items()}
+    model = RankRegression(inference="model").fit(teams, start, **NAMES)
+    of_votes = {role: name for role, name in NAMES.items() if role not in ("id", "features")}
+    model.update(rest, **of_votes)
+    again = RankRegression(inference="model").fit(teams, games, **NAMES)
+    np.testing.assert_allclose(model.coef_, again.coef_, atol=1e-7)
+
+
+def test_names_that_are_not_there_are_refused_in_a_sentence():
+    (teams, games), (items, votes) = league()
+    X, _ = Comparisons.from_frames(items, votes)
+    fit = RankRegression().fit
+    for call, sentence in (
+        (lambda: fit(teams, games, **NAMES | {"left": "hom"}), "left names 'hom'.*mean 'home'"),
+        (lambda: fit(teams, games, **NAMES | {"id": "clb"}), "id names 'clb'.*mean 'club'"),
+        (lambda: fit(teams, games, **NAMES | {"features": ["siz"]}), "features names 'siz'"),
+        (lambda: fit(np.eye(3), np.array([[0, 1]]), left="a"), "left='a' names a column of the"),
+        (lambda: fit(X, left="home"), "name columns where tables are read"),
+        (lambda: fit(np.eye(3), [1, -1, 1], left="home"), "name columns where tables are read"),
+        (lambda: Comparisons.from_frames(X.items, votes, id="club"), "have been read"),
+    ):
+        with pytest.raises(PairscoreError, match=sentence):
+            call()
+    model = RankRegression(inference="model").fit(items, votes)
+    with pytest.raises(PairscoreError, match="features= is part of the fit"):
+        model.update(votes, features=["size"])
+    with pytest.raises(TypeError, match=r"unexpected argument 'lefft'.*Did you mean 'left'"):
+        fit(teams, games, lefft="home")
+    assert check_names({"id": "a", "left": None}) == ({"id": "a"}, {})
+    assert rename_votes(games, {}) is games
