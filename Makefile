@@ -43,7 +43,7 @@ bench: .venv/dev
 predictions: .venv/dev
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.predictions
 
-.venv/run: requirements.txt pyproject.toml
+.venv/run: requirements.txt pyproject.toml setup.py src/pairscore/core/_kernels.pyx
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .

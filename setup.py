@@ -19,6 +19,4 @@ class BuildIfPossible(build_ext):
             self.extensions = [other for other in self.extensions if other is not ext]
 
 
-setup(
-    ext_modules=cythonize([KERNELS], build_dir="build"), cmdclass={"build_ext": BuildIfPossible}
-)
+setup(ext_modules=cythonize([KERNELS], build_dir="build"), cmdclass={"build_ext": BuildIfPossible})

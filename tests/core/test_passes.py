@@ -167,7 +167,7 @@ def test_blas_has_one_thread_inside_and_as_many_as_before_outside():
     blas = passes._blas()
 
     def threads():
-        return {library["num_threads"] for library in blas.select(user_api="blas").info()}
+        return {library["num_threads"] for library in blas.info()}
 
     with blas.limit(limits=2, user_api="blas"):
         passes.one_blas_thread.__enter__()

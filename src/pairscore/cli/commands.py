@@ -19,7 +19,7 @@ from pairscore.cli.words import translate
 from pairscore.errors import NoAnswerError, PairscoreError
 
 IS_COMPILED = find_spec("pairscore.core._kernels") is not None
-PASSES = "compiled passes" if IS_COMPILED else "passes in NumPy: built without a compiler"
+PASSES = "compiled" if IS_COMPILED else "built without a compiler, slower on large data"
 
 
 class Commands(click.Group):

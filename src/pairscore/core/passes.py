@@ -10,7 +10,6 @@ Pairs are those of :class:`pairscore.core.sums.Pairs`: the pairs of the low item
 ``start[i]`` to ``start[i + 1]``, with the other item in ``high``.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
@@ -42,13 +41,6 @@ kernels = _compiled()
 # -- threads -----------------------------------------------------------------------------------
 
 
-def n_threads() -> int:
-    """Threads to use: the cores that this process may use, or fewer if OMP_NUM_THREADS says so."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    wished = os.environ.get("OMP_NUM_THREADS", "")
-    return max(min(cores or 1, int(wished) if wished.isdigit() else CHUNKS), 1)
-
-
 class OneBlasThread:
     """A context in which BLAS runs on one thread; it may be entered again, and from other threads.
 
@@ -57,11 +49,12 @@ class OneBlasThread:
     """
 
     def __init__(self) -> None:
-        self.lock, self.depth, self.limit = Lock(), 0, nullcontext()
+        self.lock, self.depth, self.limit, self.before = Lock(), 0, nullcontext(), 1
 
     def __enter__(self) -> None:
         with self.lock:
             if self.depth == 0:
+                self.before = _blas_threads()
                 self.limit = _blas().limit(limits=1, user_api="blas")
             self.depth += 1
 
@@ -75,17 +68,20 @@ class OneBlasThread:
 one_blas_thread = OneBlasThread()
 
 
+def n_threads() -> int:
+    """Threads of a pass: as many as BLAS may use, which follows the cores and the environment."""
+    return one_blas_thread.before if one_blas_thread.depth else _blas_threads()
+
+
+def _blas_threads() -> int:
+    return max((library["num_threads"] for library in _blas().info()), default=1)
+
+
 @cache
 def _blas() -> Any:
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
-
-
-@cache
-def _pool(process: int, threads: int) -> ThreadPoolExecutor:
-    """One for each process: threads do not survive a fork."""
-    return ThreadPoolExecutor(threads, thread_name_prefix="pairscore")
+    return ThreadpoolController().select(user_api="blas")
 
 
 def chunks_of(start: np.ndarray) -> list[slice]:
@@ -111,7 +107,8 @@ def on_each(function: Callable[[slice], Result], chunks: Sequence[slice]) -> lis
     threads = min(n_threads(), len(chunks))
     if threads == 1:
         return [function(chunk) for chunk in chunks]
-    return list(_pool(os.getpid(), threads).map(function, chunks))
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(function, chunks))
 
 
 # -- passes over comparisons -------------------------------------------------------------------
@@ -282,7 +279,8 @@ def score_pass(
         )
         return net
 
-    return score, information, sum(on_each(one, chunks_of(start))), True  # type: ignore[return-value]
+    net = np.sum(on_each(one, chunks_of(start)), axis=0)
+    return score, information, net, True
 
 
 def laplacian_pass(
