@@ -39,7 +39,9 @@ def test_a_byte_order_mark_tells_the_encoding():
 # -- columns by their role -------------------------------------------------------------------------
 
 FRAMES = pytest.mark.parametrize(
-    "frame", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table, dict], ids=lambda kind: str(kind)
+    "frame",
+    [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table, dict],
+    ids=["pandas", "polars", "lazy polars", "arrow", "dict"],
 )
 COLUMNS = ("left", "right", "outcome", "weight", "count", "judge")
 
