@@ -101,7 +101,9 @@ def test_sums_without_contributions_equal_those_with_them(seed):
     inflation = np.where(np.arange(len(X)) < 4, 0.0, 1.5)
     for counted in (inflation, np.full(len(X), 1.5)):
         sums = DyadicSums.of_rows(pairs.low, pairs.high, explicit, counted)
-        np.testing.assert_allclose(pairs_meat(Z, pairs, u, counted), sums.meat(counted), atol=1e-10)
+        np.testing.assert_allclose(
+            pairs_meat(Z, pairs, u, counted)[0], sums.meat(counted), atol=1e-10
+        )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -162,7 +164,7 @@ def test_meats_equal_double_loops(seed):
         for p in range(n_pairs)
     ]
     np.testing.assert_allclose(
-        pairs_meat(X - mean, pairs, u, np.zeros(len(X))),  # no item counts, so pairs do
+        pairs_meat(X - mean, pairs, u, np.zeros(len(X)))[0],  # no item counts, so pairs do
         sum(np.outer(vector, vector) for vector in explicit),
         rtol=1e-10,
         atol=1e-10,
@@ -178,9 +180,11 @@ def test_meats_equal_double_loops(seed):
         h = k[i] * (1 / k.sum() + (X[i] - mean) @ np.linalg.inv(scatter) @ (X[i] - mean))
         naive += np.outer(t, t) / (1 - min(h, LARGEST_LEVERAGE)) ** 2
     whitener = whitening_basis(scatter, np.ones(3)).transform
-    np.testing.assert_allclose(
-        item_robust_meat(X, moments(X, k), pairs, u, whitener), naive, rtol=1e-9, atol=1e-9
-    )
+    weight = rng.random(n_pairs)
+    meat, scatter = item_robust_meat(X, moments(X, k), pairs, u, whitener, weight)
+    np.testing.assert_allclose(meat, naive, rtol=1e-9, atol=1e-9)
+    D = X[pairs.low] - X[pairs.high]
+    np.testing.assert_allclose(scatter, (weight[:, None] * D).T @ D, rtol=1e-9, atol=1e-9)
 
 
 def test_a_covariance_is_raised_where_it_is_far_below_the_models():
@@ -203,3 +207,22 @@ def test_ties_are_taken_off_and_never_leave_less_than_half_of_the_average():
     found = less_ties(model, taken)
     values = np.linalg.eigvals(np.linalg.solve(model, found)).real
     np.testing.assert_allclose(np.sort(values), [0.5 * left, 1, 1], rtol=1e-8)
+
+
+def test_single_precision_sums_only_scatters_that_are_well_conditioned(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, pairs = random_pairs(0, n_items=60, n_comparisons=400)
+    weight, n = rng.random(len(pairs.high)), len(pairs.high)
+    u = PairContributions(rng.normal(size=n), rng.normal(size=n), np.empty((n, 0)))
+    monkeypatch.setattr("pairscore.core.sandwich.MANY_NUMBERS", 0)
+    for close, digits in ((1.0, 1e-5), (1e-3, 1e-12)):  # two features that nearly repeat each other
+        Z = X.copy()
+        Z[:, 1] = Z[:, 0] + close * Z[:, 1]
+        center = moments(Z, pairs.exposures)
+        whitener = whitening_basis(center.scatter, center.sd).transform
+        _, scatter = item_robust_meat(Z, center, pairs, u, whitener, weight)
+        D = Z[pairs.low] - Z[pairs.high]
+        exact = (weight[:, None] * D).T @ D
+        off = np.abs(scatter - exact).max() / np.abs(exact).max()
+        assert off < digits
+        assert (off > 1e-12) == (close == 1.0)  # the first one was summed in single precision

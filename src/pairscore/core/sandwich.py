@@ -30,12 +30,13 @@ from pairscore.core.passes import (
     on_each,
     row_chunks,
 )
-from pairscore.core.sums import Moments, Pairs, centred_blocks, row_blocks
+from pairscore.core.sums import Moments, Pairs, centred_blocks, difference_scatter, row_blocks
 from pairscore.core.whitening import TOLERANCE
 
 LARGEST_LEVERAGE = 0.8  # beyond, too little is left of an item's deviation to divide by
 # in a larger item table the meat is summed in single precision, good to five digits
 MANY_NUMBERS = 500_000
+SMALLEST_EIGENVALUE = 1e-3  # over the largest, of a scatter that single precision may sum
 SMALLEST_TOLD = 1e-10  # share of the information on a parameter that is more than rounding
 SMALLEST_RATIO = 0.5  # of item-robust over classical variance in any direction
 
@@ -142,12 +143,17 @@ def times_too_often(left: np.ndarray, right: np.ndarray, inflation: np.ndarray) 
 
 
 def pairs_meat(
-    Z: np.ndarray, pairs: Pairs, u: PairContributions, inflation: np.ndarray
-) -> np.ndarray:
+    Z: np.ndarray,
+    pairs: Pairs,
+    u: PairContributions,
+    inflation: np.ndarray,
+    weight: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
     """The meat of contributions in terms of the items' centred features ``Z`` (N x d), in any unit.
 
     No u_p is formed: the sum over the pairs of an item is a sum over its neighbours, and the sum of
-    u_p u_p' one of products of items. ``inflation`` (N) is that of :class:`DyadicSums`.
+    u_p u_p' one of products of items. ``inflation`` (N) is that of :class:`DyadicSums`. With a
+    ``weight`` of every pair (P) the same pass gives Z'LZ, the scatter of the differences.
     """
     again = np.empty(0)
     if not np.all(inflation > 0):
@@ -156,14 +162,19 @@ def pairs_meat(
     own, squares, to_high = contribution_pass(
         pairs.start, pairs.high, u.low, u.high, again, Z.dtype
     )
-    own, squares = own.astype(Z.dtype), squares.astype(Z.dtype)
+    # by which each item's own features come into the two sums of products: those of u, and Z'LZ
+    products = squares[:, None]
+    if weight is not None:
+        to_high = np.column_stack([to_high, (-weight).astype(Z.dtype)])
+        products = np.column_stack([squares, pairs.item_sums(weight, weight)])
+    own, products = own.astype(Z.dtype), 0.5 * products.astype(Z.dtype)[:, :, None]
     at_items = _item_columns(pairs, u.extra, u.extra).astype(Z.dtype)
     start_of_high, low_items, order = pairs.by_high
     to_low, factor = u.low[order].astype(Z.dtype)[:, None], inflation.astype(Z.dtype)[:, None]
     size, d = Z.shape[1] + u.extra.shape[1], Z.shape[1]
 
     def one(chunk: slice) -> tuple[np.ndarray, np.ndarray]:
-        of_items, half = np.zeros((size, size)), np.zeros((d, d))
+        of_items, halves = np.zeros((size, size)), np.zeros((d, products.shape[1] * d))
         for rows in row_blocks(chunk.stop, chunk.start):
             z, forward = Z[rows], neighbour_sums(Z, pairs.start, pairs.high, to_high, rows)
             t = np.empty((len(z), size), dtype=Z.dtype)
@@ -172,14 +183,17 @@ def pairs_meat(
             t[:, d:] = at_items[rows]
             t *= factor[rows]
             of_items += t.T @ t
-            half += z.T @ (forward[:, 1] + 0.5 * squares[rows, None] * z)
-        return of_items, half
+            forward[:, 1:] += products[rows] * z[:, None]
+            halves += z.T @ forward[:, 1:].reshape(len(z), -1)
+        return of_items, halves
 
     parts = zip(*on_each(one, chunks_of(pairs.start)), strict=True)
-    meat, half = (np.sum(part, axis=0) for part in parts)
+    meat, halves = (np.sum(part, axis=0) for part in parts)
+    (half, *scatter) = (halves[:, k * d : (k + 1) * d] for k in range(products.shape[1]))
     mixed = _item_columns(pairs, u.low[:, None] * extra, u.high[:, None] * extra).T
     mixed = mixed.astype(Z.dtype) @ Z
-    return meat - np.block([[half + half.T, mixed.T], [mixed, extra.T @ u.extra]])
+    meat = meat - np.block([[half + half.T, mixed.T], [mixed, extra.T @ u.extra]])
+    return meat, scatter[0] + scatter[0].T if scatter else np.empty((0, 0))
 
 
 def _item_columns(pairs: Pairs, at_low: np.ndarray, at_high: np.ndarray) -> np.ndarray:
@@ -236,9 +250,16 @@ def jackknife_inflation(Z: np.ndarray, exposures: np.ndarray, whitener: np.ndarr
 
 
 def item_robust_meat(
-    X: np.ndarray, center: Moments, pairs: Pairs, u: PairContributions, whitener: np.ndarray
-) -> np.ndarray:
+    X: np.ndarray,
+    center: Moments,
+    pairs: Pairs,
+    u: PairContributions,
+    whitener: np.ndarray,
+    weight: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
     """The meat of pairs, jackknifed over items: sum_i t_i t_i' / (1 - h_i)^2 - sum_p u_p u_p'.
+
+    With it X'LX, L the Laplacian with a weight of each pair: one pass goes through both.
 
     Items with a column of their own are in neither sum: each of their pairs counts once.
 
@@ -256,10 +277,11 @@ def item_robust_meat(
         P pairs, and what each adds to the d + e equations.
     whitener : array (d x r)
         W with W'(Z'KZ)W = I, for the leverage of items.
+    weight : array (P)
 
     Returns
     -------
-    Matrix (d + e) x (d + e).
+    Matrices (d + e) x (d + e) and d x d.
     """
     unit = np.where(center.sd > 0, center.sd, 1.0)
     Z = np.empty(X.shape, dtype=np.float32 if X.size > MANY_NUMBERS else np.float64)
@@ -267,12 +289,21 @@ def item_robust_meat(
         Z[rows] = centred / unit
     inflation = jackknife_inflation(Z, pairs.exposures, (unit[:, None] * whitener).astype(Z.dtype))
     with_number = PairContributions(u.low, u.high, np.column_stack([u.extra, pairs.number]))
-    meat = pairs_meat(Z, pairs, with_number, inflation)
+    # a scatter is inverted, and single precision leaves too little of one that is ill-conditioned
+    units = np.outer(unit, unit)
+    together = Z.dtype == X.dtype or _is_well_conditioned(center.scatter / units)
+    meat, scatter = pairs_meat(Z, pairs, with_number, inflation, weight if together else None)
+    scatter = units * scatter if together else difference_scatter(X, center.mean, pairs, weight)
     item_factors = pairs.item_sums(u.low, u.high).astype(Z.dtype)
     total = np.concatenate([item_factors @ Z, u.extra.sum(axis=0)])
     take_off_mean = np.column_stack([np.eye(len(total)), -total / pairs.number.sum()])
     back = np.append(unit, np.ones(u.extra.shape[1]))[:, None] * take_off_mean
-    return back @ meat @ back.T
+    return back @ meat @ back.T, scatter
+
+
+def _is_well_conditioned(scatter: np.ndarray) -> bool:
+    values = np.linalg.eigvalsh(scatter)
+    return bool(values[0] > SMALLEST_EIGENVALUE * values[-1])
 
 
 def floored_covariance(

@@ -285,13 +285,12 @@ def fit_closed_form(data: FitData, settings: Settings) -> Estimate:
     m = data.tally.n_comparisons
     basis = whitening_basis(covariance + np.diag(penalty / (2 * m)), center.sd)
     b = closed_form(basis, data.label_sum, m)
-    scores = data.X @ b
-    along = scores[data.comparisons.left] - scores[data.comparisons.right]
+    scores, votes = data.X @ b, data.comparisons
+    along = scores[votes.left] - scores[votes.right]
     freedom = float(basis.transform.shape[1])
     if settings.l2 > 0:
         freedom = float(np.vdot(basis.transform, covariance @ basis.transform))
-    votes = VoteRows.of_data(data)
-    scale, notes = link_scale(votes, settings, along, center.sd * b, freedom)
+    scale, notes = link_scale(VoteRows.of_data(data), settings, along, center.sd * b, freedom)
     has_side_basis = settings.side_effect and not scale.ridge[1]
     estimate = Estimate(
         coef=scale.factor * b,
@@ -349,19 +348,16 @@ def link_scale(
     freedom : float
         Degrees of freedom of b, for the guard.
     """
-    amount, exposures = votes.amount, votes.tally.exposures
+    amount, exposures, side = votes.amount, votes.tally.exposures, settings.side_effect
     counted = (amount > 0) & (votes.left != votes.right)
     weak = ridge_is_weak(settings.l2, votes.unit)
-    separated = (weak or settings.side_effect) and is_separated(
-        along, votes.outcome, counted, settings.side_effect
-    )
+    separated = (weak or side) and is_separated(along, votes.outcome, counted, side)
     l2 = SEPARATION_L2 if separated and weak else settings.l2
     ridge = (l2 * float(np.sum(standard_coef**2)), SEPARATION_L2 * separated)
     explained, squares = float(amount * votes.outcome @ along), float(amount * along @ along)
     # two items differ by twice the variance of one
     spread_along = np.sqrt(squares / (2 * votes.tally.n_comparisons))
     start = initial_factor(spread_along, float(settings.link.pdf(0.0)))
-    side = settings.side_effect
     scale = fit_scale(along, votes.outcome, amount, settings.link, start, side, ridge)
     slope = explained / squares if squares > 0 else 0.0
     residual = net_per_item(
@@ -423,13 +419,16 @@ def closed_form_covariance(data: FitData, settings: Settings, form: ScaledClosed
     """Covariance of coefficients and side effect on the link's scale."""
     X, center = data.X, data.item_moments
     jacobian = form.jacobian(X, None if settings.method == "paired" else center.scatter)
-    robust = None
+    robust = scatter = None
     if settings.inference == "items":
         u = contributions(form, settings.method, X @ form.coef - center.mean @ form.coef)
-        robust = item_robust_meat(X, center, data.pairs, u, leverage_whitener(data, settings))
+        whitener, weight = leverage_whitener(data, settings), form.outcome_variance.sum(axis=0)
+        robust, scatter = item_robust_meat(X, center, data.pairs, u, whitener, weight)
         if settings.method == "pooled":
             robust = meat_net_of(robust, never_differing(data, settings), form.inverse)
-    covariance = sandwich(jacobian, form.model_meat(X, center.mean), robust, data.weight_unit)
+    covariance = sandwich(
+        jacobian, form.model_meat(X, center.mean, scatter), robust, data.weight_unit
+    )
     if robust is None and data.tied is not None:
         taken = form.taken_by_ties(X, center.mean, data.tied)
         covariance = less_ties(covariance, jacobian @ taken @ jacobian.T)

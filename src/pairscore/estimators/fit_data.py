@@ -220,12 +220,15 @@ def leverage_whitener(data: FitData, settings: Settings) -> np.ndarray:
     return whitening_basis(center.scatter + np.diag(ridge), center.sd).transform
 
 
-def bordered_scatter(data: FitData, weight: np.ndarray) -> np.ndarray:
+def bordered_scatter(
+    data: FitData, weight: np.ndarray, scatter: np.ndarray | None = None
+) -> np.ndarray:
     """X'LX with a weight of each pair on each side (sides x P), bordered by the side effect's row.
 
-    d x d without a side effect, else (d + 1) x (d + 1).
+    d x d without a side effect, else (d + 1) x (d + 1). ``scatter`` is X'LX where it is known.
     """
-    scatter = difference_scatter(data.X, data.item_moments.mean, data.pairs, sum_sides(weight))
+    if scatter is None:
+        scatter = difference_scatter(data.X, data.item_moments.mean, data.pairs, sum_sides(weight))
     if not data.keep_sides:
         return scatter
     border = data.pairs.net_per_item(data.pairs.side @ weight) @ data.X

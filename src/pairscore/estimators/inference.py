@@ -257,16 +257,24 @@ class ScaledClosedForm:
             response[0] -= 2 * self.factor * self.ridge[0] * self.ridge_shape
         return response
 
-    def model_meat(self, X: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    @cached_property
+    def outcome_variance(self) -> np.ndarray:
+        """Of an outcome Y in {-1, 1}, 4 f (1 - f), summed for every side and pair."""
+        f = self.link.cdf(self.predictor)
+        return (self.pairs.win + self.pairs.lose) * 4 * f * (1 - f)
+
+    def model_meat(
+        self, X: np.ndarray, mean: np.ndarray, scatter: np.ndarray | None = None
+    ) -> np.ndarray:
         """Covariance of the contributions if comparisons were independent and the link model right.
 
-        Of an outcome Y in {-1, 1} the variance is 4 f (1 - f), the covariance with its score e is 2
-        f', and the variance of e is the expected information.
+        The covariance of an outcome with its score e is 2 f', and the variance of e is the expected
+        information. ``scatter`` is that of differences, weighted by the outcome's variance.
         """
-        number, f = self.pairs.win + self.pairs.lose, self.link.cdf(self.predictor)
+        number, variance = self.pairs.win + self.pairs.lose, self.outcome_variance
         with_score = 2 * number * self.link.pdf(self.predictor)
         information = self.score_and_information[1]
-        return self._meat(X, mean, number * 4 * f * (1 - f), with_score, information)
+        return self._meat(X, mean, variance, with_score, information, scatter)
 
     def taken_by_ties(self, X: np.ndarray, mean: np.ndarray, tied: np.ndarray) -> np.ndarray:
         """What ties, of which there were ``tied`` (sides x P), take off the former.
@@ -278,11 +286,18 @@ class ScaledClosedForm:
         return self._meat(X, mean, tied, np.sqrt(tied * of_score), of_score)
 
     def _meat(
-        self, X: np.ndarray, mean: np.ndarray, outcome: np.ndarray, mixed: np.ndarray, e: np.ndarray
+        self,
+        X: np.ndarray,
+        mean: np.ndarray,
+        outcome: np.ndarray,
+        mixed: np.ndarray,
+        e: np.ndarray,
+        on_features: np.ndarray | None = None,
     ) -> np.ndarray:
         """From the variance of Y, its covariance with e, and the variance of e (sides x P)."""
         z = self.scale_design
-        on_features = difference_scatter(X, mean, self.pairs, sum_sides(outcome))
+        if on_features is None:
+            on_features = difference_scatter(X, mean, self.pairs, sum_sides(outcome))
         with_score = np.einsum("esp,sp->ep", z, mixed)
         border = np.array([self.pairs.net_per_item(row) @ X for row in with_score])
         scale = np.einsum("esp,fsp,sp->ef", z, z, e)

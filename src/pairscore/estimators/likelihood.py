@@ -20,7 +20,7 @@ from pairscore.core.links import Link, Logit
 from pairscore.core.newton import Derivatives, Step, minimise
 from pairscore.core.passes import laplacian_pass, score_pass
 from pairscore.core.sandwich import item_robust_meat, less_ties, sandwich
-from pairscore.core.sums import Moments, Pairs
+from pairscore.core.sums import Moments, Pairs, sum_sides
 from pairscore.core.whitening import (
     SMALLEST_SHARE,
     Basis,
@@ -363,17 +363,19 @@ def curvature(
     else:
         delta = pairs.differences(scores) + shift[:, None]
         score, information = settings.link.score(delta, pairs.win, pairs.lose)
-    expected, unit = bordered_scatter(data, information), parameter_units(data)
+    robust = scatter = covariance = None
+    if settings.inference == "items":
+        u, whitener = likelihood_contributions(score, pairs), leverage_whitener(data, settings)
+        weight = sum_sides(information)
+        robust, scatter = item_robust_meat(X, center, pairs, u, whitener, weight)
+    expected, unit = bordered_scatter(data, information, scatter), parameter_units(data)
     basis = basis_within(expected + ridge, unit, directions)
-    covariance = None
     if settings.inference == "model":
         covariance = sandwich(basis.inverse, expected, None)
         if data.tied is not None:
             taken = bordered_scatter(data, settings.link.taken_by_ties(delta, data.tied))
             covariance = less_ties(covariance, basis.inverse @ taken @ basis.inverse.T)
     if settings.inference == "items":
-        u, whitener = likelihood_contributions(score, pairs), leverage_whitener(data, settings)
-        robust = item_robust_meat(X, center, pairs, u, whitener)
         bread = basis
         if not is_logit:
             weight = settings.link.observed_information(delta, pairs.win, pairs.lose)
