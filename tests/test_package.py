@@ -100,7 +100,9 @@ def test_charts_need_no_second_installation():
 
 def test_the_paper_is_reproduced_from_a_fresh_copy(tmp_path):
     (tmp_path / "Makefile").write_bytes((ROOT / "Makefile").read_bytes())
-    for name in ("requirements.txt", "pyproject.toml"):
+    kernels = "src/pairscore/core/_kernels.pyx"
+    for name in ("requirements.txt", "pyproject.toml", "setup.py", kernels):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     plan = subprocess.run(
         ["make", "-n", "paper"], cwd=tmp_path, capture_output=True, text=True, check=True
