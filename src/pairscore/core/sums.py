@@ -140,6 +140,8 @@ def moments(X: np.ndarray, weight: np.ndarray | None = None) -> Moments:
     def one(chunk: slice) -> tuple[np.ndarray, np.ndarray]:
         first, scatter = np.zeros(X.shape[1]), np.zeros((X.shape[1],) * 2)
         for rows, centred in centred_blocks(X, center, chunk):
+            if not root[rows].any():  # items that were never compared
+                continue
             centred *= root[rows, None]
             scatter += centred.T @ centred
             first += root[rows] @ centred

@@ -10,12 +10,14 @@ from scipy import sparse
 from pairscore.core.sums import (
     Moments,
     Pairs,
+    Spread,
     Tally,
     aggregate_pairs,
     centred_blocks,
     count_pairs,
     difference_scatter,
     moments,
+    spread,
     sum_sides,
     tally,
 )
@@ -90,6 +92,12 @@ class FitData:
         return moments(self.X, self.tally.exposures)
 
     @cached_property
+    def item_spread(self) -> Spread:
+        """Mean and standard deviations of the compared items, without their other moments."""
+        known = self.__dict__.get("item_moments")
+        return spread(self.X, self.tally.exposures) if known is None else known.spread
+
+    @cached_property
     def pairs(self) -> Pairs:
         """The comparisons summed per unordered pair."""
         data = self.comparisons
@@ -156,7 +164,7 @@ def never_differing(data: FitData, settings: Settings) -> np.ndarray:
     if not data.has_items or not (has_ridge or settings.method in ("pooled", "split")):
         return np.empty((d, 0))
     alone = data.comparisons.never_differs
-    rest = np.flatnonzero(~alone & (data.item_moments.sd > 0))
+    rest = np.flatnonzero(~alone & (data.item_spread.sd > 0))
     few, of_few = np.eye(d)[:, alone], open_in_few(data, rest)
     if not of_few.size or (has_ridge and len(rest) > data.n_independent):
         return few
@@ -170,7 +178,7 @@ def open_in_few(data: FitData, features: np.ndarray) -> np.ndarray:
 
     Most data show in these that there are none; else all comparisons have to be looked at.
     """
-    votes, unit = data.comparisons, data.item_moments.sd[features]
+    votes, unit = data.comparisons, data.item_spread.sd[features]
     few = np.arange(0, len(votes), max(len(votes) // (4 * len(features) + 100), 1))
     few = few[(data.amount[few] > 0) & (votes.left[few] != votes.right[few])]
     differences = (data.X[votes.left[few]] - data.X[votes.right[few]])[:, features] / unit
