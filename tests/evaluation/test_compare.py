@@ -650,3 +650,14 @@ def test_do_features_help_beyond_abilities_is_asked_of_known_items():
         )
     assert "so none were held out" in found.in_words
     assert "train-new" not in str(found)
+
+
+def test_folds_side_by_side_give_the_same_numbers_and_warnings():
+    items, votes = Population(n_features=3, rng=0).draw(40, 300, rng=1, second_half=False)
+    models = {"plain": RankRegression(), "ridge": RankRegression(l2=5.0)}
+    one, two = (compare(models, items, votes, n_jobs=n) for n in (1, 2))
+    np.testing.assert_array_equal(one.values, two.values)
+    np.testing.assert_array_equal(one.std_errors, two.std_errors)
+    assert one.notes == two.notes
+    with pytest.raises(PairscoreError, match="the model 'bad' failed in fold 1 of 5"):
+        compare({"bad": RankRegression(l2=-1.0), "plain": RankRegression()}, items, votes, n_jobs=2)

@@ -21,7 +21,9 @@ from pairscore.evaluation.measures import MEASURES, HeldOutComparisons, ItemPair
 from pairscore.evaluation.results import KINDS, Counts, ModelComparison
 
 
-def compare(models: Any, X: Any, y: Any = None, cv: Any = None) -> ModelComparison:
+def compare(
+    models: Any, X: Any, y: Any = None, cv: Any = None, n_jobs: int | None = None
+) -> ModelComparison:
     """Fit models to the same comparisons and test them on the same others.
 
     Comparisons of known and of new items are kept apart. In each fold a model is fitted to
@@ -47,6 +49,9 @@ def compare(models: Any, X: Any, y: Any = None, cv: Any = None) -> ModelComparis
     cv : ItemKFold or int
         The item folds or their number, five unless given. With ``item_groups``, its own or those
         of the comparisons, the errors allow for shared groups.
+    n_jobs : int or None
+        Processes that fit folds side by side, as in scikit-learn: -1 for all cores. None is one,
+        unless joblib's ``parallel_config`` says otherwise.
 
     Returns
     -------
@@ -66,7 +71,8 @@ def compare(models: Any, X: Any, y: Any = None, cv: Any = None) -> ModelComparis
     models, cv = _models_by_name(models), _item_folds(cv)
     data = set_covariance_items(_comparisons(X, y, models))
     only_known = not data.items.values.shape[1] or any(map(ignores_features, models.values()))
-    predictions, group = _predict_folds(models, data, cv, only_known), cv.group_of_item(data)
+    predictions = _predict_folds(models, data, cv, only_known, n_jobs)
+    group = cv.group_of_item(data)
     counts, scores = {}, []
     for n_new, kind in enumerate(KINDS):
         tested, probabilities = predictions.with_new_items(n_new, data)
@@ -243,14 +249,16 @@ class Predictions:
 
 
 def _predict_folds(
-    models: dict[str, Any], data: Comparisons, cv: ItemKFold, only_known: bool
+    models: dict[str, Any], data: Comparisons, cv: ItemKFold, only_known: bool, n_jobs: int | None
 ) -> Predictions:
     """Fit and test every model in every fold; of known items only, no item is held out."""
+    from joblib import Parallel, delayed
+
     fold_of_item = np.full(len(data.items), -1) if only_known else cv.fold_of_item(data)
     # a generator of its own: the first numbers of the seed assigned the items to their folds
     rng = np.random.default_rng(cv.random_state).spawn(1)[0]
     fold_of_pair = assign_pairs(data, cv.n_splits, rng)
-    parts, notes = [], []
+    parts, jobs = [], []
     for number in range(cv.n_splits):
         fold = f"fold {number + 1} of {cv.n_splits}"
         aside = fold_of_pair == number
@@ -260,13 +268,12 @@ def _predict_folds(
             raise PairscoreError(
                 f"{fold} has no training comparison; use other folds or more comparisons."
             )
-        probabilities, caught = _fit_and_predict(models, data[train], data[test], fold)
-        parts.append((test, np.full(len(test), number), n_new, probabilities))
-        notes += caught
-    row, fold_number, n_new, probabilities = (
-        np.concatenate(column, axis=-1) for column in zip(*parts, strict=True)
-    )
-    return Predictions(row, fold_number, n_new, probabilities, _notes(notes, cv.n_splits))
+        jobs.append(delayed(_fit_and_predict)(models, data[train], data[test], fold))
+        parts.append((test, np.full(len(test), number), n_new))
+    found, caught = zip(*Parallel(n_jobs=n_jobs)(jobs), strict=True)
+    row, number_of_fold, n_new = (np.concatenate(column) for column in zip(*parts, strict=True))
+    notes = _notes([note for notes in caught for note in notes], cv.n_splits)
+    return Predictions(row, number_of_fold, n_new, np.concatenate(found, axis=1), notes)
 
 
 def assign_pairs(data: Comparisons, n_parts: int, rng: np.random.Generator) -> np.ndarray:
