@@ -21,7 +21,12 @@ from pairscore.effects.circumstances import (
     prepare_fit,
 )
 from pairscore.effects.covariance import joint_covariance, matrix_root, score_errors
-from pairscore.effects.item_posterior import MOST_ITEMS, posterior_covariance, quasi_variances
+from pairscore.effects.item_posterior import (
+    MOST_ITEMS,
+    centred_variances,
+    posterior_covariance,
+    quasi_variances,
+)
 from pairscore.effects.item_variance import (
     REACH2,
     ItemVariance,
@@ -348,7 +353,7 @@ def _kept_effects(
 
 
 def _kept_abilities(data: FitData, joint: JointFit, full: np.ndarray | None) -> ItemEffects:
-    """What a model without features keeps of its items: their abilities, each group centred.
+    """What a model without features keeps of its items: their abilities, centred.
 
     If theta moves by D, abilities move by -V (border) D: their covariance is V + C C' with C that
     times a root of theta's covariance.
@@ -356,7 +361,7 @@ def _kept_abilities(data: FitData, joint: JointFit, full: np.ndarray | None) -> 
     post, rows = joint.post, joint.post.rows
     pairs, weight = _known_of_pairs(post)
     C = np.zeros((len(rows.X), 0)) if full is None else -post.solved @ matrix_root(full)
-    variance = post.covariance.diagonal + np.sum(C**2, axis=1)
+    variance = centred_variances(post.covariance, pairs, post.sigma2) + np.sum(C**2, axis=1)
     return ItemEffects(
         ids=data.comparisons.items.ids,
         keys=feature_keys(data.X),
