@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
-from pairscore.errors import SeparationWarning
+from pairscore.errors import FewItemsWarning, SeparationWarning
 from tests.model.peers import peers_numbers, peers_votes
 
 
@@ -178,7 +178,43 @@ def test_groups_that_never_met_are_named():
     votes = {"winner": ["a", "b", "c", "d"], "loser": ["b", "a", "d", "c"]}
     with pytest.raises(PairscoreError, match=r"2 groups that were never compared .*'a'.*'c'"):
         RankRegression().fit(None, votes)
-    assert len(RankRegression(item_effects=True).fit(None, votes).rank()["id"]) == 4
+
+
+def test_groups_that_never_met_are_named_where_a_ridge_holds_them():
+    votes = {"winner": ["a", "b", "c", "d"], "loser": ["b", "a", "d", "c"]}
+    with pytest.warns(SeparationWarning, match=r"2 groups .*'a'.*'c'.* only the ridge") as caught:
+        model = RankRegression(l2=0.01).fit(None, votes)
+    assert len(caught) == 1 and "only the ridge" in str(model.summary())
+    # a pair met twice: L has 1/2 at both, so V of the difference is 1 / (1 + l2 / 2) within
+    assert model.difference("a", "b").std_error ** 2 == pytest.approx(2 / (2 * 0.5 + 0.01))
+    assert model.difference("a", "c").std_error ** 2 == pytest.approx(1 / 0.01 + 1 / 1.01)
+
+
+def test_seven_teams_are_shrunk_and_not_set_to_zero():
+    """Fewer than ten items had an ability of zero each, with an error of zero and rank 1."""
+    votes, _ = draw_votes(seed=3, n=7, m=300)
+    with pytest.warns(FewItemsWarning, match="roughly known from so few items: standard dev"):
+        shrunk = RankRegression(item_effects=True).fit(None, votes)
+    plain = RankRegression().fit(None, votes)
+    effects, free = shrunk.item_effects_, plain.item_effects_
+    assert effects.sigma2 > 0 and np.all(effects.std_error > 0)
+    assert np.var(effects.effect) < np.var(free.effect)
+    assert shrunk.rank()["id"].tolist() == plain.rank()["id"].tolist()
+
+
+def test_where_no_variance_can_be_estimated_abilities_are_plain():
+    votes = {"winner": ["a", "b", "c", "a"], "loser": ["b", "c", "a", "b"]}
+    with pytest.warns(FewItemsWarning, match="abilities are plain, and not shrunk"):
+        model = RankRegression(item_effects=True).fit(None, votes)
+    plain = RankRegression().fit(None, votes).item_effects_
+    np.testing.assert_allclose(model.item_effects_.effect, plain.effect, atol=1e-9)
+    np.testing.assert_allclose(model.item_effects_.std_error, plain.std_error)
+    apart = {"winner": ["a", "b", "c", "d"], "loser": ["b", "a", "d", "c"]}
+    with pytest.warns() as caught:
+        held = RankRegression(item_effects=True).fit(None, apart)
+    assert {one.category for one in caught} == {FewItemsWarning, SeparationWarning}
+    assert np.all(held.item_effects_.std_error > 0)
+    assert "a wins in 50 of 100 comparisons with d" in str(held.summary())
 
 
 def test_items_that_were_not_compared_are_refused():
