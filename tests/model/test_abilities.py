@@ -184,7 +184,8 @@ def test_groups_that_never_met_are_named_where_a_ridge_holds_them():
     votes = {"winner": ["a", "b", "c", "d"], "loser": ["b", "a", "d", "c"]}
     with pytest.warns(SeparationWarning, match=r"2 groups .*'a'.*'c'.* only the ridge") as caught:
         model = RankRegression(l2=0.01).fit(None, votes)
-    assert len(caught) == 1 and "only the ridge" in str(model.summary())
+    assert len(caught) == 1
+    assert "only the ridge" in str(model.summary())
     # a pair met twice: L has 1/2 at both, so V of the difference is 1 / (1 + l2 / 2) within
     assert model.difference("a", "b").std_error ** 2 == pytest.approx(2 / (2 * 0.5 + 0.01))
     assert model.difference("a", "c").std_error ** 2 == pytest.approx(1 / 0.01 + 1 / 1.01)
@@ -197,7 +198,8 @@ def test_seven_teams_are_shrunk_and_not_set_to_zero():
         shrunk = RankRegression(item_effects=True).fit(None, votes)
     plain = RankRegression().fit(None, votes)
     effects, free = shrunk.item_effects_, plain.item_effects_
-    assert effects.sigma2 > 0 and np.all(effects.std_error > 0)
+    assert effects.sigma2 > 0
+    assert np.all(effects.std_error > 0)
     assert np.var(effects.effect) < np.var(free.effect)
     assert shrunk.rank()["id"].tolist() == plain.rank()["id"].tolist()
 
@@ -273,3 +275,92 @@ def test_judges_have_slopes_beside_abilities():
         for one in (model, blurred)
     ]
     assert gaps[0] < gaps[1]
+
+
+# -- contrasts of abilities ------------------------------------------------------------------------
+
+ONE_PAIR = {"item 01": 1, "item 02": -1}
+
+
+def test_two_items_can_be_contrasted_and_several_tested_for_equality():
+    """They were refused: the model has no coefficient 'item 01'; it has nothing."""
+    votes, (left, right, outcome, _) = draw_votes(side=0.4)
+    model = RankRegression(side_effect=True).fit(None, votes)
+    columns = np.column_stack([item_columns(left, right, 25), np.ones(len(left))])
+    theta, V = dense_fit(columns, outcome, 25)
+    weights = {"item 01": 1.0, "item 02": -0.25, "item 07": -0.75}
+    row = np.zeros(26)
+    row[[1, 2, 7]] = list(weights.values())
+    found = model.contrast(weights, level=0.9)
+    assert found.estimate == pytest.approx(row @ theta, rel=1e-7)
+    assert found.std_error**2 == pytest.approx(row @ V @ row, rel=1e-7)
+    pair, apart = (
+        model.contrast({"item 01": 1, "item 02": -1}),
+        model.difference(*list(weights)[:2]),
+    )
+    assert (pair.estimate, pair.std_error) == pytest.approx((apart.difference, apart.std_error))
+    C = np.zeros((2, 26))
+    C[:, 1], C[0, 2], C[1, 7] = 1, -1, -1
+    W = C @ theta @ np.linalg.solve(C @ V @ C.T, C @ theta)
+    test = model.joint_test(list(weights))
+    assert (test.statistic, test.df) == (pytest.approx(W, rel=1e-6), 2)
+    assert "of equal abilities" in str(test)
+    assert model.joint_test(["item 01", "item 02"]).p == pytest.approx(pair.p)
+
+
+def test_intervals_of_abilities_are_those_of_the_ranking():
+    """They were an empty array."""
+    votes, _ = draw_votes()
+    model = RankRegression().fit(None, votes)
+    ranking = model.rank(level=0.8)
+    rows = np.argsort(ranking["id"])
+    expected = np.column_stack([ranking["low"], ranking["high"]])[rows]
+    found = model.confidence_intervals(0.8)[np.argsort(model.item_effects_.ids)]
+    np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (
+            lambda m: m.contrast({"item 01": 1}),
+            "only differences .* the weights sum to 1;",
+        ),
+        (lambda m: m.contrast({"item 01": 0, "item 02": 0}), "is zero whatever"),
+        (lambda m: m.contrast({"item 01": 1, "zz": -1}), "'zz' is no item of the fit"),
+        (lambda m: m.contrast({"left": 1, "item 01": -1}), "'left' is no item .* items alone"),
+        (lambda m: m.contrast({"itm 01": 1}), "no coefficient 'itm 01'.*Did you mean 'item 01'"),
+        (lambda m: m.joint_test("item 01"), "only differences of abilities .* name two or more"),
+        (lambda m: m.confidence_intervals(method="profile"), "use method='wald'"),
+    ],
+)
+def test_what_cannot_be_asked_of_abilities_is_refused_in_a_sentence(ask, words):
+    votes, _ = draw_votes()
+    with pytest.raises(PairscoreError, match=words):
+        ask(RankRegression(side_effect=True).fit(None, votes))
+
+
+@pytest.mark.parametrize("settings", [{"l2": 0.5}, {"item_effects": True}])
+def test_shrunk_abilities_have_contrasts_and_no_joint_test(settings):
+    votes, _ = draw_votes()
+    model = RankRegression(**settings).fit(None, votes)
+    found, apart = (
+        model.contrast({"item 01": 1, "item 02": -1}),
+        model.difference("item 01", "item 02"),
+    )
+    assert found.std_error == pytest.approx(apart.std_error)
+    with pytest.raises(PairscoreError, match="abilities are held back"):
+        model.joint_test(["item 01", "item 02"])
+
+
+def test_side_context_and_ties_enter_contrasts_without_features():
+    votes, _ = draw_votes(side=0.3, length=0.5, tie=-0.5)
+    model = RankRegression(side_effect=True, context=["length"], ties="davidson").fit(None, votes)
+    errors = dict(zip(model.effects_.names, model.effects_.std_errors, strict=True))
+    for name, error in errors.items():
+        assert model.contrast({name: 2}).std_error == pytest.approx(2 * error)
+    V = model.effects_covariance_
+    places = [model.effects_.names.index(name) for name in ("length", "left")]
+    expected = np.array([1, -1]) @ V[np.ix_(places, places)] @ np.array([1, -1])
+    assert model.contrast({"length": 1, "left": -1}).std_error ** 2 == pytest.approx(expected)
+    assert model.joint_test(["left", "length"]).df == 2

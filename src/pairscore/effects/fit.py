@@ -127,7 +127,7 @@ def fit_effects(data: FitData, settings: Settings) -> Estimate:
         return _found(data, settings, _fit_abilities(data, prepared, settings))
     joint = _fit_jointly(prepared, settings)
     few = n_shared(prepared.rows) < FEWEST_ITEMS
-    if not data.X.shape[1] and (joint.variance is None or few and joint.post.sigma2 == 0):
+    if not data.X.shape[1] and (joint.variance is None or (few and joint.post.sigma2 == 0)):
         settings, notes = bound_abilities(data, replace(settings, free_abilities=True), hold=True)
         fit = _found(data, settings, _fit_abilities(data, prepared, settings))
         return replace(fit, settings=settings, notes=[NOT_SHRUNK, *notes, *fit.notes])
