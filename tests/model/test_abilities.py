@@ -219,13 +219,36 @@ def test_where_no_variance_can_be_estimated_abilities_are_plain():
     assert "a wins in 50 of 100 comparisons with d" in str(held.summary())
 
 
-def test_items_that_were_not_compared_are_refused():
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda m: m.rank(["item 01", "somebody"]),
+        lambda m: m.difference("item 01", "somebody"),
+        lambda m: m.difference(["item 01", "item 02"], ["item 02", "somebody"]),
+        lambda m: m.chances(Comparisons.from_pairs(None, ["item 01"], ["somebody"])),
+        lambda m: m.worth(["item 01", "somebody"]),
+    ],
+)
+def test_an_item_that_was_not_compared_is_named_and_refused(ask):
     votes, _ = draw_votes()
-    model = RankRegression().fit(None, votes)
-    with pytest.raises(PairscoreError, match="knows only the items that it was fitted to"):
-        model.rank(["item 01", "somebody"])
-    with pytest.raises(PairscoreError, match="knows only the items"):
-        model.difference("item 01", "somebody")
+    with pytest.raises(PairscoreError, match="there is no item 'somebody' in the fit"):
+        ask(RankRegression().fit(None, votes))
+
+
+def test_settings_of_an_item_table_are_refused_without_one():
+    """They were ignored."""
+    votes, _ = draw_votes()
+    with pytest.raises(
+        PairscoreError, match="features= is about a table of items, and there is no"
+    ):
+        RankRegression().fit(None, votes, features=["x"], id="y")
+
+
+@pytest.mark.parametrize("empty", ["", " ", None])
+def test_an_empty_cell_of_comparisons_alone_is_not_sought_in_an_item_table(empty):
+    votes = {"left": ["a", empty, "b"], "right": ["b", "a", "a"], "winner": ["left"] * 3}
+    with pytest.raises(PairscoreError, match=r"in column 'left' names no item: row 1 .* write who"):
+        RankRegression().fit(None, votes)
 
 
 @pytest.mark.parametrize(
