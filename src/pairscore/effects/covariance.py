@@ -341,7 +341,7 @@ def profile_intervals(fit: Fit, width: float) -> np.ndarray:
             "profile intervals are of coefficients of features, and the model has none; use"
             " method='wald' for the abilities of items, and summary() for effects."
         )
-    kept_likelihood(fit.likelihood).refuse_none()
+    kept_likelihood(fit.likelihood).refuse_none("there are no profile intervals")
     data, ends = comparisons_of_fit(fit, "profile intervals"), np.full((fit.n_features, 2), np.nan)
     determined = np.flatnonzero(~fit.undetermined)
     ends[determined] = profile_ends(*rows_at_maximum(fit, data), determined, width**2 / 2)
@@ -362,7 +362,7 @@ def named_abilities(fit: Fit, names: Sequence[Any]) -> tuple[np.ndarray, np.ndar
     if np.any(known.row < 0):
         other = names[int(np.argmin(known.row))]
         raise PairscoreError(
-            f"{other!r} is no item of the fit, and others that were named are; ask for items alone."
+            f"the fit has no item {other!r}, and has others that were named; ask for items alone."
         )
     first, second = (one.ravel() for one in np.meshgrid(known.row, known.row))
     shared = shared_variance(fit.item_effects, first, second)

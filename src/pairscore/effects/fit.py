@@ -184,8 +184,8 @@ def _found(data: FitData, settings: Settings, joint: JointFit) -> Estimate:
     notes = [*fit.notes, *_settled_notes(settings, joint)]
     notes += judge_notes(settings, prepared.rows.n_judges, judges)
     if kept is not None and not kept.free and kept.n_shared < FEWEST_ITEMS:
-        how = "roughly known from so few items" if kept.sigma2 > 0 else "not known"
-        notes.append((FewItemsWarning, f"how far items differ is {how}: {kept.in_words}."))
+        rough = "roughly known from so few items, " if kept.sigma2 > 0 else ""
+        notes.append((FewItemsWarning, f"item effects are {rough}{kept.in_words}."))
     return replace(
         fit,
         difference=comparison_scores(scores, data.comparisons, fit.effects, judges),

@@ -80,11 +80,11 @@ class Likelihood:
         """Plain values, from which it can be made again."""
         return vars(self) | {"data": self.data_hash}
 
-    def refuse_none(self) -> None:
-        """Say in a sentence why there is no likelihood, and what to do."""
+    def refuse_none(self, what: str = "there is no log-likelihood") -> None:
+        """Say in a sentence why there is none, or nothing that needs one, and what to do."""
         if self.value is None:
             remedy = REMEDIES.get(self.reason, "fit with method='mle'")
-            raise NoLikelihoodError(f"there is no log-likelihood, because {self.reason}; {remedy}.")
+            raise NoLikelihoodError(f"{what}, because {self.reason}; {remedy}.")
 
     @property
     def loglik(self) -> float:

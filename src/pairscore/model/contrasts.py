@@ -393,8 +393,8 @@ def _effect(fit: Fit, name: Any) -> int | None:
     place = effects.names.index(name)
     if fit.effects_covariance is None or not np.isfinite(effects.std_errors[place]):
         raise PairscoreError(
-            f"the effect {name!r} has no standard error here; compare in circumstances that differ"
-            " in it, and fit with inference and this version."
+            f"the effect {name!r} has no standard error in this model; fit again, to comparisons"
+            " that differ in it."
         )
     return place
 
