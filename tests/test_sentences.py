@@ -115,6 +115,9 @@ ONLY_IN_PYTHON = (
     # arguments and objects without an option
     "fit with judge_slopes=False",
     "fit with item_effects=False",
+    "fit with l2=0 and item_effects=False",
+    "profile intervals are of",
+    "there are no standardised residuals",
     "raise max_iter",
     "anova takes",
     "the last step of a pipeline",

@@ -346,3 +346,21 @@ def test_a_column_of_losers_never_inverts_the_ranking(items, tmp_path, name, of_
         assert f"--loser {name!r}" in said or f"--loser {name}" in said
     run(f"fit items.csv votes.csv --{of_votes} '{name}' -o m.npz")
     assert load(tmp_path / "m.npz").coef_[0] > 0.5
+
+
+def test_compare_leaves_plain_abilities_out_where_groups_never_met(tmp_path, monkeypatch):
+    """It ended in an error: the model 'plain' failed in fold 1 of 5."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    names, rows = np.array([list("abcdef"), list("uvwxyz")]), []
+    for _ in range(300):
+        one, other = rng.choice(6, 2, replace=False)
+        won = rng.random() < 1 / (1 + np.exp(0.5 * (other - one)))
+        rows.append(",".join([*rng.choice(names)[[one, other]], "left" if won else "right"]))
+    (tmp_path / "votes.csv").write_text("\n".join(["left,right,winner", *rows]) + "\n")
+    done = run("compare votes.csv")
+    assert "2 groups that were never compared" in done.stderr
+    assert "only shrunk ones are tested" in done.stderr
+    assert "'shrunk' has the log-loss" in done.stdout
+    asked = run("compare votes.csv --model 'plain:' --model 'half: l2=1'", code=2)
+    assert "the model 'plain' failed" in asked.stderr

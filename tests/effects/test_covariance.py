@@ -172,4 +172,3 @@ def test_profile_intervals_are_unknown_for_what_is_not_determined():
     np.testing.assert_allclose(found[1:4], known[1:], rtol=1e-7)
     with pytest.raises(PairscoreError, match="use 'wald' or 'profile'"):
         model.confidence_intervals(method="bayes")
-    assert RankRegression().fit(None, votes).confidence_intervals(method="profile").shape == (0, 2)

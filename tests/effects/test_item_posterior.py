@@ -6,7 +6,11 @@ from scipy.optimize import least_squares
 
 from pairscore.core.sums import aggregate_pairs
 from pairscore.effects import item_posterior
-from pairscore.effects.item_posterior import posterior_covariance, tree_variances
+from pairscore.effects.item_posterior import (
+    centred_variances,
+    posterior_covariance,
+    tree_variances,
+)
 from tests.effects.simulators import small_pairs
 
 
@@ -122,9 +126,25 @@ def test_starting_from_nearly_right_variances_ends_at_the_same_ones(monkeypatch)
     np.testing.assert_allclose(found.diagonal, cold.diagonal, rtol=2e-3)
     np.testing.assert_allclose(found.pair_variance, cold.pair_variance, rtol=2e-3)
     signs = item_posterior.mixed_signs(400, 16)
-    exact = np.sum(signs * (inverse(pairs, weight, 2.0) @ signs)) / 16
+    signs = signs - signs.mean(axis=0)  # what all have in common is known: sigma^2
+    exact = 2.0 + np.sum(signs * (inverse(pairs, weight, 2.0) @ signs)) / 16
     assert found.trace() == pytest.approx(exact, rel=3e-4)
     assert abs(before.trace() / exact - 1) > 0.01
+
+
+def test_a_small_ridge_does_not_blow_up_the_errors_of_many_abilities(monkeypatch):
+    """Errors of centred abilities, by messages as where V is formed, whatever the ridge."""
+    pairs = small_pairs(np.random.default_rng(3), 300, 3000)
+    weight = 0.2 * pairs.number
+    for sigma2 in (5.0, 1e8):
+        exact = centred_variances(posterior_covariance(pairs, weight, sigma2), pairs, sigma2)
+        centre = np.eye(300) - 1 / 300
+        naive = np.diag(centre @ inverse(pairs, weight, sigma2) @ centre)
+        np.testing.assert_allclose(exact, naive, rtol=1e-5)
+        with monkeypatch.context() as patch:
+            patch.setattr(item_posterior, "EXACT_ITEMS", 0)
+            many = centred_variances(posterior_covariance(pairs, weight, sigma2), pairs, sigma2)
+        np.testing.assert_allclose(np.sqrt(many), np.sqrt(exact), rtol=0.1)
 
 
 # -- abilities without a law -----------------------------------------------------------------------

@@ -253,6 +253,16 @@ def test_groups_that_never_met_leave_shrunk_abilities_to_choose():
     assert choice.settings["item_effects"] is True
 
 
+def test_a_choice_is_not_measured_against_a_plain_model_that_is_not_possible():
+    data = without_features(draw(1, n=20, m=900, side=1.5))
+    choice = quietly(data[data.left % 2 == data.right % 2])
+    assert choice.settings["side_effect"] is True
+    assert "below that of the first possible model" in choice.in_words
+    assert "plain model" not in choice.in_words
+    first = next(line for line in str(choice).splitlines() if "abilities shrunk" in line)
+    assert f"{choice.trials[1].loss.value:.3f}" in first
+
+
 def test_nothing_is_chosen_for_new_items_without_features():
     with pytest.raises(PairscoreError, match="nothing is known of new items"):
         auto_fit(without_features(draw(0)), use="new")

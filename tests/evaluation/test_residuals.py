@@ -15,6 +15,7 @@ from pairscore import (
     influence,
     residuals,
 )
+from pairscore.errors import SeparationWarning
 from tests.evaluation.bradley_terry import draw_study, r_numbers, read_study, some
 
 KINDS = ("response", "pearson", "deviance", "standardised")
@@ -347,3 +348,40 @@ def test_abilities_of_too_many_items_are_refused_in_a_sentence(monkeypatch):
     for call in (lambda: influence(model), lambda: residuals(model, kind="standardised")):
         with pytest.raises(PairscoreError, match="formed up to 10 items; use residuals"):
             call()
+
+
+def test_residuals_of_abilities_show_comparisons_and_not_items_that_are_zero_by_construction():
+    """They showed items that stand out most, with z +0.00 for all."""
+    _, votes = draw_study(6)
+    found = residuals(RankRegression(side_effect=True).fit(None, votes))
+    assert np.max(np.abs(found.by_item["z"])) < 1e-4
+    head, names, first, *others = str(found).splitlines()
+    assert head.endswith("comparisons that stand out most:")
+    assert names.split() == ["row", "left", "right", "outcome", "residual"]
+    most = int(np.argmax(np.abs(found.values)))
+    assert first.split()[0] == str(most)
+    assert first.endswith(f"{found.values[most]:+.2f}")
+    assert len(others) == 9
+    ridge = residuals(RankRegression(l2=1.0).fit(None, votes))
+    assert "items that stand out most" in str(ridge)
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [({"l2": 0.16}, "the ridge keeps"), ({"item_effects": True}, "item effects are averaged over")],
+)
+def test_held_or_shrunk_abilities_are_refused_by_what_was_asked(settings, why):
+    _, votes = draw_study(6)
+    model = RankRegression(**settings).fit(None, votes)
+    with pytest.raises(PairscoreError, match=f"no standardised residuals .*because {why}"):
+        residuals(model, kind="standardised")
+
+
+def test_the_influence_of_unbeaten_items_is_refused_by_what_was_asked():
+    votes = {"winner": ["a", "a", "b", "c"], "loser": ["b", "c", "c", "b"]}
+    with pytest.warns(SeparationWarning):
+        model = RankRegression().fit(None, votes)
+    with pytest.raises(PairscoreError, match="the influence of items is not known, because the co"):
+        influence(model)
+    with pytest.raises(PairscoreError, match="no standardised residuals"):
+        residuals(model, kind="standardised")

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
-from pairscore.errors import SeparationWarning
+from pairscore.errors import FewItemsWarning, SeparationWarning
 from tests.model.peers import peers_numbers, peers_votes
 
 
@@ -143,11 +143,26 @@ def test_a_ridge_and_an_estimated_variance_shrink_abilities():
     ridge = RankRegression(l2=2.0).fit(None, votes)
     theta, V = dense_fit(item_columns(left, right, 25), outcome, 25, ridge=2.0)
     np.testing.assert_allclose(ridge.item_effects_.effect, theta, atol=1e-9)
-    np.testing.assert_allclose(ridge.item_effects_.std_error**2, np.diag(V), rtol=1e-9)
+    centred = np.diag(V) - 1 / (25 * 2.0)
+    np.testing.assert_allclose(ridge.item_effects_.std_error**2, centred, rtol=1e-9)
     shrunk = RankRegression(item_effects=True).fit(None, votes)
     assert 0.2 < shrunk.item_effects_.sigma2 < 5
     assert np.std(shrunk.item_effects_.effect) < np.std(free)
     assert shrunk.rank()["id"].shape == (25,)
+
+
+@pytest.mark.parametrize("l2", [0.16, 1e-8])
+def test_a_ridge_leaves_errors_those_of_centred_abilities(l2):
+    """Not of uncentred ones, whose mean a ridge alone knows: with 1e-8 these were 2000 and more."""
+    votes, (left, right, outcome, _) = draw_votes()
+    model = RankRegression(l2=l2).fit(None, votes)
+    _, V = dense_fit(item_columns(left, right, 25), outcome, 25, ridge=l2)
+    centre = np.eye(25) - 1 / 25
+    np.testing.assert_allclose(
+        model.item_effects_.std_error**2, np.diag(centre @ V @ centre), rtol=1e-6
+    )
+    apart = model.difference("item 03", "item 17").std_error
+    assert apart**2 == pytest.approx(V[3, 3] + V[17, 17] - 2 * V[3, 17], rel=1e-5)
 
 
 def test_an_unbeaten_item_is_named_and_held():
@@ -163,16 +178,77 @@ def test_groups_that_never_met_are_named():
     votes = {"winner": ["a", "b", "c", "d"], "loser": ["b", "a", "d", "c"]}
     with pytest.raises(PairscoreError, match=r"2 groups that were never compared .*'a'.*'c'"):
         RankRegression().fit(None, votes)
-    assert len(RankRegression(item_effects=True).fit(None, votes).rank()["id"]) == 4
 
 
-def test_items_that_were_not_compared_are_refused():
+def test_groups_that_never_met_are_named_where_a_ridge_holds_them():
+    votes = {"winner": ["a", "b", "c", "d"], "loser": ["b", "a", "d", "c"]}
+    with pytest.warns(SeparationWarning, match=r"2 groups .*'a'.*'c'.* only the ridge") as caught:
+        model = RankRegression(l2=0.01).fit(None, votes)
+    assert len(caught) == 1
+    assert "only the ridge" in str(model.summary())
+    # a pair met twice: L has 1/2 at both, so V of the difference is 1 / (1 + l2 / 2) within
+    assert model.difference("a", "b").std_error ** 2 == pytest.approx(2 / (2 * 0.5 + 0.01))
+    assert model.difference("a", "c").std_error ** 2 == pytest.approx(1 / 0.01 + 1 / 1.01)
+
+
+def test_seven_teams_are_shrunk_and_not_set_to_zero():
+    """Fewer than ten items had an ability of zero each, with an error of zero and rank 1."""
+    votes, _ = draw_votes(seed=3, n=7, m=300)
+    with pytest.warns(FewItemsWarning, match="roughly known from so few items, standard dev"):
+        shrunk = RankRegression(item_effects=True).fit(None, votes)
+    plain = RankRegression().fit(None, votes)
+    effects, free = shrunk.item_effects_, plain.item_effects_
+    assert effects.sigma2 > 0
+    assert np.all(effects.std_error > 0)
+    assert np.var(effects.effect) < np.var(free.effect)
+    assert shrunk.rank()["id"].tolist() == plain.rank()["id"].tolist()
+
+
+def test_where_no_variance_can_be_estimated_abilities_are_plain():
+    votes = {"winner": ["a", "b", "c", "a"], "loser": ["b", "c", "a", "b"]}
+    with pytest.warns(FewItemsWarning, match="abilities are plain, and not shrunk"):
+        model = RankRegression(item_effects=True).fit(None, votes)
+    plain = RankRegression().fit(None, votes).item_effects_
+    np.testing.assert_allclose(model.item_effects_.effect, plain.effect, atol=1e-9)
+    np.testing.assert_allclose(model.item_effects_.std_error, plain.std_error)
+    apart = {"winner": ["a", "b", "c", "d"], "loser": ["b", "a", "d", "c"]}
+    with pytest.warns() as caught:
+        held = RankRegression(item_effects=True).fit(None, apart)
+    assert {one.category for one in caught} == {FewItemsWarning, SeparationWarning}
+    assert np.all(held.item_effects_.std_error > 0)
+    assert "a wins in 50 of 100 comparisons with d" in str(held.summary())
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda m: m.rank(["item 01", "somebody"]),
+        lambda m: m.difference("item 01", "somebody"),
+        lambda m: m.difference(["item 01", "item 02"], ["item 02", "somebody"]),
+        lambda m: m.chances(Comparisons.from_pairs(None, ["item 01"], ["somebody"])),
+        lambda m: m.worth(["item 01", "somebody"]),
+    ],
+)
+def test_an_item_that_was_not_compared_is_named_and_refused(ask):
     votes, _ = draw_votes()
-    model = RankRegression().fit(None, votes)
-    with pytest.raises(PairscoreError, match="knows only the items that it was fitted to"):
-        model.rank(["item 01", "somebody"])
-    with pytest.raises(PairscoreError, match="knows only the items"):
-        model.difference("item 01", "somebody")
+    with pytest.raises(PairscoreError, match="there is no item 'somebody' in the fit"):
+        ask(RankRegression().fit(None, votes))
+
+
+def test_settings_of_an_item_table_are_refused_without_one():
+    """They were ignored."""
+    votes, _ = draw_votes()
+    with pytest.raises(
+        PairscoreError, match="features= is about a table of items, and there is no"
+    ):
+        RankRegression().fit(None, votes, features=["x"], id="y")
+
+
+@pytest.mark.parametrize("empty", ["", " ", None])
+def test_an_empty_cell_of_comparisons_alone_is_not_sought_in_an_item_table(empty):
+    votes = {"left": ["a", empty, "b"], "right": ["b", "a", "a"], "winner": ["left"] * 3}
+    with pytest.raises(PairscoreError, match=r"in column 'left' names no item: row 1 .* write who"):
+        RankRegression().fit(None, votes)
 
 
 @pytest.mark.parametrize(
@@ -222,3 +298,92 @@ def test_judges_have_slopes_beside_abilities():
         for one in (model, blurred)
     ]
     assert gaps[0] < gaps[1]
+
+
+# -- contrasts of abilities ------------------------------------------------------------------------
+
+ONE_PAIR = {"item 01": 1, "item 02": -1}
+
+
+def test_two_items_can_be_contrasted_and_several_tested_for_equality():
+    """They were refused: the model has no coefficient 'item 01'; it has nothing."""
+    votes, (left, right, outcome, _) = draw_votes(side=0.4)
+    model = RankRegression(side_effect=True).fit(None, votes)
+    columns = np.column_stack([item_columns(left, right, 25), np.ones(len(left))])
+    theta, V = dense_fit(columns, outcome, 25)
+    weights = {"item 01": 1.0, "item 02": -0.25, "item 07": -0.75}
+    row = np.zeros(26)
+    row[[1, 2, 7]] = list(weights.values())
+    found = model.contrast(weights, level=0.9)
+    assert found.estimate == pytest.approx(row @ theta, rel=1e-7)
+    assert found.std_error**2 == pytest.approx(row @ V @ row, rel=1e-7)
+    pair, apart = (
+        model.contrast({"item 01": 1, "item 02": -1}),
+        model.difference(*list(weights)[:2]),
+    )
+    assert (pair.estimate, pair.std_error) == pytest.approx((apart.difference, apart.std_error))
+    C = np.zeros((2, 26))
+    C[:, 1], C[0, 2], C[1, 7] = 1, -1, -1
+    W = C @ theta @ np.linalg.solve(C @ V @ C.T, C @ theta)
+    test = model.joint_test(list(weights))
+    assert (test.statistic, test.df) == (pytest.approx(W, rel=1e-6), 2)
+    assert "of equal abilities" in str(test)
+    assert model.joint_test(["item 01", "item 02"]).p == pytest.approx(pair.p)
+
+
+def test_intervals_of_abilities_are_those_of_the_ranking():
+    """They were an empty array."""
+    votes, _ = draw_votes()
+    model = RankRegression().fit(None, votes)
+    ranking = model.rank(level=0.8)
+    rows = np.argsort(ranking["id"])
+    expected = np.column_stack([ranking["low"], ranking["high"]])[rows]
+    found = model.confidence_intervals(0.8)[np.argsort(model.item_effects_.ids)]
+    np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (
+            lambda m: m.contrast({"item 01": 1}),
+            "only differences .* the weights sum to 1;",
+        ),
+        (lambda m: m.contrast({"item 01": 0, "item 02": 0}), "is zero whatever"),
+        (lambda m: m.contrast({"item 01": 1, "zz": -1}), "the fit has no item 'zz'"),
+        (lambda m: m.contrast({"left": 1, "item 01": -1}), "no item 'left', .* items alone"),
+        (lambda m: m.contrast({"itm 01": 1}), "no coefficient 'itm 01'.*Did you mean 'item 01'"),
+        (lambda m: m.joint_test("item 01"), "only differences of abilities .* name two or more"),
+        (lambda m: m.confidence_intervals(method="profile"), "use method='wald'"),
+    ],
+)
+def test_what_cannot_be_asked_of_abilities_is_refused_in_a_sentence(ask, words):
+    votes, _ = draw_votes()
+    with pytest.raises(PairscoreError, match=words):
+        ask(RankRegression(side_effect=True).fit(None, votes))
+
+
+@pytest.mark.parametrize("settings", [{"l2": 0.5}, {"item_effects": True}])
+def test_shrunk_abilities_have_contrasts_and_no_joint_test(settings):
+    votes, _ = draw_votes()
+    model = RankRegression(**settings).fit(None, votes)
+    found, apart = (
+        model.contrast({"item 01": 1, "item 02": -1}),
+        model.difference("item 01", "item 02"),
+    )
+    assert found.std_error == pytest.approx(apart.std_error)
+    with pytest.raises(PairscoreError, match="abilities are held back"):
+        model.joint_test(["item 01", "item 02"])
+
+
+def test_side_context_and_ties_enter_contrasts_without_features():
+    votes, _ = draw_votes(side=0.3, length=0.5, tie=-0.5)
+    model = RankRegression(side_effect=True, context=["length"], ties="davidson").fit(None, votes)
+    errors = dict(zip(model.effects_.names, model.effects_.std_errors, strict=True))
+    for name, error in errors.items():
+        assert model.contrast({name: 2}).std_error == pytest.approx(2 * error)
+    V = model.effects_covariance_
+    places = [model.effects_.names.index(name) for name in ("length", "left")]
+    expected = np.array([1, -1]) @ V[np.ix_(places, places)] @ np.array([1, -1])
+    assert model.contrast({"length": 1, "left": -1}).std_error ** 2 == pytest.approx(expected)
+    assert model.joint_test(["left", "length"]).df == 2

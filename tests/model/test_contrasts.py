@@ -14,7 +14,8 @@ from pairscore import PairscoreError, RankRegression, load
 from pairscore.data.feature_options import make_recipe
 from pairscore.data.tables import Columns
 from pairscore.errors import CollinearFeaturesWarning, FewItemsWarning, SeparationWarning
-from pairscore.model.contrasts import category_tests, wald
+from pairscore.estimators.inference import wald
+from pairscore.model.contrasts import category_tests
 from pairscore.model.groups import shown_coefficients
 from tests.limits import fair_squares
 
@@ -463,3 +464,38 @@ def test_a_notebook_shows_a_contrast_and_a_joint_test():
     page = joint._repr_html_()
     assert "<h4>Joint test of &lt;b&gt;, square</h4>" in page
     assert f">{joint.in_words.replace('<', '&lt;')}</td>" in page
+
+
+def test_side_and_context_enter_contrasts_and_joint_tests_by_their_names():
+    """They were refused: no coefficient 'left'."""
+    rng = np.random.default_rng(5)
+    items, m = {"id": np.arange(60), "mass": rng.normal(size=60)}, 900
+    left = rng.integers(0, 60, m)
+    right = (left + rng.integers(1, 60, m)) % 60
+    length = rng.normal(size=m)
+    eta = items["mass"][left] - items["mass"][right] + 0.3 + 0.4 * length
+    winner = np.where(rng.random(m) < 1 / (1 + np.exp(-eta)), "left", "right")
+    votes = {"left": left, "right": right, "winner": winner, "length": length}
+    model = RankRegression(side_effect=True, context=["length"]).fit(items, votes)
+    V = np.vstack(
+        [
+            np.hstack([model.covariance_, model.effects_covariance_[:1]]),
+            np.hstack([model.effects_covariance_[:1].T, model.effects_covariance_[1:]]),
+        ]
+    )
+    values = dict(zip(("mass", *model.effects_.names), range(3), strict=True))
+    row = np.zeros(3)
+    row[values["mass"]], row[values["left"]], row[values["length"]] = 1, -1, 0.5
+    theta = np.append(model.coef_, model.effects_.values)
+    found = model.contrast({"mass": 1, "left": -1, "length": 0.5})
+    assert (found.estimate, found.std_error) == pytest.approx((row @ theta, np.sqrt(row @ V @ row)))
+    single = model.joint_test("left")
+    assert single.statistic == pytest.approx(
+        (model.side_effect_ / model.side_effect_std_error_) ** 2
+    )
+    assert model.joint_test(["mass", "left", "length"]).df == 3
+    alone = RankRegression(side_effect=True).fit(items, votes)
+    expected = alone.side_effect_std_error_
+    assert alone.contrast({"left": 1}).std_error == pytest.approx(expected)
+    with pytest.raises(PairscoreError, match=r"no coefficient 'lefft'.*Did you mean 'left'"):
+        model.contrast({"lefft": 1})

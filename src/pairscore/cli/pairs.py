@@ -403,6 +403,7 @@ def compare(
     are tested on known items only.
     """
     from pairscore.data.splitters import ItemKFold
+    from pairscore.estimators.fit_data import FitData
     from pairscore.evaluation.compare import compare as compare_models
 
     alone = is_alone(items, comparisons)
@@ -417,6 +418,12 @@ def compare(
     show_unused_columns(study)
     candidates = {name: candidate(**one) for name, one in settings.items()}
     data = study.comparisons
+    if alone and not models and (n_groups := FitData(data, False).n_groups) > 1:
+        del candidates["plain"]
+        show_note(
+            f"the items fall into {n_groups} groups that were never compared with each other, so"
+            " that plain abilities have no common scale; only shrunk ones are tested."
+        )
     data = data if study.groups is None else data.with_item_groups(study.groups)
     with stage("Fitting every model in every fold"), collect_warnings() as texts:
         result = compare_models(candidates, data, cv=ItemKFold(folds))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.choices import LAYOUTS, NO_SIDES, SELF_PAIRS
-from pairscore.data.conventions import check_names, rename_votes
+from pairscore.data.conventions import blank, check_names, rename_votes
 from pairscore.data.feature_options import read_with_settings
 from pairscore.data.folds import number_groups
 from pairscore.data.items import Items, read_items
@@ -19,7 +19,6 @@ from pairscore.data.tables import (
     backend_of,
     check_amounts,
     column_of,
-    is_missing,
     to_array,
 )
 from pairscore.data.votes import OUTCOMES, Votes, check_columns, read_votes
@@ -149,6 +148,11 @@ class Comparisons:
         settings, roles = check_names(columns)
         votes = rename_votes(votes, roles, context)
         if items is None:
+            if settings:
+                raise PairscoreError(
+                    f"{next(iter(settings))}= is about a table of items, and there is none; leave"
+                    " it out, or give the table."
+                )
             table = items_of_votes(votes)
         else:
             table = read_with_settings(items, missing, **settings)
@@ -312,7 +316,7 @@ def items_of_votes(votes: Any) -> Items:
         return Items(np.empty((n, 0)), (), np.arange(n))
     sides = next((two for two in (*LAYOUTS, NO_SIDES) if {*two} <= {*frame.columns}), ())
     columns = [column_of(frame, name).values.tolist() for name in sides]
-    seen = {name for name in set().union(*columns) if not is_missing(name)}
+    seen = {name for name in set().union(*columns) if not blank(name)}
     numeric = all(isinstance(name, int) for name in seen)
     ids = np.array(sorted(seen, key=None if numeric else str))
     return Items(np.empty((len(ids), 0)), (), ids, backend_of(frame))

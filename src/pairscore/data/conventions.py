@@ -13,10 +13,10 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from pairscore.choices import LAYOUTS, SIDE_WORDS
+from pairscore.choices import LAYOUTS, NO_SIDES, SIDE_WORDS
 from pairscore.data.items import Items, plain_id
 from pairscore.data.tables import Column, Columns, Frame, as_frame, column_of, is_missing
-from pairscore.errors import PairscoreError, did_you_mean, first_few, plural
+from pairscore.errors import PairscoreError, closest, did_you_mean, first_few, plural
 
 # what is guessed, in words
 OLDER = {
@@ -308,3 +308,19 @@ def table_like(items: Items, columns: dict[str, Any]) -> Any:
     for name, values in arrays.items():
         table[name] = values
     return table
+
+
+def likely_layout(names: Collection[str]) -> str:
+    """The first layout whose columns have names like these, as a question."""
+    for sides in (*LAYOUTS, NO_SIDES):
+        roles = (*sides, "winner")
+        likely = {role: role if role in names else closest(role, names) for role in roles}
+        if None not in likely.values():
+            others = (f"{name!r} as {role}" for role, name in likely.items() if name != role)
+            return f" Did you mean {', '.join(others)}?"
+    return ""
+
+
+def blank(entry: Any) -> bool:
+    """Whether a cell that should name somebody is empty."""
+    return is_missing(entry) or (isinstance(entry, str) and not entry.strip())

@@ -20,6 +20,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from pairscore.choices import LAYOUTS, NO_SIDES
+from pairscore.data.conventions import blank, likely_layout
 from pairscore.data.items import Items
 from pairscore.data.tables import (
     SKIPPED,
@@ -37,7 +38,7 @@ from pairscore.data.tables import (
     look_up,
     to_array,
 )
-from pairscore.errors import PairscoreError, bad_entries, closest, first_few, first_rows, plural
+from pairscore.errors import PairscoreError, bad_entries, first_few, first_rows, plural
 
 TIE_WORDS = ("tie", "tie (bothbad)")
 PER_ROW = ("left", "right", "outcome", "weight", "count", "judge")
@@ -326,21 +327,23 @@ def layout_of(names: Collection[str]) -> tuple[str, str]:
     )
 
 
-def likely_layout(names: Collection[str]) -> str:
-    """The first layout whose columns have names like these, as a question."""
-    for sides in (*LAYOUTS, NO_SIDES):
-        roles = (*sides, "winner")
-        likely = {role: role if role in names else closest(role, names) for role in roles}
-        if None not in likely.values():
-            others = (f"{name!r} as {role}" for role, name in likely.items() if name != role)
-            return f" Did you mean {', '.join(others)}?"
-    return ""
-
-
 def _lookup(frame: Frame, items: Items) -> Lookup:
     """How names are found: exactly, or as they are written where both tables come from files."""
     from_files = isinstance(frame, Columns) and frame.from_file and items.backend is Columns
     return items.find_rows_by_text if from_files else items.find_rows
+
+
+def _remedy(items: Items, is_blank: bool) -> str:
+    """What to do about entries that name none of the items."""
+    if is_blank:
+        return "write who was compared, or leave these rows out"
+    known = f"such as {first_few(map(repr, items.names), 3)}"
+    if items.ids is None:
+        known = "row numbers from 0, because the item table has no 'id' column"
+    number = plural(len(items), "item")
+    if not items.values.size:
+        return f"the model knows {number} ({known}): skip them or correct the ids"
+    return f"the item table has {number} ({known}): add the missing items or correct the ids"
 
 
 def _rows(frame: Frame, columns: tuple[str, str], items: Items) -> tuple[np.ndarray, np.ndarray]:
@@ -354,18 +357,15 @@ def _rows(frame: Frame, columns: tuple[str, str], items: Items) -> tuple[np.ndar
     }
     if unknown:
         column, (bad, _) = next(iter(unknown.items()))
-        known = (
-            "row numbers from 0, because the item table has no 'id' column"
-            if items.ids is None
-            else f"such as {first_few(map(repr, items.names), 3)}"
-        )
+        entries = [name for _, names_of in unknown.values() for name in names_of]
+        is_blank = not items.values.size and all(map(blank, entries))
+        what = "no item" if is_blank else "unknown item"
         raise bad_entries(
             f"{plural(len(bad), 'comparison')} in column {column!r}"
-            f" {'names' if len(bad) == 1 else 'name'} an unknown item",
-            f"the item table has {plural(len(items), 'item')} ({known}):"
-            f" {'add the missing items' if items.values.size else 'skip them'} or correct the ids",
+            f" {'names' if len(bad) == 1 else 'name'} {'' if is_blank else 'an '}{what}",
+            _remedy(items, is_blank),
             unknown,
-            "unknown item",
+            what,
         )
     return rows[columns[0]], rows[columns[1]]
 

@@ -5,7 +5,9 @@ Comparisons that share an item, or a judge, depend on each other; the covariance
 Profile likelihoods do not: they are those of independent comparisons.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -20,7 +22,9 @@ from pairscore.core.sandwich import (
     sandwich,
 )
 from pairscore.data.comparisons import Comparisons
+from pairscore.data.items import read_names
 from pairscore.effects.circumstances import effect_columns, prepare_fit
+from pairscore.effects.item_posterior import shared_variance
 from pairscore.effects.item_variance import ItemVariance
 from pairscore.effects.propagation import Posterior
 from pairscore.effects.single_comparisons import (
@@ -34,6 +38,7 @@ from pairscore.effects.single_comparisons import (
 )
 from pairscore.errors import PairscoreError
 from pairscore.estimators.fit_data import FitData, leverage_whitener
+from pairscore.estimators.inference import comparisons_of_fit, kept_likelihood
 from pairscore.estimators.results import Fit
 from pairscore.estimators.settings import Settings
 
@@ -324,3 +329,42 @@ def _inverse_by_parts(H: np.ndarray, n: int) -> np.ndarray:
     inverse = along @ along.T
     inverse[:n, :n] += V
     return inverse
+
+
+def profile_intervals(fit: Fit, width: float) -> np.ndarray:
+    """Where the profile likelihood of each coefficient is width^2 / 2 below its maximum (d x 2).
+
+    NaN where the comparisons do not determine the coefficient.
+    """
+    if not fit.n_features:
+        raise PairscoreError(
+            "profile intervals are of coefficients of features, and the model has none; use"
+            " method='wald' for the abilities of items, and summary() for effects."
+        )
+    kept_likelihood(fit.likelihood).refuse_none("there are no profile intervals")
+    data, ends = comparisons_of_fit(fit, "profile intervals"), np.full((fit.n_features, 2), np.nan)
+    determined = np.flatnonzero(~fit.undetermined)
+    ends[determined] = profile_ends(*rows_at_maximum(fit, data), determined, width**2 / 2)
+    return ends
+
+
+def named_abilities(fit: Fit, names: Sequence[Any]) -> tuple[np.ndarray, np.ndarray] | None:
+    """Abilities (k) of the items of these ids, and their covariance (k x k); None if none is one.
+
+    Of a fit without features, in which an item goes before an effect of the same name.
+    """
+    if fit.item_effects is None or not names:
+        return None
+    ids = read_names(names).ids
+    known = fit.item_effects.known(ids, np.empty(0))
+    if not np.any(known.row >= 0):
+        return None
+    if np.any(known.row < 0):
+        other = names[int(np.argmin(known.row))]
+        raise PairscoreError(
+            f"the fit has no item {other!r}, and has others that were named; ask for items alone."
+        )
+    first, second = (one.ravel() for one in np.meshgrid(known.row, known.row))
+    shared = shared_variance(fit.item_effects, first, second)
+    own = np.where(first == second, fit.item_effects.std_error[first] ** 2, shared)
+    return known.effect, own.reshape(len(names), len(names))

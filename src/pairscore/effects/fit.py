@@ -21,7 +21,12 @@ from pairscore.effects.circumstances import (
     prepare_fit,
 )
 from pairscore.effects.covariance import joint_covariance, matrix_root, score_errors
-from pairscore.effects.item_posterior import MOST_ITEMS, posterior_covariance, quasi_variances
+from pairscore.effects.item_posterior import (
+    MOST_ITEMS,
+    centred_variances,
+    posterior_covariance,
+    quasi_variances,
+)
 from pairscore.effects.item_variance import (
     REACH2,
     ItemVariance,
@@ -29,6 +34,7 @@ from pairscore.effects.item_variance import (
     approach_variance,
     corrected_for_coefficients,
     fit_item_variance,
+    n_shared,
     variance_interval,
     variance_score,
 )
@@ -70,12 +76,18 @@ from pairscore.estimators.results import (
     ItemEffects,
     Note,
 )
+from pairscore.estimators.separation import bound_abilities
 from pairscore.estimators.settings import Settings
 
 AT_MAXIMUM = 1e-7  # as `close` of the sweeps where effects have no law
 ROUNDS = 40  # of slopes and the rest in turn
 NOTICED = 1.01  # times the likeliest sigma^2: a correction that changes what else was found
 CLOSE = 0.001  # a move of a slope that is none
+FEWEST_ABILITIES = 3  # that met two opponents, from which a variance is estimated
+NOT_SHRUNK: Note = (
+    FewItemsWarning,
+    "how far items differ cannot be estimated here, so that abilities are plain, and not shrunk.",
+)
 RUNAWAY = 100.0  # eta, on average, of scores without a size: strong effects have a third of it
 
 
@@ -114,6 +126,11 @@ def fit_effects(data: FitData, settings: Settings) -> Estimate:
     if settings.free_abilities:
         return _found(data, settings, _fit_abilities(data, prepared, settings))
     joint = _fit_jointly(prepared, settings)
+    few = n_shared(prepared.rows) < FEWEST_ITEMS
+    if not data.X.shape[1] and (joint.variance is None or (few and joint.post.sigma2 == 0)):
+        settings, notes = bound_abilities(data, replace(settings, free_abilities=True), hold=True)
+        fit = _found(data, settings, _fit_abilities(data, prepared, settings))
+        return replace(fit, settings=settings, notes=[NOT_SHRUNK, *notes, *fit.notes])
     if not settings.choose_item_effects:
         return _found(data, settings, joint)
     test = item_effects_test(joint)
@@ -167,7 +184,8 @@ def _found(data: FitData, settings: Settings, joint: JointFit) -> Estimate:
     notes = [*fit.notes, *_settled_notes(settings, joint)]
     notes += judge_notes(settings, prepared.rows.n_judges, judges)
     if kept is not None and not kept.free and kept.n_shared < FEWEST_ITEMS:
-        notes.append((FewItemsWarning, f"item effects are {kept.in_words}."))
+        rough = "roughly known from so few items, " if kept.sigma2 > 0 else ""
+        notes.append((FewItemsWarning, f"item effects are {rough}{kept.in_words}."))
     return replace(
         fit,
         difference=comparison_scores(scores, data.comparisons, fit.effects, judges),
@@ -184,7 +202,8 @@ def _fit_jointly(prepared: PreparedFit, settings: Settings) -> JointFit:
     rows, projection = prepared.rows, None
     steps = 0 if prepared.only_features else settings.max_iter
     top = alone = climb(rows, rows.start(prepared.plain.coef), steps, settings.tol)
-    varies = settings.item_effects and n_shared(rows) >= FEWEST_ITEMS and not _endless(rows, top)
+    fewest = FEWEST_ITEMS if len(rows.mean) else FEWEST_ABILITIES
+    varies = settings.item_effects and n_shared(rows) >= fewest and not _endless(rows, top)
     if varies and (rows.context.shape[1] or rows.sides.shape[1]):
         rows, projection = with_projection(rows)
         d = len(prepared.rows.mean)
@@ -252,13 +271,6 @@ def _known_of_pairs(post: Posterior) -> tuple[Pairs, np.ndarray]:
     """Pairs, and what is known of each (P): more than of coins, where ties are half wins."""
     weight = post.rows.pair_information(post.derivatives)
     return post.rows.pairs[0], weight / post.share_of_coin
-
-
-def n_shared(rows: SingleComparisons) -> int:
-    """How many items met two opponents."""
-    pairs, _ = rows.pairs
-    one = np.ones(len(pairs.high))
-    return int(np.count_nonzero(pairs.item_sums(one, one) > 1))
 
 
 def _endless(rows: SingleComparisons, top: Optimum) -> bool:
@@ -348,7 +360,7 @@ def _kept_effects(
 
 
 def _kept_abilities(data: FitData, joint: JointFit, full: np.ndarray | None) -> ItemEffects:
-    """What a model without features keeps of its items: their abilities, each group centred.
+    """What a model without features keeps of its items: their abilities, centred.
 
     If theta moves by D, abilities move by -V (border) D: their covariance is V + C C' with C that
     times a root of theta's covariance.
@@ -356,7 +368,7 @@ def _kept_abilities(data: FitData, joint: JointFit, full: np.ndarray | None) -> 
     post, rows = joint.post, joint.post.rows
     pairs, weight = _known_of_pairs(post)
     C = np.zeros((len(rows.X), 0)) if full is None else -post.solved @ matrix_root(full)
-    variance = post.covariance.diagonal + np.sum(C**2, axis=1)
+    variance = centred_variances(post.covariance, pairs, post.sigma2) + np.sum(C**2, axis=1)
     return ItemEffects(
         ids=data.comparisons.items.ids,
         keys=feature_keys(data.X),

@@ -100,7 +100,11 @@ def _covariance_of_model(effects: ItemEffects) -> Covariance | None:
 
 
 def shared_variance(effects: ItemEffects, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Covariance of the effects of two items, by their rows in the fit (-1 for a new item)."""
+    """Covariance of the effects of two items, by their rows in the fit (-1 for a new item).
+
+    Errors of abilities are those of centred ones, and V is not where a ridge holds them: what two
+    share is what makes their difference have its variance by V.
+    """
     covariance = _covariance_of_model(effects)
     known = (first >= 0) & (second >= 0)
     if covariance is None or not known.any():
@@ -109,7 +113,29 @@ def shared_variance(effects: ItemEffects, first: np.ndarray, second: np.ndarray)
     entries = covariance.entries(first, second)
     if (C := effects.along_effects) is not None:
         entries = entries + np.einsum("ij,ij->i", C[first], C[second])
+    if effects.free:
+        own = np.zeros(len(first))
+        for rows in (first, second):
+            along = 0.0 if C is None else np.sum(C[rows] ** 2, axis=1)
+            own += effects.std_error[rows] ** 2 - covariance.entries(rows, rows) - along
+        entries = entries + own / 2
     return np.where(known, entries, 0.0)
+
+
+def centred_variances(covariance: Covariance, pairs: Pairs, sigma2: float) -> np.ndarray:
+    """Variances (N) of effects less the mean of all that were compared.
+
+    Of n compared items it is V - sigma^2 / n, because V 1 = sigma^2 1: V 1 of a group of items is
+    what a ridge knows of their mean, and no comparison does. Where V is formed, each group of s
+    items is centred first, and sigma^2 (1 / s - 1 / n) is added, so that a ridge may be small.
+    """
+    if np.isinf(sigma2):
+        return covariance.diagonal
+    size = np.bincount(pairs.component)[pairs.component].astype(float)
+    n = max(int(np.count_nonzero(size > 1)), 1)
+    if not isinstance(covariance, FormedCovariance):
+        return np.maximum(covariance.diagonal - sigma2 / n, 0.0)
+    return covariance.centred_diagonal() + sigma2 * (1 / size - 1 / n)
 
 
 def quasi_variances(covariance: Covariance, along: np.ndarray) -> np.ndarray | None:
@@ -200,6 +226,15 @@ class FormedCovariance:
             return None
         back = np.argsort(items[0])
         return inverse[0][np.ix_(back, back)]
+
+    def centred_diagonal(self) -> np.ndarray:
+        """Variances (N) of effects less the mean of their group."""
+        variance = np.empty(len(self.diagonal))
+        for items, inverse in self._stacks:
+            centred = inverse - inverse.mean(axis=1, keepdims=True)
+            centred -= centred.mean(axis=2, keepdims=True)
+            variance[items] = np.diagonal(centred, axis1=1, axis2=2)
+        return variance
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Some entries of V; zero for items of two groups."""
@@ -331,18 +366,18 @@ class MessageCovariance:
         """The trace as E z'Vz over random signs z (Hutchinson), and the products x = Vz.
 
         Of an x that is a little off, 2 z'x - x'(1/V)x is off by the square of that. Signs are
-        centred in every group where effects have no law.
+        centred in every group: V 1 = sigma^2 1 is known, and adds sigma^2 for each group.
         """
         n, group = len(diagonal), self._pairs.component
         n_probes = int(np.clip(ENOUGH_PROBED // n, FEWEST_PROBES, MOST_PROBES))
         signs = mixed_signs(n, n_probes)
-        if np.isinf(self._sigma2):
-            means = [np.bincount(group, column) / np.bincount(group) for column in signs.T]
-            signs = signs - np.column_stack(means)[group]
+        means = [np.bincount(group, column) / np.bincount(group) for column in signs.T]
+        signs = signs - np.column_stack(means)[group]
         near = diagonal[:, None] * signs if near is None else near
         probed = self.times(signs, near, ENOUGH)
         left = 2 * signs - self.precision @ probed
-        return float(np.sum(left * probed) / n_probes), probed
+        known = 0.0 if np.isinf(self._sigma2) else self._sigma2 * (group.max() + 1)
+        return known + float(np.sum(left * probed) / n_probes), probed
 
 
 @lru_cache(maxsize=1)

@@ -360,6 +360,13 @@ def variance_score(rows: SingleComparisons, s: RowDerivatives, basis: Basis) -> 
     )
 
 
+def n_shared(rows: SingleComparisons) -> int:
+    """How many items met two opponents."""
+    pairs, _ = rows.pairs
+    one = np.ones(len(pairs.high))
+    return int(np.count_nonzero(pairs.item_sums(one, one) > 1))
+
+
 def first_guess(rows: SingleComparisons, s: RowDerivatives) -> float:
     """sigma^2 from a fit without effects of items that has few parameters.
 

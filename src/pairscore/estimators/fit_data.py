@@ -136,6 +136,11 @@ class FitData:
         graph = sparse.coo_array((np.ones(len(left)), (left, right)), shape=(n, n))
         return n - int(sparse.csgraph.connected_components(graph, directed=False)[0])
 
+    @property
+    def n_groups(self) -> int:
+        """Into how many groups the compared items fall that never met."""
+        return self.n_items - self.n_independent
+
     @cached_property
     def second_half(self) -> np.ndarray:
         """The items behind the covariance of `split`: those named, else those of no comparison."""

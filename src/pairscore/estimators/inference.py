@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.stats import chi2
 
 from pairscore.core.links import Link
 from pairscore.core.outcomes import TieRule
@@ -25,6 +26,7 @@ from pairscore.errors import (
     PairscoreError,
     SeparationWarning,
 )
+from pairscore.estimators.results import OPEN_SHARE
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
@@ -39,6 +41,8 @@ ITEM_EFFECTS = "item effects are averaged over by an approximation"
 WEIGHTS = "weights are not counts of comparisons"
 HALF_WINS = "ties as half wins have a quasi-likelihood only"
 NOT_REACHED = "the fit did not reach the maximum"
+SINGLE_ITEM = 1.5  # compared items in a cell, as often as an average one: fewer are one
+RANK = 1e-9  # eigenvalues of a correlation matrix that count as zero
 CRITERIA = ("loglik", "deviance", "df_model", "aic", "bic")
 REMEDIES = {
     NO_MAXIMUM: "fit fewer parameters, or add comparisons",
@@ -76,11 +80,11 @@ class Likelihood:
         """Plain values, from which it can be made again."""
         return vars(self) | {"data": self.data_hash}
 
-    def refuse_none(self) -> None:
-        """Say in a sentence why there is no likelihood, and what to do."""
+    def refuse_none(self, what: str = "there is no log-likelihood") -> None:
+        """Say in a sentence why there is none, or nothing that needs one, and what to do."""
         if self.value is None:
             remedy = REMEDIES.get(self.reason, "fit with method='mle'")
-            raise NoLikelihoodError(f"there is no log-likelihood, because {self.reason}; {remedy}.")
+            raise NoLikelihoodError(f"{what}, because {self.reason}; {remedy}.")
 
     @property
     def loglik(self) -> float:
@@ -357,6 +361,58 @@ def meat_net_of(meat: np.ndarray, directions: np.ndarray, inverse: np.ndarray) -
     net = np.eye(len(meat))
     net[:d, :d] -= GV @ np.linalg.pinv(directions.T @ GV) @ directions.T
     return net @ meat @ net.T
+
+
+def wald(estimate: np.ndarray, covariance: np.ndarray) -> tuple[float, int, float]:
+    """Wald's statistic e'V^+ e of an estimate (k), its degrees of freedom (rank of V), and p.
+
+    By the correlations, so that units do not matter.
+    """
+    scale = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
+    z, correlation = estimate / scale, covariance / np.outer(scale, scale)
+    statistic = float(z @ np.linalg.pinv(correlation, RANK, hermitian=True) @ z)
+    df = int(np.linalg.matrix_rank(correlation, RANK, hermitian=True))
+    return statistic, df, float(chi2.sf(statistic, df))
+
+
+def covariance_noise(fit: "Fit", q: int, cells: np.ndarray | None = None) -> tuple[float, float]:
+    """From how many residuals n an item-robust covariance of q contrasts is, and a factor of W.
+
+    At most from N - r - 1, N compared items and r independent features. Levels of a category have
+    fewer: with n_c items in cell c, whose share in the contrasts is u_c ~ 1 - n_c/N (of sum q), the
+    covariance has n_c - 1 residuals behind the variance in each cell, and is as noisy as a Wishart
+    matrix of n = q(q + 1) / sum_c 2 u_c^2 / (n_c - 1) (Pustejovsky and Tipton 2018). The jackknife
+    makes these variances larger by 1 / (1 - 1/n_c) on average, which the factor takes off.
+    ``cells`` are the 0/1 columns of the cells. An item that is alone in its cell counts each of its
+    comparisons by itself.
+    """
+    items = float(fit.n_items or 0)
+    n = items - (fit.n_features - fit.open_directions.shape[1]) - 1
+    if cells is None:
+        return n, 1.0
+    in_cell = items * fit.feature_mean[cells]
+    share = 1 - in_cell / items
+    share, alone = share * q / share.sum(), in_cell < SINGLE_ITEM
+    in_cell = np.where(alone, np.inf, in_cell)
+    noise = float(np.sum(2 * share**2 / (in_cell - 1)))
+    factor = float(np.sum(share / (1 - 1 / in_cell))) / q
+    return min(n, q * (q + 1) / noise if noise else np.inf), factor
+
+
+def determined_part(fit: "Fit", rows: np.ndarray) -> tuple[np.ndarray, int]:
+    """Independent combinations (r x d) of contrasts (k x d) that the comparisons determine.
+
+    Beside them the number of independent combinations with those that are left open.
+    """
+    standard = rows / fit.feature_unit
+    _, size, right = np.linalg.svd(standard, full_matrices=False)
+    basis = right[size > OPEN_SHARE * size.max(initial=0.0)]
+    if not fit.open_directions.size or not len(basis):
+        return basis * fit.feature_unit, len(basis)
+    along = basis @ (fit.feature_unit[:, None] * fit.open_directions)
+    left, size, _ = np.linalg.svd(along)
+    rank = int(np.sum(size > OPEN_SHARE))
+    return (left[:, rank:].T @ basis) * fit.feature_unit, len(basis)
 
 
 def comparisons_of_fit(fit: "Fit", what: str) -> "Comparisons":

@@ -87,7 +87,7 @@ class ItemEffects:
         if self.free:
             return "an ability for every item, without features"
         low, high = np.sqrt(self.interval)
-        if self.n_shared < FEWEST_ITEMS:
+        if self.n_shared < FEWEST_ITEMS and self.sigma2 == 0:
             return (
                 f"set to zero: only {self.n_shared} of the items met two opponents, too few to"
                 f" tell item effects from chance"

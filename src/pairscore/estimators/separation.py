@@ -31,12 +31,15 @@ SEPARATED = "some direction in the features (or the side) explains every compari
 UNBEATEN = "some items won, or lost, every comparison with the others"
 
 
-def bound_abilities(data: FitData, settings: Settings) -> tuple[Settings, "list[Note]"]:
+def bound_abilities(
+    data: FitData, settings: Settings, hold: bool = False
+) -> tuple[Settings, "list[Note]"]:
     """Settings under which the abilities of items without features have a maximum.
 
     They have one if every item can be reached from every other along wins, ties counting both ways
-    (Ford 1957). Items of groups that never met have no common scale, and are refused; where wins go
-    one way only, a ridge of SEPARATION_L2 holds the abilities.
+    (Ford 1957). Items of groups that never met have no common scale: they are refused without a
+    ridge, or with ``hold`` get one. Where wins go one way only, a ridge of SEPARATION_L2 holds the
+    abilities.
     """
     votes, n = data.comparisons, len(data.X)
     used = (data.amount > 0) & (votes.left != votes.right)
@@ -49,13 +52,9 @@ def bound_abilities(data: FitData, settings: Settings) -> tuple[Settings, "list[
     compared[left] = compared[right] = True
     groups = np.unique(group[compared])
     names = np.array(votes.items.names, dtype=object)
-    if len(groups) > 1 and settings.l2 == 0:
+    if len(groups) > 1:
         shown = first_few(f"that of {names[np.argmax(group == one)]!r}" for one in groups)
-        raise PairscoreError(
-            f"the items fall into {len(groups)} groups that were never compared with each other"
-            f" ({shown}), so there is no common scale; fit each group by itself, or use"
-            " item_effects=True, which takes all items for members of one population."
-        )
+        return _hold_groups(data, settings, hold, f"{len(groups)} groups", shown)
     _, group = connected_components(wins, directed=True, connection="strong")
     if settings.l2 > 0 or len(np.unique(group[compared])) == 1:
         return settings, []
@@ -67,6 +66,25 @@ def bound_abilities(data: FitData, settings: Settings) -> tuple[Settings, "list[
         " far items differ, and shrinks by that."
     )
     return replace(settings, l2=SEPARATION_L2 * data.weight_unit), [(SeparationWarning, text)]
+
+
+def _hold_groups(
+    data: FitData, settings: Settings, hold: bool, groups: str, shown: str
+) -> tuple[Settings, "list[Note]"]:
+    """Settings for groups of items that never met: only a ridge says how they compare."""
+    fall = f"the items fall into {groups} that were never compared with each other ({shown})"
+    if settings.l2 == 0 and not hold:
+        raise PairscoreError(
+            f"{fall}, so there is no common scale; fit each group by itself, or use"
+            " item_effects=True, which takes all items for members of one population."
+        )
+    l2 = settings.l2 or SEPARATION_L2 * data.weight_unit
+    text = (
+        f"{fall}: abilities are centred in every group, and only the ridge (l2={l2:.4g}) says how"
+        " items of different groups compare; fit each group by itself, or read ranks and"
+        " differences across groups with care."
+    )
+    return replace(settings, l2=l2), [(SeparationWarning, text)]
 
 
 def parameter_units(data: FitData) -> np.ndarray:

@@ -122,7 +122,8 @@ class Choice:
         if unseen and "item_effects" in self._used:
             words += " Item effects were seen in all comparisons together, but not in the trials."
         if ratio < 1:
-            words += f" Its log-loss is about {1 - ratio:.1%} below that of the plain model."
+            first = "first possible" if self.trials[0].reason else "plain"
+            words += f" Its log-loss is about {1 - ratio:.1%} below that of the {first} model."
         return words
 
     @property
@@ -144,7 +145,7 @@ class Choice:
         rows = [
             (
                 trial.name,
-                "" if trial.added or trial.reason else trial.loss,
+                "" if trial.reason or np.isfinite(trial.gain.value) else trial.loss,
                 "" if trial.added is None or np.isnan(trial.gain.value) else trial.gain,
                 f"not possible: {reworded(trial.reason)}" if trial.reason else trial.verdict,
             )
@@ -213,10 +214,8 @@ def auto_fit(
     'Chosen: the plain model. Nothing else predicted clearly better.'
     """
     if unknown := sorted(settings.keys() - DEFAULTS.keys()):
-        raise PairscoreError(
-            f"there is no setting {unknown[0]!r}; the settings of a model are"
-            f" {', '.join(map(repr, DEFAULTS))}."
-        )
+        known = f"the settings of a model are {', '.join(map(repr, DEFAULTS))}."
+        raise PairscoreError(f"there is no setting {unknown[0]!r}; {known}")
     if use not in (None, *USES):
         raise PairscoreError(f"use is {use!r}; use {', '.join(map(repr, USES))} or None.")
     if y is not None and not isinstance(X, Comparisons):

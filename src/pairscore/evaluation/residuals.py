@@ -43,6 +43,8 @@ BLOCK = 200_000  # numbers, rows times parameters, that are held at a time
 MOST_SHOWN = 10  # items of a printed table
 MOST_WORK = 1e11  # of the numbers of opponents, cubed and summed
 NEEDED = 1e-9  # share of the information in some direction that is left without an item
+NO_Z = 1e-4  # of all items, where the fit itself makes wins and expected wins equal
+ROW_LAYOUT = "  {:>}  {:<}  {:<}  {:<} {:>}"
 LAYOUT = "  {:<}  {:>} {:>} {:>} {:>}"
 INFLUENCE_LAYOUT = "  {:<}  {:<} {:>} {:>}"
 
@@ -54,6 +56,8 @@ INFLUENCE_LAYOUT = "  {:<}  {:<} {:>} {:>}"
 class Residuals:
     """Residuals of comparisons, and sums of items; ``print`` shows the items that stand out.
 
+    Where every item has an ability, its wins are those expected, and ``print`` shows comparisons.
+
     Attributes
     ----------
     kind : str
@@ -63,11 +67,13 @@ class Residuals:
         Of each compared item: ``id``, ``n_comparisons``, ``wins`` (ties are half of one),
         ``expected`` wins, and ``z``, their difference over its standard deviation by the model,
         coefficients taken as known.
+    data : Comparisons
     """
 
     kind: str
     values: np.ndarray
     by_item: dict[str, np.ndarray]
+    data: Comparisons
 
     def to_frame(self, backend: Any = "pandas") -> Any:
         """The table of items as a dataframe of some kind: pandas, polars or pyarrow."""
@@ -81,6 +87,12 @@ class Residuals:
         return plain({"kind": self.kind, "values": self.values.tolist(), "items": items})
 
     def __str__(self) -> str:
+        size = f"{self.kind} residuals of {plural(len(self.values), 'row')} of comparisons"
+        by_item = bool(np.max(np.abs(np.nan_to_num(self.by_item["z"])), initial=0.0) > NO_Z)
+        what, table = ("items", self._items()) if by_item else ("comparisons", self._rows())
+        return f"{size.capitalize()}; {what} that stand out most:\n{table}"
+
+    def _items(self) -> str:
         z = self.by_item["z"]
         order = np.argsort(-np.abs(np.nan_to_num(z)), kind="stable")[:MOST_SHOWN]
         rows = [
@@ -89,9 +101,23 @@ class Residuals:
                 *(column[order].tolist() for column in self.by_item.values()), strict=True
             )
         ]
-        table = text_table(("item", "comparisons", "wins", "expected", "z"), rows, LAYOUT)
-        size = f"{self.kind} residuals of {plural(len(self.values), 'row')} of comparisons"
-        return f"{size.capitalize()}; items that stand out most:\n{table}"
+        return text_table(("item", "comparisons", "wins", "expected", "z"), rows, LAYOUT)
+
+    def _rows(self) -> str:
+        data, names = self.data, self.data.items.names
+        order = np.argsort(-np.abs(np.nan_to_num(self.values)), kind="stable")[:MOST_SHOWN]
+        ended = {1: "left won", 0: "tie", -1: "right won"}
+        rows = [
+            (
+                str(row),
+                str(names[data.left[row]]),
+                str(names[data.right[row]]),
+                ended[int(data.outcome[row])],
+                f"{self.values[row]:+.2f}",
+            )
+            for row in order.tolist()
+        ]
+        return text_table(("row", "left", "right", "outcome", "residual"), rows, ROW_LAYOUT)
 
 
 def residuals(
@@ -125,9 +151,8 @@ def residuals(
     data = model._comparisons(data)  # features by their names
     mean, variance = expected_outcomes(fit, data)
     response = 0.5 * (1 + data.outcome) - mean
-    return Residuals(
-        kind, _of_kind(fit, data, kind, response, variance), _by_item(data, mean, variance)
-    )
+    values = _of_kind(fit, data, kind, response, variance)
+    return Residuals(kind, values, _by_item(data, mean, variance), data)
 
 
 def _fit_of(model: Any) -> Fit:
@@ -202,7 +227,7 @@ def leverages(fit: Fit, data: Comparisons) -> np.ndarray:
     """
     likelihood = kept_likelihood(fit.likelihood)
     if likelihood.reason != HALF_WINS:
-        likelihood.refuse_none()
+        likelihood.refuse_none("there are no standardised residuals (kind='pearson' has others)")
     rule, t = TieRule(fit.ties, fit.link), fit.tie_parameter or 0.0
     eta = score_differences(fit, data)
     in_eta, in_t, variance = _mean_derivatives(rule, eta, t)
@@ -320,7 +345,7 @@ def influence(model: RankRegression) -> Influence:
         )
     likelihood = kept_likelihood(fit.likelihood)
     if likelihood.reason == NO_MAXIMUM:
-        likelihood.refuse_none()
+        likelihood.refuse_none("the influence of items is not known")
     data, errors = comparisons_of_fit(fit, "influences"), fit.errors()
     if not fit.n_features:
         return _influence_on_abilities(fit, data)

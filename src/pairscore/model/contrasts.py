@@ -12,22 +12,20 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 from scipy.special import ndtr
-from scipy.stats import chi2
 from scipy.stats import f as f_law
 
 from pairscore.core.links import normal_width, z_and_p
 from pairscore.errors import PairscoreError, did_you_mean, first_few, is_real, shown
 from pairscore.estimators.diagnostics import p_in_words
 from pairscore.estimators.fit_data import WEAK_L2
-from pairscore.estimators.inference import comparisons_of_fit, kept_likelihood
+from pairscore.estimators.inference import covariance_noise, determined_part, wald
 from pairscore.estimators.results import OPEN_SHARE, Effects, Fit
 from pairscore.files.write import html_text, plain
 from pairscore.model.groups import ShownCoefficients, Term, is_open, shown_coefficients
 
 INTERVALS = ("wald", "profile")
 SMALLEST_NAMED, MOST_NAMED = 1e-3, 6  # coefficients of a direction that are named
-SINGLE_ITEM = 1.5  # compared items in a cell, as often as an average one: fewer are one
-RANK = 1e-9  # eigenvalues of a correlation matrix that count as zero
+ROUNDED = 1e-9  # of weights, a sum that counts as zero
 KINDS = {
     "items": "item-robust",
     "items+judges": "robust to items and judges",
@@ -40,11 +38,13 @@ PARTLY = "of the differences that the comparisons determine"
 NO_COVARIANCE = "no standard errors were computed"
 WITH_RIDGE = "a ridge shrinks coefficients by more than their standard errors tell"
 ALL_OPEN = "the comparisons do not determine how they differ"
+HELD = "abilities are held back by more than their standard errors tell"
 FEW_ITEMS = "the compared items are too few to test all of these coefficients at once"
 REMEDIES = {
     NO_COVARIANCE: "fit with inference='items'",
     WITH_RIDGE: "fit with l2=0",
     ALL_OPEN: "compare items in which they differ",
+    HELD: "fit with l2=0 and item_effects=False to items that have won and lost",
     FEW_ITEMS: "compare more items, or test fewer coefficients",
 }
 
@@ -140,18 +140,6 @@ def sum_in_words(weights: Mapping[str, float]) -> str:
 # -- estimates and tests ---------------------------------------------------------------------------
 
 
-def wald(estimate: np.ndarray, covariance: np.ndarray) -> tuple[float, int, float]:
-    """Wald's statistic e'V^+ e of an estimate (k), its degrees of freedom (rank of V), and p.
-
-    By the correlations, so that units do not matter.
-    """
-    scale = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
-    z, correlation = estimate / scale, covariance / np.outer(scale, scale)
-    statistic = float(z @ np.linalg.pinv(correlation, RANK, hermitian=True) @ z)
-    df = int(np.linalg.matrix_rank(correlation, RANK, hermitian=True))
-    return statistic, df, float(chi2.sf(statistic, df))
-
-
 def wald_test(
     fit: Fit,
     names: tuple[str, ...],
@@ -213,46 +201,6 @@ def full_covariance(fit: Fit) -> np.ndarray:
     return np.hstack([np.vstack([fit.covariance, across[: fit.n_features].T]), across])
 
 
-def covariance_noise(fit: Fit, q: int, cells: np.ndarray | None = None) -> tuple[float, float]:
-    """From how many residuals n an item-robust covariance of q contrasts is, and a factor of W.
-
-    At most from N - r - 1, N compared items and r independent features. Levels of a category have
-    fewer: with n_c items in cell c, whose share in the contrasts is u_c ~ 1 - n_c/N (of sum q), the
-    covariance has n_c - 1 residuals behind the variance in each cell, and is as noisy as a Wishart
-    matrix of n = q(q + 1) / sum_c 2 u_c^2 / (n_c - 1) (Pustejovsky and Tipton 2018). The jackknife
-    makes these variances larger by 1 / (1 - 1/n_c) on average, which the factor takes off.
-    ``cells`` are the 0/1 columns of the cells. An item that is alone in its cell counts each of its
-    comparisons by itself.
-    """
-    items = float(fit.n_items or 0)
-    n = items - (fit.n_features - fit.open_directions.shape[1]) - 1
-    if cells is None:
-        return n, 1.0
-    in_cell = items * fit.feature_mean[cells]
-    share = 1 - in_cell / items
-    share, alone = share * q / share.sum(), in_cell < SINGLE_ITEM
-    in_cell = np.where(alone, np.inf, in_cell)
-    noise = float(np.sum(2 * share**2 / (in_cell - 1)))
-    factor = float(np.sum(share / (1 - 1 / in_cell))) / q
-    return min(n, q * (q + 1) / noise if noise else np.inf), factor
-
-
-def determined_part(fit: Fit, rows: np.ndarray) -> tuple[np.ndarray, int]:
-    """Independent combinations (r x d) of contrasts (k x d) that the comparisons determine.
-
-    Beside them the number of independent combinations with those that are left open.
-    """
-    standard = rows / fit.feature_unit
-    _, size, right = np.linalg.svd(standard, full_matrices=False)
-    basis = right[size > OPEN_SHARE * size.max(initial=0.0)]
-    if not fit.open_directions.size or not len(basis):
-        return basis * fit.feature_unit, len(basis)
-    along = basis @ (fit.feature_unit[:, None] * fit.open_directions)
-    left, size, _ = np.linalg.svd(along)
-    rank = int(np.sum(size > OPEN_SHARE))
-    return (left[:, rank:].T @ basis) * fit.feature_unit, len(basis)
-
-
 def category_tests(shown: ShownCoefficients) -> list[tuple[Term, JointTest]]:
     """Joint test of each category, and of each product with one."""
     return [
@@ -270,22 +218,6 @@ def covariance_in_words(fit: Fit) -> str:
         return KINDS[fit.inference]
     judges = ", robust to judges" if fit.inference == "items+judges" else ""
     return f"by the model with its item effects{judges}"
-
-
-def profile_intervals(fit: Fit, width: float) -> np.ndarray:
-    """Where the profile likelihood of each coefficient is width^2 / 2 below its maximum (d x 2).
-
-    NaN where the comparisons do not determine the coefficient.
-    """
-    kept_likelihood(fit.likelihood).refuse_none()
-    data, ends = comparisons_of_fit(fit, "profile intervals"), np.full((fit.n_features, 2), np.nan)
-    if not fit.n_features:
-        return ends
-    from pairscore.effects.covariance import profile_ends, rows_at_maximum
-
-    determined = np.flatnonzero(~fit.undetermined)
-    ends[determined] = profile_ends(*rows_at_maximum(fit, data), determined, width**2 / 2)
-    return ends
 
 
 class CoefficientTests:
@@ -311,7 +243,7 @@ class CoefficientTests:
         return 2 * ndtr(-np.abs(self.z_values_))
 
     def confidence_intervals(self, level: float = 0.95, method: str = "wald") -> np.ndarray:
-        """One row per coefficient: low end, high end.
+        """One row per coefficient: low end, high end; without features, one per item's ability.
 
         ``method`` is "wald", the coefficient and so many standard errors of the fit (item-robust by
         default), or "profile": where twice the log-likelihood, maximised over all other parameters,
@@ -321,25 +253,27 @@ class CoefficientTests:
         if method not in INTERVALS:
             raise PairscoreError(f"method is {shown(method)}; use 'wald' or 'profile'.")
         if method == "profile":
+            from pairscore.effects.covariance import profile_intervals
+
             return profile_intervals(fit, width)
-        half = width * fit.errors()
-        return np.column_stack([fit.coef - half, fit.coef + half])
+        coef, errors = fit.coef, fit.errors()
+        if not fit.n_features and fit.item_effects is not None:
+            coef, errors = fit.item_effects.effect, fit.item_effects.std_error
+        return np.column_stack([coef - width * errors, coef + width * errors])
 
     def contrast(self, weights: Mapping[str, float], *, level: float = 0.95) -> Contrast:
         """A weighted sum of coefficients with its interval and test.
 
-        ``weights`` by the name of a feature, such as ``{"style=oil": 1, "style=ink": -1}``.
+        ``weights`` by the name of a feature, such as ``{"style=oil": 1, "style=ink": -1}``, or of
+        an effect of side, context or ties; without features also by the ids of items, whose weights
+        sum to zero.
         Coefficients of levels are as in :meth:`summary`: against the average of all levels, or
         against the reference level. A sum that the comparisons do not determine is refused.
         """
         fit = self._fitted()
         fit.errors()  # refuses a fit without them
-        assert fit.covariance is not None
-        row = _weighted_row(fit, weights)
-        if is_open(fit, row[None])[0]:
-            raise PairscoreError(_open_in_words(fit, sum_in_words(weights), row))
-        estimate = float(row @ fit.coef)
-        error = float(np.sqrt(max(row @ fit.covariance @ row, 0.0)))
+        estimate, variance = _weighted_sum(fit, weights)
+        error = float(np.sqrt(max(variance, 0.0)))
         z, half = estimate / error if error > 0 else np.nan, normal_width(level) * error
         ends = estimate - half, estimate + half
         note = SHRUNK if fit.l2 > WEAK_L2 else ""
@@ -351,7 +285,8 @@ class CoefficientTests:
         """Wald's test that the named coefficients are all zero.
 
         A name is that of a feature, of a level (``style=oil``), of a category (``style``: all its
-        levels are equal) or of a product with a category (``mass:style``). The covariance is that
+        levels are equal), of a product with a category (``mass:style``) or of an effect of side,
+        context or ties. Ids of items: all have the same ability. The covariance is that
         of the fit, item-robust by default. A coefficient that the comparisons do not determine is
         refused; of a category, the differences that they do determine are tested.
         """
@@ -359,8 +294,13 @@ class CoefficientTests:
         names = (names,) if isinstance(names, str) else tuple(names)
         shown = shown_coefficients(fit)
         terms = {term.name: term for term in shown.terms}
-        rows, all_rows = [], shown.contrast_rows()
+        if not fit.n_features and (found := _abilities(fit, names)) is not None:
+            return _equal_abilities(fit, names, *found)
+        rows, all_rows, beside = [np.empty((0, fit.n_features))], shown.contrast_rows(), []
         for name in names:
+            if name not in (*terms, *fit.names) and _effect(fit, name) is not None:
+                beside.append(name)
+                continue
             if name in terms:
                 rows.append(terms[name].contrasts)
                 continue
@@ -368,43 +308,103 @@ class CoefficientTests:
             if is_open(fit, row[None])[0]:
                 raise PairscoreError(_open_in_words(fit, name, row))
             rows.append(row[None])
-        if not rows:
+        if not names:
             raise PairscoreError("joint_test needs the name of a feature or category; give one.")
         one_term = len(names) == 1 and names[0] in terms
         cells = terms[names[0]].cells if one_term else None
-        result = wald_test(fit, names, np.vstack(rows), cells)
-        if np.isnan(result.p):
-            raise PairscoreError(
-                f"there is no joint test of {first_few(names)}, because {result.note};"
-                f" {REMEDIES[result.note]}."
-            )
-        return result
+        result = wald_test(fit, names, np.vstack(rows), cells, beside)
+        return result if np.isfinite(result.p) else _no_joint_test(names, result.note)
 
 
-def _weighted_row(fit: Fit, weights: Mapping[str, float]) -> np.ndarray:
-    """The contrast (d) of weights by name."""
+def _no_joint_test(names: Iterable[Any], reason: str) -> JointTest:
+    raise PairscoreError(
+        f"there is no joint test of {first_few(names)}, because {reason}; {REMEDIES[reason]}."
+    )
+
+
+def _abilities(fit: Fit, names: Iterable[Any]) -> tuple[np.ndarray, np.ndarray] | None:
+    from pairscore.effects.covariance import named_abilities
+
+    return named_abilities(fit, list(names))
+
+
+def _equal_abilities(
+    fit: Fit, names: tuple[Any, ...], values: np.ndarray, covariance: np.ndarray
+) -> JointTest:
+    """Wald's test that items have the same ability."""
+    if len(names) < 2:
+        raise PairscoreError(
+            f"only differences of abilities are determined, and {names[0]!r} is one item; name two"
+            " or more, whose abilities are then tested for being equal."
+        )
+    if fit.covariance is None:
+        return _no_joint_test(names, NO_COVARIANCE)
+    if fit.l2 > WEAK_L2 or not (fit.item_effects and fit.item_effects.free):
+        return _no_joint_test(names, HELD)
+    C = np.eye(len(names))[1:] - np.eye(len(names))[0]
+    W, q, p = wald(C @ values, C @ covariance @ C.T)
+    return JointTest(names, W, q, None, p, covariance_in_words(fit), "of equal abilities")
+
+
+def _weighted_sum(fit: Fit, weights: Mapping[str, float]) -> tuple[float, float]:
+    """The estimate of a contrast, and its variance."""
     if not isinstance(weights, Mapping) or not weights:
+        known = [*fit.names, *effects_of_fit(fit).names, "name"]
         raise PairscoreError(
             f"a contrast has weights by the names of features, and {weights!r} has none; give for"
-            f" example {{{fit.names[0]!r}: 1}}."
+            f" example {{{known[0]!r}: 1}}."
         )
-    rows, contrast = shown_coefficients(fit).contrast_rows(), np.zeros(fit.n_features)
     for name, weight in weights.items():
         if not is_real(weight) or not np.isfinite(weight):
             raise PairscoreError(f"the weight of {name!r} is {weight!r}; give a number.")
-        contrast += float(weight) * rows[_column(fit, name)]
+    each, what = np.array([float(one) for one in weights.values()]), sum_in_words(weights)
+    zero = f"the contrast {what} is zero whatever the coefficients are; give other weights."
+    if not each.any():
+        raise PairscoreError(zero)
+    if not fit.n_features and (found := _abilities(fit, weights)) is not None:
+        if abs(each.sum()) > ROUNDED * np.abs(each).sum():
+            raise PairscoreError(
+                f"only differences of abilities are determined, and the weights sum to"
+                f" {each.sum():.4g}; give weights that sum to zero."
+            )
+        return float(each @ found[0]), float(each @ found[1] @ each)
+    d, effects = fit.n_features, effects_of_fit(fit)
+    rows, contrast = shown_coefficients(fit).contrast_rows(), np.zeros(d + len(effects.names))
+    for name, weight in zip(weights, each, strict=True):
+        place = None if name in fit.names else _effect(fit, name)
+        if place is None:
+            contrast[:d] += weight * rows[_column(fit, name)]
+        else:
+            contrast[d + place] += weight
     if not contrast.any():
+        raise PairscoreError(zero)
+    if is_open(fit, contrast[None, :d])[0]:
+        raise PairscoreError(_open_in_words(fit, what, contrast[:d]))
+    V = full_covariance(fit)
+    contrast, values = contrast[: len(V)], np.append(fit.coef, effects.values)[: len(V)]
+    return float(contrast @ values), float(contrast @ V @ contrast)
+
+
+def _effect(fit: Fit, name: Any) -> int | None:
+    """The place of an effect of comparisons, None if there is none; refused without an error."""
+    effects = effects_of_fit(fit)
+    if name not in effects.names:
+        return None
+    place = effects.names.index(name)
+    if fit.effects_covariance is None or not np.isfinite(effects.std_errors[place]):
         raise PairscoreError(
-            f"the contrast {sum_in_words(weights)} is zero whatever the coefficients are; give"
-            " other weights."
+            f"the effect {name!r} has no standard error in this model; fit again, to comparisons"
+            " that differ in it."
         )
-    return contrast
+    return place
 
 
 def _column(fit: Fit, name: str, terms: Iterable[str] = ()) -> int:
     if name in fit.names:
         return fit.names.index(name)
-    known = [*fit.names, *terms]
+    known = [*fit.names, *terms, *effects_of_fit(fit).names]
+    if not fit.n_features and fit.item_effects is not None and fit.item_effects.ids is not None:
+        known = [*fit.item_effects.ids.tolist(), *known]
     raise PairscoreError(
         f"the model has no coefficient {name!r}; it has {first_few(map(repr, known), 8)}."
         f"{did_you_mean(str(name), map(str, known))}"

@@ -140,6 +140,7 @@ def estimate(
         ridge = ridge or choose_ridge(fit_data, settings, rng, item_groups)
         settings, notes = replace(settings, l2=ridge.chosen), notes + ridge.notes
     result = estimator_of(settings, has_items)(fit_data, settings, rng)
+    settings = result.settings or settings
     if settings.choose_item_effects:
         test = result.item_effects_test or ItemEffectsTest(reason=NOBODY_KNOWN)
         result = replace(result, item_effects_test=test)

@@ -279,10 +279,8 @@ def rows_of_ids(fit: Fit, names: np.ndarray) -> tuple[Items, np.ndarray]:
     rows = table.find_rows_by_text(names)
     if np.any(rows < 0):
         unknown = list(dict.fromkeys(names[rows < 0].tolist()))
-        raise PairscoreError(
-            f"there is no item {first_few(map(repr, unknown))} in the table of the fit; give its"
-            " features."
-        )
+        what = "in the table of the fit; give its features" if fit.n_features else "in the fit"
+        raise PairscoreError(f"there is no item {first_few(map(repr, unknown))} {what}.")
     return table, rows
 
 

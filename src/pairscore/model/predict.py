@@ -17,7 +17,7 @@ from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import ID_COLUMN, one_row, read_plain, recipe_of
 from pairscore.data.folds import feature_keys
 from pairscore.data.items import Items, read_items, read_names, with_features
-from pairscore.errors import PairscoreError, first_few, plural
+from pairscore.errors import PairscoreError, first_few
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.results import Fit, KnownItems
 
@@ -143,7 +143,7 @@ def worth_table(fit: Fit, items: Items) -> Any:
             " so that strengths have no common unit; use rank, which ranks within groups."
         )
     scores = item_scores(fit, items)
-    refuse_unknown_abilities(fit, scores)
+    refuse_unknown_abilities(fit, scores, items.ids)
     ids = np.arange(len(items)) if items.ids is None else items.ids
     return table_like(items, {"id": ids, "worth": softmax(fit.decided_scale * scores)})
 
@@ -296,20 +296,30 @@ def _mean_chance(law: OutcomeLaw, scores: np.ndarray, others: np.ndarray) -> np.
     return chance if at is scores else np.interp(scores, at, chance)
 
 
-def refuse_unknown_abilities(fit: Fit, scores: np.ndarray) -> None:
-    """A model without features knows nothing of items that it has not seen."""
-    unknown = np.count_nonzero(np.isnan(scores))
-    if unknown and fit.item_effects is not None and fit.item_effects.free:
+def refuse_unknown_abilities(
+    fit: Fit, scores: np.ndarray, ids: np.ndarray | None, rows: Any = slice(None)
+) -> None:
+    """A model without features knows nothing of items that it has not seen.
+
+    ``scores`` (N) are NaN for these; those of ``rows`` are asked for.
+    """
+    if fit.item_effects is None or not fit.item_effects.free:
+        return
+    asked = np.arange(len(scores))[rows]
+    if len(unknown := asked[np.isnan(scores[asked])]):
+        named = dict.fromkeys((unknown if ids is None else ids[unknown]).tolist())
         raise PairscoreError(
-            f"{plural(int(unknown), 'score')} cannot be given: a model without features knows only"
-            " the items that it was fitted to; leave the others out, or fit with features."
+            f"there is no item {first_few(map(repr, named))} in the fit, and a model without"
+            " features knows only the items that it was fitted to; leave it out, or fit with"
+            " features."
         )
 
 
 def score_differences(fit: Fit, data: Comparisons) -> np.ndarray:
     """Score of left minus score of right, with context, judge and side, shape (M,)."""
     scores = item_scores(fit, data.items)
-    refuse_unknown_abilities(fit, scores[data.left] - scores[data.right])
+    for rows in (data.left, data.right):
+        refuse_unknown_abilities(fit, scores, data.items.ids, rows)
     if fit.effects is None and fit.judges is None:
         return scores[data.left] - scores[data.right] + (fit.side_effect or 0.0)
     from pairscore.effects.circumstances import comparison_scores

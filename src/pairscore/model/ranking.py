@@ -218,11 +218,12 @@ def rank_pieces(
     n, scores, errors = len(table.score), table.score, table.error
     if n == 0:
         raise PairscoreError("there are no items to rank; give one row for each item.")
-    known = None if fit.item_effects is None else fit.item_effects.known(ids(), table.key)
+    named = None if fit.item_effects is None else ids()
+    known = None if fit.item_effects is None else fit.item_effects.known(named, table.key)
     variance = np.where(table.unknown, np.inf, 0.0)  # nothing is surely better than the unknown
     if known is not None:
         scores = scores + known.effect
-        refuse_unknown_abilities(fit, scores)
+        refuse_unknown_abilities(fit, scores, named)
         errors = np.sqrt((known.share * errors) ** 2 + known.variance)
         variance += known.of_differences
     width = _width(fit, level, simultaneous, n)
@@ -344,7 +345,8 @@ def pair_differences(
     variance = np.zeros(len(left))
     if first is not None and second is not None:
         values += first.effect[left] - second.effect[right]
-        refuse_unknown_abilities(fit, values)
+        for items, row, known in ((a, left, first), (b, right, second)):
+            refuse_unknown_abilities(fit, known.effect, items.ids, row)
         variance = _variance_of_effects(fit, (first, second), rows)
     errors = np.hypot(errors, np.sqrt(variance))
     half, law = normal_width(level) * errors, fit.outcome_law

@@ -249,7 +249,7 @@ class Summary:
         """How often the highest item wins against the lowest."""
         fit, items = self._fit, compared_items(self._fit)
         scores = item_scores(fit, items)
-        first, last = int(scores.argmax()), int(scores.argmin())
+        first, last = np.argsort(-scores, kind="stable")[[0, -1]].tolist()  # two, if all are equal
         share = 100 * neutral_chance(fit, items, first, last)
         return (
             f"For example, {items.names[first]} {fit.wording.wins} in {_often(share)} of 100"

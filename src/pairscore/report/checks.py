@@ -18,9 +18,9 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.errors import first_few
 from pairscore.estimators.diagnostics import SIGNIFICANCE, TOLERATED, check_pairing
 from pairscore.estimators.fit_data import FitData
+from pairscore.estimators.inference import wald
 from pairscore.estimators.results import REACH
 from pairscore.estimators.separation import SEPARATED, UNBEATEN
-from pairscore.model.contrasts import wald
 from pairscore.model.predict import expected_outcomes
 from pairscore.model.regression import RankRegression
 from pairscore.report.items import (
