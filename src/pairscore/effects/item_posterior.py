@@ -134,7 +134,8 @@ def quasi_variances(covariance: Covariance, along: np.ndarray) -> np.ndarray | N
         np.fill_diagonal(off, 0.0)
         squares = slope**2
         information = squares + np.diag(squares.sum(axis=1))
-        step = np.linalg.solve(information, np.sum(slope * off, axis=1))
+        wrong = np.sum(slope * off, axis=1)[:, None]
+        step = conjugate_gradients(information, wrong, np.zeros_like(wrong), QUASI_CLOSE)[:, 0]
         step /= max(1.0, float(np.max(2 * step / q)))  # q stays positive
         q = q - step
         if np.max(np.abs(step) / q) < QUASI_CLOSE:
@@ -357,7 +358,10 @@ def mixed_signs(n_rows: int, n_columns: int) -> np.ndarray:
 
 
 def conjugate_gradients(
-    matrix: sparse.csr_array, right: np.ndarray, start: np.ndarray, close: float = CLOSE
+    matrix: sparse.csr_array | np.ndarray,
+    right: np.ndarray,
+    start: np.ndarray,
+    close: float = CLOSE,
 ) -> np.ndarray:
     """The inverse of a positive matrix (N x N) times several columns (N x k) at once."""
     per_unit, goal = 1 / matrix.diagonal()[:, None], close**2 * column_products(right, right)

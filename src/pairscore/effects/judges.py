@@ -228,12 +228,14 @@ class Slopes:
         return cls(np.ones(n_judges), np.zeros(n_judges), 0.0, own)
 
 
-def step_slopes(post: Posterior, before: Slopes | None) -> Slopes:
+def step_slopes(post: Posterior, before: Slopes | None, prepared: PreparedFit) -> Slopes:
     """One step of Newton's method towards the maximum of the slopes' likelihood with their prior.
 
-    The spread is what the slopes show.
+    The spread is what the slopes show. The first step finds who has a slope of their own, and goes
+    to those of an earlier fit if there is one.
     """
     equations, n_judges = slope_equations(post), post.rows.n_judges
+    is_first = before is None
     if before is None:
         before = Slopes.average(n_judges, np.flatnonzero(equations.known >= ENOUGH_INFORMATION))
     own = before.own
@@ -248,7 +250,22 @@ def step_slopes(post: Posterior, before: Slopes | None) -> Slopes:
     step *= min(1.0, LONGEST_STEP / max(float(np.abs(step).max()), 1e-300))
     slopes, variance = np.ones(n_judges), np.zeros(n_judges)
     slopes[own], variance[own] = slope + step, variance_over_spreads(free, alone)
-    return Slopes(slopes, variance, spread, own)
+    after = Slopes(slopes, variance, spread, own)
+    return _as_before(after, prepared) if is_first else after
+
+
+def _as_before(slopes: Slopes, prepared: PreparedFit) -> Slopes:
+    """With the slopes of an earlier fit, for the judges who have one of their own."""
+    earlier = None if prepared.earlier is None else prepared.earlier.judges
+    if earlier is None:
+        return slopes
+    own, found = slopes.own, np.array([earlier.slope, earlier.std_error**2])
+    known = dict(zip(judge_names(earlier.name), found.T, strict=True))
+    slope, variance = slopes.slope.copy(), slopes.variance.copy()
+    for judge, name in zip(own, judge_names(prepared.judges[own]), strict=True):
+        slope[judge], variance[judge] = known.get(name, (slope[judge], variance[judge]))
+    slope[own] -= slope[own].mean() - 1  # slopes keep their average
+    return replace(slopes, slope=slope, variance=np.nan_to_num(variance))
 
 
 def with_slopes(rows: SingleComparisons, slopes: Slopes) -> SingleComparisons:

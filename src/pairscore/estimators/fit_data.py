@@ -24,6 +24,7 @@ from pairscore.estimators.settings import Settings
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
+    from pairscore.estimators.results import Fit
 
 # a normal prior with standard deviation 2.5 on standardised coefficients
 SEPARATION_L2 = 1 / 2.5**2
@@ -47,14 +48,15 @@ class FitData:
         Whether pairs keep apart who was on the left, for a side effect.
     has_items : bool
         False for a matrix of differences, whose rows are items compared with one at the origin.
-    start : array (d), optional
-        Coefficients near those to be found.
+    start : Fit, optional
+        A fit to most of these comparisons, and to the first of these items: whatever is estimated
+        in steps begins where it stands.
     """
 
     comparisons: "Comparisons"
     keep_sides: bool
     has_items: bool = True
-    start: np.ndarray | None = None
+    start: "Fit | None" = None
 
     @property
     def X(self) -> np.ndarray:  # noqa: N802
