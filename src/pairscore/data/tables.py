@@ -7,6 +7,7 @@ dataframes, dicts of columns) and depends on no dataframe library itself.
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -257,9 +258,7 @@ def look_up(number_of: dict[Any, int], names: list[Any], default: int) -> np.nda
     ``default`` stands for a name that is not in the dictionary, or, like a list, cannot be.
     """
     try:
-        return np.fromiter(
-            (number_of.get(name, default) for name in names), dtype=np.intp, count=len(names)
-        )
+        return np.fromiter(map(number_of.get, names, repeat(default)), np.intp, len(names))
     except TypeError:
         numbers = [number_of.get(name, default) if is_hashable(name) else default for name in names]
         return np.array(numbers, dtype=np.intp)

@@ -15,6 +15,8 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import lapack
 
+from pairscore.core import passes
+from pairscore.core.passes import message_pass, variance_pass
 from pairscore.core.sums import Pairs
 from pairscore.effects.single_comparisons import laplacian
 from pairscore.estimators.results import ItemEffects
@@ -246,6 +248,27 @@ def pseudo_inverses(stack: np.ndarray) -> np.ndarray:
     return inverses(stack + c) - 1 / (c * size**2)
 
 
+class Precision:
+    """L + I / sigma^2 for products with columns: compiled, or by a matrix that is made once."""
+
+    def __init__(self, pairs: Pairs, weight: np.ndarray, prior: float):
+        self.pairs, self.weight, self.prior = pairs, weight, prior
+
+    @cached_property
+    def matrix(self) -> sparse.csr_array:
+        return laplacian(self.pairs, self.weight, self.prior)
+
+    def diagonal(self) -> np.ndarray:
+        return self.prior + self.pairs.item_sums(self.weight, self.weight)
+
+    def __matmul__(self, columns: np.ndarray) -> np.ndarray:
+        if passes.kernels is None:
+            return self.matrix @ columns
+        product = self.pairs.laplacian_times(self.weight, columns)
+        product += self.prior * columns
+        return product
+
+
 class MessageCovariance:
     """V by messages and conjugate gradients, for many items.
 
@@ -263,7 +286,7 @@ class MessageCovariance:
         near: "MessageCovariance | None" = None,
     ):
         self._pairs, self._weight, self._sigma2 = pairs, weight, sigma2
-        self.precision = laplacian(pairs, weight, self._prior)
+        self.precision = Precision(pairs, weight, self._prior)
         self._near = near
 
     @cached_property
@@ -358,7 +381,7 @@ def mixed_signs(n_rows: int, n_columns: int) -> np.ndarray:
 
 
 def conjugate_gradients(
-    matrix: sparse.csr_array | np.ndarray,
+    matrix: Precision | np.ndarray,
     right: np.ndarray,
     start: np.ndarray,
     close: float = CLOSE,
@@ -399,16 +422,12 @@ def tree_variances(
     w + c c' / (c + c').
     ``messages`` to low and to high (P each) are where to start; the last ones are returned.
     """
-    low, high = pairs.low, pairs.high
-    to_low, to_high = messages or (weight / 2,) * 2
     steady = NEAR * STEADY if messages else STEADY
-    total = prior + pairs.item_sums(to_low, to_high)
+    messages = messages or (weight / 2,) * 2
+    total = prior + pairs.item_sums(*messages)
     for _ in range(ROUNDS):
-        at_low, at_high = total[low] - to_low, total[high] - to_high
-        to_low, to_high = weight * at_high / (weight + at_high), weight * at_low / (weight + at_low)
-        before, total = total, prior + pairs.item_sums(to_low, to_high)
+        messages, sums = message_pass(pairs.start, pairs.high, weight, total, messages)
+        before, total = total, prior + sums
         if np.max(np.abs(total - before) / total, initial=0.0) < steady:
             break
-    at_low, at_high = total[low] - to_low, total[high] - to_high
-    variance = 1 / (weight + at_low * at_high / (at_low + at_high))
-    return 1 / total, variance, (to_low, to_high)
+    return 1 / total, variance_pass(pairs.start, pairs.high, weight, total, messages), messages

@@ -303,14 +303,15 @@ def stepped(post: Posterior, gradient: np.ndarray, on_items: np.ndarray) -> Post
     step, move, change = (
         min(1.0, LONGEST / max(far, TINY)) * part for part in (step, move, change)
     )
-    information = rows.amount * post.tau
+    pull = post.tau * change
+    change *= pull
     return replace(
         post,
         theta=theta + step,
         effect=post.effect + move,
-        score=post.score - post.tau * change,
-        score_in_delta=post.score_in_delta - rows.sharpness * post.tau * change,
-        moved=np.sqrt(float(information @ change**2) / rows.n_comparisons),
+        score=post.score - pull,
+        score_in_delta=post.score_in_delta - rows.sharpness * pull,
+        moved=np.sqrt(float(rows.amount @ change) / rows.n_comparisons),
     )
 
 
