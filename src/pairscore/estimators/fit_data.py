@@ -122,12 +122,9 @@ class FitData:
 
         No comparison adds a difference that is not a sum of these.
         """
-        left, right = (
-            self.comparisons.left[self.amount > 0],
-            self.comparisons.right[self.amount > 0],
-        )
-        n = len(self.X)
-        graph = sparse.coo_array((np.ones(len(left)), (left, right)), shape=(n, n))
+        n, used = len(self.X), np.flatnonzero(self.pairs.number > 0)
+        ends = self.pairs.low[used], self.pairs.high[used]
+        graph = sparse.coo_array((np.ones(len(used)), ends), shape=(n, n))
         return n - int(sparse.csgraph.connected_components(graph, directed=False)[0])
 
     @cached_property
