@@ -27,6 +27,7 @@ SMALLEST_SPREAD = 0.02  # judges who differ less than this are alike
 LARGEST_SPREAD = 2.0  # beyond, a third of the judges would vote against the others
 CONTRADICTING = 0.99 * LARGEST_SPREAD  # spread of slopes that would rather be endless
 FEW_JUDGES = 10
+MOST_KNOWN = 0.9  # share of comparisons that an earlier fit had, to start from its slopes
 ENOUGH_INFORMATION = 4.0  # of a slope: a standard error of a half
 N_SPREADS = 100  # that are averaged over
 MOST_LOOKS = 400  # slopes whose share of wrong votes is worked out
@@ -255,9 +256,12 @@ def step_slopes(post: Posterior, before: Slopes | None, prepared: PreparedFit) -
 
 
 def _as_before(slopes: Slopes, prepared: PreparedFit) -> Slopes:
-    """With the slopes of an earlier fit, for the judges who have one of their own."""
+    """With the slopes of an earlier fit, for the judges who have one of their own.
+
+    Where many comparisons are new, a first step leads about as near.
+    """
     earlier = None if prepared.earlier is None else prepared.earlier.judges
-    if earlier is None:
+    if earlier is None or earlier.n_comparisons.sum() < MOST_KNOWN * prepared.rows.n_comparisons:
         return slopes
     own, found = slopes.own, np.array([earlier.slope, earlier.std_error**2])
     known = dict(zip(judge_names(earlier.name), found.T, strict=True))
