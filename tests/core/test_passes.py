@@ -10,7 +10,7 @@ import pytest
 from pairscore import RankRegression
 from pairscore.core import passes
 from pairscore.core.links import get_link
-from pairscore.core.sums import aggregate_pairs, difference_scatter
+from pairscore.core.sums import Pairs, aggregate_pairs, difference_scatter
 from tests.laws import GaussianStudy
 
 LOGIT = get_link("logit")
@@ -102,6 +102,23 @@ def test_sums_over_neighbours_in_double_and_single_precision(monkeypatch, kind, 
     for rows in (slice(0, 40), slice(11, 30), slice(39, 40)):
         given = (X, start, high, values, rows)
         assert_same(monkeypatch, lambda *g: [passes.neighbour_sums(*g)], *given, rtol=rtol)
+
+
+@compiled
+def test_messages_between_items_and_products_with_the_graph(monkeypatch):
+    start, high, *wins = pairs_of(10)
+    rng, side = np.random.default_rng(10), np.zeros(1)
+    weight = rng.uniform(0.1, 2.0, len(high))
+    messages = tuple(weight * rng.uniform(0.1, 0.9, (2, len(high))))
+    total = 1.0 + passes.sum_pairs(start, high, *messages)
+    given = (start, high, weight, total, messages)
+    assert_same(monkeypatch, lambda *g: passes.message_pass(*g)[0], *given)
+    assert_same(monkeypatch, lambda *g: [passes.message_pass(*g)[1]], *given)
+    assert_same(monkeypatch, lambda *g: [passes.variance_pass(*g)], *given)
+    pairs = Pairs(start, high, *wins, side)
+    for n_columns in (1, 2, 9, 17):
+        X = rng.normal(size=(40, n_columns))
+        assert_same(monkeypatch, lambda *g: [pairs.laplacian_times(*g)], weight, X)
 
 
 @compiled

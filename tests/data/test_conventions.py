@@ -12,6 +12,7 @@ from pairscore.data.conventions import (
     check_names,
     marked_encoding,
     older_encoding,
+    outcomes_of_words,
     rename_votes,
 )
 
@@ -204,3 +205,12 @@ def test_names_that_are_not_there_are_refused_in_a_sentence():
         fit(teams, games, lefft="home")
     assert check_names({"id": "a", "left": None}) == ({"id": "a"}, {})
     assert rename_votes(games, {}) is games
+
+
+@pytest.mark.parametrize("names", [["left", "b", "tie", "A"], ["left", "right"], []])
+def test_winners_in_an_array_of_text_are_read_as_in_a_list(names):
+    words = {"left": 1, "right": -1, "tie": 0, "A": 1, 1: 1, None: 3}
+    text, objects = np.array(names, dtype="U5"), np.array(names, dtype=object)
+    expected = [words.get(name, 2) for name in names]
+    assert outcomes_of_words(words, text, 2).tolist() == expected
+    assert outcomes_of_words(words, objects, 2).tolist() == expected

@@ -17,6 +17,7 @@ from pairscore.data.tables import (
     is_missing,
     likely_codes,
     look_up,
+    look_up_numbers,
 )
 from tests.data.conftest import every_table, says, study
 
@@ -203,3 +204,11 @@ def test_a_proposal_to_copy_does_not_invent_who_won(entries, sides, meant):
 def test_a_proposal_with_a_question_mark_is_refused_until_it_has_a_meaning():
     with pytest.raises(PairscoreError, match=r"meaning '[?]'; a code means 'left', 'right'"):
         check_codes({"TRUE": "?"})
+
+
+@pytest.mark.parametrize("known", [[3, 0, 1], [7, 9, 8, 20], [10**12, -5, 4], [2]])
+@pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint8])
+def test_numbers_near_each_other_and_far_apart_are_found_where_they_are(known, kind):
+    names = np.array([0, 1, 2, 3, 7, 20, 21, 4], dtype=kind)
+    found = look_up_numbers(np.array(known), names)
+    assert found.tolist() == [known.index(name) if name in known else -1 for name in names.tolist()]

@@ -83,6 +83,49 @@ def test_a_warm_start_takes_fewer_steps():
     assert model.update(votes[3990:]).n_iter_ < cold.n_iter_
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"side_effect": True},
+        {"ties": "davidson", "context": ["rest"]},
+        {"judge_slopes": True},
+        {"item_effects": True},
+        {"item_effects": True, "side_effect": True, "ties": "rao-kupper"},
+        {"item_effects": True, "judge_slopes": True},
+    ],
+)
+def test_a_few_new_votes_take_a_few_steps_and_give_the_fit_of_all(settings):
+    items, votes = tables(m=6000, tie=0.3, slopes=np.linspace(0.4, 1.6, 12))
+    items = items.drop(columns="c")  # which the items' effects have
+    model = RankRegression(**settings).fit(items, votes[:5990]).update(votes[5990:])
+    assert_like_a_fit_of_all(model, RankRegression(**settings).fit(items, votes))
+
+
+def test_a_few_new_votes_on_items_without_features_take_a_few_steps():
+    _, votes = tables(m=6000, tie=0.3)
+    model = RankRegression().fit(None, votes[:5990]).update(votes[5990:])
+    assert_like_a_fit_of_all(model, RankRegression().fit(None, votes))
+
+
+def assert_like_a_fit_of_all(model, whole):
+    """In fewer steps, and within what the steps leave: a thousandth of each standard error."""
+    assert model.n_iter_ < whole.n_iter_
+    assert model.record_["fingerprint"] == whole.record_["fingerprint"]
+    assert np.all(np.abs(model.coef_ - whole.coef_) < 1e-3 * whole.std_errors_)
+    np.testing.assert_allclose(model.std_errors_, whole.std_errors_, rtol=1e-3)
+    if whole.effects_ is not None:
+        off = model.effects_.values - whole.effects_.values
+        assert np.all(np.abs(off) < 1e-3 * whole.effects_.std_errors)
+    if whole.item_effects_ is not None:
+        one, other = model.item_effects_, whole.item_effects_
+        assert np.all(np.abs(one.effect - other.effect) < 1e-3 * other.std_error)
+        assert one.sigma2 == pytest.approx(other.sigma2, rel=1e-3)
+        np.testing.assert_allclose(one.interval, other.interval, rtol=1e-3)
+    if whole.judges_ is not None:
+        off = np.abs(model.judges_.slope - whole.judges_.slope)
+        assert np.all(off < 0.01 * whole.judges_.std_error)
+
+
 def test_new_items_come_with_their_votes():
     items, votes = tables()
     early = set(items["id"][:60])

@@ -276,3 +276,56 @@ def contribution_pass(const index[::1] start, const index[::1] high, const doubl
                 squares[high[p]] += t * b * b
                 factors[p, 0] = <real> b
                 factors[p, 1] = <real> (t * a * b)
+
+
+def laplacian_columns(const index[::1] start, const index[::1] high, const double[::1] weight,
+                      const double[:, ::1] X, double[:, ::1] out):
+    """out += L X, L the Laplacian of the pairs with their weights."""
+    cdef Py_ssize_t i, j, p, c, n = X.shape[1], size = high.shape[0]
+    cdef double w, part
+    with nogil:
+        for i in range(start.shape[0] - 1):
+            for p in range(start[i], start[i + 1]):
+                if p + AHEAD < size:
+                    FETCH(&X[high[p + AHEAD], 0])
+                    FETCH(&out[high[p + AHEAD], 0])
+                    if n > 8:
+                        FETCH(&X[high[p + AHEAD], 8])
+                        FETCH(&out[high[p + AHEAD], 8])
+                j, w = high[p], weight[p]
+                for c in range(n):
+                    part = w * (X[i, c] - X[j, c])
+                    out[i, c] += part
+                    out[j, c] -= part
+
+
+def message_pass(const index[::1] start, const index[::1] high, const double[::1] weight,
+                 const double[::1] total, double[::1] to_low, double[::1] to_high,
+                 double[::1] sums):
+    """A round of messages along pairs, in place, and their sums per item."""
+    cdef Py_ssize_t i, p
+    cdef double at_low, at_high, own, w
+    with nogil:
+        for i in range(start.shape[0] - 1):
+            own = 0.0
+            for p in range(start[i], start[i + 1]):
+                w, at_low, at_high = weight[p], total[i] - to_low[p], total[high[p]] - to_high[p]
+                to_low[p] = w * at_high / (w + at_high)
+                to_high[p] = w * at_low / (w + at_low)
+                own += to_low[p]
+                sums[high[p]] += to_high[p]
+            sums[i] += own
+
+
+def variance_pass(const index[::1] start, const index[::1] high, const double[::1] weight,
+                  const double[::1] total, const double[::1] to_low, const double[::1] to_high,
+                  double[::1] variance):
+    """The variance of the difference of each pair, from the messages along it."""
+    cdef Py_ssize_t i, p
+    cdef double at_low, at_high, both
+    with nogil:
+        for i in range(start.shape[0] - 1):
+            for p in range(start[i], start[i + 1]):
+                at_low, at_high = total[i] - to_low[p], total[high[p]] - to_high[p]
+                both = at_low + at_high
+                variance[p] = both / (weight[p] * both + at_low * at_high)

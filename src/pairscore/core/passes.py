@@ -27,6 +27,7 @@ CHUNKS = 8  # of a large pass
 LARGE = 1 << 18  # entries of a pass that is worth threads
 
 Result = TypeVar("Result")
+TwoArrays = tuple[np.ndarray, np.ndarray]
 
 
 def _compiled() -> Any:
@@ -393,6 +394,43 @@ def neighbour_sums(
         )
         sums[:, kind] = block @ X
     return sums
+
+
+def message_pass(
+    start: np.ndarray, high: np.ndarray, weight: np.ndarray, total: np.ndarray, messages: TwoArrays
+) -> tuple[TwoArrays, np.ndarray]:
+    """A round of messages along pairs (:func:`pairscore.effects.item_posterior.tree_variances`).
+
+    ``total`` (N) is the precision of each item with all ``messages``, those to low and to high
+    items (P each). Returns the next ones, and their sums (N).
+    """
+    to_low, to_high = messages
+    if kernels is not None:
+        to_low, to_high, sums = to_low.copy(), to_high.copy(), np.zeros(len(total))
+        kernels.message_pass(start, high, weight, total, to_low, to_high, sums)
+        return (to_low, to_high), sums
+    at_low, at_high = _at_ends(start, high, total, messages)
+    to_low, to_high = weight * at_high / (weight + at_high), weight * at_low / (weight + at_low)
+    return (to_low, to_high), sum_pairs(start, high, to_low, to_high)
+
+
+def variance_pass(
+    start: np.ndarray, high: np.ndarray, weight: np.ndarray, total: np.ndarray, messages: TwoArrays
+) -> np.ndarray:
+    """The variance of the difference of each pair (P), by the last messages, see above."""
+    if kernels is not None:
+        variance = np.empty(len(high))
+        kernels.variance_pass(start, high, weight, total, *messages, variance)
+        return variance
+    at_low, at_high = _at_ends(start, high, total, messages)
+    return 1 / (weight + at_low * at_high / (at_low + at_high))
+
+
+def _at_ends(
+    start: np.ndarray, high: np.ndarray, total: np.ndarray, messages: TwoArrays
+) -> TwoArrays:
+    """What both items of a pair know without each other (P each)."""
+    return np.repeat(total, np.diff(start)) - messages[0], total[high] - messages[1]
 
 
 def _doubles(values: np.ndarray) -> np.ndarray:

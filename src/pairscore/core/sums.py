@@ -18,6 +18,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from pairscore.core import passes
 from pairscore.core.passes import (
     chunks_of,
     differences,
@@ -280,18 +281,30 @@ class Pairs:
     @cached_property
     def _graph(self) -> sparse.csr_array:
         """The symmetric matrix whose entries are numbers of pairs, and P + i on the diagonal."""
-        number = np.arange(1, len(self.high) + 1)  # from 1, as zeros would not be stored
-        above = _with_entries(self._pattern, number)
-        own = sparse.diags_array(np.arange(self.n_items) + len(self.high) + 1.0)
-        graph = sparse.csr_array(above + above.T + own)
-        graph.data = graph.data.astype(np.int64) - 1
-        return graph
+        n, pair, item = self.n_items, np.arange(len(self.high)), np.arange(self.n_items)
+        below, low, order = self.by_high  # of each item: its low ones, itself, its high ones
+        rows = self.start + below + np.arange(n + 1)
+        places = (
+            pair + np.repeat(self.start[:-1] + item, np.diff(below)),
+            self.start[:-1] + below[1:] + item,
+            pair + np.repeat(below[1:] + item + 1, np.diff(self.start)),
+        )
+        columns, number = np.empty((2, 2 * len(pair) + n), dtype=np.int64)
+        for place, column, entry in zip(
+            places, (low, item, self.high), (order, len(pair) + item, pair), strict=True
+        ):
+            columns[place], number[place] = column, entry
+        index = self.start.dtype
+        entries = number, columns.astype(index), rows.astype(index)
+        return sparse.csr_array(entries, shape=(n, n))
 
-    @cached_property
-    def _pattern(self) -> sparse.csr_array:
-        """The items-by-items matrix with an entry at every (low, high)."""
-        shape = (self.n_items, self.n_items)
-        return sparse.csr_array((self.win[0], self.high, self.start), shape=shape)
+    def laplacian_times(self, weight: np.ndarray, X: np.ndarray) -> np.ndarray:
+        """L X (N x k), L the Laplacian of the graph whose edges have these weights (P)."""
+        if passes.kernels is None:
+            return self.matrix(self.item_sums(weight, weight), -weight) @ X
+        product, X = np.zeros(X.shape), np.ascontiguousarray(X, dtype=np.float64)
+        passes.kernels.laplacian_columns(self.start, self.high, weight, X, product)
+        return product
 
 
 def sum_sides(values: np.ndarray) -> np.ndarray:

@@ -396,6 +396,8 @@ def _item_rows(which: Any, items: Items) -> np.ndarray | None:
 
 def refuse_missing_judges(judge: np.ndarray) -> None:
     """Refuse comparisons of which some have no judge; ``judge`` has the names, of shape (M,)."""
+    if judge.dtype.kind in "iu":
+        return
     missing = np.flatnonzero(
         [
             value is None or value != value or (isinstance(value, str) and not value.strip())

@@ -15,7 +15,15 @@ import numpy as np
 
 from pairscore.choices import LAYOUTS, NO_SIDES, SIDE_WORDS
 from pairscore.data.items import Items, plain_id
-from pairscore.data.tables import Column, Columns, Frame, as_frame, column_of, is_missing
+from pairscore.data.tables import (
+    Column,
+    Columns,
+    Frame,
+    as_frame,
+    column_of,
+    is_missing,
+    look_up,
+)
 from pairscore.errors import PairscoreError, closest, did_you_mean, first_few, plural
 
 # what is guessed, in words
@@ -26,6 +34,7 @@ OLDER = {
     "cp1252": "Western European (cp1252)",
     "latin-1": "Western European (latin-1)",
 }
+FLAGS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
 SIDES = tuple(name for layout in LAYOUTS for name in layout)
 VOTE_IDENTIFIERS = (*SIDES, "winner", "loser", "judge")
 VOTE_ROLES = (*VOTE_IDENTIFIERS, "weight", "count")
@@ -324,3 +333,23 @@ def likely_layout(names: Collection[str]) -> str:
 def blank(entry: Any) -> bool:
     """Whether a cell that should name somebody is empty."""
     return is_missing(entry) or (isinstance(entry, str) and not entry.strip())
+
+
+def flags_of(entries: np.ndarray) -> np.ndarray:
+    """1 and 0 of 0, 1, true, false, yes and no in numbers or words; -1 of anything else."""
+    if entries.dtype.kind in "biuf":
+        return np.where(np.isin(entries, (0, 1)), entries, -1)
+    return look_up(FLAGS, [str(entry).strip().lower() for entry in entries.tolist()], -1)
+
+
+def outcomes_of_words(words: dict[Any, int], names: np.ndarray, unknown: int) -> np.ndarray:
+    """The outcome (n,) that each name of a winner means by itself; ``unknown`` if it is no word."""
+    if names.dtype.kind != "U":
+        return look_up(words, names.tolist(), unknown).astype(np.int8)
+    outcome = np.full(len(names), unknown, dtype=np.int8)
+    for word, number in words.items():  # few, and an array of text knows where each of them is
+        if isinstance(word, str):
+            outcome[names == word] = number
+        if np.all(outcome != unknown):
+            break
+    return outcome

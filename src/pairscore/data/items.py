@@ -22,6 +22,7 @@ from pairscore.data.tables import (
     is_hashable,
     is_missing,
     look_up,
+    look_up_numbers,
     refuse_other_dimensions,
     to_array,
 )
@@ -104,10 +105,7 @@ class Items:
         if names.dtype.kind in "iu" and self.ids is None:
             return np.where((names >= 0) & (names < len(self)), names, -1).astype(np.intp)
         if names.dtype.kind in "iu" and self.ids is not None and self.ids.dtype.kind in "iu":
-            order = np.argsort(self.ids)
-            next_larger = np.searchsorted(self.ids, names, sorter=order)
-            row = order[np.minimum(next_larger, len(self) - 1)]
-            return np.where(self.ids[row] == names, row, -1)
+            return look_up_numbers(self.ids, names)
         return look_up(self.row_of, names.tolist(), -1)
 
     def find_rows_by_text(self, names: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ dataframes, dicts of columns) and depends on no dataframe library itself.
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -18,7 +19,6 @@ from pairscore.errors import PairscoreError, bad_entries, first_few, is_real, pl
 
 LISTS = (list, tuple, np.ndarray)
 SKIPPED = 3  # the outcome of a row that a code leaves out
-FLAGS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
 KINDS = {"b": nw.Boolean(), "i": nw.Int64(), "u": nw.Int64(), "f": nw.Float64(), "U": nw.String()}
 KINDS |= {"M": nw.Datetime(), "m": nw.Duration()}
 
@@ -252,24 +252,24 @@ def refuse_other_dimensions(table: np.ndarray) -> None:
 
 
 def look_up(number_of: dict[Any, int], names: list[Any], default: int) -> np.ndarray:
-    """Numbers by name, as an array of int of shape (number of names,).
-
-    ``default`` stands for a name that is not in the dictionary, or, like a list, cannot be.
-    """
+    """Numbers of names (n,); ``default`` of one that is not, or like a list cannot be, a key."""
     try:
-        return np.fromiter(
-            (number_of.get(name, default) for name in names), dtype=np.intp, count=len(names)
-        )
+        return np.fromiter(map(number_of.get, names, repeat(default)), np.intp, len(names))
     except TypeError:
         numbers = [number_of.get(name, default) if is_hashable(name) else default for name in names]
         return np.array(numbers, dtype=np.intp)
 
 
-def flags_of(entries: np.ndarray) -> np.ndarray:
-    """1 and 0 of 0, 1, true, false, yes and no in numbers or words; -1 of anything else."""
-    if entries.dtype.kind in "biuf":
-        return np.where(np.isin(entries, (0, 1)), entries, -1)
-    return look_up(FLAGS, [str(entry).strip().lower() for entry in entries.tolist()], -1)
+def look_up_numbers(known: np.ndarray, names: np.ndarray) -> np.ndarray:
+    """Places of whole numbers (n,) among the known ones (N,), -1 for another."""
+    low, high = (int(known.min()), int(known.max())) if len(known) else (0, 0)
+    if high - low <= 4 * len(known) and names.dtype.kind == known.dtype.kind == "i":
+        places = np.full(high - low + 2, -1)  # of all numbers between, and of others
+        places[known - low] = np.arange(len(known))
+        return places[np.where((names < low) | (names > high), -1, names - low)]
+    order = np.argsort(known)
+    place = order[np.minimum(np.searchsorted(known, names, sorter=order), len(known) - 1)]
+    return np.where(known[place] == names, place, -1)
 
 
 def is_hashable(value: Any) -> bool:

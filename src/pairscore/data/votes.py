@@ -20,7 +20,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from pairscore.choices import LAYOUTS, NO_SIDES
-from pairscore.data.conventions import blank, likely_layout
+from pairscore.data.conventions import blank, flags_of, likely_layout, outcomes_of_words
 from pairscore.data.items import Items
 from pairscore.data.tables import (
     SKIPPED,
@@ -31,11 +31,9 @@ from pairscore.data.tables import (
     check_codes,
     column_of,
     context_of,
-    flags_of,
     is_hashable,
     is_missing,
     likely_codes,
-    look_up,
     to_array,
 )
 from pairscore.errors import PairscoreError, bad_entries, first_few, first_rows, plural
@@ -385,7 +383,7 @@ def _outcome(
     words = {sides[0]: 1, sides[1]: -1, "left": 1, "right": -1, **dict.fromkeys(TIE_WORDS, 0)}
     _refuse_items_called(words, items)
     words |= codes
-    outcome = winner.map(lambda names: look_up(words, names.tolist(), NO_OUTCOME).astype(np.int8))
+    outcome = winner.map(lambda names: outcomes_of_words(words, names, NO_OUTCOME))
     if None in codes:
         outcome[winner.is_missing()] = codes[None]
     unclear = np.flatnonzero(outcome == NO_OUTCOME)

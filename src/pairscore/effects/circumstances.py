@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.linalg import block_diag
 
 from pairscore.core.outcomes import TieRule
+from pairscore.core.sums import sum_sides
 from pairscore.data.comparisons import Comparisons, refuse_missing_judges
 from pairscore.effects.single_comparisons import SingleComparisons
 from pairscore.errors import (
@@ -21,8 +22,8 @@ from pairscore.errors import (
     plural,
 )
 from pairscore.estimators.fit_data import SEPARATION_L2, FitData
-from pairscore.estimators.likelihood import fit_likelihood
-from pairscore.estimators.results import Effects, Estimate, Judges, Note
+from pairscore.estimators.likelihood import clip_start, fit_likelihood
+from pairscore.estimators.results import Effects, Estimate, Fit, Judges, Note
 from pairscore.estimators.settings import Settings
 
 MOST_SIDES = 300  # judges with a side of their own
@@ -32,7 +33,7 @@ ENDLESS = 30.0  # standard error of an effect times the usual size of its column
 @dataclass(frozen=True)
 class PreparedFit:
     """Rows to be fitted, who judged, names and kinds of the effects, and the fit of the pairs from
-    which it starts.
+    which it starts; and an ``earlier`` fit to most of the comparisons, if there is one.
     """
 
     rows: SingleComparisons
@@ -40,18 +41,37 @@ class PreparedFit:
     names: tuple[str, ...]
     kinds: tuple[str, ...]
     plain: Estimate
+    earlier: Fit | None = None
 
     @property
     def only_features(self) -> bool:
         """Whether the fit of the pairs has all parameters, and is at the maximum."""
         return not self.names and self.plain.separated is None
 
+    def first_theta(self, beside_items: bool = False) -> np.ndarray:
+        """theta to start from: the fit of the pairs, or what the earlier fit has.
+
+        It is longer ``beside_items``' effects than without them.
+        """
+        rows, earlier = self.rows, self.earlier
+        theta = rows.start(self.plain.coef)
+        if earlier is None or not (self.names or beside_items):
+            return theta
+        effects, found = earlier.item_effects, earlier.effects
+        factor = 1.0 if beside_items or effects is None else effects.factor
+        known = {} if found is None else dict(zip(found.names, found.values.tolist(), strict=True))
+        others = zip(self.names, theta[len(rows.mean) :].tolist(), strict=True)
+        own = np.array([known.get(name, value) for name, value in others])
+        coef = clip_start(earlier.coef / factor, rows.feature_units)
+        return np.append(coef, clip_start(own / factor, rows.usual_sizes))
+
 
 def prepare_fit(data: FitData, settings: Settings, plain: Estimate | None = None) -> PreparedFit:
     """Rows with the columns that the settings ask for, and where to start."""
     judges, judge = judges_of(data, settings)
     alone = replace(settings, inference=None, side_effect=False)
-    plain = plain or fit_likelihood(replace(data, keep_sides=False), alone)
+    without_sides = replace(data, keep_sides=False) if data.keep_sides else data
+    plain = plain or fit_likelihood(without_sides, alone)
     sd = data.item_moments.sd
     ridge = np.diag(settings.l2 * sd**2)
     if plain.separated is not None:  # a ridge along the directions that are
@@ -74,7 +94,7 @@ def prepare_fit(data: FitData, settings: Settings, plain: Estimate | None = None
     kinds = (
         ("context",) * len(context) + ("side",) * len(side_names) + ("tie",) * rule.has_parameter
     )
-    return PreparedFit(rows, judges, names, kinds, plain)
+    return PreparedFit(rows, judges, names, kinds, plain, data.start)
 
 
 def _rows(
@@ -89,6 +109,9 @@ def _rows(
 ) -> SingleComparisons:
     """Comparisons sorted by pair, without those of an item with itself; equal ones are one row."""
     comparisons, n = data.comparisons, len(data.X)
+    plain = not (settings.side_effect or settings.context or settings.needs_judges)
+    if plain and np.all(np.abs(comparisons.outcome) == 1):
+        return _rows_of_pairs(data, rule, ridge)
     used = (comparisons.left != comparisons.right) & (data.amount > 0)
     left, right = comparisons.left[used], comparisons.right[used]
     outcome, amount = comparisons.outcome[used].astype(float), data.amount[used] / data.weight_unit
@@ -125,6 +148,30 @@ def _rows(
         ridge=ridge,
         slopes=np.ones(n_judges),
         slope_variance=np.zeros(n_judges),
+    )
+
+
+def _rows_of_pairs(data: FitData, rule: TieRule, ridge: np.ndarray) -> SingleComparisons:
+    """The rows where only who met and who won matters: losses and wins of each pair's low item."""
+    pairs = data.pairs
+    number = np.column_stack([sum_sides(pairs.lose), sum_sides(pairs.win)]).ravel()
+    used = np.flatnonzero(number > 0)
+    low, high = (np.repeat(items.astype(np.intp), 2)[used] for items in (pairs.low, pairs.high))
+    return SingleComparisons(
+        X=data.X,
+        mean=data.item_moments.mean,
+        left=low,
+        right=high,
+        outcome=np.tile([-1.0, 1.0], len(pairs.high))[used],
+        amount=number[used] / data.weight_unit,
+        context=np.empty((len(used), 0)),
+        sides=sparse.csr_array((len(used), 0)),
+        judge=np.zeros(len(used), dtype=int),
+        n_judges=1,
+        rule=rule,
+        ridge=ridge,
+        slopes=np.ones(1),
+        slope_variance=np.zeros(1),
     )
 
 
@@ -262,6 +309,8 @@ def context_column(data: Comparisons, name: str) -> np.ndarray:
 
 def judge_names(judge: np.ndarray) -> list[str]:
     """What judges are called, as text: 1.0 is judge 1, as it was before some value was missing."""
+    if judge.dtype.kind not in "fO":
+        return list(map(str, judge.tolist()))
     return [
         str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
         for value in judge.tolist()

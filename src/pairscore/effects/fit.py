@@ -54,6 +54,7 @@ from pairscore.effects.projection import (
 )
 from pairscore.effects.propagation import (
     Posterior,
+    near_posterior,
     propagate,
     scale_of_decided,
     start_posterior,
@@ -201,7 +202,7 @@ def _found(data: FitData, settings: Settings, joint: JointFit) -> Estimate:
 def _fit_jointly(prepared: PreparedFit, settings: Settings) -> JointFit:
     rows, projection = prepared.rows, None
     steps = 0 if prepared.only_features else settings.max_iter
-    top = alone = climb(rows, rows.start(prepared.plain.coef), steps, settings.tol)
+    top = alone = climb(rows, prepared.first_theta(), steps, settings.tol)
     fewest = FEWEST_ITEMS if len(rows.mean) else FEWEST_ABILITIES
     varies = settings.item_effects and n_shared(rows) >= fewest and not _endless(rows, top)
     if varies and (rows.context.shape[1] or rows.sides.shape[1]):
@@ -211,6 +212,8 @@ def _fit_jointly(prepared: PreparedFit, settings: Settings) -> JointFit:
         top = climb(rows, start, settings.max_iter, settings.tol)
     rows = rows.with_sure_ties(top.theta) if varies else rows
     post, slopes, settled = start_posterior(rows, top.theta, 0.0), None, not settings.judge_slopes
+    if varies and settled:
+        post = near_posterior(post, prepared)
     for _ in range(ROUNDS):
         if varies:
             post = (search := approach_variance(post)).post
@@ -221,7 +224,7 @@ def _fit_jointly(prepared: PreparedFit, settings: Settings) -> JointFit:
         if not varies:
             post = propagate(post, 0.0)
         old = np.ones(1) if slopes is None else slopes.slope
-        slopes = step_slopes(post, slopes)
+        slopes = step_slopes(post, slopes, prepared)
         if varies and np.mean(post.eta**2) > RUNAWAY**2:  # no common order to measure judges by
             slopes = Slopes.average(rows.n_judges, slopes.own[:0])
             post = start_posterior(rows, top.theta, 0.0)
@@ -249,15 +252,16 @@ def _fit_abilities(data: FitData, prepared: PreparedFit, settings: Settings) -> 
     """
     rows = prepared.rows
     sigma2 = data.weight_unit / settings.l2 if settings.l2 else np.inf
-    theta = climb(rows, rows.start(np.empty(0)), settings.max_iter, settings.tol).theta
+    theta = climb(rows, prepared.first_theta(), settings.max_iter, settings.tol).theta
     post, slopes = start_posterior(rows, theta, sigma2, averaged=False), None
     settled = not settings.judge_slopes
+    post = near_posterior(post, prepared) if settled else post
     for _ in range(ROUNDS):
         post = propagate(post, sigma2, AT_MAXIMUM)
         if settled:
             break
         old = np.ones(1) if slopes is None else slopes.slope
-        slopes = step_slopes(post, slopes)
+        slopes = step_slopes(post, slopes, prepared)
         rows = with_slopes(rows, slopes)
         post = replace(post, rows=rows)
         settled = bool(np.max(np.abs(slopes.slope - old)) < CLOSE)

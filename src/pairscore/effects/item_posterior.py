@@ -15,6 +15,8 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import lapack
 
+from pairscore.core import passes
+from pairscore.core.passes import message_pass, variance_pass
 from pairscore.core.sums import Pairs
 from pairscore.effects.single_comparisons import laplacian
 from pairscore.estimators.results import ItemEffects
@@ -160,7 +162,8 @@ def quasi_variances(covariance: Covariance, along: np.ndarray) -> np.ndarray | N
         np.fill_diagonal(off, 0.0)
         squares = slope**2
         information = squares + np.diag(squares.sum(axis=1))
-        step = np.linalg.solve(information, np.sum(slope * off, axis=1))
+        wrong = np.sum(slope * off, axis=1)[:, None]
+        step = conjugate_gradients(information, wrong, np.zeros_like(wrong), QUASI_CLOSE)[:, 0]
         step /= max(1.0, float(np.max(2 * step / q)))  # q stays positive
         q = q - step
         if np.max(np.abs(step) / q) < QUASI_CLOSE:
@@ -280,6 +283,27 @@ def pseudo_inverses(stack: np.ndarray) -> np.ndarray:
     return inverses(stack + c) - 1 / (c * size**2)
 
 
+class Precision:
+    """L + I / sigma^2 for products with columns: compiled, or by a matrix that is made once."""
+
+    def __init__(self, pairs: Pairs, weight: np.ndarray, prior: float):
+        self.pairs, self.weight, self.prior = pairs, weight, prior
+
+    @cached_property
+    def matrix(self) -> sparse.csr_array:
+        return laplacian(self.pairs, self.weight, self.prior)
+
+    def diagonal(self) -> np.ndarray:
+        return self.prior + self.pairs.item_sums(self.weight, self.weight)
+
+    def __matmul__(self, columns: np.ndarray) -> np.ndarray:
+        if passes.kernels is None:
+            return self.matrix @ columns
+        product = self.pairs.laplacian_times(self.weight, columns)
+        product += self.prior * columns
+        return product
+
+
 class MessageCovariance:
     """V by messages and conjugate gradients, for many items.
 
@@ -297,7 +321,7 @@ class MessageCovariance:
         near: "MessageCovariance | None" = None,
     ):
         self._pairs, self._weight, self._sigma2 = pairs, weight, sigma2
-        self.precision = laplacian(pairs, weight, self._prior)
+        self.precision = Precision(pairs, weight, self._prior)
         self._near = near
 
     @cached_property
@@ -392,7 +416,10 @@ def mixed_signs(n_rows: int, n_columns: int) -> np.ndarray:
 
 
 def conjugate_gradients(
-    matrix: sparse.csr_array, right: np.ndarray, start: np.ndarray, close: float = CLOSE
+    matrix: Precision | np.ndarray,
+    right: np.ndarray,
+    start: np.ndarray,
+    close: float = CLOSE,
 ) -> np.ndarray:
     """The inverse of a positive matrix (N x N) times several columns (N x k) at once."""
     per_unit, goal = 1 / matrix.diagonal()[:, None], close**2 * column_products(right, right)
@@ -430,16 +457,12 @@ def tree_variances(
     w + c c' / (c + c').
     ``messages`` to low and to high (P each) are where to start; the last ones are returned.
     """
-    low, high = pairs.low, pairs.high
-    to_low, to_high = messages or (weight / 2,) * 2
     steady = NEAR * STEADY if messages else STEADY
-    total = prior + pairs.item_sums(to_low, to_high)
+    messages = messages or (weight / 2,) * 2
+    total = prior + pairs.item_sums(*messages)
     for _ in range(ROUNDS):
-        at_low, at_high = total[low] - to_low, total[high] - to_high
-        to_low, to_high = weight * at_high / (weight + at_high), weight * at_low / (weight + at_low)
-        before, total = total, prior + pairs.item_sums(to_low, to_high)
+        messages, sums = message_pass(pairs.start, pairs.high, weight, total, messages)
+        before, total = total, prior + sums
         if np.max(np.abs(total - before) / total, initial=0.0) < steady:
             break
-    at_low, at_high = total[low] - to_low, total[high] - to_high
-    variance = 1 / (weight + at_low * at_high / (at_low + at_high))
-    return 1 / total, variance, (to_low, to_high)
+    return 1 / total, variance_pass(pairs.start, pairs.high, weight, total, messages), messages

@@ -27,6 +27,7 @@ SMALLEST_SPREAD = 0.02  # judges who differ less than this are alike
 LARGEST_SPREAD = 2.0  # beyond, a third of the judges would vote against the others
 CONTRADICTING = 0.99 * LARGEST_SPREAD  # spread of slopes that would rather be endless
 FEW_JUDGES = 10
+MOST_KNOWN = 0.9  # share of comparisons that an earlier fit had, to start from its slopes
 ENOUGH_INFORMATION = 4.0  # of a slope: a standard error of a half
 N_SPREADS = 100  # that are averaged over
 MOST_LOOKS = 400  # slopes whose share of wrong votes is worked out
@@ -228,12 +229,14 @@ class Slopes:
         return cls(np.ones(n_judges), np.zeros(n_judges), 0.0, own)
 
 
-def step_slopes(post: Posterior, before: Slopes | None) -> Slopes:
+def step_slopes(post: Posterior, before: Slopes | None, prepared: PreparedFit) -> Slopes:
     """One step of Newton's method towards the maximum of the slopes' likelihood with their prior.
 
-    The spread is what the slopes show.
+    The spread is what the slopes show. The first step finds who has a slope of their own, and goes
+    to those of an earlier fit if there is one.
     """
     equations, n_judges = slope_equations(post), post.rows.n_judges
+    is_first = before is None
     if before is None:
         before = Slopes.average(n_judges, np.flatnonzero(equations.known >= ENOUGH_INFORMATION))
     own = before.own
@@ -248,7 +251,25 @@ def step_slopes(post: Posterior, before: Slopes | None) -> Slopes:
     step *= min(1.0, LONGEST_STEP / max(float(np.abs(step).max()), 1e-300))
     slopes, variance = np.ones(n_judges), np.zeros(n_judges)
     slopes[own], variance[own] = slope + step, variance_over_spreads(free, alone)
-    return Slopes(slopes, variance, spread, own)
+    after = Slopes(slopes, variance, spread, own)
+    return _as_before(after, prepared) if is_first else after
+
+
+def _as_before(slopes: Slopes, prepared: PreparedFit) -> Slopes:
+    """With the slopes of an earlier fit, for the judges who have one of their own.
+
+    Where many comparisons are new, a first step leads about as near.
+    """
+    earlier = None if prepared.earlier is None else prepared.earlier.judges
+    if earlier is None or earlier.n_comparisons.sum() < MOST_KNOWN * prepared.rows.n_comparisons:
+        return slopes
+    own, found = slopes.own, np.array([earlier.slope, earlier.std_error**2])
+    known = dict(zip(judge_names(earlier.name), found.T, strict=True))
+    slope, variance = slopes.slope.copy(), slopes.variance.copy()
+    for judge, name in zip(own, judge_names(prepared.judges[own]), strict=True):
+        slope[judge], variance[judge] = known.get(name, (slope[judge], variance[judge]))
+    slope[own] -= slope[own].mean() - 1  # slopes keep their average
+    return replace(slopes, slope=slope, variance=np.nan_to_num(variance))
 
 
 def with_slopes(rows: SingleComparisons, slopes: Slopes) -> SingleComparisons:

@@ -38,6 +38,7 @@ from pairscore.core.decided import decided_scale, share_of_coin
 from pairscore.core.outcomes import OutcomeDerivatives, OutcomeLaw, averaged_derivatives
 from pairscore.core.sums import net_per_item
 from pairscore.core.whitening import Basis
+from pairscore.effects.circumstances import PreparedFit
 from pairscore.effects.item_posterior import Covariance, posterior_covariance
 from pairscore.effects.single_comparisons import RowDerivatives, SingleComparisons
 
@@ -131,17 +132,22 @@ class Posterior:
 
 
 def start_posterior(
-    rows: SingleComparisons, theta: np.ndarray, sigma2: float, averaged: bool = True
+    rows: SingleComparisons,
+    theta: np.ndarray,
+    sigma2: float,
+    averaged: bool = True,
+    effect: np.ndarray | None = None,
 ) -> Posterior:
-    """Before the first sweep: the maximum without effects of items, and no effects."""
-    eta, pairs = rows.predictor(theta), rows.pairs[0]
+    """Before the first sweep: the maximum without effects of items, and none unless given (N)."""
+    effect = np.zeros(len(rows.X)) if effect is None else effect
+    eta, pairs = rows.predictor(theta) + rows.moved_eta(0 * theta, effect), rows.pairs[0]
     s = rows.rule.derivatives(eta, rows.outcome, rows.tie(theta))
     tau, counted = np.maximum(s.eta_eta, SMALLEST_INFORMATION), rows.counted(s)
     return Posterior(
         rows,
         sigma2,
         theta,
-        effect=np.zeros(len(rows.X)),
+        effect=effect,
         tau=tau,
         score=s.eta,
         score_in_delta=rows.sharpness * s.eta,
@@ -151,6 +157,20 @@ def start_posterior(
         basis=rows.basis(counted),
         averaged=averaged,
     )
+
+
+def near_posterior(post: Posterior, prepared: PreparedFit) -> Posterior:
+    """Where an earlier fit stands, with its sigma^2; ``post`` if it had no effects of items."""
+    known = None if prepared.earlier is None else prepared.earlier.item_effects
+    if known is None or known.posterior_sigma2 == 0 or known.free == post.averaged:
+        return post
+    effect, d = np.zeros(len(post.effect)), len(prepared.rows.mean)
+    effect[: len(known.effect)] = np.nan_to_num(known.effect)
+    theta = prepared.first_theta(beside_items=True)
+    theta = np.insert(theta, d, np.zeros(len(post.theta) - len(theta)))
+    sigma2 = known.posterior_sigma2 if post.averaged else post.sigma2
+    post = start_posterior(post.rows, theta, sigma2, post.averaged, effect)
+    return post.with_information(post.rough)
 
 
 class Cavities(NamedTuple):
@@ -283,14 +303,15 @@ def stepped(post: Posterior, gradient: np.ndarray, on_items: np.ndarray) -> Post
     step, move, change = (
         min(1.0, LONGEST / max(far, TINY)) * part for part in (step, move, change)
     )
-    information = rows.amount * post.tau
+    pull = post.tau * change
+    change *= pull
     return replace(
         post,
         theta=theta + step,
         effect=post.effect + move,
-        score=post.score - post.tau * change,
-        score_in_delta=post.score_in_delta - rows.sharpness * post.tau * change,
-        moved=np.sqrt(float(information @ change**2) / rows.n_comparisons),
+        score=post.score - pull,
+        score_in_delta=post.score_in_delta - rows.sharpness * pull,
+        moved=np.sqrt(float(rows.amount @ change) / rows.n_comparisons),
     )
 
 

@@ -162,9 +162,13 @@ class SingleComparisons:
         return self.slopes[self.judge]
 
     def delta(self, theta: np.ndarray) -> np.ndarray:
+        return self._delta(self.X @ theta[: len(self.mean)], theta)
+
+    def _delta(self, scores: np.ndarray, theta: np.ndarray) -> np.ndarray:
         d, c = len(self.mean), self.context.shape[1]
-        scores = self.X @ theta[:d]
-        return scores[self.left] - scores[self.right] + self.context @ theta[d : d + c]
+        delta = scores[self.left]
+        delta -= scores[self.right]
+        return delta + self.context @ theta[d : d + c] if c else delta
 
     def side(self, theta: np.ndarray) -> np.ndarray:
         first = len(self.mean) + self.context.shape[1]
@@ -176,7 +180,8 @@ class SingleComparisons:
 
     def moved_eta(self, step: np.ndarray, move: np.ndarray) -> np.ndarray:
         """Change of eta (M) with a step of theta (k) and a move of the items' effects (N)."""
-        return self.predictor(step) + self.sharpness * (move[self.left] - move[self.right])
+        scores = self.X @ step[: len(self.mean)] + move
+        return self.sharpness * self._delta(scores, step) + self.side(step)
 
     def derivatives(self, theta: np.ndarray) -> RowDerivatives:
         """Derivatives of the log-likelihood with slopes as they are."""
@@ -235,9 +240,9 @@ class SingleComparisons:
 
     def item_borders(self, s: OutcomeDerivatives) -> np.ndarray:
         """Information across the items' effects and theta, N x k."""
-        graph = laplacian(self.pairs[0], self.pair_information(s))
-        of_effects = self._on_items(self._weighted_columns(s))
-        return np.hstack([graph @ (self.X - self.mean), of_effects])
+        pairs, of_effects = self.pairs[0], self._on_items(self._weighted_columns(s))
+        of_coef = pairs.laplacian_times(self.pair_information(s), self.X - self.mean)
+        return np.hstack([of_coef, of_effects])
 
     def _on_items(self, columns: sparse.csr_array) -> np.ndarray:
         """Sums of sparse columns (M x e) per item, left less right (N x e)."""

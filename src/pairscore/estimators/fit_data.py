@@ -26,6 +26,7 @@ from pairscore.estimators.settings import Settings
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
+    from pairscore.estimators.results import Fit
 
 # a normal prior with standard deviation 2.5 on standardised coefficients
 SEPARATION_L2 = 1 / 2.5**2
@@ -49,14 +50,15 @@ class FitData:
         Whether pairs keep apart who was on the left, for a side effect.
     has_items : bool
         False for a matrix of differences, whose rows are items compared with one at the origin.
-    start : array (d), optional
-        Coefficients near those to be found.
+    start : Fit, optional
+        A fit to most of these comparisons, and to the first of these items: whatever is estimated
+        in steps begins where it stands.
     """
 
     comparisons: "Comparisons"
     keep_sides: bool
     has_items: bool = True
-    start: np.ndarray | None = None
+    start: "Fit | None" = None
 
     @property
     def X(self) -> np.ndarray:  # noqa: N802
@@ -128,12 +130,9 @@ class FitData:
 
         No comparison adds a difference that is not a sum of these.
         """
-        left, right = (
-            self.comparisons.left[self.amount > 0],
-            self.comparisons.right[self.amount > 0],
-        )
-        n = len(self.X)
-        graph = sparse.coo_array((np.ones(len(left)), (left, right)), shape=(n, n))
+        n, used = len(self.X), np.flatnonzero(self.pairs.number > 0)
+        ends = self.pairs.low[used], self.pairs.high[used]
+        graph = sparse.coo_array((np.ones(len(used)), ends), shape=(n, n))
         return n - int(sparse.csgraph.connected_components(graph, directed=False)[0])
 
     @property

@@ -238,14 +238,16 @@ def fit_likelihood(data: FitData, settings: Settings) -> Estimate:
 
 
 def first_guess(data: FitData, settings: Settings) -> np.ndarray:
-    """Coefficients to start from, and no side effect."""
-    center = data.item_moments
+    """Coefficients and side effect to start from."""
+    center, side = data.item_moments, 0.0
     if data.start is not None:
-        start = clip_start(data.start, center.sd)
+        effects = data.start.item_effects  # beside which coefficients are longer
+        start = clip_start(data.start.coef / (effects.factor if effects else 1.0), center.sd)
+        side = float(np.clip(data.start.side_effect or 0.0, -LARGEST_START, LARGEST_START))
     else:  # the pooled closed form, whose 2 M S is this scatter
         pooled = 2 * item_basis(data, settings).solve(data.label_sum)
         start = initial_coef(data, settings, pooled, center)
-    return np.append(start, [0.0] * data.keep_sides)
+    return np.append(start, [side] * data.keep_sides)
 
 
 def item_basis(data: FitData, settings: Settings) -> Basis:

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from pairscore.core.sums import sum_sides
 from pairscore.core.whitening import Basis, whitening_basis
 from pairscore.errors import PairscoreError, SeparationWarning, first_few
 from pairscore.estimators.fit_data import SEPARATION_L2, WEAK_L2, FitData, bordered_scatter
@@ -41,17 +42,15 @@ def bound_abilities(
     ridge, or with ``hold`` get one. Where wins go one way only, a ridge of SEPARATION_L2 holds the
     abilities.
     """
-    votes, n = data.comparisons, len(data.X)
-    used = (data.amount > 0) & (votes.left != votes.right)
-    left, right, outcome = votes.left[used], votes.right[used], votes.outcome[used]
-    won, lost = outcome >= 0, outcome <= 0
-    ends = np.concatenate([left[won], right[lost]]), np.concatenate([right[won], left[lost]])
+    pairs, n = data.pairs, len(data.X)
+    won, lost = sum_sides(pairs.win) > 0, sum_sides(pairs.lose) > 0
+    low, high = pairs.low, pairs.high
+    ends = np.concatenate([low[won], high[lost]]), np.concatenate([high[won], low[lost]])
     wins = sparse.csr_array((np.ones(len(ends[0]), dtype=np.int8), ends), shape=(n, n))
     _, group = connected_components(wins, directed=True, connection="weak")
-    compared = np.zeros(n, dtype=bool)
-    compared[left] = compared[right] = True
+    compared = pairs.exposures > 0
     groups = np.unique(group[compared])
-    names = np.array(votes.items.names, dtype=object)
+    names = np.array(data.comparisons.items.names, dtype=object)
     if len(groups) > 1:
         shown = first_few(f"that of {names[np.argmax(group == one)]!r}" for one in groups)
         return _hold_groups(data, settings, hold, f"{len(groups)} groups", shown)

@@ -62,7 +62,7 @@ def fit_comparisons(
     *,
     has_items: bool = True,
     item_groups: np.ndarray | None = None,
-    start: np.ndarray | None = None,
+    start: Fit | None = None,
     ridge: RidgeCurve | None = None,
 ) -> tuple[Fit, list[Note]]:
     """Fit ``data`` as ``settings`` say.
@@ -78,8 +78,8 @@ def fit_comparisons(
     item_groups : ndarray of shape (N,), integer
         Items of one group are held out together where the ridge is chosen; unless given, those of
         ``data``.
-    start : ndarray of shape (d,)
-        Coefficients near those to be found, if some are known.
+    start : Fit
+        One to most of these comparisons, if there is one, from which to start.
     ridge : RidgeCurve
         What ``l2="auto"`` found for the same data, if that is known.
 
@@ -123,7 +123,7 @@ def estimate(
     rng: np.random.Generator,
     has_items: bool = True,
     item_groups: np.ndarray | None = None,
-    start: np.ndarray | None = None,
+    start: Fit | None = None,
     ridge: RidgeCurve | None = None,
 ) -> Estimate:
     """The estimate, with the settings that were possible and the ridge that was chosen."""
@@ -370,7 +370,7 @@ def update_fit(
     if groups is not None or items is not None:
         votes = replace(votes, item_groups=groups)
     data = Comparisons.of(table, votes)
-    result, notes = fit_comparisons(data, settings, item_groups=groups, start=fit.coef)
+    result, notes = fit_comparisons(data, settings, item_groups=groups, start=fit)
     return replace(result, wording=fit.wording), notes
 
 
