@@ -15,23 +15,18 @@ import numpy as np
 
 from pairscore.choices import FILLING_RULES, ID_WORDS, MISSING_RULES, has_word
 from pairscore.data.features import Recipe, is_numeric, level_names, numeric_column
-from pairscore.data.items import (
-    ID_COLUMN,
-    Items,
-    ids_of,
-    leave_out,
-    plain_id,
-    read_items,
-    spread_lists,
-)
+from pairscore.data.items import Items, leave_out, plain_id, read_items
 from pairscore.data.tables import (
+    ID_COLUMN,
     Columns,
     Frame,
     as_frame,
     backend_of,
     column_of,
+    ids_of,
     is_missing,
     refuse_other_dimensions,
+    spread_lists,
     to_array,
 )
 from pairscore.errors import EmptyColumnsError, PairscoreError, did_you_mean, first_few, plural

@@ -16,14 +16,8 @@ from typing import Any
 import numpy as np
 
 from pairscore.choices import MISSING_RULES
-from pairscore.data.items import (
-    ID_COLUMN,
-    LARGEST_NUMBER,
-    Items,
-    refuse_bad_ids,
-    refuse_non_finite,
-)
-from pairscore.data.tables import Columns, look_up
+from pairscore.data.items import LARGEST_NUMBER, Items, refuse_bad_ids, refuse_non_finite
+from pairscore.data.tables import ID_COLUMN, Columns, look_up
 from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, plural
 
 NO_LEVEL, UNKNOWN_LEVEL = -1, -2

@@ -1,7 +1,6 @@
 """The item table: which items are compared, and the numeric features that describe them."""
 
 import re
-from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,18 +11,19 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from pairscore.data.tables import (
-    LISTS,
+    ID_COLUMN,
     Columns,
     Frame,
     as_frame,
     backend_of,
-    column_of,
-    columns_of_lists,
+    ids_of,
     is_hashable,
     is_missing,
     look_up,
     refuse_other_dimensions,
+    spread_lists,
     to_array,
+    to_floats,
 )
 from pairscore.errors import (
     BadEntriesError,
@@ -36,9 +36,7 @@ from pairscore.errors import (
     warn_caller,
 )
 
-ID_COLUMN = "id"
 LARGEST_NUMBER = 1e150  # whose square a computer holds
-TEXT_AND_DATES = (str, bytes, np.datetime64, np.timedelta64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +223,7 @@ def _from_array(items: Any) -> Items:
         )
     table = to_array(items, "the items are")
     try:
-        values = _to_floats(table)
+        values = to_floats(table)
     except (TypeError, ValueError, OverflowError) as error:
         raise PairscoreError(
             f"the items are neither a dataframe nor a numeric array ({error}); give one row of"
@@ -233,56 +231,6 @@ def _from_array(items: Any) -> Items:
         ) from None
     refuse_other_dimensions(table)
     return Items(values, tuple(f"x{column}" for column in range(values.shape[1])))
-
-
-def _to_floats(table: np.ndarray) -> np.ndarray:
-    """Numbers as float64; NumPy alone would also turn text and dates into numbers."""
-    if table.dtype.kind not in "biufO" or (
-        table.dtype == object and any(isinstance(value, TEXT_AND_DATES) for value in table.flat)
-    ):
-        raise TypeError(f"its type is {table.dtype}")
-    return np.ascontiguousarray(table, dtype=np.float64)
-
-
-def spread_lists(frame: Frame, wanted: Collection[str] | None = None) -> Frame:
-    """A table with a column for each number of a list: ``embedding[0]``, ``embedding[1]``, ...
-
-    With ``wanted`` features, only of lists that they are numbers of.
-    """
-    bases = None if wanted is None else {name.rpartition("[")[0] for name in wanted}
-    lists = [name for name in columns_of_lists(frame) if bases is None or str(name) in bases]
-    lists = [name for name in lists if name != ID_COLUMN]
-    if not lists or not len(frame):
-        return frame
-    ids = ids_of(frame)
-    columns: dict[str, Any] = {} if ids is None else {ID_COLUMN: ids}
-    for name in frame.columns:
-        column = column_of(frame, name)
-        numbers = _numbers_of_lists(name, column.to_numpy()) if name in lists else ()
-        columns |= {f"{name}[{k}]": row for k, row in enumerate(numbers)} or {name: column}
-    return Columns(columns)
-
-
-def _numbers_of_lists(name: str, entries: np.ndarray) -> np.ndarray:
-    """Lists of k numbers (N,) as an array of shape (k, N); what is missing in a list is NaN."""
-    lengths = [len(entry) if isinstance(entry, LISTS) else -1 for entry in entries]
-    ((usual, _),) = Counter(n for n in lengths if n >= 0).most_common(1) or [(0, 0)]
-    others = [row for row, length in enumerate(lengths) if length != usual]
-    if others:
-        raise PairscoreError(
-            f"the column {name!r} of the item table has lists of {plural(usual, 'number')}, but not"
-            f" in {plural(len(others), 'row')}: {first_rows(others, entries[others])}; give every"
-            " item equally many numbers, or drop these items."
-        )
-    try:
-        numbers = _to_floats(np.array(entries.tolist()))
-        refuse_other_dimensions(numbers)
-    except (TypeError, ValueError, PairscoreError):
-        raise PairscoreError(
-            f"the column {name!r} of the item table has lists of other things than numbers, such as"
-            f" {shown(entries[0])}; make them numbers, or drop the column."
-        ) from None
-    return numbers.T
 
 
 def _from_frame(table: Frame, features: tuple[str, ...] | None) -> Items:
@@ -315,17 +263,6 @@ def _matrix(frame: Frame, columns: list[Any]) -> np.ndarray:
     if truths:
         chosen = chosen.with_columns(nw.col(*truths).cast(nw.Float64))
     return np.ascontiguousarray(chosen.to_numpy(), dtype=np.float64)
-
-
-def ids_of(frame: Frame) -> np.ndarray | None:
-    """The column of ids; else the pandas index, unless it only numbers the rows (0, 1, 2, ...)."""
-    if ID_COLUMN in frame.columns:
-        return column_of(frame, ID_COLUMN).to_numpy()
-    index = None if isinstance(frame, Columns) else nw.maybe_get_index(frame)
-    if index is None:
-        return None
-    ids = np.asarray(index)
-    return None if ids.dtype.kind in "iu" and np.array_equal(ids, np.arange(len(ids))) else ids
 
 
 # -- refusals --------------------------------------------------------------------------------------

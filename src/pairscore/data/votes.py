@@ -20,20 +20,17 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from pairscore.choices import LAYOUTS, NO_SIDES
+from pairscore.data.conventions import SKIPPED, check_codes, context_of, likely_codes
 from pairscore.data.items import Items
 from pairscore.data.tables import (
-    SKIPPED,
     Column,
     Columns,
     amounts_of,
     as_frame,
-    check_codes,
     column_of,
-    context_of,
     flags_of,
     is_hashable,
     is_missing,
-    likely_codes,
     look_up,
     to_array,
 )
@@ -77,6 +74,8 @@ class Votes:
         :meth:`~pairscore.Comparisons.with_item_groups`.
     context : dict from name to ndarray of shape (M,)
         Numbers that belong to a comparison (home, rest days): of left minus of right.
+    has_outcomes : bool
+        False for pairs that nobody has compared, whose ``outcome`` means nothing.
     """
 
     left: np.ndarray
@@ -91,6 +90,7 @@ class Votes:
     covariance_items: np.ndarray | None = None
     item_groups: np.ndarray | None = None
     context: dict[str, np.ndarray] = field(default_factory=dict)
+    has_outcomes: bool = True
 
     def __len__(self) -> int:
         return len(self.outcome)
@@ -182,8 +182,7 @@ def read_votes(
     if len(same) and self_pairs != "keep":
         names = [items.names[row] for row in read.left[same]]
         raise bad_entries(
-            f"{plural(len(same), 'comparison')} {'is' if len(same) == 1 else 'are'} of an item with"
-            " itself",
+            f"{plural(len(same), 'comparison', verb='is')} of an item with itself",
             "remove them" + ", or pass self_pairs='keep'" * (self_pairs == "error"),
             {"right": (same, names)},
             "an item with itself",
@@ -208,9 +207,8 @@ def _refuse_rows_outside(sides: tuple[np.ndarray, np.ndarray], items: Items) -> 
         pairs = np.column_stack(sides)
         bad = np.flatnonzero(((pairs < 0) | (pairs >= len(items))).any(axis=1))
         raise PairscoreError(
-            f"{plural(len(bad), 'comparison')} {'points' if len(bad) == 1 else 'point'} outside the"
-            f" {len(items)} items: {first_rows(bad, pairs[bad].tolist())}; row numbers go from 0 to"
-            f" {len(items) - 1}."
+            f"{plural(len(bad), 'comparison', verb='points')} outside the {len(items)} items:"
+            f" {first_rows(bad, pairs[bad].tolist())}; row numbers go from 0 to {len(items) - 1}."
         )
 
 
@@ -443,7 +441,6 @@ def _refuse_items_called(words: Collection[str], items: Items) -> None:
     clash = sorted(set(words) & set(map(str, items.row_of)))
     if clash:
         raise PairscoreError(
-            f"{plural(len(clash), 'item')} {'is' if len(clash) == 1 else 'are'} called"
-            f" {first_few(map(repr, clash))}, which also names a side or a tie in column 'winner';"
-            " rename them."
+            f"{plural(len(clash), 'item', verb='is')} called {first_few(map(repr, clash))}, which"
+            " also names a side or a tie in column 'winner'; rename them."
         )

@@ -23,8 +23,9 @@ from pairscore.choices import (
     role_of,
     told_by,
 )
+from pairscore.data.conventions import likely_codes
 from pairscore.data.items import plain_id
-from pairscore.data.tables import Columns, is_missing, likely_codes
+from pairscore.data.tables import Columns, is_missing
 from pairscore.data.votes import likely_layout
 from pairscore.errors import PairscoreError, first_few, plural
 

@@ -10,11 +10,18 @@ from typing import Any
 import numpy as np
 
 from pairscore.choices import LAYOUTS
-from pairscore.data.conventions import SIDES, VoteColumns, side_words, winner_for_loser
+from pairscore.data.conventions import (
+    SIDES,
+    SKIPPED,
+    VoteColumns,
+    check_codes,
+    side_words,
+    winner_for_loser,
+)
 from pairscore.data.feature_options import item_columns, likely_id, make_recipe
 from pairscore.data.features import Recipe
 from pairscore.data.items import Items, refuse_bad_ids, refuse_non_finite
-from pairscore.data.tables import SKIPPED, Column, Columns, Frame, check_codes, is_missing
+from pairscore.data.tables import Column, Columns, Frame, is_missing
 from pairscore.data.votes import Votes, read_votes
 from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, plural
 from pairscore.files.find_columns import point_out_forms, tell_who_won
