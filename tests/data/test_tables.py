@@ -84,7 +84,7 @@ def test_columns_are_a_small_table():
     [
         ({"1": [1], 1: [2]}, ("columns of the same name", "'1'", "its own name")),
         ({"a": [1], "b": [1, 2]}, ("unequal lengths", "'a' (1), 'b' (2)", "one entry per row")),
-        ({"a": np.ones((2, 2))}, ("'a' has 2 dimensions", "one entry per row")),
+        ({"a": np.ones((2, 2, 2))}, ("'a' has 3 dimensions", "one entry per row")),
         ({"a": "text"}, ("'a' has 0 dimensions",)),
         ({"a": 3.0}, ("'a' has 0 dimensions",)),
     ],

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from pairscore.data.conventions import side_words
-from pairscore.data.feature_options import kinds_of_text
+from pairscore.data.conventions import kinds_of_text, side_words
 from pairscore.data.tables import Column, Columns
 from pairscore.errors import PairscoreError
 from pairscore.files.find_columns import (

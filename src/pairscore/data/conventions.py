@@ -6,14 +6,14 @@ named by whoever reads the table.
 
 import codecs
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from pairscore.choices import LAYOUTS, SIDE_WORDS, WINNER_MEANINGS, WINNER_WORDS
+from pairscore.choices import ID_WORDS, LAYOUTS, SIDE_WORDS, WINNER_MEANINGS, WINNER_WORDS, has_word
 from pairscore.data.items import Items, plain_id
 from pairscore.data.tables import Column, Columns, Frame, as_frame, column_of, is_missing
 from pairscore.errors import PairscoreError, bad_entries, did_you_mean, first_few, plural
@@ -35,6 +35,13 @@ ITEM_SETTINGS = ("id", *OF_FEATURES)
 UNCHOSEN = ("judge", "weight", "count")  # roles that say nothing about who was compared
 SKIPPED = 3  # the outcome of a row that a code leaves out
 WITHIN_WORDS = r"[^\W\d_][£¥¹³¿¯][^\W\d_]|[£¯][a-zß-ÿ]"  # ³ of m³ is at the end of one
+SIGNED = re.compile(r"\s*([-+]?[%$€£¥]\s*[-+]?\d[\d.,' ]*|[-+]?\d[\d.,' ]*\s*[%$€£¥])\s*")
+MOST_LEVELS = 20  # of text that is proposed as categories, where items are few
+DATE = re.compile(
+    r"([0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{2}){1,2}|[0-9]{4}[./-][0-9]{1,2}[./-][0-9]{1,2}"
+    r"|[0-9]{2,4}年[0-9]{1,2}月([0-9]{1,2}日)?|[0-9]{1,2}[. ]+\w{3,9}[. ]+[0-9]{4})"
+    r"([T ]+[0-9]{1,2}:[0-9]{2}(:[0-9.]+)?)?Z?|[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?"
+)
 
 
 def marked_encoding(head: bytes) -> str | None:
@@ -398,3 +405,39 @@ def _meaning(word: str, marks: Mapping[str, str]) -> str:
     if word in marks or word in ("0", "-1"):
         return marks.get(word, "?")
     return next((meaning for meaning, words in WINNER_WORDS.items() if word in words), "?")
+
+
+# -- what columns hold -----------------------------------------------------------------------------
+
+
+def kinds_of_text(table: Columns, names: Iterable[str]) -> dict[str, list[str]]:
+    """Text as dates, numbers with a sign, labels that differ by item, or possible categories."""
+    kinds: dict[str, list[str]] = {"left_out": [], "dates": [], "labels": [], "signed": []}
+    for name in names:
+        filled = [str(entry) for entry in table[name].tolist() if not is_missing(entry)]
+        is_date = sum(DATE.fullmatch(entry.strip()) is not None for entry in filled)
+        if filled and is_date >= 0.9 * len(filled):
+            kinds["dates"].append(name)
+        elif filled and all(map(SIGNED.fullmatch, filled)):
+            kinds["signed"].append(name)
+        elif len(set(filled)) > max(MOST_LEVELS, len(filled) / 2):
+            kinds["labels"].append(name)
+        else:
+            kinds["left_out"].append(name)
+    return kinds
+
+
+def likely_id(table: Columns) -> str | None:
+    """The first column that could have ids: each entry once, text or numbers that count items."""
+    for place, name in enumerate(table.columns):
+        texts = ["" if is_missing(entry) else plain_id(entry) for entry in table[name].tolist()]
+        if len({*texts}) < len(texts) or "" in texts or any(map(DATE.fullmatch, texts)):
+            continue
+        if all(text.isdecimal() for text in texts):
+            numbers = [int(text) for text in texts]
+            counts = max(numbers) - min(numbers) == len(numbers) - 1
+            if place == 0 or counts or has_word(name, ID_WORDS):
+                return name
+        elif not any(re.fullmatch(r"\W*\d[\d.,' ]*\W*", text) for text in texts):
+            return name
+    return None

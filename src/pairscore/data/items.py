@@ -1,7 +1,7 @@
 """The item table: which items are compared, and the numeric features that describe them."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from pairscore.data.tables import (
     ID_COLUMN,
+    LISTS,
     Columns,
     Frame,
     as_frame,
@@ -19,6 +20,7 @@ from pairscore.data.tables import (
     ids_of,
     is_hashable,
     is_missing,
+    list_lengths,
     look_up,
     refuse_other_dimensions,
     spread_lists,
@@ -215,6 +217,30 @@ def read_names(names: Any) -> Items:
     return Items(np.empty((len(ids), 0)), (), ids, backend_of(frame))
 
 
+def is_list_of_numbers(entry: Any) -> bool:
+    """Whether this is the list of one item, and no column of lists."""
+    return isinstance(entry, LISTS) and not any(isinstance(one, LISTS) for one in entry)
+
+
+def one_row(record: dict[str, Any], features: tuple[str, ...] = ()) -> dict[str, Any]:
+    """A dict of single values as one of columns; columns stay as they are.
+
+    A list of numbers that are ``features`` (``embedding[0]``, ...) is a single value; so is any
+    other list next to single features.
+    """
+    lists = list_lengths(features)
+    single = {name for name, entry in record.items() if _is_single(entry, name in lists)}
+    if single & {*features, *lists}:
+        others = {name for name in record if name not in features} - single
+        single |= {n for n in others if isinstance(record[n], LISTS) and len(record[n]) != 1}
+    return {name: [entry] if name in single else entry for name, entry in record.items()}
+
+
+def _is_single(entry: Any, may_be_list: bool) -> bool:
+    is_list = isinstance(entry, list | tuple) or np.ndim(entry) > 0
+    return is_list_of_numbers(entry) if is_list and may_be_list else not is_list
+
+
 def _from_array(items: Any) -> Items:
     if np.ma.is_masked(items):
         raise PairscoreError(
@@ -290,12 +316,37 @@ def with_features(items: Items, fitted: tuple[str, ...]) -> Items:
 def refuse_absent(fitted: Collection[str], names: Collection[str]) -> None:
     """Every feature of a fit must be among ``names``; others do no harm."""
     missing = [name for name in fitted if name not in names]
+    refuse_other_lists(list_lengths(fitted), missing, names)
     if missing:
         raise PairscoreError(
             f"the items lack {plural(len(missing), 'feature')} of the {len(fitted)} that the model"
-            f" was fitted with: {first_few(map(repr, missing))}; add"
-            f" {'it' if len(missing) == 1 else 'them'}.{did_you_mean(missing[0], names)}"
+            f" was fitted with: {say_absent(missing, names)}"
         )
+
+
+def say_absent(missing: list[str], names: Collection[str]) -> str:
+    """The end of a sentence about features that are not among ``names``; a list is one name."""
+    lists, place = list_lengths(missing), re.compile(r"\[[0-9]+\]$")
+    whole = list(
+        dict.fromkeys(place.sub("", n) if place.sub("", n) in lists else n for n in missing)
+    )
+    shown = (repr(n) + (f" ({plural(lists[n], 'number')})" if n in lists else "") for n in whole)
+    add = "it" if len(whole) == 1 else "them"
+    return f"{first_few(shown)}; add {add}.{did_you_mean(whole[0], names)}"
+
+
+def refuse_other_lists(
+    fitted: Mapping[str, int], missing: Collection[str], names: Collection[str]
+) -> None:
+    """Lists have as many numbers as in the fit (``fitted``, by name), not more and not fewer."""
+    given, short = list_lengths(names), list_lengths(missing)
+    for name, length in fitted.items():
+        number = given.get(name, 0)
+        if number > length or (number and name in short):
+            raise PairscoreError(
+                f"{name!r} has {plural(number, 'number')} for each item, but the model was fitted"
+                f" with {length}; give lists that were made in the same way."
+            )
 
 
 def leave_out(frame: Frame, names: list[Any], named: bool = False) -> None:

@@ -6,7 +6,7 @@ dataframes, dicts of columns) and depends on no dataframe library itself.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,8 +81,8 @@ class Columns:
 
     ``columns["mass"]`` is one column as an array, ``dict(columns)`` all of them. Entries may be
     anything that an array holds; a column of numbers and None becomes floats with NaN, and masked
-    entries become None. Columns of the same name, of unequal lengths or of more than one dimension
-    are refused.
+    entries become None. A column of two dimensions has a list for each row; more dimensions,
+    unequal lengths and columns of the same name are refused.
 
     Parameters
     ----------
@@ -305,6 +305,8 @@ def _to_column(values: Any, name: Any) -> np.ndarray:
         mask, values = np.ma.getmaskarray(values), np.ma.getdata(values).astype(object)
         values[mask] = None
     array = np.asarray(values) if hasattr(values, "__array__") else _from_sequence(values)
+    if array.ndim == 2 and array.dtype.kind in "biufO":  # embeddings: a list for each row
+        array = np.fromiter(array, dtype=object, count=len(array))
     if array.ndim != 1:
         raise PairscoreError(
             f"the column {name!r} has {array.ndim} dimensions; give one entry per row."
@@ -355,12 +357,24 @@ def to_floats(table: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(table, dtype=np.float64)
 
 
+def list_lengths(names: Iterable[str]) -> dict[str, int]:
+    """How many numbers of each list are among these names.
+
+    >>> list_lengths(["embedding[0]", "mass", "embedding[1]"])
+    {'embedding': 2}
+    """
+    numbers = (
+        re.fullmatch(r"(.*)\[[0-9]+\]", name, re.DOTALL) for name in names if name[-1:] == "]"
+    )
+    return dict(Counter(number[1] for number in numbers if number))
+
+
 def spread_lists(frame: Frame, wanted: Collection[str] | None = None) -> Frame:
     """A table with a column for each number of a list: ``embedding[0]``, ``embedding[1]``, ...
 
     With ``wanted`` features, only of lists that they are numbers of.
     """
-    bases = None if wanted is None else {name.rpartition("[")[0] for name in wanted}
+    bases = None if wanted is None else list_lengths(wanted)
     lists = [name for name in columns_of_lists(frame) if bases is None or str(name) in bases]
     lists = [name for name in lists if name != ID_COLUMN]
     if not lists or not len(frame):

@@ -15,9 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from pairscore.core.sums import feature_range, spread
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.features import one_row
 from pairscore.data.folds import feature_keys
-from pairscore.data.items import Items, read_items
+from pairscore.data.items import Items, one_row, read_items
 from pairscore.data.splitters import OnItems
 from pairscore.errors import PairscoreError
 from pairscore.estimators.fit_data import FitData

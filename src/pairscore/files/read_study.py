@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.data.comparisons import Comparisons, first_column_names, items_of_votes
-from pairscore.data.conventions import VOTE_ROLES, VoteColumns
-from pairscore.data.feature_options import kinds_of_text
+from pairscore.data.conventions import VOTE_ROLES, VoteColumns, kinds_of_text
 from pairscore.data.features import Recipe, recipe_of
 from pairscore.data.items import Items, plain_id, refuse_bad_ids, refuse_non_finite
 from pairscore.data.tables import Columns
@@ -30,11 +29,13 @@ from pairscore.files.study_columns import (
     PairColumns,
     VoteRows,
     VoteRules,
+    choose_sheets,
     known_by_row,
     point_out_cases,
+    sheets_of_votes,
 )
 from pairscore.files.tables import StoredTable, once, stored_table, warn_of
-from pairscore.files.typed import choose_sheets, first_sheet, sheets_of_votes
+from pairscore.files.typed import first_sheet
 from pairscore.files.write import BadFilesError, all_faults, locate_faults
 
 

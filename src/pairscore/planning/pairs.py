@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.data.feature_options import likely_id
+from pairscore.data.conventions import likely_id
 from pairscore.data.items import refuse_bad_ids
 from pairscore.data.votes import LAYOUTS, NO_SIDES
 from pairscore.errors import (
