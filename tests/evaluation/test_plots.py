@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import norm
 from sklearn.exceptions import NotFittedError
 
-from pairscore import Comparisons, PairscoreError, RankRegression, plan, plots
+from pairscore import Comparisons, PairscoreError, Population, RankRegression, plan, plots
 from pairscore.planning.text import plan_curves
 
 mpl.use("Agg")
@@ -285,3 +285,15 @@ def test_a_plan_draws_itself():
     assert study.plot().get_ylabel() == plots.plan(study).get_ylabel()
     panel = mpl.pyplot.subplots()[1]
     assert study.plot(ax=panel) is panel
+
+
+def test_what_cannot_be_drawn_is_refused_in_a_sentence():
+    items, votes = Population(n_features=2, rng=0).draw(60, 400, rng=1, second_half=False)
+    model = RankRegression().fit(items, votes)
+    with pytest.raises(PairscoreError, match="returns, and this is RankRegression"):
+        plots.plan(model)
+    with pytest.raises(PairscoreError, match="ax is 'x'; give one Axes"):
+        plots.ranking(model, ax="x")
+    for draw in (plots.ranking, plots.coefficients, plots.judges, plots.calibration):
+        with pytest.raises(PairscoreError, match="this is str; of a pipeline"):
+            draw("m")

@@ -347,3 +347,9 @@ def test_abilities_of_too_many_items_are_refused_in_a_sentence(monkeypatch):
     for call in (lambda: influence(model), lambda: residuals(model, kind="standardised")):
         with pytest.raises(PairscoreError, match="formed up to 10 items; use residuals"):
             call()
+
+
+def test_residuals_of_something_else_are_refused_in_a_sentence():
+    for ask in (residuals, influence):
+        with pytest.raises(PairscoreError, match="takes a fitted RankRegression, and this is str"):
+            ask("m")

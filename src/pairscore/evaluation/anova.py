@@ -78,13 +78,17 @@ class Anova:
         return plain(vars(self) | {"wald": wald})
 
 
-def anova(model: RankRegression, larger: RankRegression) -> Anova:
+def anova(model: RankRegression, larger: RankRegression, *more: Any) -> Anova:
     """Whether ``larger`` explains the comparisons better than ``model``, which is nested in it.
 
     Both are fitted by ``mle`` without a ridge to the same comparisons, with the same link and rule
     for ties; all features and effects of ``model`` are in ``larger``, or ``larger`` has an ability
     for every item. See :class:`Anova` for the two tests, and which to go by.
     """
+    if more:
+        raise PairscoreError(
+            f"anova takes two models, the smaller first, and got {2 + len(more)}; give two at a time."
+        )
     small, large = _fit_of(model), _fit_of(larger)
     first, second = kept_likelihood(small.likelihood), kept_likelihood(large.likelihood)
     if first.data_hash != second.data_hash:

@@ -14,7 +14,7 @@ import numpy as np
 from pairscore.core.links import normal_width
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
-from pairscore.errors import PairscoreError
+from pairscore.errors import PairscoreError, shown
 from pairscore.evaluation.measures import calibration as calibration_bins
 from pairscore.model.ranking import rank_items
 from pairscore.planning.charts import draw_plan, quiet_frame
@@ -39,6 +39,7 @@ def coefficients(model: Any, *, level: float = 0.95, per_sd: bool = True, ax: An
     of different units can be compared; of a level of a category it is the coefficient itself. Of
     more than forty features the twenty that the summary shows are drawn.
     """
+    _refuse_no_model(model, "summary")
     summary = model.summary()
     if summary.of_abilities:
         raise PairscoreError(
@@ -89,6 +90,7 @@ def ranking(
 
 def judges(model: Any, *, level: float = 0.95, ax: Any = None) -> Any:
     """Slopes of the judges with their intervals, sharpest first; 1 is the average judge."""
+    _refuse_no_model(model)
     fitted = model.judges_
     if fitted is None:
         raise PairscoreError(
@@ -220,6 +222,7 @@ def _wins(data: Comparisons, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def ridge_path(model: Any, *, ax: Any = None) -> Any:
     """Held-out log-loss of every ridge that was tried, and the one that was chosen."""
+    _refuse_no_model(model)
     curve = model.ridge_curve_
     if curve is None or not curve.n_held_out:
         raise PairscoreError(
@@ -246,6 +249,10 @@ def ridge_path(model: Any, *, ax: Any = None) -> Any:
 
 def plan(plan: Plan, *, ax: Any = None) -> Any:
     """Expected error against the number of comparisons, for half, once and twice the items."""
+    if not isinstance(plan, Plan):
+        raise PairscoreError(
+            f"plots.plan takes what pairscore.plan returns, and this is {type(plan).__name__}."
+        )
     ax = _axes(ax)
     draw_plan(ax, plan_curves(plan), chosen_row(plan), target=plan.target and plan.target[1])
     return ax
@@ -260,12 +267,17 @@ def _axes(ax: Any, size: tuple[float, float] | None = None) -> Any:
         from matplotlib.pyplot import subplots
 
         ax = subplots(figsize=size or (WIDTH, 4.8), layout="constrained")[1]
+    if not hasattr(ax, "errorbar"):
+        raise PairscoreError(
+            f"ax is {shown(ax)}; give one Axes of matplotlib, such as plt.subplots()[1], or none."
+        )
     quiet_frame(ax)
     return ax
 
 
 def _ranked(model: Any, items: Any, **asked: Any) -> dict[str, np.ndarray]:
     """The columns of ``model.rank``, highest first; without ``items``, of the compared ones."""
+    _refuse_no_model(model)
     if items is None and len(model.coef_):
         data = _comparisons_of(model)
         items = data.items.take(np.flatnonzero(data.compared))
@@ -273,7 +285,17 @@ def _ranked(model: Any, items: Any, **asked: Any) -> dict[str, np.ndarray]:
     return rank_items(model.result_, replace(table, backend=dict), **asked)
 
 
+def _refuse_no_model(model: Any, needed: str = "undetermined_contrasts") -> None:
+    """What is drawn must be in a model; pipelines have a ``summary`` too, and not the rest."""
+    if not hasattr(model, needed):
+        raise PairscoreError(
+            f"plots take a fitted RankRegression, and this is {type(model).__name__}; of a pipeline"
+            " give the last step, pipe[-1]."
+        )
+
+
 def _comparisons_of(model: Any) -> Comparisons:
+    _refuse_no_model(model)
     if model.comparisons_ is None:
         raise PairscoreError(
             "the comparisons of the fit are not in the model, which comes from a file or was fitted"

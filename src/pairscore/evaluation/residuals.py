@@ -130,9 +130,14 @@ def residuals(
     )
 
 
-def _fit_of(model: Any) -> Fit:
+def _fit_of(model: Any, what: str = "residuals") -> Fit:
     from sklearn.utils.validation import check_is_fitted
 
+    if not isinstance(model, RankRegression):
+        raise PairscoreError(
+            f"{what} takes a fitted RankRegression, and this is {type(model).__name__}; of a"
+            " pipeline give the last step, pipe[-1]."
+        )
     check_is_fitted(model)
     return model.result_
 
@@ -310,7 +315,7 @@ def influence(model: RankRegression) -> Influence:
     without, side, context and ties included; not for item effects and slopes. Without features the
     coefficients are the abilities of the other items, relative to their average.
     """
-    fit = _fit_of(model)
+    fit = _fit_of(model, "influence")
     settings = fit.settings
     has_law = settings.item_effects and not settings.free_abilities
     if settings.method != "mle" or has_law or settings.judge_slopes:

@@ -301,12 +301,16 @@ def single_item(item: Any, read: Callable[[Any], Items]) -> Items:
     return table
 
 
-def pairs_of_ids(fit: Fit, a: Any, b: Any) -> tuple[Items, np.ndarray, np.ndarray] | None:
+def pairs_of_ids(
+    fit: Fit, a: Any, b: Any, n_features: int | None = None
+) -> tuple[Items, np.ndarray, np.ndarray] | None:
     """The items of the fit, and the rows (n,) of both sides of pairs that are arrays of ids.
 
-    One of them may be a single id. None where neither is an array of ids, but an item.
+    One of them may be a single id. None where neither is an array of ids, but an item, of
+    ``n_features`` or as many as the fit has.
     """
-    arrays = [_array_of_ids(fit, side) for side in (a, b)]
+    n_features = fit.n_features if n_features is None else n_features
+    arrays = [_array_of_ids(n_features, side) for side in (a, b)]
     if all(ids is None for ids in arrays):
         return None
     sides = [
@@ -325,7 +329,7 @@ def pairs_of_ids(fit: Fit, a: Any, b: Any) -> tuple[Items, np.ndarray, np.ndarra
     return table, np.broadcast_to(left, n), np.broadcast_to(right, n)
 
 
-def _array_of_ids(fit: Fit, given: Any) -> np.ndarray | None:
+def _array_of_ids(n_features: int, given: Any) -> np.ndarray | None:
     """An array of ids: text, or whole numbers, unless these are as many as the features."""
     if isinstance(given, (*ID_KINDS, Items, dict)) or as_frame(given) is not None:
         return None
@@ -333,7 +337,7 @@ def _array_of_ids(fit: Fit, given: Any) -> np.ndarray | None:
     if array.ndim != 1:
         return None
     is_text = all(isinstance(name, str) for name in array.tolist())
-    return array if is_text or (array.dtype.kind in "iu" and len(array) != fit.n_features) else None
+    return array if is_text or (array.dtype.kind in "iu" and len(array) != n_features) else None
 
 
 # -- the record ------------------------------------------------------------------------------------
