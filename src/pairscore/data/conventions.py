@@ -180,9 +180,12 @@ class VoteColumns:
         """The columns to read, of all ``names`` of a table."""
         for role, name in (*self.named.items(), *(("context", name) for name in self.context)):
             if name not in names:
+                no_column = f"{role} names {name!r}, and the comparisons have no such column"
+                if role == "context":  # of a model, perhaps
+                    no_column = f"the comparisons have no column {name!r} for the context"
                 raise PairscoreError(
-                    f"{role} names {name!r}, and the comparisons have no such column; they have"
-                    f" {first_few(map(repr, names), 8)}.{did_you_mean(name, names)}"
+                    f"{no_column}; they have {first_few(map(repr, names), 8)}."
+                    f"{did_you_mean(name, names)}"
                 )
         if "loser" in self.named and len({"left", "right"} & set(self.named)) == 1:
             raise PairscoreError(

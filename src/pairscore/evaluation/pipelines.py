@@ -24,8 +24,8 @@ from pairscore.data.splitters import OnItems
 from pairscore.errors import PairscoreError
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.results import Fit
-from pairscore.model.fit_input import pairs_of_ids, single_item
-from pairscore.model.ranking import Difference, pair_differences
+from pairscore.model.fit_input import Difference, pairs_of_ids, single_item
+from pairscore.model.ranking import pair_differences
 from pairscore.model.regression import RankRegression
 from pairscore.model.summary import Summary
 

@@ -7,6 +7,7 @@ when something is drawn. Colours are those of Okabe and Ito, which the colour-bl
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,8 @@ from pairscore.planning.planner import Plan
 from pairscore.planning.text import chosen_row, plan_curves
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#555555"
-LONGEST_NAME = 40
+LONGEST_NAME, LONGEST_LINE, USUAL_NAME = 40, 24, 12
+INCHES_PER_SIGN = 0.08
 INCHES_PER_ROW, INCHES_PER_CELL, WIDTH = 0.28, 0.62, 6.4
 LUMINANCE = (0.2126, 0.7152, 0.0722)  # of red, green and blue (WCAG)
 MIDDLE = 0.18  # luminance with equal contrast to black and to white
@@ -111,10 +113,16 @@ def _rows_with_intervals(
     ax: Any, names: Iterable[Any], values: np.ndarray, below: np.ndarray, above: np.ndarray
 ) -> Any:
     """A point and an interval in each row, the first row on top."""
-    ax = _axes(ax, (WIDTH, 1.4 + INCHES_PER_ROW * len(values)))
+    labels = [_two_lines(name) for name in names]
+    # long names take room beside the panel, and the title needs the panel's width
+    longest = max((len(line) for label in labels for line in label.split("\n")), default=0)
+    width = WIDTH + INCHES_PER_SIGN * max(longest - USUAL_NAME, 0)
+    ax = _axes(ax, (width, 1.4 + INCHES_PER_ROW * len(values)))
     rows = np.arange(len(values))
     ax.errorbar(values, rows, xerr=[below, above], fmt="o", color=BLUE, markersize=4)
-    ax.set_yticks(rows, [_short(name) for name in names], parse_math=False)
+    ax.set_yticks(rows, labels, parse_math=False)
+    if any("\n" in label for label in labels):
+        ax.tick_params("y", labelsize=7.5)
     ax.set_ylim(len(values) - 0.5, -0.5)
     return ax
 
@@ -313,6 +321,13 @@ def _ink_on(colour: Sequence[float]) -> str:
 def _short(name: Any) -> str:
     text = str(name)
     return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…"
+
+
+def _two_lines(name: Any) -> str:
+    """A name in at most two lines."""
+    lines = wrap(_short(name), LONGEST_LINE) or [""]
+    text = _short(name)
+    return "\n".join(lines if len(lines) < 3 else (text[:LONGEST_LINE], text[LONGEST_LINE:]))
 
 
 def _percent(level: float) -> str:

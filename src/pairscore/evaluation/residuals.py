@@ -29,7 +29,7 @@ from pairscore.estimators.inference import (
     kept_likelihood,
 )
 from pairscore.estimators.results import Fit
-from pairscore.files.write import plain, row_records, text_table
+from pairscore.files.write import html_text, plain, row_records, text_table
 from pairscore.model.predict import (
     difference_spread,
     expected_outcomes,
@@ -43,6 +43,7 @@ BLOCK = 200_000  # numbers, rows times parameters, that are held at a time
 MOST_SHOWN = 10  # items of a printed table
 MOST_WORK = 1e11  # of the numbers of opponents, cubed and summed
 NEEDED = 1e-9  # share of the information in some direction that is left without an item
+COLUMNS = ("item", "comparisons", "wins", "expected", "z")
 LAYOUT = "  {:<}  {:>} {:>} {:>} {:>}"
 INFLUENCE_LAYOUT = "  {:<}  {:<} {:>} {:>}"
 
@@ -80,18 +81,31 @@ class Residuals:
         items = row_records({name: column.tolist() for name, column in self.by_item.items()})
         return plain({"kind": self.kind, "values": self.values.tolist(), "items": items})
 
-    def __str__(self) -> str:
+    def _rows(self) -> list[tuple[str, ...]]:
+        """The items that stand out most, as text."""
         z = self.by_item["z"]
         order = np.argsort(-np.abs(np.nan_to_num(z)), kind="stable")[:MOST_SHOWN]
-        rows = [
+        return [
             (str(name), f"{number:g}", f"{wins:.4g}", f"{expected:.4g}", f"{score:+.2f}")
             for name, number, wins, expected, score in zip(
                 *(column[order].tolist() for column in self.by_item.values()), strict=True
             )
         ]
-        table = text_table(("item", "comparisons", "wins", "expected", "z"), rows, LAYOUT)
+
+    @property
+    def _title(self) -> str:
         size = f"{self.kind} residuals of {plural(len(self.values), 'row')} of comparisons"
-        return f"{size.capitalize()}; items that stand out most:\n{table}"
+        return f"{size.capitalize()}; items that stand out most"
+
+    def __str__(self) -> str:
+        return f"{self._title}:\n{text_table(COLUMNS, self._rows(), LAYOUT)}"
+
+    def _repr_html_(self) -> str:
+        return html_text(self._title, (), _columns(COLUMNS, self._rows()))
+
+
+def _columns(names: tuple[str, ...], rows: list[tuple[str, ...]]) -> dict[str, Any]:
+    return dict(zip(names, zip(*rows, strict=True), strict=True))
 
 
 def residuals(
@@ -294,17 +308,28 @@ class Influence:
         """Plain values, for JSON."""
         return plain({name: getattr(self, name) for name in ("ids", "names", "dfbeta")})
 
-    def __str__(self) -> str:
+    def _rows(self) -> list[tuple[str, ...]]:
+        """The items that move a coefficient most, as text."""
         size = np.abs(np.nan_to_num(self.dfbetas))
         order = np.argsort(-size.max(axis=1), kind="stable")[:MOST_SHOWN]
-        rows = [
+        return [
             (str(self.ids[n]), self.names[f], f"{self.dfbeta[n, f]:+.3g}", f"{size[n, f]:.2f}")
             for n, f in ((n, int(np.argmax(size[n]))) for n in order)
         ]
-        header = ("item", self.what, "moved by", "in standard errors")
-        table = text_table(header, rows, INFLUENCE_LAYOUT)
-        article = "an" if self.what[0] == "a" else "a"
-        return f"Items that move {article} {self.what} most:\n{table}"
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return ("item", self.what, "moved by", "in standard errors")
+
+    @property
+    def _title(self) -> str:
+        return f"Items that move {'an' if self.what[0] == 'a' else 'a'} {self.what} most"
+
+    def __str__(self) -> str:
+        return f"{self._title}:\n{text_table(self._names, self._rows(), INFLUENCE_LAYOUT)}"
+
+    def _repr_html_(self) -> str:
+        return html_text(self._title, (), _columns(self._names, self._rows()))
 
 
 def influence(model: RankRegression) -> Influence:
