@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairscore import Comparisons, RankRegression, load
+from pairscore import Comparisons, PairscoreError, RankRegression, load
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "service.md"
 N_THREADS = 8
@@ -79,13 +79,56 @@ def test_the_service_of_the_page_scores_ranks_and_compares(client):
         ({"mass": 1.2}, "size"),
         ({"mass": 1.2, "size": "large"}, "not numeric: 'size'"),
         ({"mass": 1.2, "size": None}, "size"),
-        ([1, [2]], "rows differ in length"),
+        ([1, [2]], "no JSON object"),
     ],
 )
 def test_what_the_service_cannot_score_is_answered_in_a_sentence(client, item, sentence):
     said = client.post("/score", json=item)
     assert said.status_code == 400
     assert sentence in said.json()["error"]
+
+
+def test_requests_that_are_no_json_or_lack_an_item_are_answered_with_400(client):
+    a = {"mass": 1.2, "size": 3.0}
+    for path, content in (
+        ("/score", b'{"mass": 1.2,'),
+        ("/rank", b""),
+        ("/score", b"\xff\xfe"),
+        ("/difference", b'{"a": {"mass": 1.2, "size": 3.0}}'),
+        ("/difference", b"[1, 2]"),
+    ):
+        said = client.post(path, content=content)
+        assert said.status_code == 400
+        assert "the request is no JSON" in said.json()["error"]
+    said = client.post("/difference", json={"a": a, "b": "item 3"})
+    assert said.status_code == 400  # a model from a file has no table of items
+
+
+def test_the_score_of_the_service_and_its_ranking_differ_by_a_constant(client):
+    items = study()[0]
+    scores = [client.post("/score", json=one).json()["score"] for one in items.to_dict("records")]
+    table = client.post("/rank", json=items.to_dict("list")).json()
+    ranked = dict(zip(table["id"], table["score"], strict=True))
+    gaps = np.array(scores) - [ranked[name] for name in items["id"]]
+    np.testing.assert_allclose(gaps, gaps[0], rtol=1e-9)
+
+
+def test_a_service_scores_one_item_with_an_embedding(tmp_path):
+    items, votes = study()
+    table = {"id": items["id"], "e": items[["mass", "size"]].to_numpy()}
+    RankRegression().fit(table, votes).save(tmp_path / "model.npz")
+    model, one = load(tmp_path / "model.npz"), {"id": "new", "e": [1.2, 3.0]}
+    assert model.decision_function(one) == model.decision_function([[1.2, 3.0]])
+    assert model.rank(one)["id"].tolist() == ["new"]
+
+
+def test_one_item_of_comparisons_alone_is_scored_from_a_dict(tmp_path):
+    RankRegression(l2=1.0).fit(None, study()[1]).save(tmp_path / "model.npz")
+    model = load(tmp_path / "model.npz")
+    expected = model.decision_function(["item 3"])
+    np.testing.assert_array_equal(model.decision_function({"id": "item 3"}), expected)
+    with pytest.raises(PairscoreError, match="cannot be given"):
+        model.rank({"id": "nobody"})
 
 
 # -- threads ---------------------------------------------------------------------------------------

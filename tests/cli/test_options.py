@@ -614,3 +614,33 @@ def test_columns_of_judges_with_codes_ask_for_the_codes_only(study):
     run("report m.npz items.csv wide.csv -o page.html")
     run("update m.npz wide.csv -o more.npz")
     assert load("more.npz").n_comparisons_ == 1200
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_embeddings_in_files_are_features(cluttered, kind):
+    folder = cluttered
+    run("fit items.csv votes.csv -o plain.npz --features mass,height")
+    with duckdb.connect() as connection:
+        for name, numbers in (("items", "mass, height"), ("longer", "mass, height, 1")):
+            source = (
+                f"SELECT id, [{numbers}] AS e, 'x' || id AS title FROM '{folder / 'items.csv'}'"
+            )
+            connection.execute(
+                f"COPY ({source}) TO '{folder / name}.{kind}' (FORMAT"
+                f" {'json' if kind == 'jsonl' else kind})"
+            )
+    for options in ("", "--features e"):
+        run(f"fit items.{kind} votes.csv -o m.npz {options}")
+        model, plain = load(folder / "m.npz"), load(folder / "plain.npz")
+        assert [*model.feature_names_in_] == ["e[0]", "e[1]"]
+        np.testing.assert_array_equal(model.coef_, plain.coef_)
+        run(f"rank m.npz items.{kind} -o r.csv")
+        run("rank plain.npz items.csv -o plain.csv")
+        assert (folder / "r.csv").read_bytes() == (folder / "plain.csv").read_bytes()
+        refused = run(f"rank m.npz longer.{kind}", code=2).stderr
+        assert "'e' has 3 numbers for each item, but the model was fitted with 2" in refused
+        refused = run("rank m.npz items.csv", code=2).stderr
+        assert "'e' (2 numbers); add it." in refused
+    run(f"fit longer.{kind} votes.csv -o m.npz --features e[0],e[1]")
+    run(f"rank m.npz longer.{kind}")  # these two of three were asked for
+    assert "no numeric column" in run(f"fit items.{kind} votes.csv --exclude e", code=2).stderr

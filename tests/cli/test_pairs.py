@@ -223,7 +223,7 @@ def test_judges_context_ties_and_other_names_are_those_of_the_fit(items, tmp_pat
     assert 0 < first["tie_low"] <= first["tie"] <= first["tie_high"] < 1
     assert run(command).stdout.splitlines()[0].split()[-2:] == ["tie", "interval"]
     (tmp_path / "sunday.csv").write_text("home,away\n000,001\n")
-    assert "context names 'rest'" in run(command, code=2).output
+    assert "no column 'rest' for the context; they have" in run(command, code=2).output
 
 
 @pytest.mark.parametrize(

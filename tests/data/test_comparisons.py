@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pairscore import Comparisons, PairscoreError, RankRegression
+from pairscore import Comparisons, PairscoreError, RankRegression, compare, plots, residuals
 from pairscore.data.votes import Votes
 
 pytestmark = pytest.mark.filterwarnings("error::pairscore.errors.PairscoreWarning")
@@ -358,3 +358,25 @@ def test_groups_of_items_follow_slices_and_other_features():
     other = pd.DataFrame({"id": list("abcde"), "mass": np.arange(5.0), "legs": [6, 4, 4, 2, 0]})
     with pytest.raises(PairscoreError, match=says("the groups of 4 items, but there are 5")):
         Comparisons.from_frames(other, X.votes)
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.PairscoreWarning")
+def test_pairs_without_outcomes_are_no_comparisons_that_left_won():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    model = RankRegression().fit(X, rng.permuted(np.tile(np.arange(60), (400, 1)), axis=1)[:, :2])
+    pairs = Comparisons.from_pairs(X, [0, 1, 2], [3, 4, 5])
+    assert model.predict(pairs).shape == (3,)
+    assert model.chances(pairs[:2])["chance"].shape == (2,)
+    for ask in (
+        model.score,
+        lambda P: residuals(model, P),
+        lambda P: plots.calibration(model, P),
+        RankRegression().fit,
+        lambda P: RankRegression().fit(X, P.votes),
+        lambda P: compare({"a": RankRegression(), "b": RankRegression(l2=1)}, P),
+        lambda P: P.outcome,
+    ):
+        with pytest.raises(PairscoreError, match="these pairs have no outcomes"):
+            ask(pairs)
+    assert model.score(pairs, model.predict(pairs)) == 1.0  # scikit-learn's y is one

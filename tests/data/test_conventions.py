@@ -9,7 +9,9 @@ import pytest
 from pairscore import Comparisons, PairscoreError, RankRegression
 from pairscore.data.conventions import (
     OLDER,
+    check_codes,
     check_names,
+    likely_codes,
     marked_encoding,
     older_encoding,
     outcomes_of_words,
@@ -214,3 +216,31 @@ def test_winners_in_an_array_of_text_are_read_as_in_a_list(names):
     expected = [words.get(name, 2) for name in names]
     assert outcomes_of_words(words, text, 2).tolist() == expected
     assert outcomes_of_words(words, objects, 2).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("entries", "sides", "meant"),
+    [
+        (["FALSE", "TRUE"], ("left", "right"), {"FALSE": "?", "TRUE": "?"}),
+        ([1, 2], ("Bild 2", "Bild 1"), {2: "left", 1: "right"}),
+        (["A", "B"], ("Bild 2", "Bild 1"), {"A": "?", "B": "?"}),
+        (["A", "B"], ("Patient 1", "Patient 2"), {"A": "left", "B": "right"}),
+        ([1, 2], ("left", "right"), {1: "left", 2: "right"}),
+        ([0, 1], ("left", "right"), {0: "?", 1: "?"}),
+        ([0, 1, 2], ("left", "right"), {0: "?", 1: "?", 2: "?"}),
+        (
+            ["derecha", "izquierda"],
+            ("Izquierda", "Derecha"),
+            {"izquierda": "left", "derecha": "right"},
+        ),
+        (["both", "none"], ("left", "right"), {"both": "tie", "none": "?"}),
+        (["izq.", "der.", None], ("left", "right"), {"izq.": "?", "der.": "?", None: "skip"}),
+    ],
+)
+def test_a_proposal_to_copy_does_not_invent_who_won(entries, sides, meant):
+    assert likely_codes(entries, sides=sides) == meant
+
+
+def test_a_proposal_with_a_question_mark_is_refused_until_it_has_a_meaning():
+    with pytest.raises(PairscoreError, match=r"meaning '[?]'; a code means 'left', 'right'"):
+        check_codes({"TRUE": "?"})

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from pairscore import PairscoreError
-from pairscore.data.features import Recipe, is_numeric, level_names, one_row, read_plain
+from pairscore.data.features import Recipe, is_numeric, level_names, read_plain
+from pairscore.data.items import one_row
 from pairscore.data.tables import Columns
 from tests.data.conftest import says
 

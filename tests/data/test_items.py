@@ -559,7 +559,86 @@ def test_new_items_are_scored_from_the_same_column_of_embeddings():
         new = rng.normal(size=(4, 3))
         scores = model.decision_function(pl.DataFrame({"e": new}))
         np.testing.assert_allclose(scores, new @ model.coef_, rtol=1e-12)
-        with pytest.raises(
-            PairscoreError, match=r"lack 1 feature .* 'e\[2\]'|lacks 1 column .* 'e\[2\]'"
-        ):
+        with pytest.raises(PairscoreError, match=r"'e' has 2 numbers .* fitted with 3"):
             model.decision_function(pl.DataFrame({"e": new[:, :2]}))
+
+
+def embedded(rng, n=80, d=16):
+    """Items with embeddings, as columns, and votes on them."""
+    E = rng.normal(size=(n, d))
+    left = rng.integers(0, n, 1500)
+    right = (left + rng.integers(1, n, 1500)) % n
+    won = rng.random(1500) < 1 / (1 + np.exp(-(E[left] - E[right]) @ rng.normal(0, 0.4, d)))
+    ids = np.array([f"i{row}" for row in range(n)])
+    votes = {"left": ids[left], "right": ids[right], "winner": np.where(won, "left", "right")}
+    return {"id": ids, "embedding": E, "words": rng.normal(size=n)}, votes
+
+
+def as_lists(table):
+    return pd.DataFrame({n: list(c) if c.ndim > 1 else c for n, c in table.items()})
+
+
+def test_a_two_dimensional_array_is_a_column_of_embeddings():
+    table, votes = embedded(np.random.default_rng(0))
+    model = RankRegression().fit(table, votes)
+    assert [*model.feature_names_in_[[0, 15]]] == ["embedding[0]", "embedding[15]"]
+    same = RankRegression().fit(as_lists(table), votes)
+    np.testing.assert_array_equal(model.coef_, same.coef_)
+    np.testing.assert_array_equal(model.rank(table)["score"], same.rank(as_lists(table))["score"])
+
+
+@pytest.mark.parametrize(
+    "columns", [{}, {"features": ["embedding", "words"]}], ids=["all", "named"]
+)
+@pytest.mark.parametrize("length", [8, 24])
+def test_an_embedding_of_another_length_is_not_cut(columns, length):
+    table, votes = embedded(np.random.default_rng(0))
+    model = RankRegression().fit(table, votes, **columns)
+    other = as_lists(table | {"embedding": np.resize(table["embedding"], (80, length))})
+    said = f"'embedding' has {length} numbers for each item, but the model was fitted with 16"
+    for ask in (model.rank, model.decision_function, lambda t: model.items(t)):
+        with pytest.raises(PairscoreError, match=said):
+            ask(other)
+    with pytest.raises(PairscoreError, match=said):
+        model.predict_proba(
+            Comparisons.from_pairs(other[["id", "embedding", "words"]], ["i0"], ["i1"])
+        )
+    one = {"embedding": [0.5] * length, "words": 1.0}
+    with pytest.raises(PairscoreError, match=said):
+        model.decision_function(one)
+    with pytest.raises(PairscoreError, match=r"'embedding' \(16 numbers\); add it.$"):
+        model.rank(other.drop(columns="embedding"))
+
+
+def test_single_numbers_of_an_embedding_may_be_features():
+    table, votes = embedded(np.random.default_rng(0))
+    model = RankRegression().fit(as_lists(table), votes, features=["embedding[0]", "words"])
+    assert len(model.rank(as_lists(table))) == 80
+    one = pd.DataFrame({"embedding[0]": [1.0], "words": [2.0]})
+    np.testing.assert_allclose(model.decision_function(one), model.coef_ @ [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [{}, {"features": ["embedding"]}, {"features": ["embedding"], "categorical": ["kind"]}],
+    ids=["all", "named", "categories"],
+)
+def test_one_item_with_an_embedding_is_scored_from_a_dict(columns):
+    table, votes = embedded(np.random.default_rng(0))
+    table |= (
+        {"kind": np.array(["oil", "ink"])[np.arange(80) % 2]} if "categorical" in columns else {}
+    )
+    model = RankRegression().fit(table, votes, **columns)
+    expected = model.decision_function(table)
+    for row in (0, 7):
+        one = {name: column[row].tolist() for name, column in table.items()}
+        for item in (
+            one,
+            one | {"embedding": table["embedding"][row]},
+            {**one, "more": ["x", [1]]},
+        ):
+            np.testing.assert_allclose(model.decision_function(item), [expected[row]])
+        assert model.rank(one)["id"].tolist() == [f"i{row}"]
+        other = {name: column[3] for name, column in table.items()}
+        difference = model.difference(one, other).difference
+        assert difference == pytest.approx(expected[row] - expected[3])

@@ -12,10 +12,8 @@ from pairscore.data.tables import (
     Columns,
     as_frame,
     backend_of,
-    check_codes,
     column_of,
     is_missing,
-    likely_codes,
     look_up,
     look_up_numbers,
 )
@@ -87,7 +85,7 @@ def test_columns_are_a_small_table():
     [
         ({"1": [1], 1: [2]}, ("columns of the same name", "'1'", "its own name")),
         ({"a": [1], "b": [1, 2]}, ("unequal lengths", "'a' (1), 'b' (2)", "one entry per row")),
-        ({"a": np.ones((2, 2))}, ("'a' has 2 dimensions", "one entry per row")),
+        ({"a": np.ones((2, 2, 2))}, ("'a' has 3 dimensions", "one entry per row")),
         ({"a": "text"}, ("'a' has 0 dimensions",)),
         ({"a": 3.0}, ("'a' has 0 dimensions",)),
     ],
@@ -176,34 +174,6 @@ def test_every_way_to_be_missing(value):
 @pytest.mark.parametrize("value", [0, "", False, "nan", np.inf])
 def test_what_is_not_missing(value):
     assert not is_missing(value)
-
-
-@pytest.mark.parametrize(
-    ("entries", "sides", "meant"),
-    [
-        (["FALSE", "TRUE"], ("left", "right"), {"FALSE": "?", "TRUE": "?"}),
-        ([1, 2], ("Bild 2", "Bild 1"), {2: "left", 1: "right"}),
-        (["A", "B"], ("Bild 2", "Bild 1"), {"A": "?", "B": "?"}),
-        (["A", "B"], ("Patient 1", "Patient 2"), {"A": "left", "B": "right"}),
-        ([1, 2], ("left", "right"), {1: "left", 2: "right"}),
-        ([0, 1], ("left", "right"), {0: "?", 1: "?"}),
-        ([0, 1, 2], ("left", "right"), {0: "?", 1: "?", 2: "?"}),
-        (
-            ["derecha", "izquierda"],
-            ("Izquierda", "Derecha"),
-            {"izquierda": "left", "derecha": "right"},
-        ),
-        (["both", "none"], ("left", "right"), {"both": "tie", "none": "?"}),
-        (["izq.", "der.", None], ("left", "right"), {"izq.": "?", "der.": "?", None: "skip"}),
-    ],
-)
-def test_a_proposal_to_copy_does_not_invent_who_won(entries, sides, meant):
-    assert likely_codes(entries, sides=sides) == meant
-
-
-def test_a_proposal_with_a_question_mark_is_refused_until_it_has_a_meaning():
-    with pytest.raises(PairscoreError, match=r"meaning '[?]'; a code means 'left', 'right'"):
-        check_codes({"TRUE": "?"})
 
 
 @pytest.mark.parametrize("known", [[3, 0, 1], [7, 9, 8, 20], [10**12, -5, 4], [2]])

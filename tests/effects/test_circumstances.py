@@ -420,3 +420,18 @@ def test_one_separated_item_hardly_moves_what_is_fitted_beside_a_context():
     moved = (model.coef_ - without.coef_) / without.std_errors_
     assert np.nanmax(np.abs(moved)) < 0.003
     np.testing.assert_allclose(model.effects_.values, without.effects_.values, atol=1e-4)
+
+
+def test_pairs_without_their_context_are_told_how_to_have_it():
+    rng = np.random.default_rng(0)
+    X, rows = rng.normal(size=(60, 2)), rng.permuted(np.tile(np.arange(60), (400, 1)), axis=1)
+    votes = {"left": rows[:, 0], "right": rows[:, 1], "winner": rng.choice(["left", "right"], 400)}
+    model = RankRegression(context=["len"]).fit(X, votes | {"len": rng.normal(size=400)})
+    with pytest.raises(
+        PairscoreError, match=r"Comparisons.from_pairs\(items, left, right, len=...\)"
+    ):
+        model.predict_proba(Comparisons.from_pairs(X, [0], [1]))
+    with pytest.raises(
+        PairscoreError, match=r"from_frames\(items, votes, context=\['len', ...\]\)"
+    ):
+        model.predict_proba(Comparisons.from_frames(X, votes)[0])

@@ -10,7 +10,7 @@ import statsmodels.api as sm
 from scipy.stats import binom, chi2
 from scipy.stats import f as f_law
 
-from pairscore import PairscoreError, RankRegression, anova, load
+from pairscore import PairscoreError, Population, RankRegression, anova, load
 from pairscore.estimators.inference import NO_MAXIMUM
 from tests.evaluation.bradley_terry import draw_study, r_numbers, read_study, some
 from tests.limits import CHANCE
@@ -219,3 +219,26 @@ def test_the_likelihood_ratio_finds_too_much_where_items_are_shared_and_walds_te
     ratio, wald = np.sum(null_p_values(np.random.default_rng(0), n, spread=1.0) < 0.05, axis=0)
     assert wald <= binom.isf(CHANCE, n, 0.07)
     assert ratio > binom.isf(CHANCE, n, 0.07)
+
+
+def test_anova_says_that_it_takes_two_models():
+    items, votes = Population(n_features=2, rng=0).draw(60, 400, rng=1, second_half=False)
+    model = RankRegression().fit(items, votes)
+    with pytest.raises(PairscoreError, match=r"takes two models, the smaller first, and got 3"):
+        anova(model, model, model)
+
+
+def test_a_category_that_was_added_is_named_and_not_its_levels():
+    rng = np.random.default_rng(0)
+    items = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    items = items.assign(id=np.arange(60), cat=np.array(["x", "y", "z"])[np.arange(60) % 3])
+    votes = rng.permuted(np.tile(np.arange(60), (500, 1)), axis=1)[:, :2]
+    votes = pd.DataFrame(votes, columns=["winner", "loser"])
+    small = RankRegression().fit(items, votes, features=["a"])
+    large = RankRegression().fit(
+        items, votes, features=["a", "b"], categorical=["cat"], reference={"cat": "x"}
+    )
+    found = anova(small, large)
+    assert found.added == ("b", "cat")
+    assert found.df == 3
+    assert str(found).startswith("Added: b, cat\n")

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pairscore import Comparisons, PairscoreError, RankRegression, auto_fit
+from pairscore import Comparisons, PairscoreError, Population, RankRegression, auto_fit
 from pairscore.estimators.ridge import choose_ridge
 from pairscore.evaluation.choose import HeldOutTests, hold_out
 from pairscore.evaluation.compare import left_probability, without_features
@@ -276,3 +276,12 @@ def test_votes_alone_are_taken_with_none_for_items():
     winner = np.where(rng.random(200) < 1 / (1 + np.exp(left - right)), "right", "left")
     choice = quietly(None, {"left": names[left], "right": names[right], "winner": winner})
     assert set(choice.model.rank()["id"]) == set(names)
+
+
+def test_a_choice_is_a_table_in_a_notebook():
+    items, votes = Population(n_features=2, rng=0).draw(80, 500, rng=1, second_half=False)
+    choice = auto_fit(items, votes)
+    page = choice._repr_html_()
+    assert page.count("<tr>") == 1 + len(choice.trials)
+    assert "<th>log-loss</th>" in page
+    assert choice.in_words in page

@@ -24,8 +24,11 @@ from pairscore import (
     OnItems,
     PairscoreError,
     RankRegression,
+    influence,
     load,
     make_item_pipeline,
+    plots,
+    residuals,
     scorers,
 )
 
@@ -221,3 +224,68 @@ def test_what_cannot_rank_is_said_at_once():
         make_item_pipeline(StandardScaler())
     with pytest.raises(NotFittedError):
         make_item_pipeline(StandardScaler(), RankRegression()).rank(NEW)
+
+
+def test_a_pipeline_takes_arrays_of_ids_and_dicts():
+    plain = RankRegression().fit(ITEMS, VOTES)
+    pipe = make_item_pipeline(StandardScaler(), PCA(4), RankRegression()).fit(ITEMS, VOTES)
+    for left, right in (
+        (["old0", "old2"], ["old1", "old3"]),
+        (["old0"], ["old1"]),
+        (["old0"], "old5"),
+    ):
+        same_arrays(pipe.difference(left, right), plain.difference(left, right))
+    pairs = Comparisons.from_pairs(NEW, ["new0", "new1"], ["new2", "new2"])
+    same_arrays(pipe.difference(pairs), plain.difference(pairs))
+    one = NEW.iloc[1].to_dict()
+    (score,) = pipe.decision_function(one)
+    assert score == pytest.approx(pipe.decision_function(NEW)[1])
+    assert pipe.rank(one)["id"].tolist() == ["new1"]
+    model = pipe.to_model()
+    gap = score - pipe.decision_function(NEW)[0]
+    assert gap == pytest.approx(np.diff(model.decision_function(NEW))[0])
+
+
+def same_arrays(one, other):
+    for name, column in vars(one).items():
+        np.testing.assert_allclose(column, vars(other)[name], rtol=1e-6, atol=1e-9)
+
+
+def test_the_columns_of_a_pipeline_have_names_too(tmp_path):
+    items = ITEMS.assign(cellar=np.array(["north", "south", "west"])[np.arange(70) % 3])
+    items = items.rename(columns={"id": "wine"})
+    votes = VOTES.rename(columns={"left": "one", "right": "other"})
+    columns = {"id": "wine", "left": "one", "right": "other", "winner": "winner"}
+    columns |= {"features": ["acid", "age"], "categorical": ["cellar"]}
+    plain = RankRegression(l2=1e-6).fit(items, votes, **columns)
+    pipe = make_item_pipeline(StandardScaler(), RankRegression(l2=1e-6)).fit(
+        items, votes, **columns
+    )
+    np.testing.assert_allclose(pipe.rank(items)["score"], plain.rank(items)["score"], atol=1e-4)
+    new = {"wine": "x", "acid": 0.3, "age": 20.0, "cellar": "south", "more": None}
+    gaps = [m.difference(new, items.iloc[:1]).difference for m in (pipe, plain, pipe.to_model())]
+    np.testing.assert_allclose(gaps, gaps[0], atol=1e-4)
+    pipe.save(tmp_path / "m.npz")
+    same_tables(load(tmp_path / "m.npz").rank(items), pipe.rank(items))
+
+
+def test_a_pipeline_says_what_it_cannot_do():
+    pipe = make_item_pipeline(StandardScaler(), RankRegression())
+    with pytest.raises(
+        PairscoreError, match="transforms the features of items, and there are none"
+    ):
+        pipe.fit(None, VOTES)
+    pipe.fit(ITEMS, VOTES)
+    for ask in (
+        residuals,
+        influence,
+        plots.ranking,
+        plots.judges,
+        plots.ridge_path,
+        plots.win_matrix,
+    ):
+        with pytest.raises(
+            PairscoreError, match=r"this is ItemPipeline; of a pipeline give .* pipe"
+        ):
+            ask(pipe)
+    assert len(residuals(pipe[-1]).values) == len(VOTES)

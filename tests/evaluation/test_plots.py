@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import norm
 from sklearn.exceptions import NotFittedError
 
-from pairscore import Comparisons, PairscoreError, RankRegression, plan, plots
+from pairscore import Comparisons, PairscoreError, Population, RankRegression, plan, plots
 from pairscore.planning.text import plan_curves
 
 mpl.use("Agg")
@@ -285,3 +285,35 @@ def test_a_plan_draws_itself():
     assert study.plot().get_ylabel() == plots.plan(study).get_ylabel()
     panel = mpl.pyplot.subplots()[1]
     assert study.plot(ax=panel) is panel
+
+
+def test_what_cannot_be_drawn_is_refused_in_a_sentence():
+    items, votes = Population(n_features=2, rng=0).draw(60, 400, rng=1, second_half=False)
+    model = RankRegression().fit(items, votes)
+    with pytest.raises(PairscoreError, match="returns, and this is RankRegression"):
+        plots.plan(model)
+    with pytest.raises(PairscoreError, match="ax is 'x'; give one Axes"):
+        plots.ranking(model, ax="x")
+    for draw in (plots.ranking, plots.coefficients, plots.judges, plots.calibration):
+        with pytest.raises(PairscoreError, match="this is str; of a pipeline"):
+            draw("m")
+
+
+@pytest.mark.parametrize(
+    "name", ["a rather long item name number {} of the study", "{}" + 30 * "x", "m{}"]
+)
+def test_long_names_leave_room_for_the_panel_and_its_title(name):
+    rng = np.random.default_rng(0)
+    items = pd.DataFrame(rng.normal(size=(600, 2)), columns=["a", "b"])
+    items.insert(0, "id", [name.format(row) for row in range(600)])
+    votes = rng.permuted(np.tile(items["id"].to_numpy(), (900, 1)), axis=1)[:, :2]
+    votes = pd.DataFrame(votes, columns=["winner", "loser"])
+    ax = plots.ranking(RankRegression().fit(items, votes))
+    figure = ax.figure
+    figure.canvas.draw()
+    title = ax.title.get_window_extent()
+    assert title.x0 >= 0
+    assert title.x1 <= figure.bbox.x1
+    assert ax.get_window_extent().width > 0.6 * figure.bbox.width
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert len({*labels}) == 40

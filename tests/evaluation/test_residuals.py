@@ -11,6 +11,7 @@ from pairscore import (
     Comparisons,
     PairscoreError,
     PairscoreWarning,
+    Population,
     RankRegression,
     influence,
     residuals,
@@ -385,3 +386,24 @@ def test_the_influence_of_unbeaten_items_is_refused_by_what_was_asked():
         influence(model)
     with pytest.raises(PairscoreError, match="no standardised residuals"):
         residuals(model, kind="standardised")
+
+
+def test_residuals_of_something_else_are_refused_in_a_sentence():
+    for ask in (residuals, influence):
+        with pytest.raises(PairscoreError, match="takes a fitted RankRegression, and this is str"):
+            ask("m")
+
+
+def test_residuals_and_influence_are_tables_in_a_notebook():
+    items, votes = Population(n_features=2, rng=0).draw(60, 400, rng=1, second_half=False)
+    model = RankRegression().fit(items, votes)
+    for result, heads in (
+        (residuals(model), ("comparisons", "expected")),
+        (influence(model), ("coefficient", "moved by")),
+    ):
+        page, text = result._repr_html_(), str(result)
+        assert all(f"<th>{head}</th>" in page for head in heads)
+        assert page.count("<tr>") == 11
+        assert f"<h4>{text.splitlines()[0][:-1]}</h4>" in page
+        first = text.splitlines()[2].split()[0]
+        assert f"<td>{first}</td>" in page

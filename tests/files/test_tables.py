@@ -196,7 +196,7 @@ def test_columns_are_checked():
     ("columns", "sentence"),
     [
         ({"a": [1], "b": [1, 2]}, "unequal lengths: 'a' (1), 'b' (2)"),
-        ({"a": np.eye(2)}, "2 dimensions"),
+        ({"a": np.ones((2, 2, 2))}, "3 dimensions"),
         ({"a": 3}, "0 dimensions"),
         ({1: [1], "1": [2]}, "same name"),
     ],

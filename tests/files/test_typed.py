@@ -4,8 +4,8 @@ import pytest
 
 from pairscore import PairscoreError
 from pairscore.errors import BadRowsError, PairscoreWarning
+from pairscore.files.study_columns import choose_sheets
 from pairscore.files.tables import read_table
-from pairscore.files.typed import choose_sheets
 from pairscore.files.write import write_table
 from tests.files.test_tables import INF, as_lists, read_bytes
 from tests.fixtures.make_studies import workbook
@@ -35,7 +35,12 @@ JSON_LINES = {
     "no object": (b'{"x":1}\n[1]\n', "line 2: not a JSON object: '[1]'"),
     "a name twice": (b'{"x":1,"x":2}\n', "line 1: a name twice in one object"),
     "nested": (b'{"x":{"y":1}}\n', "neither numbers nor text: 'x'"),
-    "lists": (b'{"x":[1]}\n', "neither numbers nor text: 'x'"),
+    "lists": (b'{"x":[1]}\n{"x":[1,2]}\n', "neither numbers nor text: 'x'"),
+    "lists of words": (b'{"x":["a"]}\n', "neither numbers nor text: 'x'"),
+    "embeddings": (
+        b'{"id":"a","x":[1,null]}\n{"id":"b","x":[2.5,3]}\n',
+        {"id": ["a", "b"], "x[0]": [1.0, 2.5], "x[1]": [None, 3.0]},
+    ),
     "mostly numbers": (
         b'{"x":1}\n' * 20 + b'{"x":"p"}\n',
         "line 21, column 'x': not a number: 'p'",
@@ -78,7 +83,7 @@ def test_parquet_of_others(tmp_path):
     }
     for columns, sentence in (
         ({"x": [1], "X": [2]}, "upper and lower case"),
-        ({"x": [[1]]}, "neither numbers nor text"),
+        ({"x": [[1], [1, 2]]}, "neither numbers nor text"),
         ({"x": [b"\x00"]}, "neither numbers nor text"),
     ):
         pq.write_table(pa.table(columns), tmp_path / "table.parquet")

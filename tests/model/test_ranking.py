@@ -12,7 +12,7 @@ import pytest
 from scipy.special import expit, logit
 from scipy.stats import chi2, norm
 
-from pairscore import Comparisons, PairscoreError, RankRegression
+from pairscore import Comparisons, PairscoreError, Population, RankRegression
 from pairscore.model.predict import contrast_errors, linear_scores, score_differences
 from pairscore.model.ranking import rank_pieces
 from tests.data.conftest import every_table, study
@@ -846,3 +846,18 @@ def test_many_pairs_take_no_matrix_of_pairs_and_features():
     tracemalloc.stop()
     assert len(found.std_error) == 100_000
     assert peak < 25e6
+
+
+def test_a_printed_difference_is_short():
+    items, votes = Population(n_features=2, rng=0).draw(60, 400, rng=1, second_half=False)
+    model = RankRegression().fit(items, votes)
+    one = model.difference(3, 5)
+    value, low, high = (f"{getattr(one, name):.4g}" for name in ("difference", "low", "high"))
+    assert str(one).startswith(f"score difference {value} [{low}, {high}]; chance that the first")
+    assert f" wins {one.probability:.1%} [" in str(one)
+    many = str(model.difference(np.arange(30), np.arange(30, 60))).splitlines()
+    assert len(many) == 21
+    assert many[-1] == "... and 10 pairs more; to_frame() has all"
+    assert many[3] == str(model.difference(3, 33))
+    unknown = RankRegression(inference=None).fit(items, votes).difference(3, 5)
+    assert "[unknown, unknown]; chance that the" in str(unknown)

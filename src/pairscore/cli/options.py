@@ -272,8 +272,8 @@ def file_settings(given: dict[str, Any], kept: dict[str, Any] | None = None) -> 
 
 def parse_codes(text: str | None) -> dict[str, str]:
     """Codes of winners and what they mean, from a text such as ``A=left,B=right,gleich=tie``."""
+    from pairscore.data.conventions import check_codes
     from pairscore.data.feature_options import split_names
-    from pairscore.data.tables import check_codes
 
     parts = [part.rpartition("=") for part in split_names([text] if text else [])]
     if not all(sign for _, sign, _ in parts):

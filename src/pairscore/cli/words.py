@@ -293,8 +293,8 @@ def show_unused_columns(items: Any) -> None:
         )
     for name in items.nested:
         show_note(
-            f"the column {name!r} holds lists or records and was left out; a column for each value"
-            " makes it features."
+            f"the column {name!r} holds lists or records and was left out; lists of equally many"
+            " numbers, or a column for each value, make it features."
         )
 
 

@@ -54,11 +54,21 @@ class Comparisons:
     """
 
     is_table = False  # of items or votes, whatever it looks like as an array
-    left, right, outcome = _of_votes("left"), _of_votes("right"), _of_votes("outcome")
+    left, right = _of_votes("left"), _of_votes("right")
     weight, count, judge = _of_votes("weight"), _of_votes("count"), _of_votes("judge")
     sides_known, seed = _of_votes("sides_known"), _of_votes("seed")
     covariance_items, context = _of_votes("covariance_items"), _of_votes("context")
     item_groups, amount = _of_votes("item_groups"), _of_votes("amount")
+
+    @property
+    def outcome(self) -> np.ndarray:
+        """Outcomes (M,): +1, 0, -1. Pairs that nobody has compared are refused here."""
+        if not self.votes.has_outcomes:
+            raise PairscoreError(
+                "these pairs have no outcomes; for anything but predictions give comparisons with"
+                " winners, as Comparisons.from_frames reads them."
+            )
+        return self.votes.outcome
 
     def __init__(
         self,
@@ -173,14 +183,15 @@ class Comparisons:
 
         ``items`` is a table, or what ``model.items(table)`` makes of one, or ``model.items()`` for
         those of the fit. ``judge`` says who would compare them, and columns of ``context`` under
-        which circumstances. Their outcomes mean nothing.
+        which circumstances. They have no outcomes, and what needs some refuses them.
 
         >>> len(Comparisons.from_pairs([[0.0], [1.0], [3.0]], [0, 1], [2, 2]))
         2
         """
         columns = {"left": left, "right": right, "winner": left, "judge": judge, **context}
         votes = {name: column for name, column in columns.items() if column is not None}
-        return cls.from_frames(items, votes, context=[*context])[0]
+        pairs = cls.from_frames(items, votes, context=[*context])[0]
+        return cls.of(pairs.items, replace(pairs.votes, has_outcomes=False))
 
     def __len__(self) -> int:
         return len(self.votes)
@@ -250,15 +261,16 @@ class Comparisons:
                 f"y has shape {y.shape} but there are {plural(len(self), 'comparison')}; give one"
                 " outcome for each."
             )
-        if self.is_renumbered(y):
+        known = self.votes.has_outcomes
+        if known and self.is_renumbered(y):
             return self
         y = _check_outcome(y)
-        if np.any(y == 0) and not np.any(y == -1) and np.any(self.outcome == -1):
+        if known and np.any(y == 0) and not np.any(y == -1) and np.any(self.outcome == -1):
             raise PairscoreError(
                 "y has zeros and no -1, but zero is a tie here, and right has won comparisons;"
                 " write -1 where right won."
             )
-        return self.of(self.items, replace(self.votes, outcome=y))
+        return self.of(self.items, replace(self.votes, outcome=y, has_outcomes=True))
 
     def is_renumbered(self, y: np.ndarray) -> bool:
         """Whether y has these outcomes with the classes numbered from 0.

@@ -13,8 +13,14 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from pairscore.choices import LAYOUTS, NO_SIDES, SIDE_WORDS
-from pairscore.data.items import Items, plain_id
+from pairscore.choices import (
+    LAYOUTS,
+    NO_SIDES,
+    SIDE_WORDS,
+    WINNER_MEANINGS,
+    WINNER_WORDS,
+)
+from pairscore.data.items import plain_id
 from pairscore.data.tables import (
     Column,
     Columns,
@@ -24,7 +30,7 @@ from pairscore.data.tables import (
     is_missing,
     look_up,
 )
-from pairscore.errors import PairscoreError, closest, did_you_mean, first_few, plural
+from pairscore.errors import PairscoreError, bad_entries, closest, did_you_mean, first_few, plural
 
 # what is guessed, in words
 OLDER = {
@@ -42,6 +48,7 @@ NAMED_ROLES = (*LAYOUTS[0], "winner", "loser", "judge", "weight", "count")
 OF_FEATURES = ("features", "exclude", "categorical", "reference", "squares", "interactions")
 ITEM_SETTINGS = ("id", *OF_FEATURES)
 UNCHOSEN = ("judge", "weight", "count")  # roles that say nothing about who was compared
+SKIPPED = 3  # the outcome of a row that a code leaves out
 WITHIN_WORDS = r"[^\W\d_][£¥¹³¿¯][^\W\d_]|[£¯][a-zß-ÿ]"  # ³ of m³ is at the end of one
 
 
@@ -181,9 +188,12 @@ class VoteColumns:
         """The columns to read, of all ``names`` of a table."""
         for role, name in (*self.named.items(), *(("context", name) for name in self.context)):
             if name not in names:
+                no_column = f"{role} names {name!r}, and the comparisons have no such column"
+                if role == "context":  # of a model, perhaps
+                    no_column = f"the comparisons have no column {name!r} for the context"
                 raise PairscoreError(
-                    f"{role} names {name!r}, and the comparisons have no such column; they have"
-                    f" {first_few(map(repr, names), 8)}.{did_you_mean(name, names)}"
+                    f"{no_column}; they have {first_few(map(repr, names), 8)}."
+                    f"{did_you_mean(name, names)}"
                 )
         if "loser" in self.named and len({"left", "right"} & set(self.named)) == 1:
             raise PairscoreError(
@@ -305,20 +315,6 @@ def winner_for_loser(votes: Columns, name: str) -> Columns:
     return Columns({**others, "winner": np.array(winner, dtype=object)}, votes.from_file)
 
 
-def table_like(items: Items, columns: dict[str, Any]) -> Any:
-    """A table of the caller's kind; a NumPy structured array for those who came with arrays."""
-    arrays = {name: np.asarray(values) for name, values in columns.items()}
-    if items.backend in (dict, Columns):
-        return arrays
-    if items.backend is not None:
-        return nw.from_dict(columns, backend=items.backend).to_native()
-    kinds = [(name, values.dtype) for name, values in arrays.items()]
-    table = np.empty(len(next(iter(arrays.values()))), dtype=kinds)
-    for name, values in arrays.items():
-        table[name] = values
-    return table
-
-
 def likely_layout(names: Collection[str]) -> str:
     """The first layout whose columns have names like these, as a question."""
     for sides in (*LAYOUTS, NO_SIDES):
@@ -353,3 +349,95 @@ def outcomes_of_words(words: dict[Any, int], names: np.ndarray, unknown: int) ->
         if np.all(outcome != unknown):
             break
     return outcome
+
+
+def context_of(frame: Frame, name: str) -> np.ndarray:
+    """A numeric column of the votes: of left minus of right."""
+    if name not in frame.columns:
+        raise PairscoreError(
+            f"the votes have no column {name!r} for the context; they have"
+            f" {first_few(map(repr, frame.columns), 8)}."
+        )
+    if not (frame.schema[name].is_numeric() or frame.schema[name] == nw.Boolean()):
+        raise PairscoreError(
+            f"the context {name!r} is not numeric ({frame.schema[name]}); make it numbers: the"
+            f" value of left minus that of right."
+        )
+    values = np.asarray(column_of(frame, name).to_numpy(), dtype=float)
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise bad_entries(
+            f"the context {name!r} is missing or infinite in {plural(len(bad), 'row')}",
+            "fill these in or remove the rows",
+            {name: (bad, values[bad].tolist())},
+            "missing or not finite",
+        )
+    return values
+
+
+# -- codes of winners ------------------------------------------------------------------------------
+
+
+def check_codes(codes: Mapping[Any, str] | None) -> dict[Any, int]:
+    """The outcome that each code of a winner stands for; a number and its text are the same."""
+    outcomes = dict(zip(WINNER_MEANINGS, (1, -1, 0, SKIPPED), strict=True))
+    unknown = [meaning for meaning in (codes or {}).values() if meaning not in outcomes]
+    if unknown:
+        raise PairscoreError(
+            f"winner_codes has the meaning {unknown[0]!r}; a code means"
+            f" {first_few(map(repr, WINNER_MEANINGS))}."
+        )
+    checked: dict[Any, int] = {}
+    for code, meaning in (codes or {}).items():
+        checked[None if is_missing(code) or code == "" else code] = outcomes[meaning]
+        text = str(code).strip()
+        checked[text] = outcomes[meaning]
+        if re.fullmatch("0|-?[1-9][0-9]*", text):
+            checked[int(text)] = outcomes[meaning]
+    return checked
+
+
+def likely_codes(
+    entries: Collection[Any],
+    known: Mapping[Any, int] | None = None,
+    sides: tuple[str, str] = ("left", "right"),
+) -> dict[Any, str]:
+    """What codes of winners mean by their words, with ``?`` for those that are no known word.
+
+    Those that are ``known`` (from :func:`check_codes`) stay as they are; ``sides`` are the names of
+    the two columns of items, as a letter or number in them says what A and B, or 1 and 2, mean.
+
+    >>> likely_codes(["gleich", "A", "B", "x"])
+    {'A': 'left', 'B': 'right', 'gleich': 'tie', 'x': '?'}
+    """
+    by_outcome = dict(zip((1, -1, 0, SKIPPED), WINNER_MEANINGS, strict=True))
+    texts = {code: outcome for code, outcome in (known or {}).items() if isinstance(code, str)}
+    meant = {code: by_outcome[outcome] for code, outcome in texts.items() if code}
+    words = {str(e).strip().casefold() for e in entries if not is_missing(e)}
+    marks = _marks(words, sides) | {sides[0].casefold(): "left", sides[1].casefold(): "right"}
+    for e in entries:
+        meant[e] = "skip" if is_missing(e) else _meaning(str(e).strip().casefold(), marks)
+    return dict(sorted(meant.items(), key=lambda code: (*WINNER_MEANINGS, "?").index(code[1])))
+
+
+def _marks(words: Collection[str], sides: tuple[str, str]) -> dict[str, str]:
+    """What A, B, 1 and 2 mean where the names of the sides, or other numbers, say or hide it."""
+    first, second = {"a", "1"}, {"b", "2"}
+    left, right = (
+        {*re.findall(r"[^\W\d_]+|[0-9]+", name.casefold())} & (first | second) for name in sides
+    )
+    marks = dict.fromkeys(left - right, "left") | dict.fromkeys(right - left, "right")
+    numbers = {word for word in words if re.fullmatch(r"[+-]?[0-9.]+", word)}
+    if not (left <= first and right <= second):
+        return dict.fromkeys(first | second, "?") | marks
+    return (dict.fromkeys("12", "?") if numbers - {"1", "2"} else {}) | marks
+
+
+def _meaning(word: str, marks: Mapping[str, str]) -> str:
+    """The meaning of a word for a winner; numbers other than 1 and 2 may mean anything."""
+    if word in marks or word in ("0", "-1"):
+        return marks.get(word, "?")
+    return next((meaning for meaning, words in WINNER_WORDS.items() if word in words), "?")
+
+
+# -- what columns hold -----------------------------------------------------------------------------

@@ -15,36 +15,32 @@ import numpy as np
 
 from pairscore.choices import FILLING_RULES, ID_WORDS, MISSING_RULES, has_word
 from pairscore.data.features import Recipe, is_numeric, level_names, numeric_column
-from pairscore.data.items import (
-    ID_COLUMN,
-    Items,
-    ids_of,
-    leave_out,
-    plain_id,
-    read_items,
-    spread_lists,
-)
+from pairscore.data.items import Items, leave_out, plain_id, read_items
 from pairscore.data.tables import (
+    ID_COLUMN,
     Columns,
     Frame,
     as_frame,
     backend_of,
     column_of,
+    ids_of,
     is_missing,
+    list_lengths,
     refuse_other_dimensions,
+    spread_lists,
     to_array,
 )
 from pairscore.errors import EmptyColumnsError, PairscoreError, did_you_mean, first_few, plural
 
-MAX_LEVELS = 1000
-LIST_SETTINGS = {"features", "categorical", "squares", "interactions"}
-SIGNED = re.compile(r"\s*([-+]?[%$€£¥]\s*[-+]?\d[\d.,' ]*|[-+]?\d[\d.,' ]*\s*[%$€£¥])\s*")
-MOST_LEVELS = 20  # of text that is proposed as categories, where items are few
 DATE = re.compile(
     r"([0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{2}){1,2}|[0-9]{4}[./-][0-9]{1,2}[./-][0-9]{1,2}"
     r"|[0-9]{2,4}年[0-9]{1,2}月([0-9]{1,2}日)?|[0-9]{1,2}[. ]+\w{3,9}[. ]+[0-9]{4})"
     r"([T ]+[0-9]{1,2}:[0-9]{2}(:[0-9.]+)?)?Z?|[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?"
 )
+SIGNED = re.compile(r"\s*([-+]?[%$€£¥]\s*[-+]?\d[\d.,' ]*|[-+]?\d[\d.,' ]*\s*[%$€£¥])\s*")
+MOST_LEVELS = 20  # of text that is proposed as categories, where items are few
+MAX_LEVELS = 1000
+LIST_SETTINGS = {"features", "exclude", "categorical", "squares", "interactions"}
 
 
 def make_recipe(
@@ -104,9 +100,10 @@ def make_recipe(
     id = id or (ID_COLUMN if ID_COLUMN in table else None)
     reference = dict(reference or {})
     categorical = tuple(dict.fromkeys([*categorical, *reference]))
-    named_columns = {"features": features, "exclude": exclude, "categorical": categorical}
-    _refuse_unknown(table, id=id, reference=reference, **named_columns)
-    named = {id, *exclude, *categorical}
+    by_place = {*list_lengths([*features, *exclude])}
+    features, categorical = _spread_names(features, table), _spread_names(categorical, table)
+    _refuse_unknown(table, id=id, reference=reference, features=features, categorical=categorical)
+    named = {id, *_spread_names(exclude, table), *categorical}
     others = [name for name in table if name not in named]
     text = [] if features else [name for name in others if not is_numeric(table, name)]
     no_numbers = {*categorical, *text}
@@ -120,11 +117,13 @@ def make_recipe(
     levels = {name: _levels(table, name) for name in categorical}
     _refuse_other_levels(reference, levels)
     recipe = Recipe(tuple(numeric), levels, missing=missing, id=id, reference=reference)
+    lists = {name: n for name, n in list_lengths(numeric).items() if name not in by_place}
     for name in numeric:
         numeric_column(table, name)  # text that is named as a feature is refused
     recipe = replace(
         recipe,
-        squares=_squares(squares, recipe),
+        lists=lists,
+        squares=_squares(_spread_names(squares, table), recipe),
         interactions=tuple(_pair(term, recipe) for term in interactions),
     )
     recipe = GAP_RULES[missing](recipe, table) if missing in GAP_RULES else recipe
@@ -149,6 +148,8 @@ def item_columns(
     ``nested`` ones (lists and records), which can be no features.
     """
     named_columns = {"features": features, "exclude": exclude, "categorical": categorical}
+    named_columns = {setting: _spread_names(n, names) for setting, n in named_columns.items()}
+    features, exclude, categorical = named_columns.values()
     _refuse_unknown(names, id=id, reference=reference, **named_columns)
     others = set() if features else {*names}.difference(exclude, nested)
     return {id or ID_COLUMN, *features, *categorical, *others}
@@ -310,22 +311,22 @@ def read_with_settings(items: Any, missing: str = "refuse", **settings: Any) -> 
         )
     if isinstance(items, Items) or (missing == "refuse" and not settings):
         return read_items(items)
-    table = _to_columns(items, settings.get("id"), settings.pop("exclude", ()))
     for name in LIST_SETTINGS & {*settings}:
-        settings[name] = _spread_names(settings[name], table)
+        settings[name] = [settings[name]] if isinstance(settings[name], str) else settings[name]
+    table = _to_columns(items, settings.get("id"), settings.get("exclude", ()))
     recipe, text = make_recipe(table, missing=missing, **settings)
     if text:
         leave_out(table, text)
     return _read_by_recipe(recipe, table, items)
 
 
-def _spread_names(names: Any, table: Columns) -> list[str]:
-    """Names of columns, one or several, with those of its numbers for a column of lists."""
-    listed = [names] if isinstance(names, str) else list(names)
-    numbers = {name: [one for one in table if one.startswith(f"{name}[")] for name in listed}
-    return [
-        one for name in listed for one in ([name] if name in table else numbers[name] or [name])
-    ]
+def _spread_names(names: Iterable[str], columns: Collection[str]) -> list[str]:
+    """Names of columns, with those of its numbers for a column of lists."""
+    numbers: dict[str, list[str]] = {}
+    for name in names:
+        of_list = () if name in columns else (c for c in columns if {*list_lengths([c])} == {name})
+        numbers[name] = [*of_list] or [name]
+    return [one for name in names for one in numbers[name]]
 
 
 def apply_recipe(recipe: Recipe, items: Any) -> Items:
@@ -344,7 +345,7 @@ def apply_recipe(recipe: Recipe, items: Any) -> Items:
         has_features = set(recipe.names) <= columns and not set(recipe.sources) <= columns
     if has_features:
         return read_items(items)
-    table = _to_columns(items)
+    table = _to_columns(items, wanted=recipe.sources)
     id = next((name for name in (recipe.id, ID_COLUMN) if name in table.columns), None)
     return _read_by_recipe(replace(recipe, id=id), table, items)
 
@@ -355,18 +356,23 @@ def _read_by_recipe(recipe: Recipe, table: Columns, items: Any) -> Items:
     return replace(recipe.items(table), backend=backend, recipe=recipe.to_record())
 
 
-def _to_columns(items: Any, id: str | None = None, exclude: Any = ()) -> Columns:
+def _to_columns(
+    items: Any,
+    id: str | None = None,
+    exclude: Collection[str] = (),
+    wanted: Collection[str] | None = None,
+) -> Columns:
     """Any table as named columns, without those to exclude; an index that says something is the
-    id, unless another column is.
+    id, unless another column is. Of lists, only the ``wanted`` ones are spread.
     """
     given = as_frame(items)
     if given is None:
         values = items if np.ma.isMaskedArray(items) else to_array(items, "the items are")
         refuse_other_dimensions(values)
         given = Columns({f"x{number}": column for number, column in enumerate(values.T)})
-    unwanted = {exclude} if isinstance(exclude, str) else set(exclude)
-    _refuse_unknown([str(name) for name in given.columns], None, exclude=unwanted)
-    spread = spread_lists(_without(given, [n for n in given.columns if str(n) in unwanted]))
+    _refuse_unknown([str(name) for name in given.columns], None, exclude=exclude)
+    kept = _without(given, [name for name in given.columns if str(name) in {*exclude}])
+    spread = spread_lists(kept, wanted)
     columns: dict[str, Any] = {str(n): column_of(spread, n) for n in spread.columns}
     if id is not None and ID_COLUMN not in given.columns:
         columns.pop(ID_COLUMN, None)  # the index
@@ -421,15 +427,11 @@ def kinds_of_text(table: Columns, names: Iterable[str]) -> dict[str, list[str]]:
     kinds: dict[str, list[str]] = {"left_out": [], "dates": [], "labels": [], "signed": []}
     for name in names:
         filled = [str(entry) for entry in table[name].tolist() if not is_missing(entry)]
-        is_date = sum(DATE.fullmatch(entry.strip()) is not None for entry in filled)
-        if filled and is_date >= 0.9 * len(filled):
-            kinds["dates"].append(name)
-        elif filled and all(map(SIGNED.fullmatch, filled)):
-            kinds["signed"].append(name)
-        elif len(set(filled)) > max(MOST_LEVELS, len(filled) / 2):
-            kinds["labels"].append(name)
-        else:
-            kinds["left_out"].append(name)
+        dates = sum(DATE.fullmatch(entry.strip()) is not None for entry in filled)
+        kind = "labels" if len(set(filled)) > max(MOST_LEVELS, len(filled) / 2) else "left_out"
+        kind = "signed" if filled and all(map(SIGNED.fullmatch, filled)) else kind
+        kind = "dates" if filled and dates >= 0.9 * len(filled) else kind
+        kinds[kind].append(name)
     return kinds
 
 
@@ -440,8 +442,7 @@ def likely_id(table: Columns) -> str | None:
         if len({*texts}) < len(texts) or "" in texts or any(map(DATE.fullmatch, texts)):
             continue
         if all(text.isdecimal() for text in texts):
-            numbers = [int(text) for text in texts]
-            counts = max(numbers) - min(numbers) == len(numbers) - 1
+            counts = int(max(texts, key=int)) - int(min(texts, key=int)) == len(texts) - 1
             if place == 0 or counts or has_word(name, ID_WORDS):
                 return name
         elif not any(re.fullmatch(r"\W*\d[\d.,' ]*\W*", text) for text in texts):

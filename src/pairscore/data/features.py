@@ -9,7 +9,7 @@ one for a table.
 
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from typing import Any
 
@@ -17,13 +17,15 @@ import numpy as np
 
 from pairscore.choices import MISSING_RULES
 from pairscore.data.items import (
-    ID_COLUMN,
     LARGEST_NUMBER,
     Items,
+    is_list_of_numbers,
     refuse_bad_ids,
     refuse_non_finite,
+    refuse_other_lists,
+    say_absent,
 )
-from pairscore.data.tables import Columns, look_up
+from pairscore.data.tables import ID_COLUMN, Columns, list_lengths, look_up
 from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, plural
 
 NO_LEVEL, UNKNOWN_LEVEL = -1, -2
@@ -73,6 +75,9 @@ class Recipe:
     reference
         Level of a category that the others are shown against; without one, coefficients of levels
         are shown against the average of all levels. Features are the same either way.
+    lists
+        How many numbers the lists of a column have, all of which are features: those of
+        ``embedding`` are ``embedding[0]``, ``embedding[1]``, ...
     """
 
     features: tuple[str, ...] = ()
@@ -86,6 +91,7 @@ class Recipe:
     effect_items: tuple[str, ...] = ()
     flags: tuple[tuple[str, ...], ...] = ()
     reference: dict[str, str] = field(default_factory=dict)
+    lists: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> "Recipe":
@@ -262,10 +268,8 @@ class Recipe:
             values = values[complete]
             ids = np.flatnonzero(complete) if ids is None else ids[complete]
         if len(values) == 0:
-            without_gaps = " without missing values" if len(table) else ""
-            raise PairscoreError(
-                f"the item table has no rows{without_gaps}; give one row for each item."
-            )
+            rows = "rows without missing values" if len(table) else "rows"
+            raise PairscoreError(f"the item table has no {rows}; give one row for each item.")
         return Items(values, self.names, ids, Columns)
 
     def ids(self, table: Columns) -> np.ndarray | None:
@@ -283,26 +287,28 @@ class Recipe:
             )
         present = set(columns)
         absent = [name for name in self.sources if name not in present]
+        refuse_other_lists(self.lists, absent, present)
         if absent:
             raise PairscoreError(
                 f"the item table lacks {plural(len(absent), 'column')} that the score is made of:"
-                f" {first_few(map(repr, absent))}; add them.{did_you_mean(absent[0], columns)}"
+                f" {say_absent(absent, columns)}"
             )
 
 
 def read_plain(items: Any, features: tuple[str, ...], id: str | None) -> Items | None:
     """Items from an array of these features, or one from a dict with a number for each.
 
-    A dict may have them in any order, an id, and more. None where ``items`` are anything else,
-    which :func:`~pairscore.data.items.read_items` reads or refuses. It is quick, because services
-    are asked for one item at a time.
+    A dict may have them in any order, an id, and more; a list of numbers may be whole. None where
+    ``items`` are anything else, which :func:`~pairscore.data.items.read_items` reads or refuses. It
+    is quick, because services are asked for one item at a time.
     """
     name = backend = None
     if type(items) is np.ndarray:
         values = items
     elif isinstance(items, dict):
+        flat = items if all(map(items.__contains__, features)) else _flat(items, features)
         try:
-            values = np.array([[items[feature] for feature in features]])
+            values = np.array([[flat[feature] for feature in features]])
         except (KeyError, ValueError):
             return None
         values = values[..., 0] if values.shape[2:] == (1,) else values  # columns of one row
@@ -319,16 +325,26 @@ def read_plain(items: Any, features: tuple[str, ...], id: str | None) -> Items |
     return Items(np.ascontiguousarray(values, dtype=np.float64), features, ids, backend)
 
 
-def one_row(record: dict[str, Any]) -> dict[str, Any]:
-    """A dict of single values as one of columns; columns stay as they are."""
-    return {name: [entry] if np.ndim(entry) == 0 else entry for name, entry in record.items()}
+def _flat(record: dict[str, Any], features: tuple[str, ...]) -> dict[str, Any]:
+    """One item with the numbers of its lists as ``embedding[0]``, ..., if they are all features."""
+    flat = dict(record)
+    for name, places in _places(features).items():
+        numbers: Any = record.get(name)
+        if is_list_of_numbers(numbers) and len(numbers) == len(places):
+            numbers = numbers.tolist() if isinstance(numbers, np.ndarray) else numbers
+            flat.update(zip(places, numbers, strict=True))
+    return flat
+
+
+@lru_cache(16)
+def _places(features: tuple[str, ...]) -> dict[str, list[str]]:
+    return {name: [f"{name}[{k}]" for k in range(n)] for name, n in list_lengths(features).items()}
 
 
 def recipe_of(fit: Any) -> "Recipe":
     """The recipe that a fit (or a fitted model) was made with.
 
-    A model that was fitted in Python to a table without missing values has none: its features are
-    numeric columns of their names (``feature_names_in_``).
+    One that was fitted in Python without settings has none: its features are numeric columns.
     """
     fit = getattr(fit, "result_", fit)
     if fit.recipe is None:
@@ -356,6 +372,7 @@ def _fields(record: dict[str, Any]) -> dict[str, Any]:
         "effect_items": _texts(record.get("own", ())),  # the first models had neither
         "flags": tuple(_texts(group) for group in record.get("flags", ())),
         "reference": {str(n): str(level) for n, level in record.get("reference", {}).items()},
+        "lists": {str(name): int(n) for name, n in record.get("lists", {}).items()},
     }
 
 
@@ -375,7 +392,7 @@ def numeric_column(table: Columns, name: str) -> np.ndarray:
     """A column of numbers or truth values, of shape (N,); text is refused."""
     if not is_numeric(table, name):
         example = next((value for value in table[name] if value is not None), None)
-        if example is None:  # missing in every row
+        if example is None:  # in every row
             return np.full(len(table), np.nan)
         raise PairscoreError(
             f"the column {name!r} of the item table is text (such as {example!r}); make it numbers,"
@@ -424,13 +441,9 @@ def _refuse_gaps(rows_by_column: dict[str, np.ndarray], ids: Any, missing: str) 
     entries = [(int(row), name, None) for name, rows in rows_by_column.items() for row in rows]
     count = plural(len(entries), "feature value", verb="is")
     by_column = [
-        f"{name!r} ({len(rows)}: {first_few((repr(_plain(ids[row])) for row in rows), 3)})"
+        f"{name!r} ({len(rows)}: {first_few(map(repr, np.asarray(ids)[rows].tolist()), 3)})"
         for name, rows in rows_by_column.items()
     ]
     what = f"{count} missing, by column (how many: first ids): {first_few(by_column, 20)}"
     remedy = GAP_REMEDIES.get(missing, OTHER_GAP_REMEDY)
     raise BadEntriesError(what, remedy, "items", entries, "missing")
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

@@ -1,8 +1,7 @@
 """The item table: which items are compared, and the numeric features that describe them."""
 
 import re
-from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,19 +11,22 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from pairscore.data.tables import (
+    ID_COLUMN,
     LISTS,
     Columns,
     Frame,
     as_frame,
     backend_of,
-    column_of,
-    columns_of_lists,
+    ids_of,
     is_hashable,
     is_missing,
+    list_lengths,
     look_up,
     look_up_numbers,
     refuse_other_dimensions,
+    spread_lists,
     to_array,
+    to_floats,
 )
 from pairscore.errors import (
     BadEntriesError,
@@ -37,9 +39,7 @@ from pairscore.errors import (
     warn_caller,
 )
 
-ID_COLUMN = "id"
 LARGEST_NUMBER = 1e150  # whose square a computer holds
-TEXT_AND_DATES = (str, bytes, np.datetime64, np.timedelta64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,6 +215,30 @@ def read_names(names: Any) -> Items:
     return Items(np.empty((len(ids), 0)), (), ids, backend_of(frame))
 
 
+def is_list_of_numbers(entry: Any) -> bool:
+    """Whether this is the list of one item, and no column of lists."""
+    return isinstance(entry, LISTS) and not any(isinstance(one, LISTS) for one in entry)
+
+
+def one_row(record: dict[str, Any], features: tuple[str, ...] = ()) -> dict[str, Any]:
+    """A dict of single values as one of columns; columns stay as they are.
+
+    A list of numbers that are ``features`` (``embedding[0]``, ...) is a single value; so is any
+    other list next to single features.
+    """
+    lists = list_lengths(features)
+    single = {name for name, entry in record.items() if _is_single(entry, name in lists)}
+    if single & {*features, *lists}:
+        others = {name for name in record if name not in features} - single
+        single |= {n for n in others if isinstance(record[n], LISTS) and len(record[n]) != 1}
+    return {name: [entry] if name in single else entry for name, entry in record.items()}
+
+
+def _is_single(entry: Any, may_be_list: bool) -> bool:
+    is_list = isinstance(entry, list | tuple) or np.ndim(entry) > 0
+    return is_list_of_numbers(entry) if is_list and may_be_list else not is_list
+
+
 def _from_array(items: Any) -> Items:
     if np.ma.is_masked(items):
         raise PairscoreError(
@@ -223,7 +247,7 @@ def _from_array(items: Any) -> Items:
         )
     table = to_array(items, "the items are")
     try:
-        values = _to_floats(table)
+        values = to_floats(table)
     except (TypeError, ValueError, OverflowError) as error:
         raise PairscoreError(
             f"the items are neither a dataframe nor a numeric array ({error}); give one row of"
@@ -231,56 +255,6 @@ def _from_array(items: Any) -> Items:
         ) from None
     refuse_other_dimensions(table)
     return Items(values, tuple(f"x{column}" for column in range(values.shape[1])))
-
-
-def _to_floats(table: np.ndarray) -> np.ndarray:
-    """Numbers as float64; NumPy alone would also turn text and dates into numbers."""
-    if table.dtype.kind not in "biufO" or (
-        table.dtype == object and any(isinstance(value, TEXT_AND_DATES) for value in table.flat)
-    ):
-        raise TypeError(f"its type is {table.dtype}")
-    return np.ascontiguousarray(table, dtype=np.float64)
-
-
-def spread_lists(frame: Frame, wanted: Collection[str] | None = None) -> Frame:
-    """A table with a column for each number of a list: ``embedding[0]``, ``embedding[1]``, ...
-
-    With ``wanted`` features, only of lists that they are numbers of.
-    """
-    bases = None if wanted is None else {name.rpartition("[")[0] for name in wanted}
-    lists = [name for name in columns_of_lists(frame) if bases is None or str(name) in bases]
-    lists = [name for name in lists if name != ID_COLUMN]
-    if not lists or not len(frame):
-        return frame
-    ids = ids_of(frame)
-    columns: dict[str, Any] = {} if ids is None else {ID_COLUMN: ids}
-    for name in frame.columns:
-        column = column_of(frame, name)
-        numbers = _numbers_of_lists(name, column.to_numpy()) if name in lists else ()
-        columns |= {f"{name}[{k}]": row for k, row in enumerate(numbers)} or {name: column}
-    return Columns(columns)
-
-
-def _numbers_of_lists(name: str, entries: np.ndarray) -> np.ndarray:
-    """Lists of k numbers (N,) as an array of shape (k, N); what is missing in a list is NaN."""
-    lengths = [len(entry) if isinstance(entry, LISTS) else -1 for entry in entries]
-    ((usual, _),) = Counter(n for n in lengths if n >= 0).most_common(1) or [(0, 0)]
-    others = [row for row, length in enumerate(lengths) if length != usual]
-    if others:
-        raise PairscoreError(
-            f"the column {name!r} of the item table has lists of {plural(usual, 'number')}, but not"
-            f" in {plural(len(others), 'row')}: {first_rows(others, entries[others])}; give every"
-            " item equally many numbers, or drop these items."
-        )
-    try:
-        numbers = _to_floats(np.array(entries.tolist()))
-        refuse_other_dimensions(numbers)
-    except (TypeError, ValueError, PairscoreError):
-        raise PairscoreError(
-            f"the column {name!r} of the item table has lists of other things than numbers, such as"
-            f" {shown(entries[0])}; make them numbers, or drop the column."
-        ) from None
-    return numbers.T
 
 
 def _from_frame(table: Frame, features: tuple[str, ...] | None) -> Items:
@@ -315,17 +289,6 @@ def _matrix(frame: Frame, columns: list[Any]) -> np.ndarray:
     return np.ascontiguousarray(chosen.to_numpy(), dtype=np.float64)
 
 
-def ids_of(frame: Frame) -> np.ndarray | None:
-    """The column of ids; else the pandas index, unless it only numbers the rows (0, 1, 2, ...)."""
-    if ID_COLUMN in frame.columns:
-        return column_of(frame, ID_COLUMN).to_numpy()
-    index = None if isinstance(frame, Columns) else nw.maybe_get_index(frame)
-    if index is None:
-        return None
-    ids = np.asarray(index)
-    return None if ids.dtype.kind in "iu" and np.array_equal(ids, np.arange(len(ids))) else ids
-
-
 # -- refusals --------------------------------------------------------------------------------------
 
 
@@ -351,12 +314,37 @@ def with_features(items: Items, fitted: tuple[str, ...]) -> Items:
 def refuse_absent(fitted: Collection[str], names: Collection[str]) -> None:
     """Every feature of a fit must be among ``names``; others do no harm."""
     missing = [name for name in fitted if name not in names]
+    refuse_other_lists(list_lengths(fitted), missing, names)
     if missing:
         raise PairscoreError(
             f"the items lack {plural(len(missing), 'feature')} of the {len(fitted)} that the model"
-            f" was fitted with: {first_few(map(repr, missing))}; add"
-            f" {'it' if len(missing) == 1 else 'them'}.{did_you_mean(missing[0], names)}"
+            f" was fitted with: {say_absent(missing, names)}"
         )
+
+
+def say_absent(missing: list[str], names: Collection[str]) -> str:
+    """The end of a sentence about features that are not among ``names``; a list is one name."""
+    lists, place = list_lengths(missing), re.compile(r"\[[0-9]+\]$")
+    whole = list(
+        dict.fromkeys(place.sub("", n) if place.sub("", n) in lists else n for n in missing)
+    )
+    shown = (repr(n) + (f" ({plural(lists[n], 'number')})" if n in lists else "") for n in whole)
+    add = "it" if len(whole) == 1 else "them"
+    return f"{first_few(shown)}; add {add}.{did_you_mean(whole[0], names)}"
+
+
+def refuse_other_lists(
+    fitted: Mapping[str, int], missing: Collection[str], names: Collection[str]
+) -> None:
+    """Lists have as many numbers as in the fit (``fitted``, by name), not more and not fewer."""
+    given, short = list_lengths(names), list_lengths(missing)
+    for name, length in fitted.items():
+        number = given.get(name, 0)
+        if number > length or (number and name in short):
+            raise PairscoreError(
+                f"{name!r} has {plural(number, 'number')} for each item, but the model was fitted"
+                f" with {length}; give lists that were made in the same way."
+            )
 
 
 def leave_out(frame: Frame, names: list[Any], named: bool = False) -> None:
@@ -446,3 +434,17 @@ def refuse_non_finite(values: np.ndarray, names: tuple[str, ...]) -> None:
     remedy = "fill them in or drop these items or columns"
     entries = [(int(row), names[c], float(values[row, c])) for c, row in np.argwhere(bad.T)]
     raise BadEntriesError(what, remedy, "items", entries, "not finite")
+
+
+def table_like(items: Items, columns: dict[str, Any]) -> Any:
+    """A table of the caller's kind; a NumPy structured array for those who came with arrays."""
+    arrays = {name: np.asarray(values) for name, values in columns.items()}
+    if items.backend in (dict, Columns):
+        return arrays
+    if items.backend is not None:
+        return nw.from_dict(columns, backend=items.backend).to_native()
+    kinds = [(name, values.dtype) for name, values in arrays.items()]
+    table = np.empty(len(next(iter(arrays.values()))), dtype=kinds)
+    for name, values in arrays.items():
+        table[name] = values
+    return table

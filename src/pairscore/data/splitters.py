@@ -269,13 +269,30 @@ class OnItems(TransformerMixin, BaseEstimator):
     def _transform_items(self, items: Items) -> Items:
         # a transformer of arrays would not notice other names
         items = with_features(items, tuple(self.feature_names_in_))
-        values = self.transformer_.transform(items.values)
+        values = self._apply(items.values)
         dense = values.toarray() if issparse(values) else values
         values = np.ascontiguousarray(dense, dtype=np.float64)
         values = values[:, None] if values.ndim == 1 else values
+        if len(values) != len(items):
+            raise PairscoreError(
+                f"OnItems got {plural(len(values), 'row')} of new features for"
+                f" {plural(len(items), 'item')}; make one row for each item."
+            )
         names = self._names_out(items.feature_names, values.shape[1])
         refuse_non_finite(values, names)
         return Items(values, names, items.ids, items.backend)
+
+    def _apply(self, values: np.ndarray) -> Any:
+        try:
+            return self.transformer_.transform(values)
+        except IndexError as error:
+            if not isinstance(self.transformer_, FunctionTransformer):
+                raise
+            raise PairscoreError(
+                f"the function of OnItems gets an array of shape {values.shape}, whose columns have"
+                f" no names ({error}); take them by number, such as f[:, 0] for"
+                f" {str(self.feature_names_in_[0])!r}."
+            ) from None
 
     def _names_out(self, names: tuple[str, ...], n_features: int) -> tuple[str, ...]:
         """Names from the transformer; if it has none, the old ones, or x0, x1, ... if they differ

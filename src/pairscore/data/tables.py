@@ -5,7 +5,8 @@ dataframes, dicts of columns) and depends on no dataframe library itself.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
@@ -14,11 +15,19 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
 
-from pairscore.choices import WINNER_MEANINGS, WINNER_WORDS
-from pairscore.errors import PairscoreError, bad_entries, first_few, is_real, plural
+from pairscore.errors import (
+    PairscoreError,
+    bad_entries,
+    first_few,
+    first_rows,
+    is_real,
+    plural,
+    shown,
+)
 
+ID_COLUMN = "id"
+TEXT_AND_DATES = (str, bytes, np.datetime64, np.timedelta64)
 LISTS = (list, tuple, np.ndarray)
-SKIPPED = 3  # the outcome of a row that a code leaves out
 KINDS = {"b": nw.Boolean(), "i": nw.Int64(), "u": nw.Int64(), "f": nw.Float64(), "U": nw.String()}
 KINDS |= {"M": nw.Datetime(), "m": nw.Duration()}
 
@@ -72,8 +81,8 @@ class Columns:
 
     ``columns["mass"]`` is one column as an array, ``dict(columns)`` all of them. Entries may be
     anything that an array holds; a column of numbers and None becomes floats with NaN, and masked
-    entries become None. Columns of the same name, of unequal lengths or of more than one dimension
-    are refused.
+    entries become None. A column of two dimensions has a list for each row; more dimensions,
+    unequal lengths and columns of the same name are refused.
 
     Parameters
     ----------
@@ -213,14 +222,15 @@ def column_of(frame: Frame, name: str) -> Column:
     return frame.get_column(name) if isinstance(frame, Columns) else Column(frame[name].to_numpy())
 
 
-def columns_of_lists(frame: Frame) -> list[str]:
-    """Names of the columns whose entries are lists, such as embeddings."""
-    found = []
-    for name, kind in frame.schema.items():
-        entries = column_of(frame, name).values.tolist() if kind == nw.Object else ()
-        if isinstance(kind, nw.List | nw.Array) or any(isinstance(one, LISTS) for one in entries):
-            found.append(name)
-    return found
+def ids_of(frame: Frame) -> np.ndarray | None:
+    """The column of ids; else the pandas index, unless it only numbers the rows (0, 1, 2, ...)."""
+    if ID_COLUMN in frame.columns:
+        return column_of(frame, ID_COLUMN).to_numpy()
+    index = None if isinstance(frame, Columns) else nw.maybe_get_index(frame)
+    if index is None:
+        return None
+    ids = np.asarray(index)
+    return None if ids.dtype.kind in "iu" and np.array_equal(ids, np.arange(len(ids))) else ids
 
 
 def to_array(values: Any, what: str) -> np.ndarray:
@@ -295,6 +305,8 @@ def _to_column(values: Any, name: Any) -> np.ndarray:
         mask, values = np.ma.getmaskarray(values), np.ma.getdata(values).astype(object)
         values[mask] = None
     array = np.asarray(values) if hasattr(values, "__array__") else _from_sequence(values)
+    if array.ndim == 2 and array.dtype.kind in "biufO":  # embeddings: a list for each row
+        array = np.fromiter(array, dtype=object, count=len(array))
     if array.ndim != 1:
         raise PairscoreError(
             f"the column {name!r} has {array.ndim} dimensions; give one entry per row."
@@ -323,31 +335,82 @@ def _kind(values: np.ndarray) -> Any:
     return KINDS.get(values.dtype.kind, nw.Object())
 
 
+# -- lists of numbers ------------------------------------------------------------------------------
+
+
+def columns_of_lists(frame: Frame) -> list[str]:
+    """Names of the columns whose entries are lists, such as embeddings."""
+    found = []
+    for name, kind in frame.schema.items():
+        entries = column_of(frame, name).values.tolist() if kind == nw.Object else ()
+        if isinstance(kind, nw.List | nw.Array) or any(isinstance(one, LISTS) for one in entries):
+            found.append(name)
+    return found
+
+
+def to_floats(table: np.ndarray) -> np.ndarray:
+    """Numbers as float64; NumPy alone would also turn text and dates into numbers."""
+    if table.dtype.kind not in "biufO" or (
+        table.dtype == object and any(isinstance(value, TEXT_AND_DATES) for value in table.flat)
+    ):
+        raise TypeError(f"its type is {table.dtype}")
+    return np.ascontiguousarray(table, dtype=np.float64)
+
+
+def list_lengths(names: Iterable[str]) -> dict[str, int]:
+    """How many numbers of each list are among these names.
+
+    >>> list_lengths(["embedding[0]", "mass", "embedding[1]"])
+    {'embedding': 2}
+    """
+    numbers = (
+        re.fullmatch(r"(.*)\[[0-9]+\]", name, re.DOTALL) for name in names if name[-1:] == "]"
+    )
+    return dict(Counter(number[1] for number in numbers if number))
+
+
+def spread_lists(frame: Frame, wanted: Collection[str] | None = None) -> Frame:
+    """A table with a column for each number of a list: ``embedding[0]``, ``embedding[1]``, ...
+
+    With ``wanted`` features, only of lists that they are numbers of.
+    """
+    bases = None if wanted is None else list_lengths(wanted)
+    lists = [name for name in columns_of_lists(frame) if bases is None or str(name) in bases]
+    lists = [name for name in lists if name != ID_COLUMN]
+    if not lists or not len(frame):
+        return frame
+    ids = ids_of(frame)
+    columns: dict[str, Any] = {} if ids is None else {ID_COLUMN: ids}
+    for name in frame.columns:
+        column = column_of(frame, name)
+        numbers = _numbers_of_lists(name, column.to_numpy()) if name in lists else ()
+        columns |= {f"{name}[{k}]": row for k, row in enumerate(numbers)} or {name: column}
+    return Columns(columns)
+
+
+def _numbers_of_lists(name: str, entries: np.ndarray) -> np.ndarray:
+    """Lists of k numbers (N,) as an array of shape (k, N); what is missing in a list is NaN."""
+    lengths = [len(entry) if isinstance(entry, LISTS) else -1 for entry in entries]
+    ((usual, _),) = Counter(n for n in lengths if n >= 0).most_common(1) or [(0, 0)]
+    others = [row for row, length in enumerate(lengths) if length != usual]
+    if others:
+        raise PairscoreError(
+            f"the column {name!r} of the item table has lists of {plural(usual, 'number')}, but not"
+            f" in {plural(len(others), 'row')}: {first_rows(others, entries[others])}; give every"
+            " item equally many numbers, or drop these items."
+        )
+    try:
+        numbers = to_floats(np.array(entries.tolist()))
+        refuse_other_dimensions(numbers)
+    except (TypeError, ValueError, PairscoreError):
+        raise PairscoreError(
+            f"the column {name!r} of the item table has lists of other things than numbers, such as"
+            f" {shown(entries[0])}; make them numbers, or drop the column."
+        ) from None
+    return numbers.T
+
+
 # -- numbers of comparisons ------------------------------------------------------------------------
-
-
-def context_of(frame: Frame, name: str) -> np.ndarray:
-    """A numeric column of the votes: of left minus of right."""
-    if name not in frame.columns:
-        raise PairscoreError(
-            f"the votes have no column {name!r} for the context; they have"
-            f" {first_few(map(repr, frame.columns), 8)}."
-        )
-    if not (frame.schema[name].is_numeric() or frame.schema[name] == nw.Boolean()):
-        raise PairscoreError(
-            f"the context {name!r} is not numeric ({frame.schema[name]}); make it numbers: the"
-            f" value of left minus that of right."
-        )
-    values = np.asarray(column_of(frame, name).to_numpy(), dtype=float)
-    bad = np.flatnonzero(~np.isfinite(values))
-    if len(bad):
-        raise bad_entries(
-            f"the context {name!r} is missing or infinite in {plural(len(bad), 'row')}",
-            "fill these in or remove the rows",
-            {name: (bad, values[bad].tolist())},
-            "missing or not finite",
-        )
-    return values
 
 
 def amounts_of(frame: Frame, name: str) -> np.ndarray | None:
@@ -381,68 +444,3 @@ def check_amounts(values: Any, name: str) -> np.ndarray:
             f"every {name} is zero, so no comparison counts; give at least one positive {name}."
         )
     return values
-
-
-# -- codes of winners ------------------------------------------------------------------------------
-
-
-def check_codes(codes: Mapping[Any, str] | None) -> dict[Any, int]:
-    """The outcome that each code of a winner stands for; a number and its text are the same."""
-    outcomes = dict(zip(WINNER_MEANINGS, (1, -1, 0, SKIPPED), strict=True))
-    unknown = [meaning for meaning in (codes or {}).values() if meaning not in outcomes]
-    if unknown:
-        raise PairscoreError(
-            f"winner_codes has the meaning {unknown[0]!r}; a code means"
-            f" {first_few(map(repr, WINNER_MEANINGS))}."
-        )
-    checked: dict[Any, int] = {}
-    for code, meaning in (codes or {}).items():
-        checked[None if is_missing(code) or code == "" else code] = outcomes[meaning]
-        text = str(code).strip()
-        checked[text] = outcomes[meaning]
-        if re.fullmatch("0|-?[1-9][0-9]*", text):
-            checked[int(text)] = outcomes[meaning]
-    return checked
-
-
-def likely_codes(
-    entries: Collection[Any],
-    known: Mapping[Any, int] | None = None,
-    sides: tuple[str, str] = ("left", "right"),
-) -> dict[Any, str]:
-    """What codes of winners mean by their words, with ``?`` for those that are no known word.
-
-    Those that are ``known`` (from :func:`check_codes`) stay as they are; ``sides`` are the names of
-    the two columns of items, as a letter or number in them says what A and B, or 1 and 2, mean.
-
-    >>> likely_codes(["gleich", "A", "B", "x"])
-    {'A': 'left', 'B': 'right', 'gleich': 'tie', 'x': '?'}
-    """
-    by_outcome = dict(zip((1, -1, 0, SKIPPED), WINNER_MEANINGS, strict=True))
-    texts = {code: outcome for code, outcome in (known or {}).items() if isinstance(code, str)}
-    meant = {code: by_outcome[outcome] for code, outcome in texts.items() if code}
-    words = {str(e).strip().casefold() for e in entries if not is_missing(e)}
-    marks = _marks(words, sides) | {sides[0].casefold(): "left", sides[1].casefold(): "right"}
-    for e in entries:
-        meant[e] = "skip" if is_missing(e) else _meaning(str(e).strip().casefold(), marks)
-    return dict(sorted(meant.items(), key=lambda code: (*WINNER_MEANINGS, "?").index(code[1])))
-
-
-def _marks(words: Collection[str], sides: tuple[str, str]) -> dict[str, str]:
-    """What A, B, 1 and 2 mean where the names of the sides, or other numbers, say or hide it."""
-    first, second = {"a", "1"}, {"b", "2"}
-    left, right = (
-        {*re.findall(r"[^\W\d_]+|[0-9]+", name.casefold())} & (first | second) for name in sides
-    )
-    marks = dict.fromkeys(left - right, "left") | dict.fromkeys(right - left, "right")
-    numbers = {word for word in words if re.fullmatch(r"[+-]?[0-9.]+", word)}
-    if not (left <= first and right <= second):
-        return dict.fromkeys(first | second, "?") | marks
-    return (dict.fromkeys("12", "?") if numbers - {"1", "2"} else {}) | marks
-
-
-def _meaning(word: str, marks: Mapping[str, str]) -> str:
-    """The meaning of a word for a winner; numbers other than 1 and 2 may mean anything."""
-    if word in marks or word in ("0", "-1"):
-        return marks.get(word, "?")
-    return next((meaning for meaning, words in WINNER_WORDS.items() if word in words), "?")

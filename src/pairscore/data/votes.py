@@ -20,20 +20,25 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from pairscore.choices import LAYOUTS, NO_SIDES
-from pairscore.data.conventions import blank, flags_of, likely_layout, outcomes_of_words
+from pairscore.data.conventions import (
+    SKIPPED,
+    blank,
+    check_codes,
+    context_of,
+    flags_of,
+    likely_codes,
+    likely_layout,
+    outcomes_of_words,
+)
 from pairscore.data.items import Items
 from pairscore.data.tables import (
-    SKIPPED,
     Column,
     Columns,
     amounts_of,
     as_frame,
-    check_codes,
     column_of,
-    context_of,
     is_hashable,
     is_missing,
-    likely_codes,
     to_array,
 )
 from pairscore.errors import PairscoreError, bad_entries, first_few, first_rows, plural
@@ -76,6 +81,8 @@ class Votes:
         :meth:`~pairscore.Comparisons.with_item_groups`.
     context : dict from name to ndarray of shape (M,)
         Numbers that belong to a comparison (home, rest days): of left minus of right.
+    has_outcomes : bool
+        False for pairs that nobody has compared, whose ``outcome`` means nothing.
     """
 
     left: np.ndarray
@@ -90,6 +97,7 @@ class Votes:
     covariance_items: np.ndarray | None = None
     item_groups: np.ndarray | None = None
     context: dict[str, np.ndarray] = field(default_factory=dict)
+    has_outcomes: bool = True
 
     def __len__(self) -> int:
         return len(self.outcome)
@@ -181,8 +189,7 @@ def read_votes(
     if len(same) and self_pairs != "keep":
         names = [items.names[row] for row in read.left[same]]
         raise bad_entries(
-            f"{plural(len(same), 'comparison')} {'is' if len(same) == 1 else 'are'} of an item with"
-            " itself",
+            f"{plural(len(same), 'comparison', verb='is')} of an item with itself",
             "remove them" + ", or pass self_pairs='keep'" * (self_pairs == "error"),
             {"right": (same, names)},
             "an item with itself",
@@ -207,9 +214,8 @@ def _refuse_rows_outside(sides: tuple[np.ndarray, np.ndarray], items: Items) -> 
         pairs = np.column_stack(sides)
         bad = np.flatnonzero(((pairs < 0) | (pairs >= len(items))).any(axis=1))
         raise PairscoreError(
-            f"{plural(len(bad), 'comparison')} {'points' if len(bad) == 1 else 'point'} outside the"
-            f" {len(items)} items: {first_rows(bad, pairs[bad].tolist())}; row numbers go from 0 to"
-            f" {len(items) - 1}."
+            f"{plural(len(bad), 'comparison', verb='points')} outside the {len(items)} items:"
+            f" {first_rows(bad, pairs[bad].tolist())}; row numbers go from 0 to {len(items) - 1}."
         )
 
 
@@ -429,19 +435,16 @@ def _refuse_codes(
 def _refuse_other_ties(winner: Column, outcome: np.ndarray, tied: np.ndarray) -> None:
     bad = np.flatnonzero((outcome != NO_OUTCOME) & ((outcome == 0) != tied))
     if len(bad):
-        raise bad_entries(
-            f"the column 'tie' contradicts the winner in {plural(len(bad), 'row')}",
-            "correct one of the two in these rows, or rename the column 'tie'",
-            {"winner": (bad, winner.take(bad).to_numpy().tolist())},
-            "contradicts the column 'tie'",
-        )
+        entries, why = winner.take(bad).to_numpy().tolist(), "contradicts the column 'tie'"
+        what = f"the column 'tie' contradicts the winner in {plural(len(bad), 'row')}"
+        remedy = "correct one of the two in these rows, or rename the column 'tie'"
+        raise bad_entries(what, remedy, {"winner": (bad, entries)}, why)
 
 
 def _refuse_items_called(words: Collection[str], items: Items) -> None:
     clash = sorted(set(words) & set(map(str, items.row_of)))
     if clash:
         raise PairscoreError(
-            f"{plural(len(clash), 'item')} {'is' if len(clash) == 1 else 'are'} called"
-            f" {first_few(map(repr, clash))}, which also names a side or a tie in column 'winner';"
-            " rename them."
+            f"{plural(len(clash), 'item', verb='is')} called {first_few(map(repr, clash))}, which"
+            " also names a side or a tie in column 'winner'; rename them."
         )

@@ -300,9 +300,11 @@ def slope_errors(data: Comparisons, judges: Judges | None) -> np.ndarray:
 def context_column(data: Comparisons, name: str) -> np.ndarray:
     """A column of the context, which must be there."""
     if name not in data.context:
+        how = f"from_frames(items, votes, context=[{name!r}, ...])"
+        if not data.votes.has_outcomes:
+            how = f"from_pairs(items, left, right, {name}=...)"
         raise PairscoreError(
-            f"the comparisons lack the context {name!r}; read them with"
-            f" Comparisons.from_frames(items, votes, context=[{name!r}, ...])."
+            f"the comparisons lack the context {name!r}; read them with Comparisons.{how}."
         )
     return data.context[name]
 

@@ -43,7 +43,7 @@ BOTH_PLAIN = (
 class Anova:
     """What a larger model adds to a smaller one.
 
-    ``added`` are the names of the features and effects. Twice the gain in log-likelihood,
+    ``added`` are the names of features, categories and effects. Twice the gain in log-likelihood,
     ``likelihood_ratio``, has ``df`` degrees of freedom and the p-value ``p``; these are NaN where a
     model has no plain likelihood. ``wald`` is Wald's test of what was added, with the covariance of
     the larger model; None if what was added are abilities. ``note`` says what to go by.
@@ -78,13 +78,15 @@ class Anova:
         return plain(vars(self) | {"wald": wald})
 
 
-def anova(model: RankRegression, larger: RankRegression) -> Anova:
+def anova(model: RankRegression, larger: RankRegression, *more: Any) -> Anova:
     """Whether ``larger`` explains the comparisons better than ``model``, which is nested in it.
 
     Both are fitted by ``mle`` without a ridge to the same comparisons, with the same link and rule
     for ties; all features and effects of ``model`` are in ``larger``, or ``larger`` has an ability
     for every item. See :class:`Anova` for the two tests, and which to go by.
     """
+    if more:
+        raise PairscoreError(f"anova takes two models, the smaller first, and got {2 + len(more)}.")
     small, large = _fit_of(model), _fit_of(larger)
     first, second = kept_likelihood(small.likelihood), kept_likelihood(large.likelihood)
     if first.data_hash != second.data_hash:
@@ -98,7 +100,7 @@ def anova(model: RankRegression, larger: RankRegression) -> Anova:
     _refuse_other_settings(small, large)
     features, effects = _added_names(small, large)
     abilities = _has_abilities(large) and not _has_abilities(small)
-    added = ("an ability for every item",) * abilities + features + effects
+    added = ("an ability for every item",) * abilities + _terms(large, features) + effects
     df = second.n_parameters - first.n_parameters
     if not added or df <= 0:
         raise PairscoreError(
@@ -178,6 +180,15 @@ def _refuse_other_features(small: Fit, large: Fit, names: tuple[str, ...]) -> No
             "the models are not nested, because features of one name have different values in them:"
             f" {first_few(names[place] for place in other)}; fit both to the same table of items."
         )
+
+
+def _terms(fit: Fit, features: tuple[str, ...]) -> tuple[str, ...]:
+    """Features by name; a category, or a product with one, whose levels are all there, is one."""
+    named = {name: name for name in features}
+    for term in shown_coefficients(fit).terms:
+        levels = [fit.names[column] for column in term.columns]
+        named |= dict.fromkeys(levels, term.name) if {*levels} <= {*features} else {}
+    return tuple(dict.fromkeys(named[name] for name in features))
 
 
 def _likelihood_ratio(small: Likelihood, large: Likelihood, df: int) -> tuple[float, float, str]:

@@ -10,7 +10,7 @@ place of the ridge and of item effects.
 """
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,7 +20,7 @@ import numpy as np
 from pairscore.choices import USES
 from pairscore.data.comparisons import Comparisons, refuse_missing_judges
 from pairscore.data.splitters import ItemKFold, set_covariance_items
-from pairscore.errors import PairscoreError, PairscoreWarning, plural
+from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
 from pairscore.evaluation.compare import assign_pairs, linking, split_comparisons
@@ -31,8 +31,7 @@ from pairscore.evaluation.measures import (
     influence_sums,
     log_loss,
 )
-from pairscore.evaluation.results import Score
-from pairscore.files.write import plain, text_table
+from pairscore.evaluation.results import Choice, Score, Trial
 from pairscore.model.fit import fit_comparisons
 from pairscore.model.predict import outcome_probabilities
 from pairscore.model.regression import RankRegression
@@ -41,146 +40,7 @@ FOLDS = {"known": 3, "new": 5}
 TRIED, FEWER = 3, 2  # of these folds; fewer where a fit takes long, with item effects
 ENOUGH = 50_000  # held-out comparisons, after which no further fold is needed
 MANY = 1000  # comparisons per feature, from which on a ridge has nothing to gain
-IN_WORDS = {
-    "side_effect": "an advantage of the left side",
-    "l2": "a ridge",
-    "item_effects": "item effects",
-    "judge_slopes": "a separate sharpness for every judge",
-    "ties": "ties",
-}
-TIES = {
-    "drop": "ties left out",
-    "half": "ties as half wins",
-    "davidson": "Davidson's rule for ties",
-}
 Folds = list[tuple[np.ndarray, np.ndarray]]  # rows to train on, rows to test on
-TESTED = {"known": "new comparisons of known items", "new": "comparisons with new items"}
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One model on the held-out comparisons.
-
-    ``added`` names the setting that it has more than the model before, None for the plain one;
-    ``gain`` is how much lower its log-loss is than that model's. ``reason`` says why it could not
-    be fitted.
-    """
-
-    settings: dict[str, Any]
-    added: str | None
-    loss: Score
-    gain: Score
-    kept: bool
-    reason: str = ""
-
-    @property
-    def name(self) -> str:
-        return "plain" if self.added is None else f"with {said(self.added, self.settings)}"
-
-    @property
-    def verdict(self) -> str:
-        if self.added == "item_effects" and self.gain.value == 0:
-            return "none seen"
-        return "kept" if self.kept else "not kept"
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The model that was chosen, fitted to all comparisons, and every trial on the way to it.
-
-    Attributes
-    ----------
-    model : RankRegression
-        Fitted.
-    settings : dict
-        What it has beyond the defaults.
-    use : str
-        ``"known"`` or ``"new"``: whether it was chosen for known items or for new ones.
-    n_tested : int
-        Held-out comparisons, ties left out.
-    trials : tuple of Trial
-        In the order in which they were tried.
-    """
-
-    model: RankRegression
-    settings: dict[str, Any]
-    use: str
-    n_tested: int
-    trials: tuple[Trial, ...]
-
-    @property
-    def in_words(self) -> str:
-        """What was chosen and why."""
-        chosen = [said(name, self.settings) for name in IN_WORDS if name in self._used]
-        if not chosen:
-            return "Chosen: the plain model. Nothing else predicted clearly better."
-        words = f"Chosen: the model with {listed(chosen)}."
-        # of each step on its own comparisons: those with item effects are tested on fewer
-        steps = [trial for trial in self.trials if trial.kept and np.isfinite(trial.gain.value)]
-        ratio = float(np.prod([t.loss.value / (t.loss.value + t.gain.value) for t in steps]))
-        unseen = any(trial.verdict == "none seen" for trial in steps)
-        if unseen and "item_effects" in self._used:
-            words += " Item effects were seen in all comparisons together, but not in the trials."
-        if ratio < 1:
-            first = "first possible" if self.trials[0].reason else "plain"
-            words += f" Its log-loss is about {1 - ratio:.1%} below that of the {first} model."
-        return words
-
-    @property
-    def _used(self) -> set[str]:
-        """The settings that the model has; item effects only if their test found some."""
-        test = self.model.item_effects_test_
-        unseen = {"item_effects"} if test is not None and not test.used else set()
-        return self.settings.keys() - unseen
-
-    def __str__(self) -> str:
-        return self.text()
-
-    def text(self, reworded: Callable[[str], str] = str) -> str:
-        """The table of trials and the choice; reasons may be ``reworded``."""
-        head = (
-            f"Models on {plural(self.n_tested, 'held-out comparison', ',')} ({TESTED[self.use]});"
-            " ± one standard error"
-        )
-        rows = [
-            (
-                trial.name,
-                "" if trial.reason or np.isfinite(trial.gain.value) else trial.loss,
-                "" if trial.added is None or np.isnan(trial.gain.value) else trial.gain,
-                f"not possible: {reworded(trial.reason)}" if trial.reason else trial.verdict,
-            )
-            for trial in self.trials
-        ]
-        header = ("", "log-loss", "lower by", "")
-        return "\n".join(
-            [head, text_table(header, rows, "  {:<}  {:>}  {:>}  {:<}"), self.in_words]
-        )
-
-    __repr__ = __str__
-
-    def to_record(self) -> dict[str, Any]:
-        """Everything but the model as plain values for JSON."""
-        return plain(
-            {
-                "settings": self.settings,
-                "for": self.use,
-                "n_tested": self.n_tested,
-                "trials": [
-                    {
-                        "model": trial.name,
-                        "settings": trial.settings,
-                        "log_loss": trial.loss.value,
-                        "log_loss_std_error": trial.loss.std_error,
-                        "gain": trial.gain.value,
-                        "gain_std_error": trial.gain.std_error,
-                        "kept": trial.kept,
-                        "reason": trial.reason,
-                    }
-                    for trial in self.trials
-                ],
-                "in_words": self.in_words,
-            }
-        )
 
 
 def auto_fit(
@@ -244,18 +104,6 @@ def _use(data: Comparisons, use: str | None) -> str:
             " give a table of items with features."
         )
     return "known"
-
-
-def said(name: str, settings: dict[str, Any]) -> str:
-    """A setting in words."""
-    if name == "item_effects" and settings[name] is True:
-        return "abilities shrunk by an estimated variance"
-    return TIES[settings["ties"]] if name == "ties" else IN_WORDS[name]
-
-
-def listed(names: list[str]) -> str:
-    """a, b and c."""
-    return " and ".join([", ".join(names[:-1])] * (len(names) > 1) + names[-1:])
 
 
 def _kept(trials: Any) -> dict[str, Any]:

@@ -15,15 +15,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from pairscore.core.sums import feature_range, spread
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.features import one_row
+from pairscore.data.conventions import ITEM_SETTINGS, NAMED_ROLES
+from pairscore.data.feature_options import apply_recipe
+from pairscore.data.features import Recipe
 from pairscore.data.folds import feature_keys
-from pairscore.data.items import Items, read_items
+from pairscore.data.items import Items, one_row, read_items
 from pairscore.data.splitters import OnItems
 from pairscore.errors import PairscoreError
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.results import Fit
-from pairscore.model.fit_input import single_item
-from pairscore.model.ranking import Difference
+from pairscore.model.fit_input import Difference, pairs_of_ids, single_item
+from pairscore.model.ranking import pair_differences
 from pairscore.model.regression import RankRegression
 from pairscore.model.summary import Summary
 
@@ -77,11 +79,18 @@ class ItemPipeline(Pipeline):
     def fit(self, X: Any, y: Any = None, **params: Any) -> "ItemPipeline":
         """Learn from items and votes, or from ``Comparisons``.
 
-        ``params`` are of single steps: ``rankregression__sample_weight=...``, or routed by
-        scikit-learn.
+        ``params`` are names of columns, as ``Comparisons.from_frames`` has them, and those of
+        single steps: ``rankregression__sample_weight=...``, or routed by scikit-learn.
         """
         if not isinstance(X, Comparisons):
-            X, y = Comparisons.from_frames(X, y, context=self._final.context or ())
+            names = (*ITEM_SETTINGS, *NAMED_ROLES)
+            columns = {name: params.pop(name) for name in names if name in params}
+            X, y = Comparisons.from_frames(X, y, context=self._final.context or (), **columns)
+        if not X.items.feature_names:
+            raise PairscoreError(
+                "a pipeline transforms the features of items, and there are none; give a table of"
+                " items, or fit RankRegression to the votes alone."
+            )
         self.items_ = X.items
         super().fit(X, y, **params)
         return self
@@ -90,19 +99,31 @@ class ItemPipeline(Pipeline):
     def _final(self) -> RankRegression:
         return self.steps[-1][1]
 
+    def _read(self, X: Any) -> Any:
+        """Items with the features of the fit, before any transformer; comparisons as they are."""
+        check_is_fitted(self._final)
+        if isinstance(X, Comparisons | Items):
+            return X
+        X = one_row(X, self.items_.feature_names) if isinstance(X, dict) else X
+        if self.items_.recipe is None:
+            return read_items(X, self.items_.feature_names)
+        return apply_recipe(Recipe.from_record(self.items_.recipe), X)
+
     def _transformed(self, X: Any) -> Any:
         """Items, or comparisons, after all transformers."""
-        check_is_fitted(self._final)
+        X = self._read(X)
         for _, step in self.steps[:-1]:
             X = X if step in (None, "passthrough") else step.transform(X)
         return X
 
     def _single(self, item: Any) -> Any:
         """One item: its id, by which the model finds it, or its transformed features."""
-        if isinstance(item, str | int | np.integer):
-            return item
-        item = one_row(item) if isinstance(item, dict) else item
-        return self._transformed(single_item(item, read_items))
+        is_id = isinstance(item, str | int | np.integer)
+        return item if is_id else self._transformed(single_item(item, self._read))
+
+    def decision_function(self, X: Any, **params: Any) -> np.ndarray:
+        """Scores of items, or score differences of ``Comparisons``."""
+        return super().decision_function(self._read(X), **params)
 
     def rank(self, items: Any, **asked: Any) -> Any:
         """Rank items, old or new, highest first; see :meth:`RankRegression.rank`."""
@@ -112,8 +133,15 @@ class ItemPipeline(Pipeline):
         """Strengths exp(score), summing to one; see :meth:`RankRegression.worth`."""
         return self._final.worth(None if items is None else self._transformed(items))
 
-    def difference(self, a: Any, b: Any, *, level: float = 0.95) -> Difference:
+    def difference(self, a: Any, b: Any = None, *, level: float = 0.95) -> Difference:
         """Score of one item minus that of another; see :meth:`RankRegression.difference`."""
+        if isinstance(a, Comparisons):
+            return self._final.difference(self._transformed(a), level=level)
+        check_is_fitted(self._final)
+        fit, d = self._final.result_, len(self.items_.feature_names)
+        if (pairs := pairs_of_ids(fit, a, b, d)) is not None:
+            table, left, right = pairs
+            return pair_differences(fit, (table, table), (left, right), level)
         return self._final.difference(self._single(a), self._single(b), level=level)
 
     def chances(self, X: Comparisons, *, level: float = 0.95) -> dict[str, np.ndarray]:
@@ -207,7 +235,7 @@ def _in_own_features(fit: Fit, items: Items, B: np.ndarray, b: np.ndarray) -> Fi
         feature_max=high,
         comparisons=None,
         item_groups=None,
-        recipe=None,
+        recipe=items.recipe,
         **changed,
     )
 

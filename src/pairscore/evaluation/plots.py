@@ -7,6 +7,7 @@ when something is drawn. Colours are those of Okabe and Ito, which the colour-bl
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from pairscore.core.links import normal_width
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import Items
-from pairscore.errors import PairscoreError
+from pairscore.errors import PairscoreError, shown
 from pairscore.evaluation.measures import calibration as calibration_bins
 from pairscore.model.ranking import rank_items
 from pairscore.planning.charts import draw_plan, quiet_frame
@@ -22,7 +23,8 @@ from pairscore.planning.planner import Plan
 from pairscore.planning.text import chosen_row, plan_curves
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#555555"
-LONGEST_NAME = 40
+LONGEST_NAME, LONGEST_LINE, USUAL_NAME = 40, 24, 12
+INCHES_PER_SIGN = 0.08
 INCHES_PER_ROW, INCHES_PER_CELL, WIDTH = 0.28, 0.62, 6.4
 LUMINANCE = (0.2126, 0.7152, 0.0722)  # of red, green and blue (WCAG)
 MIDDLE = 0.18  # luminance with equal contrast to black and to white
@@ -39,6 +41,7 @@ def coefficients(model: Any, *, level: float = 0.95, per_sd: bool = True, ax: An
     of different units can be compared; of a level of a category it is the coefficient itself. Of
     more than forty features the twenty that the summary shows are drawn.
     """
+    _refuse_no_model(model, "summary")
     summary = model.summary()
     if summary.of_abilities:
         raise PairscoreError(
@@ -89,6 +92,7 @@ def ranking(
 
 def judges(model: Any, *, level: float = 0.95, ax: Any = None) -> Any:
     """Slopes of the judges with their intervals, sharpest first; 1 is the average judge."""
+    _refuse_no_model(model)
     fitted = model.judges_
     if fitted is None:
         raise PairscoreError(
@@ -109,10 +113,16 @@ def _rows_with_intervals(
     ax: Any, names: Iterable[Any], values: np.ndarray, below: np.ndarray, above: np.ndarray
 ) -> Any:
     """A point and an interval in each row, the first row on top."""
-    ax = _axes(ax, (WIDTH, 1.4 + INCHES_PER_ROW * len(values)))
+    labels = [_two_lines(name) for name in names]
+    # long names take room beside the panel, and the title needs the panel's width
+    longest = max((len(line) for label in labels for line in label.split("\n")), default=0)
+    width = WIDTH + INCHES_PER_SIGN * max(longest - USUAL_NAME, 0)
+    ax = _axes(ax, (width, 1.4 + INCHES_PER_ROW * len(values)))
     rows = np.arange(len(values))
     ax.errorbar(values, rows, xerr=[below, above], fmt="o", color=BLUE, markersize=4)
-    ax.set_yticks(rows, [_short(name) for name in names], parse_math=False)
+    ax.set_yticks(rows, labels, parse_math=False)
+    if any("\n" in label for label in labels):
+        ax.tick_params("y", labelsize=7.5)
     ax.set_ylim(len(values) - 0.5, -0.5)
     return ax
 
@@ -220,6 +230,7 @@ def _wins(data: Comparisons, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def ridge_path(model: Any, *, ax: Any = None) -> Any:
     """Held-out log-loss of every ridge that was tried, and the one that was chosen."""
+    _refuse_no_model(model)
     curve = model.ridge_curve_
     if curve is None or not curve.n_held_out:
         raise PairscoreError(
@@ -246,6 +257,10 @@ def ridge_path(model: Any, *, ax: Any = None) -> Any:
 
 def plan(plan: Plan, *, ax: Any = None) -> Any:
     """Expected error against the number of comparisons, for half, once and twice the items."""
+    if not isinstance(plan, Plan):
+        raise PairscoreError(
+            f"plots.plan takes what pairscore.plan returns, and this is {type(plan).__name__}."
+        )
     ax = _axes(ax)
     draw_plan(ax, plan_curves(plan), chosen_row(plan), target=plan.target and plan.target[1])
     return ax
@@ -260,12 +275,17 @@ def _axes(ax: Any, size: tuple[float, float] | None = None) -> Any:
         from matplotlib.pyplot import subplots
 
         ax = subplots(figsize=size or (WIDTH, 4.8), layout="constrained")[1]
+    if not hasattr(ax, "errorbar"):
+        raise PairscoreError(
+            f"ax is {shown(ax)}; give one Axes of matplotlib, such as plt.subplots()[1], or none."
+        )
     quiet_frame(ax)
     return ax
 
 
 def _ranked(model: Any, items: Any, **asked: Any) -> dict[str, np.ndarray]:
     """The columns of ``model.rank``, highest first; without ``items``, of the compared ones."""
+    _refuse_no_model(model)
     if items is None and len(model.coef_):
         data = _comparisons_of(model)
         items = data.items.take(np.flatnonzero(data.compared))
@@ -273,7 +293,17 @@ def _ranked(model: Any, items: Any, **asked: Any) -> dict[str, np.ndarray]:
     return rank_items(model.result_, replace(table, backend=dict), **asked)
 
 
+def _refuse_no_model(model: Any, needed: str = "undetermined_contrasts") -> None:
+    """What is drawn must be in a model; pipelines have a ``summary`` too, and not the rest."""
+    if not hasattr(model, needed):
+        raise PairscoreError(
+            f"plots take a fitted RankRegression, and this is {type(model).__name__}; of a pipeline"
+            " give the last step, pipe[-1]."
+        )
+
+
 def _comparisons_of(model: Any) -> Comparisons:
+    _refuse_no_model(model)
     if model.comparisons_ is None:
         raise PairscoreError(
             "the comparisons of the fit are not in the model, which comes from a file or was fitted"
@@ -291,6 +321,13 @@ def _ink_on(colour: Sequence[float]) -> str:
 def _short(name: Any) -> str:
     text = str(name)
     return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…"
+
+
+def _two_lines(name: Any) -> str:
+    """A name in at most two lines."""
+    lines = wrap(_short(name), LONGEST_LINE) or [""]
+    text = _short(name)
+    return "\n".join(lines if len(lines) < 3 else (text[:LONGEST_LINE], text[LONGEST_LINE:]))
 
 
 def _percent(level: float) -> str:

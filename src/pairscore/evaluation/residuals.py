@@ -29,7 +29,7 @@ from pairscore.estimators.inference import (
     kept_likelihood,
 )
 from pairscore.estimators.results import Fit
-from pairscore.files.write import plain, row_records, text_table
+from pairscore.files.write import html_text, plain, row_records, text_table
 from pairscore.model.predict import (
     difference_spread,
     expected_outcomes,
@@ -44,7 +44,9 @@ MOST_SHOWN = 10  # items of a printed table
 MOST_WORK = 1e11  # of the numbers of opponents, cubed and summed
 NEEDED = 1e-9  # share of the information in some direction that is left without an item
 NO_Z = 1e-4  # of all items, where the fit itself makes wins and expected wins equal
+ROW_COLUMNS = ("row", "left", "right", "outcome", "residual")
 ROW_LAYOUT = "  {:>}  {:<}  {:<}  {:<} {:>}"
+COLUMNS = ("item", "comparisons", "wins", "expected", "z")
 LAYOUT = "  {:<}  {:>} {:>} {:>} {:>}"
 INFLUENCE_LAYOUT = "  {:<}  {:<} {:>} {:>}"
 
@@ -86,28 +88,28 @@ class Residuals:
         items = row_records({name: column.tolist() for name, column in self.by_item.items()})
         return plain({"kind": self.kind, "values": self.values.tolist(), "items": items})
 
-    def __str__(self) -> str:
-        size = f"{self.kind} residuals of {plural(len(self.values), 'row')} of comparisons"
-        by_item = bool(np.max(np.abs(np.nan_to_num(self.by_item["z"])), initial=0.0) > NO_Z)
-        what, table = ("items", self._items()) if by_item else ("comparisons", self._rows())
-        return f"{size.capitalize()}; {what} that stand out most:\n{table}"
+    @property
+    def _by_item(self) -> bool:
+        """Whether items stand out; the fit itself may make wins and expected wins equal."""
+        return bool(np.max(np.abs(np.nan_to_num(self.by_item["z"])), initial=0.0) > NO_Z)
 
-    def _items(self) -> str:
+    def _items(self) -> list[tuple[str, ...]]:
+        """The items that stand out most, as text."""
         z = self.by_item["z"]
         order = np.argsort(-np.abs(np.nan_to_num(z)), kind="stable")[:MOST_SHOWN]
-        rows = [
+        return [
             (str(name), f"{number:g}", f"{wins:.4g}", f"{expected:.4g}", f"{score:+.2f}")
             for name, number, wins, expected, score in zip(
                 *(column[order].tolist() for column in self.by_item.values()), strict=True
             )
         ]
-        return text_table(("item", "comparisons", "wins", "expected", "z"), rows, LAYOUT)
 
-    def _rows(self) -> str:
+    def _rows(self) -> list[tuple[str, ...]]:
+        """The comparisons that stand out most, as text."""
         data, names = self.data, self.data.items.names
         order = np.argsort(-np.abs(np.nan_to_num(self.values)), kind="stable")[:MOST_SHOWN]
         ended = {1: "left won", 0: "tie", -1: "right won"}
-        rows = [
+        return [
             (
                 str(row),
                 str(names[data.left[row]]),
@@ -117,7 +119,25 @@ class Residuals:
             )
             for row in order.tolist()
         ]
-        return text_table(("row", "left", "right", "outcome", "residual"), rows, ROW_LAYOUT)
+
+    @property
+    def _title(self) -> str:
+        size = f"{self.kind} residuals of {plural(len(self.values), 'row')} of comparisons"
+        what = "items" if self._by_item else "comparisons"
+        return f"{size.capitalize()}; {what} that stand out most"
+
+    def __str__(self) -> str:
+        if self._by_item:
+            return f"{self._title}:\n{text_table(COLUMNS, self._items(), LAYOUT)}"
+        return f"{self._title}:\n{text_table(ROW_COLUMNS, self._rows(), ROW_LAYOUT)}"
+
+    def _repr_html_(self) -> str:
+        names, rows = (COLUMNS, self._items()) if self._by_item else (ROW_COLUMNS, self._rows())
+        return html_text(self._title, (), _columns(names, rows))
+
+
+def _columns(names: tuple[str, ...], rows: list[tuple[str, ...]]) -> dict[str, Any]:
+    return dict(zip(names, zip(*rows, strict=True), strict=True))
 
 
 def residuals(
@@ -155,9 +175,14 @@ def residuals(
     return Residuals(kind, values, _by_item(data, mean, variance), data)
 
 
-def _fit_of(model: Any) -> Fit:
+def _fit_of(model: Any, what: str = "residuals") -> Fit:
     from sklearn.utils.validation import check_is_fitted
 
+    if not isinstance(model, RankRegression):
+        raise PairscoreError(
+            f"{what} takes a fitted RankRegression, and this is {type(model).__name__}; of a"
+            " pipeline give the last step, pipe[-1]."
+        )
     check_is_fitted(model)
     return model.result_
 
@@ -314,17 +339,28 @@ class Influence:
         """Plain values, for JSON."""
         return plain({name: getattr(self, name) for name in ("ids", "names", "dfbeta")})
 
-    def __str__(self) -> str:
+    def _rows(self) -> list[tuple[str, ...]]:
+        """The items that move a coefficient most, as text."""
         size = np.abs(np.nan_to_num(self.dfbetas))
         order = np.argsort(-size.max(axis=1), kind="stable")[:MOST_SHOWN]
-        rows = [
+        return [
             (str(self.ids[n]), self.names[f], f"{self.dfbeta[n, f]:+.3g}", f"{size[n, f]:.2f}")
             for n, f in ((n, int(np.argmax(size[n]))) for n in order)
         ]
-        header = ("item", self.what, "moved by", "in standard errors")
-        table = text_table(header, rows, INFLUENCE_LAYOUT)
-        article = "an" if self.what[0] == "a" else "a"
-        return f"Items that move {article} {self.what} most:\n{table}"
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return ("item", self.what, "moved by", "in standard errors")
+
+    @property
+    def _title(self) -> str:
+        return f"Items that move {'an' if self.what[0] == 'a' else 'a'} {self.what} most"
+
+    def __str__(self) -> str:
+        return f"{self._title}:\n{text_table(self._names, self._rows(), INFLUENCE_LAYOUT)}"
+
+    def _repr_html_(self) -> str:
+        return html_text(self._title, (), _columns(self._names, self._rows()))
 
 
 def influence(model: RankRegression) -> Influence:
@@ -335,7 +371,7 @@ def influence(model: RankRegression) -> Influence:
     without, side, context and ties included; not for item effects and slopes. Without features the
     coefficients are the abilities of the other items, relative to their average.
     """
-    fit = _fit_of(model)
+    fit = _fit_of(model, "influence")
     settings = fit.settings
     has_law = settings.item_effects and not settings.free_abilities
     if settings.method != "mle" or has_law or settings.judge_slopes:

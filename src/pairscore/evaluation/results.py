@@ -1,5 +1,6 @@
-"""The result of comparing models: scores and differences, as a table, as records and in words."""
+"""What comparing and choosing models gives: scores and differences, as tables and in words."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -30,6 +31,19 @@ BEST = {
     "misordered": "lowest share of misordered pairs",
 }
 ONLY_KNOWN = "Without features nothing is known of new items, so none were held out. "
+IN_WORDS = {
+    "side_effect": "an advantage of the left side",
+    "l2": "a ridge",
+    "item_effects": "item effects",
+    "judge_slopes": "a separate sharpness for every judge",
+    "ties": "ties",
+}
+TIES = {
+    "drop": "ties left out",
+    "half": "ties as half wins",
+    "davidson": "Davidson's rule for ties",
+}
+TESTED = {"known": "new comparisons of known items", "new": "comparisons with new items"}
 DIGITS = 12  # beyond, a number may be rounding and is taken for zero
 SURE = 1.96  # standard errors: a difference within them may be chance
 
@@ -281,3 +295,152 @@ def _index(kind: str, measure: str) -> tuple[int, int]:
     if measure not in MEASURES:
         raise PairscoreError(f"measure is {measure!r}; use {', '.join(map(repr, MEASURES))}.")
     return list(KINDS).index(kind), list(MEASURES).index(measure)
+
+
+# -- chosen settings -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One model on the held-out comparisons.
+
+    ``added`` names the setting that it has more than the model before, None for the plain one;
+    ``gain`` is how much lower its log-loss is than that model's. ``reason`` says why it could not
+    be fitted.
+    """
+
+    settings: dict[str, Any]
+    added: str | None
+    loss: Score
+    gain: Score
+    kept: bool
+    reason: str = ""
+
+    @property
+    def name(self) -> str:
+        return "plain" if self.added is None else f"with {said(self.added, self.settings)}"
+
+    @property
+    def verdict(self) -> str:
+        if self.added == "item_effects" and self.gain.value == 0:
+            return "none seen"
+        return "kept" if self.kept else "not kept"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The model that was chosen, fitted to all comparisons, and every trial on the way to it.
+
+    Attributes
+    ----------
+    model : RankRegression
+        Fitted.
+    settings : dict
+        What it has beyond the defaults.
+    use : str
+        ``"known"`` or ``"new"``: whether it was chosen for known items or for new ones.
+    n_tested : int
+        Held-out comparisons, ties left out.
+    trials : tuple of Trial
+        In the order in which they were tried.
+    """
+
+    model: Any
+    settings: dict[str, Any]
+    use: str
+    n_tested: int
+    trials: tuple[Trial, ...]
+
+    @property
+    def in_words(self) -> str:
+        """What was chosen and why."""
+        chosen = [said(name, self.settings) for name in IN_WORDS if name in self._used]
+        if not chosen:
+            return "Chosen: the plain model. Nothing else predicted clearly better."
+        words = f"Chosen: the model with {listed(chosen)}."
+        # of each step on its own comparisons: those with item effects are tested on fewer
+        steps = [trial for trial in self.trials if trial.kept and np.isfinite(trial.gain.value)]
+        ratio = float(np.prod([t.loss.value / (t.loss.value + t.gain.value) for t in steps]))
+        unseen = any(trial.verdict == "none seen" for trial in steps)
+        if unseen and "item_effects" in self._used:
+            words += " Item effects were seen in all comparisons together, but not in the trials."
+        if ratio < 1:
+            first = "first possible" if self.trials[0].reason else "plain"
+            words += f" Its log-loss is about {1 - ratio:.1%} below that of the {first} model."
+        return words
+
+    @property
+    def _used(self) -> set[str]:
+        """The settings that the model has; item effects only if their test found some."""
+        test = self.model.item_effects_test_
+        unseen = {"item_effects"} if test is not None and not test.used else set()
+        return self.settings.keys() - unseen
+
+    def __str__(self) -> str:
+        return self.text()
+
+    @property
+    def _head(self) -> str:
+        n = plural(self.n_tested, "held-out comparison", ",")
+        return f"Models on {n} ({TESTED[self.use]}); ± one standard error"
+
+    def _rows(self, reworded: Callable[[str], str] = str) -> list[tuple[Any, ...]]:
+        """Name, log-loss, gain and verdict of every trial."""
+        return [
+            (
+                trial.name,
+                "" if trial.reason or np.isfinite(trial.gain.value) else trial.loss,
+                "" if trial.added is None or np.isnan(trial.gain.value) else trial.gain,
+                f"not possible: {reworded(trial.reason)}" if trial.reason else trial.verdict,
+            )
+            for trial in self.trials
+        ]
+
+    def text(self, reworded: Callable[[str], str] = str) -> str:
+        """The table of trials and the choice; reasons may be ``reworded``."""
+        header = ("", "log-loss", "lower by", "")
+        table = text_table(header, self._rows(reworded), "  {:<}  {:>}  {:>}  {:<}")
+        return "\n".join([self._head, table, self.in_words])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        names = ("model", "log-loss", "lower by", "verdict")
+        columns = dict(zip(names, zip(*self._rows(), strict=True), strict=True))
+        return html_text(self._head, (), columns, [self.in_words])
+
+    def to_record(self) -> dict[str, Any]:
+        """Everything but the model as plain values for JSON."""
+        return plain(
+            {
+                "settings": self.settings,
+                "for": self.use,
+                "n_tested": self.n_tested,
+                "trials": [
+                    {
+                        "model": trial.name,
+                        "settings": trial.settings,
+                        "log_loss": trial.loss.value,
+                        "log_loss_std_error": trial.loss.std_error,
+                        "gain": trial.gain.value,
+                        "gain_std_error": trial.gain.std_error,
+                        "kept": trial.kept,
+                        "reason": trial.reason,
+                    }
+                    for trial in self.trials
+                ],
+                "in_words": self.in_words,
+            }
+        )
+
+
+def said(name: str, settings: dict[str, Any]) -> str:
+    """A setting in words."""
+    if name == "item_effects" and settings[name] is True:
+        return "abilities shrunk by an estimated variance"
+    return TIES[settings["ties"]] if name == "ties" else IN_WORDS[name]
+
+
+def listed(names: list[str]) -> str:
+    """a, b and c."""
+    return " and ".join([", ".join(names[:-1])] * (len(names) > 1) + names[-1:])

@@ -23,9 +23,9 @@ from pairscore.choices import (
     role_of,
     told_by,
 )
-from pairscore.data.conventions import likely_layout
+from pairscore.data.conventions import likely_codes, likely_layout
 from pairscore.data.items import plain_id
-from pairscore.data.tables import Columns, is_missing, likely_codes
+from pairscore.data.tables import Columns, is_missing
 from pairscore.errors import PairscoreError, first_few, plural
 
 MATCH = 0.9  # share of the rows of a column that must name items

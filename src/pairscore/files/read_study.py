@@ -30,11 +30,13 @@ from pairscore.files.study_columns import (
     PairColumns,
     VoteRows,
     VoteRules,
+    choose_sheets,
     known_by_row,
     point_out_cases,
+    sheets_of_votes,
 )
 from pairscore.files.tables import StoredTable, once, stored_table, warn_of
-from pairscore.files.typed import choose_sheets, first_sheet, sheets_of_votes
+from pairscore.files.typed import first_sheet
 from pairscore.files.write import BadFilesError, all_faults, locate_faults
 
 

@@ -3,23 +3,33 @@
 Columns that nobody needs are not read, so they may hold anything.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pairscore.choices import LAYOUTS
-from pairscore.data.conventions import SIDES, VoteColumns, side_words, winner_for_loser
+from pairscore.data.conventions import (
+    SIDES,
+    SKIPPED,
+    VoteColumns,
+    check_codes,
+    side_words,
+    winner_for_loser,
+)
 from pairscore.data.feature_options import item_columns, likely_id, make_recipe
 from pairscore.data.features import Recipe
 from pairscore.data.items import Items, refuse_bad_ids, refuse_non_finite
-from pairscore.data.tables import SKIPPED, Column, Columns, Frame, check_codes, is_missing
+from pairscore.data.tables import Column, Columns, Frame, is_missing
 from pairscore.data.votes import Votes, read_votes
 from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, plural
 from pairscore.files.find_columns import point_out_forms, tell_who_won
 from pairscore.files.sheets import JoinedTables
+from pairscore.files.source import table_kind
 from pairscore.files.tables import StoredTable
+from pairscore.files.typed import open_workbook, says_who_won, sheets_of
 from pairscore.files.write import BadFilesError, all_faults, locate_faults
 
 
@@ -96,7 +106,7 @@ class ItemColumns:
         """The recipe for a table that was read, and the text columns that it leaves out."""
         if self.recipe is not None:
             return self.recipe_for(table.columns), []
-        return make_recipe(table, **{**self.settings, "exclude": list(self._group)})
+        return make_recipe(table, **{**self.settings, "exclude": self._excluded})
 
 
 class PairColumns(VoteColumns):
@@ -329,6 +339,55 @@ class ItemPieces:
         return self.table.pieces(
             {*self.recipe.sources, *([self.recipe.id] if self.recipe.id else [])}
         )
+
+
+def choose_sheets(
+    items_file: Any, votes_file: Any, named: Sequence[str], say: Callable[[str], None]
+) -> tuple[str | None, str | None]:
+    """The sheets of items and comparisons; None for a file that is no workbook, or not there.
+
+    In one workbook for both, the comparisons are on the sheet whose columns say who won, else on
+    the second one.
+    """
+    books = [bool(f) and table_kind(f) == "workbook" for f in (items_file, votes_file)]
+    if not any(books) or str(items_file) != str(votes_file):
+        first, last = (named[0], named[-1]) if named else (None, None)
+        return first if books[0] else None, last if books[1] else None
+    if len(named) > 1:
+        return named[0], named[1] if len(named) == 2 else None
+    book = open_workbook(Path(items_file), str(items_file))
+    sheets = sheets_of(book)
+    if len(sheets) < 2:
+        raise PairscoreError(
+            f"{str(items_file)!r} has one sheet with a table, {sheets[0]!r}; items and comparisons"
+            " are two tables: give two sheets or two files."
+        )
+    votes = next((s for s in sheets if s not in named and says_who_won(book, s)), None)
+    items = named[0] if named else next(sheet for sheet in sheets if sheet != votes)
+    votes = votes or next(sheet for sheet in sheets if sheet != items)
+    say(f"{str(items_file)!r}: items from the sheet {items!r}, comparisons from {votes!r}.")
+    return items, votes
+
+
+def sheets_of_votes(
+    file: Any, named: Sequence[str], chosen: str | None, say: Callable[[str], None]
+) -> list[str | None]:
+    """The sheets to read of a file of comparisons: those that are named, after that of the items,
+    else the ``chosen`` one and all others that say who won, as one for each judge.
+    """
+    if len(named) > 2:
+        return list(named[1:])
+    if named or table_kind(file) != "workbook":
+        return [chosen]
+    book = open_workbook(Path(file), str(file))
+    found = [name for name in sheets_of(book) if says_who_won(book, name)]
+    if len(found) < 2:
+        return [chosen]
+    names = ", ".join(map(repr, found))
+    say(
+        f"{str(file)!r}: comparisons from {len(found)} sheets, {names}; sheet= names those to read."
+    )
+    return list(found)
 
 
 def point_out_cases(

@@ -26,7 +26,6 @@ from pairscore.files.source import (
     scratch_folder,
     sql_name,
     sql_text,
-    table_kind,
 )
 
 # types of columns; one without any value is one of numbers, as in CSV
@@ -36,6 +35,7 @@ MAIN, RELATIONS = f"{OFFICE}/spreadsheetml/2006/main", f"{OFFICE}/officeDocument
 MOST_ROWS = 2**20 - 1  # of a sheet, below the header
 MOST_LETTERS = 31  # of a sheet's name
 NO_XML = {code: None for code in range(32) if code not in (9, 10, 13)}  # signs that XML has not
+LIST_OF_NUMBERS = rf"(?!.*NULL){NUMBERS}\[\d*\]"
 NESTED = r".*(\[\d*\]|STRUCT|MAP|UNION|VARIANT|BLOB|BIT|GEOMETRY).*"
 
 
@@ -49,8 +49,9 @@ def load_parquet(source: Source) -> dict[str, str]:
     types = _column_types(source, file)
     written = {row[0] for row in source.connection.execute(schema).fetchall()}
     refuse_twins([name for name in types if name not in written], source.shown)
+    types, columns = _spread_lists(source, file, types)
     cells = {
-        name: f"CAST({sql_name(name)} AS {'DOUBLE' if _is_number(name, types, source) else 'TEXT'})"
+        name: f"CAST({columns[name]} AS {'DOUBLE' if _is_number(name, types, source) else 'TEXT'})"
         for name in source.wanted(list(types), _nested(types))
     }
     return _fill_cells(source, cells, file)
@@ -70,17 +71,21 @@ def load_jsonl(source: Source) -> dict[str, str]:
         " hive_partitioning=false, compression='none', "
     )
     try:
-        types = _column_types(source, f"{file} sample_size=-1, map_inference_threshold=-1)")
+        whole = f"{file} sample_size=-1, map_inference_threshold=-1)"
+        written = _column_types(source, whole)
+        types, columns = _spread_lists(source, whole, written)
         wanted = source.wanted(list(types), _nested(types))
-        refuse_twins([name for name in types if _is_renamed(source, name, types)], source.shown)
+        refuse_twins([name for name in written if _is_renamed(source, name, written)], source.shown)
         numeric = [name for name in wanted if _is_number(name, types, source)]
         read_as = dict.fromkeys(wanted, "JSON") | {
             name: "BOOLEAN" if types[name] == "BOOLEAN" else "DOUBLE" for name in numeric
         }
-        columns = ", ".join(f"{sql_text(name)}: '{kind}'" for name, kind in read_as.items())
-        cells = {name: f"{sql_name(name)} ->> '$'" for name in wanted}
-        cells |= {name: f"CAST({sql_name(name)} AS DOUBLE)" for name in numeric}
-        cell_names = _fill_cells(source, cells, f"{file} columns={{{columns}}})")
+        read_as = {name: kind for name, kind in read_as.items() if name in written}
+        read_as |= {name: "DOUBLE[]" for name in written if name not in types}
+        kinds = ", ".join(f"{sql_text(name)}: '{kind}'" for name, kind in read_as.items())
+        cells = {name: f"{columns[name]} ->> '$'" for name in wanted}
+        cells |= {name: f"CAST({columns[name]} AS DOUBLE)" for name in numeric}
+        cell_names = _fill_cells(source, cells, f"{file} columns={{{kinds}}})")
     except duckdb.Error as error:
         raise _bad_lines(source, []) or error from error
     mixed = [name for name in wanted if types[name] == "JSON" and name not in source.identifiers]
@@ -93,6 +98,26 @@ def _column_types(source: Source, file: str) -> dict[str, str]:
     """DuckDB's types of the columns of a file, by name."""
     rows = source.connection.execute(f"DESCRIBE SELECT * FROM {file}").fetchall()
     return {row[0]: row[1] for row in rows}
+
+
+def _spread_lists(
+    source: Source, file: str, types: dict[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Types of the columns, and what they are in SQL: lists of equally many numbers (embeddings)
+    are a column for each, ``embedding[0]``, ``embedding[1]``, ...
+    """
+    lists = [name for name, kind in types.items() if re.fullmatch(LIST_OF_NUMBERS, kind)]
+    lengths = [f"{end}(coalesce(len({sql_name(n)}), 0))" for n in lists for end in ("min", "max")]
+    query = f"SELECT {', '.join(lengths)} FROM {file}"
+    ends = iter(source.connection.execute(query).fetchone() if lists else ())
+    equal = {name: low for name, low, high in zip(lists, ends, ends, strict=True) if low == high}
+    spread: dict[str, str] = {}
+    columns = {name: sql_name(name) for name in types}
+    for name, kind in types.items():
+        numbers = range(equal.get(name) or 0)
+        spread |= {f"{name}[{place}]": "DOUBLE" for place in numbers} or {name: kind}
+        columns |= {f"{name}[{place}]": f"{sql_name(name)}[{place + 1}]" for place in numbers}
+    return spread, columns
 
 
 def _nested(types: dict[str, str]) -> list[str]:
@@ -231,61 +256,12 @@ def sheets_of(book: Any) -> list[str]:
     return tables or names
 
 
-def choose_sheets(
-    items_file: Any, votes_file: Any, named: Sequence[str], say: Callable[[str], None]
-) -> tuple[str | None, str | None]:
-    """The sheets of items and comparisons; None for a file that is no workbook, or not there.
-
-    In one workbook for both, the comparisons are on the sheet whose columns say who won, else on
-    the second one.
-    """
-    books = [bool(f) and table_kind(f) == "workbook" for f in (items_file, votes_file)]
-    if not any(books) or str(items_file) != str(votes_file):
-        first, last = (named[0], named[-1]) if named else (None, None)
-        return first if books[0] else None, last if books[1] else None
-    if len(named) > 1:
-        return named[0], named[1] if len(named) == 2 else None
-    book = open_workbook(Path(items_file), str(items_file))
-    sheets = sheets_of(book)
-    if len(sheets) < 2:
-        raise PairscoreError(
-            f"{str(items_file)!r} has one sheet with a table, {sheets[0]!r}; items and comparisons"
-            " are two tables: give two sheets or two files."
-        )
-    votes = next((s for s in sheets if s not in named and _says_who_won(book, s)), None)
-    items = named[0] if named else next(sheet for sheet in sheets if sheet != votes)
-    votes = votes or next(sheet for sheet in sheets if sheet != items)
-    say(f"{str(items_file)!r}: items from the sheet {items!r}, comparisons from {votes!r}.")
-    return items, votes
-
-
-def sheets_of_votes(
-    file: Any, named: Sequence[str], chosen: str | None, say: Callable[[str], None]
-) -> list[str | None]:
-    """The sheets to read of a file of comparisons: those that are named, after that of the items,
-    else the ``chosen`` one and all others that say who won, as one for each judge.
-    """
-    if len(named) > 2:
-        return list(named[1:])
-    if named or table_kind(file) != "workbook":
-        return [chosen]
-    book = open_workbook(Path(file), str(file))
-    found = [name for name in sheets_of(book) if _says_who_won(book, name)]
-    if len(found) < 2:
-        return [chosen]
-    names = ", ".join(map(repr, found))
-    say(
-        f"{str(file)!r}: comparisons from {len(found)} sheets, {names}; sheet= names those to read."
-    )
-    return list(found)
-
-
 def first_sheet(named: Sequence[str]) -> str | None:
     """The sheet of the items among those that were named."""
     return named[0] if named else None
 
 
-def _says_who_won(book: Any, sheet: str) -> bool:
+def says_who_won(book: Any, sheet: str) -> bool:
     """Whether the names of the columns of a sheet are those of comparisons."""
     head = _sheet_rows(book, sheet, ".")[:HEAD_ROWS]
     names = head[header_place([cells for _, cells in head])][1] if head else []

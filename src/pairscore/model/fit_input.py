@@ -9,12 +9,13 @@ import platform
 import shlex
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
@@ -25,10 +26,12 @@ from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.results import Fit, Note
 from pairscore.estimators.settings import Settings
+from pairscore.files.write import html_text
 
 ID_KINDS = (str, int, np.integer)
 PACKAGES = ("pairscore", "numpy", "scipy", "scikit-learn")
 SAMPLED_ITEMS = 256
+MOST_SHOWN = 20  # pairs that are printed
 
 
 def comparisons_to_fit(
@@ -299,12 +302,16 @@ def single_item(item: Any, read: Callable[[Any], Items]) -> Items:
     return table
 
 
-def pairs_of_ids(fit: Fit, a: Any, b: Any) -> tuple[Items, np.ndarray, np.ndarray] | None:
+def pairs_of_ids(
+    fit: Fit, a: Any, b: Any, n_features: int | None = None
+) -> tuple[Items, np.ndarray, np.ndarray] | None:
     """The items of the fit, and the rows (n,) of both sides of pairs that are arrays of ids.
 
-    One of them may be a single id. None where neither is an array of ids, but an item.
+    One of them may be a single id. None where neither is an array of ids, but an item, of
+    ``n_features`` or as many as the fit has.
     """
-    arrays = [_array_of_ids(fit, side) for side in (a, b)]
+    n_features = fit.n_features if n_features is None else n_features
+    arrays = [_array_of_ids(n_features, side) for side in (a, b)]
     if all(ids is None for ids in arrays):
         return None
     sides = [
@@ -323,7 +330,7 @@ def pairs_of_ids(fit: Fit, a: Any, b: Any) -> tuple[Items, np.ndarray, np.ndarra
     return table, np.broadcast_to(left, n), np.broadcast_to(right, n)
 
 
-def _array_of_ids(fit: Fit, given: Any) -> np.ndarray | None:
+def _array_of_ids(n_features: int, given: Any) -> np.ndarray | None:
     """An array of ids: text, or whole numbers, unless these are as many as the features."""
     if isinstance(given, (*ID_KINDS, Items, dict)) or as_frame(given) is not None:
         return None
@@ -331,7 +338,50 @@ def _array_of_ids(fit: Fit, given: Any) -> np.ndarray | None:
     if array.ndim != 1:
         return None
     is_text = all(isinstance(name, str) for name in array.tolist())
-    return array if is_text or (array.dtype.kind in "iu" and len(array) != fit.n_features) else None
+    return array if is_text or (array.dtype.kind in "iu" and len(array) != n_features) else None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Score difference of two items, with its interval, and the probability that the first wins.
+
+    Of many pairs, each is an array with an entry for every pair.
+    """
+
+    difference: Any
+    low: Any
+    high: Any
+    probability: Any
+    probability_low: Any
+    probability_high: Any
+    std_error: Any = np.nan
+
+    def to_frame(self, backend: Any = "pandas") -> Any:
+        """A row for each pair, as a dataframe of some kind: pandas, polars or pyarrow."""
+        columns = {name: np.atleast_1d(column) for name, column in vars(self).items()}
+        return nw.from_dict(columns, backend=backend).to_native()
+
+    def __str__(self) -> str:
+        first = [np.atleast_1d(column)[:MOST_SHOWN].tolist() for column in vars(self).values()]
+        lines = [
+            f"score difference {value:.4g} [{low:.4g}, {high:.4g}]; chance that the first wins"
+            f" {chance:.1%} [{least:.1%}, {most:.1%}]"
+            for value, low, high, chance, least, most, _ in zip(*first, strict=True)
+        ]
+        more = np.size(self.difference) - len(lines)
+        lines += [f"... and {plural(more, 'pair')} more; to_frame() has all"] * (more > 0)
+        return "\n".join(lines).replace("nan%", "nan").replace("nan", "unknown")
+
+    def _repr_html_(self) -> str:
+        if np.ndim(self.difference):
+            few = {name: column[:MOST_SHOWN].tolist() for name, column in vars(self).items()}
+            n = plural(len(self.difference), "pair")
+            first = f" (the first {MOST_SHOWN})" * (len(self.difference) > MOST_SHOWN)
+            return html_text(f"Differences of {n}{first}", (), few)
+        value, low, high, *chance, _ = vars(self).values()
+        rows = ("score difference", value, low, high), ("chance that the first wins", *chance)
+        columns = dict(zip(("", "estimate", "low", "high"), zip(*rows, strict=True), strict=True))
+        return html_text("Difference of two items", (), columns)
 
 
 # -- the record ------------------------------------------------------------------------------------

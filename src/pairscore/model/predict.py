@@ -12,11 +12,17 @@ from pairscore.core.decided import decided_scale, share_of_coin
 from pairscore.core.links import normal_width
 from pairscore.core.outcomes import OutcomeLaw, averaged_probabilities
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.conventions import table_like
 from pairscore.data.feature_options import apply_recipe
-from pairscore.data.features import ID_COLUMN, one_row, read_plain, recipe_of
+from pairscore.data.features import ID_COLUMN, read_plain, recipe_of
 from pairscore.data.folds import feature_keys
-from pairscore.data.items import Items, read_items, read_names, with_features
+from pairscore.data.items import (
+    Items,
+    one_row,
+    read_items,
+    read_names,
+    table_like,
+    with_features,
+)
 from pairscore.errors import PairscoreError, first_few
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.results import Fit, KnownItems
@@ -58,13 +64,13 @@ def item_scores(fit: Fit, items: Items) -> np.ndarray:
 def read_new_items(fit: Fit, items: Any) -> Items:
     """Items with the features of the fit, found by name; a dict of single values is one item."""
     if not fit.n_features and not isinstance(items, Items):
-        return read_names(items)
+        return read_names(one_row(items) if isinstance(items, dict) else items)
     is_plain = fit.recipe is None or tuple(fit.recipe["features"]) == fit.names
     if is_plain or not isinstance(items, dict):
         id = ID_COLUMN if fit.recipe is None else fit.recipe["id"]
         if (plain := read_plain(items, fit.names, id)) is not None:
             return plain
-    items = one_row(items) if isinstance(items, dict) else items
+    items = one_row(items, fit.names) if isinstance(items, dict) else items
     if fit.recipe is None:
         return read_items(items, fit.names)
     return with_features(apply_recipe(recipe_of(fit), items), fit.names)

@@ -5,20 +5,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.special import expit, logit
 
 from pairscore.core.links import normal_width, scheffe_width
 from pairscore.core.outcomes import averaged_probabilities
 from pairscore.data.comparisons import Comparisons
-from pairscore.data.conventions import table_like
 from pairscore.data.folds import feature_keys
-from pairscore.data.items import Items
-from pairscore.errors import PairscoreError, plural
+from pairscore.data.items import Items, table_like
+from pairscore.errors import PairscoreError
 from pairscore.estimators.results import Fit, KnownItems
-from pairscore.files.write import html_text
-from pairscore.model.fit_input import pairs_of_ids
+from pairscore.model.fit_input import Difference, pairs_of_ids
 from pairscore.model.groups import OpenPart, number_groups, without_open_part
 from pairscore.model.predict import (
     PAIR_BLOCK,
@@ -39,45 +36,12 @@ from pairscore.model.predict import (
 REFERENCE_ITEMS = 5000  # each rank interval compares an item with at most this many others
 # items at a time, so that their differences from all of those stay in the processor's cache
 BLOCK = 64
-MOST_SHOWN = 20  # pairs in a notebook
 MULTIPLICITY = (
     "Each interval holds for its own item 19 times out of 20; among many items some will miss. Rank"
     " intervals count the items that differ from this one at the same level. With simultaneous=True"
     " all intervals hold together 19 times out of 20."
 )
 Pieces = Callable[[], Iterable[np.ndarray]]
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Score difference of two items, with its interval, and the probability that the first wins.
-
-    Of many pairs, each is an array with an entry for every pair.
-    """
-
-    difference: Any
-    low: Any
-    high: Any
-    probability: Any
-    probability_low: Any
-    probability_high: Any
-    std_error: Any = np.nan
-
-    def to_frame(self, backend: Any = "pandas") -> Any:
-        """A row for each pair, as a dataframe of some kind: pandas, polars or pyarrow."""
-        columns = {name: np.atleast_1d(column) for name, column in vars(self).items()}
-        return nw.from_dict(columns, backend=backend).to_native()
-
-    def _repr_html_(self) -> str:
-        if np.ndim(self.difference):
-            few = {name: column[:MOST_SHOWN].tolist() for name, column in vars(self).items()}
-            n = plural(len(self.difference), "pair")
-            first = f" (the first {MOST_SHOWN})" * (len(self.difference) > MOST_SHOWN)
-            return html_text(f"Differences of {n}{first}", (), few)
-        value, low, high, *chance, _ = vars(self).values()
-        rows = ("score difference", value, low, high), ("chance that the first wins", *chance)
-        columns = dict(zip(("", "estimate", "low", "high"), zip(*rows, strict=True), strict=True))
-        return html_text("Difference of two items", (), columns)
 
 
 def rank_intervals_by_pieces(
