@@ -619,7 +619,7 @@ def test_rank_refuses_what_it_cannot_rank(study):
     (folder / "gap.csv").write_text("id,mass,height\na,,2\nb,1,2\n")
     (folder / "fine.csv").write_text("id,mass,height\nb,1,2\n")
     wrong = {
-        "lacks 1 column that the score is made of: 'mass'; add them. Did you mean 'mas'?": (
+        "lacks 1 column that the score is made of: 'mass'; add it. Did you mean 'mas'?": (
             "m.npz less.csv"
         ),
         "is text (such as 'heavy')": "m.npz words.csv",

@@ -179,7 +179,7 @@ class Comparisons:
     def from_pairs(
         cls, items: Any, left: Any, right: Any, *, judge: Any = None, **context: Any
     ) -> "Comparisons":
-        """Pairs that nobody has compared yet, to predict: ids or row numbers of both sides.
+        """Pairs to predict: ids of both sides, or row numbers where items have no ids.
 
         ``items`` is a table, or what ``model.items(table)`` makes of one, or ``model.items()`` for
         those of the fit. ``judge`` says who would compare them, and columns of ``context`` under
