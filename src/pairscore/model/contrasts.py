@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import block_diag
-from scipy.special import ndtr
-from scipy.stats import chi2
-from scipy.stats import f as f_law
+from scipy.special import fdtrc, ndtr
 
-from pairscore.core.links import normal_width, z_and_p
+from pairscore.core.links import chi_square_p, normal_width, z_and_p
 from pairscore.errors import PairscoreError, did_you_mean, first_few, is_real, shown
 from pairscore.estimators.diagnostics import p_in_words
 from pairscore.estimators.fit_data import WEAK_L2
@@ -149,7 +147,7 @@ def wald(estimate: np.ndarray, covariance: np.ndarray) -> tuple[float, int, floa
     z, correlation = estimate / scale, covariance / np.outer(scale, scale)
     statistic = float(z @ np.linalg.pinv(correlation, RANK, hermitian=True) @ z)
     df = int(np.linalg.matrix_rank(correlation, RANK, hermitian=True))
-    return statistic, df, float(chi2.sf(statistic, df))
+    return statistic, df, chi_square_p(statistic, df)
 
 
 def wald_test(
@@ -190,7 +188,7 @@ def wald_test(
     if n < q:
         return no_test(FEW_ITEMS)
     statistic, df_error = W * factor * (n - q + 1) / (n * q), n - q + 1
-    p = float(f_law.sf(statistic, q, df_error))
+    p = float(fdtrc(q, df_error, np.maximum(statistic, 0.0)))
     return JointTest(names, statistic, q, df_error, p, kind, note)
 
 

@@ -23,8 +23,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtr
-from scipy.stats import chi2, poisson
+from scipy.special import gammaincinv, gammaln, ndtr, xlogy
 
 from pairscore.core.links import Link
 from pairscore.core.newton import solve_falling
@@ -160,7 +159,7 @@ def poisson_points(mean: float) -> tuple[np.ndarray, np.ndarray]:
         return mean + np.sqrt(3 * mean) * np.array([-1.0, 0.0, 1.0]), np.array([1.0, 4.0, 1.0]) / 6
     width = 10 * np.sqrt(mean) + 20
     k = np.arange(max(0, int(mean - width)), int(mean + width) + 1, dtype=float)
-    return k, poisson.pmf(k, mean)
+    return k, np.exp(xlogy(k, mean) - gammaln(k + 1) - mean)
 
 
 def root_of_share(share: Callable[[float], float], wanted: float, scale: float) -> float:
@@ -248,7 +247,7 @@ def wrong_sign(law: LabelLaw, n_items: float, n_comparisons: float) -> float:
     an item's score is shared by all of its comparisons and adds 4 eta (1 - explained) (1 - 1/N) /
     N.
     """
-    sd = np.sqrt(chi2.ppf(ndtr(NORMAL_GRID), n_items - 1) / n_items)
+    sd = np.sqrt(2 * gammaincinv((n_items - 1) / 2, ndtr(NORMAL_GRID)) / n_items)
     laws = [LabelLaw(law.link, law.spread * float(one), law.item_effect) for one in sd]
     k = np.array([one.correlation * kappa(law.link, one.total_spread) for one in laws])
     shared = np.zeros(len(sd))
