@@ -1,5 +1,17 @@
-"""`python -m pairscore`, for those whose shell does not find `pairscore`."""
+"""The program: ``pairscore``, or ``python -m pairscore`` where the shell does not find that."""
 
 from pairscore.cli.commands import main
+from pairscore.cli.interrupts import leave
 
-main()
+
+def run() -> None:
+    """Run a command, and end this process."""
+    try:
+        main()
+    except SystemExit as ended:
+        leave(ended.code)
+        raise
+
+
+if __name__ == "__main__":
+    run()
