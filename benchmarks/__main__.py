@@ -15,6 +15,7 @@ from benchmarks.fast_draw import fast_draw
 from benchmarks.law import draw
 from benchmarks.reproduction import reproduction
 from benchmarks.service import service
+from benchmarks.start import start
 from pairscore import RankRegression
 from pairscore.core import passes
 
@@ -168,6 +169,8 @@ def main():
     command(medians, report)
     print("\nA service: one item at a time, models of 2000 items and 20 000 comparisons")
     service(medians, report)
+    print("\nThe start of commands, CPU time")
+    start(medians, report)
 
 
 if __name__ == "__main__":

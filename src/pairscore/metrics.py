@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from scipy.stats import kendalltau
 
 from pairscore.errors import PairscoreError, plural
 
@@ -59,6 +58,8 @@ def kendall_distance(scores: Any, other: Any) -> float:
     untied_a, untied_b = pairs - _tied_pairs(a), pairs - _tied_pairs(b)
     surplus = 0.0  # concordant minus discordant pairs
     if untied_a and untied_b:
+        from scipy.stats import kendalltau  # takes longer to import than all else
+
         # tau-b divides that by the root of the untied pairs of each
         tau = kendalltau(a, b, variant="b").statistic
         surplus = np.round(tau * np.sqrt(untied_a) * np.sqrt(untied_b))

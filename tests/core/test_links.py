@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from scipy.special import expit, log_expit
+from scipy.stats import chi2
 
 from pairscore import RankRegression
-from pairscore.core.links import get_link, z_and_p
+from pairscore.core.links import chi_square_p, get_link, z_and_p
 from tests.laws import GaussianStudy
 
 
@@ -88,3 +89,10 @@ def test_z_and_p_are_unknown_without_an_error():
 def test_the_logarithm_of_a_chance_is_exact_in_both_tails():
     x = np.array([-800.0, -40.0, -1.0, 0.0, 1.0, 40.0])
     np.testing.assert_allclose(get_link("logit").log_cdf(x), log_expit(x), rtol=1e-14)
+
+
+@pytest.mark.parametrize("freedom", [0, 1, 2.5, 40])
+def test_p_values_of_chi_squared_are_those_of_scipy_stats(freedom):
+    for statistic in (-1e-17, 0.0, 1e-9, 3.0, 80.0, np.inf, np.nan):
+        expected = chi2.sf(statistic, freedom)
+        assert np.array_equal(chi_square_p(statistic, freedom), expected, equal_nan=True)

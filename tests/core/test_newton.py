@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.special import expit
 
 from pairscore.core.newton import (
@@ -11,6 +12,7 @@ from pairscore.core.newton import (
     minimise,
     search_by_slope,
     search_by_value,
+    solve_falling,
     take_full_step,
 )
 
@@ -136,3 +138,28 @@ def test_a_loss_that_falls_for_ever_ends_the_walk():
 def test_too_few_iterations_are_told():
     found = minimise(Logistic(), np.zeros(3), 2, 1e-12)
     assert (found.converged, found.n_iterations) == (False, 2)
+
+
+@pytest.mark.parametrize("steep", [0.01, 1.0, 40.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_root_is_found_as_by_brentq_of_scipy(steep, seed):
+    """To the last digit and with as many looks, though scipy.optimize is not imported for it."""
+    rng = np.random.default_rng(seed)
+    root, (below, above) = rng.uniform(-3, 3), rng.exponential(size=2)
+    looks = [[], []]
+
+    def falling(x, seen):
+        seen.append(x)
+        return float(-((x - root) ** 3) - np.tanh(steep * (x - root)) - np.expm1(x - root))
+
+    ends = root - below, root + above
+    ours = solve_falling(lambda x: falling(x, looks[0]), *ends, xtol=1e-10)
+    theirs = brentq(lambda x: falling(x, looks[1]), *ends, xtol=1e-10, rtol=1e-15)
+    assert ours == pytest.approx(theirs, abs=1e-10)
+    assert len(looks[0]) <= len(looks[1]) + 1
+    assert abs(ours - root) < 2e-10
+
+
+def test_a_root_at_an_end_is_that_end():
+    assert solve_falling(lambda x: -x, 0.0, 1.0) == 0.0
+    assert solve_falling(lambda x: 1 - x, 0.0, 1.0) == 1.0

@@ -131,6 +131,32 @@ def test_a_large_pilot_pins_the_noise_down(few_simulations):
     assert found.low <= found.noise <= found.high < found.low + 0.06
 
 
+@pytest.mark.parametrize(
+    ("n", "m", "noise", "most"), [(300, 8000, 0.2, 9), (40, 300, 0.0, 26), (80, 900, 0.5, 26)]
+)
+def test_a_plan_with_a_large_pilot_tries_few_noises(
+    few_simulations, monkeypatch, n, m, noise, most
+):
+    """All 26 were simulated, for seconds; the estimate is the same, to the last digit."""
+    looks, X, left, right, outcome = [], *a_study(n, m, 5, noise, np.random.default_rng(6))
+    monkeypatch.setattr(
+        pilot,
+        "simulated_agreements",
+        lambda *study: looks.append(1) or simulated_agreements(*study),
+    )
+    found = estimate_noise(X, left, right, outcome, LOGIT, np.random.default_rng(7))
+    assert len(looks) <= most
+    incidence, axes, rng = incidence_of(left, right, n), feature_axes(X), np.random.default_rng(7)
+    rng.choice([-1.0, 1.0], m)  # as for ties
+    observed = float(agreement(incidence, axes @ (axes.T @ (incidence @ outcome)), outcome))
+    studies = [
+        simulated_agreements(incidence, 5, LOGIT, spread_for_noise(LOGIT, one), rng.spawn(1)[0])
+        for one in GRID.tolist()
+    ]
+    below = [np.mean(one < observed) + 0.5 * np.mean(one == observed) for one in studies]
+    assert found == _invert(np.maximum.accumulate(below), 0.9)
+
+
 def test_coins_are_not_excluded_when_labels_are_coins():
     rng = np.random.default_rng(4)
     assert estimate_noise(*a_study(60, 80, 6, 0.5, rng), LOGIT, rng).high > 0.4

@@ -250,6 +250,20 @@ def test_the_share_that_cannot_be_had():
     assert root_of_share(lambda x: 0.5 / (1 + x), 0.25, 1.0) == pytest.approx(1.0, rel=1e-8)
 
 
+def test_a_root_takes_few_looks_at_the_share():
+    """A chart looked at 3400 shares, most of them far from the root."""
+    looks, parts = [], np.random.default_rng(0).gamma(2.0, size=500)
+
+    def share(x):
+        looks.append(x)
+        return float(np.mean(parts / (parts + x)))
+
+    for wanted in (0.9, 0.5, 0.1, 0.001):
+        x = root_of_share(share, wanted, float(parts.mean()))
+        assert share(x) == pytest.approx(wanted, rel=1e-9)
+    assert len(looks) <= 4 * 10
+
+
 def test_less_noise_never_hurts_the_likelihood():
     """Alone, the quadratic approximation would say 0.099 at a noise of 0.005, and no direction at
     all below it.

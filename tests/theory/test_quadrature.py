@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy.stats import chi2, norm
+import scipy
+from scipy.stats import chi2, norm, qmc
 
 from pairscore.metrics import angle
-from pairscore.theory.quadrature import QuasiRandomErrors
+from pairscore.theory.quadrature import MOST_DIMENSIONS, QuasiRandomErrors, sobol_points
 from tests.theory.conftest import assert_means
 
 
@@ -61,3 +62,19 @@ def test_the_nodes_of_one_feature():
     assert not nodes.perpendicular.any()
     assert not nodes.length.any()
     assert not nodes.other_length.any()
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (2, 3), (4096, 1), (4096, 180), (8, 21201)])
+def test_the_points_are_those_of_scipy(n, d):
+    """Bit for bit, without scipy.stats; the generator is as SciPy leaves it."""
+    assert d <= MOST_DIMENSIONS == qmc.Sobol.MAXDIM
+    ours, theirs = np.random.default_rng(d), np.random.default_rng(d)
+    points = sobol_points(n, d, ours)
+    assert np.array_equal(points, qmc.Sobol(d, rng=theirs).random(n))
+    assert ours.random() == theirs.random()
+
+
+def test_the_points_are_the_same_where_scipy_keeps_its_table_elsewhere(monkeypatch):
+    expected = sobol_points(64, 6, np.random.default_rng(1))
+    monkeypatch.setattr(scipy, "__path__", [*map("nowhere/{}".format, scipy.__path__)])
+    assert np.array_equal(sobol_points(64, 6, np.random.default_rng(1)), expected)

@@ -9,7 +9,7 @@ meanwhile; ``model_options`` the settings of a model. ``words`` turns messages o
 the words of the command line.
 
 Nothing heavy is imported before a command runs: ``pairscore --help`` does without NumPy, and fit,
-rank, update and plan do without scikit-learn.
+rank, update and plan do without scikit-learn, scipy.stats and scipy.optimize.
 
 Imports: errors, choices, metrics, data, files, estimators, model, evaluation, theory,
 planning, report, paper.

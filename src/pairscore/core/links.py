@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, gammaincinv, log_ndtr, ndtr, ndtri
+from scipy.special import chdtrc, expit, gammaincinv, log_ndtr, ndtr, ndtri
 
 from pairscore.errors import PairscoreError, share_meant
 
@@ -238,6 +238,14 @@ def z_and_p(value: Any, error: Any) -> tuple[np.ndarray, np.ndarray]:
     with np.errstate(invalid="ignore", divide="ignore"):
         z = np.asarray(value, dtype=float) / np.asarray(error, dtype=float)
     return z, 2 * ndtr(-np.abs(z))
+
+
+def chi_square_p(statistic: float, freedom: float) -> float:
+    """The chance that chi-squared with these degrees of freedom exceeds a statistic.
+
+    That of a statistic below zero, which rounding can make, is 1; NaN without a freedom.
+    """
+    return float(chdtrc(freedom, np.maximum(statistic, 0.0))) if freedom > 0 else np.nan
 
 
 def normal_width(level: float) -> float:

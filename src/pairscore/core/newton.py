@@ -222,8 +222,6 @@ def solve_falling(
     >>> solve_falling(lambda x: 2 - x**2, 0.0, 1.0)
     1.0
     """
-    from scipy.optimize import brentq
-
     function, (lowest, highest) = cache(function), limits or (low, high)
     while function(low) <= 0:
         if low <= lowest:
@@ -233,7 +231,47 @@ def solve_falling(
         if high >= highest:
             return highest
         low, high = high, min(high + 2 * (high - low), highest)
-    return float(brentq(function, low, high, xtol=xtol, rtol=rtol))
+    return _root_between(function, low, high, xtol, rtol)
+
+
+def _root_between(
+    function: Callable[[float], float], low: float, high: float, xtol: float, rtol: float
+) -> float:
+    """Brent's method: a root between two places at which the function has opposite signs.
+
+    A step goes where an inverse quadratic through the last three places (a secant through two) is
+    zero, and to the middle of the bracket where that shrinks too little.
+    """
+    before, last, opposite = low, high, low  # the bracket is from ``last`` to ``opposite``
+    f_before = f_opposite = function(low)
+    f_last = function(high)
+    step = step_before = last - before
+    while True:
+        if abs(f_opposite) < abs(f_last):  # ``last`` is the best place
+            before, last, opposite = last, opposite, last
+            f_before, f_last, f_opposite = f_last, f_opposite, f_last
+        tolerance, half = 0.5 * (xtol + rtol * abs(last)), 0.5 * (opposite - last)
+        if f_last == 0 or abs(half) < tolerance:
+            return last
+        tried = np.inf
+        if abs(step_before) > tolerance and abs(f_last) < abs(f_before):
+            tried = _zero_step(before, last, opposite, f_before, f_last, f_opposite)
+        good = 2 * abs(tried) < min(abs(step_before), 3 * abs(half) - tolerance)
+        step_before, step = (step, tried) if good else (half, half)
+        before, f_before = last, f_last
+        last += step if abs(step) > tolerance else np.copysign(tolerance, half)
+        f_last = function(last)
+        if (f_last > 0) != (f_before > 0):
+            opposite, f_opposite = before, f_before
+            step = step_before = last - before
+
+
+def _zero_step(a: float, b: float, c: float, fa: float, fb: float, fc: float) -> float:
+    """From b to the zero of the secant through a and b, or of the inverse quadratic with c."""
+    if a == c:
+        return -fb * (b - a) / (fb - fa)
+    slope_a, slope_c = (fa - fb) / (a - b), (fc - fb) / (c - b)
+    return -fb * (fc * slope_c - fa * slope_a) / (slope_c * slope_a * (fc - fa))
 
 
 def bisect(

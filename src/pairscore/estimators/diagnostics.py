@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import chndtrinc
-from scipy.stats import chi2
+from scipy.special import chdtri, chndtrinc
 
+from pairscore.core.links import chi_square_p
 from pairscore.core.outcomes import OutcomeLaw
 from pairscore.core.sandwich import PairContributions
 from pairscore.core.sums import Moments, Pairs, aggregate_pairs, centred_blocks, pair_scatter
@@ -160,14 +160,14 @@ def _smallest_seen(r: int, variance: float) -> float:
     freedom; a spread that is off by less than TOLERATED is let go.
     """
     freedom = r * (r + 1) / 2
-    added = float(chndtrinc(chi2.isf(SIGNIFICANCE, freedom), freedom, 0.2))
+    added = float(chndtrinc(chdtri(freedom, SIGNIFICANCE), freedom, 0.2))
     return max(float(np.sqrt(added * variance)), TOLERATED)
 
 
 def _ratios_and_p_value(ratio: np.ndarray, statistic: float) -> tuple[float, float, float]:
     """Smallest and largest eigenvalue of a matrix of variance ratios (r x r), and its p-value."""
     values, r = np.linalg.eigvalsh(ratio), len(ratio)
-    return float(values[0]), float(values[-1]), float(chi2.sf(statistic, r * (r + 1) / 2))
+    return float(values[0]), float(values[-1]), chi_square_p(statistic, r * (r + 1) / 2)
 
 
 def _fourth_moment(

@@ -12,9 +12,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import chi2
 
-from pairscore.core.links import Link
+from pairscore.core.links import Link, chi_square_p
 from pairscore.core.outcomes import TieRule
 from pairscore.core.passes import outcome_pass
 from pairscore.core.sandwich import LARGEST_LEVERAGE, PairContributions
@@ -372,7 +371,7 @@ def wald(estimate: np.ndarray, covariance: np.ndarray) -> tuple[float, int, floa
     z, correlation = estimate / scale, covariance / np.outer(scale, scale)
     statistic = float(z @ np.linalg.pinv(correlation, RANK, hermitian=True) @ z)
     df = int(np.linalg.matrix_rank(correlation, RANK, hermitian=True))
-    return statistic, df, float(chi2.sf(statistic, df))
+    return statistic, df, chi_square_p(statistic, df)
 
 
 def covariance_noise(fit: "Fit", q: int, cells: np.ndarray | None = None) -> tuple[float, float]:

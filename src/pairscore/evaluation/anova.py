@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
 
+from pairscore.core.links import chi_square_p
 from pairscore.errors import PairscoreError, first_few
 from pairscore.estimators.diagnostics import p_in_words
 from pairscore.estimators.inference import NO_MAXIMUM, Likelihood, kept_likelihood
@@ -197,7 +197,7 @@ def _likelihood_ratio(small: Likelihood, large: Likelihood, df: int) -> tuple[fl
         if likelihood.value is None:
             return np.nan, np.nan, f"There is no likelihood ratio, because {likelihood.reason}."
     ratio = max(2 * (large.loglik - small.loglik), 0.0)
-    return ratio, float(chi2.sf(ratio, df)), ""
+    return ratio, chi_square_p(ratio, df), ""
 
 
 def _wald(large: Fit, features: tuple[str, ...], effects: tuple[str, ...]) -> JointTest:

@@ -24,6 +24,7 @@ from pairscore.files.find_columns import (
     missing_columns,
 )
 from pairscore.files.sheets import JoinedTables
+from pairscore.files.source import open_database
 from pairscore.files.study_columns import (
     ItemColumns,
     NoLayoutError,
@@ -439,6 +440,7 @@ def _open_tables(
 ) -> list[StoredTable]:
     """Tables that stay while the stack does; the bad rows of all are reported together."""
     tables, errors = [], []
+    reading = {"database": stack.enter_context(open_database()), **reading}
     for path, columns, sheet in files:
         try:
             tables.append(stack.enter_context(_open_table(path, columns, sheet=sheet, **reading)))

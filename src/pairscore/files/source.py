@@ -318,6 +318,22 @@ def scratch_folder() -> Iterator[Path]:
         yield folder
 
 
+@contextmanager
+def open_database(memory: str | None = None) -> Iterator[Any]:
+    """DuckDB, which holds up to ``memory`` outside a folder of its own, and installs nothing."""
+    import duckdb
+
+    config: dict[str, Any] = dict.fromkeys(
+        ("autoinstall_known_extensions", "autoload_known_extensions"), "false"
+    )
+    config |= {} if memory is None else {"memory_limit": memory}
+    with (
+        scratch_folder() as folder,
+        duckdb.connect(config=config | {"temp_directory": str(folder)}) as database,
+    ):
+        yield database
+
+
 def remove_unfinished() -> None:
     """Remove what is there for the time being; for a process that ends at once."""
     for path in list(UNFINISHED):

@@ -31,8 +31,8 @@ from pairscore.files.source import (
     Choice,
     Source,
     as_utf8,
+    open_database,
     plain_file,
-    scratch_folder,
     sql_text,
     table_kind,
 )
@@ -241,6 +241,7 @@ def stored_table(
     identifiers: Collection[str] = IDENTIFIERS,
     columns: Choice | None = None,
     memory: str | None = None,
+    database: Any = None,
     for_all_files: bool = True,
     say: Callable[[str], None] = warn_of,
 ) -> Iterator[StoredTable]:
@@ -255,6 +256,8 @@ def stored_table(
         in others do no harm.
     memory
         How much DuckDB may hold outside the disk, such as ``"1GB"``.
+    database
+        One that is open already (to open one takes as long as to read a small file).
     for_all_files
         Whether the delimiter was named for all files of a command: then a file whose first line
         has none of it keeps its own.
@@ -264,13 +267,9 @@ def stored_table(
     import duckdb
 
     shown, kind, say = display_name(path), table_kind(path), once(say)
-    config: dict[str, Any] = {
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
-    } | ({} if memory is None else {"memory_limit": memory})
     with ExitStack() as stack:
-        config["temp_directory"] = str(stack.enter_context(scratch_folder()))
-        connection = stack.enter_context(duckdb.connect(config=config))
+        database = database or stack.enter_context(open_database(memory))
+        connection = stack.enter_context(database.cursor())  # which has tables of its own
         file = stack.enter_context(plain_file(path))
         source = Source(connection, file, shown, identifiers, columns)
         try:

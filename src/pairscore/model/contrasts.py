@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import block_diag
-from scipy.special import ndtr
-from scipy.stats import f as f_law
+from scipy.special import fdtrc, ndtr
 
 from pairscore.core.links import normal_width, z_and_p
 from pairscore.errors import PairscoreError, did_you_mean, first_few, is_real, shown
@@ -178,7 +177,7 @@ def wald_test(
     if n < q:
         return no_test(FEW_ITEMS)
     statistic, df_error = W * factor * (n - q + 1) / (n * q), n - q + 1
-    p = float(f_law.sf(statistic, q, df_error))
+    p = float(fdtrc(q, df_error, np.maximum(statistic, 0.0)))
     return JointTest(names, statistic, q, df_error, p, kind, note)
 
 

@@ -413,8 +413,9 @@ def command_line() -> str:
 
 @cache
 def package_version(name: str) -> str:
-    """Version of an installed package, looked up once: it takes as long as a small fit."""
-    return version(name)
+    """Version of a package: of one that is not loaded, as installed, which takes longer to find."""
+    loaded = sys.modules.get(name)
+    return version(name) if loaded is None else str(loaded.__version__)
 
 
 def fingerprint(data: Comparisons) -> str:

@@ -11,8 +11,9 @@ from io import StringIO
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri, stdtr
-from scipy.stats import chi2, t
+from scipy.special import ndtri, stdtr, stdtrit
+
+from pairscore.core.links import chi_square_p
 
 Row = Mapping[str, Any]
 LEVEL = 0.95  # of the interval of an N needed
@@ -193,7 +194,7 @@ def pooled(parts: Sequence[Measurement]) -> Measurement:
 
 def interval_factor(n_generations: int) -> float:
     """How many standard errors of log N an interval reaches to either side: a quantile of t."""
-    return float(t.ppf(0.5 + LEVEL / 2, n_generations - 1))
+    return float(stdtrit(n_generations - 1, 0.5 + LEVEL / 2))
 
 
 def relative_error(row: Row) -> float:
@@ -225,7 +226,7 @@ def line_fit(x: np.ndarray, y: np.ndarray, error: np.ndarray, freedom: float = n
     plain = y - parts @ np.linalg.lstsq(parts, y, rcond=None)[0]
     # a constant is explained by nothing
     r_squared = 1 - plain.var() / y.var() if y.var() > 0 else 0.0
-    return Line(float(a), float(b), float(r_squared), float(chi2.sf(chi_square, len(x) - 2)))
+    return Line(float(a), float(b), float(r_squared), chi_square_p(chi_square, len(x) - 2))
 
 
 def typical_deviation(y: np.ndarray, parts: np.ndarray) -> float:

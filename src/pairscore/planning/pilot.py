@@ -8,6 +8,7 @@ random subspace. Each noise on a grid is tested against simulated agreements on 
 the interval holds those that are not rejected.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,11 +90,35 @@ def estimate_noise(
     incidence = _incidence(left, right, len(rows))
     axes = _checked_axes(X[rows])
     observed = float(agreement(incidence, axes @ (axes.T @ (incidence @ outcome)), outcome))
-    below = []
-    for spread in (spread_for_noise(link, float(noise)) for noise in GRID):
-        values = simulated_agreements(incidence, axes.shape[1], link, spread, rng.spawn(1)[0])
-        below.append(np.mean(values < observed) + 0.5 * np.mean(values == observed))
-    return _invert(np.maximum.accumulate(below), level)
+    streams = rng.spawn(len(GRID))
+
+    def below(place: int) -> float:
+        """Share of studies with the noise at a place of the grid that agree less than the pilot."""
+        spread = spread_for_noise(link, float(GRID[place]))
+        values = simulated_agreements(incidence, axes.shape[1], link, spread, streams[place])
+        return float(np.mean(values < observed) + 0.5 * np.mean(values == observed))
+
+    first = int(np.searchsorted(GRID, 1 - observed))
+    return _invert(np.maximum.accumulate(_rise(below, first, 1 - (1 - level) / 2)), level)
+
+
+def _rise(below: Callable[[int], float], first: int, enough: float) -> np.ndarray:
+    """``below``, which rises along the grid, as far as an interval looks at it.
+
+    From ``first`` down to where it is zero, as it is before, and up to where it is ``enough``:
+    one after that. Where the pilot is large these are few places of the grid.
+    """
+    values = np.zeros(len(GRID))
+    place = first = min(first, len(GRID) - 1)
+    while place >= 0 and (value := below(place)) > 0:
+        values[place] = value
+        place -= 1
+    place = first
+    while values[place] <= enough and place + 1 < len(GRID):
+        place += 1
+        values[place] = below(place)
+    values[place + 1 :] = 1.0
+    return values
 
 
 def _incidence(left: np.ndarray, right: np.ndarray, n_items: int) -> sparse.csr_array:

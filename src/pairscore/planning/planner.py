@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from pairscore.choices import METHODS
 from pairscore.core.newton import smallest_whole_number
@@ -310,6 +309,8 @@ class Search:
                 f"no number of items and comparisons up to {MOST_ITEMS:,} and {MOST_COMPARISONS:,}"
                 f" reaches {self.target:g}; ask for a larger error."
             )
+        from scipy.optimize import minimize_scalar  # slow to import, and only wanted here
+
         item_cost, m = costs[0] * _items_in_all(self.method), None
         if item_cost == 0:
             return self.fewest_comparisons()

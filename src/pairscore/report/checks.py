@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.special import expit, ndtri
-from scipy.stats import chi2
+from scipy.special import chdtri, expit, ndtri
 
 from pairscore.core.whitening import whiten
 from pairscore.data.comparisons import Comparisons
@@ -317,7 +316,7 @@ def _residual_check(residual: np.ndarray, information: np.ndarray, n_features: i
 def _outlier_check(z: np.ndarray, outside: np.ndarray, data: Comparisons) -> Check:
     """Items beyond the compared ones in some feature, and compared items far from all others."""
     names = data.items.names
-    limit = float(chi2.isf(FAR / len(z), z.shape[1]))
+    limit = float(chdtri(z.shape[1], FAR / len(z)))
     distance = np.sum(z**2, axis=1)
     far = np.flatnonzero(data.compared)[np.argsort(-distance)[: int(np.sum(distance > limit))]]
     beyond = np.flatnonzero(outside)

@@ -7,10 +7,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import cg
-from scipy.stats import chi2
 from sklearn.utils.validation import check_is_fitted
 
-from pairscore.core.links import Link
+from pairscore.core.links import Link, chi_square_p
 from pairscore.core.sums import net_per_item
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.feature_options import apply_recipe
@@ -192,12 +191,12 @@ def equal_items_p(data: Comparisons) -> float:
     L = sparse.diags_array(pairs.sum(axis=1)) - pairs
     freedom = n - connected_components(pairs, directed=False)[0]
     if not data.sides_known:
-        return float(chi2.sf(s @ _solve(L, s), freedom))
+        return chi_square_p(s @ _solve(L, s), freedom)
     s, W = s - h * float(amount @ y / w.sum()), float(w.sum())
     along, rest = _solve(L, s), W - float(h @ _solve(L, h))
     if rest < 1e-6 * W:  # the side cannot be told from the items
-        return float(chi2.sf(s @ along, freedom - 1))
-    return float(chi2.sf(s @ along + float(h @ along) ** 2 / rest, freedom))
+        return chi_square_p(s @ along, freedom - 1)
+    return chi_square_p(s @ along + float(h @ along) ** 2 / rest, freedom)
 
 
 def _solve(L: sparse.sparray, right: np.ndarray) -> np.ndarray:
@@ -256,7 +255,7 @@ def shape_of(z: np.ndarray, score: np.ndarray, link: Link) -> Shape:
     square = np.sum(z**2, axis=1)
     lean = np.mean(z * square[:, None], axis=0)
     variance = float(np.mean(square * (square - d - 2) ** 2)) / (d * n)
-    skewness_p = float(chi2.sf(lean @ lean / variance, d)) if variance > 0 else 1.0
+    skewness_p = chi_square_p(lean @ lean / variance, d) if variance > 0 else 1.0
     return Shape(*_tilt(z, score, link), float(np.mean(square**2) / (d * (d + 2))), skewness_p)
 
 

@@ -23,8 +23,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtr
-from scipy.stats import chi2, poisson
+from scipy.special import gammaincinv, gammaln, ndtr, xlogy
 
 from pairscore.core.links import Link
 from pairscore.core.newton import solve_falling
@@ -160,23 +159,27 @@ def poisson_points(mean: float) -> tuple[np.ndarray, np.ndarray]:
         return mean + np.sqrt(3 * mean) * np.array([-1.0, 0.0, 1.0]), np.array([1.0, 4.0, 1.0]) / 6
     width = 10 * np.sqrt(mean) + 20
     k = np.arange(max(0, int(mean - width)), int(mean + width) + 1, dtype=float)
-    return k, poisson.pmf(k, mean)
+    return k, np.exp(xlogy(k, mean) - gammaln(k + 1) - mean)
 
 
-def root_of_share(share: Callable[[float], float], wanted: float, scale: float) -> float:
-    """x with share(x) = wanted, share falling in x, where x is of the order of ``scale``.
+def root_of_share(share: Callable[[float], float], wanted: float, mean: float) -> float:
+    """x with share(x) = wanted, where share is the mean of l / (l + x) over some l of this mean.
 
-    Zero if even share(0) is too small: there are too few comparisons.
+    Zero if even share(0) is too small: there are too few comparisons. The share is at most
+    mean / (mean + x) (Jensen), and close to it, which says where to begin.
     """
-    low, high = np.log(1e-9 * scale), np.log(1e3 * scale / wanted)
-    log_x = solve_falling(lambda log_x: share(np.exp(log_x)) - wanted, low, high, xtol=1e-10)
-    return 0.0 if log_x == low else float(np.exp(log_x))
+    limits = np.log(1e-9 * mean), np.log(1e3 * mean / wanted)
+    top = np.log(mean * max(1 / wanted - 1, 1e-6))
+    log_x = solve_falling(
+        lambda log_x: share(np.exp(log_x)) - wanted, top - 0.2, top, limits=limits, xtol=1e-10
+    )
+    return 0.0 if log_x == limits[0] else float(np.exp(log_x))
 
 
 def pooled_variance(labels: LabelConstants, size: StudySize) -> float:
     """R of `pooled`: s^2 = 1 - eta, and the eigenvalues are the items' exposures."""
     k, chance = size.exposures
-    x = root_of_share(lambda x: float(chance @ (k / (k + x))), size.freedom, k[-1])
+    x = root_of_share(lambda x: float(chance @ (k / (k + x))), size.freedom, float(chance @ k))
     if x == 0:
         return np.inf
     q = (chance @ (k / (k + x)) ** 2) / (chance @ (k / (k + x) ** 2))
@@ -197,7 +200,7 @@ def paired_variance(labels: LabelConstants, size: StudySize) -> float:
         c = _tree_conductance(x, k, chance)
         return float(chance @ (k * c / (x + k * c)))
 
-    x = root_of_share(share, size.freedom, k[-1])
+    x = root_of_share(share, size.freedom, float(chance @ k))
     if x == 0:
         return np.inf
     c = _tree_conductance(x, k, chance)
@@ -248,7 +251,7 @@ def wrong_sign(law: LabelLaw, n_items: float, n_comparisons: float) -> float:
     an item's score is shared by all of its comparisons and adds 4 eta (1 - explained) (1 - 1/N) /
     N.
     """
-    sd = np.sqrt(chi2.ppf(ndtr(NORMAL_GRID), n_items - 1) / n_items)
+    sd = np.sqrt(2 * gammaincinv((n_items - 1) / 2, ndtr(NORMAL_GRID)) / n_items)
     laws = [LabelLaw(law.link, law.spread * float(one), law.item_effect) for one in sd]
     k = np.array([one.correlation * kappa(law.link, one.total_spread) for one in laws])
     shared = np.zeros(len(sd))
@@ -310,10 +313,11 @@ def _ground(law: LabelLaw, size: StudySize, freedom: float) -> float:
     def share(y: float) -> float:
         mean, variance, chance = _conductance_moments(y, information, size)
         u = y + k * mean
-        used = float(chance @ (k * mean / u - y * k * variance / u**3) @ often)
+        used = float(chance @ (k / u * (mean - y * variance / (u * u))) @ often)
         return (1 - law.item_effect**2 * y) * used
 
-    return root_of_share(share, freedom, k[-1] * float(information[0].max()))
+    w, _, places = information
+    return root_of_share(share, freedom, float(often @ k) * float(places @ w @ places))
 
 
 Information = tuple[np.ndarray, np.ndarray, np.ndarray]  # of a pair at z, z'; z; its probability

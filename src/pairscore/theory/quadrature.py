@@ -8,11 +8,13 @@ these by a quarter of a percent.
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 NODES = 4096
 SEED = 20210
+BITS = 30  # of a coordinate of a Sobol sequence
+MOST_DIMENSIONS = 21201  # for which Joe and Kuo (2008) give direction numbers
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,8 @@ class QuasiRandomErrors:
         directions, each as likely.
         """
         rng, d = np.random.default_rng(SEED), len(eigenvalues)
-        if 2 * d <= qmc.Sobol.MAXDIM:
-            even_normals = ndtri(qmc.Sobol(2 * d, rng=rng).random(n_nodes))
+        if 2 * d <= MOST_DIMENSIONS:
+            even_normals = ndtri(sobol_points(n_nodes, 2 * d, rng))
         else:
             even_normals = rng.normal(size=(n_nodes, 2 * d))
         g = even_normals[:, :d]
@@ -110,3 +112,49 @@ class QuasiRandomErrors:
             "norm_error": length * np.hypot(excess * self.truth + forward, sideways),
             "misordered": sigma_angle / np.pi,
         }
+
+
+def sobol_points(n: int, d: int, rng: np.random.Generator) -> np.ndarray:
+    """Points (n x d) of a Sobol sequence, scrambled by random matrices and a shift.
+
+    Matousek (1998). At most 2^18 points. ``scipy.stats.qmc.Sobol`` has the same, and takes longer
+    to import than NumPy, DuckDB and the rest of SciPy together.
+    """
+    try:
+        numbers = _direction_numbers(d, max(n - 1, 1).bit_length())
+    except FileNotFoundError:  # a SciPy that keeps its table elsewhere
+        from scipy.stats import qmc
+
+        return qmc.Sobol(d, rng=rng).random(n)
+    rng = rng.spawn(1)[0]
+    powers = 2 ** np.arange(BITS, dtype=np.uint32)
+    shift = rng.integers(2, size=(d, BITS), dtype=np.uint32) @ powers
+    mixing = np.tril(rng.integers(2, size=(d, BITS, BITS), dtype=np.uint32))
+    mixing[:, range(BITS), range(BITS)] = 1
+    digits = numbers[:, None, :] // powers[::-1, None] % 2  # the most significant first
+    scrambled: np.ndarray = powers[::-1] @ (mixing @ digits % 2)  # d x number of bits
+    place = np.arange(1, n)
+    changed = np.bitwise_count((place & -place) - 1)  # where Gray codes of neighbours differ
+    steps = np.concatenate([shift[None], scrambled.T[changed]])
+    return np.bitwise_xor.accumulate(steps, axis=0) / 2.0**BITS
+
+
+def _direction_numbers(d: int, n_bits: int) -> np.ndarray:
+    """The first numbers (d x n_bits) by which the points of a Sobol sequence are made.
+
+    The first ones of each dimension are in the table of Joe and Kuo (2008), which comes with SciPy;
+    the others follow by the recurrence of its primitive polynomial (Bratley and Fox 1988).
+    """
+    with np.load(f"{scipy.__path__[0]}/stats/_sobol_direction_numbers.npz") as table:
+        polynomial, given = table["poly"][:d], table["vinit"][:d]
+    degree = np.array([max(int(number).bit_length() - 1, 1) for number in polynomial])
+    polynomial[0] = 0  # the first dimension is van der Corput's sequence: every number repeats
+    numbers = np.zeros((d, n_bits), dtype=np.int64)
+    for k in range(n_bits):
+        follows = degree <= k
+        numbers[~follows, k] = given[~follows, k]
+        numbers[follows, k] = numbers[follows, k - degree[follows]]
+        for back in range(1, k + 1):
+            has_term = polynomial >> np.maximum(degree - back, 0) & (degree >= back) & follows == 1
+            numbers[has_term, k] ^= numbers[has_term, k - back] << back
+    return (numbers << BITS - 1 - np.arange(n_bits)).astype(np.uint32)
