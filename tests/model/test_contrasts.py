@@ -499,3 +499,21 @@ def test_side_and_context_enter_contrasts_and_joint_tests_by_their_names():
     assert alone.contrast({"left": 1}).std_error == pytest.approx(expected)
     with pytest.raises(PairscoreError, match=r"no coefficient 'lefft'.*Did you mean 'left'"):
         model.contrast({"lefft": 1})
+
+
+def test_intervals_and_p_values_of_levels_are_those_of_the_summary():
+    """They were unknown, though the summary and contrasts had them."""
+    table, votes = graded_study()
+    for reference in ({}, {"grade": "B"}):
+        model = RankRegression().fit(
+            pd.DataFrame(table), votes, categorical=["grade", "site"], reference=reference
+        )
+        intervals, names = model.confidence_intervals(), model.feature_names_in_
+        levels = [k for k, name in enumerate(names) if "=" in name]
+        assert len(levels) >= 6
+        for k in levels:
+            if names[k] == "grade=B" and reference:
+                continue
+            found = model.contrast({names[k]: 1.0})
+            assert intervals[k] == pytest.approx([found.low, found.high], rel=1e-9)
+            assert model.p_values_[k] == pytest.approx(found.p, rel=1e-7)

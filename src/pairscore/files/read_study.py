@@ -45,9 +45,8 @@ from pairscore.files.write import BadFilesError, all_faults, locate_faults
 class ItemsInput:
     """Items from a file, ready for use.
 
-    ``recipe`` made their features. Not features are the columns ``left_out``, text that could be
-    categories; ``nested``, lists or records; ``dates``; ``labels``, text that differs from item to
-    item; and ``signed``, numbers with a sign such as % or $.
+    ``recipe`` made their features. No features are ``left_out``, text that could be categories;
+    ``nested``, lists or records; ``dates``; ``labels``, text of single items; ``signed``, with %.
     """
 
     items: Items

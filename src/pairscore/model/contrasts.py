@@ -219,6 +219,12 @@ def covariance_in_words(fit: Fit) -> str:
     return f"by the model with its item effects{judges}"
 
 
+def _shown_errors(fit: Fit) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients and standard errors (d) as the summary shows them."""
+    errors, seen = fit.errors(), shown_coefficients(fit)
+    return seen.coef, errors if seen.std_errors is None else seen.std_errors
+
+
 class CoefficientTests:
     """What :class:`~pairscore.model.regression.RankRegression` says of its coefficients."""
 
@@ -232,9 +238,8 @@ class CoefficientTests:
 
     @property
     def z_values_(self) -> np.ndarray:
-        """Coefficients over their standard errors."""
-        fit = self._fitted()
-        return z_and_p(fit.coef, fit.errors())[0]
+        """Coefficients over their standard errors; of levels, as the summary shows them."""
+        return z_and_p(*_shown_errors(self._fitted()))[0]
 
     @property
     def p_values_(self) -> np.ndarray:
@@ -246,7 +251,8 @@ class CoefficientTests:
 
         ``method`` is "wald", the coefficient and so many standard errors of the fit (item-robust by
         default), or "profile": where twice the log-likelihood, maximised over all other parameters,
-        is a chi-square quantile below its maximum. That takes comparisons for independent.
+        is a chi-square quantile below its maximum. That takes comparisons for independent. Levels
+        of a category are as in :meth:`summary`, against their average or the reference level.
         """
         fit, width = self._fitted(), normal_width(level)
         if method not in INTERVALS:
@@ -255,7 +261,7 @@ class CoefficientTests:
             from pairscore.effects.covariance import profile_intervals
 
             return profile_intervals(fit, width)
-        coef, errors = fit.coef, fit.errors()
+        coef, errors = _shown_errors(fit)
         if not fit.n_features and fit.item_effects is not None:
             coef, errors = fit.item_effects.effect, fit.item_effects.std_error
         return np.column_stack([coef - width * errors, coef + width * errors])
