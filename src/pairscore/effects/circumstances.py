@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.linalg import block_diag
 
 from pairscore.core.outcomes import TieRule
-from pairscore.core.sums import sum_sides
+from pairscore.core.sums import aggregate_pairs, sum_sides
 from pairscore.data.comparisons import Comparisons, refuse_missing_judges
 from pairscore.effects.single_comparisons import SingleComparisons
 from pairscore.errors import (
@@ -110,7 +110,7 @@ def _rows(
     """Comparisons sorted by pair, without those of an item with itself; equal ones are one row."""
     comparisons, n = data.comparisons, len(data.X)
     plain = not (settings.side_effect or settings.context or settings.needs_judges)
-    if plain and np.all(np.abs(comparisons.outcome) == 1):
+    if plain and comparisons.outcome.dtype.kind == "i":
         return _rows_of_pairs(data, rule, ridge)
     used = (comparisons.left != comparisons.right) & (data.amount > 0)
     left, right = comparisons.left[used], comparisons.right[used]
@@ -152,17 +152,22 @@ def _rows(
 
 
 def _rows_of_pairs(data: FitData, rule: TieRule, ridge: np.ndarray) -> SingleComparisons:
-    """The rows where only who met and who won matters: losses and wins of each pair's low item."""
-    pairs = data.pairs
-    number = np.column_stack([sum_sides(pairs.lose), sum_sides(pairs.win)]).ravel()
+    """The rows where only who met and who won matters: each pair's losses of low, ties and wins."""
+    pairs, ties, votes = data.pairs, data.tied, data.comparisons
+    if ties is None:
+        ties = np.zeros(pairs.win.shape)
+    else:
+        amount = data.amount * (votes.outcome != 0)
+        pairs = aggregate_pairs(votes.left, votes.right, votes.outcome, amount, len(data.X))
+    number = np.column_stack([sum_sides(part) for part in (pairs.lose, ties, pairs.win)]).ravel()
     used = np.flatnonzero(number > 0)
-    low, high = (np.repeat(items.astype(np.intp), 2)[used] for items in (pairs.low, pairs.high))
+    low, high = (np.repeat(items.astype(np.intp), 3)[used] for items in (pairs.low, pairs.high))
     return SingleComparisons(
         X=data.X,
         mean=data.item_moments.mean,
         left=low,
         right=high,
-        outcome=np.tile([-1.0, 1.0], len(pairs.high))[used],
+        outcome=np.tile([-1.0, 0.0, 1.0], len(pairs.high))[used],
         amount=number[used] / data.weight_unit,
         context=np.empty((len(used), 0)),
         sides=sparse.csr_array((len(used), 0)),
