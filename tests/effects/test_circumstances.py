@@ -8,7 +8,7 @@ from sklearn.model_selection import cross_val_score
 
 from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, compare, load
 from pairscore.core.links import Logit
-from pairscore.effects.circumstances import prepare_fit
+from pairscore.effects.circumstances import judge_names, prepare_fit
 from pairscore.errors import CollinearFeaturesWarning, FewJudgesWarning, SeparationWarning
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.settings import Settings
@@ -420,3 +420,16 @@ def test_one_separated_item_hardly_moves_what_is_fitted_beside_a_context():
     moved = (model.coef_ - without.coef_) / without.std_errors_
     assert np.nanmax(np.abs(moved)) < 0.003
     np.testing.assert_allclose(model.effects_.values, without.effects_.values, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("judges", "names"),
+    [
+        (np.array(["Anna", "2", "2.0"]), ["Anna", "2", "2.0"]),
+        (np.array(["Anna", 2.0, 7, 2.5, True], dtype=object), ["Anna", "2", "7", "2.5", "True"]),
+        (np.array([1.0, 2.0, np.nan]), ["1", "2", "nan"]),
+        (np.array([3, 4]), ["3", "4"]),
+    ],
+)
+def test_judges_are_called_as_their_table_calls_them(judges, names):
+    assert judge_names(judges) == names
