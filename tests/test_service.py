@@ -127,7 +127,7 @@ def test_one_item_of_comparisons_alone_is_scored_from_a_dict(tmp_path):
     model = load(tmp_path / "model.npz")
     expected = model.decision_function(["item 3"])
     np.testing.assert_array_equal(model.decision_function({"id": "item 3"}), expected)
-    with pytest.raises(PairscoreError, match="there is no item .nobody. in the fit"):
+    with pytest.raises(PairscoreError, match="there is no item 'nobody' in the fit"):
         model.rank({"id": "nobody"})
 
 

@@ -8,7 +8,7 @@ from sklearn.model_selection import cross_val_score
 
 from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, compare, load
 from pairscore.core.links import Logit
-from pairscore.effects.circumstances import prepare_fit
+from pairscore.effects.circumstances import judge_names, prepare_fit
 from pairscore.errors import CollinearFeaturesWarning, FewJudgesWarning, SeparationWarning
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.settings import Settings
@@ -435,3 +435,16 @@ def test_pairs_without_their_context_are_told_how_to_have_it():
         PairscoreError, match=r"from_frames\(items, votes, context=\['len', ...\]\)"
     ):
         model.predict_proba(Comparisons.from_frames(X, votes)[0])
+
+
+@pytest.mark.parametrize(
+    ("judges", "names"),
+    [
+        (np.array(["Anna", "2", "2.0"]), ["Anna", "2", "2.0"]),
+        (np.array(["Anna", 2.0, 7, 2.5, True], dtype=object), ["Anna", "2", "7", "2.5", "True"]),
+        (np.array([1.0, 2.0, np.nan]), ["1", "2", "nan"]),
+        (np.array([3, 4]), ["3", "4"]),
+    ],
+)
+def test_judges_are_called_as_their_table_calls_them(judges, names):
+    assert judge_names(judges) == names

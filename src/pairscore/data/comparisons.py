@@ -408,12 +408,13 @@ def _item_rows(which: Any, items: Items) -> np.ndarray | None:
 
 def refuse_missing_judges(judge: np.ndarray) -> None:
     """Refuse comparisons of which some have no judge; ``judge`` has the names, of shape (M,)."""
-    if judge.dtype.kind in "iu":
+    values: list[Any] = [] if judge.dtype.kind in "iu" else judge.tolist()
+    if set(map(type, values)) <= {str} and all(map(str.strip, set(values))):
         return
     missing = np.flatnonzero(
         [
             value is None or value != value or (isinstance(value, str) and not value.strip())
-            for value in judge.tolist()
+            for value in values
         ]
     )
     if len(missing):

@@ -5,6 +5,8 @@ comparisons.
 """
 
 from dataclasses import dataclass, replace
+from itertools import repeat
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -260,7 +262,7 @@ def judges_sharpness(data: Comparisons, judges: Judges | None) -> np.ndarray:
     if judges is None or data.judge is None:
         return np.ones(len(data))
     slope_of = dict(zip(judge_names(judges.name), judges.slope.tolist(), strict=True))
-    return np.array([slope_of.get(name, 1.0) for name in judge_names(data.judge)])
+    return np.fromiter(map(slope_of.get, judge_names(data.judge), repeat(1.0)), float, len(data))
 
 
 def effect_columns(
@@ -273,8 +275,8 @@ def effect_columns(
     """
     if effects is None:
         return np.ones((len(data), int(side_effect is not None)))
-    by_whom = [] if data.judge is None else judge_names(data.judge)
     sides = [name for name in effects.of_kind("side") if name != "left"]
+    by_whom = [] if data.judge is None or not sides else judge_names(data.judge)
     own = np.array([f"left, {name}" for name in by_whom])
     columns = np.zeros((len(data), len(effects.names)))
     for place, (name, kind) in enumerate(zip(effects.names, effects.kinds, strict=True)):
@@ -299,7 +301,8 @@ def slope_errors(data: Comparisons, judges: Judges | None) -> np.ndarray:
     if judges is None or data.judge is None:
         return np.zeros(len(data))
     error_of = dict(zip(judge_names(judges.name), judges.std_error.tolist(), strict=True))
-    return np.array([error_of.get(name, judges.spread) for name in judge_names(data.judge)])
+    names = judge_names(data.judge)
+    return np.fromiter(map(error_of.get, names, repeat(judges.spread)), float, len(data))
 
 
 def context_column(data: Comparisons, name: str) -> np.ndarray:
@@ -316,11 +319,12 @@ def context_column(data: Comparisons, name: str) -> np.ndarray:
 
 def judge_names(judge: np.ndarray) -> list[str]:
     """What judges are called, as text: 1.0 is judge 1, as it was before some value was missing."""
-    if judge.dtype.kind not in "fO":
-        return list(map(str, judge.tolist()))
+    values: list[Any] = judge.tolist()
+    if judge.dtype.kind not in "fO" or set(map(type, values)) <= {str}:
+        return list(map(str, values))
     return [
         str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-        for value in judge.tolist()
+        for value in values
     ]
 
 
