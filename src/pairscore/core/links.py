@@ -31,6 +31,8 @@ class Link:
     often left won and lost there; a tie is half of each.
     """
 
+    is_logistic = False  # has compiled passes
+
     def __init__(self, function: Function, derivative: Function, name: str = "custom"):
         self.name, self._function, self._derivative = name, function, derivative
 
@@ -122,6 +124,8 @@ def _normal_density(x: np.ndarray) -> np.ndarray:
 
 class Logit(Link):
     """f(x) = 1 / (1 + exp(-x)): Bradley and Terry (1952)."""
+
+    is_logistic = True
 
     def __init__(self) -> None:
         super().__init__(expit, _logistic_density, "logit")

@@ -17,11 +17,12 @@ from functools import cache
 from importlib import import_module
 from itertools import pairwise
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from pairscore.core.links import Link, Logit
+if TYPE_CHECKING:
+    from pairscore.core.links import Link
 
 CHUNKS = 8  # of a large pass
 LARGE = 1 << 18  # entries of a pass that is worth threads
@@ -132,7 +133,7 @@ def tally_pass(
 
 
 def outcome_pass(
-    difference: np.ndarray, outcome: np.ndarray, amount: np.ndarray, link: Link
+    difference: np.ndarray, outcome: np.ndarray, amount: np.ndarray, link: "Link"
 ) -> tuple[float, float, float, float]:
     """How decided comparisons (M) with these score differences go.
 
@@ -144,7 +145,7 @@ def outcome_pass(
     loglik : float
         Log-likelihood of the decided ones.
     """
-    if kernels is not None and type(link) is Logit:
+    if kernels is not None and link.is_logistic:
         totals, won = np.zeros(4), _outcomes(outcome)
         kernels.logistic_outcome_pass(_doubles(difference), won, _doubles(amount), totals)
         return tuple(totals.tolist())  # type: ignore[return-value]
@@ -242,7 +243,7 @@ def score_pass(
     scores: np.ndarray,
     shift: np.ndarray,
     wins: tuple[np.ndarray, np.ndarray],
-    link: Link,
+    link: "Link",
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
     """Derivatives of the log-likelihood in the score difference of every side and pair.
 
@@ -264,7 +265,7 @@ def score_pass(
     exact : bool
         Whether the information is the observed one.
     """
-    if kernels is None or type(link) is not Logit:
+    if kernels is None or not link.is_logistic:
         score, information, exact = link.newton(
             differences(start, high, scores) + shift[:, None], *wins
         )

@@ -9,6 +9,7 @@ from scipy.linalg import lapack
 TOLERANCE = 1e-12
 # of a parameter in an open direction of length one, below which the parameter has no part in it
 SMALLEST_SHARE = 1e-6
+OPEN_SHARE = 1e-6  # of a difference along an open direction, below which it is rounding
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,13 @@ from pairscore.core.outcomes import TieRule
 from pairscore.core.passes import outcome_pass
 from pairscore.core.sandwich import LARGEST_LEVERAGE, PairContributions
 from pairscore.core.sums import Moments, Pairs, centred_blocks, difference_scatter, sum_sides
-from pairscore.core.whitening import whitening_basis
+from pairscore.core.whitening import OPEN_SHARE, whitening_basis
 from pairscore.errors import (
     NoLikelihoodError,
     NotConvergedWarning,
     PairscoreError,
     SeparationWarning,
 )
-from pairscore.estimators.results import OPEN_SHARE
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons

@@ -9,7 +9,7 @@ import numpy as np
 from pairscore.core.links import Link, normal_width, z_and_p
 from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.sums import Spread
-from pairscore.core.whitening import Basis
+from pairscore.core.whitening import OPEN_SHARE, Basis
 from pairscore.data.folds import rows_of_same_features
 from pairscore.data.items import Items
 from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pairscore.estimators.inference import Likelihood
     from pairscore.estimators.ridge import RidgeCurve
 
-OPEN_SHARE = 1e-6  # of a difference along an open direction, below which it is rounding
 FEWEST_ITEMS = 10  # with two different opponents, below which nothing is said of item effects
 RECORDED = ("sigma2", "explained", "factor", "n_shared", "posterior_sigma2")
 # what pairs of items say of two effects at a time; models of before have none of it
