@@ -72,7 +72,10 @@ def test_the_version_is_that_of_the_metadata():
 
 def test_the_command_is_installed():
     (command,) = entry_points(group="console_scripts", name="pairscore")
-    assert command.load().name == "main"
+    assert command.load().__name__ == "run"
+    program = Path(sys.executable).with_name("pairscore")
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    assert pairscore.__version__ in said.stdout
 
 
 # -- installation ----------------------------------------------------------------------------------
