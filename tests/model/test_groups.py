@@ -272,7 +272,7 @@ def test_rounding_does_not_split_a_group():
     fit = fitted_to_years(items, votes).result_
     values = items[["a", "b", "year"]].to_numpy()
     rounded = values * (1 + 1e-12 * np.random.default_rng(0).normal(size=values.shape))
-    assert count_groups(fit, rounded) == 4
+    assert count_groups(fit, rounded, np.ones(len(rounded), dtype=bool)) == 4
     group, names = number_groups(fit, OpenPart.of_values(fit, rounded))
     np.testing.assert_array_equal(group, np.repeat(np.arange(4), 25))
     assert names.tolist() == [f"year={year}" for year in YEARS]

@@ -255,7 +255,7 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         judge_agreement=_judge_agreement(data, result.settings),
         likelihood=likelihood_of(data, result),
     )
-    if has_items and (n_groups := count_groups(fit, data.items.values[data.compared])) > 1:
+    if has_items and (n_groups := count_groups(fit, data.items.values, data.compared)) > 1:
         fit = replace(fit, n_groups=n_groups, coef=of_smallest_norm(fit.coef, result.basis))
     if taken.size:
         coef, covariance = without_part(fit.coef, result.covariance, fit.feature_unit, taken)

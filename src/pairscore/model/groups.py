@@ -148,11 +148,11 @@ def names_groups(fit: Fit) -> bool:
     return bool(each_alone and (fit.undetermined & (fit.feature_sd > 0)).sum() <= MOST_NAMED)
 
 
-def count_groups(fit: Fit, values: np.ndarray) -> int:
-    """How many groups the compared items fall into, whose features are ``values`` (n x d)."""
+def count_groups(fit: Fit, values: np.ndarray, compared: np.ndarray) -> int:
+    """How many groups items with features ``values`` (N x d) fall into, of those ``compared``."""
     if not fit.open_directions.size:
         return 1
-    return int(OpenPart.of_values(fit, values).groups().max(initial=0)) + 1
+    return int(OpenPart.of_values(fit, values[compared]).groups().max(initial=0)) + 1
 
 
 def without_open_part(fit: Fit, centred: np.ndarray) -> np.ndarray:
