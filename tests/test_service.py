@@ -43,7 +43,8 @@ def study(n=60, m=500, seed=0):
 @pytest.fixture
 def client(tmp_path, monkeypatch):
     """The application of the page, with a model of its two features."""
-    testing = pytest.importorskip("starlette.testclient", reason="starlette is not installed")
+    from starlette import testclient as testing  # a requirement of the tests
+
     RankRegression().fit(*study()).save(tmp_path / "model.npz")
     (source,) = [
         block

@@ -15,7 +15,8 @@ from tests.laws import GaussianStudy
 
 LOGIT = get_link("logit")
 compiled = pytest.mark.skipif(
-    passes.kernels is None, reason="built without a compiler: there is one twin only"
+    passes.kernels is None,
+    reason="built without a compiler: the passes in NumPy have nothing to be compared with",
 )
 
 

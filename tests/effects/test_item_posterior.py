@@ -6,8 +6,8 @@ from scipy.optimize import least_squares
 
 from pairscore.core.sums import aggregate_pairs
 from pairscore.effects import item_posterior
+from pairscore.effects.covariance import centred_variances, quasi_variances
 from pairscore.effects.item_posterior import (
-    centred_variances,
     posterior_covariance,
     tree_variances,
 )
@@ -184,7 +184,7 @@ def test_quasi_variances_minimise_the_errors_of_log_variances():
         q = np.exp(log_q)
         return np.log(q[first] + q[second]) - logs
 
-    q = item_posterior.quasi_variances(covariance, along)
+    q = quasi_variances(covariance, along)
     twin = np.exp(least_squares(errors, np.log(np.diag(V)), xtol=1e-14, ftol=1e-14).x)
     np.testing.assert_allclose(q, twin, rtol=1e-5)
     assert np.sum(errors(np.log(np.diag(V))) ** 2) > np.sum(errors(np.log(q)) ** 2)

@@ -60,7 +60,7 @@ ITEMS, NEW = wines(70, 0, "old"), wines(6, 5, "new")
 VOTES = judged(ITEMS)
 
 
-def same_tables(one, other):
+def assert_same_tables(one, other):
     assert list(one.columns) == list(other.columns)
     for name in set(one.columns) - {"outside"}:  # of other features
         if one[name].dtype.kind == "f":
@@ -77,8 +77,8 @@ def test_a_scaled_model_ranks_as_the_plain_one():
     plain = RankRegression().fit(ITEMS, VOTES)
     pipe = make_item_pipeline(StandardScaler(), RankRegression()).fit(ITEMS, VOTES)
     for table in (ITEMS, NEW):
-        same_tables(pipe.rank(table, level=0.9), plain.rank(table, level=0.9))
-    same_tables(pipe.worth(NEW), plain.worth(NEW))
+        assert_same_tables(pipe.rank(table, level=0.9), plain.rank(table, level=0.9))
+    assert_same_tables(pipe.worth(NEW), plain.worth(NEW))
     same_differences(pipe.difference("old3", "old4"), plain.difference("old3", "old4"))
     same_differences(
         pipe.difference(NEW.iloc[:1], NEW.iloc[1].drop("id").to_dict()),
@@ -115,7 +115,7 @@ def test_a_saved_pipeline_ranks_as_it_did_from_the_items_own_features(tmp_path, 
     assert list(model.feature_names_in_) == FEATURES
     both = pd.concat([ITEMS, NEW], ignore_index=True)
     for table in (NEW, both, both[FEATURES]):
-        same_tables(pipe.rank(table), model.rank(table))
+        assert_same_tables(pipe.rank(table), model.rank(table))
     same_differences(pipe.difference(ITEMS[:1], NEW[:1]), model.difference(ITEMS[:1], NEW[:1]))
     X, _ = Comparisons.from_frames(ITEMS, VOTES, context=["price"])
     for name, column in pipe.chances(X).items():
@@ -146,7 +146,7 @@ def test_what_the_data_leave_open_stays_open():
     given = alike.iloc[:3].drop(columns="id").assign(id=odd["id"])
     for table in (odd, given):
         table = table[["id", *model.feature_names_in_]]
-        same_tables(pipe.rank(table), model.rank(table))
+        assert_same_tables(pipe.rank(table), model.rank(table))
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_features_that_a_file_cannot_hold_are_refused_when_saved(tmp_path, trans
 
 def test_a_pipeline_can_be_pickled():
     pipe = make_item_pipeline(PCA(2), RankRegression()).fit(ITEMS, VOTES)
-    same_tables(pickle.loads(pickle.dumps(pipe)).rank(NEW), pipe.rank(NEW))
+    assert_same_tables(pickle.loads(pickle.dumps(pipe)).rank(NEW), pipe.rank(NEW))
 
 
 def test_groups_that_never_met_are_refused_when_saved(tmp_path):
@@ -194,7 +194,7 @@ def test_a_search_over_a_pipeline_gives_a_pipeline_that_ranks(tmp_path):
     best = search.best_estimator_
     assert search.best_params_["pca__transformer__n_components"] == 4
     best.save(tmp_path / "model.npz")
-    same_tables(best.rank(NEW), load(tmp_path / "model.npz").rank(NEW))
+    assert_same_tables(best.rank(NEW), load(tmp_path / "model.npz").rank(NEW))
 
 
 def test_weights_reach_the_model_by_name_or_by_routing():
@@ -266,7 +266,7 @@ def test_the_columns_of_a_pipeline_have_names_too(tmp_path):
     gaps = [m.difference(new, items.iloc[:1]).difference for m in (pipe, plain, pipe.to_model())]
     np.testing.assert_allclose(gaps, gaps[0], atol=1e-4)
     pipe.save(tmp_path / "m.npz")
-    same_tables(load(tmp_path / "m.npz").rank(items), pipe.rank(items))
+    assert_same_tables(load(tmp_path / "m.npz").rank(items), pipe.rank(items))
 
 
 def test_a_pipeline_says_what_it_cannot_do():

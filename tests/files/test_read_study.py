@@ -5,6 +5,7 @@ import sys
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pytest
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
@@ -53,7 +54,6 @@ def test_every_kind_of_file_and_standard_input_give_the_same_columns_and_the_sam
 
 
 def test_files_and_dataframes_give_the_same_model(tmp_path):
-    pd = pytest.importorskip("pandas")
     items, votes = study(1, ODD_IDS)
     write_table(pd.DataFrame(items), tmp_path / "items.csv")
     write_table(pd.DataFrame(votes), tmp_path / "votes.csv")

@@ -1,5 +1,7 @@
 """Parquet, JSONL and workbooks: what is read, and the sentence where nothing can be."""
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pairscore import PairscoreError
@@ -62,7 +64,6 @@ def test_json_lines(case, tmp_path):
 
 
 def test_parquet_of_others(tmp_path):
-    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     table = pa.table(
         {
             "id": pa.array([1, 2], pa.uint8()),

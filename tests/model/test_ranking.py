@@ -758,14 +758,19 @@ MODELS = {
 }
 
 
+def model_of_kind(kind):
+    """A fitted model of MODELS, its settings, and the table of items; None without features."""
+    settings = dict(MODELS[kind])
+    items, votes = pairs_study()
+    table = None if settings.pop("ability", False) else items
+    return RankRegression(**settings).fit(table, votes), settings, table
+
+
 @pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
 @pytest.mark.parametrize("kind", MODELS)
 def test_difference_takes_arrays_of_pairs(kind):
     """A pair at a time was all that it took."""
-    settings = MODELS[kind] | {}
-    items, votes = pairs_study()
-    table = None if settings.pop("ability", False) else items
-    model = RankRegression(**settings).fit(table, votes)
+    model, _, _ = model_of_kind(kind)
     left, right = ["i03", "i07", "i03", "i11"], np.array(["i05", "i01", "i04", "i12"])
     pairs = Comparisons.from_pairs(model.items(), left, right)
     for many in (model.difference(left, right), model.difference(pairs)):
@@ -785,10 +790,7 @@ def test_difference_takes_arrays_of_pairs(kind):
 @pytest.mark.filterwarnings("ignore::pairscore.errors.PairscoreWarning")
 @pytest.mark.parametrize("kind", MODELS)
 def test_pairs_without_outcomes_are_predicted_by_every_kind_of_model(kind):
-    settings = MODELS[kind] | {}
-    items, votes = pairs_study()
-    table = None if settings.pop("ability", False) else items
-    model = RankRegression(**settings).fit(table, votes)
+    model, settings, table = model_of_kind(kind)
     left, right = ["i03", "i07"], ["i05", "i01"]
     beside = {name: [0.5, -0.5] for name in model.context or ()}
     beside |= {"judge": [1, 2]} if settings.get("judge_slopes") else {}

@@ -170,7 +170,7 @@ def pair_pass(
     comparisons with low on the right are in the second row.
     """
     if kernels is None or max(len(left), n_items) >= 2**31 - 1:
-        return _pair_table(left, right, outcome, amount, n_items, n_sides)
+        return _pair_table((left, right, outcome, amount), n_items, n_sides)
     m, won = len(left), _outcomes(outcome)
     order, high, place, low = (np.empty(m, dtype=np.int32) for _ in range(4))
     first, end = np.empty(n_items + 1, dtype=np.int64), np.empty(n_items, dtype=np.int64)
@@ -187,19 +187,15 @@ def pair_pass(
 
 
 def _pair_table(
-    left: np.ndarray,
-    right: np.ndarray,
-    outcome: np.ndarray,
-    amount: np.ndarray,
-    n_items: int,
-    n_sides: int,
+    columns: tuple[np.ndarray, ...], n_items: int, n_sides: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The twin of the compiled :func:`pair_pass`, by a sparse upper triangle."""
     from scipy import sparse
 
+    left, right, outcome, amount = columns
     distinct = left != right
     if not distinct.all():
-        left, right, outcome, amount = (c[distinct] for c in (left, right, outcome, amount))
+        left, right, outcome, amount = (column[distinct] for column in columns)
     swapped = left > right
     # wins and losses of low ride as real and imaginary part through one sort-and-sum of the pairs
     counts = np.empty(len(left), dtype=complex)

@@ -122,17 +122,13 @@ def _rows(
         swapped = left > right
         left, right = np.where(swapped, right, left), np.where(swapped, left, right)
         outcome = np.where(swapped, -outcome, outcome)
-    low, high = np.minimum(left, right).astype(np.int64), np.maximum(left, right)
-    key = low * n + high
+    pair = np.minimum(left, right).astype(np.int64) * n + np.maximum(left, right)
     if settings.context:
-        order, number = np.argsort(key, kind="stable"), amount
-        context = context[used][order]
+        order = np.argsort(pair, kind="stable")
+        amount, context = amount[order], context[used][order]
     else:
-        n_judges = max(n_judges, 1)
         kind = (left > right) + 2 * (outcome + 1).astype(np.int64)
-        key = (6 * key + kind) * n_judges + judge
-        _, order, row = np.unique(key, return_index=True, return_inverse=True)
-        number = np.bincount(row, amount)
+        order, amount = _equal_rows((6 * pair + kind) * max(n_judges, 1) + judge, amount)
         context = np.empty((len(order), 0))
     n_judges = max(n_judges, 1) if settings.needs_judges else 1
     return SingleComparisons(
@@ -141,7 +137,7 @@ def _rows(
         left=left[order],
         right=right[order],
         outcome=outcome[order],
-        amount=number[order] if settings.context else number,
+        amount=amount,
         context=context,
         sides=sides[np.flatnonzero(used)[order]],
         judge=judge[order],
@@ -151,6 +147,12 @@ def _rows(
         slopes=np.ones(n_judges),
         slope_variance=np.zeros(n_judges),
     )
+
+
+def _equal_rows(key: np.ndarray, amount: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """One row for each key, in the order of the keys, and the amounts (M) of all that have it."""
+    _, first, row = np.unique(key, return_index=True, return_inverse=True)
+    return first, np.bincount(row, amount)
 
 
 def _rows_of_pairs(data: FitData, rule: TieRule, ridge: np.ndarray) -> SingleComparisons:

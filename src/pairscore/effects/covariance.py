@@ -21,10 +21,16 @@ from pairscore.core.sandwich import (
     less_ties,
     sandwich,
 )
+from pairscore.core.sums import Pairs
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.items import read_names
 from pairscore.effects.circumstances import effect_columns, prepare_fit
-from pairscore.effects.item_posterior import shared_variance
+from pairscore.effects.item_posterior import (
+    Covariance,
+    FormedCovariance,
+    conjugate_gradients,
+    shared_variance,
+)
 from pairscore.effects.item_variance import ItemVariance
 from pairscore.effects.propagation import Posterior
 from pairscore.effects.single_comparisons import (
@@ -41,6 +47,8 @@ from pairscore.estimators.fit_data import FitData, leverage_whitener
 from pairscore.estimators.inference import comparisons_of_fit, kept_likelihood
 from pairscore.estimators.results import Fit
 from pairscore.estimators.settings import Settings
+
+QUASI_STEPS, QUASI_CLOSE = 50, 1e-9  # of quasi-variances, and a relative step that is none
 
 SMALLEST_GAP = 1e-13  # to the maximum, per comparison, that one more step closes
 PROFILE_STEPS = 100
@@ -368,3 +376,50 @@ def named_abilities(fit: Fit, names: Sequence[Any]) -> tuple[np.ndarray, np.ndar
     shared = shared_variance(fit.item_effects, first, second)
     own = np.where(first == second, fit.item_effects.std_error[first] ** 2, shared)
     return known.effect, own.reshape(len(names), len(names))
+
+
+def centred_variances(covariance: Covariance, pairs: Pairs, sigma2: float) -> np.ndarray:
+    """Variances (N) of effects less the mean of all that were compared.
+
+    Of n compared items it is V - sigma^2 / n, because V 1 = sigma^2 1: V 1 of a group of items is
+    what a ridge knows of their mean, and no comparison does. Where V is formed, each group of s
+    items is centred first, and sigma^2 (1 / s - 1 / n) is added, so that a ridge may be small.
+    """
+    if np.isinf(sigma2):
+        return covariance.diagonal
+    size = np.bincount(pairs.component)[pairs.component].astype(float)
+    n = max(int(np.count_nonzero(size > 1)), 1)
+    if not isinstance(covariance, FormedCovariance):
+        return np.maximum(covariance.diagonal - sigma2 / n, 0.0)
+    return covariance.centred_diagonal() + sigma2 * (1 / size - 1 / n)
+
+
+def quasi_variances(covariance: Covariance, along: np.ndarray) -> np.ndarray | None:
+    """q (N) with q_i + q_j about the variance of the difference of any two abilities.
+
+    Least squares of log(q_i + q_j) - log v_ij over all pairs (Firth and de Menezes 2004), by the
+    method of Gauss and Newton; ``along`` (N x k) is what effects of comparisons add to V. None
+    where V is not formed in one block.
+    """
+    V = covariance.whole() if isinstance(covariance, FormedCovariance) else None
+    if V is None or len(V) < 3:
+        return None
+    V = V + along @ along.T
+    own = np.diag(V)
+    wanted = own[:, None] + own - 2 * V
+    np.fill_diagonal(wanted, 1.0)
+    logs, q = np.log(wanted), own.copy()
+    for _ in range(QUASI_STEPS):
+        slope = 1 / (q[:, None] + q)
+        off = -np.log(slope) - logs
+        np.fill_diagonal(slope, 0.0)
+        np.fill_diagonal(off, 0.0)
+        squares = slope**2
+        information = squares + np.diag(squares.sum(axis=1))
+        wrong = np.sum(slope * off, axis=1)[:, None]
+        step = conjugate_gradients(information, wrong, np.zeros_like(wrong), QUASI_CLOSE)[:, 0]
+        step /= max(1.0, float(np.max(2 * step / q)))  # q stays positive
+        q = q - step
+        if np.max(np.abs(step) / q) < QUASI_CLOSE:
+            break
+    return q

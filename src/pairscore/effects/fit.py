@@ -20,21 +20,24 @@ from pairscore.effects.circumstances import (
     effect_notes,
     prepare_fit,
 )
-from pairscore.effects.covariance import joint_covariance, matrix_root, score_errors
-from pairscore.effects.item_posterior import (
-    MOST_ITEMS,
+from pairscore.effects.covariance import (
     centred_variances,
-    posterior_covariance,
+    joint_covariance,
+    matrix_root,
     quasi_variances,
+    score_errors,
 )
+from pairscore.effects.item_posterior import MOST_ITEMS, posterior_covariance
 from pairscore.effects.item_variance import (
     REACH2,
     ItemVariance,
     Search,
     approach_variance,
     corrected_for_coefficients,
+    explained_share,
     fit_item_variance,
     n_shared,
+    score_length,
     variance_interval,
     variance_score,
 )
@@ -353,8 +356,8 @@ def _kept_effects(
         share=share,
         sigma2=of_items,
         interval=interval,
-        explained=_explained(data, fit.coef, root[:d], of_items),
-        factor=_length(data, fit.coef) / _length(data, joint.top.theta[:d]),
+        explained=explained_share(data, fit.coef, root[:d], of_items),
+        factor=score_length(data, fit.coef) / score_length(data, joint.top.theta[:d]),
         n_shared=n_shared(rows),
         posterior_sigma2=post.sigma2,
         pair_low=rows.pairs[0].low,
@@ -414,23 +417,6 @@ def _variance_beyond_features(
     high = np.hypot(variance.high - variance.sigma2, np.sqrt(reach2))
     total = variance.sigma2 + size
     return total, (max(total - float(low), 0.0), total + float(high))
-
-
-def _explained(data: FitData, coef: np.ndarray, errors: np.ndarray, sigma2: float) -> float:
-    """Share of the variance of compared items' scores that features explain, less what the error of
-    the coefficients adds.
-    """
-    compared = data.X[data.tally.exposures > 0]
-    covariance = np.cov(compared.T, ddof=0).reshape(len(coef), len(coef))
-    of_features = max(float(coef @ covariance @ coef - np.sum(errors * (covariance @ errors))), 0.0)
-    total = of_features + sigma2
-    return of_features / total if total > 0 else 0.0
-
-
-def _length(data: FitData, coef: np.ndarray) -> float:
-    """Standard deviation of the scores that features give."""
-    square = float(coef @ data.item_moments.covariance @ coef)
-    return float(np.sqrt(max(square, np.finfo(float).tiny)))
 
 
 def _settled_notes(settings: Settings, joint: JointFit) -> list[Note]:

@@ -28,7 +28,6 @@ SMALL = 64  # items of a block, up to which many are inverted at once
 ROUNDS = 30  # of messages between neighbours, each of which reaches one comparison further
 STEADY = 1e-4  # a change of a precision by messages, relative, that is none
 NEAR = 10.0  # times that, from messages that are nearly right: another sweep follows
-QUASI_STEPS, QUASI_CLOSE = 50, 1e-9  # of quasi-variances, and a relative step that is none
 SMALLEST_PRIOR = 1e-9  # precision of an effect, over the mean weight of a pair
 STEPS = 500  # of conjugate gradients at most
 CLOSE = 1e-4  # residual of a solution, relative to its right side
@@ -122,53 +121,6 @@ def shared_variance(effects: ItemEffects, first: np.ndarray, second: np.ndarray)
             own += effects.std_error[rows] ** 2 - covariance.entries(rows, rows) - along
         entries = entries + own / 2
     return np.where(known, entries, 0.0)
-
-
-def centred_variances(covariance: Covariance, pairs: Pairs, sigma2: float) -> np.ndarray:
-    """Variances (N) of effects less the mean of all that were compared.
-
-    Of n compared items it is V - sigma^2 / n, because V 1 = sigma^2 1: V 1 of a group of items is
-    what a ridge knows of their mean, and no comparison does. Where V is formed, each group of s
-    items is centred first, and sigma^2 (1 / s - 1 / n) is added, so that a ridge may be small.
-    """
-    if np.isinf(sigma2):
-        return covariance.diagonal
-    size = np.bincount(pairs.component)[pairs.component].astype(float)
-    n = max(int(np.count_nonzero(size > 1)), 1)
-    if not isinstance(covariance, FormedCovariance):
-        return np.maximum(covariance.diagonal - sigma2 / n, 0.0)
-    return covariance.centred_diagonal() + sigma2 * (1 / size - 1 / n)
-
-
-def quasi_variances(covariance: Covariance, along: np.ndarray) -> np.ndarray | None:
-    """q (N) with q_i + q_j about the variance of the difference of any two abilities.
-
-    Least squares of log(q_i + q_j) - log v_ij over all pairs (Firth and de Menezes 2004), by the
-    method of Gauss and Newton; ``along`` (N x k) is what effects of comparisons add to V. None
-    where V is not formed in one block.
-    """
-    V = covariance.whole() if isinstance(covariance, FormedCovariance) else None
-    if V is None or len(V) < 3:
-        return None
-    V = V + along @ along.T
-    own = np.diag(V)
-    wanted = own[:, None] + own - 2 * V
-    np.fill_diagonal(wanted, 1.0)
-    logs, q = np.log(wanted), own.copy()
-    for _ in range(QUASI_STEPS):
-        slope = 1 / (q[:, None] + q)
-        off = -np.log(slope) - logs
-        np.fill_diagonal(slope, 0.0)
-        np.fill_diagonal(off, 0.0)
-        squares = slope**2
-        information = squares + np.diag(squares.sum(axis=1))
-        wrong = np.sum(slope * off, axis=1)[:, None]
-        step = conjugate_gradients(information, wrong, np.zeros_like(wrong), QUASI_CLOSE)[:, 0]
-        step /= max(1.0, float(np.max(2 * step / q)))  # q stays positive
-        q = q - step
-        if np.max(np.abs(step) / q) < QUASI_CLOSE:
-            break
-    return q
 
 
 class NoCovariance:

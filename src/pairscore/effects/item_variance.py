@@ -18,6 +18,7 @@ from pairscore.core.sums import Pairs
 from pairscore.core.whitening import Basis
 from pairscore.effects.propagation import Posterior, at_variance, propagate
 from pairscore.effects.single_comparisons import RowDerivatives, SingleComparisons, laplacian
+from pairscore.estimators.fit_data import FitData
 
 PRIOR_SD = 6.25  # of item effects, times the link's slope at zero: 25 under logit
 SMALLEST, LARGEST = 1e-4, 500.0  # sigma^2 that are looked at, on the scale of logit
@@ -399,3 +400,20 @@ def _sums_over_neighbours(pairs: Pairs, values: np.ndarray) -> tuple[float, floa
     """Products of the values of two, and of three, different pairs of an item, over all items."""
     one, two, three = (pairs.item_sums(power, power) for power in (values, values**2, values**3))
     return float(np.sum(one**2 - two)), float(np.sum(one**3 - 3 * one * two + 2 * three))
+
+
+def explained_share(data: FitData, coef: np.ndarray, errors: np.ndarray, sigma2: float) -> float:
+    """Share of the variance of compared items' scores that features explain, less what the error of
+    the coefficients adds.
+    """
+    compared = data.X[data.tally.exposures > 0]
+    covariance = np.cov(compared.T, ddof=0).reshape(len(coef), len(coef))
+    of_features = max(float(coef @ covariance @ coef - np.sum(errors * (covariance @ errors))), 0.0)
+    total = of_features + sigma2
+    return of_features / total if total > 0 else 0.0
+
+
+def score_length(data: FitData, coef: np.ndarray) -> float:
+    """Standard deviation of the scores that features give."""
+    square = float(coef @ data.item_moments.covariance @ coef)
+    return float(np.sqrt(max(square, np.finfo(float).tiny)))

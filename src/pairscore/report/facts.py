@@ -298,9 +298,7 @@ def report_facts(
         calibration=calibration(probability, data),
         **held_out,
         exposures=exposure_bars(np.array([item.comparisons for item in ranked])),
-        n_compared=int(np.count_nonzero(data.compared)),
-        n_comparisons=float(data.amount.sum()),
-        n_ties=float(data.amount @ (data.outcome == 0)),
+        **_amounts(data),
         judge_agreement=[_sentence(one["in_words"]) for one in model.judge_agreement_.values()],
         prospects=predicted,
         no_prospects=no_prospects,
@@ -312,6 +310,15 @@ def report_facts(
         made=f"{datetime.now(UTC):%Y-%m-%d}",
         files=files,
     )
+
+
+def _amounts(data: Comparisons) -> dict[str, Any]:
+    """How many items were compared, how often, and how often without a winner."""
+    return {
+        "n_compared": int(np.count_nonzero(data.compared)),
+        "n_comparisons": float(data.amount.sum()),
+        "n_ties": float(data.amount @ (data.outcome == 0)),
+    }
 
 
 def held_out_facts(model: RankRegression, data: Comparisons) -> dict[str, Any]:
