@@ -164,6 +164,74 @@ def logistic_outcome_pass(const double[::1] difference, const number[::1] outcom
     totals[3] += loglik
 
 
+def logistic_rows(const index[::1] left, const index[::1] right, const number[::1] outcome,
+                  const double[::1] amount, const double[::1] scores, double shift,
+                  double[::1] net, double[::1] squared, double[::1] totals):
+    """Sums over comparisons at the differences of scores, plus a shift; see streaming.passes.
+
+    Scores e and weighted differences per item go into ``net`` and ``squared``, unless these are
+    empty.
+    """
+    cdef Py_ssize_t m, a, b
+    cdef double x, eta, small, larger, f, y, w, e, info
+    cdef double se = 0.0, sex = 0.0, si = 0.0, six = 0.0, sixx = 0.0, sxx = 0.0
+    cdef double decided = 0.0, right_ones = 0.0, wrong = 0.0, loglik = 0.0, tied = 0.0
+    cdef double win_low = totals[11], win_high = totals[12]
+    cdef double lose_low = totals[13], lose_high = totals[14]
+    cdef bint has_net = net.shape[0] > 0, has_squared = squared.shape[0] > 0
+    with nogil:
+        for m in range(left.shape[0]):
+            a, b, w, y = left[m], right[m], amount[m], outcome[m]
+            x = scores[a] - scores[b]
+            eta = x + shift
+            small = exp(-fabs(eta))
+            larger = 1.0 / (1.0 + small)
+            f = larger if eta >= 0 else small * larger
+            e = w * (0.5 + 0.5 * y - f)
+            info = w * small * larger * larger
+            se += e
+            sex += e * x
+            si += info
+            six += info * x
+            sixx += info * x * x
+            sxx += w * x * x
+            if has_net:
+                net[a] += e
+                net[b] -= e
+            if has_squared:
+                squared[a] += w * x
+                squared[b] -= w * x
+            if y == 0:
+                if a != b:
+                    tied += w
+                continue
+            decided += w
+            wrong += w * small * larger
+            eta *= y
+            loglik += w * ((eta if eta < 0 else 0.0) - log1p(small))
+            if eta > 0:
+                right_ones += w
+            if a != b and w > 0:
+                if y > 0:
+                    win_low = min(win_low, x)
+                    win_high = max(win_high, x)
+                else:
+                    lose_low = min(lose_low, x)
+                    lose_high = max(lose_high, x)
+    totals[0] += se
+    totals[1] += sex
+    totals[2] += si
+    totals[3] += six
+    totals[4] += sixx
+    totals[5] += sxx
+    totals[6] += decided
+    totals[7] += right_ones
+    totals[8] += wrong
+    totals[9] += loglik
+    totals[10] += tied
+    totals[11], totals[12], totals[13], totals[14] = win_low, win_high, lose_low, lose_high
+
+
 def sort_by_pair(const index[::1] left, const index[::1] right, int[::1] place, int[::1] low,
                  long long[::1] end, int[::1] order, int[::1] high, long long[::1] start):
     """Sort comparisons by (low, high), an item with itself left out, by counting twice.

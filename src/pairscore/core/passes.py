@@ -117,19 +117,21 @@ def on_each(function: Callable[[slice], Result], chunks: Sequence[slice]) -> lis
 
 
 def tally_pass(
-    left: np.ndarray, right: np.ndarray, outcome: np.ndarray, amount: np.ndarray, n_items: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Net wins and exposures of each item (N), of comparisons with row numbers, outcome, amount."""
+    left: np.ndarray, right: np.ndarray, outcome: np.ndarray, amount: np.ndarray, n_items: int,
+    into: TwoArrays | None = None,
+) -> TwoArrays:  # fmt: skip
+    """Net wins and exposures of each item (N), added to those that there are (``into``)."""
+    net, exposures = into or (np.zeros(n_items), np.zeros(n_items))
     if kernels is not None:
-        net, exposures = np.zeros(n_items), np.zeros(n_items)
-        rows, won, amount = _same_kind(left, right), _outcomes(outcome), _doubles(amount)
+        rows, won, amount = same_kind(left, right), as_outcomes(outcome), _doubles(amount)
         kernels.add_tally(*rows, won, amount, net, exposures)
         return net, exposures
     distinct = left != right
     exposed = amount if distinct.all() else amount * distinct
     wins = exposed * outcome
-    net = np.subtract(np.bincount(left, wins, n_items), np.bincount(right, wins, n_items))
-    return net, np.bincount(left, exposed, n_items) + np.bincount(right, exposed, n_items)
+    net += np.subtract(np.bincount(left, wins, n_items), np.bincount(right, wins, n_items))
+    exposures += np.bincount(left, exposed, n_items) + np.bincount(right, exposed, n_items)
+    return net, exposures
 
 
 def outcome_pass(
@@ -146,7 +148,7 @@ def outcome_pass(
         Log-likelihood of the decided ones.
     """
     if kernels is not None and link.is_logistic:
-        totals, won = np.zeros(4), _outcomes(outcome)
+        totals, won = np.zeros(4), as_outcomes(outcome)
         kernels.logistic_outcome_pass(_doubles(difference), won, _doubles(amount), totals)
         return tuple(totals.tolist())  # type: ignore[return-value]
     decided = amount if np.all(outcome) else amount * (outcome != 0)
@@ -171,10 +173,10 @@ def pair_pass(
     """
     if kernels is None or max(len(left), n_items) >= 2**31 - 1:
         return _pair_table((left, right, outcome, amount), n_items, n_sides)
-    m, won = len(left), _outcomes(outcome)
+    m, won = len(left), as_outcomes(outcome)
     order, high, place, low = (np.empty(m, dtype=np.int32) for _ in range(4))
     first, end = np.empty(n_items + 1, dtype=np.int64), np.empty(n_items, dtype=np.int64)
-    kernels.sort_by_pair(*_same_kind(left, right), place, low, end, order, high, first)
+    kernels.sort_by_pair(*same_kind(left, right), place, low, end, order, high, first)
     del place, low
     start, win, lose = np.empty(n_items + 1, dtype=np.int32), *np.empty((2, n_sides, m))
     same = m > 0 and np.all(amount == amount[0])
@@ -434,12 +436,12 @@ def _doubles(values: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(values, dtype=np.float64)
 
 
-def _outcomes(outcome: np.ndarray) -> np.ndarray:
+def as_outcomes(outcome: np.ndarray) -> np.ndarray:
     """Of one byte each, or any numbers."""
     return np.ascontiguousarray(outcome, np.int8 if outcome.dtype == np.int8 else np.float64)
 
 
-def _same_kind(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def same_kind(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers as the extension takes them: both of 32 bits, or both of 64."""
     kind = np.int32 if left.dtype == right.dtype == np.int32 else np.int64
     return np.ascontiguousarray(left, kind), np.ascontiguousarray(right, kind)

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pairscore.core.links import Link
-from pairscore.core.newton import Derivatives, Step, minimise, take_full_step
+from pairscore.core.newton import FISHER_GAP, Derivatives, Step, minimise, take_full_step
 from pairscore.core.sandwich import item_robust_meat, less_ties, sandwich
 from pairscore.core.sums import (
     Moments,
@@ -34,8 +34,8 @@ from pairscore.core.sums import (
     spread,
 )
 from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
-from pairscore.errors import PairscoreError, PairsNotRandomWarning, plural
-from pairscore.estimators.diagnostics import Pairing, check_pairing
+from pairscore.errors import PairscoreError, plural
+from pairscore.estimators.diagnostics import check_pairing, pairing_note
 from pairscore.estimators.fit_data import (
     SEPARATION_L2,
     FitData,
@@ -58,7 +58,7 @@ from pairscore.estimators.settings import Settings
 LARGEST_SPREAD = 3.0  # of the scores, in units of the link, from which a fit is started
 SAMPLE = 40_000  # comparisons that the first steps look at
 CHUNK = 16_384  # comparisons at a time, which stay in the processor's cache
-TOL = 1e-9  # gap to the maximum, per comparison, before the last step
+TOL = 1e-11  # gap to the maximum, per comparison, before the last step
 
 
 def closed_form(covariance: Basis, label_sum: np.ndarray, n_comparisons: float) -> np.ndarray:
@@ -103,7 +103,7 @@ def feature_covariance(data: FitData, settings: Settings) -> tuple[np.ndarray, S
     """The covariance S (d x d) of the method, shrunk, and the spread of the items behind it."""
     twice = 2 * data.tally.n_comparisons
     if settings.method == "split":
-        _refuse_few_items(*data.second_half.shape)
+        refuse_few_items(*data.second_half.shape)
         center, covariance = data.second_moments.spread, split_covariance(data.second_moments)
     elif settings.method == "pooled":
         center, covariance = data.item_moments.spread, data.item_moments.scatter / twice
@@ -118,7 +118,8 @@ def feature_covariance(data: FitData, settings: Settings) -> tuple[np.ndarray, S
     return shrink_covariance(covariance, choose_shrinkage(data, settings, center)), center
 
 
-def _refuse_few_items(n: int, d: int) -> None:
+def refuse_few_items(n: int, d: int) -> None:
+    """`split` needs more items than features for its covariance."""
     if n < d + 3:
         raise PairscoreError(
             f"method='split' needs at least {d + 3} items for the covariance of"
@@ -193,6 +194,7 @@ class ScaleLikelihood:
         """Fisher's step, held to less than the factor itself and to one unit of the side effect."""
         step = np.linalg.lstsq(here.information, here.gradient, rcond=1e-14)[0]
         gap = float(here.gradient @ step) / float(self.amount.sum())
+        gap *= 1.0 if self.link.is_logistic else FISHER_GAP
         return Step(np.clip(step, [-1 - params[0], -1.0], [0.9 * params[0], 1.0]), gap)
 
 
@@ -411,7 +413,7 @@ def _with_covariance(
         estimate,
         covariance=closed_form_covariance(data, settings, form) + np.outer(shift, shift),
         pairing=pairing,
-        notes=estimate.notes + _pairing_note(pairing, settings.method),
+        notes=estimate.notes + pairing_note(pairing, settings.method),
     )
 
 
@@ -440,10 +442,3 @@ def closed_form_covariance(data: FitData, settings: Settings, form: ScaledClosed
     n, d = data.second_half.shape
     # the inverse of an estimated covariance has heavier tails than the normal distribution knows
     return n / (n - d - 2) * (covariance + by_covariance @ error @ by_covariance.T)
-
-
-def _pairing_note(pairing: Pairing, method: str) -> list[Note]:
-    if method == "paired" or pairing.looks_random:
-        return []
-    text = f"{pairing.in_words} method={method!r} assumes random pairs; use 'paired' or 'mle'."
-    return [(PairsNotRandomWarning, text)]

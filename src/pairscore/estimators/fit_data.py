@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -22,6 +22,7 @@ from pairscore.core.sums import (
     tally,
 )
 from pairscore.core.whitening import whitening_basis
+from pairscore.errors import PairscoreError, plural
 from pairscore.estimators.settings import Settings
 
 if TYPE_CHECKING:
@@ -153,6 +154,36 @@ class FitData:
     def second_moments(self) -> Moments:
         """Moments of the items behind the covariance of `split`."""
         return moments(self.second_half)
+
+
+def n_counted(data: FitData) -> float:
+    """How many comparisons count: those that rows with a positive amount stand for."""
+    used, count = data.amount > 0, data.comparisons.count
+    return float(used.sum() if count is None else count[used].sum())
+
+
+def refuse_too_many_features(data: Any, m: float, settings: Settings) -> None:
+    """Without a ridge, features must not outnumber items or the m comparisons that count.
+
+    Of a matrix of differences they may, as scikit-learn expects: warnings say what the fit is.
+    """
+    d = data.X.shape[1]
+    if not np.isfinite(data.tally.n_comparisons):
+        raise PairscoreError(
+            "the weights are so large that their sum overflows; divide them by a constant."
+        )
+    if data.tally.exposures.sum() == 0:
+        raise PairscoreError(
+            "no comparison is between two different items with a positive weight; these votes"
+            " contain nothing to learn from."
+        )
+    if settings.l2 == 0 and data.has_items and (d > data.n_items or d > m):
+        few = plural(int(m), "comparison")
+        few = plural(data.n_items, "compared item") if d > data.n_items else few
+        raise PairscoreError(
+            f"there are {d} features but only {few}, so many scores fit equally well; choose a"
+            " ridge from the data (l2='auto'), or use fewer features."
+        )
 
 
 def never_differing(data: FitData, settings: Settings) -> np.ndarray:

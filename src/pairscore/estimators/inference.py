@@ -130,7 +130,9 @@ def likelihood_of(data: "Comparisons", result: "Estimate") -> Likelihood:
     """Of the comparisons that a fit is to, an item with itself left out."""
     outcome, eta = data.outcome, result.difference
     amount = data.amount * (data.left != data.right)
-    reason, value = no_likelihood(data, result, outcome[amount > 0]), None
+    has_weights = data.weight is not None and bool(np.any(data.weight != 1))
+    counted = set(np.unique(outcome[amount > 0]).tolist())
+    reason, value = no_likelihood(result, counted, has_weights), None
     if not reason:
         assert result.settings is not None
         rule = TieRule(result.settings.ties, result.settings.link)
@@ -143,21 +145,24 @@ def likelihood_of(data: "Comparisons", result: "Estimate") -> Likelihood:
     return Likelihood(value, result.n_parameters, float(amount.sum()), data, reason)
 
 
-def no_likelihood(data: "Comparisons", result: "Estimate", outcome: np.ndarray) -> str:
-    """Why a fit is at the maximum of no likelihood; empty if it is."""
+def no_likelihood(result: "Estimate", outcomes: set[int], has_weights: bool) -> str:
+    """Why a fit is at the maximum of no likelihood; empty if it is.
+
+    ``outcomes`` are those of -1, 0 and 1 that occur.
+    """
     settings, kinds = result.settings, [kind for kind, _ in result.notes]
     assert settings is not None
     if settings.method != "mle":
         return f"method={settings.method!r} is a closed form, which maximises no likelihood"
-    one_sided = settings.side_effect and bool(np.all(outcome > 0) or np.all(outcome < 0))
+    one_sided = settings.side_effect and (outcomes <= {1} or outcomes <= {-1})
     checks = {
         NO_MAXIMUM: SeparationWarning in kinds or one_sided,
         RIDGE: settings.l2 > 0,
         SLOPES: settings.judge_slopes,
         SIDES: settings.side_by_judge,
         ITEM_EFFECTS: settings.item_effects and not settings.free_abilities,
-        WEIGHTS: data.weight is not None and bool(np.any(data.weight != 1)),
-        HALF_WINS: settings.ties == "half" and bool(np.any(outcome == 0)),
+        WEIGHTS: has_weights,
+        HALF_WINS: settings.ties == "half" and 0 in outcomes,
         NOT_REACHED: NotConvergedWarning in kinds,
     }
     return next((reason for reason, holds in checks.items() if holds), "")
@@ -237,11 +242,26 @@ class ScaledClosedForm:
         (in the metric of G): across it the scale is stationary at the true direction, and a noisy b
         is far from there.
         """
-        z, b, win, lose = self.scale_design, self.coef, self.pairs.win, self.pairs.lose
+        return self.jacobian_of(*self.scale_sums(X), random_pairs)
+
+    def scale_sums(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """C (e x e) and R' (e x d) without their ridge: sums over pairs, which add."""
+        z, win, lose = self.scale_design, self.pairs.win, self.pairs.lose
         curvature = self.link.observed_information(self.predictor, win, lose)
-        scale_curvature = np.einsum("esp,fsp,sp->ef", z, z, curvature)
-        by_score = np.linalg.pinv(scale_curvature + np.diag(self.ridge[: len(z)]), hermitian=True)
-        response = self._response(X, curvature)
+        on_pairs = -self.factor * np.einsum("esp,sp->ep", z, curvature)
+        on_pairs[0] += sum_sides(self.score_and_information[0])
+        response = np.array([self.pairs.net_per_item(row) @ X for row in on_pairs])
+        return np.einsum("esp,fsp,sp->ef", z, z, curvature), response
+
+    def jacobian_of(
+        self, curvature: np.ndarray, response: np.ndarray, random_pairs: np.ndarray | None
+    ) -> np.ndarray:
+        """The Jacobian from these sums."""
+        b, ridge = self.coef, np.diag(self.ridge[: len(curvature)])
+        by_score = np.linalg.pinv(curvature + ridge, hermitian=True)
+        if b.any():
+            response = response.copy()
+            response[0] -= 2 * self.factor * self.ridge[0] * self.ridge_shape
         if random_pairs is not None and b.any():
             along = random_pairs @ b
             response = np.outer(response @ b, along) / (b @ along)
@@ -249,15 +269,6 @@ class ScaledClosedForm:
         on_coef = np.outer(b, scale[0])
         on_coef[:, : len(b)] += self.factor * self.inverse
         return np.vstack([on_coef, scale[1:]])
-
-    def _response(self, X: np.ndarray, curvature: np.ndarray) -> np.ndarray:
-        """R' (e x d): how the equations of (factor, side effect) move with b."""
-        on_pairs = -self.factor * np.einsum("esp,sp->ep", self.scale_design, curvature)
-        on_pairs[0] += sum_sides(self.score_and_information[0])
-        response = np.array([self.pairs.net_per_item(row) @ X for row in on_pairs])
-        if self.coef.any():
-            response[0] -= 2 * self.factor * self.ridge[0] * self.ridge_shape
-        return response
 
     @cached_property
     def outcome_variance(self) -> np.ndarray:
