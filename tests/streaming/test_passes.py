@@ -54,7 +54,9 @@ def test_a_pass_at_scores_sums_what_the_likelihood_has(link, compiled, study, mo
     if not compiled:
         monkeypatch.setattr(core_passes, "kernels", None)
     link, scores, shift = get_link(link), 0.1 * np.arange(len(items)) - 1, 0.2
-    task = ScoreTask(SourceRows(reader), link, scores, shift, ("net", "squared"), (0.5, 2.0))
+    task = ScoreTask(
+        SourceRows(reader), link, scores, shift, ("net", "squared", "loglik"), (0.5, 2.0)
+    )
     sums = total(task, parts)
     x = scores[batch.left] - scores[batch.right]
     win = batch.amount * (0.5 + 0.5 * batch.outcome)

@@ -21,13 +21,33 @@ ctypedef fused number:
     double
 
 
+cdef extern from *:
+    """
+    #if defined(__GNUC__) || defined(__clang__)
+    #define FETCH(address) __builtin_prefetch(address)
+    #else
+    #define FETCH(address) ((void) (address))
+    #endif
+    """
+    void FETCH(const void*) noexcept nogil
+
+cdef enum:
+    AHEAD = 8  # entries; the row of a neighbour is fetched before its turn comes
+
+
 def add_tally(const index[::1] left, const index[::1] right, const number[::1] outcome,
-              const double[::1] amount, double[::1] net, double[::1] exposures):
-    """Net wins and exposures; a comparison of an item with itself is none."""
+              const double[::1] amount, double[:] net, double[:] exposures):
+    """Net wins and exposures; a comparison of an item with itself is none.
+
+    Both may be columns of one array, so that those of an item are fetched together.
+    """
     cdef Py_ssize_t m, a, b
     cdef double won
     with nogil:
         for m in range(left.shape[0]):
+            if m + AHEAD < left.shape[0]:
+                FETCH(&net[left[m + AHEAD]])
+                FETCH(&net[right[m + AHEAD]])
             a, b = left[m], right[m]
             if a != b:
                 won = amount[m] * outcome[m]
@@ -93,20 +113,6 @@ def laplacian_pass(const index[::1] start, const index[::1] high, const double[:
             net[i] += own
 
 
-cdef extern from *:
-    """
-    #if defined(__GNUC__) || defined(__clang__)
-    #define FETCH(address) __builtin_prefetch(address)
-    #else
-    #define FETCH(address) ((void) (address))
-    #endif
-    """
-    void FETCH(const void*) noexcept nogil
-
-cdef enum:
-    AHEAD = 8  # entries; the row of a neighbour is fetched before its turn comes
-
-
 cdef inline void add_row(const real* x, const real* w, Py_ssize_t n, Py_ssize_t d,
                          real* out) noexcept nogil:
     """out[k] += w[k] x, two at a time."""
@@ -166,11 +172,11 @@ def logistic_outcome_pass(const double[::1] difference, const number[::1] outcom
 
 def logistic_rows(const index[::1] left, const index[::1] right, const number[::1] outcome,
                   const double[::1] amount, const double[::1] scores, double shift,
-                  double[::1] net, double[::1] squared, double[::1] totals):
+                  double[::1] net, double[::1] squared, double[::1] totals, bint likely):
     """Sums over comparisons at the differences of scores, plus a shift; see streaming.passes.
 
     Scores e and weighted differences per item go into ``net`` and ``squared``, unless these are
-    empty.
+    empty; the log-likelihood is summed if ``likely``.
     """
     cdef Py_ssize_t m, a, b
     cdef double x, eta, small, larger, f, y, w, e, info
@@ -181,6 +187,12 @@ def logistic_rows(const index[::1] left, const index[::1] right, const number[::
     cdef bint has_net = net.shape[0] > 0, has_squared = squared.shape[0] > 0
     with nogil:
         for m in range(left.shape[0]):
+            if m + AHEAD < left.shape[0]:
+                FETCH(&scores[left[m + AHEAD]])
+                FETCH(&scores[right[m + AHEAD]])
+                if has_net:
+                    FETCH(&net[left[m + AHEAD]])
+                    FETCH(&net[right[m + AHEAD]])
             a, b, w, y = left[m], right[m], amount[m], outcome[m]
             x = scores[a] - scores[b]
             eta = x + shift
@@ -208,7 +220,8 @@ def logistic_rows(const index[::1] left, const index[::1] right, const number[::
             decided += w
             wrong += w * small * larger
             eta *= y
-            loglik += w * ((eta if eta < 0 else 0.0) - log1p(small))
+            if likely:
+                loglik += w * ((eta if eta < 0 else 0.0) - log1p(small))
             if eta > 0:
                 right_ones += w
             if a != b and w > 0:

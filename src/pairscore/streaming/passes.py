@@ -138,26 +138,33 @@ class TallyTask:
     spill: Spill | None = None
 
     def __call__(self, part: NumberedPart) -> FirstSums:
-        net, exposures = np.zeros(self.n_items), np.zeros(self.n_items)
+        net, exposures = np.zeros((self.n_items, 2)).T  # those of an item side by side
         totals, weights, samples, row = np.zeros(5), Range(), [], 0
         odd, dropped = np.zeros((2, self.n_items), dtype=bool)
         for chunk, batch in enumerate(self.reader.all_batches(part.source)):
             is_tie = batch.outcome == 0
-            totals[:2] += batch.amount @ is_tie, batch.amount.sum()
-            if self.reader.drop_ties and is_tie.any():
+            has_ties, n = is_tie.any(), float(len(is_tie))
+            totals[0] += batch.amount[is_tie].sum() if has_ties else 0.0
+            totals[1] += n if batch.is_plain else batch.amount.sum()
+            if self.reader.drop_ties and has_ties:
                 dropped[batch.left[is_tie]] = dropped[batch.right[is_tie]] = True
                 batch = batch.take(~is_tie)
             tally_pass(*batch[:4], self.n_items, (net, exposures))
-            totals[2:] += batch.amount.sum(), _weighted(batch), _number(batch)
+            if batch.is_plain:
+                totals[2:] += len(batch.left)
+            else:
+                totals[2:] += batch.amount.sum(), _weighted(batch), _number(batch)
             if batch.weight is not None:
                 weights += Range.of(batch.weight[batch.weight > 0])
-            strange = (batch.amount == 0) | (batch.left == batch.right)
-            odd[batch.left[strange]] = odd[batch.right[strange]] = True
+            if not batch.is_plain or self.reader.self_pairs == "keep":
+                strange = (batch.amount == 0) | (batch.left == batch.right)
+                odd[batch.left[strange]] = odd[batch.right[strange]] = True
             samples.append(batch.take(slice(-row % self.stride, None, self.stride)))
             row += len(batch.left)
             if self.spill is not None:
                 self.spill.write(part.number, chunk, batch)
         tied, given, total, weighted, number = totals.tolist()
+        net, exposures = net.copy(), exposures.copy()  # each in one piece
         return FirstSums(
             Tally(net, exposures, total),
             number=number,
@@ -299,9 +306,9 @@ class ScoreSums(Sums):
 class ScoreTask:
     """Derivatives and agreement at ``scores`` (N), and a ``shift`` for the left side.
 
-    ``wants`` names those of ``net`` and ``squared`` to collect; ``scales`` are those at which ties
-    and decided comparisons are told from each other; ``distinct`` leaves an item against itself
-    out.
+    ``wants`` names those of ``net``, ``squared`` and ``loglik`` to collect; ``scales`` are those
+    at which ties and decided comparisons are told from each other; ``distinct`` leaves an item
+    against itself out.
     """
 
     rows: Rows
@@ -341,7 +348,15 @@ def _compiled_sums(
     rows = passes.same_kind(batch.left, batch.right)
     outcome, scores = passes.as_outcomes(batch.outcome), np.ascontiguousarray(task.scores)
     passes.kernels.logistic_rows(
-        *rows, outcome, batch.amount, scores, float(task.shift), net, squared, totals
+        *rows,
+        outcome,
+        batch.amount,
+        scores,
+        float(task.shift),
+        net,
+        squared,
+        totals,
+        "loglik" in task.wants,
     )
 
 

@@ -44,6 +44,11 @@ class Batch(NamedTuple):
     weight: np.ndarray | None = None
     times: np.ndarray | None = None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether every row counts once."""
+        return self.weight is None and self.times is None
+
     def take(self, rows: Any) -> "Batch":
         """Some of the rows: a slice, a mask or numbers."""
         columns = [None if column is None else column[rows] for column in self]
@@ -126,6 +131,14 @@ class RowReader:
         places[ids - low] = np.arange(len(ids), dtype=np.int32)
         return places, low
 
+    @cached_property
+    def _is_row_number(self) -> bool:
+        """Whether ids are row numbers, which need not be looked up."""
+        assert self._places is not None
+        places, low = self._places
+        n = len(self.items)
+        return low == 0 and len(places) == n < 2**31 and bool(np.all(places == np.arange(n)))
+
     def _usual(self, table: "pa.RecordBatch") -> Batch | None:
         """Ids of both sides, and who won; None where something is not usual."""
         columns = [table.column(name) for name in self.layout.columns.values()]
@@ -160,6 +173,8 @@ class RowReader:
         places, low = self._places
         if len(names) and not low <= int(names.min()) <= int(names.max()) < low + len(places):
             return None
+        if self._is_row_number:
+            return names.astype(np.int32, copy=False)
         return places[names - low] if low else places[names]
 
     def _outcome(
@@ -277,8 +292,7 @@ def read_item_table(
     features, blocks = _blocks(parts, columns)
     size = sum(part.n_rows for part in parts) * len(features) * 8
     if size <= most_bytes:
-        read = list(blocks)
-        values = np.concatenate([of.values for of in read]) if len(read) > 1 else read[0].values
+        values, read = _in_memory(blocks, sum(part.n_rows for part in parts), len(features))
     else:
         values, read = _on_disk(blocks, len(features), Path(folder) / "items.f8")
     ids = np.concatenate([of.ids for of in read if of.ids is not None] or [np.empty(0)])
@@ -339,6 +353,20 @@ def _without_codes(table: Any) -> Any:
     if not hasattr(column.type, "value_type") or not hasattr(column.type, "index_type"):
         return table
     return table.set_column(place, ID_COLUMN, column.cast(column.type.value_type))
+
+
+def _in_memory(
+    blocks: Iterator[Items], n_rows: int, n_features: int
+) -> tuple[np.ndarray, list[Items]]:
+    """Features in an array, which grows where the number of rows was a guess; and the items."""
+    values, names, n = np.empty((n_rows, n_features)), [], 0
+    for block in blocks:
+        if n + len(block) > len(values):
+            values = np.concatenate([values[:n], np.empty((n + 2 * len(block), n_features))])
+        values[n : n + len(block)] = block.values
+        n += len(block)
+        names.append(Items(np.empty((len(block), 0)), (), block.ids, block.backend))
+    return values[:n], names
 
 
 def _on_disk(

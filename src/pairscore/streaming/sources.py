@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH_ROWS = 1 << 20  # of a Parquet file that are decoded at a time
+WIDE = 8  # columns, beyond which batches have fewer rows
 PARTITION_ROWS = 1 << 22  # of a Parquet file in one partition
 BLOCK_BYTES = 1 << 24  # of a text file that are parsed at a time
 KINDS = {
@@ -310,7 +311,10 @@ def _parquet_batches(
     system, path = file_system(part.name)
     with ParquetFile(path, filesystem=system, read_dictionary=dictionary) as file:
         yield from file.iter_batches(
-            BATCH_ROWS, row_groups=list(part.groups), columns=columns, use_threads=False
+            max(BATCH_ROWS // len(columns), 1 << 14) if len(columns) > WIDE else BATCH_ROWS,
+            row_groups=list(part.groups),
+            columns=columns,
+            use_threads=False,
         )
 
 
