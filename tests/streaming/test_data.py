@@ -1,5 +1,9 @@
 """The first pass with its checkpoint."""
 
+import signal
+import subprocess
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -69,3 +73,41 @@ def test_covariance_items_may_be_named(tmp_path):
     whole = RankRegression("split").fit(items, votes, covariance_items=ids)
     np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-9)
     np.testing.assert_allclose(model.std_errors_, whole.std_errors_, rtol=1e-5)
+
+
+KILLED = """
+import os, signal, sys
+from pairscore import fit_stream
+from pairscore.streaming import data
+from pairscore.streaming.passes import TallyTask
+data.PARTS_AT_ONCE, data.PARTITION_ROWS, data.SAMPLE = 1, 200, 300
+usual, done = TallyTask.__call__, []
+def mortal(self, part):
+    result = usual(self, part)
+    done.append(part)
+    if len(done) == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return result
+if sys.argv[4] == "kill":
+    TallyTask.__call__ = mortal
+fit_stream(*sys.argv[1:3], memory=1e5, checkpoint=sys.argv[3]).save(sys.argv[5])
+"""
+
+
+def test_a_fit_that_is_killed_again_and_again_gives_the_same(tmp_path):
+    files, results = write(tmp_path, *draw(10)), []
+    for how in ("never", "kill"):
+        model, checkpoint = str(tmp_path / f"{how}.npz"), str(tmp_path / f"{how}.checkpoint")
+        command = [sys.executable, "-c", KILLED, *files, checkpoint, how, model]
+        codes = []
+        while 0 not in codes:
+            codes.append(subprocess.run(command, timeout=300, check=False).returncode)
+            assert len(codes) < 20
+        assert set(codes[:-1]) <= {-signal.SIGKILL}
+        assert len(codes) == (1 if how == "never" else 9)
+        with np.load(model) as file:
+            results.append(
+                {name: file[name] for name in file.files if file[name].dtype.kind == "f"}
+            )
+    for name, array in results[0].items():
+        np.testing.assert_array_equal(array, results[1][name])

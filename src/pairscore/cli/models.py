@@ -43,6 +43,7 @@ from pairscore.cli.options import (
     second_table,
     vote_settings,
 )
+from pairscore.cli.parts import STREAM_OPTIONS, fit_in_parts
 from pairscore.cli.words import (
     OUTPUT,
     command,
@@ -76,6 +77,7 @@ SUMMARY_JSON = json_flag("Print coefficients, standard errors and more as JSON."
 @click.command(cls=FitCommand)
 @files("items", "[comparisons...]")
 @options(AUTO_OPTIONS, MODEL_OPTIONS, ITEM_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS, WORDING_OPTIONS)
+@options(STREAM_OPTIONS)
 @output_option("Model file to write (-: standard output).", default=Path("model.npz"))
 @options(
     section(
@@ -92,6 +94,7 @@ SUMMARY_JSON = json_flag("Print coefficients, standard errors and more as JSON."
     "fit wines.csv tastings.csv --id wine --categorical grape --square alcohol -o wines.npz",
     "fit teams.csv games.csv --left home --right away --side-effect --context rest_days"
     " -o teams.npz",
+    "fit teams.csv 'games*.csv' --stream --left home --right away --method pooled -o teams.npz",
     "fit answers.csv votes.csv --l2 auto --group topic --judge-slopes --ties davidson"
     " -o answers.npz",
 )
@@ -114,6 +117,8 @@ def fit(
     names are recognised by their entries where that is clear. Comparisons may be in several files
     with the same columns, such as one for each judge.
     """
+    if given["stream"]:
+        return write_stream(items, comparisons, output, page, as_json, keep_data, given)
     alone = is_alone(items, comparisons)
     comparisons = () if alone else second_table(items, comparisons)
     for path in (output, page):
@@ -149,6 +154,31 @@ def fit(
         write_report(load(output), study, page, (items, *comparisons))
     if not is_piped and not as_json:
         click.echo(next_steps(items, comparisons, output, page))
+
+
+def write_stream(
+    items: Path,
+    comparisons: tuple[Path, ...],
+    output: Path,
+    page: Path | None,
+    as_json: bool,
+    keep_data: bool,
+    given: dict[str, Any],
+) -> None:
+    """Fit a model to comparisons in parts, and write it."""
+    refuse_output(output, items, *comparisons)
+    if page is not None or keep_data or not comparisons:
+        raise PairscoreError(
+            "--stream takes ITEMS and COMPARISONS and writes a model without its comparisons; leave"
+            " --report and --keep-data out."
+        )
+    from pairscore.estimators.settings import Wording
+    from pairscore.model.file import ModelFile
+
+    model = fit_in_parts(items, comparisons, given)
+    wording = Wording().with_words(**wording_settings(given))
+    result = replace(model.result_, wording=wording)
+    write_model(ModelFile(result, model.get_params(), model.classes_), output, as_json, False)
 
 
 def fit_study(
