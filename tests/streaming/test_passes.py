@@ -8,9 +8,9 @@ from pairscore.core import passes as core_passes
 from pairscore.core.links import get_link
 from pairscore.core.sums import net_per_item, tally
 from pairscore.data.items import read_items
+from pairscore.parts.rows import Layout, RowReader, ids_only
+from pairscore.parts.sources import TablePartition
 from pairscore.streaming.passes import Checkpoint, NumberedPart, ScoreTask, SourceRows, TallyTask
-from pairscore.streaming.rows import Layout, RowReader, ids_only
-from pairscore.streaming.sources import TablePartition
 from tests.streaming.studies import draw
 
 

@@ -12,8 +12,8 @@ from pairscore.core.sandwich import centred_meat, item_robust_meat
 from pairscore.core.sums import aggregate_pairs, difference_scatter, moments
 from pairscore.core.whitening import whitening_basis
 from pairscore.estimators.inference import likelihood_contributions
+from pairscore.parts.rows import Batch
 from pairscore.streaming.passes import NumberedPart
-from pairscore.streaming.rows import Batch
 from pairscore.streaming.tiles import (
     CountTask,
     Grid,

@@ -29,6 +29,7 @@ import click
 
 from pairscore.cli.models import fit, report, update
 from pairscore.cli.pairs import compare, pairs, predict, rank
+from pairscore.cli.parts import merge, stats
 from pairscore.cli.studies import demo, plan, reproduce, simulate
 from pairscore.cli.words import translate
 from pairscore.errors import NoAnswerError, PairscoreError
@@ -204,6 +205,8 @@ for command in (
     predict,
     update,
     compare,
+    stats,
+    merge,
     demo,
     simulate,
     reproduce,

@@ -20,6 +20,7 @@ from pairscore.cli.model_options import (
     reading_record,
     settings_given,
     wording_settings,
+    write_model,
 )
 from pairscore.cli.options import (
     FILE,
@@ -66,7 +67,6 @@ if TYPE_CHECKING:
     from pairscore.data.votes import Votes
     from pairscore.estimators.results import Fit
     from pairscore.files.read_study import StudyInput
-    from pairscore.model.file import ModelFile
 
 SUMMARY_JSON = json_flag("Print coefficients, standard errors and more as JSON.")
 
@@ -208,26 +208,6 @@ def fit_study(
         result, notes = fit_comparisons(data, settings, item_groups=groups)
     show_warnings(text for _, text in notes)
     return result, params, {}
-
-
-def write_model(
-    model: "ModelFile",
-    output: Path,
-    as_json: bool,
-    keep_data: bool,
-    also: dict[str, Any] | None = None,
-) -> None:
-    """Write a model and print its summary; to the error stream if the output is the model's."""
-    from pairscore.model.file import save_model
-    from pairscore.model.summary import Summary
-
-    summary, is_piped = Summary(model.fit), str(output) == "-"
-    with output_path(output, "model.npz") as path:
-        save_model(model, path, keep_data)
-    if as_json:
-        show_json(summary.to_record() | (also or {}), err=is_piped)
-    else:
-        click.echo(summary.text(notes=False, see_all="--json"), err=is_piped)
 
 
 @command()

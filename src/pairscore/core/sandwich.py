@@ -251,9 +251,14 @@ def jackknife_inflation(Z: np.ndarray, exposures: np.ndarray, whitener: np.ndarr
     return inflation_of(leverage, exposures, has_own_column(Z, exposures))
 
 
-def inflation_of(along: np.ndarray, exposures: np.ndarray, has_own: np.ndarray) -> np.ndarray:
-    """The same from z_i' (Z'KZ)^-1 z_i of every item, and a mask, all (N)."""
-    leverage = exposures * (1 / exposures.sum() + along)
+def inflation_of(
+    along: np.ndarray, exposures: np.ndarray, has_own: np.ndarray, total: float | None = None
+) -> np.ndarray:
+    """The same from z_i' (Z'KZ)^-1 z_i of every item, and a mask, all (N).
+
+    ``total`` is the sum of all exposures, where these are not all items.
+    """
+    leverage = exposures * (1 / (exposures.sum() if total is None else total) + along)
     inflation = 1 / (1 - np.minimum(leverage, LARGEST_LEVERAGE))
     return np.where(has_own, 0.0, inflation)
 

@@ -346,15 +346,27 @@ def covariance_error(second_half: np.ndarray, center: Moments, coef: np.ndarray)
     This part of the error of `split` no comparison cures. It is found by leaving out one item at a
     time, with the leverage of an item on its own covariance.
     """
-    n, n_features = second_half.shape
+    return error_of_sums(*covariance_error_sums(second_half, center, coef), center.total)
+
+
+def covariance_error_sums(
+    items: np.ndarray, center: Moments, coef: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """What some of these items add to the former: sums of squares (d x d) and sums (d)."""
+    d, n = items.shape[1], center.total
     whitener = whitening_basis(center.scatter, center.sd).transform
-    meat, total = np.zeros((n_features, n_features)), np.zeros(n_features)
-    for _, z in centred_blocks(second_half, center.mean):
+    meat, total = np.zeros((d, d)), np.zeros(d)
+    for _, z in centred_blocks(items, center.mean):
         leverage = np.minimum(1 / n + np.sum((z @ whitener) ** 2, axis=1), LARGEST_LEVERAGE)
         z *= ((z @ coef) / (1 - leverage))[:, None]
         meat += z.T @ z
         total += z.sum(axis=0)
-    return (meat - np.outer(total, total) / n) / (n - n_features - 2) ** 2
+    return meat, total
+
+
+def error_of_sums(meat: np.ndarray, total: np.ndarray, n: float) -> np.ndarray:
+    """The covariance of S b from the sums of all n items."""
+    return (meat - np.outer(total, total) / n) / (n - len(total) - 2) ** 2
 
 
 def meat_net_of(meat: np.ndarray, directions: np.ndarray, inverse: np.ndarray) -> np.ndarray:

@@ -2,13 +2,14 @@
 
 Start with ``fit``: :func:`fit_stream`.
 
-    sources     files, folders and addresses as partitions that one worker reads
-    rows        a batch of a table as row numbers, outcomes and amounts; the item table
     passes      the first pass over comparisons with its checkpoint, and passes at given scores
     tiles       comparisons on disk, those of a pair together, and sums over pairs
     data        the first pass, and what the steps of a fit share
     estimates   split, pooled, paired and maximum likelihood from passes
     fit         the model: fit_stream, and what a model keeps
+    sites       sums of sites with disjoint items, and files of sums
+    rounds      sums that a site makes at a model of merged sums
+    merge       models from sums of sites
 
-Imports: errors, choices, data, files, core, estimators, model, engines.
+Imports: errors, data, files, core, estimators, model, parts.
 """

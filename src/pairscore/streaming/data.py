@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.sandwich import has_own_column, inflation_of
+from pairscore.core.sandwich import centred_meat, has_own_column, inflation_of
 from pairscore.core.sums import Moments, Tally, moments
+from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.conventions import NAMED_ROLES
 from pairscore.data.items import Items
 from pairscore.data.votes import Votes
-from pairscore.engines.local import Engine, LocalEngine, Progress, Watch
 from pairscore.errors import PairscoreError
+from pairscore.estimators.diagnostics import Pairing, pairing_of
 from pairscore.estimators.fit_data import (
     NO_DIFFERENCE,
     FitData,
@@ -30,6 +31,9 @@ from pairscore.estimators.settings import Settings
 from pairscore.files.source import scratch_folder
 from pairscore.model.fit import choose_inference
 from pairscore.model.fit_input import refuse_weights
+from pairscore.parts.engines import Engine, LocalEngine, Progress, Watch
+from pairscore.parts.rows import Layout, RowReader, ids_only, read_item_table
+from pairscore.parts.sources import PARTITION_ROWS, partitions
 from pairscore.streaming.passes import (
     Checkpoint,
     FirstSums,
@@ -40,9 +44,16 @@ from pairscore.streaming.passes import (
     SourceRows,
     TallyTask,
 )
-from pairscore.streaming.rows import Layout, RowReader, ids_only, read_item_table
-from pairscore.streaming.sources import PARTITION_ROWS, partitions
-from pairscore.streaming.tiles import CountTask, Grid, PairCounts, Spill, Tiles
+from pairscore.streaming.tiles import (
+    CountTask,
+    Equations,
+    Grid,
+    PairCounts,
+    PairSums,
+    PairTask,
+    Spill,
+    Tiles,
+)
 
 SAMPLE = 400_000  # comparisons, about, from which passes start
 BYTES_OF_PAIR = 160  # of a comparison while its tile is in memory
@@ -70,6 +81,8 @@ class StreamData:
     engine, settings, progress
     covariance_items : mask (N) or None
         Those behind the covariance of `split`, where they are named.
+    center : Moments or None
+        Where items are centred, if not at the mean of those that are compared here.
     """
 
     items: Items
@@ -82,6 +95,7 @@ class StreamData:
     progress: Callable[[Progress], None] | None = None
     covariance_items: np.ndarray | None = None
     has_items: bool = True
+    center: Moments | None = None
 
     @property
     def X(self) -> np.ndarray:  # noqa: N802
@@ -118,6 +132,21 @@ class StreamData:
         """Moments of these items."""
         return moments(self.X, self.second_mask.astype(float))
 
+    @property
+    def n_second(self) -> int:
+        """How many items are behind the covariance of `split`."""
+        return int(np.count_nonzero(self.second_mask))
+
+    @property
+    def weight_unit(self) -> float:
+        """Average weight of a comparison."""
+        return self.first.weight_unit
+
+    @property
+    def n_tied(self) -> float:
+        """Amount of ties among the comparisons of the fit."""
+        return 0.0 if self.settings.ties == "drop" else self.first.tied
+
     @cached_property
     def n_items(self) -> int:
         """How many items were compared with another."""
@@ -152,7 +181,7 @@ class StreamData:
     @cached_property
     def tiles(self) -> Tiles:
         """The comparisons in tiles."""
-        mean = self.item_moments.mean
+        mean = (self.center or self.item_moments).mean
         return Tiles(self.spill(), len(self.parts), self.X, mean, self.settings.side_effect)
 
     def over_blocks(self, stage: str, task: Callable[[int], Any]) -> Any:
@@ -191,21 +220,62 @@ class StreamData:
             return few
         d, covariance = len(few), self.item_moments.covariance
         scatter = self.counts.scatter[:d, :d] / self.n_comparisons
-        variance = np.where(np.diag(covariance) > 0, np.diag(covariance), 1.0)
-        alone = np.diag(scatter) <= NO_DIFFERENCE * variance
-        single = (np.abs(few) > 0).sum(axis=0) == 1
-        kept = few[:, single][:, alone[np.argmax(np.abs(few[:, single]), axis=0)]]
-        combined = few[:, ~single]
-        if not combined.size:
-            return kept
-        values, axes = np.linalg.eigh(combined.T @ covariance @ combined)
-        W = combined @ (axes / np.sqrt(np.maximum(values, np.finfo(float).tiny)))
-        squares, turns = np.linalg.eigh(W.T @ scatter @ W)
-        return np.hstack([kept, W @ turns[:, squares <= NO_DIFFERENCE]])
+        return without_difference(few, scatter, covariance)
+
+    def side_basis(self, penalty: np.ndarray) -> Basis:
+        """Whether comparisons tell the side effect from the features; with a ridge (d)."""
+        scatter = self.counts.scatter + np.diag(np.append(penalty, 0.0))
+        basis = whitening_basis(scatter, np.append(self.item_moments.sd, 1.0))
+        return split_side_directions(basis)[1]
+
+    def pairing(self) -> Pairing:
+        """Whether pairs look random: their products are what exposures leave of differences."""
+        compared, d, exposures = self.item_moments, self.X.shape[1], self.tally.exposures
+        reference = self.second_moments if self.settings.method == "split" else compared
+        scatter = compared.scatter - self.counts.scatter[:d, :d]
+        return pairing_of(self.X, scatter, self.counts.squares, exposures, compared, reference)
+
+    def pair_sums(self, equations: Equations, size: int) -> tuple[PairSums, np.ndarray | None]:
+        """Sums over all pairs, and the item-robust meat if it is asked for."""
+        inflation = self.inflation() if self.settings.inference == "items" else None
+        task = PairTask(self.tiles, equations, size, inflation)
+        total: PairSums = self.over_blocks("Intervals", task)
+        if inflation is None:
+            return total, None
+        number = 0.5 * float(self.tally.exposures.sum())
+        return total, centred_meat(total.items - total.pairs, total.total, number)
 
     def with_settings(self, **changes: Any) -> "StreamData":
         """The same data with other settings."""
         return replace(self, settings=replace(self.settings, **changes))
+
+
+def fingerprint(data: StreamData) -> str:
+    """A hash of the sums of every item, and of up to 256 rows of the item table."""
+    digest = hashlib.sha256(repr((data.X.shape, data.items.feature_names)).encode())
+    digest.update(np.ascontiguousarray(data.X[:: 1 + len(data.X) // 256]).tobytes())
+    for column in (data.tally.net_wins, data.tally.exposures):
+        digest.update(np.ascontiguousarray(column).tobytes())
+    return digest.hexdigest()[:32]
+
+
+def without_difference(few: np.ndarray, scatter: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """Those of some directions (d x k) in which differences have no ``scatter`` (d x d).
+
+    Single features are looked at one by one, and combinations of the others together, against the
+    ``covariance`` of the items.
+    """
+    variance = np.where(np.diag(covariance) > 0, np.diag(covariance), 1.0)
+    alone = np.diag(scatter) <= NO_DIFFERENCE * variance
+    single = (np.abs(few) > 0).sum(axis=0) == 1
+    kept = few[:, single][:, alone[np.argmax(np.abs(few[:, single]), axis=0)]]
+    combined = few[:, ~single]
+    if not combined.size:
+        return kept
+    values, axes = np.linalg.eigh(combined.T @ covariance @ combined)
+    W = combined @ (axes / np.sqrt(np.maximum(values, np.finfo(float).tiny)))
+    squares, turns = np.linalg.eigh(W.T @ scatter @ W)
+    return np.hstack([kept, W @ turns[:, squares <= NO_DIFFERENCE]])
 
 
 # -- the first pass ----------------------------------------------------------------------------
@@ -233,8 +303,8 @@ class Job:
     progress: Callable[[Progress], None] | None
     checkpoint: Any
 
-    def prepare(self, stack: ExitStack) -> tuple[StreamData, list[Any]]:
-        """Read the items, go through the comparisons once, and check what was found."""
+    def prepare(self, stack: ExitStack, at_site: bool = False) -> tuple[StreamData, list[Any]]:
+        """Read the items, and go through the comparisons once; a site of several may be small."""
         folder = str(stack.enter_context(scratch_folder()))
         columns = self.source.columns
         of_items = {name: columns[name] for name in OF_ITEMS if name in columns}
@@ -270,6 +340,8 @@ class Job:
             progress=self.progress,
             covariance_items=mask_of(self.source.covariance_items, len(items)),
         )
+        if at_site:
+            return data, []
         kind, notes = check_first(data)
         return data.with_settings(inference=kind), notes
 

@@ -12,7 +12,7 @@ from scipy.linalg import block_diag
 
 from pairscore.core.links import Logit
 from pairscore.core.newton import FISHER_GAP, Derivatives, Step, minimise, take_full_step
-from pairscore.core.sandwich import centred_meat, less_ties, sandwich
+from pairscore.core.sandwich import less_ties, sandwich
 from pairscore.core.sums import Spread
 from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
 from pairscore.errors import NotConvergedWarning, PairscoreError
@@ -27,7 +27,7 @@ from pairscore.estimators.closed_form import (
     shrink_covariance,
     split_covariance,
 )
-from pairscore.estimators.diagnostics import pairing_note, pairing_of
+from pairscore.estimators.diagnostics import pairing_note
 from pairscore.estimators.fit_data import (
     SEPARATION_L2,
     bordered_scatter,
@@ -45,13 +45,12 @@ from pairscore.estimators.likelihood import (
 )
 from pairscore.estimators.results import Estimate, Note
 from pairscore.estimators.separation import separation_note
+from pairscore.estimators.settings import Settings
 from pairscore.streaming.data import StreamData
 from pairscore.streaming.passes import EX, INFO, IX, IXX, XX, E, ScoreSums
 from pairscore.streaming.tiles import (
     ClosedFormEquations,
     LikelihoodEquations,
-    PairSums,
-    PairTask,
     no_pairs,
 )
 
@@ -69,55 +68,69 @@ def fit_parts(data: StreamData) -> Estimate:
 # -- closed forms ------------------------------------------------------------------------------
 
 
-def _covariance(data: StreamData) -> tuple[np.ndarray, Spread]:
-    """The covariance of the method, shrunk, and the spread of the items in it."""
-    settings, twice, d = data.settings, 2 * data.n_comparisons, data.X.shape[1]
+@dataclass(frozen=True)
+class Direction:
+    """A closed form b (d), with what it was found by.
+
+    ``basis`` whitens the covariance of the method, ``center`` has the spread of the items in it,
+    ``penalty`` (d) is the ridge on the scatter, ``freedom`` the degrees of freedom of b.
+    """
+
+    b: np.ndarray
+    basis: Basis
+    center: Spread
+    penalty: np.ndarray
+    freedom: float
+
+
+def closed_direction(data: Any) -> Direction:
+    """The direction from sums alone, of a fit in parts or of several sites."""
+    settings, m, d = data.settings, data.n_comparisons, len(data.label_sum)
     center = data.item_moments.spread
     if settings.method == "split":
-        refuse_few_items(int(np.count_nonzero(data.second_mask)), d)
+        refuse_few_items(data.n_second, d)
         center, covariance = data.second_moments.spread, split_covariance(data.second_moments)
     elif settings.method == "pooled":
-        covariance = data.item_moments.scatter / twice
+        covariance = data.item_moments.scatter / (2 * m)
     else:
-        covariance = data.counts.scatter[:d, :d] / twice
-    return shrink_covariance(covariance, float(settings.shrinkage or 0.0)), center
-
-
-def _fit_closed_form(data: StreamData) -> Estimate:
-    settings = data.settings
-    covariance, center = _covariance(data)
+        covariance = data.counts.scatter[:d, :d] / (2 * m)
+    covariance = shrink_covariance(covariance, float(settings.shrinkage or 0.0))
     penalty = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
-    m = data.n_comparisons
     basis = whitening_basis(covariance + np.diag(penalty / (2 * m)), center.sd)
-    b = closed_form(basis, data.label_sum, m)
     freedom = float(basis.transform.shape[1])
     if settings.l2 > 0:
         freedom = float(np.vdot(basis.transform, covariance @ basis.transform))
-    scale, notes = link_scale(data, data.X @ b, center.sd * b, freedom)
-    estimate = Estimate(
-        coef=scale.factor * b,
+    return Direction(closed_form(basis, data.label_sum, m), basis, center, penalty, freedom)
+
+
+def _fit_closed_form(data: StreamData) -> Estimate:
+    settings, found = data.settings, closed_direction(data)
+    b, center = found.b, found.center
+    scale, notes = link_scale(data, data.X @ b, center.sd * b, found.freedom)
+    estimate = closed_estimate(settings, found, scale, notes)
+    if settings.side_effect and not scale.ridge[1]:
+        estimate = replace(estimate, side_basis=data.side_basis(found.penalty))
+    if settings.inference is None:
+        return estimate
+    return _closed_form_intervals(data, estimate, found, scale)
+
+
+def closed_estimate(
+    settings: Settings, found: Direction, scale: Scale, notes: list[Note]
+) -> Estimate:
+    """A closed form on the scale of the link."""
+    return Estimate(
+        coef=scale.factor * found.b,
         side_effect=scale.side_effect if settings.side_effect else None,
-        basis=basis,
-        center=center,
+        basis=found.basis,
+        center=found.center,
         difference=NO_ROWS,
-        closed_form_coef=b,
+        closed_form_coef=found.b,
         guard=scale.guard,
         n_iterations=scale.n_iterations,
-        side_basis=_side_basis(data, penalty, scale),
         notes=notes,
         settings=settings,
     )
-    if settings.inference is None:
-        return estimate
-    return _closed_form_intervals(data, estimate, scale, basis.inverse / m)
-
-
-def _side_basis(data: StreamData, penalty: np.ndarray, scale: Scale) -> Basis | None:
-    if not data.settings.side_effect or scale.ridge[1]:
-        return None
-    scatter = data.counts.scatter + np.diag(np.append(penalty, 0.0))
-    basis = whitening_basis(scatter, np.append(data.item_moments.sd, 1.0))
-    return split_side_directions(basis)[1]
 
 
 @dataclass(frozen=True)
@@ -176,15 +189,9 @@ def link_scale(
     best = minimise(passes, start, settings.max_iter, TOL, take_full_step)
     factor, side_effect = best.params.tolist()
     explained = float(data.tally.net_wins @ scores)
-    return (
-        Scale(
-            *(factor * (guard := _guard(data, sums, start, explained, freedom)), side_effect),
-            guard,
-            best.n_iterations,
-            ridge,
-        ),
-        [separation_note()] if separated else [],
-    )
+    guard = _guard(data, sums, start, explained, freedom)
+    scale = Scale(factor * guard, side_effect, guard, best.n_iterations, ridge)
+    return scale, [separation_note()] if separated else []
 
 
 def _sample_scale(data: StreamData, scores: np.ndarray, ridge: tuple[float, float]) -> np.ndarray:
@@ -226,43 +233,38 @@ def _guard(
     return overfit_guard(residual, data.tally.exposures, freedom, explained)
 
 
-def _closed_form_intervals(
-    data: StreamData, estimate: Estimate, scale: Scale, inverse: np.ndarray
-) -> Estimate:
-    """The estimate with its covariance, and with a look at the pairing."""
-    settings, center = data.settings, data.item_moments
-    b, weighted = estimate.closed_form_coef, estimate.center.sd**2 * estimate.closed_form_coef
-    assert b is not None
-    form = ScaledClosedForm(
+def scaled_form(settings: Settings, found: Direction, scale: Scale, m: float) -> ScaledClosedForm:
+    """A closed form on the link's scale, without the pairs."""
+    b, weighted = found.b, found.center.sd**2 * found.b
+    return ScaledClosedForm(
         pairs=no_pairs(1 + settings.side_effect),
         link=settings.link,
         coef=b,
-        inverse=inverse,
+        inverse=found.basis.inverse / m,
         difference=NO_ROWS,
         factor=scale.factor / scale.guard,
         side_effect=scale.side_effect,
         ridge=scale.ridge,
         ridge_shape=weighted / (b @ weighted) if b.any() else weighted,
     )
-    scores = data.X @ b
+
+
+def _closed_form_intervals(
+    data: StreamData, estimate: Estimate, found: Direction, scale: Scale
+) -> Estimate:
+    """The estimate with its covariance, and with a look at the pairing."""
+    settings, b = data.settings, found.b
+    form, scores = scaled_form(settings, found, scale, data.n_comparisons), data.X @ b
     equations = ClosedFormEquations(
-        form, settings.method, scores, scores - center.mean @ b, data.first.tied > 0
+        form, settings.method, scores, scores - data.item_moments.mean @ b, data.first.tied > 0
     )
-    size = len(b) + 1 + settings.side_effect
-    total, robust = _pair_sums(data, equations, size)
-    sums: Any = total.equations
-    jacobian = form.jacobian_of(
-        sums.curvature, sums.response, None if settings.method == "paired" else center.scatter
-    )
-    if robust is not None and settings.method == "pooled":
-        robust = meat_net_of(robust, data.never_differing(), inverse)
-    covariance = sandwich(jacobian, sums.model_meat, robust, data.first.weight_unit)
-    if robust is None and data.first.tied > 0:
-        covariance = less_ties(covariance, jacobian @ sums.taken @ jacobian.T)
+    total, robust = data.pair_sums(equations, len(b) + 1 + settings.side_effect)
+    error = None
     if settings.method == "split":
-        covariance = _with_covariance_error(data, covariance, jacobian, b)
+        error = covariance_error(data.X[data.second_mask], data.second_moments, b)
+    covariance = closed_covariance(data, form, total.equations, robust, error)
     shift = np.append(form.factor * b - estimate.coef, [0.0] * settings.side_effect)
-    pairing = _pairing(data)
+    pairing = data.pairing()
     return replace(
         estimate,
         covariance=covariance + np.outer(shift, shift),
@@ -271,36 +273,29 @@ def _closed_form_intervals(
     )
 
 
-def _with_covariance_error(
-    data: StreamData, covariance: np.ndarray, jacobian: np.ndarray, b: np.ndarray
+def closed_covariance(
+    data: Any,
+    form: ScaledClosedForm,
+    sums: Any,
+    robust: np.ndarray | None,
+    error: np.ndarray | None,
 ) -> np.ndarray:
-    """With the error of the covariance that `split` takes from other items."""
-    second = data.X[data.second_mask]
-    by_covariance = data.n_comparisons * jacobian[:, : len(b)]
-    error = covariance_error(second, data.second_moments, b)
-    n, d = second.shape
+    """Covariance of coefficients and side effect, from the sums of its equations.
+
+    ``robust`` is the item-robust meat, ``error`` that of the covariance of `split`.
+    """
+    settings, d = data.settings, len(form.coef)
+    random_pairs = None if settings.method == "paired" else data.item_moments.scatter
+    jacobian = form.jacobian_of(sums.curvature, sums.response, random_pairs)
+    if robust is not None and settings.method == "pooled":
+        robust = meat_net_of(robust, data.never_differing(), form.inverse)
+    covariance = sandwich(jacobian, sums.model_meat, robust, data.weight_unit)
+    if robust is None and data.n_tied > 0:
+        covariance = less_ties(covariance, jacobian @ sums.taken @ jacobian.T)
+    if error is None:
+        return covariance
+    by_covariance, n = data.n_comparisons * jacobian[:, :d], data.n_second
     return n / (n - d - 2) * (covariance + by_covariance @ error @ by_covariance.T)
-
-
-def _pairing(data: StreamData) -> Any:
-    """Whether the pairs look random: their products are what exposures leave of differences."""
-    compared, d = data.item_moments, data.X.shape[1]
-    reference = data.second_moments if data.settings.method == "split" else compared
-    scatter = compared.scatter - data.counts.scatter[:d, :d]
-    exposures = data.tally.exposures
-    return pairing_of(data.X, scatter, data.counts.squares, exposures, compared, reference)
-
-
-def _pair_sums(data: StreamData, equations: Any, size: int) -> tuple[PairSums, np.ndarray | None]:
-    """Sums over all pairs, and the item-robust meat if it is asked for."""
-    inflation = data.inflation() if data.settings.inference == "items" else None
-    total: PairSums = data.over_blocks(
-        "Intervals", PairTask(data.tiles, equations, size, inflation)
-    )
-    if inflation is None:
-        return total, None
-    number = 0.5 * float(data.tally.exposures.sum())
-    return total, centred_meat(total.items - total.pairs, total.total, number)
 
 
 # -- maximum likelihood ------------------------------------------------------------------------
@@ -350,7 +345,7 @@ class LikelihoodPasses:
 
 
 def _fit_likelihood(data: StreamData) -> Estimate:
-    settings, d = data.settings, data.X.shape[1]
+    settings = data.settings
     sample, side = data.sample, settings.side_effect
     ridge = np.append(settings.l2 * data.item_moments.sd**2, [0.0] * side)
     T = item_basis(sample, settings).transform
@@ -370,7 +365,20 @@ def _fit_likelihood(data: StreamData) -> Estimate:
         _refuse_separated(data, theta)
         text = f"the likelihood was not maximised within {MOST_PASSES} passes; add a ridge (l2)."
         notes = [(NotConvergedWarning, text)]
-    basis, covariance = _likelihood_intervals(data, theta, ridge)
+    found = _likelihood_intervals(data, theta, ridge)
+    return likelihood_estimate(data, theta, *found, best.n_iterations, notes)
+
+
+def likelihood_estimate(
+    data: Any,
+    theta: np.ndarray,
+    basis: Basis,
+    covariance: np.ndarray | None,
+    n_iterations: int,
+    notes: list[Note],
+) -> Estimate:
+    """Coefficients and side effect, in the terms of a model."""
+    settings, d, side = data.settings, len(data.item_moments.mean), data.settings.side_effect
     theta = basis.smallest(theta)
     features, side_basis = split_side_directions(basis) if side else (basis, None)
     return Estimate(
@@ -381,7 +389,7 @@ def _fit_likelihood(data: StreamData) -> Estimate:
         center=data.item_moments.spread,
         difference=NO_ROWS,
         covariance=covariance,
-        n_iterations=best.n_iterations,
+        n_iterations=n_iterations,
         notes=notes,
         n_parameters=basis.transform.shape[1],
         settings=settings,
@@ -415,21 +423,27 @@ def _likelihood_intervals(
     if not is_asked and np.all(sd > 0) and not open_in_few(data.sample, np.arange(d)).size:
         return item_basis(data.sample, settings), None
     scores, side = data.X @ theta[:d], float(theta[d:].sum())
-    has_ties = data.first.tied > 0
-    equations = LikelihoodEquations(settings.link, scores, side, has_ties)
-    total, robust = _pair_sums(data, equations, len(theta))
-    sums: Any = total.equations
-    held = np.diag(ridge)
-    basis = whitening_basis(sums.expected + held, np.append(sd, [1.0] * settings.side_effect))
+    equations = LikelihoodEquations(settings.link, scores, side, data.n_tied > 0)
+    total, robust = data.pair_sums(equations, len(theta))
+    return likelihood_covariance(data, total.equations, robust, ridge)
+
+
+def likelihood_covariance(
+    data: Any, sums: Any, robust: np.ndarray | None, ridge: np.ndarray
+) -> tuple[Basis, np.ndarray | None]:
+    """The basis of the expected information, and the covariance, from the sums of equations."""
+    settings, held = data.settings, np.diag(ridge)
+    unit = np.append(data.item_moments.sd, [1.0] * settings.side_effect)
+    basis = whitening_basis(sums.expected + held, unit)
     if settings.inference is None:
         return basis, None
     if settings.inference == "model":
         covariance = sandwich(basis.inverse, sums.expected, None)
-        if has_ties:
+        if data.n_tied > 0:
             taken = basis.inverse @ sums.taken @ basis.inverse.T
             covariance = less_ties(covariance, taken)
         return basis, covariance
     bread = basis
     if not isinstance(settings.link, Logit):
         bread = observed_basis(sums.observed + held, basis, None)
-    return basis, sandwich(bread.inverse, sums.expected, robust, data.first.weight_unit)
+    return basis, sandwich(bread.inverse, sums.expected, robust, data.weight_unit)

@@ -1,6 +1,5 @@
 """``fit_stream``: a fit to comparisons that need not fit into memory, and what a model keeps."""
 
-import hashlib
 import re
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -14,7 +13,6 @@ from pairscore.core.decided import PRIOR_SD, AlongScore, pull_of_decided
 from pairscore.core.newton import solve_falling
 from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.sums import feature_range
-from pairscore.engines.local import Engine, Progress, local_engine
 from pairscore.errors import PairscoreError, shown
 from pairscore.estimators.inference import Likelihood, no_likelihood
 from pairscore.estimators.results import Estimate, Fit, Note
@@ -31,7 +29,8 @@ from pairscore.model.groups import (
 )
 from pairscore.model.predict import fitted_scores
 from pairscore.model.regression import RankRegression
-from pairscore.streaming.data import Job, Source, StreamData
+from pairscore.parts.engines import Engine, Progress, local_engine
+from pairscore.streaming.data import Job, Source, StreamData, fingerprint
 from pairscore.streaming.estimates import fit_parts
 from pairscore.streaming.passes import DECIDED, LOGLIK, RIGHT, WRONG, Checkpoint, ScoreSums
 
@@ -89,7 +88,7 @@ def fit_stream(
     engine : Engine
         Where tasks run, if not on this machine.
     progress : callable
-        Told of :class:`~pairscore.engines.local.Progress` while passes go on.
+        Told of :class:`~pairscore.parts.engines.Progress` while passes go on.
     checkpoint : file
         Written during the first pass; a fit that was ended goes on from there. It is removed when
         the fit is done.
@@ -274,12 +273,3 @@ def _root(nodes: np.ndarray, values: np.ndarray) -> float:
     middle, width = nodes.mean(), np.ptp(nodes)
     curve = np.polynomial.Polynomial.fit(nodes - middle, values, len(nodes) - 1)
     return middle + solve_falling(lambda x: float(curve(x)), -2 * width, 2 * width)
-
-
-def fingerprint(data: StreamData) -> str:
-    """A hash of the sums of every item, and of up to 256 rows of the item table."""
-    digest = hashlib.sha256(repr((data.X.shape, data.items.feature_names)).encode())
-    digest.update(np.ascontiguousarray(data.X[:: 1 + len(data.X) // 256]).tobytes())
-    for column in (data.tally.net_wins, data.tally.exposures):
-        digest.update(np.ascontiguousarray(column).tobytes())
-    return digest.hexdigest()[:32]

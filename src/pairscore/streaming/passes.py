@@ -19,11 +19,11 @@ from pairscore.core import passes
 from pairscore.core.links import Link
 from pairscore.core.passes import outcome_pass, tally_pass
 from pairscore.core.sums import Tally, net_per_item
-from pairscore.engines.local import Range, Sums
 from pairscore.errors import PairscoreError
 from pairscore.files.write import atomic_write
-from pairscore.streaming.rows import Batch, RowReader
-from pairscore.streaming.sources import Partition
+from pairscore.parts.engines import Range, Sums
+from pairscore.parts.rows import Batch, RowReader
+from pairscore.parts.sources import Partition
 from pairscore.streaming.tiles import Spill
 
 NUMBERS = ("number", "weighted", "tied", "given")  # of the first sums

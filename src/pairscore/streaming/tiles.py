@@ -30,13 +30,13 @@ from pairscore.core.sums import (
     row_blocks,
     sum_sides,
 )
-from pairscore.engines.local import Sums
 from pairscore.estimators.inference import (
     ScaledClosedForm,
     contributions,
     likelihood_contributions,
 )
-from pairscore.streaming.rows import Batch
+from pairscore.parts.engines import Sums
+from pairscore.parts.rows import Batch
 
 COLUMNS = ("left", "right", "outcome", "amount")
 

@@ -10,8 +10,8 @@ from pyarrow import parquet
 from pairscore import PairscoreError
 from pairscore.data.items import read_items
 from pairscore.data.votes import read_votes
-from pairscore.streaming.rows import Layout, RowReader, ids_only, read_item_table
-from pairscore.streaming.sources import TablePartition, partitions
+from pairscore.parts.rows import Layout, RowReader, ids_only, read_item_table
+from pairscore.parts.sources import TablePartition, partitions
 
 IDS = ["a", "b", "c", "d"]
 

@@ -9,7 +9,7 @@ import pytest
 from pyarrow import csv, parquet
 
 from pairscore import PairscoreError
-from pairscore.streaming.sources import find_files, partitions
+from pairscore.parts.sources import find_files, partitions
 
 TABLE = pa.table({"left": np.arange(1000), "right": np.arange(1000) + 1, "winner": ["left"] * 1000})
 

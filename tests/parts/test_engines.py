@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pairscore import PairscoreError
-from pairscore.engines.local import LocalEngine, Range, Sums, Watch, local_engine
+from pairscore.parts.engines import LocalEngine, Range, Sums, Watch, local_engine
 
 
 @dataclass(frozen=True)
