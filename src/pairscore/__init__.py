@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pairscore.model.regression import RankRegression, load
     from pairscore.planning.planner import plan
     from pairscore.report.page import write_report
+    from pairscore.streaming.fit import fit_stream
     from pairscore.theory.population import Population
     from pairscore.theory.predict import predict_error
 
@@ -37,6 +38,7 @@ _HOME = {
     "anova": "evaluation.anova",
     "auto_fit": "evaluation.choose",
     "compare": "evaluation.compare",
+    "fit_stream": "streaming.fit",
     "influence": "evaluation.residuals",
     "kendall_distance": "metrics",
     "load": "model.regression",
@@ -65,6 +67,7 @@ __all__ = [
     "anova",
     "auto_fit",
     "compare",
+    "fit_stream",
     "influence",
     "kendall_distance",
     "load",

@@ -95,6 +95,8 @@ def example_files(tmp_path_factory):
         write_table(games, folder / f"{name}.csv")
     fresh = ids + "n"
     write_table({"id": fresh, **features}, folder / "fresh.csv")
+    again = {"left": fresh[left[:400]], "right": fresh[right[:400]], "winner": winner[:400]}
+    write_table(again, folder / "fresh_votes.csv")
     return folder
 
 
@@ -117,6 +119,10 @@ def test_every_example_in_the_help_runs(example, example_files, monkeypatch):
         run("fit items.csv votes.csv --keep-data -o model.npz")
         context = "--left home --right away --side-effect --context rest_days"
         run(f"fit teams.csv games.csv {context} -o teams.npz")
+    if words[0] in ("stats", "merge"):
+        run("stats items.csv votes.csv -o site1.npz")
+        run("stats fresh.csv fresh_votes.csv -o site2.npz")
+        run("merge site1.npz site2.npz -o merged.npz")
     if "arena.npz" in example:
         run("fit votes.csv -o arena.npz")
     if "new_items.csv" in words and words[0] == "update":

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import pairscore.model.fit
-from pairscore.cli import interrupts
+from pairscore.cli import commands
 from tests.cli.running import run
 
 LIMIT = 300  # seconds; far beyond any load
@@ -77,7 +77,7 @@ def test_a_signal_that_is_ignored_stays_ignored(monkeypatch):
         return fit(*arguments, **settings)
 
     monkeypatch.setattr(pairscore.model.fit, "fit_comparisons", interrupted)
-    monkeypatch.setattr(interrupts, "GRACE", LIMIT)
+    monkeypatch.setattr(commands, "GRACE", LIMIT)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell does in the background
     try:
         run("fit items.csv votes.csv -o m.npz")

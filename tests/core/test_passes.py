@@ -64,7 +64,10 @@ def test_tallies_and_pairs(monkeypatch, kind, weighted):
         rows = comparisons(seed, kind=kind, weighted=weighted, m=m)
         assert_same(monkeypatch, passes.tally_pass, *rows, 40)
         scores = np.random.default_rng(seed).normal(size=40)
-        assert_same(monkeypatch, passes.difference_pass, *rows[:2], scores, rows[3])
+        difference = lambda *g: [passes.difference_pass(*g)]  # noqa: E731
+        assert_same(monkeypatch, difference, *rows[:2], scores)
+        net = lambda *g: [passes.net_pass(*g)]  # noqa: E731
+        assert_same(monkeypatch, net, *rows[:2], rows[3], 40)
         for n_sides in (1, 2):
             assert_same(monkeypatch, passes.pair_pass, *rows, 40, n_sides)
         assert_same(monkeypatch, passes.turn_pairs, *passes.pair_pass(*rows, 40, 1)[:2])

@@ -11,7 +11,8 @@ from pairscore import Comparisons, RankRegression
 from pairscore.core import passes
 from pairscore.core.decided import decided_scale
 from pairscore.core.outcomes import OutcomeLaw, averaged_derivatives
-from pairscore.core.sums import Pairs, net_per_item
+from pairscore.core.passes import net_pass
+from pairscore.core.sums import Pairs
 from pairscore.effects.item_posterior import posterior_covariance
 from pairscore.effects.propagation import (
     CLOSE,
@@ -205,7 +206,7 @@ def test_another_variance_with_the_same_terms_is_the_law_of_a_linear_model():
     rows, _ = draw_rows(np.random.default_rng(3), 30, 300)
     post = posterior(rows, 1.0)
     after = at_variance(post, 1.1)
-    net = net_per_item(rows.left, rows.right, rows.amount * after.score_in_delta, 30)
+    net = net_pass(rows.left, rows.right, rows.amount * after.score_in_delta, 30)
     np.testing.assert_allclose(net, after.effect / 1.1, atol=0.01)
     assert np.abs(net - post.effect / 1.1).max() > 0.03
     weight = rows.pair_information(post.derivatives)

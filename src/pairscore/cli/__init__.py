@@ -1,7 +1,8 @@
 """The command line: each command is one library call and a print.
 
-Start with ``commands``: the group of all commands and its exit codes; ``interrupts`` ends them at
-Ctrl-C. ``models`` has the commands about a model (fit, rank, update, compare, report), ``pairs``
+Start with ``commands``: the group of all commands, its exit codes, and how Ctrl-C ends them.
+``parts`` has what is larger than memory or lies at several sites (fit --stream, stats, merge),
+``models`` has the commands about a model (fit, rank, update, compare, report), ``pairs``
 those about pairs (pairs, predict), ``studies`` those about studies (plan, simulate, demo,
 reproduce), ``demo`` the story that the demo tells.
 ``options`` has what several commands share: options, where they read and write, what they show
@@ -11,7 +12,7 @@ the words of the command line.
 Nothing heavy is imported before a command runs: ``pairscore --help`` does without NumPy, and fit,
 rank, update and plan do without scikit-learn, scipy.stats and scipy.optimize.
 
-Imports: errors, choices, metrics, data, files, estimators, model, evaluation, theory,
+Imports: errors, choices, metrics, data, files, estimators, model, streaming, evaluation, theory,
 planning, report, paper.
 """
 

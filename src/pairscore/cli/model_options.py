@@ -19,10 +19,11 @@ from pairscore.cli.options import (
     flag,
     item_settings,
     option,
+    output_path,
     vote_settings,
     word,
 )
-from pairscore.cli.words import SectionedCommand, section, show_note
+from pairscore.cli.words import SectionedCommand, section, show_json, show_note
 from pairscore.errors import (
     EmptyColumnsError,
     PairscoreError,
@@ -34,6 +35,7 @@ from pairscore.errors import (
 
 if TYPE_CHECKING:
     from pairscore.files.read_study import StudyInput
+    from pairscore.model.file import ModelFile
 
 MODEL_OPTIONS = section(
     "Model",
@@ -351,3 +353,26 @@ def collect_warnings() -> Iterator[list[str]]:
         warnings.simplefilter("always", PairscoreWarning)
         yield texts
     texts += [str(warning.message) for warning in caught]
+
+
+# -- a model that was fitted -------------------------------------------------------------------
+
+
+def write_model(
+    model: "ModelFile",
+    output: Path,
+    as_json: bool,
+    keep_data: bool,
+    also: dict[str, Any] | None = None,
+) -> None:
+    """Write a model and print its summary; to the error stream if the output is the model's."""
+    from pairscore.model.file import save_model
+    from pairscore.model.summary import Summary
+
+    summary, is_piped = Summary(model.fit), str(output) == "-"
+    with output_path(output, "model.npz") as path:
+        save_model(model, path, keep_data)
+    if as_json:
+        show_json(summary.to_record() | (also or {}), err=is_piped)
+    else:
+        click.echo(summary.text(notes=False, see_all="--json"), err=is_piped)

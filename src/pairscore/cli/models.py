@@ -20,6 +20,7 @@ from pairscore.cli.model_options import (
     reading_record,
     settings_given,
     wording_settings,
+    write_model,
 )
 from pairscore.cli.options import (
     FILE,
@@ -43,6 +44,7 @@ from pairscore.cli.options import (
     second_table,
     vote_settings,
 )
+from pairscore.cli.parts import STREAM_OPTIONS, fit_in_parts
 from pairscore.cli.words import (
     OUTPUT,
     command,
@@ -65,7 +67,6 @@ if TYPE_CHECKING:
     from pairscore.data.votes import Votes
     from pairscore.estimators.results import Fit
     from pairscore.files.read_study import StudyInput
-    from pairscore.model.file import ModelFile
 
 SUMMARY_JSON = json_flag("Print coefficients, standard errors and more as JSON.")
 
@@ -76,6 +77,7 @@ SUMMARY_JSON = json_flag("Print coefficients, standard errors and more as JSON."
 @click.command(cls=FitCommand)
 @files("items", "[comparisons...]")
 @options(AUTO_OPTIONS, MODEL_OPTIONS, ITEM_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS, WORDING_OPTIONS)
+@options(STREAM_OPTIONS)
 @output_option("Model file to write (-: standard output).", default=Path("model.npz"))
 @options(
     section(
@@ -92,6 +94,7 @@ SUMMARY_JSON = json_flag("Print coefficients, standard errors and more as JSON."
     "fit wines.csv tastings.csv --id wine --categorical grape --square alcohol -o wines.npz",
     "fit teams.csv games.csv --left home --right away --side-effect --context rest_days"
     " -o teams.npz",
+    "fit teams.csv 'games*.csv' --stream --left home --right away --method pooled -o teams.npz",
     "fit answers.csv votes.csv --l2 auto --group topic --judge-slopes --ties davidson"
     " -o answers.npz",
 )
@@ -114,6 +117,8 @@ def fit(
     names are recognised by their entries where that is clear. Comparisons may be in several files
     with the same columns, such as one for each judge.
     """
+    if given["stream"]:
+        return write_stream(items, comparisons, output, page, as_json, keep_data, given)
     alone = is_alone(items, comparisons)
     comparisons = () if alone else second_table(items, comparisons)
     for path in (output, page):
@@ -151,6 +156,31 @@ def fit(
         click.echo(next_steps(items, comparisons, output, page))
 
 
+def write_stream(
+    items: Path,
+    comparisons: tuple[Path, ...],
+    output: Path,
+    page: Path | None,
+    as_json: bool,
+    keep_data: bool,
+    given: dict[str, Any],
+) -> None:
+    """Fit a model to comparisons in parts, and write it."""
+    refuse_output(output, items, *comparisons)
+    if page is not None or keep_data or not comparisons:
+        raise PairscoreError(
+            "--stream takes ITEMS and COMPARISONS and writes a model without its comparisons; leave"
+            " --report and --keep-data out."
+        )
+    from pairscore.estimators.settings import Wording
+    from pairscore.model.file import ModelFile
+
+    model = fit_in_parts(items, comparisons, given)
+    wording = Wording().with_words(**wording_settings(given))
+    result = replace(model.result_, wording=wording)
+    write_model(ModelFile(result, model.get_params(), model.classes_), output, as_json, False)
+
+
 def fit_study(
     study: "StudyInput", params: dict[str, Any], given: dict[str, Any], is_shown: bool
 ) -> tuple["Fit", dict[str, Any], dict[str, Any]]:
@@ -178,26 +208,6 @@ def fit_study(
         result, notes = fit_comparisons(data, settings, item_groups=groups)
     show_warnings(text for _, text in notes)
     return result, params, {}
-
-
-def write_model(
-    model: "ModelFile",
-    output: Path,
-    as_json: bool,
-    keep_data: bool,
-    also: dict[str, Any] | None = None,
-) -> None:
-    """Write a model and print its summary; to the error stream if the output is the model's."""
-    from pairscore.model.file import save_model
-    from pairscore.model.summary import Summary
-
-    summary, is_piped = Summary(model.fit), str(output) == "-"
-    with output_path(output, "model.npz") as path:
-        save_model(model, path, keep_data)
-    if as_json:
-        show_json(summary.to_record() | (also or {}), err=is_piped)
-    else:
-        click.echo(summary.text(notes=False, see_all="--json"), err=is_piped)
 
 
 @command()

@@ -2,8 +2,7 @@
 # cython: initializedcheck=False, embedsignature=False
 """The passes over comparisons and pairs, compiled; :mod:`pairscore.core.passes` has their twins.
 
-Every function adds to arrays that it is given, over a range of rows, and holds no lock while it
-does. Sums are taken in the order of the rows.
+Every function adds to arrays that it is given, in the order of rows, and holds no lock meanwhile.
 """
 
 from libc.math cimport exp, fabs, sqrt
@@ -21,16 +20,32 @@ ctypedef fused number:
     double
 
 
-# amounts that are all the same may be one number with a stride of zero
+cdef extern from *:
+    """
+    #ifndef __GNUC__
+    #define __builtin_prefetch(address) ((void) (address))
+    #endif
+    """
+    void FETCH "__builtin_prefetch"(const void*) noexcept nogil
+
+cdef enum:
+    AHEAD = 8  # entries; the row of a neighbour is fetched before its turn comes
 
 
 def add_tally(const index[::1] left, const index[::1] right, const number[::1] outcome,
-              const double[:] amount, double[::1] net, double[::1] exposures):
-    """Net wins and exposures; a comparison of an item with itself is none."""
+              const double[:] amount, double[:] net, double[:] exposures):
+    """Net wins and exposures; a comparison of an item with itself is none.
+
+    Both may be columns of one array, so that those of an item are fetched together; amounts that
+    are all the same may have a stride of zero.
+    """
     cdef Py_ssize_t m, a, b
     cdef double won
     with nogil:
         for m in range(left.shape[0]):
+            if m + AHEAD < left.shape[0]:
+                FETCH(&net[left[m + AHEAD]])
+                FETCH(&net[right[m + AHEAD]])
             a, b = left[m], right[m]
             if a != b:
                 won = amount[m] * outcome[m]
@@ -41,17 +56,28 @@ def add_tally(const index[::1] left, const index[::1] right, const number[::1] o
 
 
 def difference_pass(const index[::1] left, const index[::1] right, const double[::1] scores,
-                    const double[:] amount, double[::1] difference, double[::1] net):
-    """Score of left minus score of right; net sums of it times the amount."""
-    cdef Py_ssize_t m, a, b
-    cdef double part
+                    double[::1] difference):
+    """Score of left minus score of right."""
+    cdef Py_ssize_t m
     with nogil:
         for m in range(left.shape[0]):
-            a, b = left[m], right[m]
-            difference[m] = scores[a] - scores[b]
-            part = amount[m] * difference[m]
-            net[a] += part
-            net[b] -= part
+            if m + AHEAD < left.shape[0]:
+                FETCH(&scores[left[m + AHEAD]])
+                FETCH(&scores[right[m + AHEAD]])
+            difference[m] = scores[left[m]] - scores[right[m]]
+
+
+def add_net(const index[::1] left, const index[::1] right, const double[::1] values,
+            double[::1] net):
+    """net[left] += values and net[right] -= values, comparison by comparison."""
+    cdef Py_ssize_t m
+    with nogil:
+        for m in range(left.shape[0]):
+            if m + AHEAD < left.shape[0]:
+                FETCH(&net[left[m + AHEAD]])
+                FETCH(&net[right[m + AHEAD]])
+            net[left[m]] += values[m]
+            net[right[m]] -= values[m]
 
 
 def add_pairs(const index[::1] start, const index[::1] high, const double[::1] at_low,
@@ -111,20 +137,6 @@ def laplacian_pass(const index[::1] start, const index[::1] high, const double[:
             net[i] += own
 
 
-cdef extern from *:
-    """
-    #if defined(__GNUC__) || defined(__clang__)
-    #define FETCH(address) __builtin_prefetch(address)
-    #else
-    #define FETCH(address) ((void) (address))
-    #endif
-    """
-    void FETCH(const void*) noexcept nogil
-
-cdef enum:
-    AHEAD = 8  # entries; the row of a neighbour is fetched before its turn comes
-
-
 cdef inline void add_row(const real* x, const real* w, Py_ssize_t n, Py_ssize_t d,
                          real* out) noexcept nogil:
     """out[k] += w[k] x, two at a time."""
@@ -161,10 +173,12 @@ def neighbour_pass(const real[:, ::1] X, const index[::1] start, const index[::1
 
 
 def logistic_scale_pass(const double[::1] x, const double[::1] eta, const double[::1] small,
-                        const number[::1] outcome, const double[:] amount, double[::1] totals):
-    """Adds score x, score, information x^2, information x, information; small = exp(-|eta|)."""
+                        const number[::1] outcome, const double[:] amount, double[::1] totals,
+                        double[::1] scores):
+    """Sums of score x, score, information x^2, information x, information; small = exp(-|eta|)."""
     cdef Py_ssize_t m
     cdef double larger, smaller, score, weight, sx = 0.0, s = 0.0, wxx = 0.0, wx = 0.0, w = 0.0
+    cdef bint has_scores = scores.shape[0] > 0
     with nogil:
         for m in range(x.shape[0]):
             larger = 1.0 / (1.0 + small[m])
@@ -173,6 +187,8 @@ def logistic_scale_pass(const double[::1] x, const double[::1] eta, const double
             score, weight = amount[m] * score, amount[m] * smaller * larger
             sx, s = sx + score * x[m], s + score
             wxx, wx, w = wxx + weight * x[m] * x[m], wx + weight * x[m], w + weight
+            if has_scores:
+                scores[m] = score
     for m, sx in enumerate((sx, s, wxx, wx, w)):
         totals[m] += sx
 
@@ -181,9 +197,8 @@ def sort_by_pair(const index[::1] left, const index[::1] right, int[::1] place, 
                  long long[::1] end, int[::1] order, int[::1] high, long long[::1] start):
     """Sort comparisons by (low, high), an item with itself left out, by counting twice.
 
-    ``order`` (M) has the rows, -1 - row where low is on the right, and ``high`` (M) their high
-    items; those of each low item begin at ``start`` (N + 1). ``place`` and ``low`` (M) and ``end``
-    (N) are for notes: the rows by high item, their low items, where each high item ends.
+    ``order`` (M) has the rows, -1 - row where low is on the right, ``high`` (M) their high items;
+    those of each low item begin at ``start`` (N + 1). ``place``, ``low`` (M), ``end`` (N) are notes.
     """
     cdef Py_ssize_t m, i, n = end.shape[0]
     cdef long long at, first = 0
@@ -302,9 +317,6 @@ def laplacian_columns(const index[::1] start, const index[::1] high, const doubl
                 if p + AHEAD < size:
                     FETCH(&X[high[p + AHEAD], 0])
                     FETCH(&out[high[p + AHEAD], 0])
-                    if n > 8:
-                        FETCH(&X[high[p + AHEAD], 8])
-                        FETCH(&out[high[p + AHEAD], 8])
                 j, w = high[p], weight[p]
                 for c in range(n):
                     part = w * (X[i, c] - X[j, c])

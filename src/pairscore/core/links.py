@@ -17,11 +17,11 @@ from scipy.special import chdtrc, expit, gammaincinv, log_ndtr, ndtr, ndtri
 
 from pairscore.core import passes
 from pairscore.core.passes import (
+    as_outcomes,
     chunks_of,
     differences,
     doubles,
     on_each,
-    outcomes_of,
     row_chunks,
     sum_pairs,
 )
@@ -329,14 +329,16 @@ def scale_pass(
     amount: np.ndarray,
     params: np.ndarray,
     link: Link,
+    scores: np.ndarray | None = None,
 ) -> np.ndarray:
     """Derivatives of the log-likelihood of params[0] * difference + params[1] (M), five sums.
 
     Of score * difference, score, information * difference^2, information * difference, and
-    information, which is the expected one.
+    information, which is the expected one. If there are ``scores`` (M), they are written there.
     """
+    written = np.empty(0) if scores is None else scores
     kernel = passes.kernels if link.is_logistic else None
-    difference, outcome = doubles(difference), outcomes_of(outcome)
+    difference, outcome = doubles(difference), as_outcomes(outcome)
 
     def one(chunk: slice) -> np.ndarray:
         totals = np.zeros(5)
@@ -344,10 +346,12 @@ def scale_pass(
             x, won, number = difference[rows], outcome[rows], amount[rows]
             eta = params[0] * x + params[1]
             if kernel is not None:
-                kernel.logistic_scale_pass(x, eta, small_part(eta), won, number, totals)
+                at = eta, small_part(eta), won, number, totals, written[rows]
+                kernel.logistic_scale_pass(x, *at)
                 continue
             win = number * (0.5 + 0.5 * won)
             score, weight = link.score(eta, win, number - win)
+            written[rows] = score if len(written) else 0.0
             weighted = weight * x
             totals += score @ x, score.sum(), weighted @ x, weighted.sum(), weight.sum()
         return totals

@@ -17,6 +17,7 @@ import numpy as np
 
 SMALLEST_DECREASE = 1e-4  # of what the gradient promises, that a step must achieve (Armijo)
 ROUNDING = 1e-12  # relative error of a loss that sums many comparisons
+FISHER_GAP = 1e7  # by which the gap of Fisher's steps counts more: they do not square it
 MAX_TRIALS = 60  # lengths of one step
 
 

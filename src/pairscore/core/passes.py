@@ -16,7 +16,7 @@ from contextlib import nullcontext, suppress
 from functools import cache
 from importlib import import_module
 from itertools import pairwise
-from threading import Lock
+from threading import Lock, local
 from typing import Any, TypeVar
 
 import numpy as np
@@ -83,6 +83,14 @@ def _blas() -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
+here = local()  # of each thread
+
+
+def be_worker() -> None:
+    """In this thread, passes bring no threads of their own."""
+    here.is_worker = True
+
+
 def chunks_of(start: np.ndarray) -> list[slice]:
     """Rows in at most CHUNKS slices with about as many entries each; ``start`` (N + 1) counts."""
     n, total = len(start) - 1, int(start[-1])
@@ -102,11 +110,14 @@ def row_chunks(n_rows: int, n_columns: int) -> list[slice]:
 
 
 def on_each(function: Callable[[slice], Result], chunks: Sequence[slice]) -> list[Result]:
-    """Results of a function for each chunk, in their order; in threads if there are several."""
-    threads = min(n_threads(), len(chunks))
+    """Results of a function for each chunk, in their order; in threads if there are several.
+
+    In a thread of such a pool there is one.
+    """
+    threads = 1 if getattr(here, "is_worker", False) else min(n_threads(), len(chunks))
     if threads <= 1:
         return [function(chunk) for chunk in chunks]
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(threads, initializer=be_worker) as pool:
         return list(pool.map(function, chunks))
 
 
@@ -125,11 +136,16 @@ def times_rows(vector: np.ndarray, X: np.ndarray) -> np.ndarray:
 
 
 def tally_pass(
-    left: np.ndarray, right: np.ndarray, outcome: np.ndarray, amount: np.ndarray, n_items: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Net wins and exposures of each item (N), of comparisons with row numbers, outcome, amount."""
+    left: np.ndarray, right: np.ndarray, outcome: np.ndarray, amount: np.ndarray, n_items: int,
+    into: TwoArrays | None = None,
+) -> TwoArrays:  # fmt: skip
+    """Net wins and exposures of each item (N), added to those that there are (``into``)."""
+    net, exposures = into or (np.zeros(n_items), np.zeros(n_items))
     if kernels is not None:
-        columns = *same_kind(left, right), outcomes_of(outcome), amount
+        columns = *same_kind(left, right), as_outcomes(outcome), amount
+        if into is not None:
+            kernels.add_tally(*columns, net, exposures)
+            return net, exposures
 
         def one(rows: slice) -> np.ndarray:
             sums = np.zeros((2, n_items))
@@ -141,29 +157,40 @@ def tally_pass(
     distinct = left != right
     exposed = amount if distinct.all() else amount * distinct
     wins = exposed * outcome
-    net = np.subtract(np.bincount(left, wins, n_items), np.bincount(right, wins, n_items))
-    return net, np.bincount(left, exposed, n_items) + np.bincount(right, exposed, n_items)
+    net += np.subtract(np.bincount(left, wins, n_items), np.bincount(right, wins, n_items))
+    exposures += np.bincount(left, exposed, n_items) + np.bincount(right, exposed, n_items)
+    return net, exposures
 
 
-def difference_pass(
-    left: np.ndarray, right: np.ndarray, scores: np.ndarray, amount: np.ndarray
-) -> TwoArrays:
-    """Score of left minus that of right (M), and each item's net sum (N) of it times the amount."""
-    n_items = len(scores)
+def difference_pass(left: np.ndarray, right: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Score of left minus that of right (M), of items with ``scores`` (N)."""
     if kernels is None:
-        difference = scores[left] - scores[right]
-        part = amount * difference
-        return difference, np.bincount(left, part, n_items) - np.bincount(right, part, n_items)
-    (left, right), difference = same_kind(left, right), np.empty(len(left))
+        return scores[left] - scores[right]
+    (left, right), scores, difference = same_kind(left, right), doubles(scores), np.empty(len(left))
+
+    def one(rows: slice) -> None:
+        kernels.difference_pass(left[rows], right[rows], scores, difference[rows])
+
+    on_each(one, row_chunks(len(left), 1))
+    return difference
+
+
+def net_pass(left: np.ndarray, right: np.ndarray, values: np.ndarray, n_items: int) -> np.ndarray:
+    """Per item (N), the sum of its values (M) when left minus those when right: B' values."""
 
     def one(rows: slice) -> np.ndarray:
-        net = np.zeros(n_items)
-        kernels.difference_pass(
-            left[rows], right[rows], doubles(scores), amount[rows], difference[rows], net
-        )
-        return net
+        return add_net(left[rows], right[rows], values[rows], np.zeros(n_items))
 
-    return difference, np.sum(on_each(one, _chunks_beside(len(left), n_items)), axis=0)
+    return np.sum(on_each(one, _chunks_beside(len(left), n_items)), axis=0)
+
+
+def add_net(left: np.ndarray, right: np.ndarray, values: np.ndarray, net: np.ndarray) -> np.ndarray:
+    """The same, added to ``net``."""
+    if kernels is not None:
+        kernels.add_net(*same_kind(left, right), doubles(values), net)
+    else:
+        net += np.bincount(left, values, len(net)) - np.bincount(right, values, len(net))
+    return net
 
 
 def _chunks_beside(n_rows: int, n_items: int) -> list[slice]:
@@ -186,7 +213,7 @@ def pair_pass(
     """
     if kernels is None or max(len(left), n_items) >= 2**31 - 1:
         return _pair_table((left, right, outcome, amount), n_items, n_sides)
-    m, won = len(left), outcomes_of(outcome)
+    m, won = len(left), as_outcomes(outcome)
     order, high, place, low = (np.empty(m, dtype=np.int32) for _ in range(4))
     first, end = np.empty(n_items + 1, dtype=np.int64), np.empty(n_items, dtype=np.int64)
     kernels.sort_by_pair(*same_kind(left, right), place, low, end, order, high, first)
@@ -403,7 +430,7 @@ def doubles(values: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(values, dtype=np.float64)
 
 
-def outcomes_of(outcome: np.ndarray) -> np.ndarray:
+def as_outcomes(outcome: np.ndarray) -> np.ndarray:
     """Of one byte each, or any numbers."""
     return np.ascontiguousarray(outcome, np.int8 if outcome.dtype == np.int8 else np.float64)
 

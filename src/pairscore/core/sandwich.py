@@ -248,9 +248,19 @@ def jackknife_inflation(Z: np.ndarray, exposures: np.ndarray, whitener: np.ndarr
             leverage[rows] = np.einsum("ij,ij->i", along, along)
 
     on_each(one, row_chunks(*Z.shape))
-    leverage = exposures * (1 / exposures.sum() + leverage)
+    return inflation_of(leverage, exposures, has_own_column(Z, exposures))
+
+
+def inflation_of(
+    along: np.ndarray, exposures: np.ndarray, has_own: np.ndarray, total: float | None = None
+) -> np.ndarray:
+    """The same from z_i' (Z'KZ)^-1 z_i of every item, and a mask, all (N).
+
+    ``total`` is the sum of all exposures, where these are not all items.
+    """
+    leverage = exposures * (1 / (exposures.sum() if total is None else total) + along)
     inflation = 1 / (1 - np.minimum(leverage, LARGEST_LEVERAGE))
-    return np.where(has_own_column(Z, exposures), 0.0, inflation)
+    return np.where(has_own, 0.0, inflation)
 
 
 def item_robust_meat(
@@ -300,9 +310,17 @@ def item_robust_meat(
     scatter = units * scatter if together else difference_scatter(X, center.mean, pairs, weight)
     item_factors = pairs.item_sums(u.low, u.high).astype(Z.dtype)
     total = np.concatenate([item_factors @ Z, u.extra.sum(axis=0)])
-    take_off_mean = np.column_stack([np.eye(len(total)), -total / pairs.number.sum()])
-    back = np.append(unit, np.ones(u.extra.shape[1]))[:, None] * take_off_mean
-    return back @ meat @ back.T, scatter
+    back = np.append(unit, np.ones(u.extra.shape[1]))
+    return np.outer(back, back) * centred_meat(meat, total, pairs.number.sum()), scatter
+
+
+def centred_meat(meat: np.ndarray, total: np.ndarray, number: float) -> np.ndarray:
+    """The meat of contributions less their mean, from that with their number as last equation.
+
+    ``total`` (p) sums the contributions of ``number`` comparisons; ``meat`` has p + 1 equations.
+    """
+    take_off_mean = np.column_stack([np.eye(len(total)), -total / number])
+    return take_off_mean @ meat @ take_off_mean.T
 
 
 def _is_well_conditioned(scatter: np.ndarray) -> bool:

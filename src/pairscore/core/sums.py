@@ -77,13 +77,6 @@ def tally(
     return Tally(*tally_pass(left, right, outcome, amount, n_items), float(amount.sum()))
 
 
-def net_per_item(
-    left: np.ndarray, right: np.ndarray, values: np.ndarray, n_items: int
-) -> np.ndarray:
-    """Per item (N), the sum of its values when left minus those when right: B' values."""
-    return np.bincount(left, values, n_items) - np.bincount(right, values, n_items)
-
-
 @dataclass(frozen=True)
 class Spread:
     """Mean and standard deviation of every feature, both (d)."""

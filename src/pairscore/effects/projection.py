@@ -17,8 +17,9 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr
 
+from pairscore.core.passes import net_pass
 from pairscore.core.sandwich import DyadicSums, floored_covariance, jackknife_inflation
-from pairscore.core.sums import Pairs, moments, net_per_item
+from pairscore.core.sums import Pairs, moments
 from pairscore.core.whitening import Basis, whitening_basis
 from pairscore.effects.item_posterior import conjugate_gradients
 from pairscore.effects.single_comparisons import Optimum, SingleComparisons, laplacian
@@ -48,7 +49,7 @@ def project_on_items(rows: SingleComparisons, columns: np.ndarray) -> Projection
     n, (pairs, place) = len(rows.X), rows.pairs
     number = np.bincount(place, rows.amount, len(pairs.high))
     nets = (
-        np.array([net_per_item(rows.left, rows.right, rows.amount * one, n) for one in columns.T])
+        np.array([net_pass(rows.left, rows.right, rows.amount * one, n) for one in columns.T])
         .reshape(columns.shape[1], n)
         .T
     )

@@ -43,7 +43,7 @@ from pairscore.core.outcomes import (
     averaged_derivatives,
     nodes_of_classes,
 )
-from pairscore.core.sums import net_per_item
+from pairscore.core.passes import net_pass
 from pairscore.core.whitening import Basis
 from pairscore.effects.circumstances import PreparedFit
 from pairscore.effects.item_posterior import Covariance, posterior_covariance
@@ -298,7 +298,7 @@ def sweep(post: Posterior, share: float = 1.0, fresh: bool = True) -> Posterior:
 def gradients(post: Posterior) -> tuple[np.ndarray, np.ndarray]:
     """In theta (k), of minus the log-likelihood, and in the items' effects (N), of it."""
     rows, s = post.rows, post.derivatives
-    net = net_per_item(rows.left, rows.right, s.delta, len(rows.X))
+    net = net_pass(rows.left, rows.right, s.delta, len(rows.X))
     on_items = net - post.effect / post.sigma2 if post.sigma2 > 0 else 0 * net
     return rows.gradient(s, post.theta, net), on_items
 

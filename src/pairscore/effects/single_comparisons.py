@@ -21,7 +21,8 @@ from scipy import sparse
 from pairscore.core.decided import share_of_coin
 from pairscore.core.newton import Step, minimise, search_by_value
 from pairscore.core.outcomes import OutcomeDerivatives, TieRule
-from pairscore.core.sums import Pairs, difference_scatter, net_per_item
+from pairscore.core.passes import net_pass
+from pairscore.core.sums import Pairs, difference_scatter
 from pairscore.core.whitening import TOLERANCE, Basis, whitening_basis
 
 BLOCK_NUMBERS = 4_000_000  # contributions of comparisons that are held at a time
@@ -269,7 +270,7 @@ class SingleComparisons:
     ) -> np.ndarray:
         """Of minus the log-likelihood with the ridge (k); ``net`` are sums of s.delta per item."""
         if net is None:
-            net = net_per_item(self.left, self.right, s.delta, len(self.X))
+            net = net_pass(self.left, self.right, s.delta, len(self.X))
         on_coef = net @ self.X
         on_effects = np.concatenate([self.context.T @ s.delta, self.sides.T @ s.eta])
         tail = [s.t.sum()] * self.rule.has_parameter

@@ -22,8 +22,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pairscore.core.links import Link, scale_pass
-from pairscore.core.newton import Derivatives, Step, minimise, take_full_step
-from pairscore.core.passes import difference_pass
+from pairscore.core.newton import FISHER_GAP, Derivatives, Step, minimise, take_full_step
+from pairscore.core.passes import difference_pass, net_pass
 from pairscore.core.sandwich import item_robust_meat, less_ties, sandwich
 from pairscore.core.sums import (
     Moments,
@@ -34,8 +34,8 @@ from pairscore.core.sums import (
     spread,
 )
 from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
-from pairscore.errors import PairscoreError, PairsNotRandomWarning, plural
-from pairscore.estimators.diagnostics import Pairing, check_pairing
+from pairscore.errors import PairscoreError, plural
+from pairscore.estimators.diagnostics import check_pairing, pairing_note
 from pairscore.estimators.fit_data import (
     SEPARATION_L2,
     FitData,
@@ -57,7 +57,7 @@ from pairscore.estimators.settings import Settings
 
 LARGEST_SPREAD = 3.0  # of the scores, in units of the link, from which a fit is started
 SAMPLE = 40_000  # comparisons that the first steps look at
-TOL = 1e-9  # gap to the maximum, per comparison, before the last step
+TOL = 1e-11  # gap to the maximum, per comparison, before the last step
 
 
 def closed_form(covariance: Basis, label_sum: np.ndarray, n_comparisons: float) -> np.ndarray:
@@ -102,7 +102,7 @@ def feature_covariance(data: FitData, settings: Settings) -> tuple[np.ndarray, S
     """The covariance S (d x d) of the method, shrunk, and the spread of the items behind it."""
     twice = 2 * data.tally.n_comparisons
     if settings.method == "split":
-        _refuse_few_items(*data.second_half.shape)
+        refuse_few_items(*data.second_half.shape)
         center, covariance = data.second_moments.spread, split_covariance(data.second_moments)
     elif settings.method == "pooled":
         center, covariance = data.item_moments.spread, data.item_moments.scatter / twice
@@ -117,7 +117,8 @@ def feature_covariance(data: FitData, settings: Settings) -> tuple[np.ndarray, S
     return shrink_covariance(covariance, choose_shrinkage(data, settings, center)), center
 
 
-def _refuse_few_items(n: int, d: int) -> None:
+def refuse_few_items(n: int, d: int) -> None:
+    """`split` needs more items than features for its covariance."""
     if n < d + 3:
         raise PairscoreError(
             f"method='split' needs at least {d + 3} items for the covariance of"
@@ -183,6 +184,7 @@ class ScaleLikelihood:
         """Fisher's step, held to less than the factor itself and to one unit of the side effect."""
         step = np.linalg.lstsq(here.information, here.gradient, rcond=1e-14)[0]
         gap = float(here.gradient @ step) / float(self.amount.sum())
+        gap *= 1.0 if self.link.is_logistic else FISHER_GAP
         return Step(np.clip(step, [-1 - params[0], -1.0], [0.9 * params[0], 1.0]), gap)
 
 
@@ -346,7 +348,7 @@ def link_scale(
         Degrees of freedom of b, for the guard.
     """
     amount, exposures, side = votes.amount, votes.tally.exposures, settings.side_effect
-    along, net_along = difference_pass(votes.left, votes.right, scores, amount)
+    along = difference_pass(votes.left, votes.right, scores)
     weak = ridge_is_weak(settings.l2, votes.unit)
     separated = (weak or side) and votes.are_separated(along, side)
     l2 = SEPARATION_L2 if separated and weak else settings.l2
@@ -358,6 +360,7 @@ def link_scale(
     start = initial_factor(spread_along, float(settings.link.pdf(0.0)))
     scale = fit_scale(along, votes.outcome, amount, settings.link, start, side, ridge)
     slope = explained / squares if squares > 0 else 0.0
+    net_along = net_pass(votes.left, votes.right, amount * along, len(exposures))
     residual = votes.tally.net_wins - slope * net_along
     if settings.method != "split":
         # residuals and scatter are both fitted to the compared items, which hides part of the
@@ -407,7 +410,7 @@ def _with_covariance(
         estimate,
         covariance=closed_form_covariance(data, settings, form) + np.outer(shift, shift),
         pairing=pairing,
-        notes=estimate.notes + _pairing_note(pairing, settings.method),
+        notes=estimate.notes + pairing_note(pairing, settings.method),
     )
 
 
@@ -436,10 +439,3 @@ def closed_form_covariance(data: FitData, settings: Settings, form: ScaledClosed
     n, d = data.second_half.shape
     # the inverse of an estimated covariance has heavier tails than the normal distribution knows
     return n / (n - d - 2) * (covariance + by_covariance @ error @ by_covariance.T)
-
-
-def _pairing_note(pairing: Pairing, method: str) -> list[Note]:
-    if method == "paired" or pairing.looks_random:
-        return []
-    text = f"{pairing.in_words} method={method!r} assumes random pairs; use 'paired' or 'mle'."
-    return [(PairsNotRandomWarning, text)]

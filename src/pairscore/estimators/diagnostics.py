@@ -26,7 +26,7 @@ from pairscore.core.outcomes import OutcomeLaw
 from pairscore.core.sandwich import PairContributions
 from pairscore.core.sums import Moments, Pairs, aggregate_pairs, centred_blocks, pair_scatter
 from pairscore.core.whitening import whitening_basis
-from pairscore.errors import ManyFeaturesWarning, plural
+from pairscore.errors import ManyFeaturesWarning, PairsNotRandomWarning, plural
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
@@ -122,17 +122,29 @@ def check_pairing(X: np.ndarray, pairs: Pairs, compared: Moments, reference: Mom
     reference : Moments
         Of the items whose covariance the method takes; ``compared`` for all but `split`.
     """
-    number, m = pairs.number, float(pairs.number.sum())
-    exposures = pairs.item_sums(number, number)
+    number = pairs.number
+    scatter = pair_scatter(X, compared.mean, pairs, np.zeros(len(X)), number)
+    exposures, squares = pairs.item_sums(number, number), float(np.sum(number**2))
+    return pairing_of(X, scatter, squares, exposures, compared, reference)
+
+
+def pairing_of(
+    X: np.ndarray,
+    scatter: np.ndarray,
+    squares: float,
+    exposures: np.ndarray,
+    compared: Moments,
+    reference: Moments,
+) -> Pairing:
+    """The same from 2M C before whitening (``scatter``), sum_p n_p^2 and exposures (N)."""
+    m = 0.5 * float(exposures.sum())
     whitener = np.sqrt(compared.total) * whitening_basis(compared.scatter, compared.sd).transform
     busiest = float(exposures.max() / exposures[exposures > 0].mean())
     r = whitener.shape[1]
     if r == 0:  # no feature varies, so pairs cannot differ from random ones in any
         return Pairing(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, busiest)
-    scatter = pair_scatter(X, compared.mean, pairs, np.zeros(len(X)), number)
     cross = whitener.T @ scatter @ whitener / (2 * m)
     by_chance = 2 * np.sum((exposures / exposures.sum()) ** 2) ** 2 * m**2
-    squares = float(np.sum(number**2))
     draws = max(squares - by_chance, 0.1 * squares)
     statistic = float(np.sum(cross**2)) * m**2 / draws
     partners = _ratios_and_p_value(np.eye(r) - cross, statistic)
@@ -151,6 +163,13 @@ def check_pairing(X: np.ndarray, pairs: Pairs, compared: Moments, reference: Mom
         busiest,
         _smallest_seen(r, draws / m**2),
     )
+
+
+def pairing_note(pairing: Pairing, method: str) -> "list[Note]":
+    """What a closed form that takes pairs for random ones says of others."""
+    text = f"{pairing.in_words} method={method!r} assumes random pairs; use 'paired' or 'mle'."
+    is_right = method == "paired" or pairing.looks_random
+    return [] if is_right else [(PairsNotRandomWarning, text)]
 
 
 def _smallest_seen(r: int, variance: float) -> float:

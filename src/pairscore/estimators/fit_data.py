@@ -1,9 +1,10 @@
 """The data of one fit, with the sums that several of its steps share, each computed once."""
 
+import hashlib
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -22,6 +23,7 @@ from pairscore.core.sums import (
     tally,
 )
 from pairscore.core.whitening import whitening_basis
+from pairscore.errors import PairscoreError, plural
 from pairscore.estimators.settings import Settings
 
 if TYPE_CHECKING:
@@ -149,6 +151,36 @@ class FitData:
         return moments(self.second_half)
 
 
+def n_counted(data: FitData) -> float:
+    """How many comparisons count: those that rows with a positive amount stand for."""
+    used, count = data.amount > 0, data.comparisons.count
+    return float(used.sum() if count is None else count[used].sum())
+
+
+def refuse_too_many_features(data: Any, m: float, settings: Settings) -> None:
+    """Without a ridge, features must not outnumber items or the m comparisons that count.
+
+    Of a matrix of differences they may, as scikit-learn expects: warnings say what the fit is.
+    """
+    d = data.X.shape[1]
+    if not np.isfinite(data.tally.n_comparisons):
+        raise PairscoreError(
+            "the weights are so large that their sum overflows; divide them by a constant."
+        )
+    if data.tally.exposures.sum() == 0:
+        raise PairscoreError(
+            "no comparison is between two different items with a positive weight; these votes"
+            " contain nothing to learn from."
+        )
+    if settings.l2 == 0 and data.has_items and (d > data.n_items or d > m):
+        few = plural(int(m), "comparison")
+        few = plural(data.n_items, "compared item") if d > data.n_items else few
+        raise PairscoreError(
+            f"there are {d} features but only {few}, so many scores fit equally well; choose a"
+            " ridge from the data (l2='auto'), or use fewer features."
+        )
+
+
 def never_differing(data: FitData, settings: Settings) -> np.ndarray:
     """Directions v (d x k), which a fit gives a number, with v'x equal in any two items that met.
 
@@ -252,3 +284,17 @@ def bordered_scatter(
 def ridge_is_weak(l2: float, weight_unit: float) -> bool:
     """Whether the ridge is none, or too weak to hold coefficients back if data are separated."""
     return l2 <= WEAK_L2 * weight_unit
+
+
+def data_hash(data: "Comparisons") -> str:
+    """Of the comparisons with items numbered in the order in which they appear."""
+    n, rows = len(data.items), 2 * np.arange(len(data))[::-1]
+    seen = np.full((2, n), 2 * len(data))
+    for number, side in enumerate((data.left, data.right)):
+        seen[number, side[::-1]] = rows + number  # the first appearance is written last
+    order = np.empty(n, dtype=np.int32)
+    order[np.argsort(seen.min(axis=0), kind="stable")] = np.arange(n)
+    digest = hashlib.sha256()
+    for column in (order[data.left], order[data.right], data.outcome, data.weight, data.count):
+        digest.update(b"-" if column is None else np.ascontiguousarray(column).tobytes())
+    return digest.hexdigest()[:32]

@@ -6,7 +6,6 @@ contributions u_p of the pairs make its meat, the Jacobian of the estimate its b
 :class:`Likelihood` is what tests and criteria that take comparisons for independent go by.
 """
 
-import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from pairscore.errors import (
     PairscoreError,
     SeparationWarning,
 )
+from pairscore.estimators.fit_data import data_hash
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
@@ -134,15 +134,15 @@ def likelihood_of(
     """
     assert result.settings is not None
     if result.settings.method != "mle":
-        reason = (
-            f"method={result.settings.method!r} is a closed form, which maximises no likelihood"
-        )
-        return Likelihood(None, result.n_parameters, float(data.amount.sum()), data, reason)
+        reason, total = no_likelihood(result, set(), False), float(data.amount.sum())
+        return Likelihood(None, result.n_parameters, total, data, reason)
     outcome, eta = data.outcome, result.difference
     distinct = data.left != data.right
     are_distinct = bool(distinct.all())
     amount = data.amount if are_distinct else data.amount * distinct
-    reason, value = no_likelihood(data, result, outcome[amount > 0]), None
+    has_weights = data.weight is not None and bool(np.any(data.weight != 1))
+    counted = set(np.unique(outcome[amount > 0]).tolist())
+    reason, value = no_likelihood(result, counted, has_weights), None
     if not reason:
         assert result.settings is not None
         rule = TieRule(result.settings.ties, result.settings.link)
@@ -157,36 +157,27 @@ def likelihood_of(
     return Likelihood(value, result.n_parameters, float(amount.sum()), data, reason)
 
 
-def no_likelihood(data: "Comparisons", result: "Estimate", outcome: np.ndarray) -> str:
-    """Why a fit is at the maximum of no likelihood; empty if it is."""
+def no_likelihood(result: "Estimate", outcomes: set[int], has_weights: bool) -> str:
+    """Why a fit is at the maximum of no likelihood; empty if it is.
+
+    ``outcomes`` are those of -1, 0 and 1 that occur.
+    """
     settings, kinds = result.settings, [kind for kind, _ in result.notes]
     assert settings is not None
-    one_sided = settings.side_effect and bool(np.all(outcome > 0) or np.all(outcome < 0))
+    if settings.method != "mle":
+        return f"method={settings.method!r} is a closed form, which maximises no likelihood"
+    one_sided = settings.side_effect and (outcomes <= {1} or outcomes <= {-1})
     checks = {
         NO_MAXIMUM: SeparationWarning in kinds or one_sided,
         RIDGE: settings.l2 > 0,
         SLOPES: settings.judge_slopes,
         SIDES: settings.side_by_judge,
         ITEM_EFFECTS: settings.item_effects and not settings.free_abilities,
-        WEIGHTS: data.weight is not None and bool(np.any(data.weight != 1)),
-        HALF_WINS: settings.ties == "half" and bool(np.any(outcome == 0)),
+        WEIGHTS: has_weights,
+        HALF_WINS: settings.ties == "half" and 0 in outcomes,
         NOT_REACHED: NotConvergedWarning in kinds,
     }
     return next((reason for reason, holds in checks.items() if holds), "")
-
-
-def data_hash(data: "Comparisons") -> str:
-    """Of the comparisons with items numbered in the order in which they appear."""
-    n, rows = len(data.items), 2 * np.arange(len(data))[::-1]
-    seen = np.full((2, n), 2 * len(data))
-    for number, side in enumerate((data.left, data.right)):
-        seen[number, side[::-1]] = rows + number  # the first appearance is written last
-    order = np.empty(n, dtype=np.int32)
-    order[np.argsort(seen.min(axis=0), kind="stable")] = np.arange(n)
-    digest = hashlib.sha256()
-    for column in (order[data.left], order[data.right], data.outcome, data.weight, data.count):
-        digest.update(b"-" if column is None else np.ascontiguousarray(column).tobytes())
-    return digest.hexdigest()[:32]
 
 
 def likelihood_contributions(score: np.ndarray, pairs: Pairs) -> PairContributions:
@@ -249,11 +240,26 @@ class ScaledClosedForm:
         (in the metric of G): across it the scale is stationary at the true direction, and a noisy b
         is far from there.
         """
-        z, b, win, lose = self.scale_design, self.coef, self.pairs.win, self.pairs.lose
+        return self.jacobian_of(*self.scale_sums(X), random_pairs)
+
+    def scale_sums(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """C (e x e) and R' (e x d) without their ridge: sums over pairs, which add."""
+        z, win, lose = self.scale_design, self.pairs.win, self.pairs.lose
         curvature = self.link.observed_information(self.predictor, win, lose)
-        scale_curvature = np.einsum("esp,fsp,sp->ef", z, z, curvature)
-        by_score = np.linalg.pinv(scale_curvature + np.diag(self.ridge[: len(z)]), hermitian=True)
-        response = self._response(X, curvature)
+        on_pairs = -self.factor * np.einsum("esp,sp->ep", z, curvature)
+        on_pairs[0] += sum_sides(self.score_and_information[0])
+        response = np.array([self.pairs.net_per_item(row) @ X for row in on_pairs])
+        return np.einsum("esp,fsp,sp->ef", z, z, curvature), response
+
+    def jacobian_of(
+        self, curvature: np.ndarray, response: np.ndarray, random_pairs: np.ndarray | None
+    ) -> np.ndarray:
+        """The Jacobian from these sums."""
+        b, ridge = self.coef, np.diag(self.ridge[: len(curvature)])
+        by_score = np.linalg.pinv(curvature + ridge, hermitian=True)
+        if b.any():
+            response = response.copy()
+            response[0] -= 2 * self.factor * self.ridge[0] * self.ridge_shape
         if random_pairs is not None and b.any():
             along = random_pairs @ b
             response = np.outer(response @ b, along) / (b @ along)
@@ -261,15 +267,6 @@ class ScaledClosedForm:
         on_coef = np.outer(b, scale[0])
         on_coef[:, : len(b)] += self.factor * self.inverse
         return np.vstack([on_coef, scale[1:]])
-
-    def _response(self, X: np.ndarray, curvature: np.ndarray) -> np.ndarray:
-        """R' (e x d): how the equations of (factor, side effect) move with b."""
-        on_pairs = -self.factor * np.einsum("esp,sp->ep", self.scale_design, curvature)
-        on_pairs[0] += sum_sides(self.score_and_information[0])
-        response = np.array([self.pairs.net_per_item(row) @ X for row in on_pairs])
-        if self.coef.any():
-            response[0] -= 2 * self.factor * self.ridge[0] * self.ridge_shape
-        return response
 
     @cached_property
     def outcome_variance(self) -> np.ndarray:
@@ -347,15 +344,27 @@ def covariance_error(second_half: np.ndarray, center: Moments, coef: np.ndarray)
     This part of the error of `split` no comparison cures. It is found by leaving out one item at a
     time, with the leverage of an item on its own covariance.
     """
-    n, n_features = second_half.shape
+    return error_of_sums(*covariance_error_sums(second_half, center, coef), center.total)
+
+
+def covariance_error_sums(
+    items: np.ndarray, center: Moments, coef: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """What some of these items add to the former: sums of squares (d x d) and sums (d)."""
+    d, n = items.shape[1], center.total
     whitener = whitening_basis(center.scatter, center.sd).transform
-    meat, total = np.zeros((n_features, n_features)), np.zeros(n_features)
-    for _, z in centred_blocks(second_half, center.mean):
+    meat, total = np.zeros((d, d)), np.zeros(d)
+    for _, z in centred_blocks(items, center.mean):
         leverage = np.minimum(1 / n + np.sum((z @ whitener) ** 2, axis=1), LARGEST_LEVERAGE)
         z *= ((z @ coef) / (1 - leverage))[:, None]
         meat += z.T @ z
         total += z.sum(axis=0)
-    return (meat - np.outer(total, total) / n) / (n - n_features - 2) ** 2
+    return meat, total
+
+
+def error_of_sums(meat: np.ndarray, total: np.ndarray, n: float) -> np.ndarray:
+    """The covariance of S b from the sums of all n items."""
+    return (meat - np.outer(total, total) / n) / (n - len(total) - 2) ** 2
 
 
 def meat_net_of(meat: np.ndarray, directions: np.ndarray, inverse: np.ndarray) -> np.ndarray:

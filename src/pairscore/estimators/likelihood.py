@@ -17,7 +17,7 @@ from scipy.linalg import block_diag
 from scipy.sparse.linalg import LinearOperator, cg
 
 from pairscore.core.links import Link, Logit, score_pass
-from pairscore.core.newton import Derivatives, Step, minimise
+from pairscore.core.newton import FISHER_GAP, Derivatives, Step, minimise
 from pairscore.core.passes import laplacian_pass, rows_times, times_rows
 from pairscore.core.sandwich import item_robust_meat, less_ties, sandwich
 from pairscore.core.sums import Moments, Pairs, sum_sides
@@ -58,8 +58,6 @@ from pairscore.estimators.settings import Settings
 FIRST_SEPARATION_CHECK = 8  # iteration by which a likelihood with a maximum has reached it
 SMALLEST_GAIN = 0.1  # of some comparison's score difference, in a step along which there is no end
 COARSE, FINE = 1e-2, 1e-4  # relative precision of the first Newton step, and of the others
-# gap of Fisher's steps over that of Newton's: they do not square the gap
-FISHER_GAP = 1e7
 FEW = 5000  # pairs of a first look
 LARGEST_START = 3.0  # coefficient of a standardised feature to start from
 

@@ -15,11 +15,7 @@ from pairscore.data.conventions import check_names, rename_votes
 from pairscore.data.folds import number_groups
 from pairscore.data.items import Items
 from pairscore.data.votes import PER_ROW, Votes, read_votes
-from pairscore.errors import (
-    FewItemsWarning,
-    PairscoreError,
-    plural,
-)
+from pairscore.errors import FewItemsWarning, PairscoreError, plural
 from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.diagnostics import (
     ItemEffectsTest,
@@ -28,7 +24,12 @@ from pairscore.estimators.diagnostics import (
     has_many_features,
     many_features_note,
 )
-from pairscore.estimators.fit_data import FitData, never_differing
+from pairscore.estimators.fit_data import (
+    FitData,
+    n_counted,
+    never_differing,
+    refuse_too_many_features,
+)
 from pairscore.estimators.inference import likelihood_of
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import Estimate, Fit, Note
@@ -38,7 +39,6 @@ from pairscore.estimators.settings import Settings
 from pairscore.model.fit_input import (
     make_record,
     refuse_extremes,
-    refuse_too_many_features,
     refuse_unknown_items_and_sides,
     without_decisions,
     without_ties,
@@ -130,7 +130,7 @@ def estimate(
     """The estimate, with the settings that were possible and the ridge that was chosen."""
     refuse_unknown_items_and_sides(settings, data, has_items)
     fit_data = FitData(data, settings.side_effect, has_items, start)
-    refuse_too_many_features(fit_data, settings)
+    refuse_too_many_features(fit_data, n_counted(fit_data), settings)
     refuse_extremes(data)
     if not fit_data.X.shape[1]:
         settings, notes = without_features(fit_data, settings)
@@ -265,8 +265,9 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         fit = replace(fit, decided_scale=scale)
     shares, loglik = agreement_and_noise(result.difference, data, fit.outcome_law)
     likelihood = likelihood_of(data, result, loglik)
-    fit = replace(fit, **_errors(fit, result), **shares, likelihood=likelihood)
-    return replace(fit, fitted_scores=fitted_scores(fit, data)) if has_items else fit
+    fit = replace(fit, **errors_of(fit, result), **shares, likelihood=likelihood)
+    scores = fitted_scores(fit, data.items, data.compared) if has_items else None
+    return replace(fit, fitted_scores=scores)
 
 
 def _judge_agreement(data: Comparisons, settings: Settings) -> dict[str, dict[str, Any]]:
@@ -278,7 +279,7 @@ def _judge_agreement(data: Comparisons, settings: Settings) -> dict[str, dict[st
     return judge_agreement(data)
 
 
-def _errors(fit: Fit, result: Estimate) -> dict[str, Any]:
+def errors_of(fit: Fit, result: Estimate) -> dict[str, Any]:
     """Covariance and standard errors; NaN for what the data do not determine."""
     if result.covariance is None:
         return {}
@@ -427,7 +428,7 @@ def without_features(data: FitData, settings: Settings) -> tuple[Settings, list[
     return bound_abilities(data, settings)
 
 
-def choose_inference(data: FitData, settings: Settings) -> tuple[str | None, list[Note]]:
+def choose_inference(data: Any, settings: Settings) -> tuple[str | None, list[Note]]:
     """Item-robust intervals need items, and more of them than parameters."""
     if settings.inference not in ("items", "items+judges") or not data.has_items:
         return ("model" if settings.inference else None), []

@@ -23,7 +23,6 @@ from pairscore.data.items import LARGEST_NUMBER, Items, read_names
 from pairscore.data.tables import as_frame, check_amounts, to_array
 from pairscore.data.votes import Votes
 from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural
-from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.results import Fit, Note
 from pairscore.estimators.settings import Settings
 from pairscore.files.write import html_text
@@ -204,12 +203,7 @@ def refuse_extremes(data: Comparisons) -> None:
     """Weights and context whose squares overflow; features are checked where they are read."""
     if data.weight is not None:
         low = float(np.min(data.weight, where=data.weight > 0, initial=np.inf))
-        high = float(np.max(data.weight))
-        if not (high < LARGEST_NUMBER and low > 1 / LARGEST_NUMBER):
-            raise PairscoreError(
-                f"weights go from {low:.3g} to {high:.3g}, too far apart to compute with; divide"
-                f" them by their mean."
-            )
+        refuse_weights(low, float(np.max(data.weight)))
     limits = {
         name: np.all(np.abs(column) < LARGEST_NUMBER) for name, column in data.context.items()
     }
@@ -221,28 +215,12 @@ def refuse_extremes(data: Comparisons) -> None:
         )
 
 
-def refuse_too_many_features(data: FitData, settings: Settings) -> None:
-    """Without a ridge, features must not outnumber items or comparisons.
-
-    Of a matrix of differences they may, as scikit-learn expects: warnings say what the fit is.
-    """
-    d, used, count = data.X.shape[1], data.amount > 0, data.comparisons.count
-    m = float(used.sum() if count is None else count[used].sum())
-    if not np.isfinite(data.tally.n_comparisons):
+def refuse_weights(low: float, high: float) -> None:
+    """Positive weights between these two whose squares overflow."""
+    if not (high < LARGEST_NUMBER and low > 1 / LARGEST_NUMBER):
         raise PairscoreError(
-            "the weights are so large that their sum overflows; divide them by a constant."
-        )
-    if data.tally.exposures.sum() == 0:
-        raise PairscoreError(
-            "no comparison is between two different items with a positive weight; these votes"
-            " contain nothing to learn from."
-        )
-    if settings.l2 == 0 and data.has_items and (d > data.n_items or d > m):
-        few = plural(int(m), "comparison")
-        few = plural(data.n_items, "compared item") if d > data.n_items else few
-        raise PairscoreError(
-            f"there are {d} features but only {few}, so many scores fit equally well; choose a"
-            " ridge from the data (l2='auto'), or use fewer features."
+            f"weights go from {low:.3g} to {high:.3g}, too far apart to compute with; divide them"
+            " by their mean."
         )
 
 
@@ -390,13 +368,18 @@ class Difference:
 
 def make_record(data: Comparisons) -> dict[str, Any]:
     """Versions, a fingerprint of the data, the seed of the sides, and the command that was run."""
+    return record_of(fingerprint(data), data.seed)
+
+
+def record_of(fingerprint: str, seed: int | None) -> dict[str, Any]:
+    """The same, where the fingerprint and the seed are known."""
     return {
         "versions": {
             "python": platform.python_version(),
             **{name: package_version(name) for name in PACKAGES},
         },
-        "fingerprint": fingerprint(data),
-        "seed": data.seed,
+        "fingerprint": fingerprint,
+        "seed": seed,
         "command": command_line(),
     }
 

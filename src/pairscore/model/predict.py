@@ -159,16 +159,16 @@ def score_errors(centred: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     return np.sqrt(np.maximum(np.einsum("ij,ij->i", centred @ covariance, centred), 0.0))
 
 
-def fitted_scores(fit: Fit, data: Comparisons) -> np.ndarray:
+def fitted_scores(fit: Fit, items: Items, compared: np.ndarray) -> np.ndarray:
     """Scores of the compared items, lowest first, and their standard errors, shape (2, k).
 
     Of more than 5000 items, those evenly spaced in rank, the first and the last among them. Errors
     are relative to the average compared item, NaN where they are not known.
     """
-    scores, rows = item_scores(fit, data.items), np.flatnonzero(data.compared)
+    scores, rows = item_scores(fit, items), np.flatnonzero(compared)
     rows = rows[np.argsort(scores[rows], kind="stable")]
     rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), KEPT_SCORES)).round().astype(int)]
-    items, errors = data.items.take(rows), np.full(len(rows), np.nan)
+    items, errors = items.take(rows), np.full(len(rows), np.nan)
     centred = items.values - fit.feature_mean
     if fit.covariance is not None:
         unknown = fit.undetermined_contrasts(centred)

@@ -101,6 +101,8 @@ class Summary:
         ties = f" ({fit.tie_share:.1%} ties{left_out})" if fit.tie_share > 0 else ""
         ridge = f", ridge l2 = {fit.l2:.4g}" if fit.l2 else ""
         decided = f"{fit.agreement:.1%} of the fit's decided comparisons agree with the score"
+        noise = f"about {100 * fit.noise:.0f} of 100 {self._decided} contradict the score's order"
+        undecided = "not known yet" if fit.tie_share < 1 else "no comparison was decided"
         order, kind = fit.wording.order, covariance_in_words(fit)
         facts = [
             *([("ranking", order)] if order else []),
@@ -108,13 +110,10 @@ class Summary:
             ("comparisons", f"{fit.n_comparisons:,.10g}{ties}"),
             ("method, link", f"{fit.settings.method}, {fit.link.name}{ridge}"),
             ("side effect", self._side()),
-            ("agreement", "no comparison was decided" if np.isnan(fit.agreement) else decided),
+            ("agreement", undecided if np.isnan(fit.agreement) else decided),
             *((f"{kind} judges", one["in_words"]) for kind, one in fit.judge_agreement.items()),
             *self._new_items(),
-            (
-                "estimated noise",
-                f"about {100 * fit.noise:.0f} of 100 {self._decided} contradict the score's order",
-            ),
+            ("estimated noise", "not known yet" if np.isnan(fit.noise) else noise),
             ("intervals", f"95 %, {kind}" if fit.inference else kind),
         ]
         parts = {

@@ -10,7 +10,7 @@ from scipy.sparse.linalg import cg
 from sklearn.utils.validation import check_is_fitted
 
 from pairscore.core.links import Link, chi_square_p
-from pairscore.core.sums import net_per_item
+from pairscore.core.passes import net_pass
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import recipe_of
@@ -164,8 +164,8 @@ def item_residuals(
     """
     n, amount, two_items = len(data.items), data.amount, data.left != data.right
     variance = two_items * 4 * variance * data.importance * amount
-    net_wins = net_per_item(data.left, data.right, amount * data.outcome, n)
-    expected = net_per_item(data.left, data.right, amount * (2 * mean - 1), n)
+    net_wins = net_pass(data.left, data.right, amount * data.outcome, n)
+    expected = net_pass(data.left, data.right, amount * (2 * mean - 1), n)
     sd = np.sqrt(np.bincount(data.left, variance, n) + np.bincount(data.right, variance, n))
     residual = np.divide(net_wins - expected, sd, out=np.full(n, np.nan), where=sd > 0)
     return net_wins, expected, residual
@@ -185,7 +185,7 @@ def equal_items_p(data: Comparisons) -> float:
     w = amount * data.importance
     mean = float(w @ y / w.sum()) * data.sides_known
     w = w * max(float(w @ y**2 / w.sum()) - mean**2, np.finfo(float).tiny)
-    s, h = (net_per_item(*ends, part, n) for part in (amount * y, w))
+    s, h = (net_pass(*ends, part, n) for part in (amount * y, w))
     pairs = sparse.csr_array((w, ends), shape=(n, n))
     pairs = pairs + pairs.T
     L = sparse.diags_array(pairs.sum(axis=1)) - pairs

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairscore.core.links import Link, Logit
-from pairscore.core.sums import net_per_item
+from pairscore.core.passes import net_pass
 
 LARGEST_EXPONENT = 300.0  # exp of it, and ratios of such, are far from overflow
 
@@ -50,7 +50,7 @@ class RandomComparisons:
 
     def net_wins(self, n_items: int) -> np.ndarray:
         """Wins minus losses of every item; a comparison of an item with itself cancels."""
-        return net_per_item(self.left, self.right, 2.0 * self.won - 1.0, n_items)
+        return net_pass(self.left, self.right, 2.0 * self.won - 1.0, n_items)
 
 
 def random_comparisons(

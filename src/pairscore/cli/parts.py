@@ -1,0 +1,240 @@
+"""What is larger than memory or lies at several sites: ``fit --stream``, ``stats``, ``merge``."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pairscore.choices import METHODS
+from pairscore.cli.model_options import collect_warnings, number_or_word, write_model
+from pairscore.cli.options import (
+    FILE,
+    ITEM_COLUMNS,
+    LINK_OPTION,
+    SELF_PAIRS_OPTION,
+    VOTE_COLUMNS,
+    column_options,
+    files,
+    flag,
+    json_flag,
+    option,
+    options,
+    output_option,
+    refuse_output,
+    word,
+)
+from pairscore.cli.words import (
+    command,
+    examples,
+    section,
+    show_json,
+    show_note,
+    show_warnings,
+    stage,
+)
+from pairscore.errors import PairscoreError, plural
+
+if TYPE_CHECKING:
+    from pairscore.model.regression import RankRegression
+
+STREAM_OPTIONS = section(
+    "Larger than memory",
+    flag(
+        "--stream",
+        help="Read the comparisons in parts, which need not fit into memory. COMPARISONS may be"
+        " folders, patterns in quotes ('games/*.parquet') and addresses (s3://bucket/games).",
+    ),
+    option(
+        "--memory",
+        default="1GB",
+        help="With --stream: what comparisons may take in memory, about.",
+    ),
+    option("--threads", type=click.IntRange(min=1), help="With --stream: threads to use."),
+    option(
+        "--checkpoint",
+        type=FILE,
+        help="With --stream: file from which the fit goes on if it is ended; removed when done.",
+    ),
+)
+# options of fit that need all comparisons at once, or files as a table in memory
+NOT_IN_PARTS = (
+    *("auto", "use", "group", "side_by_judge", "item_effects", "judge_slopes", "context"),
+    *("reference", "categorical", "squares", "interactions", "missing", "winner_codes", "judge"),
+    *("delimiter", "encoding", "decimal", "na", "sheet"),
+)
+
+
+def fit_in_parts(items: Path, comparisons: tuple[Path, ...], given: dict[str, Any]) -> Any:
+    """The model of ``fit --stream``."""
+    from pairscore.streaming.fit import fit_stream
+
+    refuse_whole_tables()
+    settings = {name: given[name] for name in ("method", "link", "ties", "side_effect", "memory")}
+    with stage("Reading") as show, collect_warnings() as texts:
+        model: RankRegression = fit_stream(
+            address(items),
+            [address(path) for path in comparisons],
+            **settings,
+            l2=number_or_word(given["l2"]) or 0.0,
+            shrinkage=number_or_word(given["shrinkage"]),
+            inference=None if given["inference"] == "none" else given["inference"],
+            self_pairs="keep" if given["self_pairs"] else "error",
+            n_jobs=given["threads"],
+            checkpoint=given["checkpoint"],
+            progress=lambda progress: show(progress.share, 1.0),
+            **columns_given(given),
+        )
+    show_warnings(texts)
+    return model
+
+
+def columns_given(given: dict[str, Any]) -> dict[str, Any]:
+    """Columns of items and comparisons that options name."""
+    from pairscore.data.feature_options import split_names
+
+    names = (*VOTE_COLUMNS, "id")
+    columns: dict[str, Any] = {name: given[name] for name in names if given.get(name)}
+    lists = {name: split_names(given[name]) for name in ("features", "exclude")}
+    return columns | {name: of for name, of in lists.items() if of}
+
+
+def refuse_whole_tables() -> None:
+    """Options that --stream has no use for."""
+    context = click.get_current_context()
+    typed = click.core.ParameterSource.COMMANDLINE
+    if asked := [name for name in NOT_IN_PARTS if context.get_parameter_source(name) == typed]:
+        options = {one.name: max(one.opts, key=len) for one in context.command.params}
+        raise PairscoreError(
+            f"{options[asked[0]]} needs all data in memory, and --stream reads them in parts; leave"
+            " one of the two out."
+        )
+
+
+def address(path: Path) -> str:
+    """A file or an address as it was written: a path has one slash where an address has two."""
+    return re.sub(r"^([a-z][a-z0-9+]*):/(?=[^/])", r"\1://", str(path))
+
+
+# -- sites -------------------------------------------------------------------------------------
+
+
+SITE_COLUMNS = (
+    *section(
+        ITEM_COLUMNS,
+        option("--id", metavar="NAME", help="Column with the items' ids.  [default: id]"),
+        option("--features", multiple=True, metavar="A,B", help="Columns to use as features."),
+        option("--exclude", multiple=True, metavar="X,Y", help="Columns to leave out."),
+    ),
+    *section(
+        "Columns of the comparisons",
+        *column_options({name: of for name, of in VOTE_COLUMNS.items() if name != "judge"}),
+    ),
+)
+
+
+@command()
+@files("items", "comparisons...")
+@options(
+    section(
+        "Model",
+        option(
+            "--at",
+            "model",
+            type=FILE,
+            help="Model that pairscore merge wrote: make sums at it, for its scale and intervals.",
+        ),
+        LINK_OPTION,
+        word("--ties", ("half", "drop"), "A tie is half a win for each side, or left out.", "half"),
+        flag("--side-effect", help="Keep apart who was on the left, for method mle."),
+        SELF_PAIRS_OPTION,
+        flag(
+            "--allow-small",
+            help="Make sums of a site with fewer than 20 items, or than two for each feature.",
+        ),
+        option("--memory", default="1GB", help="What comparisons may take in memory, about."),
+    ),
+    SITE_COLUMNS,
+)
+@output_option("File of sums to write.", default=Path("site.npz"))
+@json_flag("Print the number of items and comparisons as JSON.")
+@examples(
+    "stats items.csv votes.csv -o site.npz",
+    "stats items.csv votes.csv --at merged.npz -o round.npz",
+)
+def stats(
+    items: Path,
+    comparisons: tuple[Path, ...],
+    model: Path | None,
+    output: Path,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Write sums over the ITEMS and COMPARISONS of one site, for pairscore merge.
+
+    Sums say nothing about any one item. Sites may not have items in common. A second file, made at
+    the merged model (--at), gives its scale and intervals; method mle takes a few such rounds.
+    """
+    refuse_output(output, items, *comparisons, *([model] if model else []))
+    from pairscore.model.regression import load
+    from pairscore.streaming.rounds import save_round, site_round
+    from pairscore.streaming.sites import save_site, site_sums
+
+    table, votes = address(items), [address(path) for path in comparisons]
+    common = columns_given(given) | {name: given[name] for name in ("allow_small", "memory")}
+    common["self_pairs"] = "keep" if given["self_pairs"] else "error"
+    with stage("Adding up"), collect_warnings() as texts:
+        if model is None:
+            kinds = {name: given[name] for name in ("link", "ties", "side_effect")}
+            sums = site_sums(table, votes, **kinds, **common)
+            save_site(sums, output)
+            n_items, m = int(sums.numbers[0]), float(sums.numbers[1])
+        else:
+            at = site_round(load(model), table, votes, **common)
+            save_round(at, output)
+            n_items, m = at.point.data.n_items, float(at.point.data.n_comparisons)
+    show_warnings(texts)
+    what = "all sites together" if model else "this site"
+    if as_json:
+        record = {"path": str(output), "n_items": n_items, "n_comparisons": m, "of": what}
+        return show_json(record)
+    number = plural(n_items, "compared item", digits=",")
+    click.echo(f"{output}: sums, at {what} {number} and {m:,.10g} comparisons.")
+
+
+@command()
+@files("sums...")
+@options(
+    section(
+        "Model",
+        word("--method", METHODS, "A closed form, or maximum likelihood in rounds.", "pooled"),
+        option("--l2", type=click.FloatRange(min=0), default=0.0, help="Ridge, as in fit."),
+        word("--inference", ("items", "model", "none"), "Intervals, as in fit.", "items"),
+    )
+)
+@output_option("Model file to write.", default=Path("merged.npz"))
+@json_flag("Print coefficients, standard errors and more as JSON.")
+@examples(
+    "merge site1.npz site2.npz -o merged.npz",
+    "merge site1.npz site2.npz --method mle -o merged.npz",
+)
+def merge(
+    sums: tuple[Path, ...], output: Path, as_json: bool, method: str, l2: float, inference: str
+) -> None:
+    """Fit a model to SUMS of sites that pairscore stats wrote.
+
+    The result is that of all data together. Sums that sites made at a merged model (stats --at)
+    have its method, and need no options.
+    """
+    refuse_output(output, *sums)
+    from pairscore.model.file import ModelFile
+    from pairscore.streaming.merge import merge_files
+
+    intervals = None if inference == "none" else inference
+    with stage("Merging"), collect_warnings() as texts:
+        model = merge_files(sums, method=method, l2=l2, inference=intervals)
+    show_warnings(texts)
+    file = ModelFile(model.result_, model.get_params(), model.classes_)
+    write_model(file, output, as_json, keep_data=False)
+    if not as_json and any("make sums at this model" in text for text in texts):
+        show_note(f"for each site: pairscore stats ITEMS COMPARISONS --at {output} -o round.npz")

@@ -1,0 +1,385 @@
+"""From batches of a table to row numbers of items, outcomes and amounts; and the item table.
+
+What is usual (ids of both sides, a winner that is a side, a tie or an id) is looked up at once; for
+whatever else, and to say what is wrong, a batch goes to :func:`pairscore.data.votes.read_votes`, so
+that a comparison means the same here as in a fit in memory.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from pairscore.choices import NO_SIDES
+from pairscore.data.conventions import check_names
+from pairscore.data.items import Items, read_items, refuse_bad_ids, refuse_non_finite
+from pairscore.data.tables import ID_COLUMN, Column, Columns
+from pairscore.data.votes import TIE_WORDS, Votes, layout_of, read_votes
+from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, shown
+from pairscore.parts.sources import Partition, import_arrow, partitions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+OPTIONAL = ("tie", "weight", "count")
+HEAD = 1000  # rows of the items by which columns are told to be features
+NO_WORD = 2  # an outcome that is not known yet
+
+
+class Batch(NamedTuple):
+    """Comparisons of the rows of an item table, all arrays (m).
+
+    ``left`` and ``right`` are row numbers, ``outcome`` is 1, 0 or -1, ``amount`` weight times
+    count; ``weight`` and the counts (``times``) are None where every row has 1.
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    outcome: np.ndarray
+    amount: np.ndarray
+    weight: np.ndarray | None = None
+    times: np.ndarray | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every row counts once."""
+        return self.weight is None and self.times is None
+
+    def take(self, rows: Any) -> "Batch":
+        """Some of the rows: a slice, a mask or numbers."""
+        columns = [None if column is None else column[rows] for column in self]
+        return Batch(*columns)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Columns of a table of comparisons by role: names in the file by names as we have them."""
+
+    columns: Mapping[str, str]
+    sides: tuple[str, str]
+
+    @property
+    def has_sides(self) -> bool:
+        return self.sides != NO_SIDES
+
+    @property
+    def identifiers(self) -> list[str]:
+        """The columns that name items, as the file calls them."""
+        return [self.columns[role] for role in dict.fromkeys((*self.sides, "winner"))]
+
+    @classmethod
+    def of_names(cls, names: list[str], given: Mapping[str, str]) -> "Layout":
+        """The layout of a file with these columns, some perhaps named by the user (role: name)."""
+        roles = check_names(given)[1]
+        found = {name: name for name in names if name not in roles.values()} | dict(roles)
+        sides = layout_of(list(found))
+        wanted = dict.fromkeys((*sides, "winner", *OPTIONAL))
+        return cls({role: found[role] for role in wanted if role in found}, sides)
+
+
+@dataclass(frozen=True)
+class RowReader:
+    """Reads partitions as batches of row numbers.
+
+    Parameters
+    ----------
+    items : Items
+        The ids, by which rows are found; features are not needed.
+    layout : Layout
+    self_pairs : {"error", "keep"}
+    drop_ties : bool
+        Leave ties out.
+    """
+
+    items: Items
+    layout: Layout
+    self_pairs: str = "error"
+    drop_ties: bool = False
+
+    def batches(self, part: Partition) -> Iterator[Batch]:
+        """The comparisons of a partition, ties left out if so asked."""
+        for batch in self.all_batches(part):
+            tied = batch.outcome == 0 if self.drop_ties else np.zeros(0, dtype=bool)
+            yield batch.take(~tied) if tied.any() else batch
+
+    def all_batches(self, part: Partition) -> Iterator[Batch]:
+        """The comparisons of a partition, ties too."""
+        text = self.layout.identifiers if self._ids_are_text else [self.layout.columns["winner"]]
+        for first, table in part.read(list(self.layout.columns.values()), text):
+            if not len(table):
+                continue
+            with located(part.name, first, self.layout.columns):
+                batch = self._usual(table) or self._any(table)
+            yield batch
+
+    @cached_property
+    def _ids_are_text(self) -> bool:
+        return self.items.ids is not None and self.items.ids.dtype.kind not in "iu"
+
+    @cached_property
+    def _places(self) -> tuple[np.ndarray, int] | None:
+        """The row of every number from the lowest id to the highest, and the lowest id."""
+        ids = np.arange(len(self.items)) if self.items.ids is None else self.items.ids
+        if self._ids_are_text or int(ids.max()) - int(ids.min()) > 8 * len(ids) + 1000:
+            return None
+        low, high = int(ids.min()), int(ids.max())
+        places = np.full(high - low + 1, -1, dtype=np.int32)
+        places[ids - low] = np.arange(len(ids), dtype=np.int32)
+        return places, low
+
+    @cached_property
+    def _is_row_number(self) -> bool:
+        """Whether ids are row numbers, which need not be looked up."""
+        assert self._places is not None
+        places, low = self._places
+        n = len(self.items)
+        return low == 0 and len(places) == n < 2**31 and bool(np.all(places == np.arange(n)))
+
+    def _usual(self, table: "pa.RecordBatch") -> Batch | None:
+        """Ids of both sides, and who won; None where something is not usual."""
+        columns = [table.column(name) for name in self.layout.columns.values()]
+        by_role = dict(zip(self.layout.columns, columns, strict=True))
+        if "tie" in by_role or any(column.null_count for column in columns):
+            return None
+        left, right = (self._rows(by_role[side]) for side in self.layout.sides)
+        if left is None or right is None or min(left.min(), right.min()) < 0:
+            return None
+        if self.self_pairs == "error" and np.any(left == right):
+            return None
+        outcome: np.ndarray | None = np.ones(len(left), dtype=np.int8)
+        if self.layout.has_sides:
+            outcome = self._outcome(by_role["winner"], left, right)
+        amounts = [_numbers(by_role.get(role)) for role in ("weight", "count")]
+        if outcome is None or any(of is not None and not _are_amounts(of) for of in amounts):
+            return None
+        amount = np.ones(len(left))
+        for of in amounts:
+            amount = amount if of is None else amount * of
+        return Batch(left, right, outcome, amount, *amounts)
+
+    def _rows(self, column: "pa.Array") -> np.ndarray | None:
+        """Row numbers of ids, -1 for an unknown one; None where they are not usual."""
+        coded = _coded(column)
+        if coded is not None:
+            values, codes = coded
+            return self.items.find_rows_by_text(values).astype(np.int32)[codes]
+        names = column.to_numpy(zero_copy_only=False)
+        if self._places is None or names.dtype.kind not in "iu":
+            return None if names.dtype.kind not in "iu" else self.items.find_rows(names)
+        places, low = self._places
+        if len(names) and not low <= int(names.min()) <= int(names.max()) < low + len(places):
+            return None
+        if self._is_row_number:
+            return names.astype(np.int32, copy=False)
+        return places[names - low] if low else places[names]
+
+    def _outcome(
+        self, winner: "pa.Array", left: np.ndarray, right: np.ndarray
+    ) -> np.ndarray | None:
+        """Who won, by words for the sides and ties or by ids; None where some are neither."""
+        sides = self.layout.sides
+        words = {sides[0]: 1, sides[1]: -1, "left": 1, "right": -1, **dict.fromkeys(TIE_WORDS, 0)}
+        coded = _coded(winner)
+        if coded is None:
+            outcome = np.full(len(left), NO_WORD, dtype=np.int8)
+        else:
+            values, codes = coded
+            known = [words.get(value, NO_WORD) for value in values.tolist()]
+            outcome = np.array(known, dtype=np.int8)[codes]
+            if NO_WORD not in known:
+                return outcome
+        won = self._rows(winner)
+        if won is None:
+            return None
+        unclear = outcome == NO_WORD
+        outcome[unclear & (won == right)] = -1
+        outcome[unclear & (won == left)] = 1
+        return None if np.any(outcome == NO_WORD) else outcome
+
+    def _any(self, table: "pa.RecordBatch") -> Batch:
+        """A batch as a fit in memory reads it, or the sentence of what is wrong with it."""
+        columns = {}
+        for role, name in self.layout.columns.items():
+            column = table.column(name)
+            coded = _coded(column) if not column.null_count else None
+            columns[role] = Column(*coded) if coded else column.to_pylist()
+        items = replace(self.items, backend=Columns)
+        votes = read_votes(Columns(columns, from_file=True), items, self.self_pairs)
+        return _batch_of(votes)
+
+
+def _batch_of(votes: Votes) -> Batch:
+    amount = np.ascontiguousarray(votes.amount, dtype=float)
+    return Batch(votes.left, votes.right, votes.outcome, amount, votes.weight, votes.count)
+
+
+def _coded(column: "pa.Array") -> tuple[np.ndarray, np.ndarray] | None:
+    """Distinct texts and the code of each row; None where a column is not text."""
+    import pyarrow as pa
+
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        column = column.dictionary_encode()
+    if not pa.types.is_dictionary(column.type):
+        return None
+    values = np.array(column.dictionary.to_pylist(), dtype=object)
+    return values, column.indices.to_numpy(zero_copy_only=False)
+
+
+def _numbers(column: "pa.Array | None") -> np.ndarray | None:
+    if column is None:
+        return None
+    values = column.to_numpy(zero_copy_only=False)
+    return values.astype(float) if values.dtype.kind in "iuf" else np.full(len(values), np.nan)
+
+
+def _are_amounts(values: np.ndarray) -> bool:
+    return bool(np.all(np.isfinite(values)) and np.all(values >= 0))
+
+
+def ids_only(items: Items) -> Items:
+    """Items without their features, which is all that finding rows takes."""
+    return Items(np.broadcast_to(0.0, (len(items), 1)), ("x",), items.ids, items.backend)
+
+
+@contextmanager
+def located(name: str, first: int, columns: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Say in which file and row entries are wrong; ``first`` is the row of the batch, from 0."""
+    try:
+        yield
+    except BadEntriesError as error:
+        row, column, value = min(error.entries, key=lambda entry: entry[0])
+        column = (columns or {}).get(column, column)
+        raise PairscoreError(
+            f"{name!r}, row {first + row + 1}: {column!r} is {shown(value)} ({error.reason});"
+            f" {error.remedy}."
+        ) from None
+    except PairscoreError as error:
+        raise PairscoreError(f"{name!r}, from row {first + 1} on: {error}") from None
+
+
+# -- items -------------------------------------------------------------------------------------
+
+
+def read_item_table(
+    source: Any, settings: Mapping[str, Any], most_bytes: float, folder: str
+) -> Items:
+    """Read and check items.
+
+    Parameters
+    ----------
+    source
+        Files, as :func:`pairscore.parts.sources.partitions` takes them; or any table in memory
+        that :func:`pairscore.data.items.read_items` takes.
+    settings : dict
+        ``id`` names the column of ids, ``features`` those to use, ``exclude`` those to leave out.
+    most_bytes : float
+        Features that take more are kept in a file, and mapped into memory.
+    folder : str
+        Where that file goes.
+    """
+    if isinstance(source, Items):
+        return source
+    is_files = isinstance(source, str | Path)
+    is_files |= isinstance(source, list | tuple) and bool(source) and isinstance(source[0], str)
+    if not is_files:
+        return read_items(source)
+    parts = partitions(source)
+    columns = _columns(parts[0], settings)
+    features, blocks = _blocks(parts, columns)
+    size = sum(part.n_rows for part in parts) * len(features) * 8
+    if size <= most_bytes:
+        values, read = _in_memory(blocks, sum(part.n_rows for part in parts), len(features))
+    else:
+        values, read = _on_disk(blocks, len(features), Path(folder) / "items.f8")
+    ids = np.concatenate([of.ids for of in read if of.ids is not None] or [np.empty(0)])
+    if len(ids):
+        refuse_bad_ids(ids)
+    return Items(values, features, ids if len(ids) else None, read[0].backend)
+
+
+def _columns(part: Partition, settings: Mapping[str, Any]) -> dict[str, str]:
+    """The columns to read, as we call them, by their names in the file."""
+    names = part.column_names()
+    id_name = settings.get("id") or (ID_COLUMN if ID_COLUMN in names else None)
+    wanted = list(settings.get("features") or names)
+    exclude = settings.get("exclude") or ()
+    for name in (*([id_name] if id_name else []), *wanted, *exclude):
+        if name not in names:
+            raise PairscoreError(
+                f"{part.name!r} has no column {name!r}; it has {first_few(map(repr, names), 8)}."
+                f"{did_you_mean(name, names)}"
+            )
+    columns = {name: name for name in wanted if name not in exclude and name != id_name}
+    return columns | ({id_name: ID_COLUMN} if id_name else {})
+
+
+def _blocks(
+    parts: list[Partition], columns: dict[str, str]
+) -> tuple[tuple[str, ...], Iterator[Items]]:
+    """Names of the features, and the items of every batch, checked."""
+    pa = import_arrow()
+    text = [name for name, role in columns.items() if role == ID_COLUMN]
+
+    def tables() -> Iterator[tuple[str, int, Any]]:
+        for part in parts:
+            for first, batch in part.read(list(columns), ()):
+                table = pa.Table.from_batches([batch]).rename_columns(list(columns.values()))
+                yield part.name, first, _without_codes(table) if text else table
+
+    first_table = next(tables(), None)
+    if first_table is None:
+        raise PairscoreError("the item table has no rows; give one row for each item.")
+    name, first, table = first_table
+    with located(name, first):
+        features = read_items(table.slice(0, HEAD)).feature_names
+
+    def blocks() -> Iterator[Items]:
+        for name, first, table in tables():
+            with located(name, first):
+                block = read_items(table, features)
+            yield block
+
+    return features, blocks()
+
+
+def _without_codes(table: Any) -> Any:
+    """The table with ids as plain text where they have codes."""
+    place = table.column_names.index(ID_COLUMN)
+    column = table.column(place)
+    if not hasattr(column.type, "value_type") or not hasattr(column.type, "index_type"):
+        return table
+    return table.set_column(place, ID_COLUMN, column.cast(column.type.value_type))
+
+
+def _in_memory(
+    blocks: Iterator[Items], n_rows: int, n_features: int
+) -> tuple[np.ndarray, list[Items]]:
+    """Features in an array, which grows where the number of rows was a guess; and the items."""
+    values, names, n = np.empty((n_rows, n_features)), [], 0
+    for block in blocks:
+        if n + len(block) > len(values):
+            values = np.concatenate([values[:n], np.empty((n + 2 * len(block), n_features))])
+        values[n : n + len(block)] = block.values
+        n += len(block)
+        names.append(Items(np.empty((len(block), 0)), (), block.ids, block.backend))
+    return values[:n], names
+
+
+def _on_disk(
+    blocks: Iterator[Items], n_features: int, path: Path
+) -> tuple[np.ndarray, list[Items]]:
+    """Features in a file that is mapped into memory, and the items without them."""
+    names, n = [], 0
+    with path.open("wb") as file:
+        for block in blocks:
+            np.ascontiguousarray(block.values).tofile(file)
+            n += len(block)
+            names.append(Items(np.empty((len(block), 0)), (), block.ids, block.backend))
+    values = np.memmap(path, dtype=np.float64, mode="r", shape=(n, n_features))
+    for first in range(0, n, 1 << 16):
+        refuse_non_finite(values[first : first + (1 << 16)], tuple("x" * n_features))
+    return values, names

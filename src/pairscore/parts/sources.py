@@ -1,0 +1,398 @@
+"""Where comparisons and items come from: files in parts that one worker reads, batch by batch.
+
+A :class:`Partition` is a part of a table that a task reads by itself. Anything that can be pickled
+and has these attributes will do: a few row groups of a Parquet file, one CSV file, or what a
+database gives for one query. Arrow reads files, also on object stores (``s3://bucket/votes/``).
+"""
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from glob import glob, has_magic
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pairscore.errors import PairscoreError, did_you_mean, first_few, shown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH_ROWS = 1 << 20  # of a Parquet file that are decoded at a time
+WIDE = 8  # columns, beyond which batches have fewer rows
+PARTITION_ROWS = 1 << 22  # of a Parquet file in one partition
+BLOCK_BYTES = 1 << 24  # of a text file that are parsed at a time
+KINDS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+}
+BYTES_PER_ROW = 16  # of a text file, of which nobody has counted the rows
+REASON_LENGTH = 200  # characters of what Arrow says
+
+
+class Partition(Protocol):
+    """A part of a table that one task reads by itself; it can be pickled.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it: the file.
+    n_rows : int
+        How many rows it has, about.
+    n_bytes : int
+        How much there is to read, for progress.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def n_rows(self) -> int: ...
+
+    @property
+    def n_bytes(self) -> int: ...
+
+    def column_names(self) -> list[str]:
+        """Names of all columns."""
+        ...
+
+    def read(
+        self, columns: Collection[str], text: Collection[str] = ()
+    ) -> Iterator[tuple[int, "pa.RecordBatch"]]:
+        """Batches of these columns, each with the number of its first row in ``name``, from 0.
+
+        Columns of ``text`` are identifiers: where a file has no types, they are read as text.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class FilePartition:
+    """Row groups of a Parquet file, or a whole text file."""
+
+    name: str
+    kind: str
+    n_rows: int
+    n_bytes: int
+    first_row: int = 0
+    groups: tuple[int, ...] = ()
+
+    def column_names(self) -> list[str]:
+        with readable(self.name, 0):
+            return _column_names(self.name, self.kind)
+
+    def read(
+        self, columns: Collection[str], text: Collection[str] = ()
+    ) -> Iterator[tuple[int, "pa.RecordBatch"]]:
+        missing = [name for name in columns if name not in (names := self.column_names())]
+        if missing:
+            raise PairscoreError(
+                f"{self.name!r} has no column {missing[0]!r}; it has"
+                f" {first_few(map(repr, names), 8)}.{did_you_mean(missing[0], names)}"
+            )
+        row, batches = self.first_row, _batches(self, list(columns), set(text))
+        while True:
+            with readable(self.name, row):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield row, batch
+            row += len(batch)
+
+
+@dataclass(frozen=True)
+class TablePartition:
+    """An Arrow table in memory, or whatever makes one of itself."""
+
+    table: Any = field(repr=False)
+    name: str = "the comparisons"
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.table)
+
+    @property
+    def n_bytes(self) -> int:
+        return len(self.table) * BYTES_PER_ROW
+
+    def column_names(self) -> list[str]:
+        return list(self.table.column_names)
+
+    def read(
+        self, columns: Collection[str], text: Collection[str] = ()
+    ) -> Iterator[tuple[int, "pa.RecordBatch"]]:
+        row = 0
+        for batch in self.table.select(list(columns)).to_batches(max_chunksize=BATCH_ROWS):
+            yield row, batch
+            row += len(batch)
+
+
+def partitions(source: Any, partition_rows: int = PARTITION_ROWS) -> list[Partition]:
+    """The partitions of a source, in an order that does not depend on where they are read.
+
+    Parameters
+    ----------
+    source
+        A file, a folder with files of one kind at any depth, a pattern (``votes/*.parquet``), the
+        address of one of these on an object store, a list of such, an Arrow table or any
+        dataframe, or a list of partitions.
+    partition_rows : int
+        Rows of a Parquet file in one partition, about.
+    """
+    if isinstance(source, str | Path):
+        source = [source]
+    if not isinstance(source, list | tuple):
+        return [TablePartition(_arrow_table(source))]
+    if source and not isinstance(source[0], str | Path):
+        return list(source)
+    files = [file for name in source for file in find_files(str(name))]
+    if twice := [file for file in dict.fromkeys(files) if files.count(file) > 1]:
+        raise PairscoreError(
+            f"{first_few(map(repr, twice))} would be counted twice; name every file once."
+        )
+    return [part for file in files for part in _partitions_of_file(file, partition_rows)]
+
+
+def _arrow_table(frame: Any) -> Any:
+    import narwhals.stable.v2 as nw
+
+    pa = import_arrow()
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, dict):
+        return pa.table(frame)
+    try:
+        return pa.table(nw.from_native(frame).lazy().collect("pyarrow").to_native())
+    except TypeError:
+        raise PairscoreError(
+            f"the comparisons are {shown(frame)}; give files, a folder, a pattern or a table."
+        ) from None
+
+
+def find_files(name: str) -> list[str]:
+    """The files that a name, a folder, a pattern or an address stands for, in order."""
+    if "://" in name:
+        return _find_on_store(name)
+    if has_magic(name) and not Path(name).exists():
+        files = sorted(file for file in glob(name, recursive=True) if Path(file).is_file())
+        if not files:
+            raise PairscoreError(f"no file matches {name!r}; check the pattern and the folder.")
+        return files
+    path = Path(name)
+    if path.is_dir():
+        files = [str(file) for file in path.rglob("*") if file.is_file() and _is_table(file)]
+        if not files:
+            raise PairscoreError(
+                f"the folder {name!r} has no tables; they end in {first_few(KINDS, 6)}."
+            )
+        return sorted(files)
+    if not path.exists():
+        raise PairscoreError(f"there is no file {name!r}; check its name.")
+    return [name]
+
+
+def _is_table(path: Path) -> bool:
+    hidden = any(part.startswith((".", "_")) for part in path.parts[-2:])
+    return not hidden and path.suffix.lower() in KINDS
+
+
+def _find_on_store(address: str) -> list[str]:
+    """Files on an object store; its own settings go behind a question mark, as Arrow has them."""
+    from pyarrow.fs import FileSelector, FileType
+
+    place, mark, options = address.partition("?")
+    fixed = place.split("*")[0].rpartition("/")[0] if "*" in place else place
+    with readable(address, 0):
+        system, path = file_system(fixed + mark + options)
+        prefix = fixed[: len(fixed) - len(path)]
+        info = system.get_file_info(path)
+        if info.type == FileType.File:
+            return [address]
+        entries = system.get_file_info(FileSelector(path, recursive=True, allow_not_found=True))
+    names = [prefix + entry.path for entry in entries if entry.type == FileType.File]
+    names = [
+        n for n in names if (fnmatch(n, place) if "*" in place else True) and _is_table(Path(n))
+    ]
+    if not names:
+        raise PairscoreError(f"there are no tables at {address!r}; check the address.")
+    return [name + mark + options for name in sorted(names)]
+
+
+def file_system(name: str) -> tuple[Any, str]:
+    """Arrow's file system for a name, and the path on it."""
+    from pyarrow.fs import FileSystem, LocalFileSystem
+
+    return FileSystem.from_uri(name) if "://" in name else (LocalFileSystem(), name)
+
+
+def kind_of(name: str) -> str:
+    """The kind of a table by its name."""
+    path = Path(name.partition("?")[0] if "://" in name else name)
+    kind = KINDS.get((path.with_suffix("") if path.suffix == ".gz" else path).suffix.lower())
+    if kind is None:
+        raise PairscoreError(
+            f"{name!r} does not show what kind of table it is; give it a name that ends in"
+            f" {first_few(KINDS, 6)}."
+        )
+    return kind
+
+
+def _partitions_of_file(name: str, partition_rows: int) -> list[Partition]:
+    kind = kind_of(name)
+    import_arrow()
+    with readable(name, 0):
+        system, path = file_system(name)
+        if kind == "parquet":
+            return _row_groups(name, partition_rows)
+        size = system.get_file_info(path).size
+    return [FilePartition(name, kind, size // BYTES_PER_ROW, size)]
+
+
+def _row_groups(name: str, partition_rows: int) -> list[Partition]:
+    """Runs of row groups with about as many rows each."""
+    with _parquet(name) as file:
+        meta = file.metadata
+        groups = [(g, meta.row_group(g).num_rows) for g in range(meta.num_row_groups)]
+        size = sum(meta.row_group(g).total_byte_size for g, _ in groups)
+    parts: list[Partition] = []
+    first, rows = 0, 0
+    run: list[int] = []
+    for group, n in groups:
+        run, rows = [*run, group], rows + n
+        if rows >= partition_rows or group == groups[-1][0]:
+            share = rows * size // max(meta.num_rows, 1)
+            parts.append(FilePartition(name, "parquet", rows, share, first, tuple(run)))
+            first, run, rows = first + rows, [], 0
+    return parts
+
+
+@contextmanager
+def _parquet(name: str) -> Iterator[Any]:
+    from pyarrow.parquet import ParquetFile
+
+    system, path = file_system(name)
+    with ParquetFile(path, filesystem=system) as file:
+        yield file
+
+
+def _column_names(name: str, kind: str) -> list[str]:
+    if kind == "parquet":
+        with _parquet(name) as file:
+            return list(file.schema_arrow.names)
+    if kind == "csv":
+        return _csv_header(name)[0]
+    with _json(name, None) as reader:
+        return list(reader.schema.names)
+
+
+def _batches(part: FilePartition, columns: list[str], text: set[str]) -> Iterator["pa.RecordBatch"]:
+    if part.kind == "parquet":
+        with _parquet(part.name) as file:
+            dictionary = [name for name in columns if _is_text(file.schema_arrow.field(name).type)]
+        yield from _parquet_batches(part, columns, dictionary)
+    elif part.kind == "csv":
+        yield from _csv_batches(part.name, columns, text)
+    else:
+        with _json(part.name, columns) as reader:
+            for batch in reader:
+                yield batch.select(columns)
+
+
+def _parquet_batches(
+    part: FilePartition, columns: list[str], dictionary: list[str]
+) -> Iterator["pa.RecordBatch"]:
+    """Text is kept as the file has it: distinct values and a code for each row."""
+    from pyarrow.parquet import ParquetFile
+
+    system, path = file_system(part.name)
+    with ParquetFile(path, filesystem=system, read_dictionary=dictionary) as file:
+        yield from file.iter_batches(
+            max(BATCH_ROWS // len(columns), 1 << 14) if len(columns) > WIDE else BATCH_ROWS,
+            row_groups=list(part.groups),
+            columns=columns,
+            use_threads=False,
+        )
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    return types.is_string(kind) or types.is_large_string(kind)
+
+
+def _csv_header(name: str) -> tuple[list[str], str]:
+    """Names of the columns, and the sign between them."""
+    import csv
+
+    system, path = file_system(name)
+    with system.open_input_stream(path, compression="detect") as file:
+        head = b""
+        while b"\n" not in head and (more := file.read(1 << 16)):
+            head += more
+    line = head.decode("utf-8-sig", "replace").splitlines()[0] if head else ""
+    sign = max(",;\t|", key=line.count)
+    return next(csv.reader([line], delimiter=sign), []), sign
+
+
+def _csv_batches(name: str, columns: list[str], text: set[str]) -> Iterator["pa.RecordBatch"]:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    system, path = file_system(name)
+    kinds = {column: pa.dictionary(pa.int32(), pa.string()) for column in columns if column in text}
+    with (
+        system.open_input_stream(path, compression="detect") as file,
+        csv.open_csv(
+            file,
+            csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=False),
+            csv.ParseOptions(delimiter=_csv_header(name)[1], newlines_in_values=False),
+            csv.ConvertOptions(
+                include_columns=columns, column_types=kinds, strings_can_be_null=True
+            ),
+        ) as reader,
+    ):
+        yield from reader
+
+
+@contextmanager
+def _json(name: str, columns: list[str] | None) -> Iterator[Any]:
+    from pyarrow import json
+
+    system, path = file_system(name)
+    options = json.ReadOptions(block_size=BLOCK_BYTES, use_threads=False)
+    with (
+        system.open_input_stream(path, compression="detect") as file,
+        json.open_json(file, options) as reader,
+    ):
+        yield reader
+
+
+@contextmanager
+def readable(name: str, row: int) -> Iterator[None]:
+    """Say in a sentence which file cannot be read, and near which row."""
+    pa = import_arrow()
+    try:
+        yield
+    except FileNotFoundError:
+        raise PairscoreError(f"there is no file {name!r}; check its name.") from None
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        reason = str(error).splitlines()[0].strip().rstrip(".")[:REASON_LENGTH]
+        raise PairscoreError(
+            f"{name!r} cannot be read from row {row + 1} on ({reason}); repair the file, or leave"
+            " it out."
+        ) from None
+
+
+def import_arrow() -> Any:
+    """Arrow, or a sentence that says how to install it."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise PairscoreError(
+            "reading files in parts needs Arrow; install it with: pip install 'pairscore[stream]'."
+        ) from None
+    return pyarrow

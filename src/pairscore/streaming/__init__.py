@@ -1,0 +1,15 @@
+"""Fits to comparisons that need not fit into memory, or that lie at several sites.
+
+Start with ``fit``: :func:`fit_stream`.
+
+    passes      the first pass over comparisons with its checkpoint, and passes at given scores
+    tiles       comparisons on disk, those of a pair together, and sums over pairs
+    data        the first pass, and what the steps of a fit share
+    estimates   split, pooled, paired and maximum likelihood from passes
+    fit         the model: fit_stream, and what a model keeps
+    sites       sums of sites with disjoint items, and files of sums
+    rounds      sums that a site makes at a model of merged sums
+    merge       models from sums of sites
+
+Imports: errors, data, files, core, estimators, model, parts.
+"""

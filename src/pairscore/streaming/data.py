@@ -1,0 +1,448 @@
+"""What a fit in parts works on: the item table, the first sums, and passes by an engine."""
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pairscore.core.sandwich import centred_meat, has_own_column, inflation_of
+from pairscore.core.sums import Moments, Tally, moments
+from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
+from pairscore.data.comparisons import Comparisons
+from pairscore.data.conventions import NAMED_ROLES
+from pairscore.data.items import Items
+from pairscore.data.votes import Votes
+from pairscore.errors import PairscoreError
+from pairscore.estimators.diagnostics import Pairing, pairing_of
+from pairscore.estimators.fit_data import (
+    NO_DIFFERENCE,
+    FitData,
+    leverage_whitener,
+    never_differing,
+    refuse_too_many_features,
+)
+from pairscore.estimators.settings import Settings
+from pairscore.files.source import scratch_folder
+from pairscore.model.fit import choose_inference
+from pairscore.model.fit_input import refuse_weights
+from pairscore.parts.engines import Engine, LocalEngine, Progress, Watch
+from pairscore.parts.rows import Layout, RowReader, ids_only, read_item_table
+from pairscore.parts.sources import PARTITION_ROWS, partitions
+from pairscore.streaming.passes import (
+    Checkpoint,
+    FirstSums,
+    NumberedPart,
+    Rows,
+    ScoreSums,
+    ScoreTask,
+    SourceRows,
+    TallyTask,
+)
+from pairscore.streaming.tiles import (
+    CountTask,
+    Equations,
+    Grid,
+    PairCounts,
+    PairSums,
+    PairTask,
+    Spill,
+    Tiles,
+)
+
+SAMPLE = 400_000  # comparisons, about, from which passes start
+BYTES_OF_PAIR = 160  # of a comparison while its tile is in memory
+OF_ITEMS = ("id", "features", "exclude")
+TILES_AT_ONCE = 4  # in memory, whatever the number of workers
+PARTS_AT_ONCE = 8  # between two looks at the checkpoint
+ITEM_ROWS = 1 << 14  # of the item table at a time
+
+
+@dataclass(frozen=True)
+class StreamData:
+    """Comparisons in parts, with the sums that several steps of a fit share.
+
+    Parameters
+    ----------
+    items : Items
+        The item table; its features may be a file that is mapped into memory.
+    first : FirstSums
+        Of all comparisons.
+    parts : list of NumberedPart
+    rows : Rows
+        What gives the comparisons of a part.
+    spill : callable
+        Writes the comparisons in tiles if that is not done yet, and returns where they are.
+    engine, settings, progress
+    covariance_items : mask (N) or None
+        Those behind the covariance of `split`, where they are named.
+    center : Moments or None
+        Where items are centred, if not at the mean of those that are compared here.
+    """
+
+    items: Items
+    first: FirstSums
+    parts: Sequence[NumberedPart]
+    rows: Rows
+    spill: Callable[[], Spill]
+    engine: Engine
+    settings: Settings
+    progress: Callable[[Progress], None] | None = None
+    covariance_items: np.ndarray | None = None
+    has_items: bool = True
+    center: Moments | None = None
+
+    @property
+    def X(self) -> np.ndarray:  # noqa: N802
+        """Features of the items, N x d."""
+        return self.items.values
+
+    @property
+    def tally(self) -> Tally:
+        return self.first.tally
+
+    @property
+    def n_comparisons(self) -> float:
+        return self.tally.n_comparisons
+
+    @cached_property
+    def item_moments(self) -> Moments:
+        """Moments of the compared items, each as often as it was compared."""
+        return moments(self.X, self.tally.exposures)
+
+    @cached_property
+    def label_sum(self) -> np.ndarray:
+        """X'w (d)."""
+        return self.tally.net_wins @ self.X
+
+    @cached_property
+    def second_mask(self) -> np.ndarray:
+        """Mask (N) of the items behind the covariance of `split`."""
+        if self.covariance_items is not None:
+            return self.covariance_items
+        return ~(self.first.seen | self.first.dropped)
+
+    @cached_property
+    def second_moments(self) -> Moments:
+        """Moments of these items."""
+        return moments(self.X, self.second_mask.astype(float))
+
+    @property
+    def n_second(self) -> int:
+        """How many items are behind the covariance of `split`."""
+        return int(np.count_nonzero(self.second_mask))
+
+    @property
+    def weight_unit(self) -> float:
+        """Average weight of a comparison."""
+        return self.first.weight_unit
+
+    @property
+    def n_tied(self) -> float:
+        """Amount of ties among the comparisons of the fit."""
+        return 0.0 if self.settings.ties == "drop" else self.first.tied
+
+    @cached_property
+    def n_items(self) -> int:
+        """How many items were compared with another."""
+        return int(np.count_nonzero(self.tally.exposures))
+
+    @cached_property
+    def sample(self) -> FitData:
+        """The comparisons of the sample, with the sums of all comparisons where these are known."""
+        rows = self.first.sample
+        votes = Votes(rows.left, rows.right, rows.outcome, weight=rows.amount)
+        data = FitData(Comparisons.of(self.items, votes), self.settings.side_effect)
+        vars(data).update(tally=self.tally, item_moments=self.item_moments)
+        return data
+
+    @property
+    def share(self) -> float:
+        """The share of the sample in the amount of all comparisons."""
+        return float(self.first.sample.amount.sum()) / self.n_comparisons
+
+    # -- passes --------------------------------------------------------------------------------
+
+    def score_pass(self, stage: str, scores: np.ndarray, shift: float = 0.0, **kind: Any) -> Any:
+        """One pass over the comparisons at scores (N); see :class:`ScoreTask`."""
+        task = ScoreTask(self.rows, self.settings.link, np.asarray(scores), shift, **kind)
+        sums: ScoreSums = self.run(stage, task, self.parts)
+        return sums
+
+    def run(self, stage: str, task: Callable[[Any], Any], parts: Sequence[Any]) -> Any:
+        """The total of a task over parts, with progress."""
+        return self.engine.total(task, parts, Watch(stage, parts, self.progress))
+
+    @cached_property
+    def tiles(self) -> Tiles:
+        """The comparisons in tiles."""
+        mean = (self.center or self.item_moments).mean
+        return Tiles(self.spill(), len(self.parts), self.X, mean, self.settings.side_effect)
+
+    def over_blocks(self, stage: str, task: Callable[[int], Any]) -> Any:
+        """The total of a task over the blocks of items."""
+        blocks, engine = range(self.tiles.n_blocks), self.engine
+        if isinstance(engine, LocalEngine):
+            engine = LocalEngine(min(engine.n_jobs, TILES_AT_ONCE))
+        return engine.total(task, blocks, Watch(stage, blocks, self.progress))
+
+    @cached_property
+    def counts(self) -> PairCounts:
+        """The scatter of the observed differences, by the numbers of comparisons."""
+        total: PairCounts = self.over_blocks("Differences", CountTask(self.tiles))
+        return total
+
+    # -- what several steps need ---------------------------------------------------------------
+
+    def inflation(self) -> np.ndarray:
+        """See :func:`pairscore.core.sandwich.jackknife_inflation`."""
+        whitener = leverage_whitener(self.sample, self.settings)
+        along = np.empty(len(self.X))
+        for first in range(0, len(self.X), ITEM_ROWS):
+            rows = slice(first, first + ITEM_ROWS)
+            places = (self.X[rows] - self.item_moments.mean) @ whitener
+            along[rows] = np.einsum("ij,ij->i", places, places)
+        exposures = self.tally.exposures
+        return inflation_of(along, exposures, has_own_column(self.X, exposures))
+
+    def never_differing(self) -> np.ndarray:
+        """Directions (d x k) in which no two items that met differ; see the function of that name.
+
+        The sample shows nearly always that there are none; else all comparisons are looked at.
+        """
+        few = never_differing(self.sample, self.settings)
+        if not few.size:
+            return few
+        d, covariance = len(few), self.item_moments.covariance
+        scatter = self.counts.scatter[:d, :d] / self.n_comparisons
+        return without_difference(few, scatter, covariance)
+
+    def side_basis(self, penalty: np.ndarray) -> Basis:
+        """Whether comparisons tell the side effect from the features; with a ridge (d)."""
+        scatter = self.counts.scatter + np.diag(np.append(penalty, 0.0))
+        basis = whitening_basis(scatter, np.append(self.item_moments.sd, 1.0))
+        return split_side_directions(basis)[1]
+
+    def pairing(self) -> Pairing:
+        """Whether pairs look random: their products are what exposures leave of differences."""
+        compared, d, exposures = self.item_moments, self.X.shape[1], self.tally.exposures
+        reference = self.second_moments if self.settings.method == "split" else compared
+        scatter = compared.scatter - self.counts.scatter[:d, :d]
+        return pairing_of(self.X, scatter, self.counts.squares, exposures, compared, reference)
+
+    def pair_sums(self, equations: Equations, size: int) -> tuple[PairSums, np.ndarray | None]:
+        """Sums over all pairs, and the item-robust meat if it is asked for."""
+        inflation = self.inflation() if self.settings.inference == "items" else None
+        task = PairTask(self.tiles, equations, size, inflation)
+        total: PairSums = self.over_blocks("Intervals", task)
+        if inflation is None:
+            return total, None
+        number = 0.5 * float(self.tally.exposures.sum())
+        return total, centred_meat(total.items - total.pairs, total.total, number)
+
+    def with_settings(self, **changes: Any) -> "StreamData":
+        """The same data with other settings."""
+        return replace(self, settings=replace(self.settings, **changes))
+
+
+def fingerprint(data: StreamData) -> str:
+    """A hash of the sums of every item, and of up to 256 rows of the item table."""
+    digest = hashlib.sha256(repr((data.X.shape, data.items.feature_names)).encode())
+    digest.update(np.ascontiguousarray(data.X[:: 1 + len(data.X) // 256]).tobytes())
+    for column in (data.tally.net_wins, data.tally.exposures):
+        digest.update(np.ascontiguousarray(column).tobytes())
+    return digest.hexdigest()[:32]
+
+
+def without_difference(few: np.ndarray, scatter: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """Those of some directions (d x k) in which differences have no ``scatter`` (d x d).
+
+    Single features are looked at one by one, and combinations of the others together, against the
+    ``covariance`` of the items.
+    """
+    variance = np.where(np.diag(covariance) > 0, np.diag(covariance), 1.0)
+    alone = np.diag(scatter) <= NO_DIFFERENCE * variance
+    single = (np.abs(few) > 0).sum(axis=0) == 1
+    kept = few[:, single][:, alone[np.argmax(np.abs(few[:, single]), axis=0)]]
+    combined = few[:, ~single]
+    if not combined.size:
+        return kept
+    values, axes = np.linalg.eigh(combined.T @ covariance @ combined)
+    W = combined @ (axes / np.sqrt(np.maximum(values, np.finfo(float).tiny)))
+    squares, turns = np.linalg.eigh(W.T @ scatter @ W)
+    return np.hstack([kept, W @ turns[:, squares <= NO_DIFFERENCE]])
+
+
+# -- the first pass ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Source:
+    """The data that a fit was given; see :func:`pairscore.streaming.fit.fit_stream`."""
+
+    items: Any
+    comparisons: Any
+    self_pairs: str
+    covariance_items: Any
+    columns: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What was asked for, until the first pass is done."""
+
+    source: Source
+    settings: Settings
+    memory: float
+    engine: Engine
+    progress: Callable[[Progress], None] | None
+    checkpoint: Any
+
+    def prepare(self, stack: ExitStack, at_site: bool = False) -> tuple[StreamData, list[Any]]:
+        """Read the items, and go through the comparisons once; a site of several may be small."""
+        folder = str(stack.enter_context(scratch_folder()))
+        columns = self.source.columns
+        of_items = {name: columns[name] for name in OF_ITEMS if name in columns}
+        of_votes = {name: of for name, of in columns.items() if name not in OF_ITEMS}
+        if unknown := [name for name in of_votes if name not in NAMED_ROLES]:
+            raise PairscoreError(
+                f"there is no setting {unknown[0]!r}; columns can be named by"
+                f" {', '.join((*OF_ITEMS, *NAMED_ROLES))}."
+            )
+        items = read_item_table(self.source.items, of_items, self.memory / 2, folder)
+        sources = partitions(self.source.comparisons, PARTITION_ROWS)
+        if not sources:
+            raise PairscoreError("there are no comparisons; give at least one row of votes.")
+        parts = [NumberedPart(number, source) for number, source in enumerate(sources)]
+        layout = Layout.of_names(sources[0].column_names(), of_votes)
+        if self.settings.side_effect and not layout.has_sides:
+            raise PairscoreError(
+                "side_effect=True needs votes that say who was left and right; these only say"
+                " winner and loser."
+            )
+        drop = self.settings.ties == "drop"
+        reader = RowReader(ids_only(items), layout, self.source.self_pairs, drop)
+        tiles = Tiling(self, items, parts, reader, folder)
+        first = tiles.first_pass()
+        data = StreamData(
+            items=items,
+            first=first,
+            parts=parts,
+            rows=tiles.spill if tiles.at_once else SourceRows(reader),
+            spill=tiles.written,
+            engine=self.engine,
+            settings=self.settings,
+            progress=self.progress,
+            covariance_items=mask_of(self.source.covariance_items, len(items)),
+        )
+        if at_site:
+            return data, []
+        kind, notes = check_first(data)
+        return data.with_settings(inference=kind), notes
+
+
+def mask_of(rows: Any, n_items: int) -> np.ndarray | None:
+    """A mask (N) of row numbers, or of a mask."""
+    if rows is None:
+        return None
+    mask, rows = np.zeros(n_items, dtype=bool), np.asarray(rows)
+    mask[rows] = True
+    return mask
+
+
+def check_first(data: StreamData) -> tuple[str | None, list[Any]]:
+    """Refuse what cannot be fitted, and choose the intervals that are possible."""
+    first = data.first
+    if not first.given and not first.seen.any():
+        raise PairscoreError("there are no comparisons; give at least one row of votes.")
+    if data.settings.ties == "drop" and first.tied > 0 and not data.n_comparisons:
+        raise PairscoreError(
+            "every comparison is a tie, so ties='drop' leaves nothing to learn from; use"
+            " ties='half'."
+        )
+    if np.isfinite(first.weights.low):
+        refuse_weights(first.weights.low, first.weights.high)
+    refuse_too_many_features(data, first.number, data.settings)
+    return choose_inference(data, data.settings)
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """The first pass, and where comparisons are written in tiles, at once or when first needed."""
+
+    job: Job
+    items: Items
+    parts: list[NumberedPart]
+    reader: RowReader
+    folder: str
+
+    @property
+    def at_once(self) -> bool:
+        """Whether the first pass writes tiles."""
+        settings = self.job.settings
+        return settings.inference is not None or settings.side_effect or settings.method == "paired"
+
+    @cached_property
+    def n_rows(self) -> int:
+        return sum(part.source.n_rows for part in self.parts)
+
+    @cached_property
+    def spill(self) -> Spill:
+        """Blocks of items so small that tiles fit into memory, with the features of two blocks."""
+        n, d = self.items.values.shape
+        most = self.job.memory / TILES_AT_ONCE
+        by_rows = np.sqrt(2 * self.n_rows * BYTES_OF_PAIR / most)
+        by_features = n * d * 8 * 4 / most
+        n_blocks = int(np.clip(np.ceil(max(by_rows, by_features)), 1, n))
+        folder = self.folder
+        if self.checkpoint is not None:
+            folder = str(self.checkpoint.folder)
+        os.makedirs(folder, exist_ok=True)
+        return Spill(folder, Grid(n, -(-n // n_blocks)))
+
+    @cached_property
+    def checkpoint(self) -> Checkpoint | None:
+        path = self.job.checkpoint
+        return None if path is None else Checkpoint(Path(path), self.digest)
+
+    @cached_property
+    def digest(self) -> str:
+        """What a checkpoint must agree in: the parts, the items and how ties are read."""
+        asked = [(p.source.name, p.source.n_rows, p.source.n_bytes) for p in self.parts]
+        settings = (self.job.settings.ties, self.at_once, self.job.source.self_pairs, SAMPLE)
+        names = (self.items.values.shape, self.items.feature_names, self.reader.layout)
+        digest = hashlib.sha256(repr((asked, settings, names, self.job.memory)).encode())
+        for column in (self.items.ids, self.items.values[:: 1 + len(self.items) // 256]):
+            digest.update(b"-" if column is None else repr(column.tolist()).encode())
+        return digest.hexdigest()
+
+    def first_pass(self) -> FirstSums:
+        """The first sums, from where a checkpoint stands; it is written after every few parts."""
+        spill = self.spill if self.at_once else None
+        task = TallyTask(self.reader, len(self.items), 1 + self.n_rows // SAMPLE, spill)
+        watch, total, n_done = Watch("Comparisons", self.parts, self.job.progress), None, 0
+        if self.checkpoint is not None:
+            total, n_done = self.checkpoint.read()
+        for part in self.parts[:n_done]:
+            watch(part)
+        for first in range(n_done, len(self.parts), PARTS_AT_ONCE):
+            parts = self.parts[first : first + PARTS_AT_ONCE]
+            sums = self.job.engine.total(task, parts, watch)
+            total = sums if total is None else total + sums
+            if self.checkpoint is not None:
+                self.checkpoint.write(total, first + len(parts))
+        assert total is not None
+        return total
+
+    def written(self) -> Spill:
+        """The tiles, written now if the first pass did not."""
+        if not self.at_once:
+            task = TallyTask(self.reader, len(self.items), self.n_rows + 1, self.spill)
+            watch = Watch("Pairs", self.parts, self.job.progress)
+            self.job.engine.total(task, self.parts, watch)
+        return self.spill

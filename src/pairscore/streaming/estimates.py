@@ -1,0 +1,449 @@
+"""Split, pooled, paired and maximum likelihood from passes over parts.
+
+The algebra is that of :mod:`pairscore.estimators`; what is an array over comparisons there is a
+pass here. A fit in memory and one in parts give the same numbers, up to rounding.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from pairscore.core.links import Logit
+from pairscore.core.newton import FISHER_GAP, Derivatives, Step, minimise, take_full_step
+from pairscore.core.sandwich import less_ties, sandwich
+from pairscore.core.sums import Spread
+from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
+from pairscore.errors import NotConvergedWarning, PairscoreError
+from pairscore.estimators.closed_form import (
+    TOL,
+    Scale,
+    closed_form,
+    fit_scale,
+    initial_factor,
+    overfit_guard,
+    refuse_few_items,
+    shrink_covariance,
+    split_covariance,
+)
+from pairscore.estimators.diagnostics import pairing_note
+from pairscore.estimators.fit_data import (
+    SEPARATION_L2,
+    bordered_scatter,
+    open_in_few,
+    ridge_is_weak,
+    ridge_penalty,
+)
+from pairscore.estimators.inference import ScaledClosedForm, covariance_error, meat_net_of
+from pairscore.estimators.likelihood import (
+    PairLikelihood,
+    first_guess,
+    item_basis,
+    maximise,
+    observed_basis,
+)
+from pairscore.estimators.results import Estimate, Note
+from pairscore.estimators.separation import separation_note
+from pairscore.estimators.settings import Settings
+from pairscore.streaming.data import StreamData
+from pairscore.streaming.passes import EX, INFO, IX, IXX, XX, E, ScoreSums
+from pairscore.streaming.tiles import (
+    ClosedFormEquations,
+    LikelihoodEquations,
+    no_pairs,
+)
+
+MOST_PASSES = 30  # of a likelihood
+CLOSE = 1e-20  # gap to the maximum, per comparison, before the last step
+SMALLEST_CURVATURE = 0.02  # of the average one: a sample may not see every direction
+NO_ROWS = np.empty(0)  # in the place of arrays over comparisons
+
+
+def fit_parts(data: StreamData) -> Estimate:
+    """The estimate of the settings' method."""
+    return _fit_likelihood(data) if data.settings.method == "mle" else _fit_closed_form(data)
+
+
+# -- closed forms ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Direction:
+    """A closed form b (d), with what it was found by.
+
+    ``basis`` whitens the covariance of the method, ``center`` has the spread of the items in it,
+    ``penalty`` (d) is the ridge on the scatter, ``freedom`` the degrees of freedom of b.
+    """
+
+    b: np.ndarray
+    basis: Basis
+    center: Spread
+    penalty: np.ndarray
+    freedom: float
+
+
+def closed_direction(data: Any) -> Direction:
+    """The direction from sums alone, of a fit in parts or of several sites."""
+    settings, m, d = data.settings, data.n_comparisons, len(data.label_sum)
+    center = data.item_moments.spread
+    if settings.method == "split":
+        refuse_few_items(data.n_second, d)
+        center, covariance = data.second_moments.spread, split_covariance(data.second_moments)
+    elif settings.method == "pooled":
+        covariance = data.item_moments.scatter / (2 * m)
+    else:
+        covariance = data.counts.scatter[:d, :d] / (2 * m)
+    covariance = shrink_covariance(covariance, float(settings.shrinkage or 0.0))
+    penalty = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
+    basis = whitening_basis(covariance + np.diag(penalty / (2 * m)), center.sd)
+    freedom = float(basis.transform.shape[1])
+    if settings.l2 > 0:
+        freedom = float(np.vdot(basis.transform, covariance @ basis.transform))
+    return Direction(closed_form(basis, data.label_sum, m), basis, center, penalty, freedom)
+
+
+def _fit_closed_form(data: StreamData) -> Estimate:
+    settings, found = data.settings, closed_direction(data)
+    b, center = found.b, found.center
+    scale, notes = link_scale(data, data.X @ b, center.sd * b, found.freedom)
+    estimate = closed_estimate(settings, found, scale, notes)
+    if settings.side_effect and not scale.ridge[1]:
+        estimate = replace(estimate, side_basis=data.side_basis(found.penalty))
+    if settings.inference is None:
+        return estimate
+    return _closed_form_intervals(data, estimate, found, scale)
+
+
+def closed_estimate(
+    settings: Settings, found: Direction, scale: Scale, notes: list[Note]
+) -> Estimate:
+    """A closed form on the scale of the link."""
+    return Estimate(
+        coef=scale.factor * found.b,
+        side_effect=scale.side_effect if settings.side_effect else None,
+        basis=found.basis,
+        center=found.center,
+        difference=NO_ROWS,
+        closed_form_coef=found.b,
+        guard=scale.guard,
+        n_iterations=scale.n_iterations,
+        notes=notes,
+        settings=settings,
+    )
+
+
+@dataclass(frozen=True)
+class ScalePasses:
+    """Minus the log-likelihood of factor * score + side effect, each evaluation one pass."""
+
+    data: StreamData
+    scores: np.ndarray
+    penalty: np.ndarray
+    side: bool
+    first: list[ScoreSums] = field(default_factory=list)  # that of the start, used again
+
+    def derivatives(self, params: np.ndarray) -> Derivatives:
+        factor, side = params.tolist()
+        sums = self.first.pop() if self.first else None
+        if sums is None:
+            sums = self.data.score_pass("Scale", factor * self.scores, side)
+        total = sums.totals
+        gradient = -np.array([total[EX] / factor, total[E]]) + self.penalty * params
+        mixed = total[IX] / factor
+        information = np.array([[total[IXX] / factor**2, mixed], [mixed, total[INFO]]])
+        information += np.diag(self.penalty)
+        if not self.side:
+            gradient[1], information[0, 1], information[1, 0] = 0.0, 0.0, 0.0
+        return Derivatives(gradient, information)
+
+    def newton_step(self, params: np.ndarray, here: Derivatives, iteration: int) -> Step:
+        """Fisher's step, held to less than the factor itself and to one unit of the side effect."""
+        step = np.linalg.lstsq(here.information, here.gradient, rcond=1e-14)[0]
+        gap = float(here.gradient @ step) / self.data.n_comparisons
+        gap *= 1.0 if self.data.settings.link.is_logistic else FISHER_GAP
+        return Step(np.clip(step, [-1 - params[0], -1.0], [0.9 * params[0], 1.0]), gap)
+
+
+def link_scale(
+    data: StreamData, scores: np.ndarray, standard_coef: np.ndarray, freedom: float
+) -> tuple[Scale, list[Note]]:
+    """Scale of a closed form on the link; see :func:`pairscore.estimators.closed_form.link_scale`.
+
+    The first pass is at the scale of the sample; it also gives what the guard against overfitting
+    and the test for separation need.
+    """
+    settings, side = data.settings, data.settings.side_effect
+    norm = float(np.sum(standard_coef**2))
+    ridge = (settings.l2 * norm, 0.0)
+    start = _sample_scale(data, scores, ridge)
+    sums = data.score_pass("Scale", start[0] * scores, start[1], wants=("squared",))
+    weak = ridge_is_weak(settings.l2, data.first.weight_unit)
+    separated = (weak or side) and _is_separated(sums, side)
+    if separated:
+        ridge = ((SEPARATION_L2 if weak else settings.l2) * norm, SEPARATION_L2)
+        start, first = _sample_scale(data, scores, ridge), []
+    else:
+        first = [sums]
+    passes = ScalePasses(data, scores, np.array(ridge), side, first)
+    best = minimise(passes, start, settings.max_iter, TOL, take_full_step)
+    factor, side_effect = best.params.tolist()
+    explained = float(data.tally.net_wins @ scores)
+    guard = _guard(data, sums, start, explained, freedom)
+    scale = Scale(factor * guard, side_effect, guard, best.n_iterations, ridge)
+    return scale, [separation_note()] if separated else []
+
+
+def _sample_scale(data: StreamData, scores: np.ndarray, ridge: tuple[float, float]) -> np.ndarray:
+    """Factor and side effect that fit the sample."""
+    rows, settings = data.first.sample, data.settings
+    along = scores[rows.left] - scores[rows.right]
+    square = float(rows.amount * along @ along) / max(float(rows.amount.sum()), 1e-300)
+    start = initial_factor(np.sqrt(square / 2), float(settings.link.pdf(0.0)))
+    held = data.share * ridge[0], data.share * ridge[1]
+    found = fit_scale(
+        along, rows.outcome, rows.amount, settings.link, start, settings.side_effect, held
+    )
+    side = float(np.clip(found.side_effect, -3.0, 3.0))
+    return np.array([float(np.clip(found.factor, start / 10, 10 * start)), side])
+
+
+def _is_separated(sums: ScoreSums, side: bool) -> bool:
+    """Whether some scale, with a side effect if there is one, explains every comparison."""
+    wins, losses = sums.wins, sums.losses
+    if sums.totals[-1] > 0:
+        return False
+    if not side:
+        return wins.low >= 0 and losses.high <= 0 and max(wins.high, -losses.low) > 0
+    if not (np.isfinite(wins.low) and np.isfinite(losses.low)):
+        return True
+    return wins.low >= losses.high and wins.high > losses.low
+
+
+def _guard(
+    data: StreamData, sums: ScoreSums, start: np.ndarray, explained: float, freedom: float
+) -> float:
+    """See :func:`pairscore.estimators.closed_form.overfit_guard`."""
+    squares = float(sums.totals[XX]) / start[0] ** 2
+    slope = explained / squares if squares > 0 else 0.0
+    residual = data.tally.net_wins - slope * sums.squared / start[0]
+    if data.settings.method != "split":
+        n = data.n_items
+        freedom *= (n / max(n - freedom - 1, n / 2)) ** 2
+    return overfit_guard(residual, data.tally.exposures, freedom, explained)
+
+
+def scaled_form(settings: Settings, found: Direction, scale: Scale, m: float) -> ScaledClosedForm:
+    """A closed form on the link's scale, without the pairs."""
+    b, weighted = found.b, found.center.sd**2 * found.b
+    return ScaledClosedForm(
+        pairs=no_pairs(1 + settings.side_effect),
+        link=settings.link,
+        coef=b,
+        inverse=found.basis.inverse / m,
+        difference=NO_ROWS,
+        factor=scale.factor / scale.guard,
+        side_effect=scale.side_effect,
+        ridge=scale.ridge,
+        ridge_shape=weighted / (b @ weighted) if b.any() else weighted,
+    )
+
+
+def _closed_form_intervals(
+    data: StreamData, estimate: Estimate, found: Direction, scale: Scale
+) -> Estimate:
+    """The estimate with its covariance, and with a look at the pairing."""
+    settings, b = data.settings, found.b
+    form, scores = scaled_form(settings, found, scale, data.n_comparisons), data.X @ b
+    equations = ClosedFormEquations(
+        form, settings.method, scores, scores - data.item_moments.mean @ b, data.first.tied > 0
+    )
+    total, robust = data.pair_sums(equations, len(b) + 1 + settings.side_effect)
+    error = None
+    if settings.method == "split":
+        error = covariance_error(data.X[data.second_mask], data.second_moments, b)
+    covariance = closed_covariance(data, form, total.equations, robust, error)
+    shift = np.append(form.factor * b - estimate.coef, [0.0] * settings.side_effect)
+    pairing = data.pairing()
+    return replace(
+        estimate,
+        covariance=covariance + np.outer(shift, shift),
+        pairing=pairing,
+        notes=estimate.notes + pairing_note(pairing, settings.method),
+    )
+
+
+def closed_covariance(
+    data: Any,
+    form: ScaledClosedForm,
+    sums: Any,
+    robust: np.ndarray | None,
+    error: np.ndarray | None,
+) -> np.ndarray:
+    """Covariance of coefficients and side effect, from the sums of its equations.
+
+    ``robust`` is the item-robust meat, ``error`` that of the covariance of `split`.
+    """
+    settings, d = data.settings, len(form.coef)
+    random_pairs = None if settings.method == "paired" else data.item_moments.scatter
+    jacobian = form.jacobian_of(sums.curvature, sums.response, random_pairs)
+    if robust is not None and settings.method == "pooled":
+        robust = meat_net_of(robust, data.never_differing(), form.inverse)
+    covariance = sandwich(jacobian, sums.model_meat, robust, data.weight_unit)
+    if robust is None and data.n_tied > 0:
+        covariance = less_ties(covariance, jacobian @ sums.taken @ jacobian.T)
+    if error is None:
+        return covariance
+    by_covariance, n = data.n_comparisons * jacobian[:, :d], data.n_second
+    return n / (n - d - 2) * (covariance + by_covariance @ error @ by_covariance.T)
+
+
+# -- maximum likelihood ------------------------------------------------------------------------
+
+
+@dataclass
+class LikelihoodPasses:
+    """Minus the log-likelihood as a function of whitened parameters: a pass for each gradient.
+
+    theta = transform a. ``inverse`` is that of the Hessian in the sample; it is improved by what
+    the gradients show (Broyden, Fletcher, Goldfarb, Shanno), so that few passes are needed.
+    """
+
+    data: StreamData
+    transform: np.ndarray
+    ridge: np.ndarray
+    inverse: np.ndarray
+    before: tuple[np.ndarray, np.ndarray] | None = None
+
+    def derivatives(self, params: np.ndarray) -> Derivatives:
+        theta, d = self.transform @ params, self.data.X.shape[1]
+        sums = self.data.score_pass(
+            "Likelihood",
+            self.data.X @ theta[:d],
+            float(theta[d:].sum()),
+            wants=("net",),
+            distinct=True,
+        )
+        on_theta = -(sums.net @ self.data.X)
+        if len(theta) > d:
+            on_theta = np.append(on_theta, -sums.totals[E])
+        return Derivatives(self.transform.T @ (on_theta + self.ridge * theta), np.empty(0))
+
+    def newton_step(self, params: np.ndarray, here: Derivatives, iteration: int) -> Step:
+        if self.before is not None:
+            self._improve(params - self.before[0], here.gradient - self.before[1])
+        self.before = params, here.gradient
+        direction = self.inverse @ here.gradient
+        return Step(direction, 0.5 * float(here.gradient @ direction) / self.data.n_comparisons)
+
+    def _improve(self, moved: np.ndarray, change: np.ndarray) -> None:
+        curvature = float(moved @ change)
+        if curvature <= 1e-8 * float(np.linalg.norm(moved) * np.linalg.norm(change)):
+            return
+        left = np.eye(len(moved)) - np.outer(moved, change) / curvature
+        self.inverse = left @ self.inverse @ left.T + np.outer(moved, moved) / curvature
+
+
+def _fit_likelihood(data: StreamData) -> Estimate:
+    settings = data.settings
+    sample, side = data.sample, settings.side_effect
+    ridge = np.append(settings.l2 * data.item_moments.sd**2, [0.0] * side)
+    T = item_basis(sample, settings).transform
+    T = block_diag(T, 1 / np.sqrt(data.n_comparisons)) if side else T
+    likelihood = PairLikelihood(sample.X, sample.pairs, settings.link, T, data.share * ridge)
+    guess = first_guess(sample, settings)
+    optimum = maximise(likelihood, guess, settings.max_iter)
+    theta = guess if optimum.separated or not optimum.converged else optimum.theta
+    _, information, *_ = likelihood.score_pass(theta)
+    hessian = bordered_scatter(sample, information) / data.share + np.diag(ridge)
+    passes = LikelihoodPasses(data, T, ridge, _safe_inverse(T.T @ hessian @ T))
+    start = np.linalg.lstsq(T, theta, rcond=None)[0]
+    best = minimise(passes, start, min(settings.max_iter, MOST_PASSES), CLOSE)
+    theta = T @ best.params
+    notes: list[Note] = []
+    if not best.converged:
+        _refuse_separated(data, theta)
+        text = f"the likelihood was not maximised within {MOST_PASSES} passes; add a ridge (l2)."
+        notes = [(NotConvergedWarning, text)]
+    found = _likelihood_intervals(data, theta, ridge)
+    return likelihood_estimate(data, theta, *found, best.n_iterations, notes)
+
+
+def likelihood_estimate(
+    data: Any,
+    theta: np.ndarray,
+    basis: Basis,
+    covariance: np.ndarray | None,
+    n_iterations: int,
+    notes: list[Note],
+) -> Estimate:
+    """Coefficients and side effect, in the terms of a model."""
+    settings, d, side = data.settings, len(data.item_moments.mean), data.settings.side_effect
+    theta = basis.smallest(theta)
+    features, side_basis = split_side_directions(basis) if side else (basis, None)
+    return Estimate(
+        coef=theta[:d],
+        side_effect=float(theta[d]) if side else None,
+        basis=features,
+        side_basis=side_basis,
+        center=data.item_moments.spread,
+        difference=NO_ROWS,
+        covariance=covariance,
+        n_iterations=n_iterations,
+        notes=notes,
+        n_parameters=basis.transform.shape[1],
+        settings=settings,
+    )
+
+
+def _safe_inverse(hessian: np.ndarray) -> np.ndarray:
+    """The inverse, where no direction has less than some share of the average curvature."""
+    values, vectors = np.linalg.eigh(hessian)
+    least = SMALLEST_CURVATURE * float(np.mean(values))
+    return (vectors / np.maximum(values, least)) @ vectors.T
+
+
+def _refuse_separated(data: StreamData, theta: np.ndarray) -> None:
+    d = data.X.shape[1]
+    scores, shift = data.X @ theta[:d], float(theta[d:].sum())
+    sums = data.score_pass("Separation", scores, shift)
+    if sums.totals[-1] == 0 and sums.wins.low >= -shift and sums.losses.high <= -shift:
+        raise PairscoreError(
+            "some direction in the features explains every comparison, so that the likelihood has"
+            " no maximum (separation); add a ridge (l2=1), or fit without streaming."
+        )
+
+
+def _likelihood_intervals(
+    data: StreamData, theta: np.ndarray, ridge: np.ndarray
+) -> tuple[Basis, np.ndarray | None]:
+    """What the Hessian at the maximum determines, and the covariance if it is asked for."""
+    settings, d, sd = data.settings, data.X.shape[1], data.item_moments.sd
+    is_asked = settings.inference is not None or settings.side_effect
+    if not is_asked and np.all(sd > 0) and not open_in_few(data.sample, np.arange(d)).size:
+        return item_basis(data.sample, settings), None
+    scores, side = data.X @ theta[:d], float(theta[d:].sum())
+    equations = LikelihoodEquations(settings.link, scores, side, data.n_tied > 0)
+    total, robust = data.pair_sums(equations, len(theta))
+    return likelihood_covariance(data, total.equations, robust, ridge)
+
+
+def likelihood_covariance(
+    data: Any, sums: Any, robust: np.ndarray | None, ridge: np.ndarray
+) -> tuple[Basis, np.ndarray | None]:
+    """The basis of the expected information, and the covariance, from the sums of equations."""
+    settings, held = data.settings, np.diag(ridge)
+    unit = np.append(data.item_moments.sd, [1.0] * settings.side_effect)
+    basis = whitening_basis(sums.expected + held, unit)
+    if settings.inference is None:
+        return basis, None
+    if settings.inference == "model":
+        covariance = sandwich(basis.inverse, sums.expected, None)
+        if data.n_tied > 0:
+            taken = basis.inverse @ sums.taken @ basis.inverse.T
+            covariance = less_ties(covariance, taken)
+        return basis, covariance
+    bread = basis
+    if not isinstance(settings.link, Logit):
+        bread = observed_basis(sums.observed + held, basis, None)
+    return basis, sandwich(bread.inverse, sums.expected, robust, data.weight_unit)

@@ -1,0 +1,275 @@
+"""``fit_stream``: a fit to comparisons that need not fit into memory, and what a model keeps."""
+
+import re
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pairscore.core.decided import PRIOR_SD, AlongScore, pull_of_decided
+from pairscore.core.newton import solve_falling
+from pairscore.core.outcomes import OutcomeLaw, TieRule
+from pairscore.core.sums import feature_range
+from pairscore.errors import PairscoreError, shown
+from pairscore.estimators.inference import Likelihood, no_likelihood
+from pairscore.estimators.results import Estimate, Fit, Note
+from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
+from pairscore.model.fit import errors_of
+from pairscore.model.fit_input import record_of, without_decisions
+from pairscore.model.groups import (
+    count_groups,
+    feature_notes,
+    of_smallest_norm,
+    open_part,
+    side_notes,
+    without_part,
+)
+from pairscore.model.predict import fitted_scores
+from pairscore.model.regression import RankRegression
+from pairscore.parts.engines import Engine, Progress, local_engine
+from pairscore.streaming.data import Job, Source, StreamData, fingerprint
+from pairscore.streaming.estimates import fit_parts
+from pairscore.streaming.passes import DECIDED, LOGLIK, RIGHT, WRONG, Checkpoint, ScoreSums
+
+NODES = np.array([-1.5, -0.5, 0.5, 1.5])  # in units of their distance
+FINE, COARSE = 0.01, 0.3  # distances of nodes, in the logarithm of a scale: fit for a cubic, most
+MOST_ROUNDS = 8
+UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+
+
+def fit_stream(
+    items: Any,
+    comparisons: Any,
+    *,
+    method: str = "mle",
+    link: Any = "logit",
+    l2: float | str = 0.0,
+    shrinkage: float | str | None = None,
+    side_effect: bool = False,
+    inference: str | None = "items",
+    ties: str = "half",
+    self_pairs: str = "error",
+    covariance_items: Any = None,
+    memory: str | float = "1GB",
+    n_jobs: int | None = None,
+    engine: Engine | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    checkpoint: Any = None,
+    **columns: Any,
+) -> RankRegression:
+    """Fit a model to comparisons that are read in parts, and give it as any other.
+
+    Coefficients are those of ``RankRegression(...).fit(items, comparisons)`` to about nine digits,
+    standard errors to five. `split`, `pooled` and `paired` go through the comparisons four times,
+    `mle` about eight times; with intervals (or `paired`, or a side effect) they are also written
+    to a temporary folder, 9 to 17 bytes each.
+
+    Parameters
+    ----------
+    items : file, pattern, address or any table
+        Ids and numeric features. Those of a file are kept on disk where they take more than half
+        of ``memory``.
+    comparisons : file, folder, pattern, address, list of these, table, or list of partitions
+        Parquet, CSV or JSONL with columns as ``RankRegression.fit`` knows them.
+    method, link, l2, shrinkage, side_effect, inference, ties
+        As in :class:`~pairscore.RankRegression`; ``l2`` and ``shrinkage`` are numbers, ``ties`` is
+        ``"half"`` or ``"drop"``, and ``inference`` is ``"items"``, ``"model"`` or None.
+    self_pairs : {"error", "keep"}
+    covariance_items : mask of shape (N,) or row numbers
+        The items behind the covariance of ``method="split"``.
+    memory : text such as ``"1GB"``, or bytes
+        What the comparisons in memory may take, about; vectors with a number for each item come on
+        top.
+    n_jobs : int
+        Threads; as many as BLAS may use unless given. Results do not depend on it.
+    engine : Engine
+        Where tasks run, if not on this machine.
+    progress : callable
+        Told of :class:`~pairscore.parts.engines.Progress` while passes go on.
+    checkpoint : file
+        Written during the first pass; a fit that was ended goes on from there. It is removed when
+        the fit is done.
+    columns : names of columns
+        ``left``, ``right``, ``winner``, ``loser``, ``weight``, ``count`` of the comparisons;
+        ``id``, ``features``, ``exclude`` of the items.
+
+    Returns
+    -------
+    RankRegression
+    """
+    given = {
+        "method": method,
+        "link": link,
+        "l2": l2,
+        "shrinkage": shrinkage,
+        "side_effect": side_effect,
+        "inference": inference,
+        "ties": ties,
+    }
+    settings = check_settings(**given)
+    refuse_settings(settings)
+    engine, size = engine or local_engine(n_jobs), bytes_of(memory)
+    source = Source(items, comparisons, self_pairs, covariance_items, columns)
+    job = Job(source, settings, size, engine, progress, checkpoint)
+    with ExitStack() as stack:
+        data, notes = job.prepare(stack)
+        fit, more = keep_fit(data, fit_parts(data))
+    if checkpoint is not None:
+        Checkpoint(Path(checkpoint)).remove()
+    fit = replace(fit, notes=[text for _, text in notes + more])
+    model = RankRegression(**(DEFAULTS | given))
+    model.classes_ = np.array([-1, 1])
+    return model._keep(fit, notes + more)
+
+
+def refuse_settings(settings: Settings) -> None:
+    """What takes more than sums over comparisons."""
+    if settings.by_comparison or settings.side_by_judge:
+        raise PairscoreError(
+            "judges, context and ties as a parameter need all comparisons at once; fit without"
+            " streaming, perhaps to a sample of the comparisons."
+        )
+    if settings.item_effects or settings.choose_item_effects:
+        raise PairscoreError(
+            "item_effects need all comparisons at once; fit without streaming, or without them."
+        )
+    if settings.choose_l2 or isinstance(settings.shrinkage, str):
+        raise PairscoreError(
+            "a ridge or shrinkage that is chosen from the data needs many fits; choose it with a"
+            " sample of the comparisons, and give it as a number."
+        )
+
+
+def bytes_of(memory: Any) -> float:
+    """An amount of memory in bytes.
+
+    >>> bytes_of("1.5 GB"), bytes_of(1000)
+    (1500000000.0, 1000.0)
+    """
+    found = re.fullmatch(r"([0-9.]+) *([kmgt]?)i?b?", str(memory).strip().lower())
+    try:
+        size = float(found[1]) * UNITS[found[2]] if found else 0.0
+    except ValueError:
+        size = 0.0
+    if size <= 0:
+        raise PairscoreError(f"memory is {shown(memory)}; give it as '2GB' or '500MB'.")
+    return size
+
+
+# -- what a model keeps ------------------------------------------------------------------------
+
+
+def keep_fit(data: StreamData, result: Estimate) -> tuple[Fit, list[Note]]:
+    """All that a model keeps, and what the user should be warned of."""
+    result = replace(result, never_differing=data.never_differing())
+    compared = data.first.seen
+    undetermined, open_directions, taken = open_part(result)
+    low, high = feature_range(data.X, compared)
+    assert result.settings is not None
+    fit = Fit(
+        result.settings,
+        coef=result.coef,
+        undetermined=undetermined,
+        open_directions=open_directions,
+        feature_mean=result.center.mean,
+        feature_sd=result.center.sd,
+        feature_min=low,
+        feature_max=high,
+        n_items=int(np.count_nonzero(compared)),
+        n_comparisons=data.first.given,
+        agreement=np.nan,
+        noise=np.nan,
+        tie_share=np.nan,
+        record=record_of(fingerprint(data), None),
+        notes=[],
+        n_iter=result.n_iterations,
+        guard=result.guard,
+        feature_names=data.items.feature_names,
+        closed_form_coef=result.closed_form_coef,
+        side_effect=result.side_effect,
+        pairing=result.pairing,
+    )
+    if (n_groups := count_groups(fit, data.X, compared)) > 1:
+        fit = replace(fit, n_groups=n_groups, coef=of_smallest_norm(fit.coef, result.basis))
+    if taken.size:
+        coef, covariance = without_part(fit.coef, result.covariance, fit.feature_unit, taken)
+        fit, result = replace(fit, coef=coef), replace(result, covariance=covariance)
+    fit = replace(fit, **_agreement(data, result, fit), **errors_of(fit, result))
+    fit = replace(fit, fitted_scores=fitted_scores(fit, data.items, compared))
+    fit, undecided = without_decisions(fit)
+    notes = [*result.notes, *feature_notes(fit, result), *side_notes(fit, result), *undecided]
+    return fit, notes
+
+
+def _agreement(data: StreamData, result: Estimate, fit: Fit) -> dict[str, Any]:
+    """How scores and outcomes agree, and the log-likelihood, by one pass; by more with ties."""
+    scores, shift = data.X @ result.coef, result.side_effect or 0.0
+    has_ties = data.first.tied > 0 and fit.ties == "half"
+    scale = _decided_scale(data, scores, shift) if has_ties else 1.0
+    sums: ScoreSums = data.score_pass("Agreement", scale * scores, scale * shift, wants=("loglik",))
+    decided, total = float(sums.totals[DECIDED]), data.first.given
+    shares = {
+        "decided_scale": scale,
+        "agreement": float(sums.totals[RIGHT]) / decided if decided else float("nan"),
+        "noise": float(sums.totals[WRONG]) / decided if decided else 0.5,
+        "tie_share": data.first.tied / total,
+    }
+    return shares | {"likelihood": _likelihood(data, result, sums, has_ties)}
+
+
+def _likelihood(data: StreamData, result: Estimate, sums: ScoreSums, has_ties: bool) -> Likelihood:
+    """The log-likelihood, an item with itself left out, or why there is none."""
+    ranges = {1: sums.wins, -1: sums.losses}
+    outcomes = {sign for sign, of in ranges.items() if np.isfinite(of.low)} | (
+        {0} if has_ties else set()
+    )
+    weights = data.first.weights
+    has_weights = np.isfinite(weights.low) and (weights.low != 1 or weights.high != 1)
+    reason, value = no_likelihood(result, outcomes, has_weights), None
+    number = 0.5 * float(data.tally.exposures.sum())
+    if not reason:
+        alone = data.n_comparisons - number
+        of_self = float(data.settings.link.log_cdf(np.zeros(1))[0]) if alone else 0.0
+        value = float(sums.totals[LOGLIK]) - alone * of_self
+    return Likelihood(value, result.n_parameters, number, fingerprint(data), reason)
+
+
+def _decided_scale(data: StreamData, scores: np.ndarray, shift: float) -> float:
+    """See :func:`pairscore.core.decided.decided_scale`: from the sample, then from all."""
+    rows, link = data.first.sample, data.settings.link
+    eta = scores[rows.left] - scores[rows.right] + shift
+    unit = data.first.weight_unit
+    square = float(np.average(eta**2, weights=rows.amount))
+    law, precision = OutcomeLaw(TieRule("half", link)), square / 2 / PRIOR_SD**2
+    sd, amount = np.zeros(len(eta)), rows.amount / unit / data.share
+    decided = rows.outcome != 0
+    if not decided.any():
+        return 1.0
+    near: list[float] = []
+    for of in (np.ones(len(eta), dtype=bool), decided):
+        along = AlongScore(law, eta[of], sd[of], rows.outcome[of], amount[of], precision)
+        near.append(along.likeliest(pull_of_decided, near[0] if near else 0.0))
+    distance = float(np.clip(4 / np.sqrt(len(eta)), 1e-3, COARSE))  # what a sample is off by
+    for _ in range(MOST_ROUNDS):
+        nodes = [place + distance * NODES for place in near]
+        scales = tuple(np.exp(np.concatenate(nodes)).tolist())
+        sums: ScoreSums = data.score_pass("Ties", scores, shift, scales=scales)
+        precision = float(sums.squares[0] / sums.squares[1]) / 2 / PRIOR_SD**2
+        pulls = sums.pulls / unit - precision * np.array(scales) ** 2
+        curves = pulls[0, : len(NODES)], pulls[1, len(NODES) :]
+        before, near = near, [_root(at, of) for at, of in zip(nodes, curves, strict=True)]
+        moved = float(np.max(np.abs(np.subtract(near, before))))
+        if distance <= FINE and moved <= 2 * distance:
+            break
+        distance = float(np.clip(max(distance, moved) ** 2, 1e-3, COARSE))
+    return float(np.exp(near[1] - near[0]))
+
+
+def _root(nodes: np.ndarray, values: np.ndarray) -> float:
+    """Where the cubic through four values crosses zero, near its nodes."""
+    middle, width = nodes.mean(), np.ptp(nodes)
+    curve = np.polynomial.Polynomial.fit(nodes - middle, values, len(nodes) - 1)
+    return middle + solve_falling(lambda x: float(curve(x)), -2 * width, 2 * width)

@@ -1,0 +1,361 @@
+"""Passes over comparisons: the first, which counts, and those at given scores.
+
+    TallyTask   wins and exposures of each item, a sample, and the comparisons in tiles if asked
+    ScoreTask   derivatives of the log-likelihood at scores, and how outcomes and scores agree
+
+Each is a task for an engine: called with a :class:`NumberedPart`, it returns sums. Differences of
+features are never formed; of the items, only vectors with one number each are needed.
+"""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from pairscore.core.links import Link, outcome_pass, scale_pass
+from pairscore.core.passes import add_net, difference_pass, tally_pass
+from pairscore.core.sums import Tally
+from pairscore.errors import PairscoreError
+from pairscore.files.write import atomic_write
+from pairscore.parts.engines import Range, Sums
+from pairscore.parts.rows import Batch, RowReader
+from pairscore.parts.sources import Partition
+from pairscore.streaming.tiles import Spill
+
+NUMBERS = ("number", "weighted", "tied", "given")  # of the first sums
+
+
+class NumberedPart(NamedTuple):
+    """A partition and its place among all."""
+
+    number: int
+    source: Partition
+
+    @property
+    def n_bytes(self) -> int:
+        return self.source.n_bytes
+
+
+class Rows(Protocol):
+    """Whatever gives the comparisons of a part: a source's reader, or the tiles on disk."""
+
+    def batches(self, part: Any) -> Iterator[Batch]: ...
+
+
+@dataclass(frozen=True)
+class SourceRows:
+    """The comparisons as they stand in the source."""
+
+    reader: RowReader
+
+    def batches(self, part: NumberedPart) -> Iterator[Batch]:
+        return self.reader.batches(part.source)
+
+
+# -- the first pass ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Every so many rows of the comparisons, in order: left, right, outcome, amount."""
+
+    left: np.ndarray
+    right: np.ndarray
+    outcome: np.ndarray
+    amount: np.ndarray
+
+    def __add__(self, other: "Sample") -> "Sample":
+        return Sample(
+            *(
+                np.concatenate(both)
+                for both in zip(vars(self).values(), vars(other).values(), strict=True)
+            )
+        )
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+
+@dataclass(frozen=True)
+class FirstSums(Sums):
+    """What one pass over the comparisons counts.
+
+    Attributes
+    ----------
+    tally : Tally
+        Net wins and exposures of each item.
+    number : float
+        How many comparisons have a positive amount: their counts.
+    weighted : float
+        Sum of amount times weight.
+    tied, given : float
+        Amount of ties, and of all comparisons, those that are left out too.
+    weights : Range
+        Of the positive weights.
+    seen, dropped : masks (N)
+        Items in some comparison that counts, and in one that is left out.
+    sample : Sample
+    """
+
+    tally: Tally
+    number: float
+    weighted: float
+    tied: float
+    given: float
+    weights: Range
+    seen: np.ndarray
+    dropped: np.ndarray
+    sample: Sample
+
+    @property
+    def weight_unit(self) -> float:
+        """Average weight of a comparison."""
+        return self.weighted / self.tally.n_comparisons if self.tally.n_comparisons else 1.0
+
+
+@dataclass(frozen=True)
+class TallyTask:
+    """Counts the comparisons of a part.
+
+    Parameters
+    ----------
+    reader : RowReader
+    n_items : int
+    stride : int
+        Every so many rows one is in the sample.
+    spill : Spill or None
+        Where to write the comparisons in tiles.
+    """
+
+    reader: RowReader
+    n_items: int
+    stride: int
+    spill: Spill | None = None
+
+    def __call__(self, part: NumberedPart) -> FirstSums:
+        net, exposures = np.zeros((self.n_items, 2)).T  # those of an item side by side
+        totals, weights, samples, row = np.zeros(5), Range(), [], 0
+        odd, dropped = np.zeros((2, self.n_items), dtype=bool)
+        for chunk, batch in enumerate(self.reader.all_batches(part.source)):
+            is_tie = batch.outcome == 0
+            has_ties, n = is_tie.any(), float(len(is_tie))
+            totals[0] += batch.amount[is_tie].sum() if has_ties else 0.0
+            totals[1] += n if batch.is_plain else batch.amount.sum()
+            if self.reader.drop_ties and has_ties:
+                dropped[batch.left[is_tie]] = dropped[batch.right[is_tie]] = True
+                batch = batch.take(~is_tie)
+            tally_pass(*batch[:4], self.n_items, (net, exposures))
+            if batch.is_plain:
+                totals[2:] += len(batch.left)
+            else:
+                totals[2:] += batch.amount.sum(), _weighted(batch), _number(batch)
+            if batch.weight is not None:
+                weights += Range.of(batch.weight[batch.weight > 0])
+            if not batch.is_plain or self.reader.self_pairs == "keep":
+                strange = (batch.amount == 0) | (batch.left == batch.right)
+                odd[batch.left[strange]] = odd[batch.right[strange]] = True
+            samples.append(batch.take(slice(-row % self.stride, None, self.stride)))
+            row += len(batch.left)
+            if self.spill is not None:
+                self.spill.write(part.number, chunk, batch)
+        tied, given, total, weighted, number = totals.tolist()
+        net, exposures = net.copy(), exposures.copy()  # each in one piece
+        return FirstSums(
+            Tally(net, exposures, total),
+            number=number,
+            weighted=weighted,
+            tied=tied,
+            given=given,
+            weights=weights,
+            seen=(exposures > 0) | odd,
+            dropped=dropped,
+            sample=_sample(samples),
+        )
+
+
+def _weighted(batch: Batch) -> float:
+    with np.errstate(over="ignore"):  # is refused later
+        return float(batch.amount.sum() if batch.weight is None else batch.amount @ batch.weight)
+
+
+def _number(batch: Batch) -> float:
+    used = batch.amount > 0
+    return float(np.count_nonzero(used) if batch.times is None else batch.times[used].sum())
+
+
+def _sample(batches: list[Batch]) -> Sample:
+    """The rows of several batches, in as little memory as they take."""
+    kinds = (np.int64, np.int64, np.int8, np.float64)
+    columns = [
+        np.concatenate([np.empty(0, kind), *(batch[place] for batch in batches)]).astype(kind)
+        for place, kind in enumerate(kinds)
+    ]
+    return Sample(*columns)
+
+
+# -- a checkpoint ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A file with the sums of the first parts, and a folder with their comparisons in tiles.
+
+    ``digest`` is that of the data and of what was asked; another one is refused.
+    """
+
+    path: Path
+    digest: str = ""
+
+    @property
+    def folder(self) -> Path:
+        return self.path.with_name(self.path.name + ".tiles")
+
+    def write(self, sums: FirstSums, n_done: int) -> None:
+        """The sums of the first ``n_done`` parts; the file is replaced whole."""
+        arrays = {
+            "digest": np.array(self.digest),
+            "n_done": np.array(n_done),
+            "numbers": np.array([getattr(sums, name) for name in NUMBERS]),
+            "weights": np.array([sums.weights.low, sums.weights.high]),
+            "n_comparisons": np.array(sums.tally.n_comparisons),
+            "net_wins": sums.tally.net_wins,
+            "exposures": sums.tally.exposures,
+            "masks": np.packbits(np.stack([sums.seen, sums.dropped]), axis=1),
+            **vars(sums.sample),
+        }
+        with atomic_write(self.path, "the checkpoint") as path, path.open("wb") as file:
+            np.savez(file, **arrays)
+
+    def read(self) -> tuple[FirstSums | None, int]:
+        """The sums, and of how many parts they are; None and 0 where there is no file."""
+        if not self.path.exists():
+            return None, 0
+        try:
+            with np.load(self.path) as file:
+                arrays = {name: file[name] for name in file.files}
+            digest = str(arrays["digest"])
+        except (OSError, ValueError, KeyError, EOFError):
+            raise PairscoreError(
+                f"{str(self.path)!r} is not a checkpoint of a fit; remove it, or name another file."
+            ) from None
+        if digest != self.digest:
+            raise PairscoreError(
+                f"{str(self.path)!r} is the checkpoint of other files or settings; remove it to"
+                " begin again, or name another file."
+            )
+        tally = Tally(arrays["net_wins"], arrays["exposures"], float(arrays["n_comparisons"]))
+        n = len(tally.net_wins)
+        seen, dropped = np.unpackbits(arrays["masks"], axis=1, count=n).astype(bool)
+        sample = Sample(*(arrays[name] for name in ("left", "right", "outcome", "amount")))
+        numbers = dict(zip(NUMBERS, arrays["numbers"].tolist(), strict=True))
+        weights = Range(*arrays["weights"].tolist())
+        sums = FirstSums(
+            tally=tally, **numbers, weights=weights, seen=seen, dropped=dropped, sample=sample
+        )
+        return sums, int(arrays["n_done"])
+
+    def remove(self) -> None:
+        """Remove the file and the folder: the fit is done."""
+        self.path.unlink(missing_ok=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+# -- passes at scores --------------------------------------------------------------------------
+
+# of the totals of a pass
+E, EX, INFO, IX, IXX, XX, DECIDED, RIGHT, WRONG, LOGLIK, TIED = range(11)
+NO_TOTALS = np.append(np.zeros(11), [np.inf, -np.inf, np.inf, -np.inf])
+
+
+@dataclass(frozen=True)
+class ScoreSums(Sums):
+    """Sums over comparisons with difference x of scores, e and information I at x + shift.
+
+    Attributes
+    ----------
+    totals : array (11)
+        Sums of e, e x, I, I x, I x^2 and amount x^2; amounts of decided comparisons, of those that
+        are predicted correctly and of those expected to contradict the scores; the log-likelihood
+        of decided ones; the amount of ties between two items.
+    wins, losses : Range
+        Of x where left won, and where it lost, between two items.
+    net, squared : arrays (N), or empty where they are not asked for
+        For each item the sum of e, and of amount times x, in which it is left, less the others.
+    pulls : array (2 x nodes)
+        Derivative in the logarithm of a scale, at several scales: of all comparisons, and of
+        decided ones (:func:`pairscore.core.decided.pull_of_decided`).
+    squares : array (2)
+        Amount times the squared difference, and amount, where it is not zero; only with nodes.
+    """
+
+    totals: np.ndarray
+    wins: Range
+    losses: Range
+    net: np.ndarray
+    squared: np.ndarray
+    pulls: np.ndarray
+    squares: np.ndarray
+
+
+@dataclass(frozen=True)
+class ScoreTask:
+    """Derivatives and agreement at ``scores`` (N), and a ``shift`` for the left side.
+
+    ``wants`` names those of ``net``, ``squared`` and ``loglik`` to collect; ``scales`` are those
+    at which ties and decided comparisons are told from each other; ``distinct`` leaves an item
+    against itself out.
+    """
+
+    rows: Rows
+    link: Link
+    scores: np.ndarray
+    shift: float = 0.0
+    wants: tuple[str, ...] = ()
+    scales: tuple[float, ...] = ()
+    distinct: bool = False
+
+    def __call__(self, part: Any) -> ScoreSums:
+        totals, n = NO_TOTALS.copy(), len(self.scores)
+        net, squared = (np.zeros(n if name in self.wants else 0) for name in ("net", "squared"))
+        pulls, squares = np.zeros((2, len(self.scales))), np.zeros(2)
+        for batch in self.rows.batches(part):
+            if self.distinct and np.any(same := batch.left == batch.right):
+                batch = batch.take(~same)
+            self._add_sums(batch, totals, net, squared)
+            if self.scales:
+                self._add_pulls(batch, pulls, squares)
+        wins, losses = Range(*totals[11:13].tolist()), Range(*totals[13:15].tolist())
+        return ScoreSums(totals[:11], wins, losses, net, squared, pulls, squares)
+
+    def _add_sums(
+        self, batch: Batch, totals: np.ndarray, net: np.ndarray, squared: np.ndarray
+    ) -> None:
+        left, right, outcome, amount, *_ = batch
+        x, e = difference_pass(left, right, self.scores), np.empty(len(left) if len(net) else 0)
+        at = np.array([1.0, self.shift])
+        ex, se, ixx, ix, information = scale_pass(
+            x, outcome, amount, at, self.link, e if len(net) else None
+        )
+        agreement = outcome_pass(x + self.shift if self.shift else x, outcome, amount, self.link)
+        counted, tied = (amount > 0) & (left != right), outcome == 0
+        xx = float(np.einsum("i,i,i", amount, x, x))
+        ties = float(amount @ (tied & (left != right))) if tied.any() else 0.0
+        totals[:11] += (se, ex, information, ix, ixx, xx, *agreement, ties)
+        for place, sign in ((11, 1), (13, -1)):
+            reach = Range(*totals[place : place + 2]) + Range.of(x[counted & (outcome == sign)])
+            totals[place : place + 2] = reach.low, reach.high
+        if len(net):
+            add_net(left, right, e, net)
+        if len(squared):
+            add_net(left, right, amount * x, squared)
+
+    def _add_pulls(self, batch: Batch, pulls: np.ndarray, squares: np.ndarray) -> None:
+        x = self.scores[batch.left] - self.scores[batch.right] + self.shift
+        squares += batch.amount @ x**2, batch.amount @ (x != 0)
+        share, decided = 0.5 + 0.5 * batch.outcome, batch.outcome != 0
+        for node, scale in enumerate(self.scales):
+            pull = batch.amount * scale * x * self.link.score(scale * x, share, 1 - share)[0]
+            pulls[:, node] += pull.sum(), pull[decided].sum()

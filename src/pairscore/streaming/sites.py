@@ -1,0 +1,366 @@
+"""Sites that pool what they know without sharing an item: sums that add.
+
+Each site writes the sums of its own items and comparisons (:class:`SiteSums`): moments, X'w, the
+scatter of differences and a few numbers; nothing about any one item. Sums of sites with *disjoint*
+items add, and give the closed form of all data together (:func:`merge_sites`). What follows, its
+scale and intervals or maximum likelihood, is in :mod:`pairscore.streaming.rounds`.
+
+Comparisons of *one* item table that lie in several files are another thing: their sums are numbers
+for each item (:class:`ShardSums`), and the items are counted once.
+"""
+
+import json
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pairscore.core.sums import Moments, Tally
+from pairscore.errors import PairscoreError, first_few, plural
+from pairscore.estimators.settings import Settings, check_settings
+from pairscore.files.write import atomic_write
+from pairscore.parts.engines import local_engine
+from pairscore.streaming.data import Job, Source, StreamData, fingerprint, without_difference
+from pairscore.streaming.fit import bytes_of, refuse_settings
+from pairscore.streaming.passes import FirstSums
+from pairscore.streaming.tiles import PairCounts
+
+VERSION = 1
+FEWEST_ITEMS = 20
+NO_TALLY = Tally.zero(0)  # where a digest is of the items alone
+NUMBERS = ("n_items", "n_comparisons", "number", "weighted", "tied", "given", "squares")
+
+
+# -- the first exchange ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Terms:
+    """In what sums of two sites must agree."""
+
+    features: tuple[str, ...]
+    link: str
+    ties: str
+    side_effect: bool
+    version: int = VERSION
+
+    def refuse_other(self, other: "Terms") -> None:
+        """Say in which of the terms two sites differ."""
+        for name, ours in asdict(self).items():
+            theirs = getattr(other, name)
+            if ours != theirs:
+                raise PairscoreError(
+                    f"the sums of two sites differ in their {name.replace('_', ' ')} ({ours!r} and"
+                    f" {theirs!r}); make both with the same settings and columns."
+                )
+
+
+@dataclass(frozen=True)
+class SiteSums:
+    """What one site, or several with disjoint items, know: sums over items and comparisons.
+
+    ``compared`` are moments of the compared items, each as often as it was compared, ``second``
+    those of the items in no comparison; ``label_sum`` is X'w (d), ``scatter`` X'LX of the observed
+    differences with the side's row; ``numbers`` are those of NUMBERS. ``sources`` are digests of
+    the data, so that none is added twice.
+    """
+
+    terms: Terms
+    sources: tuple[str, ...]
+    compared: Moments
+    second: Moments
+    label_sum: np.ndarray
+    scatter: np.ndarray
+    numbers: np.ndarray
+    has_weights: bool = False
+
+    def __add__(self, other: "SiteSums") -> "SiteSums":
+        if not isinstance(other, SiteSums):
+            raise PairscoreError(
+                "sums of sites and sums for each item of one table are different things; add those"
+                " of one kind only."
+            )
+        self.terms.refuse_other(other.terms)
+        refuse_twice(self.sources, other.sources)
+        return SiteSums(
+            self.terms,
+            self.sources + other.sources,
+            self.compared + other.compared,
+            self.second + other.second,
+            self.label_sum + other.label_sum,
+            self.scatter + other.scatter,
+            self.numbers + other.numbers,
+            self.has_weights or other.has_weights,
+        )
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Arrays by name, for a file."""
+        return {
+            **{f"compared_{name}": np.asarray(of) for name, of in vars(self.compared).items()},
+            **{f"second_{name}": np.asarray(of) for name, of in vars(self.second).items()},
+            "label_sum": self.label_sum,
+            "scatter": self.scatter,
+            "numbers": self.numbers,
+        }
+
+    def to_record(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        arrays = {name: array.tolist() for name, array in self.to_arrays().items()}
+        return {**self.meta(), "arrays": arrays}
+
+    def meta(self) -> dict[str, Any]:
+        """What is no array."""
+        given = {"sources": list(self.sources), "has_weights": self.has_weights}
+        return {"terms": asdict(self.terms), **given}
+
+    @classmethod
+    def of_record(cls, record: dict[str, Any]) -> "SiteSums":
+        arrays = {name: np.asarray(of, dtype=float) for name, of in record["arrays"].items()}
+        terms = dict(record["terms"]) | {"features": tuple(record["terms"]["features"])}
+        compared, second = (
+            Moments(float(arrays[f"{n}_total"]), arrays[f"{n}_mean"], arrays[f"{n}_scatter"])
+            for n in ("compared", "second")
+        )
+        rest = {name: arrays[name] for name in ("label_sum", "scatter", "numbers")}
+        sources, has_weights = tuple(record["sources"]), bool(record["has_weights"])
+        return cls(Terms(**terms), sources, compared, second, **rest, has_weights=has_weights)
+
+
+def refuse_twice(first: tuple[str, ...], second: tuple[str, ...]) -> None:
+    """Data may not be counted twice."""
+    if both := [source for source in first if source in second]:
+        raise PairscoreError(
+            f"the data of {plural(len(both), 'site')} would be counted twice"
+            f" ({first_few(both)}); give the sums of every site once."
+        )
+
+
+@dataclass(frozen=True)
+class ShardSums:
+    """Sums for each item of one table, of some of its comparisons; shards of one table add."""
+
+    table: str
+    sources: tuple[str, ...]
+    first: FirstSums
+
+    def __add__(self, other: "ShardSums") -> "ShardSums":
+        if not isinstance(other, ShardSums) or self.table != other.table:
+            raise PairscoreError(
+                "these comparisons are of different item tables; sums for each item add where the"
+                " table is the same, and sums of sites where no item is in two of them."
+            )
+        refuse_twice(self.sources, other.sources)
+        return ShardSums(self.table, self.sources + other.sources, self.first + other.first)
+
+
+@dataclass(frozen=True)
+class SiteTotal:
+    """Sums of all sites as data of a fit."""
+
+    sums: SiteSums
+    settings: Settings
+    has_items: bool = True
+
+    def __getattr__(self, name: str) -> Any:
+        if name in NUMBERS:
+            return float(self.sums.numbers[NUMBERS.index(name)])
+        raise AttributeError(name)
+
+    @property
+    def X(self) -> np.ndarray:  # noqa: N802
+        """No items, of as many features."""
+        return np.empty((0, len(self.sums.label_sum)))
+
+    @property
+    def n_items(self) -> int:
+        """How many items were compared, at all sites."""
+        return int(self.sums.numbers[0])
+
+    @property
+    def tally(self) -> Tally:
+        """All comparisons, as if they were of one item."""
+        total = np.array([self.sums.compared.total])
+        return Tally(0 * total, total, float(self.n_comparisons))
+
+    @property
+    def item_moments(self) -> Moments:
+        return self.sums.compared
+
+    @property
+    def second_moments(self) -> Moments:
+        return self.sums.second
+
+    @property
+    def n_second(self) -> int:
+        return int(self.sums.second.total)
+
+    @property
+    def label_sum(self) -> np.ndarray:
+        return self.sums.label_sum
+
+    @property
+    def counts(self) -> PairCounts:
+        """The scatter of differences."""
+        return PairCounts(self.sums.scatter, float(self.squares))
+
+    @property
+    def weight_unit(self) -> float:
+        return float(self.weighted / self.n_comparisons)
+
+    @property
+    def n_tied(self) -> float:
+        return 0.0 if self.settings.ties == "drop" else float(self.tied)
+
+    def never_differing(self) -> np.ndarray:
+        """Directions in which no two items that met differ, as a feature of whole sites."""
+        d, sd = len(self.label_sum), self.item_moments.sd
+        is_asked = self.settings.method in ("pooled", "split") or self.settings.l2 > 0
+        if not is_asked or not np.all(np.isfinite(self.sums.scatter)):  # as of shards
+            return np.empty((d, 0))
+        scatter = self.sums.scatter[:d, :d] / self.n_comparisons
+        covariance = self.item_moments.covariance
+        alone = without_difference(np.eye(d)[:, sd > 0], scatter, covariance)
+        rest = np.flatnonzero((sd > 0) & ~alone.any(axis=1))
+        values, vectors = np.linalg.eigh(scatter[np.ix_(rest, rest)] / np.outer(sd[rest], sd[rest]))
+        combined = np.zeros((d, int(np.sum(values <= 1e-10))))
+        combined[rest] = vectors[:, values <= 1e-10] / sd[rest, None]
+        return np.hstack([alone, without_difference(combined, scatter, covariance)])
+
+
+def site_sums(
+    items: Any,
+    comparisons: Any,
+    *,
+    link: str = "logit",
+    ties: str = "half",
+    side_effect: bool = False,
+    self_pairs: str = "error",
+    allow_small: bool = False,
+    memory: str | float = "1GB",
+    n_jobs: int | None = None,
+    **columns: Any,
+) -> SiteSums:
+    """The sums of one site, from its items and comparisons as ``fit_stream`` takes them.
+
+    Sites of fewer than max(20, 2 (d + 1)) compared items are refused unless ``allow_small``: their
+    sums may say much about single items.
+    """
+    asked = {"link": link, "ties": ties, "side_effect": side_effect, "method": "paired"}
+    source = Source(items, comparisons, self_pairs, None, columns)
+    with ExitStack() as stack:
+        data = site_data(stack, source, check_settings(**asked), memory, n_jobs)
+        if not allow_small:
+            refuse_small(data.n_items, data.X.shape[1])
+        return sums_of(data)
+
+
+def site_data(
+    stack: ExitStack, source: Source, settings: Settings, memory: Any, n_jobs: int | None
+) -> StreamData:
+    """The data of one site after the first pass."""
+    refuse_settings(settings)
+    job = Job(source, settings, bytes_of(memory), local_engine(n_jobs), None, None)
+    return job.prepare(stack, at_site=True)[0]
+
+
+def refuse_small(n_items: int, d: int) -> None:
+    """Few items may be found in sums over them."""
+    fewest = max(FEWEST_ITEMS, 2 * (d + 1))
+    if n_items < fewest:
+        raise PairscoreError(
+            f"this site has {plural(n_items, 'compared item')}, and sums over fewer than {fewest}"
+            f" items with {plural(d, 'feature')} may say much about each; compare more items, or"
+            " pass allow_small=True."
+        )
+
+
+def sums_of(data: StreamData) -> SiteSums:
+    """The sums of the data of one site."""
+    first, d = data.first, data.X.shape[1]
+    second = data.second_moments if data.n_second else Moments.zero(d)
+    numbers = [data.n_items, first.tally.n_comparisons, first.number, first.weighted]
+    numbers += [first.tied, first.given, data.counts.squares]
+    weights = first.weights
+    return SiteSums(
+        terms_of(data),
+        (fingerprint(data),),
+        data.item_moments,
+        second,
+        data.label_sum,
+        data.counts.scatter,
+        np.array(numbers, dtype=float),
+        bool(np.isfinite(weights.low) and (weights.low != 1 or weights.high != 1)),
+    )
+
+
+def terms_of(data: StreamData) -> Terms:
+    """In what sums of other sites must agree with those of these data."""
+    settings = data.settings
+    names = data.items.feature_names
+    return Terms(names, settings.link.name, settings.ties, settings.side_effect)
+
+
+def shard_sums(
+    items: Any, comparisons: Any, *, self_pairs: str = "error", **columns: Any
+) -> ShardSums:
+    """Sums for each item, of a part of the comparisons of one item table."""
+    settings = check_settings(method="pooled", inference=None)
+    with ExitStack() as stack:
+        source = Source(items, comparisons, self_pairs, None, columns)
+        data = site_data(stack, source, settings, "1GB", None)
+        table = fingerprint(replace(data, first=replace(data.first, tally=NO_TALLY)))
+        return ShardSums(table, (fingerprint(data),), data.first)
+
+
+def site_of_shards(items: Any, shards: ShardSums, **columns: Any) -> SiteSums:
+    """The sums of a site whose comparisons were counted in shards, without their differences.
+
+    They give `pooled` and `split`; `paired` needs the comparisons themselves.
+    """
+    from pairscore.parts.rows import read_item_table
+
+    table = read_item_table(items, columns, np.inf, "")
+    settings = check_settings(method="pooled", inference=None)
+    nothing: Any = None  # there are no comparisons to read
+    data = StreamData(table, shards.first, (), nothing, nothing, local_engine(), settings)
+    d = data.X.shape[1]
+    vars(data)["counts"] = PairCounts(np.full((d, d), np.nan), np.nan)
+    return sums_of(data)
+
+
+# -- files -------------------------------------------------------------------------------------
+
+
+def write_sums(path: Any, kind: str, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """A file of sums, whole or not at all."""
+    text = json.dumps({"kind": kind, "version": VERSION, **meta})
+    with atomic_write(path, "the sums") as temporary, temporary.open("wb") as file:
+        np.savez(file, **{"meta": np.array(text), **arrays})  # type: ignore[arg-type]
+
+
+def read_sums(path: Any) -> tuple[str, dict[str, Any], dict[str, np.ndarray]]:
+    """The kind of a file of sums, what is no array in it, and its arrays."""
+    try:
+        with np.load(Path(path)) as file:
+            arrays = {name: file[name] for name in file.files if name != "meta"}
+            meta = json.loads(str(file["meta"]))
+        version, kind = meta["version"], meta["kind"]
+    except FileNotFoundError:
+        raise PairscoreError(f"there is no file {str(path)!r}; check its name.") from None
+    except (OSError, ValueError, KeyError, EOFError):
+        raise PairscoreError(
+            f"{str(path)!r} is not a file of sums; give files that pairscore stats wrote."
+        ) from None
+    if version != VERSION:
+        raise PairscoreError(
+            f"{str(path)!r} has sums of version {version}, and this is version {VERSION}; make them"
+            " with the same release of pairscore."
+        )
+    return kind, meta, arrays
+
+
+def save_site(sums: SiteSums, path: Any) -> None:
+    """Write the sums of one site."""
+    write_sums(path, "site", sums.meta(), sums.to_arrays())

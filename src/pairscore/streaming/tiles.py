@@ -1,0 +1,445 @@
+"""Comparisons on disk in tiles, and sums over pairs: scatters of differences, meat of intervals.
+
+Items are cut into blocks of neighbouring rows. Tile (a, b) has the comparisons between an item of
+block a and one of block b, a <= b, and so all comparisons of a pair. Sums over pairs that are no
+sums over comparisons (a pair that met twice is one pair) are exact within a tile, and a tile needs
+the features of two blocks only.
+
+A task over pairs is called with the number of a block of items. It goes through the tiles in which
+the block has a part. What belongs to a pair is summed where the block has the low item, what
+belongs to an item (t_i, the sum of its pairs' contributions) where the item is in the block. So
+every pair and every item is counted once, and sums of blocks add.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from pairscore.core.links import Link, Logit
+from pairscore.core.passes import neighbour_sums
+from pairscore.core.sandwich import PairContributions, times_too_often
+from pairscore.core.sums import (
+    Pairs,
+    aggregate_pairs,
+    difference_scatter,
+    pair_scatter,
+    row_blocks,
+    sum_sides,
+)
+from pairscore.estimators.inference import (
+    ScaledClosedForm,
+    contributions,
+    likelihood_contributions,
+)
+from pairscore.parts.engines import Sums
+from pairscore.parts.rows import Batch
+
+COLUMNS = ("left", "right", "outcome", "amount")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """N items in blocks of ``size`` neighbouring rows."""
+
+    n_items: int
+    size: int
+
+    @property
+    def n_blocks(self) -> int:
+        return -(-self.n_items // self.size)
+
+    def rows(self, block: int) -> slice:
+        """The rows of a block."""
+        return slice(block * self.size, min((block + 1) * self.size, self.n_items))
+
+    def tile(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """The number of the tile of each comparison."""
+        low, high = np.minimum(left, right) // self.size, np.maximum(left, right) // self.size
+        return (low * self.n_blocks + high).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class Spill:
+    """A folder with the comparisons of every part, each batch sorted by tile.
+
+    A part that is written again replaces what was there.
+    """
+
+    folder: str
+    grid: Grid
+
+    def write(self, part: int, chunk: int, batch: Batch) -> None:
+        """Write one batch of a part."""
+        starts = np.array([0, len(batch.left)])
+        if self.grid.n_blocks > 1:
+            tile = self.grid.tile(batch.left, batch.right)
+            order = np.argsort(tile, kind="stable")
+            batch, tile = batch.take(order), tile[order]
+            starts = np.searchsorted(tile, np.arange(self.grid.n_blocks**2 + 1))
+        kind = np.int32 if self.grid.n_items < 2**31 else np.int64
+        amount = batch.amount
+        if len(amount) and np.all(amount == amount[0]):
+            amount = amount[:1]
+        columns = batch.left.astype(kind), batch.right.astype(kind), batch.outcome, amount
+        for name, column in zip((*COLUMNS, "starts"), (*columns, starts), strict=True):
+            np.save(self._path(part, chunk, name), column)
+
+    def _path(self, part: int, chunk: int, name: str) -> Path:
+        return Path(self.folder) / f"{part:07d}-{chunk:05d}-{name}.npy"
+
+    def _chunks(self, part: int) -> Iterator[int]:
+        chunk = 0
+        while self._path(part, chunk, "starts").exists():
+            yield chunk
+            chunk += 1
+
+    def _load(self, part: int, chunk: int, rows: slice | None = None) -> Batch:
+        columns = [np.load(self._path(part, chunk, name), mmap_mode="r") for name in COLUMNS]
+        rows = rows or slice(0, len(columns[0]))
+        left, right, outcome = (np.array(column[rows]) for column in columns[:3])
+        amount = columns[3]
+        if len(amount) == 1:
+            return Batch(left, right, outcome, np.full(len(left), float(amount[0])))
+        return Batch(left, right, outcome, np.array(amount[rows]))
+
+    def batches(self, part: Any) -> Iterator[Batch]:
+        """The comparisons of a part, in another order than in its source."""
+        for chunk in self._chunks(part.number):
+            yield self._load(part.number, chunk)
+
+    def tile(self, n_parts: int, a: int, b: int) -> Batch:
+        """The comparisons of tile (a, b) of all parts, in the order of parts."""
+        number, found = a * self.grid.n_blocks + b, []
+        for part in range(n_parts):
+            for chunk in self._chunks(part):
+                starts = np.load(self._path(part, chunk, "starts"))
+                rows = slice(int(starts[number]), int(starts[number + 1]))
+                if rows.stop > rows.start:
+                    found.append(self._load(part, chunk, rows))
+        if not found:
+            none = np.empty(0, dtype=np.int32)
+            return Batch(none, none, np.empty(0, dtype=np.int8), np.empty(0))
+        return Batch(*(np.concatenate([batch[place] for batch in found]) for place in range(4)))
+
+
+# -- tiles in memory ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The comparisons between items of two blocks (or one), and the centred features of these.
+
+    Items are numbered anew: those of block a, then those of b. ``rows`` are their rows in the item
+    table, as slices; ``own`` is the part of the items that the task's block has.
+    """
+
+    batch: Batch
+    Z: np.ndarray
+    rows: tuple[slice, ...]
+    own: slice
+    keep_sides: bool
+
+    def take(self, vector: np.ndarray) -> np.ndarray:
+        """The entries of a vector with one for each item of the table."""
+        return np.concatenate([vector[rows] for rows in self.rows])
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        return aggregate_pairs(*self.batch[:4], len(self.Z), self.keep_sides)
+
+    @cached_property
+    def tied(self) -> np.ndarray:
+        """How much of each pair on each side ended in a tie."""
+        left, right, outcome, amount, *_ = self.batch
+        of = aggregate_pairs(
+            left, right, outcome, amount * (outcome == 0), len(self.Z), self.keep_sides
+        )
+        return of.win + of.lose
+
+    def scatter(self, weight: np.ndarray) -> np.ndarray:
+        """X'LX, bordered by the side effect's row, with a weight of each pair on each side."""
+        pairs = self.pairs
+        scatter = difference_scatter(self.Z, np.zeros(self.Z.shape[1]), pairs, sum_sides(weight))
+        if not self.keep_sides:
+            return scatter
+        border = pairs.net_per_item(pairs.side @ weight) @ self.Z
+        return np.block([[scatter, border[:, None]], [border[None], weight.sum()]])
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """All tiles: where comparisons are, the item table, and the mean by which it is centred.
+
+    ``X`` (N x d) may be a file that is mapped into memory: two blocks are read at a time.
+    """
+
+    spill: Spill
+    n_parts: int
+    X: np.ndarray
+    mean: np.ndarray
+    keep_sides: bool
+
+    @property
+    def n_blocks(self) -> int:
+        return self.spill.grid.n_blocks
+
+    def of_block(self, block: int, owned: bool) -> Iterator[tuple[bool, Tile]]:
+        """The tiles of a block, and whether it has their low items; or only such (``owned``)."""
+        for other in range(block if owned else 0, self.n_blocks):
+            tile = self._tile(block, other)
+            if len(tile.batch.left):
+                yield other >= block, tile
+
+    def _tile(self, block: int, other: int) -> Tile:
+        grid = self.spill.grid
+        low, high = min(block, other), max(block, other)
+        rows = (grid.rows(low), grid.rows(high))[: 1 + (low != high)]
+        batch = self.spill.tile(self.n_parts, low, high)
+        first, size = rows[0].start, rows[0].stop - rows[0].start
+        if low == high:
+            left, right = batch.left - first, batch.right - first
+        else:
+            left, right = (
+                np.where(of < rows[0].stop, of - first, of - rows[1].start + size)
+                for of in (batch.left, batch.right)
+            )
+        Z = np.concatenate([self.X[of] for of in rows]) - self.mean
+        own = slice(0, size) if block == low else slice(size, len(Z))
+        batch = replace_rows(batch, left, right)
+        return Tile(batch, Z, rows, own, self.keep_sides)
+
+
+def replace_rows(batch: Batch, left: np.ndarray, right: np.ndarray) -> Batch:
+    """The batch with other row numbers, and without an item against itself."""
+    batch = batch._replace(left=left, right=right)
+    same = left == right
+    return batch.take(~same) if same.any() else batch
+
+
+# -- scatters ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PairCounts(Sums):
+    """X'LX of the observed differences, with the side's row if there is one, and sum_p n_p^2."""
+
+    scatter: np.ndarray
+    squares: float
+
+
+@dataclass(frozen=True)
+class CountTask:
+    """The scatter of the observed differences."""
+
+    tiles: Tiles
+
+    def __call__(self, block: int) -> PairCounts:
+        size = self.tiles.X.shape[1] + self.tiles.keep_sides
+        total = PairCounts(np.zeros((size, size)), 0.0)
+        for _, tile in self.tiles.of_block(block, owned=True):
+            number = tile.pairs.win + tile.pairs.lose
+            squares = float(np.sum(sum_sides(number) ** 2))
+            total = total + PairCounts(tile.scatter(number), squares)
+        return total
+
+
+# -- equations of an estimate ------------------------------------------------------------------
+
+
+class Equations(Protocol):
+    """What the pairs of a tile contribute to an estimate, and sums that its covariance takes."""
+
+    def contributions(self, tile: Tile) -> PairContributions: ...
+
+    def sums(self, tile: Tile) -> Sums: ...
+
+
+@dataclass(frozen=True)
+class LikelihoodSums(Sums):
+    """Of maximum likelihood, all bordered by the side effect's row.
+
+    Expected and observed information, and what ties take off the former.
+    """
+
+    expected: np.ndarray
+    observed: np.ndarray
+    taken: np.ndarray
+
+
+@dataclass(frozen=True)
+class LikelihoodEquations:
+    """Those of maximum likelihood at ``scores`` (N) and a side effect."""
+
+    link: Link
+    scores: np.ndarray
+    side_effect: float
+    has_ties: bool
+
+    def _difference(self, tile: Tile) -> np.ndarray:
+        pairs = tile.pairs
+        shift = self.side_effect * pairs.side[:, None]
+        return pairs.differences(tile.take(self.scores)) + shift
+
+    def contributions(self, tile: Tile) -> PairContributions:
+        pairs = tile.pairs
+        score, _ = self.link.score(self._difference(tile), pairs.win, pairs.lose)
+        return likelihood_contributions(score, pairs)
+
+    def sums(self, tile: Tile) -> LikelihoodSums:
+        pairs, delta = tile.pairs, self._difference(tile)
+        expected = tile.scatter(self.link.score(delta, pairs.win, pairs.lose)[1])
+        observed, taken = expected, np.zeros_like(expected)
+        if not isinstance(self.link, Logit):
+            observed = tile.scatter(self.link.observed_information(delta, pairs.win, pairs.lose))
+        if self.has_ties:
+            taken = tile.scatter(self.link.taken_by_ties(delta, tile.tied))
+        return LikelihoodSums(expected, observed, taken)
+
+
+@dataclass(frozen=True)
+class ClosedFormSums(Sums):
+    """Of a closed form on the link's scale.
+
+    ``curvature`` (e x e) and ``response`` (e x d) of the equations of its scale, the meat if
+    comparisons were independent and what ties take off it ((d + e) x (d + e)).
+    """
+
+    curvature: np.ndarray
+    response: np.ndarray
+    model_meat: np.ndarray
+    taken: np.ndarray
+
+
+@dataclass(frozen=True)
+class ClosedFormEquations:
+    """Those of a closed form b, and of its scale.
+
+    ``form`` has everything but the pairs; ``scores`` (N) are X b, ``centred_score`` those less that
+    of the mean.
+    """
+
+    form: ScaledClosedForm
+    method: str
+    scores: np.ndarray
+    centred_score: np.ndarray
+    has_ties: bool
+
+    def _form(self, tile: Tile) -> ScaledClosedForm:
+        difference = tile.pairs.differences(tile.take(self.scores))
+        return replace(self.form, pairs=tile.pairs, difference=difference)
+
+    def contributions(self, tile: Tile) -> PairContributions:
+        return contributions(self._form(tile), self.method, tile.take(self.centred_score))
+
+    def sums(self, tile: Tile) -> ClosedFormSums:
+        form, none = self._form(tile), np.zeros(tile.Z.shape[1])
+        meat = form.model_meat(tile.Z, none)
+        taken = np.zeros_like(meat)
+        if self.has_ties:
+            taken = form.taken_by_ties(tile.Z, none, tile.tied)
+        return ClosedFormSums(*form.scale_sums(tile.Z), meat, taken)
+
+
+def no_pairs(n_sides: int) -> Pairs:
+    """No pairs of no items."""
+    none = np.zeros((n_sides, 0))
+    side = np.array([1.0, -1.0]) if n_sides > 1 else np.zeros(1)
+    return Pairs(np.zeros(1, dtype=np.int32), np.zeros(0, dtype=np.int32), none, none, side)
+
+
+# -- the meat ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PairSums(Sums):
+    """Sums of equations, and the two parts of the meat of their contributions u.
+
+    ``items`` is sum_i c_i^2 t_i t_i', ``pairs`` sum_p u_p u_p', with the number of comparisons as
+    last equation; ``total`` sums u over all pairs. Without item-robust intervals these are empty.
+    """
+
+    equations: Sums
+    items: np.ndarray
+    pairs: np.ndarray
+    total: np.ndarray
+
+
+@dataclass(frozen=True)
+class PairTask:
+    """Sums of equations over pairs, with the item-robust meat if ``inflation`` (N) is given."""
+
+    tiles: Tiles
+    equations: Equations
+    size: int
+    inflation: np.ndarray | None
+
+    def __call__(self, block: int) -> PairSums:
+        sums: Sums = Nothing()
+        inflation, robust = self.inflation, self.inflation is not None
+        size = self.size + 1 if robust else 0
+        rows = self.tiles.spill.grid.rows(block)
+        t, pairs = np.zeros((rows.stop - rows.start, size)), np.zeros((size, size))
+        total = np.zeros(max(size - 1, 0))
+        for is_low, tile in self.tiles.of_block(block, owned=not robust):
+            if is_low:
+                sums = sums + self.equations.sums(tile)
+            if inflation is not None:
+                u = self.equations.contributions(tile)
+                add_item_sums(t, tile, u)
+                if is_low:
+                    pairs += pair_products(tile, u, tile.take(inflation))
+                    total += contribution_total(tile, u)
+        if inflation is not None:
+            t *= inflation[rows, None]
+        return PairSums(sums, t.T @ t, pairs, total)
+
+
+@dataclass(frozen=True)
+class Nothing(Sums):
+    """The sums of no pairs: zero."""
+
+    def __add__(self, other: Sums) -> Sums:  # type: ignore[override]
+        return other
+
+    def __radd__(self, other: Sums) -> Sums:
+        return other
+
+
+def add_item_sums(t: np.ndarray, tile: Tile, u: PairContributions) -> None:
+    """Add to ``t`` what the pairs of a tile contribute to each item that the block has."""
+    pairs, Z, d = tile.pairs, tile.Z, tile.Z.shape[1]
+    own = pairs.item_sums(u.low, u.high)
+    start_of_high, low_items, order = pairs.by_high
+    to_high, to_low = u.high[:, None], u.low[order][:, None]
+    for rows in row_blocks(tile.own.stop, tile.own.start):
+        into = t[rows.start - tile.own.start : rows.stop - tile.own.start]
+        into[:, :d] += own[rows, None] * Z[rows]
+        into[:, :d] += neighbour_sums(Z, pairs.start, pairs.high, to_high, rows)[:, 0]
+        into[:, :d] += neighbour_sums(Z, start_of_high, low_items, to_low, rows)[:, 0]
+    for place, column in enumerate((*u.extra.T, pairs.number)):
+        t[:, d + place] += pairs.item_sums(column, column)[tile.own]
+
+
+def pair_products(tile: Tile, u: PairContributions, inflation: np.ndarray) -> np.ndarray:
+    """sum_p u_p u_p' of the pairs of a tile, each as often as its items count it too often."""
+    pairs, Z = tile.pairs, tile.Z
+    times = times_too_often(pairs.low, pairs.high, inflation).astype(float)
+    extra = np.column_stack([u.extra, pairs.number])
+    squares = pairs.item_sums(times * u.low**2, times * u.high**2)
+    none = np.zeros(Z.shape[1])
+    features = pair_scatter(Z, none, pairs, squares, times * u.low * u.high)
+    weighted = times[:, None] * extra
+    mixed = np.array(
+        [pairs.item_sums(u.low * column, u.high * column) @ Z for column in weighted.T]
+    )
+    return np.block([[features, mixed.T], [mixed, weighted.T @ extra]])
+
+
+def contribution_total(tile: Tile, u: PairContributions) -> np.ndarray:
+    """The sum of u over the pairs of a tile."""
+    features = tile.pairs.item_sums(u.low, u.high) @ tile.Z
+    return np.concatenate([features, u.extra.sum(axis=0)])

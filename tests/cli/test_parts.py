@@ -1,0 +1,88 @@
+"""``fit --stream``: as a user runs it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from pairscore import load
+from pairscore.cli.parts import address
+from tests.cli.running import run
+from tests.streaming.studies import draw, write
+
+
+@pytest.fixture(name="folder", scope="module")
+def _folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("parts")
+    write(folder, *draw(text=True), kind="csv")
+    return folder
+
+
+def test_a_fit_in_parts_prints_and_writes_what_a_fit_does(folder):
+    whole, parts = folder / "whole.npz", folder / "parts.npz"
+    files = " ".join(str(folder / f"votes{number}.csv") for number in range(3))
+    run(f"fit {folder}/items.csv {files} --self-pairs -o {whole} --method pooled")
+    shown = run(
+        f"fit {folder}/items.csv '{folder}/votes*.csv' --stream --memory 1MB --threads 2"
+        f" --method pooled --exclude x2,x1 --features x0,x1,x2 --json -o {parts}"
+    )
+    assert json.loads(shown.output)["n_items"] == 80
+    run(
+        f"fit {folder}/items.csv '{folder}/votes*.csv' --stream --checkpoint {folder}/c.npz"
+        f" --method pooled -o {parts}"
+    )
+    np.testing.assert_allclose(load(parts).coef_, load(whole).coef_, rtol=1e-9)
+    np.testing.assert_allclose(load(parts).std_errors_, load(whole).std_errors_, rtol=1e-5)
+    assert "rank" in run(f"rank {parts} {folder}/items.csv").output
+    assert not (folder / "c.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("--categorical x0", "--categorical needs all data in memory"),
+        ("--ties davidson", "fit without streaming"),
+        ("--l2 auto", "give it as a number"),
+        ("--memory lots", "--memory is 'lots'"),
+        ("--keep-data", "leave --report and --keep-data out"),
+    ],
+)
+def test_what_does_not_go_with_parts_is_said_in_a_sentence(options, sentence, folder):
+    done = run(f"fit {folder}/items.csv {folder}/votes0.csv --stream {options}", code=2)
+    assert sentence in done.output
+
+
+def test_addresses_keep_their_slashes():
+    from pathlib import Path
+
+    assert address(Path("s3://bucket/votes")) == "s3://bucket/votes"
+    assert address(Path("votes/a.csv")) == "votes/a.csv"
+
+
+def test_sites_come_to_the_fit_of_all_data_by_files(tmp_path):
+    import pyarrow as pa
+    from pyarrow import csv
+
+    from tests.streaming.test_sites import site, together
+
+    sites = [site(seed) for seed in (1, 2)]
+    for number, (items, votes) in enumerate(sites):
+        write(tmp_path / f"site{number}", items, votes, n_files=1, kind="csv")
+    for name, table in zip(("items", "votes"), together(sites), strict=True):
+        csv.write_csv(pa.table(table), tmp_path / f"{name}.csv")
+    data = [f"{tmp_path}/site{n}/items.csv {tmp_path}/site{n}/votes0.csv" for n in (0, 1)]
+    for number, files in enumerate(data):
+        shown = run(f"stats {files} -o {tmp_path}/s{number}.npz").output
+        assert "80 compared items" in shown
+    merged = run(f"merge {tmp_path}/s0.npz {tmp_path}/s1.npz -o {tmp_path}/merged.npz")
+    assert "--at" in merged.output
+    assert "not known yet" in merged.output
+    for number, files in enumerate(data):
+        run(f"stats {files} --at {tmp_path}/merged.npz --json -o {tmp_path}/r{number}.npz")
+    run(f"merge {tmp_path}/r0.npz {tmp_path}/r1.npz -o {tmp_path}/final.npz --json")
+    run(f"fit {tmp_path}/items.csv {tmp_path}/votes.csv --method pooled -o {tmp_path}/whole.npz")
+    final, whole = load(tmp_path / "final.npz"), load(tmp_path / "whole.npz")
+    np.testing.assert_allclose(final.coef_, whole.coef_, rtol=1e-9)
+    np.testing.assert_allclose(final.std_errors_, whole.std_errors_, rtol=1e-5)
+    twice = run(f"merge {tmp_path}/s0.npz {tmp_path}/s0.npz", code=2)
+    assert "counted twice" in twice.output

@@ -1,0 +1,121 @@
+"""Files, folders and patterns as partitions, and what is said where they cannot be read."""
+
+import gzip
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from pairscore import PairscoreError
+from pairscore.parts.sources import find_files, partitions
+
+TABLE = pa.table({"left": np.arange(1000), "right": np.arange(1000) + 1, "winner": ["left"] * 1000})
+
+
+def rows_of(parts, column="left"):
+    """The entries of a column in the order of partitions, and the rows where batches begin."""
+    found, starts = [], []
+    for part in parts:
+        for first, batch in pickle.loads(pickle.dumps(part)).read([column]):
+            found += batch.column(column).to_pylist()
+            starts.append(first)
+    return found, starts
+
+
+def test_row_groups_are_partitions_with_their_own_rows(tmp_path):
+    parquet.write_table(TABLE, tmp_path / "votes.parquet", row_group_size=100)
+    parts = partitions(tmp_path / "votes.parquet", partition_rows=250)
+    assert [part.n_rows for part in parts] == [300, 300, 300, 100]
+    found, starts = rows_of(parts)
+    assert found == list(range(1000))
+    assert starts[0] == 0
+    assert 300 in starts
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "csv.gz", "jsonl"])
+def test_text_files_are_read_as_their_names_say(suffix, tmp_path):
+    path = tmp_path / f"votes.{suffix}"
+    if suffix == "jsonl":
+        path.write_text("".join(f'{{"left": {n}, "right": {n + 1}}}\n' for n in range(1000)))
+    else:
+        sign = "\t" if suffix == "tsv" else ","
+        csv.write_csv(TABLE, tmp_path / "plain", csv.WriteOptions(delimiter=sign))
+        content = (tmp_path / "plain").read_bytes()
+        path.write_bytes(gzip.compress(content) if suffix.endswith("gz") else content)
+    assert rows_of(partitions(path))[0] == list(range(1000))
+
+
+def test_folders_at_any_depth_and_patterns_are_read_in_order(tmp_path):
+    for name in ("year=2024/b", "year=2023/a", "year=2023/_delta/log", "c"):
+        path = tmp_path / f"{name}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        parquet.write_table(TABLE.slice(0, 1), path)
+    names = [name.removeprefix(f"{tmp_path}/") for name in find_files(str(tmp_path))]
+    assert names == ["c.parquet", "year=2023/a.parquet", "year=2024/b.parquet"]
+    assert len(find_files(f"{tmp_path}/year=*/*.parquet")) == 2
+
+
+def test_an_address_of_a_file_system_is_read(tmp_path):
+    parquet.write_table(TABLE, tmp_path / "a.parquet")
+    parquet.write_table(TABLE, tmp_path / "b.parquet")
+    for address in (f"file://{tmp_path}", f"file://{tmp_path}/*.parquet"):
+        assert len(rows_of(partitions(address))[0]) == 2000
+
+
+def test_a_file_that_is_named_twice_is_refused(tmp_path):
+    parquet.write_table(TABLE, tmp_path / "votes.parquet")
+    with pytest.raises(PairscoreError, match="would be counted twice"):
+        partitions([tmp_path / "votes.parquet", str(tmp_path / "*.parquet")])
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("none.parquet", "there is no file"),
+        ("none*.parquet", "no file matches"),
+        ("notes.txt", "does not show what kind of table"),
+        ("empty", "has no tables"),
+    ],
+)
+def test_what_is_missing_is_named(name, sentence, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes.txt").write_text("left,right\n")
+    with pytest.raises(PairscoreError, match=sentence):
+        partitions(str(tmp_path / name))
+
+
+def test_a_missing_column_is_named_with_its_file_and_what_it_may_be(tmp_path):
+    parquet.write_table(TABLE.rename_columns(["leftt", "right", "winner"]), tmp_path / "v.parquet")
+    with pytest.raises(PairscoreError, match=r"v.parquet' has no column 'left'.*leftt"):
+        rows_of(partitions(tmp_path / "v.parquet"))
+
+
+def test_a_corrupt_row_group_is_named_with_file_and_row(tmp_path):
+    path = tmp_path / "votes.parquet"
+    noise = np.random.default_rng(0).integers(0, 10**9, 1000)
+    table = pa.table({"left": noise})
+    parquet.write_table(table, path, row_group_size=500, use_dictionary=False)
+    group = parquet.ParquetFile(path).metadata.row_group(1).column(0)
+    content = bytearray(path.read_bytes())
+    first = group.data_page_offset
+    content[first : first + 40] = b"\xff" * 40
+    path.write_bytes(bytes(content))
+    with pytest.raises(PairscoreError, match=r"votes.parquet' cannot be read from row 501 on"):
+        rows_of(partitions(path, partition_rows=500))
+
+
+def test_a_cut_file_is_refused_in_a_sentence(tmp_path):
+    path = tmp_path / "votes.parquet"
+    parquet.write_table(TABLE, path)
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(PairscoreError, match="cannot be read"):
+        partitions(path)
+
+
+def test_tables_in_memory_are_one_partition():
+    (part,) = partitions({"left": [1, 2], "right": [2, 3], "winner": ["left", "tie"]})
+    assert part.column_names() == ["left", "right", "winner"]
+    with pytest.raises(PairscoreError, match="give files"):
+        partitions(3)

@@ -1,0 +1,152 @@
+"""A fit in parts is the fit in memory."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pairscore
+from pairscore import PairscoreError, RankRegression, fit_stream
+from pairscore.streaming.fit import bytes_of
+from tests.streaming.studies import assert_same_fit, draw, fit_both, in_parts, write
+
+METHODS = ("pooled", "split", "paired", "mle")
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("inference", ["items", "model", None])
+@pytest.mark.parametrize("side", [False, True])
+def test_a_fit_in_parts_is_the_fit_in_memory(method, inference, side, tmp_path, monkeypatch):
+    in_parts(monkeypatch)
+    items, votes = draw()
+    asked = {"method": method, "inference": inference, "side_effect": side}
+    whole, parts = fit_both(items, votes, write(tmp_path, items, votes), asked)
+    assert_same_fit(parts, whole)
+    assert parts.notes_ == whole.notes_
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("more", [{"link": "probit"}, {"ties": "drop"}, {"l2": 3.0}])
+def test_other_links_ties_and_ridges_are_the_same_too(method, more, tmp_path, monkeypatch):
+    in_parts(monkeypatch)
+    items, votes = draw(1)
+    whole, parts = fit_both(items, votes, write(tmp_path, items, votes), {"method": method} | more)
+    assert_same_fit(parts, whole)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("text", [False, True])
+def test_text_and_numbers_as_ids_in_csv_and_parquet(kind, text, tmp_path, monkeypatch):
+    in_parts(monkeypatch)
+    items, votes = draw(2, text=text)
+    files = write(tmp_path, items, votes, kind=kind)
+    whole, parts = fit_both(items, votes, files, {"method": "mle"})
+    assert_same_fit(parts, whole)
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n_files=st.integers(1, 5),
+    group=st.integers(20, 500),
+    memory=st.floats(2e4, 1e7),
+    n_jobs=st.integers(1, 3),
+    method=st.sampled_from(METHODS),
+)
+def test_shuffled_and_repartitioned_files_give_the_same(
+    seed, n_files, group, memory, n_jobs, method, tmp_path_factory
+):
+    items, votes = draw(3)
+    order = np.random.default_rng(seed).permutation(len(votes))
+    files = write(tmp_path_factory.mktemp("s"), items, votes.take(pa.array(order)), n_files)
+    whole, parts = fit_both(items, votes, files, {"method": method}, memory=memory, n_jobs=n_jobs)
+    assert_same_fit(parts, whole)
+
+
+def test_the_number_of_threads_changes_no_bit(tmp_path, monkeypatch):
+    in_parts(monkeypatch)
+    items, votes = draw(4)
+    files = write(tmp_path, items, votes, group=100)
+    models = [fit_stream(*files, n_jobs=n, memory=1e6) for n in (1, 3)]
+    np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
+    np.testing.assert_array_equal(models[0].covariance_, models[1].covariance_)
+
+
+def test_a_model_of_parts_saves_ranks_and_summarises_as_any_other(tmp_path):
+    items, votes = draw(5)
+    model = fit_stream(*write(tmp_path, items, votes), method="pooled")
+    model.save(tmp_path / "model.npz")
+    again = pairscore.load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+    whole = RankRegression("pooled").fit(items, votes)
+    assert again.rank(items).column_names == whole.rank(items).column_names
+    shown, other = str(model.summary()), str(whole.summary())
+    assert shown.splitlines()[:8] == other.splitlines()[:8]
+
+
+def test_a_feature_that_never_differs_between_items_that_met_is_open_as_in_memory(tmp_path):
+    items, votes = draw(6, weights=False)
+    row = {name: place for place, name in enumerate(items["id"].to_pylist())}
+    left, right = (
+        np.array([row[name] for name in votes[s].to_pylist()]) for s in ("left", "right")
+    )
+    met = (left % 2) == (right % 2)
+    items = items.append_column("year", pa.array((np.arange(len(items)) % 2).astype(float)))
+    votes = votes.filter(pa.array(met))
+    files = write(tmp_path, items, votes)
+    for method in METHODS:
+        whole, parts = fit_both(items, votes, files, {"method": method})
+        np.testing.assert_array_equal(parts.undetermined_, whole.undetermined_)
+        assert parts.n_groups_ == whole.n_groups_ == 2
+        np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-8, atol=1e-9)
+
+
+def test_votes_without_sides_give_the_same(tmp_path, monkeypatch):
+    in_parts(monkeypatch)
+    items, votes = draw(7, ties=0.0, weights=False)
+    left, right, winner = (votes[name].to_pylist() for name in ("left", "right", "winner"))
+    rows = [(a, b) if w == "left" else (b, a) for a, b, w in zip(left, right, winner, strict=True)]
+    plain = pa.table({"winner": [a for a, _ in rows], "loser": [b for _, b in rows]})
+    whole, parts = fit_both(items, plain, write(tmp_path, items, plain), {"method": "mle"})
+    assert_same_fit(parts, whole)
+    with pytest.raises(PairscoreError, match="only say winner and loser"):
+        fit_stream(*write(tmp_path, items, plain), side_effect=True)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"ties": "davidson"}, {"l2": "auto"}, {"shrinkage": "oas", "method": "pooled"}],
+)
+def test_what_needs_all_comparisons_is_refused_with_a_remedy(asked, tmp_path):
+    items, votes = draw()
+    with pytest.raises(PairscoreError, match="sample of the comparisons"):
+        fit_stream(*write(tmp_path, items, votes), **asked)
+
+
+def test_separated_comparisons_are_refused_by_mle_and_held_by_a_closed_form(tmp_path):
+    items = {"id": range(40), "x": np.arange(40.0)}
+    left, right = np.tile(np.arange(1, 40), 5), np.tile(np.arange(39), 5)
+    votes = pa.table({"left": left, "right": right, "winner": ["left"] * len(left)})
+    files = write(tmp_path, pa.table(items), votes)
+    with pytest.raises(PairscoreError, match="separation"):
+        fit_stream(*files)
+    whole, parts = fit_both(pa.table(items), votes, files, {"method": "pooled"})
+    assert_same_fit(parts, whole)
+
+
+def test_amounts_of_memory_are_read():
+    assert bytes_of("500MB") == 5e8
+    with pytest.raises(PairscoreError, match="give it as '2GB'"):
+        bytes_of("much")
+
+
+def test_progress_goes_from_nothing_to_everything(tmp_path, monkeypatch):
+    in_parts(monkeypatch)
+    items, votes = draw(8)
+    seen = []
+    fit_stream(*write(tmp_path, items, votes), method="pooled", progress=seen.append)
+    stages = [progress.stage for progress in seen]
+    assert stages[0] == "Comparisons"
+    assert seen[stages.index("Scale") - 1].share == 1
+    assert all(progress.seconds_left >= 0 for progress in seen)

@@ -1,0 +1,129 @@
+"""Sums of sites add, and say nothing about any one item."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pairscore import PairscoreError, RankRegression
+from pairscore.streaming.merge import merge_sites
+from pairscore.streaming.sites import (
+    ShardSums,
+    SiteSums,
+    read_sums,
+    save_site,
+    shard_sums,
+    site_of_shards,
+    site_sums,
+)
+from tests.streaming.studies import draw
+
+
+def site(seed, **kind):
+    """A site whose items have names that no other site has."""
+    items, votes = draw(seed, text=True, **kind)
+    names = {name: pa.array([f"{seed} {x}" for x in items["id"].to_pylist()]) for name in ["id"]}
+    items = items.set_column(0, "id", names["id"])
+    for place, name in enumerate(("left", "right")):
+        column = pa.array([f"{seed} {x}" for x in votes[name].to_pylist()])
+        votes = votes.set_column(place, name, column)
+    return items, votes
+
+
+def together(sites):
+    """All items and all comparisons."""
+    return tuple(pa.concat_tables(tables) for tables in zip(*sites, strict=True))
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    sizes=st.lists(st.tuples(st.integers(45, 90), st.integers(200, 600)), min_size=1, max_size=4),
+    method=st.sampled_from(["pooled", "split", "paired"]),
+    seed=st.integers(0, 1000),
+    cuts=st.integers(1, 4),
+)
+@pytest.mark.filterwarnings("ignore")
+def test_any_number_of_sites_and_shards_give_the_fit_of_all_data(sizes, method, seed, cuts):
+    sites = [site(seed + k, n=n, m=m) for k, (n, m) in enumerate(sizes)]
+    whole = RankRegression(method, inference=None).fit(*together(sites))
+    merged = merge_sites([site_sums(*one) for one in sites], method=method)
+    np.testing.assert_allclose(merged.closed_form_coef_, whole.closed_form_coef_, rtol=1e-9)
+    assert (merged.n_items_, merged.n_comparisons_) == (whole.n_items_, whole.n_comparisons_)
+    if method == "paired":
+        return
+    items, votes = together(sites)
+    places = np.array_split(np.random.default_rng(seed).permutation(len(votes)), cuts)
+    first, *others = [shard_sums(items, votes.take(pa.array(rows))) for rows in places]
+    for shard in others:
+        first = first + shard
+    merged = merge_sites([site_of_shards(items, first)], method=method)
+    np.testing.assert_allclose(merged.closed_form_coef_, whole.closed_form_coef_, rtol=1e-9)
+    with pytest.raises(PairscoreError, match="differences of items that met"):
+        merge_sites([site_of_shards(items, first)], method="paired")
+
+
+def test_the_same_site_twice_is_refused():
+    sums = site_sums(*site(1))
+    with pytest.raises(PairscoreError, match="counted twice"):
+        merge_sites([sums, site_sums(*site(2)), sums])
+
+
+def test_a_site_of_three_items_is_refused_unless_it_is_allowed():
+    items = pa.table({"id": [1, 2, 3], "x": [1.0, 2.0, 5.0]})
+    votes = pa.table({"left": [1, 2, 3], "right": [2, 3, 1], "winner": ["left", "tie", "right"]})
+    with pytest.raises(PairscoreError, match=r"3 compared items.*fewer than 20"):
+        site_sums(items, votes)
+    assert site_sums(items, votes, allow_small=True).numbers[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    [({"link": "probit"}, "link"), ({"ties": "drop"}, "ties"), ({"exclude": ["x1"]}, "features")],
+)
+def test_sums_that_do_not_go_together_are_refused_in_a_sentence(kind, word, tmp_path):
+    from pyarrow import parquet
+
+    items, votes = site(3)
+    parquet.write_table(items, tmp_path / "items.parquet")
+    other = site_sums(str(tmp_path / "items.parquet"), votes, **kind)
+    with pytest.raises(PairscoreError, match=f"differ in their {word}"):
+        merge_sites([site_sums(*site(1)), other])
+
+
+def test_sites_and_shards_cannot_be_added_to_each_other():
+    items, votes = site(1)
+    sums, shard = site_sums(items, votes), shard_sums(items, votes)
+    for first, second in ((sums, shard), (shard, sums), (shard, shard_sums(*site(2)))):
+        with pytest.raises(PairscoreError, match="different"):
+            first + second
+    with pytest.raises(PairscoreError, match="counted twice"):
+        shard + shard
+    assert isinstance(shard, ShardSums)
+
+
+def test_files_of_sums_hold_them_and_no_item(tmp_path):
+    items, votes = site(4)
+    sums = site_sums(items, votes)
+    save_site(sums, tmp_path / "site.npz")
+    kind, meta, arrays = read_sums(tmp_path / "site.npz")
+    again = SiteSums.of_record(meta | {"arrays": arrays})
+    assert kind == "site"
+    np.testing.assert_array_equal(again.compared.scatter, sums.compared.scatter)
+    assert again.terms == sums.terms
+    d = len(sums.label_sum)
+    assert max(array.size for array in arrays.values()) <= (d + 1) ** 2
+    text = (tmp_path / "site.npz").read_bytes()
+    assert not any(name.encode() in text for name in items["id"].to_pylist())
+
+
+def test_files_that_are_no_sums_or_of_another_version_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "no.npz").write_text("nothing")
+    with pytest.raises(PairscoreError, match="not a file of sums"):
+        read_sums(tmp_path / "no.npz")
+    with pytest.raises(PairscoreError, match="there is no file"):
+        read_sums(tmp_path / "none.npz")
+    save_site(site_sums(*site(1)), tmp_path / "site.npz")
+    monkeypatch.setattr("pairscore.streaming.sites.VERSION", 2)
+    with pytest.raises(PairscoreError, match="sums of version 1"):
+        read_sums(tmp_path / "site.npz")
