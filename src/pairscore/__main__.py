@@ -3,7 +3,7 @@
 import gc
 
 from pairscore.cli.commands import main
-from pairscore.cli.interrupts import leave
+from pairscore.cli.terminal import leave
 
 # that were made since garbage was last looked for: in the modules of a command there is none
 MANY_OBJECTS = 100_000

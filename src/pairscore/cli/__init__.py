@@ -1,9 +1,9 @@
 """The command line: each command is one library call and a print.
 
-Start with ``commands``: the group of all commands and its exit codes; ``interrupts`` ends them at
-Ctrl-C. ``models`` has the commands about a model (fit, rank, update, compare, report), ``pairs``
-those about pairs (pairs, predict), ``studies`` those about studies (plan, simulate, demo,
-reproduce), ``demo`` the story that the demo tells.
+Start with ``commands``: the group of all commands and its exit codes; ``terminal`` shows how far
+they are, and ends them at Ctrl-C. ``models`` has the commands about a model (fit, update, report),
+``pairs`` those about items and pairs (pairs, rank, predict, compare), ``studies`` those about
+studies (plan, simulate, demo, reproduce), ``demo`` the story that the demo tells.
 ``options`` has what several commands share: options, where they read and write, what they show
 meanwhile; ``model_options`` the settings of a model. ``words`` turns messages of the library into
 the words of the command line.

@@ -11,10 +11,10 @@ from typing import Any
 
 import click
 
-from pairscore.cli.interrupts import STOP_CODES, STOPPED, end_on_signals, end_process
 from pairscore.cli.models import fit, report, update
 from pairscore.cli.pairs import compare, pairs, predict, rank
 from pairscore.cli.studies import demo, plan, reproduce, simulate
+from pairscore.cli.terminal import STOP_CODES, STOPPED, end_on_signals, end_process
 from pairscore.cli.words import translate
 from pairscore.errors import NoAnswerError, PairscoreError
 

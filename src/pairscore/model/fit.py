@@ -11,14 +11,10 @@ from pairscore.core.passes import one_blas_thread, outcome_pass
 from pairscore.core.sums import feature_range
 from pairscore.data.comparisons import Comparisons, items_of_votes
 from pairscore.data.conventions import check_names, rename_votes
-from pairscore.data.folds import number_groups
+from pairscore.data.folds import ALONE, Workers, number_groups
 from pairscore.data.items import Items
 from pairscore.data.votes import PER_ROW, Votes, read_votes
-from pairscore.errors import (
-    FewItemsWarning,
-    PairscoreError,
-    plural,
-)
+from pairscore.errors import FewItemsWarning, PairscoreError, plural
 from pairscore.estimators.closed_form import fit_closed_form
 from pairscore.estimators.diagnostics import (
     ItemEffectsTest,
@@ -64,6 +60,7 @@ def fit_comparisons(
     item_groups: np.ndarray | None = None,
     start: Fit | None = None,
     ridge: RidgeCurve | None = None,
+    workers: Workers = ALONE,
 ) -> tuple[Fit, list[Note]]:
     """Fit ``data`` as ``settings`` say.
 
@@ -82,6 +79,8 @@ def fit_comparisons(
         One to most of these comparisons, if there is one, from which to start.
     ridge : RidgeCurve
         What ``l2="auto"`` found for the same data, if that is known.
+    workers : Workers
+        Who fits the folds of ``l2="auto"``.
 
     Returns
     -------
@@ -92,7 +91,7 @@ def fit_comparisons(
     rng = np.random.default_rng(0)  # assigns folds and draws item effects
     used = without_ties(data, settings.method) if settings.ties == "drop" else data
     with one_blas_thread:
-        result = estimate(used, settings, rng, has_items, item_groups, start, ridge)
+        result = estimate(used, settings, rng, has_items, item_groups, start, ridge, workers)
         fit = _keep(used, result, has_items)
     notes = [*result.notes, *feature_notes(fit, result), *side_notes(fit, result)]
     expected, found = fit.new_items, (fit.agreement, settings.choose_l2)
@@ -125,6 +124,7 @@ def estimate(
     item_groups: np.ndarray | None = None,
     start: Fit | None = None,
     ridge: RidgeCurve | None = None,
+    workers: Workers = ALONE,
 ) -> Estimate:
     """The estimate, with the settings that were possible and the ridge that was chosen."""
     refuse_unknown_items_and_sides(settings, data, has_items)
@@ -137,7 +137,7 @@ def estimate(
         kind, notes = choose_inference(fit_data, settings)
         settings = replace(settings, inference=kind)
     if settings.choose_l2:
-        ridge = ridge or choose_ridge(fit_data, settings, rng, item_groups)
+        ridge = ridge or choose_ridge(fit_data, settings, rng, item_groups, workers)
         settings, notes = replace(settings, l2=ridge.chosen), notes + ridge.notes
     result = estimator_of(settings, has_items)(fit_data, settings, rng)
     settings = result.settings or settings
@@ -334,6 +334,7 @@ def update_fit(
     self_pairs: str = "error",
     item_groups: np.ndarray | None = None,
     columns: Mapping[str, Any] | None = None,
+    workers: Workers = ALONE,
 ) -> tuple[Fit, list[Note]]:
     """Add votes, and perhaps items, to those of a fit, and fit to all from where it stands.
 
@@ -370,7 +371,7 @@ def update_fit(
     if groups is not None or items is not None:
         votes = replace(votes, item_groups=groups)
     data = Comparisons.of(table, votes)
-    result, notes = fit_comparisons(data, settings, item_groups=groups, start=fit)
+    result, notes = fit_comparisons(data, settings, item_groups=groups, start=fit, workers=workers)
     return replace(result, wording=fit.wording), notes
 
 
