@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pairscore import RankRegression
-from pairscore.core import passes
+from pairscore.core import links, passes
 from pairscore.core.links import get_link
 from pairscore.core.sums import Pairs, aggregate_pairs, difference_scatter
 from tests.laws import GaussianStudy
@@ -63,6 +63,8 @@ def test_tallies_and_pairs(monkeypatch, kind, weighted):
     for seed, m in ((0, 600), (1, 5), (2, 0)):
         rows = comparisons(seed, kind=kind, weighted=weighted, m=m)
         assert_same(monkeypatch, passes.tally_pass, *rows, 40)
+        scores = np.random.default_rng(seed).normal(size=40)
+        assert_same(monkeypatch, passes.difference_pass, *rows[:2], scores, rows[3])
         for n_sides in (1, 2):
             assert_same(monkeypatch, passes.pair_pass, *rows, 40, n_sides)
         assert_same(monkeypatch, passes.turn_pairs, *passes.pair_pass(*rows, 40, 1)[:2])
@@ -83,7 +85,7 @@ def test_scores_information_and_products(monkeypatch, n_sides):
     rng = np.random.default_rng(4)
     scores, shift = 20 * rng.normal(size=40), np.array([0.3, -0.3])[:n_sides]
     at = (start, high, scores, shift)
-    assert_same(monkeypatch, passes.score_pass, *at, tuple(wins), LOGIT)
+    assert_same(monkeypatch, links.score_pass, *at, tuple(wins), LOGIT)
     weight = rng.random((n_sides, len(high)))
     assert_same(monkeypatch, passes.laplacian_pass, *at, weight)
     values = rng.normal(size=(2, len(high)))
@@ -124,10 +126,15 @@ def test_messages_between_items_and_products_with_the_graph(monkeypatch):
 
 @compiled
 def test_how_comparisons_go(monkeypatch):
+    monkeypatch.setattr(links, "BLOCK", 128)
     _, _, outcome, amount = comparisons(6)
     difference = 30 * np.random.default_rng(6).normal(size=len(outcome))
+    params = np.array([0.1, -0.2])
     assert_same(
-        monkeypatch, lambda *g: [passes.outcome_pass(*g)], difference, outcome, amount, LOGIT
+        monkeypatch, lambda *g: [links.scale_pass(*g)], difference, outcome, amount, params, LOGIT
+    )
+    assert_same(
+        monkeypatch, lambda *g: [links.outcome_pass(*g)], difference, outcome, amount, LOGIT
     )
 
 
@@ -145,7 +152,7 @@ def test_the_twin_of_an_outcome_pass_is_the_definition(monkeypatch):
         (amount * np.log(won))[decided].sum(),
     ]
     np.testing.assert_allclose(
-        passes.outcome_pass(difference, outcome, amount, LOGIT), expected, rtol=1e-12
+        links.outcome_pass(difference, outcome, amount, LOGIT), expected, rtol=1e-12
     )
 
 

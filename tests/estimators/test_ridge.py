@@ -214,8 +214,7 @@ def closed_form_loss(X, votes, l2, method, settings, test):
     ridge = np.eye(X.shape[1]) * l2 / (4 * slope**2)
     b = np.linalg.solve(2 * m * covariance + ridge, 2 * study.label_sum)
     freedom = np.trace(np.linalg.solve(2 * m * covariance + ridge, 2 * m * covariance))
-    along = (X @ b)[study.comparisons.left] - (X @ b)[study.comparisons.right]
-    scale, _ = link_scale(VoteRows.of_data(study), checked, along, b, freedom)
+    scale, *_ = link_scale(VoteRows.of_data(study), checked, X @ b, b, freedom)
     left, right, outcome, weight = test
     eta = scale.factor * ((X @ b)[left] - (X @ b)[right]) + scale.side_effect
     return -weight @ np.log((1 - COINS) * checked.link.cdf(outcome * eta) + COINS / 2)

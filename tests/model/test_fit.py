@@ -246,7 +246,7 @@ def test_a_score_that_cannot_tell_does_not_agree():
             {"left": [0, 0, 0, 0], "right": [1] * 4, "winner": ["left", "right", "right", "tie"]}
         ),
     )
-    shares = agreement_and_noise(
+    shares, _ = agreement_and_noise(
         np.array([0.0, -1.0, 2.0, 0.0]), X, OutcomeLaw(TieRule("half", get_link("logit")))
     )
     assert shares["agreement"] == pytest.approx(1 / 3)
@@ -254,7 +254,9 @@ def test_a_score_that_cannot_tell_does_not_agree():
     assert shares["tie_share"] == 0.25
     rule = TieRule("rao-kupper", get_link("logit"))
     loss, _, win = rule.probabilities(np.array([0.0, 1.0, 2.0, 0.0]), 0.8)
-    noise = agreement_and_noise(np.array([0.0, -1.0, 2.0, 0.0]), X, OutcomeLaw(rule, 0.8))["noise"]
+    noise = agreement_and_noise(np.array([0.0, -1.0, 2.0, 0.0]), X, OutcomeLaw(rule, 0.8))[0][
+        "noise"
+    ]
     assert noise == pytest.approx(loss.sum() / (loss + win).sum())  # of decided comparisons
 
 

@@ -6,7 +6,7 @@ Every function adds to arrays that it is given, over a range of rows, and holds 
 does. Sums are taken in the order of the rows.
 """
 
-from libc.math cimport exp, fabs, log1p
+from libc.math cimport exp, fabs
 
 ctypedef fused real:
     float
@@ -21,8 +21,11 @@ ctypedef fused number:
     double
 
 
+# amounts that are all the same may be one number with a stride of zero
+
+
 def add_tally(const index[::1] left, const index[::1] right, const number[::1] outcome,
-              const double[::1] amount, double[::1] net, double[::1] exposures):
+              const double[:] amount, double[::1] net, double[::1] exposures):
     """Net wins and exposures; a comparison of an item with itself is none."""
     cdef Py_ssize_t m, a, b
     cdef double won
@@ -35,6 +38,20 @@ def add_tally(const index[::1] left, const index[::1] right, const number[::1] o
                 net[b] -= won
                 exposures[a] += amount[m]
                 exposures[b] += amount[m]
+
+
+def difference_pass(const index[::1] left, const index[::1] right, const double[::1] scores,
+                    const double[:] amount, double[::1] difference, double[::1] net):
+    """Score of left minus score of right; net sums of it times the amount."""
+    cdef Py_ssize_t m, a, b
+    cdef double part
+    with nogil:
+        for m in range(left.shape[0]):
+            a, b = left[m], right[m]
+            difference[m] = scores[a] - scores[b]
+            part = amount[m] * difference[m]
+            net[a] += part
+            net[b] -= part
 
 
 def add_pairs(const index[::1] start, const index[::1] high, const double[::1] at_low,
@@ -57,7 +74,7 @@ def logistic_pass(const index[::1] start, const index[::1] high, const double[::
                   double[:, ::1] information, double[::1] net):
     """Score and information of every side and pair of the low items first to last; net scores."""
     cdef Py_ssize_t i, p, s
-    cdef double eta, small, larger, f, times, own
+    cdef double eta, small, larger, smaller, f, times, own
     with nogil:
         for i in range(first, last):
             own = 0.0
@@ -66,10 +83,11 @@ def logistic_pass(const index[::1] start, const index[::1] high, const double[::
                     eta = scores[i] - scores[high[p]] + shift[s]
                     small = exp(-fabs(eta))
                     larger = 1.0 / (1.0 + small)
-                    f = larger if eta >= 0 else small * larger
+                    smaller = small * larger
+                    f = smaller + (eta >= 0) * (larger - smaller)
                     times = win[s, p] + lose[s, p]
                     score[s, p] = win[s, p] - times * f
-                    information[s, p] = times * small * larger * larger
+                    information[s, p] = times * smaller * larger
                     own += score[s, p]
                     net[high[p]] -= score[s, p]
             net[i] += own
@@ -142,26 +160,21 @@ def neighbour_pass(const real[:, ::1] X, const index[::1] start, const index[::1
                 add_row(&X[neighbour[p], 0], &values[p, 0], n, d, &sums[i - first, 0, 0])
 
 
-def logistic_outcome_pass(const double[::1] difference, const number[::1] outcome,
-                          const double[::1] amount, double[::1] totals):
-    """Amounts of decided, of rightly predicted, of expected wrong ones, and log-likelihood."""
+def logistic_scale_pass(const double[::1] x, const double[::1] eta, const double[::1] small,
+                        const number[::1] outcome, const double[:] amount, double[::1] totals):
+    """Adds score x, score, information x^2, information x, information; small = exp(-|eta|)."""
     cdef Py_ssize_t m
-    cdef double eta, small, decided = 0.0, right = 0.0, wrong = 0.0, loglik = 0.0
+    cdef double larger, smaller, score, weight, sx = 0.0, s = 0.0, wxx = 0.0, wx = 0.0, w = 0.0
     with nogil:
-        for m in range(difference.shape[0]):
-            if outcome[m] == 0:
-                continue
-            eta = difference[m] * outcome[m]
-            small = exp(-fabs(eta))
-            decided += amount[m]
-            wrong += amount[m] * small / (1.0 + small)
-            loglik += amount[m] * ((eta if eta < 0 else 0.0) - log1p(small))
-            if eta > 0:
-                right += amount[m]
-    totals[0] += decided
-    totals[1] += right
-    totals[2] += wrong
-    totals[3] += loglik
+        for m in range(x.shape[0]):
+            larger = 1.0 / (1.0 + small[m])
+            smaller = small[m] * larger
+            score = 0.5 + 0.5 * outcome[m] - (smaller + (eta[m] >= 0) * (larger - smaller))
+            score, weight = amount[m] * score, amount[m] * smaller * larger
+            sx, s = sx + score * x[m], s + score
+            wxx, wx, w = wxx + weight * x[m] * x[m], wx + weight * x[m], w + weight
+    for m, sx in enumerate((sx, s, wxx, wx, w)):
+        totals[m] += sx
 
 
 def sort_by_pair(const index[::1] left, const index[::1] right, int[::1] place, int[::1] low,

@@ -9,17 +9,29 @@ P(left wins) = f(beta'(x_left - x_right)).
 The paper prints (1 + erf(x))/2 for probit, which has variance 1/2; Phi here has variance 1.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from scipy.special import chdtrc, expit, gammaincinv, log_ndtr, ndtr, ndtri
 
+from pairscore.core import passes
+from pairscore.core.passes import (
+    chunks_of,
+    differences,
+    doubles,
+    on_each,
+    outcomes_of,
+    row_chunks,
+    sum_pairs,
+)
 from pairscore.errors import PairscoreError, share_meant
 
 Function = Callable[[np.ndarray], np.ndarray]
 TwoArrays = tuple[np.ndarray, np.ndarray]
 ThreeArrays = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+BLOCK = 8192  # comparisons or pairs at a time, which stay in the processor's cache
 
 
 class Link:
@@ -59,6 +71,10 @@ class Link:
     def log_cdf(self, x: Any) -> np.ndarray:
         """Logarithm of :meth:`cdf`: of the probability of a win."""
         return np.log(np.maximum(self.cdf(x), np.finfo(float).tiny))
+
+    def chance_and_log(self, x: np.ndarray) -> TwoArrays:
+        """The smaller of f(x) and f(-x), and log f(x)."""
+        return self.cdf(-np.abs(x)), self.log_cdf(x)
 
     def ratio(self, x: Any) -> np.ndarray:
         """f'(x)/f(x), the derivative of :meth:`log_cdf`."""
@@ -134,6 +150,10 @@ class Logit(Link):
         x = np.asarray(x, dtype=float)
         return np.minimum(x, 0.0) - np.log1p(np.exp(-np.abs(x)))  # six times as fast as log_expit
 
+    def chance_and_log(self, x: np.ndarray) -> TwoArrays:
+        small = small_part(x)
+        return small / (1 + small), np.minimum(x, 0.0) - np.log1p(small)
+
     def ratio(self, x: Any) -> np.ndarray:
         return expit(-np.asarray(x))
 
@@ -159,9 +179,10 @@ class Logit(Link):
         return one, one - two, one - 3 * two + 2 * three  # f' = f - f^2, f'' = f - 3 f^2 + 2 f^3
 
     def score(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> TwoArrays:
-        probability, number = expit(x), win + lose
-        expected = number * probability
-        return win - expected, expected - expected * probability
+        small, number = small_part(x), win + lose
+        larger = 1 / (1 + small)
+        smaller = small * larger
+        return win - number * np.where(x >= 0, larger, smaller), number * smaller * larger
 
     def observed_information(self, x: np.ndarray, win: np.ndarray, lose: np.ndarray) -> np.ndarray:
         return self.score(x, win, lose)[1]
@@ -268,3 +289,128 @@ def scheffe_width(level: float, n_features: int) -> float:
     """
     normal_width(level)  # refuses a level outside of (0, 1)
     return float(np.sqrt(2 * gammaincinv(n_features / 2, level)))
+
+
+# -- passes over comparisons and over pairs --------------------------------------------------------
+#
+# a block at a time, in the processor's cache; exponentials are NumPy's, which takes several at once
+
+
+def outcome_pass(
+    difference: np.ndarray, outcome: np.ndarray, amount: np.ndarray, link: Link
+) -> tuple[float, float, float, float]:
+    """How decided comparisons (M) with these score differences go.
+
+    Returns
+    -------
+    decided, right, wrong : float
+        Amounts of decided comparisons, of those that the scores predict rightly, and of those that
+        the link expects to go against the scores.
+    loglik : float
+        Log-likelihood of the decided ones.
+    """
+
+    def one(chunk: slice) -> np.ndarray:
+        totals = np.zeros(4)
+        for rows in blocks_of(chunk):
+            ahead = difference[rows] * outcome[rows]
+            decided = amount[rows] * (outcome[rows] != 0)
+            wrong, loglik = link.chance_and_log(ahead)
+            totals += decided.sum(), decided @ (ahead > 0), decided @ wrong, decided @ loglik
+        return totals
+
+    decided, right, wrong, loglik = np.sum(on_each(one, row_chunks(len(outcome), 1)), axis=0)
+    return float(decided), float(right), float(wrong), float(loglik)
+
+
+def scale_pass(
+    difference: np.ndarray,
+    outcome: np.ndarray,
+    amount: np.ndarray,
+    params: np.ndarray,
+    link: Link,
+) -> np.ndarray:
+    """Derivatives of the log-likelihood of params[0] * difference + params[1] (M), five sums.
+
+    Of score * difference, score, information * difference^2, information * difference, and
+    information, which is the expected one.
+    """
+    kernel = passes.kernels if link.is_logistic else None
+    difference, outcome = doubles(difference), outcomes_of(outcome)
+
+    def one(chunk: slice) -> np.ndarray:
+        totals = np.zeros(5)
+        for rows in blocks_of(chunk):
+            x, won, number = difference[rows], outcome[rows], amount[rows]
+            eta = params[0] * x + params[1]
+            if kernel is not None:
+                kernel.logistic_scale_pass(x, eta, small_part(eta), won, number, totals)
+                continue
+            win = number * (0.5 + 0.5 * won)
+            score, weight = link.score(eta, win, number - win)
+            weighted = weight * x
+            totals += score @ x, score.sum(), weighted @ x, weighted.sum(), weight.sum()
+        return totals
+
+    return np.sum(on_each(one, row_chunks(len(outcome), 1)), axis=0)
+
+
+def score_pass(
+    start: np.ndarray,
+    high: np.ndarray,
+    scores: np.ndarray,
+    shift: np.ndarray,
+    wins: tuple[np.ndarray, np.ndarray],
+    link: Link,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
+    """Derivatives of the log-likelihood in the score difference of every side and pair.
+
+    Parameters
+    ----------
+    start, high : integer arrays (N + 1) and (P)
+    scores : array (N)
+    shift : array (S)
+        What is added to the difference of low and high on each side.
+    wins : two arrays (S x P)
+        How often low won and lost.
+    link : Link
+
+    Returns
+    -------
+    score, information : arrays (S x P)
+    net : array (N)
+        For every item the scores in which it is low, less those in which it is high.
+    exact : bool
+        Whether the information is the observed one.
+    """
+    if passes.kernels is None or not link.is_logistic:
+        score, information, exact = link.newton(
+            differences(start, high, scores) + shift[:, None], *wins
+        )
+        total = score.sum(axis=0)
+        return score, information, sum_pairs(start, high, total, total, -1.0), exact
+    score, information = np.empty(wins[0].shape), np.empty(wins[0].shape)
+    scores, shift = doubles(scores), doubles(shift)
+
+    def one(rows: slice) -> np.ndarray:
+        net = np.zeros(len(scores))
+        passes.kernels.logistic_pass(
+            start, high, scores, shift, *wins, rows.start, rows.stop, score, information, net
+        )
+        return net
+
+    net = np.sum(on_each(one, chunks_of(start)), axis=0)
+    return score, information, net, True
+
+
+def blocks_of(chunk: slice) -> Iterator[slice]:
+    """Rows of a chunk, BLOCK at a time."""
+    for first in range(chunk.start, chunk.stop, BLOCK):
+        yield slice(first, min(first + BLOCK, chunk.stop))
+
+
+def small_part(eta: np.ndarray) -> np.ndarray:
+    """exp(-abs(eta)): the smaller of the two chances of a logit, over the larger."""
+    small = np.abs(eta)
+    np.negative(small, out=small)
+    return np.exp(small, out=small)

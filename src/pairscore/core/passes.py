@@ -17,12 +17,9 @@ from functools import cache
 from importlib import import_module
 from itertools import pairwise
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from pairscore.core.links import Link
 
 CHUNKS = 8  # of a large pass
 LARGE = 1 << 18  # entries of a pass that is worth threads
@@ -113,6 +110,16 @@ def on_each(function: Callable[[slice], Result], chunks: Sequence[slice]) -> lis
         return list(pool.map(function, chunks))
 
 
+def rows_times(X: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """X (N x d) times a vector (d), in chunks of rows."""
+    return np.concatenate(on_each(lambda rows: X[rows] @ vector, row_chunks(*X.shape)))
+
+
+def times_rows(vector: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """A vector (N) times X (N x d), in chunks of rows."""
+    return np.sum(on_each(lambda rows: vector[rows] @ X[rows], row_chunks(*X.shape)), axis=0)
+
+
 # -- passes over comparisons -------------------------------------------------------------------
 
 
@@ -121,9 +128,14 @@ def tally_pass(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Net wins and exposures of each item (N), of comparisons with row numbers, outcome, amount."""
     if kernels is not None:
-        net, exposures = np.zeros(n_items), np.zeros(n_items)
-        rows, won, amount = _same_kind(left, right), _outcomes(outcome), _doubles(amount)
-        kernels.add_tally(*rows, won, amount, net, exposures)
+        columns = *same_kind(left, right), outcomes_of(outcome), amount
+
+        def one(rows: slice) -> np.ndarray:
+            sums = np.zeros((2, n_items))
+            kernels.add_tally(*(column[rows] for column in columns), *sums)
+            return sums
+
+        net, exposures = np.sum(on_each(one, _chunks_beside(len(left), n_items)), axis=0)
         return net, exposures
     distinct = left != right
     exposed = amount if distinct.all() else amount * distinct
@@ -132,28 +144,30 @@ def tally_pass(
     return net, np.bincount(left, exposed, n_items) + np.bincount(right, exposed, n_items)
 
 
-def outcome_pass(
-    difference: np.ndarray, outcome: np.ndarray, amount: np.ndarray, link: "Link"
-) -> tuple[float, float, float, float]:
-    """How decided comparisons (M) with these score differences go.
+def difference_pass(
+    left: np.ndarray, right: np.ndarray, scores: np.ndarray, amount: np.ndarray
+) -> TwoArrays:
+    """Score of left minus that of right (M), and each item's net sum (N) of it times the amount."""
+    n_items = len(scores)
+    if kernels is None:
+        difference = scores[left] - scores[right]
+        part = amount * difference
+        return difference, np.bincount(left, part, n_items) - np.bincount(right, part, n_items)
+    (left, right), difference = same_kind(left, right), np.empty(len(left))
 
-    Returns
-    -------
-    decided, right, wrong : float
-        Amounts of decided comparisons, of those that the scores predict rightly, and of those that
-        the link expects to go against the scores.
-    loglik : float
-        Log-likelihood of the decided ones.
-    """
-    if kernels is not None and link.is_logistic:
-        totals, won = np.zeros(4), _outcomes(outcome)
-        kernels.logistic_outcome_pass(_doubles(difference), won, _doubles(amount), totals)
-        return tuple(totals.tolist())  # type: ignore[return-value]
-    decided = amount if np.all(outcome) else amount * (outcome != 0)
-    ahead = difference * outcome
-    wrong, loglik = link.cdf(-np.abs(difference)), link.log_cdf(ahead)
-    sums = decided.sum(), decided @ (ahead > 0), np.vdot(decided, wrong), np.vdot(decided, loglik)
-    return tuple(map(float, sums))  # type: ignore[return-value]
+    def one(rows: slice) -> np.ndarray:
+        net = np.zeros(n_items)
+        kernels.difference_pass(
+            left[rows], right[rows], doubles(scores), amount[rows], difference[rows], net
+        )
+        return net
+
+    return difference, np.sum(on_each(one, _chunks_beside(len(left), n_items)), axis=0)
+
+
+def _chunks_beside(n_rows: int, n_items: int) -> list[slice]:
+    """Chunks of comparisons, one unless they are many beside the sums that each takes per item."""
+    return row_chunks(n_rows, 1) if n_rows > 2 * CHUNKS * n_items else [slice(0, n_rows)]
 
 
 def pair_pass(
@@ -171,15 +185,15 @@ def pair_pass(
     """
     if kernels is None or max(len(left), n_items) >= 2**31 - 1:
         return _pair_table((left, right, outcome, amount), n_items, n_sides)
-    m, won = len(left), _outcomes(outcome)
+    m, won = len(left), outcomes_of(outcome)
     order, high, place, low = (np.empty(m, dtype=np.int32) for _ in range(4))
     first, end = np.empty(n_items + 1, dtype=np.int64), np.empty(n_items, dtype=np.int64)
-    kernels.sort_by_pair(*_same_kind(left, right), place, low, end, order, high, first)
+    kernels.sort_by_pair(*same_kind(left, right), place, low, end, order, high, first)
     del place, low
     start, win, lose = np.empty(n_items + 1, dtype=np.int32), *np.empty((2, n_sides, m))
     same = m > 0 and np.all(amount == amount[0])
     n = kernels.sum_by_pair(
-        won, _doubles(amount[:1] if same else amount), order, first, start, high, win, lose
+        won, doubles(amount[:1] if same else amount), order, first, start, high, win, lose
     )
     if n == m:
         return start, high, win, lose
@@ -224,7 +238,7 @@ def sum_pairs(
     n = len(start) - 1
     if kernels is not None:
         sums = np.zeros(n)
-        kernels.add_pairs(start, high, _doubles(at_low), _doubles(at_high), sign, sums)
+        kernels.add_pairs(start, high, doubles(at_low), doubles(at_high), sign, sums)
         return sums
     lows = np.flatnonzero(np.diff(start))
     sums = np.multiply(sign, np.bincount(high, at_high, n))
@@ -233,60 +247,13 @@ def sum_pairs(
     return sums
 
 
-def score_pass(
-    start: np.ndarray,
-    high: np.ndarray,
-    scores: np.ndarray,
-    shift: np.ndarray,
-    wins: tuple[np.ndarray, np.ndarray],
-    link: "Link",
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
-    """Derivatives of the log-likelihood in the score difference of every side and pair.
-
-    Parameters
-    ----------
-    start, high : integer arrays (N + 1) and (P)
-    scores : array (N)
-    shift : array (S)
-        What is added to the difference of low and high on each side.
-    wins : two arrays (S x P)
-        How often low won and lost.
-    link : Link
-
-    Returns
-    -------
-    score, information : arrays (S x P)
-    net : array (N)
-        For every item the scores in which it is low, less those in which it is high.
-    exact : bool
-        Whether the information is the observed one.
-    """
-    if kernels is None or not link.is_logistic:
-        score, information, exact = link.newton(
-            differences(start, high, scores) + shift[:, None], *wins
-        )
-        total = score.sum(axis=0)
-        return score, information, sum_pairs(start, high, total, total, -1.0), exact
-    score, information = np.empty(wins[0].shape), np.empty(wins[0].shape)
-    scores, shift = _doubles(scores), _doubles(shift)
-
-    def one(rows: slice) -> np.ndarray:
-        net = np.zeros(len(scores))
-        kernels.logistic_pass(
-            start, high, scores, shift, *wins, rows.start, rows.stop, score, information, net
-        )
-        return net
-
-    net = np.sum(on_each(one, chunks_of(start)), axis=0)
-    return score, information, net, True
-
-
 def laplacian_pass(
     start: np.ndarray, high: np.ndarray, scores: np.ndarray, shift: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weighted score differences: net per item (N), and their sum on each side (S).
 
-    ``weight`` is S x P; the others are those of :func:`score_pass`.
+    ``weight`` is S x P; the others are those of
+    :func:`pairscore.core.links.score_pass`.
     """
     if kernels is None:
         values = weight * (differences(start, high, scores) + shift[:, None])
@@ -343,7 +310,7 @@ def contribution_pass(
     if kernels is not None:
         own, squares = np.zeros(len(start) - 1), np.zeros(len(start) - 1)
         factors = np.empty((len(high), 2), dtype=kind)
-        values = (_doubles(column) for column in (at_low, at_high, times))
+        values = (doubles(column) for column in (at_low, at_high, times))
         kernels.contribution_pass(start, high, *values, own, squares, factors)
         return own, squares, factors
     low, taken = (times * at_low, times * at_high) if len(times) else (at_low, at_high)
@@ -430,16 +397,17 @@ def _at_ends(
     return np.repeat(total, np.diff(start)) - messages[0], total[high] - messages[1]
 
 
-def _doubles(values: np.ndarray) -> np.ndarray:
+def doubles(values: np.ndarray) -> np.ndarray:
+    """As the extension takes them."""
     return np.ascontiguousarray(values, dtype=np.float64)
 
 
-def _outcomes(outcome: np.ndarray) -> np.ndarray:
+def outcomes_of(outcome: np.ndarray) -> np.ndarray:
     """Of one byte each, or any numbers."""
     return np.ascontiguousarray(outcome, np.int8 if outcome.dtype == np.int8 else np.float64)
 
 
-def _same_kind(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def same_kind(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers as the extension takes them: both of 32 bits, or both of 64."""
     kind = np.int32 if left.dtype == right.dtype == np.int32 else np.int64
     return np.ascontiguousarray(left, kind), np.ascontiguousarray(right, kind)

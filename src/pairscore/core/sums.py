@@ -16,6 +16,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg.blas import dsyrk
 from scipy.sparse.csgraph import connected_components
 
 from pairscore.core import passes
@@ -31,7 +32,7 @@ from pairscore.core.passes import (
     turn_pairs,
 )
 
-BLOCK = 512  # rows at a time: a block of a few hundred features stays in the processor's cache
+BLOCK = 1024  # rows at a time: a block of a few hundred features stays in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -139,18 +140,19 @@ def moments(X: np.ndarray, weight: np.ndarray | None = None) -> Moments:
     root, total = np.sqrt(weight), float(weight.sum())
 
     def one(chunk: slice) -> tuple[np.ndarray, np.ndarray]:
-        first, scatter = np.zeros(X.shape[1]), np.zeros((X.shape[1],) * 2)
+        first, scatter = np.zeros(X.shape[1]), np.zeros((X.shape[1],) * 2, order="F")
         for rows, centred in centred_blocks(X, center, chunk):
-            if not root[rows].any():  # items that were never compared
+            if not root[rows].any() or not centred.size:  # items that were never compared
                 continue
             centred *= root[rows, None]
-            scatter += centred.T @ centred
+            # the upper triangle, in place
+            scatter = dsyrk(1.0, centred.T, beta=1.0, c=scatter, overwrite_c=True)
             first += root[rows] @ centred
         return first, scatter
 
     parts = zip(*on_each(one, row_chunks(*X.shape)), strict=True)
-    first, scatter = (np.sum(part, axis=0) for part in parts)
-    gap = first / total
+    first, upper = (np.sum(part, axis=0) for part in parts)
+    gap, scatter = first / total, np.triu(upper) + np.triu(upper, 1).T
     return Moments(total, center + gap, scatter - total * np.outer(gap, gap))
 
 

@@ -43,6 +43,7 @@ from pairscore.data.tables import (
 )
 from pairscore.errors import PairscoreError, bad_entries, first_few, first_rows, plural
 
+BLOCK = 1 << 14  # comparisons at a time, which stay in the cache
 TIE_WORDS = ("tie", "tie (bothbad)")
 PER_ROW = ("left", "right", "outcome", "weight", "count", "judge")
 OUTCOMES = (-1, 0, 1)
@@ -72,13 +73,11 @@ class Votes:
     seed : int or None
         Of the coin that gave out the sides in that case.
     self_pairs : {"error", "keep"}
-        ``"keep"`` for votes, such as those of ``Population.draw``, that may compare an item with
-        itself and can be fitted without saying so again.
+        ``"keep"`` for votes that may compare an item with itself, as those of ``Population.draw``.
     covariance_items : ndarray of row numbers or None
         Items whose covariance ``method="split"`` takes (the paper's second half).
     item_groups : ndarray of int of shape (N,) or None
-        Number of the group that each item of the table belongs to; see
-        :meth:`~pairscore.Comparisons.with_item_groups`.
+        Number of the group of each item; see :meth:`~pairscore.Comparisons.with_item_groups`.
     context : dict from name to ndarray of shape (M,)
         Numbers that belong to a comparison (home, rest days): of left minus of right.
     has_outcomes : bool
@@ -185,8 +184,7 @@ def read_votes(
         read = _from_frame(frame, items, seed, context, codes, side_names)
     if len(read) == 0:
         raise PairscoreError("there are no comparisons; give at least one row of votes.")
-    same = np.flatnonzero(read.left == read.right)
-    if len(same) and self_pairs != "keep":
+    if self_pairs != "keep" and len(same := np.flatnonzero(read.left == read.right)):
         names = [items.names[row] for row in read.left[same]]
         raise bad_entries(
             f"{plural(len(same), 'comparison', verb='is')} of an item with itself",
@@ -254,9 +252,12 @@ def _orient(
 ) -> Votes:
     """Write each winner left or right by a seeded coin; else every outcome would be the same."""
     heads = np.random.default_rng(seed).integers(0, 2, len(winner), dtype=np.int8)
-    sides = np.where(heads, winner, loser), np.where(heads, loser, winner)
-    left, right = (rows.astype(np.intp, copy=False) for rows in sides)
-    outcome = np.where(tied, 0, 2 * heads - 1).astype(np.int8)
+    left, right = np.empty((2, len(heads)), dtype=np.intp)
+    for rows in (slice(first, first + BLOCK) for first in range(0, len(heads), BLOCK)):
+        one, other = winner[rows].astype(np.intp), loser[rows].astype(np.intp)
+        turned = (one ^ other) * (1 - heads[rows])
+        left[rows], right[rows] = one ^ turned, other ^ turned
+    outcome = np.where(tied, np.int8(0), 2 * heads - 1)
     return Votes(left, right, outcome, sides_known=False, seed=seed, **columns)
 
 
@@ -321,9 +322,8 @@ def _tied(frame: Frame, has_sides: bool = False) -> np.ndarray | None:
 def layout_of(names: Collection[str]) -> tuple[str, str]:
     """The two columns that say who was compared: those of the first layout that is there."""
     layouts = (*LAYOUTS, NO_SIDES)
-    for sides in layouts:
-        if {*sides, "winner"} <= set(names):
-            return sides
+    if found := [sides for sides in layouts if {*sides, "winner"} <= set(names)]:
+        return found[0]
     needed = "; or ".join(", ".join(dict.fromkeys((*sides, "winner"))) for sides in layouts)
     raise PairscoreError(
         f"the votes have columns {first_few(map(repr, names), 8)}; they need"

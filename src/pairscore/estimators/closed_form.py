@@ -21,8 +21,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pairscore.core.links import Link
+from pairscore.core.links import Link, scale_pass
 from pairscore.core.newton import Derivatives, Step, minimise, take_full_step
+from pairscore.core.passes import difference_pass
 from pairscore.core.sandwich import item_robust_meat, less_ties, sandwich
 from pairscore.core.sums import (
     Moments,
@@ -30,7 +31,6 @@ from pairscore.core.sums import (
     Tally,
     count_pairs,
     difference_scatter,
-    net_per_item,
     spread,
 )
 from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
@@ -57,7 +57,6 @@ from pairscore.estimators.settings import Settings
 
 LARGEST_SPREAD = 3.0  # of the scores, in units of the link, from which a fit is started
 SAMPLE = 40_000  # comparisons that the first steps look at
-CHUNK = 16_384  # comparisons at a time, which stay in the processor's cache
 TOL = 1e-9  # gap to the maximum, per comparison, before the last step
 
 
@@ -172,19 +171,10 @@ class ScaleLikelihood:
     side: bool
 
     def derivatives(self, params: np.ndarray) -> Derivatives:
-        """Gradient (2) and expected information (2 x 2), a cache-sized chunk at a time."""
-        gradient, information = np.zeros(2), np.zeros((2, 2))
-        for first in range(0, len(self.difference), CHUNK):
-            rows = slice(first, first + CHUNK)
-            x, amount = self.difference[rows], self.amount[rows]
-            win = amount * (0.5 + 0.5 * self.outcome[rows])
-            score, weight = self.link.score(params[0] * x + params[1], win, amount - win)
-            weighted = weight * x
-            mixed = weighted.sum()
-            gradient -= (score @ x, score.sum())
-            information += ((weighted @ x, mixed), (mixed, weight.sum()))
-        gradient += self.penalty * params
-        information += np.diag(self.penalty)
+        """Gradient (2) and expected information (2 x 2)."""
+        sums = scale_pass(self.difference, self.outcome, self.amount, params, self.link)
+        gradient = self.penalty * params - sums[:2]
+        information = np.diag(self.penalty) + sums[[2, 3, 3, 4]].reshape(2, 2)
         if not self.side:
             gradient[1], information[0, 1], information[1, 0] = 0.0, 0.0, 0.0
         return Derivatives(gradient, information)
@@ -239,9 +229,6 @@ def is_separated(
 
     Then no finite one is best. ``counted`` (M) masks the comparisons that count.
     """
-    first = slice(0, 1000)  # nearly always enough to see that it is not so
-    if not side and np.any(counted[first] & (difference[first] * outcome[first] < 0)):
-        return False
     if np.any(counted & (outcome == 0)):
         return False
     wins, losses = difference[counted & (outcome > 0)], difference[counted & (outcome < 0)]
@@ -285,12 +272,11 @@ def fit_closed_form(data: FitData, settings: Settings) -> Estimate:
     m = data.tally.n_comparisons
     basis = whitening_basis(covariance + np.diag(penalty / (2 * m)), center.sd)
     b = closed_form(basis, data.label_sum, m)
-    scores, votes = data.X @ b, data.comparisons
-    along = scores[votes.left] - scores[votes.right]
     freedom = float(basis.transform.shape[1])
     if settings.l2 > 0:
         freedom = float(np.vdot(basis.transform, covariance @ basis.transform))
-    scale, notes = link_scale(VoteRows.of_data(data), settings, along, center.sd * b, freedom)
+    rows = VoteRows.of_data(data)
+    scale, along, notes = link_scale(rows, settings, data.X @ b, center.sd * b, freedom)
     has_side_basis = settings.side_effect and not scale.ridge[1]
     estimate = Estimate(
         coef=scale.factor * b,
@@ -329,40 +315,50 @@ class VoteRows:
         columns = votes.left, votes.right, votes.outcome, data.amount
         return cls(*columns, data.tally, data.weight_unit)
 
+    def are_separated(self, along: np.ndarray, side: bool) -> bool:
+        """Whether some scale explains every comparison with these differences (M)."""
+        for rows in (slice(0, 1000), slice(None)):  # a few nearly always show that it is not so
+            left, right, outcome, amount, x = (
+                column[rows] for column in (self.left, self.right, self.outcome, self.amount, along)
+            )
+            counted = (amount > 0) & (left != right)
+            if not side and np.any(counted & (x * outcome < 0)):
+                return False
+        return is_separated(along, self.outcome, counted, side)
+
 
 def link_scale(
     votes: VoteRows,
     settings: Settings,
-    along: np.ndarray,
+    scores: np.ndarray,
     standard_coef: np.ndarray,
     freedom: float,
-) -> tuple[Scale, list[Note]]:
-    """Scale of a closed form on the link, guarded against overfitting.
+) -> tuple[Scale, np.ndarray, list[Note]]:
+    """Scale of a closed form b on the link, guarded against overfitting; differences along b (M).
 
     Parameters
     ----------
-    along : array (M)
-        Differences of the comparisons along the closed form b.
+    scores : array (N)
+        Of the items by b.
     standard_coef : array (d)
         b in units of the features' standard deviations, which a ridge acts on.
     freedom : float
         Degrees of freedom of b, for the guard.
     """
     amount, exposures, side = votes.amount, votes.tally.exposures, settings.side_effect
-    counted = (amount > 0) & (votes.left != votes.right)
+    along, net_along = difference_pass(votes.left, votes.right, scores, amount)
     weak = ridge_is_weak(settings.l2, votes.unit)
-    separated = (weak or side) and is_separated(along, votes.outcome, counted, side)
+    separated = (weak or side) and votes.are_separated(along, side)
     l2 = SEPARATION_L2 if separated and weak else settings.l2
     ridge = (l2 * float(np.sum(standard_coef**2)), SEPARATION_L2 * separated)
-    explained, squares = float(amount * votes.outcome @ along), float(amount * along @ along)
+    explained = float((scores - scores.mean()) @ votes.tally.net_wins)
+    squares = float(np.einsum("i,i,i", amount, along, along))
     # two items differ by twice the variance of one
     spread_along = np.sqrt(squares / (2 * votes.tally.n_comparisons))
     start = initial_factor(spread_along, float(settings.link.pdf(0.0)))
     scale = fit_scale(along, votes.outcome, amount, settings.link, start, side, ridge)
     slope = explained / squares if squares > 0 else 0.0
-    residual = net_per_item(
-        votes.left, votes.right, amount * (votes.outcome - slope * along), len(exposures)
-    )
+    residual = votes.tally.net_wins - slope * net_along
     if settings.method != "split":
         # residuals and scatter are both fitted to the compared items, which hides part of the
         # chance
@@ -370,7 +366,7 @@ def link_scale(
         freedom *= (n_items / max(n_items - freedom - 1, n_items / 2)) ** 2
     guard = overfit_guard(residual, exposures, freedom, explained)
     notes = [separation_note()] if separated else []
-    return replace(scale, factor=scale.factor * guard, guard=guard, ridge=ridge), notes
+    return replace(scale, factor=scale.factor * guard, guard=guard, ridge=ridge), along, notes
 
 
 def side_basis(data: FitData, penalty: np.ndarray) -> Basis:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairscore.core.links import Link, chi_square_p
+from pairscore.core.links import Link, chi_square_p, outcome_pass
 from pairscore.core.outcomes import TieRule
-from pairscore.core.passes import outcome_pass
 from pairscore.core.sandwich import LARGEST_LEVERAGE, PairContributions
 from pairscore.core.sums import Moments, Pairs, centred_blocks, difference_scatter, sum_sides
 from pairscore.core.whitening import OPEN_SHARE, whitening_basis
@@ -126,10 +125,23 @@ def kept_likelihood(likelihood: Likelihood | None) -> Likelihood:
     return likelihood
 
 
-def likelihood_of(data: "Comparisons", result: "Estimate") -> Likelihood:
-    """Of the comparisons that a fit is to, an item with itself left out."""
+def likelihood_of(
+    data: "Comparisons", result: "Estimate", of_decided: float | None = None
+) -> Likelihood:
+    """Of the comparisons that a fit is to, an item with itself left out.
+
+    ``of_decided`` is the log-likelihood of all of them, if all are decided and it is known.
+    """
+    assert result.settings is not None
+    if result.settings.method != "mle":
+        reason = (
+            f"method={result.settings.method!r} is a closed form, which maximises no likelihood"
+        )
+        return Likelihood(None, result.n_parameters, float(data.amount.sum()), data, reason)
     outcome, eta = data.outcome, result.difference
-    amount = data.amount * (data.left != data.right)
+    distinct = data.left != data.right
+    are_distinct = bool(distinct.all())
+    amount = data.amount if are_distinct else data.amount * distinct
     reason, value = no_likelihood(data, result, outcome[amount > 0]), None
     if not reason:
         assert result.settings is not None
@@ -138,6 +150,8 @@ def likelihood_of(data: "Comparisons", result: "Estimate") -> Likelihood:
             assert result.effects is not None
             tie = result.effects.of_kind("tie")["tie"]
             value = float(amount @ rule.derivatives(eta, outcome, tie).value)
+        elif of_decided is not None and are_distinct:
+            value = of_decided
         else:
             value = outcome_pass(eta, outcome, amount, rule.link)[3]
     return Likelihood(value, result.n_parameters, float(amount.sum()), data, reason)
@@ -147,8 +161,6 @@ def no_likelihood(data: "Comparisons", result: "Estimate", outcome: np.ndarray) 
     """Why a fit is at the maximum of no likelihood; empty if it is."""
     settings, kinds = result.settings, [kind for kind, _ in result.notes]
     assert settings is not None
-    if settings.method != "mle":
-        return f"method={settings.method!r} is a closed form, which maximises no likelihood"
     one_sided = settings.side_effect and bool(np.all(outcome > 0) or np.all(outcome < 0))
     checks = {
         NO_MAXIMUM: SeparationWarning in kinds or one_sided,

@@ -16,9 +16,9 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.sparse.linalg import LinearOperator, cg
 
-from pairscore.core.links import Link, Logit
+from pairscore.core.links import Link, Logit, score_pass
 from pairscore.core.newton import Derivatives, Step, minimise
-from pairscore.core.passes import laplacian_pass, score_pass
+from pairscore.core.passes import laplacian_pass, rows_times, times_rows
 from pairscore.core.sandwich import item_robust_meat, less_ties, sandwich
 from pairscore.core.sums import Moments, Pairs, sum_sides
 from pairscore.core.whitening import (
@@ -115,11 +115,11 @@ class PairLikelihood:
     def scores(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Of every item (N), and what each side adds to a difference of them."""
         d = self.X.shape[1]
-        return self.X @ theta[:d], theta[d:].sum() * self.pairs.side
+        return rows_times(self.X, theta[:d]), theta[d:].sum() * self.pairs.side
 
     def pull_back(self, net: np.ndarray, on_sides: np.ndarray, theta: np.ndarray) -> np.ndarray:
         """What net sums of items (N) and sums of sides say of the parameters, and the ridge."""
-        on_theta = net @ self.X
+        on_theta = times_rows(net, self.X)
         if len(self.pairs.side) > 1:
             on_theta = np.append(on_theta, self.pairs.side @ on_sides)
         return self.transform.T @ (on_theta + self.ridge * theta)
@@ -132,7 +132,7 @@ class PairLikelihood:
         return Derivatives(self.pull_back(-net, -on_sides, theta), information, exact)
 
     def score_pass(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
-        """See :func:`pairscore.core.passes.score_pass`."""
+        """See :func:`pairscore.core.links.score_pass`."""
         pairs = self.pairs
         wins = pairs.win, pairs.lose
         return score_pass(pairs.start, pairs.high, *self.scores(theta), wins, self.link)

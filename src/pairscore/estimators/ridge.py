@@ -421,16 +421,16 @@ class ClosedFormPath(RidgePath):
         params = np.zeros_like(start)
         params[: len(axes)] = 2 * axes @ ((axes.T @ label_sum)[:, None] / total)
         freedom = np.sum(values / total, axis=0)
-        votes, along = self._votes(rows, self.predictor(rows, params))
+        votes, scores = self._votes(rows), self.Z @ params[: len(axes)]
         for place, l2 in enumerate(self.l2):
             settings, coef = replace(self.settings, l2=l2), params[: len(axes), place]
-            scale, _ = link_scale(votes, settings, along[:, place], coef, freedom[place])
+            scale, *_ = link_scale(votes, settings, scores[:, place], coef, freedom[place])
             coef *= scale.factor
             params[len(axes) :, place] = scale.side_effect
         return params
 
-    def _votes(self, rows: PairRows, along: np.ndarray) -> tuple[VoteRows, np.ndarray]:
-        """Wins and losses of the rows as comparisons, and their differences along a direction."""
+    def _votes(self, rows: PairRows) -> VoteRows:
+        """Wins and losses of the rows as comparisons."""
         low, high = rows.incidence.indices.reshape(-1, 2).T
         sign = rows.extra[:, 0] if rows.extra.size else np.ones(len(low))
         left, right = np.where(sign > 0, (low, high), (high, low))
@@ -439,5 +439,4 @@ class ClosedFormPath(RidgePath):
         row = some % len(low)
         outcome = np.where(some < len(low), 1.0, -1.0) * sign[row]
         columns = left[row], right[row], outcome, amount[some]
-        votes = VoteRows(*columns, tally(*columns, len(self.Z)), self.unit)
-        return votes, along[row] * sign[row, None]
+        return VoteRows(*columns, tally(*columns, len(self.Z)), self.unit)

@@ -150,8 +150,8 @@ def calibration_error(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
     each bin's sign times the favourite's share of the win less its probability.
     """
     confidence = np.maximum(p, 1 - p)
-    # equal probabilities share a bin, whatever the order of the rows
-    level = np.unique(confidence, return_inverse=True)[1]
+    # equal probabilities share a bin, whatever the order of the rows and the last digits
+    level = np.unique(np.round(confidence, 12), return_inverse=True)[1]
     weight = np.bincount(level, data.decided)
     middle = (np.cumsum(weight) - weight / 2) / max(weight.sum(), SMALLEST_PROBABILITY)
     bin_ = np.minimum((N_BINS * middle).astype(int), N_BINS - 1)[level]

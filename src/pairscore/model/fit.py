@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from pairscore.core.links import outcome_pass
 from pairscore.core.outcomes import OutcomeLaw, TieRule
-from pairscore.core.passes import one_blas_thread, outcome_pass
+from pairscore.core.passes import one_blas_thread
 from pairscore.core.sums import feature_range
 from pairscore.data.comparisons import Comparisons, items_of_votes
 from pairscore.data.conventions import check_names, rename_votes
@@ -253,7 +254,6 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         recipe=data.items.recipe,
         new_items=result.new_items,
         judge_agreement=_judge_agreement(data, result.settings),
-        likelihood=likelihood_of(data, result),
     )
     if has_items and (n_groups := count_groups(fit, data.items.values, data.compared)) > 1:
         fit = replace(fit, n_groups=n_groups, coef=of_smallest_norm(fit.coef, result.basis))
@@ -263,8 +263,9 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
     if np.any(data.outcome == 0):
         scale = result.decided_scale or scale_of_decided(fit, result.difference, data)
         fit = replace(fit, decided_scale=scale)
-    shares = agreement_and_noise(result.difference, data, fit.outcome_law)
-    fit = replace(fit, **_errors(fit, result), **shares)
+    shares, loglik = agreement_and_noise(result.difference, data, fit.outcome_law)
+    likelihood = likelihood_of(data, result, loglik)
+    fit = replace(fit, **_errors(fit, result), **shares, likelihood=likelihood)
     return replace(fit, fitted_scores=fitted_scores(fit, data)) if has_items else fit
 
 
@@ -299,8 +300,8 @@ def _errors(fit: Fit, result: Estimate) -> dict[str, Any]:
 
 def agreement_and_noise(
     difference: np.ndarray, data: Comparisons, law: OutcomeLaw
-) -> dict[str, Any]:
-    """How the score and the comparisons agree.
+) -> tuple[dict[str, Any], float | None]:
+    """How the score and the comparisons agree; their log-likelihood, if it fell out.
 
     Returns
     -------
@@ -313,16 +314,15 @@ def agreement_and_noise(
     """
     amount = data.amount
     scaled = difference if law.scale == 1 else law.scale * difference
-    decided, right, wrong, _ = outcome_pass(scaled, data.outcome, amount, law.rule.link)
+    decided, right, wrong, loglik = outcome_pass(scaled, data.outcome, amount, law.rule.link)
     if law.rule.has_parameter or decided == 0:  # all comparisons count, decided or not
         noise = law.share_flipped(np.abs(difference), amount)
     else:
         noise = wrong / decided
-    return {
-        "agreement": right / decided if decided > 0 else float("nan"),
-        "noise": noise,
-        "tie_share": 1 - decided / float(amount.sum()),
-    }
+    total = float(amount.sum())
+    agreement = right / decided if decided > 0 else float("nan")
+    shares = {"agreement": agreement, "noise": noise, "tie_share": 1 - decided / total}
+    return shares, loglik if decided == total and law.scale == 1 else None
 
 
 def update_fit(

@@ -31,6 +31,7 @@ from pairscore.files.write import html_text
 ID_KINDS = (str, int, np.integer)
 PACKAGES = ("pairscore", "numpy", "scipy", "scikit-learn")
 SAMPLED_ITEMS = 256
+HASHED_AT_ONCE = 1 << 16  # comparisons, which stay in the cache
 MOST_SHOWN = 20  # pairs that are printed
 
 
@@ -423,14 +424,12 @@ def fingerprint(data: Comparisons) -> str:
     digest = hashlib.sha256(repr((data.items.values.shape, data.items.feature_names)).encode())
     rows = np.linspace(0, len(data.items) - 1, min(len(data.items), SAMPLED_ITEMS)).astype(int)
     digest.update(data.items.values[rows].tobytes())
-    for column in (
-        data.left.astype(np.int32),
-        data.right.astype(np.int32),
-        data.outcome,
-        data.weight,
-        data.count,
-    ):
-        digest.update(b"-" if column is None else np.ascontiguousarray(column).tobytes())
+    rows_as = {"left": np.int32, "right": np.int32}
+    for name in ("left", "right", "outcome", "weight", "count"):
+        column = getattr(data, name)
+        for first in range(0, 1 if column is None else len(column), HASHED_AT_ONCE):
+            part = b"-" if column is None else column[first : first + HASHED_AT_ONCE]
+            digest.update(np.ascontiguousarray(part, rows_as.get(name)).data)
     return digest.hexdigest()[:32]
 
 
