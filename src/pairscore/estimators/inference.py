@@ -236,6 +236,13 @@ class ScaledClosedForm:
         """Of the log-likelihood, for every side and pair."""
         return self.link.score(self.predictor, self.pairs.win, self.pairs.lose)
 
+    @property
+    def observed_information(self) -> np.ndarray:
+        """Of the log-likelihood, for every side and pair: of the logit, the expected one."""
+        if self.link.is_logistic:
+            return self.score_and_information[1]
+        return self.link.observed_information(self.predictor, self.pairs.win, self.pairs.lose)
+
     def scale_scores(self) -> np.ndarray:
         """Score of (factor, side effect) that each pair contributes: P x e."""
         return np.einsum("esp,sp->pe", self.scale_design, self.score_and_information[0])
@@ -249,8 +256,7 @@ class ScaledClosedForm:
         (in the metric of G): across it the scale is stationary at the true direction, and a noisy b
         is far from there.
         """
-        z, b, win, lose = self.scale_design, self.coef, self.pairs.win, self.pairs.lose
-        curvature = self.link.observed_information(self.predictor, win, lose)
+        z, b, curvature = self.scale_design, self.coef, self.observed_information
         scale_curvature = np.einsum("esp,fsp,sp->ef", z, z, curvature)
         by_score = np.linalg.pinv(scale_curvature + np.diag(self.ridge[: len(z)]), hermitian=True)
         response = self._response(X, curvature)
@@ -274,6 +280,8 @@ class ScaledClosedForm:
     @cached_property
     def outcome_variance(self) -> np.ndarray:
         """Of an outcome Y in {-1, 1}, 4 f (1 - f), summed for every side and pair."""
+        if self.link.is_logistic:  # whose information is f (1 - f)
+            return 4 * self.score_and_information[1]
         f = self.link.cdf(self.predictor)
         return (self.pairs.win + self.pairs.lose) * 4 * f * (1 - f)
 
@@ -285,10 +293,9 @@ class ScaledClosedForm:
         The covariance of an outcome with its score e is 2 f', and the variance of e is the expected
         information. ``scatter`` is that of differences, weighted by the outcome's variance.
         """
-        number, variance = self.pairs.win + self.pairs.lose, self.outcome_variance
-        with_score = 2 * number * self.link.pdf(self.predictor)
-        information = self.score_and_information[1]
-        return self._meat(X, mean, variance, with_score, information, scatter)
+        number, information = self.pairs.win + self.pairs.lose, self.score_and_information[1]
+        density = information if self.link.is_logistic else number * self.link.pdf(self.predictor)
+        return self._meat(X, mean, self.outcome_variance, 2 * density, information, scatter)
 
     def taken_by_ties(self, X: np.ndarray, mean: np.ndarray, tied: np.ndarray) -> np.ndarray:
         """What ties, of which there were ``tied`` (sides x P), take off the former.
