@@ -1,8 +1,10 @@
 """`make bench`: every figure is a ratio of medians of interleaved repeats in one run, BLAS and our
-own passes on one thread. Fits are measured in processor time, commands by the clock.
+own passes on one thread. Fits are measured in processor time, commands by the clock. With the word
+``fits`` only whole fits are timed.
 """
 
 import gc
+import sys
 import time
 import tracemalloc
 import warnings
@@ -142,8 +144,37 @@ def likelihood(problem, bar, bar_with_errors, bar_statsmodels=None):
         )
 
 
-def main():
-    warnings.simplefilter("ignore")
+def two_threads(problem):
+    """Wall time with one and with two threads, beside work that needs nothing but threads."""
+    compared, votes = np.ascontiguousarray(problem.compared), problem.votes
+    given, usual = np.linspace(-3, 3, 4_000_000), passes.n_threads
+
+    def on(n_threads, job):
+        def run():
+            passes.n_threads = lambda: n_threads
+            job()
+
+        return run
+
+    work = lambda: passes.on_each(  # noqa: E731
+        lambda rows: [np.exp(given[rows]).sum() for _ in range(5)], passes.row_chunks(len(given), 1)
+    )
+    jobs = {
+        "exponentials": work,
+        "mle without errors": lambda: RankRegression(inference=None).fit(compared, votes),
+        "mle with errors": lambda: RankRegression().fit(compared, votes),
+    }
+    try:
+        for what, job in jobs.items():
+            seconds = medians(3, one=on(1, job), two=on(2, job))
+            ratio, bar = seconds["one"] / seconds["two"], 1.0 if job is work else 1.6
+            report(f"{what}, wall time of one thread over two", ratio, bar, "at least")
+    finally:
+        passes.n_threads = usual
+
+
+def fits():
+    """Whole fits, at three sizes."""
     n = 30_000
     large = draw(n, 250, int(np.ceil(n * np.log(n))))
     print("\nCompiled passes" if passes.kernels else "\nBuilt without a compiler: passes in NumPy")
@@ -156,9 +187,21 @@ def main():
     many = draw(100_000, 100, 5_000_000)
     closed_forms(many, {"pooled": 8.0})
     likelihood(many, 30.0, 15.0)
+    two_threads(many)
     del many
     print("\nLikelihood, N = 20 000, d = 50, M = 1 000 000")
     likelihood(draw(20_000, 50, 1_000_000), 20.0, 20.0, 40.0)
+
+
+def main():
+    warnings.simplefilter("ignore")
+    fits()
+    if sys.argv[1:] == ["fits"]:
+        return
+    print("\nThe same without a compiler")
+    compiled, passes.kernels = passes.kernels, None
+    fits()
+    passes.kernels = compiled
     print("\nExact draws of an estimate, N = 3000, d = 250, M = N log N")
     fast_draw(medians, report)
     print("\nReproduction, figure 3b, d = 250")

@@ -16,6 +16,7 @@ from functools import partial
 
 import numpy as np
 
+from pairscore.core.links import scale_pass
 from pairscore.core.newton import solve_falling
 from pairscore.core.outcomes import OutcomeLaw, grid_for
 
@@ -70,6 +71,10 @@ class AlongScore:
         scale = float(np.exp(log_scale))
         nodes = grid_for(max(scale, 1.0) * float(np.max(self.sd))) if self.sd.any() else ONE_NODE
         total = -self.precision * scale**2
+        if nodes is ONE_NODE and not self.law.rule.has_parameter:
+            at = np.array([scale, 0.0])
+            sums = scale_pass(self.eta, self.outcome, self.amount, at, self.law.rule.link)
+            return total + scale * float(sums[0])
         for first in range(0, len(self.eta), CHUNK):
             part = self.part(slice(first, first + CHUNK))
             total += float(part.amount @ pull(part, scale, nodes))
@@ -83,9 +88,6 @@ def pull_of_decided(rows: AlongScore, scale: float, nodes: Nodes) -> np.ndarray:
     rule's over the nodes of z, each as likely as it leaves the comparison decided.
     """
     rule, t, share = rows.law.rule, rows.law.t, 0.5 + 0.5 * rows.outcome
-    if nodes is ONE_NODE and not rule.has_parameter:
-        at = scale * rows.eta
-        return at * rule.link.score(at, share, 1 - share)[0]
     mass, win, rise = np.zeros((3, len(rows.eta)))
     for z, weight in zip(*nodes, strict=True):
         at = rows.eta + rows.sd * z

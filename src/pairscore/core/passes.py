@@ -104,7 +104,7 @@ def row_chunks(n_rows: int, n_columns: int) -> list[slice]:
 def on_each(function: Callable[[slice], Result], chunks: Sequence[slice]) -> list[Result]:
     """Results of a function for each chunk, in their order; in threads if there are several."""
     threads = min(n_threads(), len(chunks))
-    if threads == 1:
+    if threads <= 1:
         return [function(chunk) for chunk in chunks]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(function, chunks))
@@ -116,8 +116,9 @@ def rows_times(X: np.ndarray, vector: np.ndarray) -> np.ndarray:
 
 
 def times_rows(vector: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """A vector (N) times X (N x d), in chunks of rows."""
-    return np.sum(on_each(lambda rows: vector[rows] @ X[rows], row_chunks(*X.shape)), axis=0)
+    """A vector (N) times X (N x d), in chunks of rows; those that are all zero are not read."""
+    chunks = [rows for rows in row_chunks(*X.shape) if vector[rows].any()]
+    return np.sum([np.zeros(X.shape[1]), *on_each(lambda r: vector[r] @ X[r], chunks)], axis=0)
 
 
 # -- passes over comparisons -------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The data of one fit, with the sums that several of its steps share, each computed once."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -7,17 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from pairscore.core.passes import times_rows
 from pairscore.core.sums import (
     Moments,
     Pairs,
-    Spread,
     Tally,
     aggregate_pairs,
     centred_blocks,
     count_pairs,
     difference_scatter,
     moments,
-    spread,
     sum_sides,
     tally,
 )
@@ -86,18 +86,12 @@ class FitData:
     @cached_property
     def label_sum(self) -> np.ndarray:
         """X'w = sum_m Y_m (x_left - x_right), the data's part of eq. 3 (d)."""
-        return self.tally.net_wins @ self.X
+        return times_rows(self.tally.net_wins, self.X)
 
     @cached_property
     def item_moments(self) -> Moments:
         """Moments of the compared items, each as often as it was compared."""
         return moments(self.X, self.tally.exposures)
-
-    @cached_property
-    def item_spread(self) -> Spread:
-        """Mean and standard deviations of the compared items, without their other moments."""
-        known = self.__dict__.get("item_moments")
-        return spread(self.X, self.tally.exposures) if known is None else known.spread
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -168,7 +162,7 @@ def never_differing(data: FitData, settings: Settings) -> np.ndarray:
     if not data.has_items or not (has_ridge or settings.method in ("pooled", "split")):
         return np.empty((d, 0))
     alone = data.comparisons.never_differs
-    rest = np.flatnonzero(~alone & (data.item_spread.sd > 0))
+    rest = np.flatnonzero(~alone)
     few, of_few = np.eye(d)[:, alone], open_in_few(data, rest)
     if not of_few.size or (has_ridge and len(rest) > data.n_independent):
         return few
@@ -182,11 +176,19 @@ def open_in_few(data: FitData, features: np.ndarray) -> np.ndarray:
 
     Most data show in these that there are none; else all comparisons have to be looked at.
     """
-    votes, unit = data.comparisons, data.item_spread.sd[features]
+    votes = data.comparisons
     few = np.arange(0, len(votes), max(len(votes) // (4 * len(features) + 100), 1))
     few = few[(data.amount[few] > 0) & (votes.left[few] != votes.right[few])]
-    differences = (data.X[votes.left[few]] - data.X[votes.right[few]])[:, features] / unit
-    values, vectors = np.linalg.eigh(differences.T @ differences)
+    differences = data.X[votes.left[few]] - data.X[votes.right[few]]
+    if len(features) < differences.shape[1]:
+        differences = differences[:, features]
+    squares = differences.T @ differences
+    unit = np.sqrt(np.where(np.diag(squares) > 0, np.diag(squares), 1.0))
+    squares /= np.outer(unit, unit)
+    with suppress(np.linalg.LinAlgError):  # it has a root if no eigenvalue is small
+        np.linalg.cholesky(squares - SMALLEST_IN_FEW * len(unit) * np.eye(len(unit)))
+        return np.empty((len(unit), 0))
+    values, vectors = np.linalg.eigh(squares)
     is_open = values <= SMALLEST_IN_FEW * values.max(initial=0.0)
     return vectors[:, is_open] / unit[:, None]
 
