@@ -52,8 +52,8 @@ class Workers:
     ) -> Iterator[Result]:
         """Results of jobs, in their order; jobs are made as they are needed.
 
-        In threads they share what they know, and should spend their time in NumPy; in processes
-        all of it is sent to them.
+        In threads they share what they know and start at once, but should spend their time in
+        NumPy and warn of nothing; to processes all of it is sent, after a second or two.
         """
         # without joblib, which takes a while to load, nobody can have configured it
         if self.n_jobs == 1 or (self.n_jobs is None and "joblib" not in sys.modules):
@@ -65,10 +65,10 @@ class Workers:
         run = Parallel(self.n_jobs, prefer=prefer, return_as="generator", pre_dispatch="n_jobs")
         yield from run(delayed(job)() for job in jobs)
 
-    def all(self, jobs: Sequence[Callable[[], Result]]) -> list[Result]:
+    def all(self, jobs: Sequence[Callable[[], Result]], in_threads: bool = False) -> list[Result]:
         """Results of jobs that take about as long each."""
         results = []
-        for result in self.each(jobs):
+        for result in self.each(jobs, in_threads):
             results.append(result)
             self.progress(len(results), len(jobs))
         return results

@@ -70,7 +70,7 @@ def auto_fit(
     random_state : int
         Seed of the folds.
     n_jobs : int or None
-        Processes that fit folds side by side, as in scikit-learn; also of the model. No result
+        Folds that are fitted side by side, as in scikit-learn; also of the model. No result
         depends on it.
     progress : callable
         Told how much is done, and of how much; what fits cost is guessed.
@@ -276,7 +276,7 @@ class HeldOutTests:
             for (train, test), key in zip(self.folds, keys, strict=True)
         )
         try:
-            chances, ridges = zip(*self.workers.each(jobs), strict=True)
+            chances, ridges = zip(*self.workers.each(jobs, in_threads=True), strict=True)
         except PairscoreError as error:
             return None, str(error)
         self.ridges.update((key, ridge) for key, ridge in zip(keys, ridges, strict=True) if ridge)
@@ -293,8 +293,7 @@ def _fit_and_predict(
     train: Comparisons, test: Comparisons, settings: Settings, ridge: RidgeCurve | None
 ) -> tuple[np.ndarray, RidgeCurve | None]:
     """P(left wins) of the test comparisons, and the ridge that was chosen from the others."""
-    with warnings.catch_warnings(), one_blas_thread:
-        warnings.simplefilter("ignore", PairscoreWarning)  # also in a process of its own
+    with one_blas_thread:
         fit, _ = fit_comparisons(train, settings, ridge=ridge)
         lose, _, win = outcome_probabilities(fit, test)
     return win / (win + lose), fit.ridge_curve

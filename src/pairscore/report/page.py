@@ -86,8 +86,8 @@ def write_report(
     title, top, bottom : what the study and the two ends of its ranking are called, instead of what
         the model says (``model.wording_``)
     scale : what scores are shown on, as in ``RankRegression.rank``
-    n_jobs : processes that fit the folds of held-out items side by side, as in scikit-learn: -1 for
-        all cores; the page does not depend on it
+    n_jobs : fits of methods to folds that run side by side, as in scikit-learn: -1 for one on each
+        core; the page does not depend on it
     """
     check_is_fitted(model)
     wording = model.wording_.with_words(title=title, top=top, bottom=bottom)

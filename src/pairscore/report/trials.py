@@ -129,7 +129,9 @@ def try_methods(
         for method in methods
         for part in parts[method == model.method :]  # which is fitted already
     ]
-    found = iter(workers.all(jobs))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PairscoreWarning)
+        found = iter(workers.all(jobs, in_threads=True))
     fits, held_out = {}, {}
     for method in methods:
         same = method == model.method
@@ -171,8 +173,7 @@ def _fit_and_predict(
 ) -> Fitted:
     """A model that is fitted to some comparisons, and its probability that left wins others."""
     try:
-        with warnings.catch_warnings(), one_blas_thread:
-            warnings.simplefilter("ignore", PairscoreWarning)
+        with one_blas_thread:
             return _fitted(model.fit(data[train]), data[test])
     except PairscoreError as error:
         return Fitted(np.empty(0), np.full(len(test), np.nan), option_words(str(error)))
