@@ -8,8 +8,8 @@ from pairscore.cli.terminal import leave
 
 # that were made since garbage was last looked for: in the modules of a command there is none
 MANY_OBJECTS = 100_000
-# for malloc of the GNU C library: its settings M_TRIM_THRESHOLD (free bytes that a process keeps) and
-# M_MMAP_MAX (arrays that the system gives and takes back one by one)
+# settings of malloc in the GNU C library: M_TRIM_THRESHOLD, free bytes that a process keeps, and
+# M_MMAP_MAX, arrays that the system gives and takes back one by one
 MEMORY = {-1: (1 << 31) - 1, -4: 0}
 
 
