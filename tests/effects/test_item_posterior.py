@@ -107,6 +107,26 @@ def test_the_trace_is_right_where_all_items_of_a_group_meet(monkeypatch):
     np.testing.assert_allclose(found.pair_variance, of_differences(matrix, pairs), rtol=0.05)
 
 
+def test_another_variance_needs_no_new_signs_for_the_trace(monkeypatch):
+    """What circles take off variances is about the same there; the trace is made when asked for."""
+    rng = np.random.default_rng(8)
+    groups = np.arange(600).reshape(30, 20)
+    low, high = np.concatenate([one[np.array(np.triu_indices(20, 1))] for one in groups], axis=1)
+    pairs = aggregate_pairs(low, high, np.ones(len(low)), np.ones(len(low)), 600)
+    weight = rng.gamma(2.0, 0.1, size=len(pairs.high))
+    monkeypatch.setattr(item_posterior, "EXACT_ITEMS", 5)
+    near = posterior_covariance(pairs, weight, 2.0).at(2.2)
+    exact = inverse(pairs, weight, 2.2)
+    anew = posterior_covariance(pairs, weight, 2.2)
+    np.testing.assert_allclose(near.diagonal, anew.diagonal, rtol=0.02)
+    np.testing.assert_allclose(near.pair_variance, anew.pair_variance, rtol=0.02)
+    np.testing.assert_allclose(near.pair_variance, of_differences(exact, pairs), rtol=0.05)
+    assert near.trace() == pytest.approx(np.trace(exact), rel=0.02)
+    monkeypatch.setattr(item_posterior, "EXACT_ITEMS", 1000)
+    formed = posterior_covariance(pairs, weight, 2.0).at(2.2)
+    np.testing.assert_allclose(formed.diagonal, np.diag(exact))
+
+
 def test_without_effects_there_is_no_covariance():
     pairs = small_pairs(np.random.default_rng(1))
     nothing = posterior_covariance(pairs, pairs.number, 0.0)

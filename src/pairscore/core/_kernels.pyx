@@ -6,7 +6,7 @@ Every function adds to arrays that it is given, over a range of rows, and holds 
 does. Sums are taken in the order of the rows.
 """
 
-from libc.math cimport exp, fabs
+from libc.math cimport exp, fabs, sqrt
 
 ctypedef fused real:
     float
@@ -342,3 +342,47 @@ def variance_pass(const index[::1] start, const index[::1] high, const double[::
                 at_low, at_high = total[i] - to_low[p], total[high[p]] - to_high[p]
                 both = at_low + at_high
                 variance[p] = both / (weight[p] * both + at_low * at_high)
+
+
+def term_pass(const double[::1] delta, const double[:] side, const double[::1] outcome,
+              const double[::1] amount, const double[::1] tau, const double[::1] score,
+              const index[::1] place, const index[::1] judge, const double[::1] pair_variance,
+              const double[:, ::1] slopes, const double[::1] least, const double[::1] sds,
+              const index[::1] start, const double[:, ::1] nodes, Py_ssize_t first,
+              Py_ssize_t last, double[::1] new_score, double[::1] new_tau, double[::1] on_delta):
+    """New terms under logit, by averages of f, f^2 and f^3 at x + sd z."""
+    cdef Py_ssize_t m, k, c
+    cdef double a, b, w, v, x, sd, spread, s, t, u, e, q, g, h, both, one, two, three, sign
+    with nogil:
+        for m in range(first, last):
+            a, w, v, c = slopes[0, judge[m]], slopes[1, judge[m]], pair_variance[place[m]], 0
+            t, s = min(amount[m], 1.0) * tau[m], min(amount[m], 1.0) * score[m]
+            v /= max(1.0 - a * a * t * v, least[0])
+            x = delta[m] - v * a * s
+            w /= max(1.0 - w * t * x * x, least[1])
+            b = a - w * x * s
+            spread, g, h, sign = b * b * v, 0.0, 0.0, 2.0 * (outcome[m] > 0) - 1.0
+            sd, u = sqrt(spread + w * (x * x + v)), sign * (b * x + side[m])
+            while c < sds.shape[0] and sd > sds[c]:
+                c += 1
+            q, u = exp(min(sd, 33.0) * nodes[start[c], 0]), exp(-min(max(u, -200.0), 200.0))
+            for sign in (sign, -sign):
+                e, one, two, three = 1.0, 0.0, 0.0, 0.0
+                if sign * outcome[m] > -1:
+                    for k in range(start[c], start[c + 1]):  # f at z and -z: sum and product
+                        both = u * (1.0 + e * e)
+                        t = 1.0 / (e * (1.0 + u * u) + both)
+                        both, t = (2.0 * e + both) * t, e * t
+                        one += nodes[k, 1] * both
+                        two += nodes[k, 1] * (both * both - 2.0 * t)
+                        three += nodes[k, 1] * both * (both * both - 3.0 * t)
+                        e = e * q if q > 1 else exp(sd * nodes[k + 1, 0])
+                    e, t = 0.5 + 0.5 * sign * outcome[m], 1.0 - two / one
+                    g += e * sign * t
+                    h += e * (t * t - 1.0 + (3.0 * two - 2.0 * three) / one)
+                u = 1.0 / u
+            t = b * g + w * x * (g * g - h)
+            h = min(max(h, least[2]), (1.0 - least[0]) / max(spread, least[2]))
+            h /= 1.0 - spread * h
+            s = h * a * (x + v * t - delta[m])
+            new_score[m], new_tau[m], on_delta[m] = g + s, h, t + a * s

@@ -300,11 +300,12 @@ class Pairs:
         entries = number, columns.astype(index), rows.astype(index)
         return sparse.csr_array(entries, shape=(n, n))
 
-    def laplacian_times(self, weight: np.ndarray, X: np.ndarray) -> np.ndarray:
-        """L X (N x k), L the Laplacian of the graph whose edges have these weights (P)."""
+    def laplacian_times(self, weight: np.ndarray, X: np.ndarray, ridge: float = 0.0) -> np.ndarray:
+        """(L + ridge I) X (N x k), L the Laplacian of the graph with these weights (P) of edges."""
         if passes.kernels is None:
-            return self.matrix(self.item_sums(weight, weight), -weight) @ X
-        product, X = np.zeros(X.shape), np.ascontiguousarray(X, dtype=np.float64)
+            return self.matrix(self.item_sums(weight, weight) + ridge, -weight) @ X
+        X = np.ascontiguousarray(X, dtype=np.float64)
+        product = ridge * X
         passes.kernels.laplacian_columns(self.start, self.high, weight, X, product)
         return product
 

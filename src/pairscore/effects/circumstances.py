@@ -165,13 +165,14 @@ def _rows_of_pairs(data: FitData, rule: TieRule, ridge: np.ndarray) -> SingleCom
         pairs = aggregate_pairs(votes.left, votes.right, votes.outcome, amount, len(data.X))
     number = np.column_stack([sum_sides(part) for part in (pairs.lose, ties, pairs.win)]).ravel()
     used = np.flatnonzero(number > 0)
-    low, high = (np.repeat(items.astype(np.intp), 3)[used] for items in (pairs.low, pairs.high))
+    pair, kind = np.divmod(used, 3)
+    low, high = (items[pair].astype(np.intp) for items in (pairs.low, pairs.high))
     return SingleComparisons(
         X=data.X,
         mean=data.item_moments.mean,
         left=low,
         right=high,
-        outcome=np.tile([-1.0, 0.0, 1.0], len(pairs.high))[used],
+        outcome=kind - 1.0,
         amount=number[used] / data.weight_unit,
         context=np.empty((len(used), 0)),
         sides=sparse.csr_array((len(used), 0)),

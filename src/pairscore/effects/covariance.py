@@ -417,7 +417,7 @@ def quasi_variances(covariance: Covariance, along: np.ndarray) -> np.ndarray | N
         squares = slope**2
         information = squares + np.diag(squares.sum(axis=1))
         wrong = np.sum(slope * off, axis=1)[:, None]
-        step = conjugate_gradients(information, wrong, np.zeros_like(wrong), QUASI_CLOSE)[:, 0]
+        step = conjugate_gradients(information, wrong, close=QUASI_CLOSE)[0][:, 0]
         step /= max(1.0, float(np.max(2 * step / q)))  # q stays positive
         q = q - step
         if np.max(np.abs(step) / q) < QUASI_CLOSE:

@@ -204,8 +204,11 @@ def _found(data: FitData, settings: Settings, joint: JointFit) -> Estimate:
 
 def _fit_jointly(prepared: PreparedFit, settings: Settings) -> JointFit:
     rows, projection = prepared.rows, None
-    steps = 0 if prepared.only_features else settings.max_iter
-    top = alone = climb(rows, prepared.first_theta(), steps, settings.tol)
+    if prepared.only_features:
+        post = start_posterior(rows, prepared.first_theta(), 0.0)
+        top = alone = Optimum(post.theta, post.basis, 0, True)
+    else:
+        top = alone = climb(rows, prepared.first_theta(), settings.max_iter, settings.tol)
     fewest = FEWEST_ITEMS if len(rows.mean) else FEWEST_ABILITIES
     varies = settings.item_effects and n_shared(rows) >= fewest and not _endless(rows, top)
     if varies and (rows.context.shape[1] or rows.sides.shape[1]):
@@ -214,7 +217,9 @@ def _fit_jointly(prepared: PreparedFit, settings: Settings) -> JointFit:
         start = np.insert(top.theta, d, np.zeros(len(rows.mean) - d))
         top = climb(rows, start, settings.max_iter, settings.tol)
     rows = rows.with_sure_ties(top.theta) if varies else rows
-    post, slopes, settled = start_posterior(rows, top.theta, 0.0), None, not settings.judge_slopes
+    if not prepared.only_features or rows is not prepared.rows:
+        post = start_posterior(rows, top.theta, 0.0, basis=top.basis)
+    slopes, settled = None, not settings.judge_slopes
     if varies and settled:
         post = near_posterior(post, prepared)
     for _ in range(ROUNDS):

@@ -27,7 +27,7 @@ MOST_ENTRIES = 10_000_000  # of all blocks
 SMALL = 64  # items of a block, up to which many are inverted at once
 ROUNDS = 30  # of messages between neighbours, each of which reaches one comparison further
 STEADY = 1e-4  # a change of a precision by messages, relative, that is none
-NEAR = 10.0  # times that, from messages that are nearly right: another sweep follows
+NEAR = 30.0  # times that, from messages that are nearly right: another sweep follows
 SMALLEST_PRIOR = 1e-9  # precision of an effect, over the mean weight of a pair
 STEPS = 500  # of conjugate gradients at most
 CLOSE = 1e-4  # residual of a solution, relative to its right side
@@ -60,6 +60,10 @@ class Covariance(Protocol):
 
     def trace(self) -> float:
         """Sum of the diagonal."""
+        ...
+
+    def at(self, sigma2: float) -> "Covariance":
+        """V for the same weights and another sigma^2 > 0."""
         ...
 
 
@@ -140,6 +144,9 @@ class NoCovariance:
     def trace(self) -> float:
         return 0.0
 
+    def at(self, sigma2: float) -> Covariance:
+        return self
+
 
 class FormedCovariance:
     """V in full: a block for every group of items that are linked by comparisons.
@@ -148,6 +155,7 @@ class FormedCovariance:
     """
 
     def __init__(self, pairs: Pairs, weight: np.ndarray, sigma2: float):
+        self._made_of = pairs, weight
         n, low, high = pairs.n_items, pairs.low, pairs.high
         size = np.bincount(pairs.component)[pairs.component]
         own = 1 / sigma2 + pairs.item_sums(weight, weight)
@@ -212,6 +220,9 @@ class FormedCovariance:
     def trace(self) -> float:
         return float(self.diagonal.sum())
 
+    def at(self, sigma2: float) -> Covariance:
+        return FormedCovariance(*self._made_of, sigma2)
+
 
 def inverses(stack: np.ndarray) -> np.ndarray:
     """The inverses of positive matrices (k x s x s), by Cholesky's factor if they are large."""
@@ -251,9 +262,7 @@ class Precision:
     def __matmul__(self, columns: np.ndarray) -> np.ndarray:
         if passes.kernels is None:
             return self.matrix @ columns
-        product = self.pairs.laplacian_times(self.weight, columns)
-        product += self.prior * columns
-        return product
+        return self.pairs.laplacian_times(self.weight, columns, self.prior)
 
 
 class MessageCovariance:
@@ -274,7 +283,9 @@ class MessageCovariance:
     ):
         self._pairs, self._weight, self._sigma2 = pairs, weight, sigma2
         self.precision = Precision(pairs, weight, self._prior)
-        self._near = near
+        self._start: tuple[TwoArrays | None, np.ndarray | None] = (None, None)
+        if near is not None:
+            self._start, self._signs = (near._messages[2], near._products), near._signs
 
     @cached_property
     def _prior(self) -> float:
@@ -282,40 +293,66 @@ class MessageCovariance:
         return max(1 / self._sigma2, SMALLEST_PRIOR * float(self._weight.mean()))
 
     @cached_property
-    def _variances(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """The diagonal of V, variances of pairs, and the trace; made when they are asked for."""
-        pairs, weight = self._pairs, self._weight
-        messages, probed = (None, None) if self._near is None else self._near.found
-        self._near = None  # whose own is no longer needed
-        diagonal, variance, messages = tree_variances(pairs, weight, self._prior, messages)
-        trace, probed = self._probe(diagonal, probed)
-        self._found = messages, probed
-        free = np.isinf(self._sigma2)
-        n_determined = pairs.n_items - (pairs.component.max() + 1 if free else trace / self._sigma2)
-        scale = n_determined / max(float(weight @ variance), TINY)
-        variance = float(np.clip(scale, *LIKELY_SCALES)) * variance
+    def _messages(self) -> tuple[np.ndarray, np.ndarray, TwoArrays]:
+        """The diagonal of V and variances of pairs as if there were no circles, with messages."""
+        return tree_variances(self._pairs, self._weight, self._prior, self._start[0])
+
+    @cached_property
+    def _signs(self) -> np.ndarray:
+        """Random signs (N x k), centred in every group of items."""
+        n, group = self._pairs.n_items, self._pairs.component
+        n_probes = int(np.clip(ENOUGH_PROBED // n, FEWEST_PROBES, MOST_PROBES))
+        signs, size = mixed_signs(n, n_probes), np.bincount(group)
+        means = [np.bincount(group, column) / size for column in signs.T]
+        return signs - np.column_stack(means)[group]
+
+    @cached_property
+    def _probed(self) -> tuple[float, np.ndarray]:
+        """The trace as E z'Vz over random signs z (Hutchinson), and the products x = Vz.
+
+        Of an x with a residual r, z'x + r'x is off by the square of that. As signs are centred,
+        V 1 = sigma^2 1 adds sigma^2 for each group.
+        """
+        z, x = self._signs, self._start[1]
+        x = self._messages[0][:, None] * z if x is None else x
+        x, residual = conjugate_gradients(self.precision, z, x, ENOUGH)
+        known = 0.0 if np.isinf(self._sigma2) else self._sigma2 * (self._pairs.component.max() + 1)
+        return known + float(np.vdot(z, x) + np.vdot(residual, x)) / z.shape[1], x
+
+    @property
+    def _products(self) -> np.ndarray | None:
+        """Those of the last probe, from which another one may start."""
+        return self._probed[1] if "_probed" in vars(self) else self._start[1]
+
+    @cached_property
+    def _corrections(self) -> tuple[float, float, float]:
+        """A factor for variances of pairs, and one for single ones, with what is added to them."""
+        diagonal, variance, _ = self._messages
+        n, trace, free = len(diagonal), self._probed[0], np.isinf(self._sigma2)
+        n_determined = n - (self._pairs.component.max() + 1 if free else trace / self._sigma2)
+        scale = np.clip(n_determined / max(float(self._weight @ variance), TINY), *LIKELY_SCALES)
         if free:
-            return diagonal * (trace / float(diagonal.sum())), variance, trace
+            return float(scale), trace / float(diagonal.sum()), 0.0
         # what messages miss is mostly what items of a group have in common
-        common = max((trace - float(diagonal.sum())) / pairs.n_items, 0.0)
-        return diagonal + common, variance, trace
+        return float(scale), 1.0, max((trace - float(diagonal.sum())) / n, 0.0)
 
-    @property
-    def found(self) -> tuple[TwoArrays, np.ndarray]:
-        """Messages and products from which a covariance near this one may start."""
-        _ = self._variances
-        return self._found
-
-    @property
+    @cached_property
     def diagonal(self) -> np.ndarray:
-        return self._variances[0]
+        return self._messages[0] * self._corrections[1] + self._corrections[2]
 
-    @property
+    @cached_property
     def pair_variance(self) -> np.ndarray:
-        return self._variances[1]
+        return self._messages[1] * self._corrections[0]
 
     def trace(self) -> float:
-        return self._variances[2]
+        return self._probed[0]
+
+    def at(self, sigma2: float) -> Covariance:
+        """Circles are the same; what a group has in common varies in proportion to sigma^2."""
+        other = MessageCovariance(self._pairs, self._weight, sigma2, self)
+        of_pairs, factor, common = self._corrections
+        other._corrections = of_pairs, factor, common * sigma2 / self._sigma2
+        return other
 
     @cached_property
     def _keys(self) -> np.ndarray:
@@ -335,25 +372,8 @@ class MessageCovariance:
         self, columns: np.ndarray, near: np.ndarray | None = None, close: float = CLOSE
     ) -> np.ndarray:
         wide = columns.reshape(len(columns), -1)
-        near = np.zeros_like(wide) if near is None else near.reshape(wide.shape)
-        return conjugate_gradients(self.precision, wide, near, close).reshape(columns.shape)
-
-    def _probe(self, diagonal: np.ndarray, near: np.ndarray | None) -> tuple[float, np.ndarray]:
-        """The trace as E z'Vz over random signs z (Hutchinson), and the products x = Vz.
-
-        Of an x that is a little off, 2 z'x - x'(1/V)x is off by the square of that. Signs are
-        centred in every group: V 1 = sigma^2 1 is known, and adds sigma^2 for each group.
-        """
-        n, group = len(diagonal), self._pairs.component
-        n_probes = int(np.clip(ENOUGH_PROBED // n, FEWEST_PROBES, MOST_PROBES))
-        signs = mixed_signs(n, n_probes)
-        means = [np.bincount(group, column) / np.bincount(group) for column in signs.T]
-        signs = signs - np.column_stack(means)[group]
-        near = diagonal[:, None] * signs if near is None else near
-        probed = self.times(signs, near, ENOUGH)
-        left = 2 * signs - self.precision @ probed
-        known = 0.0 if np.isinf(self._sigma2) else self._sigma2 * (group.max() + 1)
-        return known + float(np.sum(left * probed) / n_probes), probed
+        near = None if near is None or not near.any() else near.reshape(wide.shape)
+        return conjugate_gradients(self.precision, wide, near, close)[0].reshape(columns.shape)
 
 
 @lru_cache(maxsize=1)
@@ -370,31 +390,38 @@ def mixed_signs(n_rows: int, n_columns: int) -> np.ndarray:
 def conjugate_gradients(
     matrix: Precision | np.ndarray,
     right: np.ndarray,
-    start: np.ndarray,
+    start: np.ndarray | None = None,
     close: float = CLOSE,
-) -> np.ndarray:
-    """The inverse of a positive matrix (N x N) times several columns (N x k) at once."""
-    per_unit, goal = 1 / matrix.diagonal()[:, None], close**2 * column_products(right, right)
-    x, residual = start.copy(), right - matrix @ start
+) -> TwoArrays:
+    """The inverse of a positive matrix (N x N) times several columns (N x k) at once, and what is
+    left of these. ``start`` is a guess.
+    """
+    right = np.ascontiguousarray(right.T)  # a row for each: NumPy is slow where rows are short
+    per_unit, goal = 1 / matrix.diagonal(), close**2 * row_products(right, right)
+    x, residual = np.zeros_like(right), right.copy()
+    if start is not None:
+        x[:] = start.T
+        residual -= (matrix @ start).T
     direction = residual * per_unit
-    size = column_products(residual, direction)
+    size = row_products(residual, direction)
     for _ in range(STEPS):
-        if np.all(column_products(residual, residual) <= goal):
+        if np.all(row_products(residual, residual) <= goal):
             break
-        product = matrix @ direction
-        length = size / np.maximum(column_products(direction, product), TINY)
-        x += length * direction
-        residual -= length * product
-        scaled = residual * per_unit
-        size, before = column_products(residual, scaled), size
-        direction *= size / np.maximum(before, TINY)
+        product = np.ascontiguousarray((matrix @ direction.T).T)
+        length = (size / np.maximum(row_products(direction, product), TINY))[:, None]
+        product *= length
+        residual -= product
+        x += np.multiply(direction, length, out=product)
+        scaled = np.multiply(residual, per_unit, out=product)
+        size, before = row_products(residual, scaled), size
+        direction *= (size / np.maximum(before, TINY))[:, None]
         direction += scaled
-    return x
+    return np.ascontiguousarray(x.T), residual.T
 
 
-def column_products(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Inner products of the columns (k) of two matrices (N x k)."""
-    return np.einsum("ij,ij->j", one, other)
+def row_products(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Inner products of the rows (k) of two matrices (k x N)."""
+    return np.einsum("ji,ji->j", one, other)
 
 
 def tree_variances(

@@ -182,8 +182,6 @@ def approach_variance(post: Posterior) -> Search:
     if first == 0:
         first = first_guess(post.rows, post.derivatives)
     x, before = float(np.clip(np.log(max(first, TINY)), lowest + 1, highest - 1)), np.inf
-    if post.sigma2 == 0:  # the first sweep has yet to find the effects
-        search.post = propagate(post, float(np.exp(x)), close=np.inf)
     for _ in range(APPROACH):
         step, there = search.step_from(x, close=np.inf)
         # terms follow sigma^2 with a lag, so steps shrink by about the same factor each

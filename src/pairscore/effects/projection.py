@@ -54,7 +54,7 @@ def project_on_items(rows: SingleComparisons, columns: np.ndarray) -> Projection
     )
     # a trace of a ridge makes the Laplacian, whose components are free by a constant, invertible
     lifted = laplacian(pairs, number, 1e-9 * float(number.mean()))
-    values = conjugate_gradients(lifted, nets, np.zeros_like(nets))
+    values = conjugate_gradients(lifted, nets)[0]
     left_over = columns - (values[rows.left] - values[rows.right])
     squares = rows.amount @ columns**2
     rest = np.divide(

@@ -34,8 +34,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pairscore.core import passes
 from pairscore.core.decided import decided_scale, share_of_coin
-from pairscore.core.outcomes import OutcomeDerivatives, OutcomeLaw, averaged_derivatives
+from pairscore.core.outcomes import (
+    SD_CLASSES,
+    OutcomeDerivatives,
+    OutcomeLaw,
+    averaged_derivatives,
+    nodes_of_classes,
+)
 from pairscore.core.sums import net_per_item
 from pairscore.core.whitening import Basis
 from pairscore.effects.circumstances import PreparedFit
@@ -46,6 +53,8 @@ TINY = float(np.finfo(float).tiny)
 SWEEPS = 100
 CLOSE = 1e-4  # a move of eta, in standard errors of one comparison, that is none
 ROUGH = 0.01  # residual of a solution, relative, that will do in a sweep: another one follows
+INEXACT = 0.03  # the same of the information of theta
+ANY = 1.0  # where what is not formed is not worth a solution
 FAR = 0.03  # a move of eta after which the information of theta is another
 FURTHER = 0.3  # a move of log sigma^2 after which it is
 STEADY = 1e-3  # a change of the trace of V, relative, that is none
@@ -87,14 +96,9 @@ class Posterior:
     averaged: bool = True
 
     @cached_property
-    def effect_gap(self) -> np.ndarray:
-        """Effect of left minus that of right (M)."""
-        return self.effect[self.rows.left] - self.effect[self.rows.right]
-
-    @cached_property
     def delta(self) -> np.ndarray:
         """Difference of the two scores, with context (M)."""
-        return self.rows.delta(self.theta) + self.effect_gap
+        return self.rows.delta(self.theta, self.effect)
 
     @cached_property
     def eta(self) -> np.ndarray:
@@ -137,10 +141,14 @@ def start_posterior(
     sigma2: float,
     averaged: bool = True,
     effect: np.ndarray | None = None,
+    basis: Basis | None = None,
 ) -> Posterior:
-    """Before the first sweep: the maximum without effects of items, and none unless given (N)."""
+    """Before the first sweep: the maximum without effects of items, and none unless given (N).
+
+    ``basis`` is that of the information of theta without effects, if it is at hand.
+    """
     effect = np.zeros(len(rows.X)) if effect is None else effect
-    eta, pairs = rows.predictor(theta) + rows.moved_eta(0 * theta, effect), rows.pairs[0]
+    eta, pairs = rows.moved_eta(theta, effect), rows.pairs[0]
     s = rows.rule.derivatives(eta, rows.outcome, rows.tie(theta))
     tau, counted = np.maximum(s.eta_eta, SMALLEST_INFORMATION), rows.counted(s)
     return Posterior(
@@ -154,7 +162,7 @@ def start_posterior(
         covariance=posterior_covariance(pairs, rows.pair_information(counted), sigma2),
         derivatives=counted,
         solved=np.zeros((len(rows.X), len(theta))),
-        basis=rows.basis(counted),
+        basis=basis or rows.basis(counted),
         averaged=averaged,
     )
 
@@ -209,13 +217,32 @@ def new_terms(post: Posterior) -> tuple[OutcomeDerivatives, np.ndarray]:
         s = post.rows.rule.derivatives(post.eta, post.rows.outcome, post.rows.tie(post.theta))
         s = replace(s, eta_eta=np.maximum(s.eta_eta, SMALLEST_INFORMATION))
         return s, post.rows.sharpness * s.eta
-    side = post.rows.side(post.theta)
-    terms = [np.empty(len(side)) for _ in range(7)]
+    rows, side = post.rows, post.rows.side(post.theta)
+    if passes.kernels is not None and rows.rule.link.is_logistic and not rows.rule.has_parameter:
+        return _compiled_terms(post, side)
+    terms = np.empty((6, len(side)))
     for first in range(0, len(side), BLOCK):
         some = slice(first, first + BLOCK)
         for term, part in zip(terms, _terms_of_some(post, some, side[some]), strict=True):
             term[some] = part
-    return OutcomeDerivatives(*terms[:-1]), terms[-1]
+    return OutcomeDerivatives(rows.nothing, *terms[:-1]), terms[-1]
+
+
+def _compiled_terms(post: Posterior, side: np.ndarray) -> tuple[OutcomeDerivatives, np.ndarray]:
+    """The same under logit without a parameter of ties, in one pass."""
+    rows, none = post.rows, post.rows.nothing
+    score, tau, on_delta = np.empty((3, len(side)))
+    columns = post.delta, side, rows.outcome, rows.amount, post.tau, post.score
+    codes = rows.pairs[1], rows.judge, post.covariance.pair_variance
+    slopes = np.array([rows.slopes, rows.slope_variance])
+    least = np.array([SMALLEST_SHARE, LEAST_OF_OTHERS, SMALLEST_INFORMATION])
+    given = *columns, *codes, slopes, least, SD_CLASSES, *nodes_of_classes()
+
+    def one(some: slice) -> None:
+        passes.kernels.term_pass(*given, some.start, some.stop, score, tau, on_delta)
+
+    passes.on_each(one, passes.row_chunks(len(side), 1))
+    return OutcomeDerivatives(none, score, none, tau, none, none), on_delta
 
 
 def _terms_of_some(post: Posterior, some: slice, side: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -232,7 +259,7 @@ def _terms_of_some(post: Posterior, some: slice, side: np.ndarray) -> tuple[np.n
     moved = others.delta + others.variance * on_delta - post.delta[some]
     ahead = tau * slope * moved
     kappa, in_t = s.eta_t / left, s.t_t + spread * s.eta_t**2 / left
-    return s.value, s.eta + ahead, s.t, tau, kappa, in_t, on_delta + slope * ahead
+    return s.eta + ahead, s.t, tau, kappa, in_t, on_delta + slope * ahead
 
 
 def sweep(post: Posterior, share: float = 1.0, fresh: bool = True) -> Posterior:
@@ -250,9 +277,8 @@ def sweep(post: Posterior, share: float = 1.0, fresh: bool = True) -> Posterior:
         )
         on_delta = share * on_delta + (1 - share) * post.score_in_delta
     s = rows.counted(terms, on_delta)
-    weight = rows.pair_information(s)
     near = post.covariance if post.averaged else None
-    covariance = posterior_covariance(rows.pairs[0], weight, post.sigma2, near)
+    covariance = posterior_covariance(rows.pairs[0], rows.pair_information(s), post.sigma2, near)
     after = replace(
         post,
         tau=terms.eta_eta,
@@ -261,15 +287,20 @@ def sweep(post: Posterior, share: float = 1.0, fresh: bool = True) -> Posterior:
         covariance=covariance,
         derivatives=s,
         n_sweeps=post.n_sweeps + 1,
-        drift=drift_of(post.covariance, covariance) if post.averaged else 0.0,
     )
     if fresh:
-        after = after.with_information(after.rough)
-    on_items = np.zeros(len(post.effect))
-    if post.sigma2 > 0:
-        net = net_per_item(rows.left, rows.right, s.delta, len(rows.X))
-        on_items = net - post.effect / post.sigma2
-    return stepped(after, rows.gradient(s, post.theta), on_items)
+        after = after.with_information(INEXACT if after.averaged else CLOSE)
+    after = stepped(after, *gradients(after), post.rough)
+    drift = drift_of(post.covariance, covariance) if post.averaged else 0.0
+    return replace(after, drift=drift)
+
+
+def gradients(post: Posterior) -> tuple[np.ndarray, np.ndarray]:
+    """In theta (k), of minus the log-likelihood, and in the items' effects (N), of it."""
+    rows, s = post.rows, post.derivatives
+    net = net_per_item(rows.left, rows.right, s.delta, len(rows.X))
+    on_items = net - post.effect / post.sigma2 if post.sigma2 > 0 else 0 * net
+    return rows.gradient(s, post.theta, net), on_items
 
 
 def drift_of(before: Covariance, after: Covariance) -> float:
@@ -280,39 +311,44 @@ def drift_of(before: Covariance, after: Covariance) -> float:
 
 def at_variance(post: Posterior, sigma2: float) -> Posterior:
     """The law that follows from the same terms at another sigma^2."""
-    if min(post.sigma2, sigma2) == 0 or sigma2 == post.sigma2:
+    if sigma2 in (0, post.sigma2):
         return replace(post, sigma2=sigma2)
-    pairs, weight = post.rows.pairs[0], post.rows.pair_information(post.derivatives)
-    covariance = posterior_covariance(pairs, weight, sigma2, post.covariance)
+    if post.sigma2 == 0:  # effects are yet to be found
+        pairs, weight = post.rows.pairs[0], post.rows.pair_information(post.derivatives)
+        covariance = posterior_covariance(pairs, weight, sigma2)
+        after = replace(post, sigma2=sigma2, covariance=covariance).with_information(ANY)
+        return stepped(after, *gradients(after), post.rough)
+    after = replace(post, sigma2=sigma2, covariance=post.covariance.at(sigma2))
     on_items = post.effect * (1 / post.sigma2 - 1 / sigma2)
-    after = replace(post, sigma2=sigma2, covariance=covariance)
-    return stepped(after, np.zeros_like(post.theta), on_items)
+    return stepped(after, np.zeros_like(post.theta), on_items, INEXACT)
 
 
-def stepped(post: Posterior, gradient: np.ndarray, on_items: np.ndarray) -> Posterior:
+def stepped(post: Posterior, gradient: np.ndarray, on_items: np.ndarray, close: float) -> Posterior:
     """A step of Newton's method with the present terms, from the gradients in theta (k) and in the
-    items' effects (N).
+    items' effects (N), up to a residual.
     """
     rows, theta, solved = post.rows, post.theta, post.solved
     step = -post.basis.solve(gradient + solved.T @ on_items)
     if rows.rule.has_parameter and not rows.rule.allowed(rows.tie(theta + step)):
         step *= 0.5 * theta[-1] / -step[-1]
-    move = post.covariance.times(on_items, close=post.rough) - solved @ step
+    move = post.covariance.times(on_items, close=close) - solved @ step
     change = rows.moved_eta(step, move)
-    far = np.sqrt(float(rows.amount @ change**2) / rows.n_comparisons)
-    step, move, change = (
-        min(1.0, LONGEST / max(far, TINY)) * part for part in (step, move, change)
-    )
+    far = np.sqrt(_mean_product(rows, change, change))
+    if far > LONGEST:
+        step, move, change = (LONGEST / far * part for part in (step, move, change))
     pull = post.tau * change
-    change *= pull
     return replace(
         post,
         theta=theta + step,
         effect=post.effect + move,
         score=post.score - pull,
         score_in_delta=post.score_in_delta - rows.sharpness * pull,
-        moved=np.sqrt(float(rows.amount @ change) / rows.n_comparisons),
+        moved=np.sqrt(_mean_product(rows, change, pull)),
     )
+
+
+def _mean_product(rows: SingleComparisons, one: np.ndarray, other: np.ndarray) -> float:
+    return float(np.einsum("m,m,m->", rows.amount, one, other)) / rows.n_comparisons
 
 
 def propagate(post: Posterior, sigma2: float, close: float = CLOSE) -> Posterior:
@@ -340,6 +376,8 @@ def scale_of_decided(post: Posterior, amount: np.ndarray) -> float:
     ``amount`` (M) is how many comparisons each row stands for.
     """
     rows = post.rows
+    if np.all(rows.outcome):
+        return 1.0  # no ties
     center, square = cavities(post).law_of_eta()
     law, eta = OutcomeLaw(rows.rule, rows.tie(post.theta)), center + rows.side(post.theta)
     return decided_scale(law, eta, np.sqrt(square), rows.outcome, amount)

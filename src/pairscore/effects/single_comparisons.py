@@ -159,10 +159,12 @@ class SingleComparisons:
     @cached_property
     def sharpness(self) -> np.ndarray:
         """The slope of every comparison's judge (M)."""
-        return self.slopes[self.judge]
+        one = self.n_judges == 1
+        return np.broadcast_to(self.slopes, len(self.judge)) if one else self.slopes[self.judge]
 
-    def delta(self, theta: np.ndarray) -> np.ndarray:
-        return self._delta(self.X @ theta[: len(self.mean)], theta)
+    def delta(self, theta: np.ndarray, effect: np.ndarray | float = 0.0) -> np.ndarray:
+        """Of every comparison (M), with effects (N) of items if there are any."""
+        return self._delta(self.X @ theta[: len(self.mean)] + effect, theta)
 
     def _delta(self, scores: np.ndarray, theta: np.ndarray) -> np.ndarray:
         d, c = len(self.mean), self.context.shape[1]
@@ -170,7 +172,14 @@ class SingleComparisons:
         delta -= scores[self.right]
         return delta + self.context @ theta[d : d + c] if c else delta
 
+    @property
+    def nothing(self) -> np.ndarray:
+        """Zeros (M) that take no room."""
+        return np.broadcast_to(0.0, len(self.left))
+
     def side(self, theta: np.ndarray) -> np.ndarray:
+        if not self.sides.shape[1]:
+            return self.nothing
         first = len(self.mean) + self.context.shape[1]
         return self.sides @ theta[first : first + self.sides.shape[1]]
 
@@ -191,7 +200,11 @@ class SingleComparisons:
 
     def counted(self, s: OutcomeDerivatives, delta: np.ndarray | None = None) -> RowDerivatives:
         """Each comparison as often as it counts; ``delta`` if it is not the slope times eta."""
-        parts = {name: self.amount * part for name, part in vars(s).items()}
+        nothing = self.nothing.strides
+        parts = {
+            name: part if part.strides == nothing else self.amount * part
+            for name, part in vars(s).items()
+        }
         parts["delta"] = self.amount * (self.sharpness * s.eta if delta is None else delta)
         return RowDerivatives(**parts)
 
@@ -222,7 +235,8 @@ class SingleComparisons:
     def pair_information(self, s: OutcomeDerivatives) -> np.ndarray:
         """Information of the difference of two items' scores, for every pair (P)."""
         pairs, place = self.pairs
-        return np.bincount(place, s.eta_eta * self.sharpness**2, len(pairs.high))
+        of_rows = s.eta_eta if np.all(self.slopes == 1) else s.eta_eta * self.sharpness**2
+        return np.bincount(place, of_rows, len(pairs.high))
 
     def information(self, s: OutcomeDerivatives, borders: np.ndarray | None = None) -> np.ndarray:
         """Of theta, k x k, with the ridge."""
@@ -250,10 +264,13 @@ class SingleComparisons:
             return np.empty((len(self.X), 0))
         return (self.incidence.T @ columns).toarray()
 
-    def gradient(self, s: RowDerivatives, theta: np.ndarray) -> np.ndarray:
-        """Of minus the log-likelihood with the ridge (k)."""
-        n = len(self.X)
-        on_coef = net_per_item(self.left, self.right, s.delta, n) @ self.X
+    def gradient(
+        self, s: RowDerivatives, theta: np.ndarray, net: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Of minus the log-likelihood with the ridge (k); ``net`` are sums of s.delta per item."""
+        if net is None:
+            net = net_per_item(self.left, self.right, s.delta, len(self.X))
+        on_coef = net @ self.X
         on_effects = np.concatenate([self.context.T @ s.delta, self.sides.T @ s.eta])
         tail = [s.t.sum()] * self.rule.has_parameter
         return self.ridge @ theta - np.concatenate([on_coef, on_effects, tail])
@@ -321,6 +338,8 @@ class SingleComparisons:
 
 def rows_times(values: np.ndarray, matrix: sparse.csr_array) -> sparse.csr_array:
     """Each row of a sparse matrix times a value of its own."""
+    if not matrix.shape[1]:
+        return matrix
     return sparse.csr_array(sparse.diags_array(values) @ matrix)
 
 
@@ -385,9 +404,7 @@ class SingleComparisonsLoss:
 
 
 def climb(rows: SingleComparisons, theta: np.ndarray, max_iter: int, tol: float) -> Optimum:
-    """Newton's steps to the maximum; none where ``max_iter`` is zero, because theta is there."""
-    if max_iter == 0:
-        return Optimum(theta, rows.basis(rows.derivatives(theta)), 0, True)
+    """Newton's steps to the maximum."""
     loss = SingleComparisonsLoss(rows)
     top = minimise(loss, theta, max_iter, tol, search_by_value)
     basis = rows.basis(rows.derivatives(top.params))
