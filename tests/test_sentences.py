@@ -80,6 +80,7 @@ ONLY_IN_PYTHON = (
     # arrays, dataframes and matrices of differences
     "joint_test needs",
     "sample_weight",
+    "n_jobs is",
     "y has shape",
     "y has zeros",
     "y is missing",

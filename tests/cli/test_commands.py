@@ -1,6 +1,7 @@
 """The group of commands: help, exit codes, signals, and what a start loads."""
 
 import os
+import platform
 import re
 import shlex
 import subprocess
@@ -329,3 +330,26 @@ def test_the_documented_table_is_what_comes_out(tmp_path):
     run(fit.removeprefix("pairscore "))
     shown = run(rank.removeprefix("pairscore ")).stdout
     assert shown in (ROOT / "docs" / "commands.md").read_text()
+
+
+# -- memory ----------------------------------------------------------------------------------------
+
+ARRAYS = """
+import resource
+from pairscore.__main__ import keep_memory
+def new_pages():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+keep_memory()
+bytes(bytearray(64_000_000))
+before = new_pages()
+for _ in range(10):
+    bytes(bytearray(64_000_000))
+print(new_pages() - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc of another C library")
+def test_a_command_uses_the_memory_of_large_arrays_again():
+    """To get it from the system again for every array took a fifth of a fit to large files."""
+    found = subprocess.run([sys.executable, "-c", ARRAYS], capture_output=True, text=True)
+    assert int(found.stdout) < 10 * 64_000_000 // 2**21  # far fewer than the pages of one array

@@ -2,15 +2,12 @@
 
 import re
 import shlex
-import sys
-from io import StringIO
 
 import duckdb
 import numpy as np
 import pytest
 
 from pairscore import load
-from pairscore.cli.words import stage
 from pairscore.files.read_study import read_study
 from pairscore.files.tables import read_table
 from pairscore.files.write import write_table
@@ -400,40 +397,6 @@ def test_a_device_is_written_to_and_not_replaced(study):
     full = device(folder, "full")
     assert "could not be saved" in run("fit items.csv votes.csv -o", full, code=2).stderr
     assert full.is_char_device()
-
-
-# -- the screen ------------------------------------------------------------------------------------
-
-
-class Terminal(StringIO):
-    """An error stream that is a terminal."""
-
-    def isatty(self):
-        return True
-
-
-def test_a_stage_shows_how_far_it_is_and_the_time_left(monkeypatch):
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    seconds = iter([100.0, 103.0, 106.0])
-    monkeypatch.setattr("time.monotonic", lambda: next(seconds))
-    with stage("Reading") as show:
-        show(1, 4)
-        show(2, 4)
-    lines = sys.stderr.getvalue().replace("\x1b[K", "").split("\r")
-    assert lines == ["", "Reading …", "Reading … 25%, 9 s left", "Reading … 50%, 6 s left", ""]
-
-
-def test_a_stage_without_work_is_finished(monkeypatch):
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    with stage("Computing") as show:
-        show(0, 0)
-    assert "Computing … 100%, 0 s left" in sys.stderr.getvalue()
-
-
-def test_a_stage_says_nothing_where_nobody_looks(capsys):
-    with stage("Reading") as show:
-        show(1, 2)
-    assert capsys.readouterr().err == ""
 
 
 # -- files as people have them ---------------------------------------------------------------------

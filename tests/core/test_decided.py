@@ -6,11 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit
 from scipy.stats import norm
 
-from pairscore.core.decided import PRIOR_SD, SAMPLE, decided_scale, share_of_coin
+from pairscore.core.decided import (
+    PRIOR_SD,
+    SAMPLE,
+    decided_scale,
+    pull_of_decided,
+    share_of_coin,
+)
 from pairscore.core.outcomes import OutcomeLaw, averaged_probabilities
 from tests.core.test_outcomes import LAWS
 from tests.limits import CHANCE
@@ -75,6 +81,25 @@ def test_without_ties_nothing_is_scaled(law):
     assert decided_scale(law, eta, np.zeros(len(eta)), outcome, amount) == 1.0
     tied = np.zeros(len(eta), dtype=int)
     assert decided_scale(law, eta, np.zeros(len(eta)), tied, amount) == 1.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_newton_finds_the_scale_that_a_bracket_finds(seed, monkeypatch):
+    """Score differences of any size, with heavy tails; also where all agree with the score."""
+    rng = np.random.default_rng(seed)
+    eta = 10 ** rng.uniform(-2, 2) * rng.standard_t(2, size=500)
+    chance = expit(10 ** rng.uniform(-1, 1) * eta / np.median(np.abs(eta)))
+    outcome = np.where(rng.random(500) < chance, 1, -1) if seed % 4 else np.sign(eta).astype(int)
+    outcome[rng.random(500) < 0.3] = 0
+    columns = LAWS[0], eta, 0 * eta, outcome, rng.uniform(0.1, 3, 500)
+    found = decided_scale(*columns)
+    monkeypatch.setattr("pairscore.core.decided.AlongScore.by_newton", bracketed)
+    assert found == pytest.approx(decided_scale(*columns), rel=1e-6)
+
+
+def bracketed(along, scale):
+    """The root of the derivative in log scale, without a second derivative."""
+    return brentq(lambda at: along.derivative(pull_of_decided, at), -10.0, 10.0, xtol=1e-12)
 
 
 def test_a_large_sample_finds_the_scale_of_a_thinned_score():

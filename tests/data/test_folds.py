@@ -1,5 +1,7 @@
 """Folds of nearly equal size: the greedy rule against a loop, and labels of groups as numbers."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 from pairscore import PairscoreError
 from pairscore.data.folds import (
+    Workers,
     assign_folds,
     feature_keys,
     item_ranks,
@@ -34,6 +37,26 @@ def test_folds_are_those_of_the_greedy_rule(sizes, n_folds, random):
     random.shuffle(order)
     folds = assign_folds(np.array(sizes), np.array(order), n_folds)
     assert folds.tolist() == greedy(sizes, order, n_folds)
+
+
+@pytest.mark.parametrize("in_threads", [True, False])
+@pytest.mark.parametrize("n_jobs", [None, 1, 2, -1])
+def test_jobs_side_by_side_come_back_in_their_order(n_jobs, in_threads):
+    jobs = (partial(pow, 2, number) for number in range(6))
+    assert list(Workers(n_jobs).each(jobs, in_threads)) == [1, 2, 4, 8, 16, 32]
+
+
+def test_progress_is_told_after_every_job():
+    told = []
+    workers = Workers(progress=lambda *done_of: told.append(done_of))
+    assert workers.all([partial(int, "3"), partial(int, "4")]) == [3, 4]
+    assert told == [(1, 2), (2, 2)]
+
+
+@pytest.mark.parametrize("n_jobs", [0, "2", 1.5, True])
+def test_a_number_of_jobs_that_is_none_is_refused_in_a_sentence(n_jobs):
+    with pytest.raises(PairscoreError, match=r"n_jobs is .*; use a number of jobs .* or None\."):
+        Workers(n_jobs)
 
 
 def test_groups_are_numbered_in_the_order_of_first_appearance():

@@ -11,7 +11,7 @@ from scipy.special import expit
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.core.links import get_link
 from pairscore.core.ridge_path import COINS, LikelihoodPath, PairRows
-from pairscore.data.folds import assign_folds
+from pairscore.data.folds import Workers, assign_folds
 from pairscore.errors import OutlyingItemsWarning
 from pairscore.estimators.closed_form import VoteRows, feature_covariance, link_scale
 from pairscore.estimators.fit_data import FitData
@@ -27,6 +27,7 @@ from pairscore.estimators.ridge import (
     ridge_of_deals,
 )
 from pairscore.estimators.settings import check_settings
+from pairscore.model.fit import fit_comparisons
 from tests.limits import largest_mean
 
 
@@ -158,6 +159,49 @@ def test_ridges_without_hope_are_left_out_and_the_choice_stays(seed, monkeypatch
     assert sum(fits) < 0.9 * 30 * len(fits)
     monkeypatch.setattr("pairscore.estimators.ridge.HOPELESS", np.inf)
     assert quick.l2_ == RankRegression(l2="auto", inference=None).fit(X, votes).l2_
+
+
+@pytest.mark.parametrize("l2", ["auto", "auto-known"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_ridge_that_was_given_up_early_is_not_chosen_for_an_easy_fold(l2, seed, monkeypatch):
+    """With many comparisons most ridges are given up after a fold; folds differ by more than the
+    ridges that stay.
+    """
+    X, votes = make_study(seed, n=1000, d=20, m=20_000)
+    model = RankRegression(l2=l2, inference=None)
+    quick = model.fit(X, votes).ridge_curve_
+    monkeypatch.setattr("pairscore.estimators.ridge.HOPELESS", np.inf)
+    whole = model.fit(X, votes).ridge_curve_
+    assert quick.chosen == whole.chosen
+    near = np.abs(np.log10(whole.l2 / whole.chosen)) < 1
+    assert quick.loss[near] == pytest.approx(whole.loss[near], abs=1e-6)
+    assert quick.loss.argmin() == whole.loss.argmin()
+
+
+@pytest.mark.parametrize("settings", [{}, {"method": "pooled"}, {"l2": "auto-known"}])
+def test_the_ridge_and_the_fit_are_the_same_to_the_last_bit_for_any_n_jobs(settings, tmp_path):
+    X, votes = make_study(1, n=100, m=600)
+    models = [
+        RankRegression(**{"l2": "auto"} | settings, n_jobs=n).fit(X, votes) for n in (None, 1, 2, 3)
+    ]
+    files = []
+    for number, model in enumerate(models):
+        model.save(tmp_path / f"{number}.npz")
+        files.append((tmp_path / f"{number}.npz").read_bytes())
+    assert len({*files}) == 1  # which has the curve, the coefficients and their covariance
+    assert load(tmp_path / "3.npz").n_jobs is None
+
+
+def test_progress_of_a_ridge_rises_to_the_fit_that_is_left():
+    X, votes = make_study(1, n=100, m=600)
+    told = []
+    workers = Workers(progress=lambda done, total: told.append(done / total))
+    data, settings = Comparisons.from_frames(X, votes)[0], check_settings(l2="auto")
+    fit_comparisons(data, settings, workers=workers)
+    assert len(told) == 20  # five folds, dealt four times
+    assert told == sorted(told)
+    assert told[0] > 0.03
+    assert 0.9 < told[-1] < 1
 
 
 def closed_form_loss(X, votes, l2, method, settings, test):

@@ -60,6 +60,19 @@ def test_what_a_study_has_is_found(has, setting):
     assert all(name in str(choice) for name in ("plain", "kept", "Chosen: the model with"))
 
 
+def test_what_is_chosen_is_the_same_to_the_last_bit_for_any_n_jobs():
+    data, told = draw(1, d=20, m=400, judge=True), []
+    one = quietly(data, progress=lambda done, total: told.append(done / total))
+    two = quietly(data, n_jobs=2)
+    assert str(one) == str(two)
+    assert np.array_equal(one.model.coef_, two.model.coef_)
+    for a, b in zip(one.trials, two.trials, strict=True):
+        assert repr(a) == repr(b)
+    assert told == sorted(told)
+    assert len(told) == len(one.trials)
+    assert told[-1] < 1
+
+
 def test_the_ridge_of_a_fold_is_chosen_once_and_is_the_same_with_more_settings(monkeypatch):
     data, calls = draw(1, d=60, m=400, judge=True), []
 

@@ -655,7 +655,10 @@ def test_do_features_help_beyond_abilities_is_asked_of_known_items():
 def test_folds_side_by_side_give_the_same_numbers_and_warnings():
     items, votes = Population(n_features=3, rng=0).draw(40, 300, rng=1, second_half=False)
     models = {"plain": RankRegression(), "ridge": RankRegression(l2=5.0)}
-    one, two = (compare(models, items, votes, n_jobs=n) for n in (1, 2))
+    told = []
+    progress = lambda *done_of: told.append(done_of)  # noqa: E731
+    one, two = (compare(models, items, votes, n_jobs=n, progress=progress) for n in (1, 2))
+    assert told == 2 * [(number, 10) for number in range(1, 11)]
     np.testing.assert_array_equal(one.values, two.values)
     np.testing.assert_array_equal(one.std_errors, two.std_errors)
     assert one.notes == two.notes

@@ -5,7 +5,7 @@ import pytest
 
 from pairscore import PairscoreError
 from pairscore.errors import BadRowsError, PairscoreWarning
-from pairscore.files.source import MAX_COLUMNS
+from pairscore.files.source import CHUNK, MAX_COLUMNS
 from tests.files.test_tables import INF, as_lists, read_bytes
 
 ANSWERS = {
@@ -338,6 +338,22 @@ def test_no_row_is_lost_whatever_its_length(size, tmp_path):
             said = str(error)
         assert "longer than" in said if said else len(read) == 3
         assert not said or size > 1 << 20
+
+
+@pytest.mark.parametrize("shift", [-2, -1, 0, 1])
+@pytest.mark.parametrize("cell", [b"1_000", b"+-1", b"\0"])
+def test_an_odd_cell_far_down_in_a_large_file_is_found_wherever_it_is(cell, shift, tmp_path):
+    """A file is looked at in pieces, and a sign of two bytes may lie in two of them."""
+    line = b"item,12345\n"
+    n_lines = (CHUNK - 5) // len(line) - 1
+    before = b"id,x\n" + line * n_lines
+    odd = b"a" * (CHUNK - len(before) - 2 + shift) + b"," + cell + b"\n"
+    with pytest.raises(PairscoreError) as caught:
+        read_bytes(tmp_path, before + odd + line)
+    if cell == b"\0":
+        assert f"the first in line {n_lines + 2}" in str(caught.value)
+    else:
+        assert f"{cell.decode()!r} in column 'x'" in str(caught.value)
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])

@@ -101,6 +101,14 @@ def test_the_page_is_whole(settings, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
+def test_the_page_is_the_same_for_any_n_jobs(tmp_path):
+    items, votes = draw_study(60, 700, ties=True, weights=True, spare=40)
+    model = RankRegression(l2="auto").fit(items, votes)
+    for n_jobs in (1, 2):
+        write_report(model, items, votes, tmp_path / f"{n_jobs}.html", n_jobs=n_jobs)
+    assert (tmp_path / "1.html").read_bytes() == (tmp_path / "2.html").read_bytes()
+
+
 @cache
 def page_of_many():
     items, votes = draw_study(1000, 6000, d=6)

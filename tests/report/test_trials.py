@@ -27,7 +27,6 @@ from pairscore.report.page import report_html
 from pairscore.report.trials import (
     ability_prospects,
     best_accuracy,
-    held_out_probabilities,
     item_folds,
     misordered_by_intervals,
     pair_folds,
@@ -322,7 +321,10 @@ def test_the_interval_of_wrong_predictions_holds_the_true_share():
         rng = np.random.default_rng(seed)
         X, data = rng.normal(size=(2000, 3)) + 2, read_comparisons(*draw_study(60, 1500, seed=seed))
         make = partial(RankRegression, inference=None)
-        found = wrong_share(held_out_probabilities(make, data, item_folds(data)[0]), data)
+        probability = np.full(len(data), np.nan)
+        for train, test in item_folds(data)[0]:
+            probability[test] = make().fit(data[train]).predict_proba(data[test])[:, 1]
+        found = wrong_share(probability, data)
         left, right = rng.integers(0, 2000, (2, 20_000))
         won = rng.random(20_000) < expit(X[left, 0] - X[right, 0])
         truth = np.mean(((X[left] - X[right]) @ make().fit(data).coef_ > 0) != won)

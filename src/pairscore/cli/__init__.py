@@ -1,10 +1,10 @@
 """The command line: each command is one library call and a print.
 
 Start with ``commands``: the group of all commands, its exit codes, and how Ctrl-C ends them.
-``parts`` has what is larger than memory or lies at several sites (fit --stream, stats, merge),
-``models`` has the commands about a model (fit, rank, update, compare, report), ``pairs``
-those about pairs (pairs, predict), ``studies`` those about studies (plan, simulate, demo,
-reproduce), ``demo`` the story that the demo tells.
+``parts`` shows how far they are, and has what is larger than memory or lies at several sites (fit
+--stream, stats, merge), ``models`` has the commands about a model (fit, update, report), ``pairs``
+those about items and pairs (pairs, rank, predict, compare), ``studies`` those about studies (plan,
+simulate, demo, reproduce), ``demo`` the story that the demo tells.
 ``options`` has what several commands share: options, where they read and write, what they show
 meanwhile; ``model_options`` the settings of a model. ``words`` turns messages of the library into
 the words of the command line.

@@ -224,7 +224,7 @@ def _parse_model(text: str) -> tuple[str, dict[str, Any]]:
 def _refuse_other_settings(name: str, settings: dict[str, Any]) -> None:
     from pairscore.estimators.settings import DEFAULTS
 
-    known = sorted({*DEFAULTS, "features"} - {"inference", "missing"})
+    known = sorted({*DEFAULTS, "features"} - {"inference", "missing", "n_jobs"})
     for key in settings:
         if key == "missing":
             raise PairscoreError(

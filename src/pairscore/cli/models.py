@@ -40,11 +40,12 @@ from pairscore.cli.options import (
     options,
     output_option,
     output_path,
+    processes_option,
     refuse_output,
     second_table,
     vote_settings,
 )
-from pairscore.cli.parts import STREAM_OPTIONS, fit_in_parts
+from pairscore.cli.parts import STREAM_OPTIONS, fit_in_parts, stage
 from pairscore.cli.words import (
     OUTPUT,
     command,
@@ -56,7 +57,6 @@ from pairscore.cli.words import (
     show_unused_answers,
     show_unused_columns,
     show_warnings,
-    stage,
     translate,
 )
 from pairscore.errors import PairscoreError, first_few, plural
@@ -84,7 +84,12 @@ SUMMARY_JSON = json_flag("Print coefficients, standard errors and more as JSON."
         OUTPUT,
         option("--report", "page", type=FILE, help="Also write a report to this HTML file."),
         flag("--keep-data", help="Keep the comparisons in the model file, for pairscore update."),
-    )
+    ),
+    (
+        processes_option(
+            "Number of fits side by side: of --l2 auto, --auto, --report.  [default: 1]"
+        ),
+    ),
 )
 @SUMMARY_JSON
 @examples(
@@ -151,7 +156,7 @@ def fit(
     if page is not None:
         from pairscore.model.regression import load
 
-        write_report(load(output), study, page, (items, *comparisons))
+        write_report(load(output), study, page, (items, *comparisons), given["n_jobs"])
     if not is_piped and not as_json:
         click.echo(next_steps(items, comparisons, output, page))
 
@@ -188,6 +193,7 @@ def fit_study(
 
     What was tried is printed.
     """
+    from pairscore.data.folds import Workers
     from pairscore.estimators.settings import DEFAULTS, check_settings
     from pairscore.model.fit import fit_comparisons, number_item_groups
 
@@ -196,16 +202,18 @@ def fit_study(
         from pairscore.evaluation.choose import auto_fit
 
         data = data if groups is None else data.with_item_groups(groups)
-        with stage("Trying models on held-out comparisons"), collect_warnings() as texts:
-            choice = auto_fit(data, use=given["use"], **settings_given(params))
+        running = {"use": given["use"], "n_jobs": given["n_jobs"]}
+        with stage("Trying models on held-out comparisons") as show, collect_warnings() as texts:
+            choice = auto_fit(data, **running, progress=show, **settings_given(params))
         click.echo(f"{translate(choice.text(translate))}\n", err=not is_shown)
         show_warnings(texts)
         record = {"auto": choice.to_record()}
         return choice.model.result_, DEFAULTS | choice.model.get_params(), record
     settings = check_settings(**params)
     groups = None if groups is None else number_item_groups(groups, data.items, settings)
-    with stage("Fitting"), collect_warnings():
-        result, notes = fit_comparisons(data, settings, item_groups=groups)
+    with stage("Fitting") as show, collect_warnings():
+        workers = Workers(given["n_jobs"], show)
+        result, notes = fit_comparisons(data, settings, item_groups=groups, workers=workers)
     show_warnings(text for _, text in notes)
     return result, params, {}
 
@@ -235,6 +243,7 @@ def update(
     comparisons. A model of comparisons alone learns new items from COMPARISONS.
     """
     refuse_output(output, comparisons, *([items] if items else []))
+    from pairscore.data.folds import Workers
     from pairscore.estimators.settings import check_settings
     from pairscore.files.read_study import read_new_items, read_new_votes
     from pairscore.model.file import load_model
@@ -258,8 +267,8 @@ def update(
     votes = read.votes
     if by_name:
         more, votes = add_named_items(known, read)
-    with stage("Fitting"), collect_warnings():
-        result, notes = update_fit(file.fit, settings, votes, more)
+    with stage("Fitting") as show, collect_warnings():
+        result, notes = update_fit(file.fit, settings, votes, more, workers=Workers(progress=show))
     show_warnings(text for _, text in notes)
     record = result.record | ({"reading": kept} if kept else {})
     result = replace(result, record=record)
@@ -288,6 +297,7 @@ def add_named_items(known: "Items", read: "Comparisons") -> tuple["Items | None"
 @ID_OF_FIT_OPTION
 @flag("--self-pairs", help="Keep comparisons of an item with itself, as in such a fit.")
 @options(VOTE_OPTIONS, FILE_OPTIONS, WORDING_OPTIONS, (SCALE_OPTION,))
+@processes_option("Fits side by side, of every method in every fold.  [default: 1]")
 @output_option("HTML file to write (-: standard output).", default=Path("report.html"))
 @json_flag("Print where the page is and its first sentences as JSON.")
 @examples(
@@ -336,7 +346,8 @@ def report(
             study = read_alone(items, fitted.context or (), given, fitted.record_.get("reading"))
     wording = fitted.wording_.with_words(**wording_settings(given))
     shown = {"wording": wording, "scale": given["scale"]}
-    facts = write_report(fitted, study, output, (items, *comparisons), **shown)
+    paths = items, *comparisons
+    facts = write_report(fitted, study, output, paths, given["n_jobs"], **shown)
     is_piped = str(output) == "-"  # standard output is the page's then
     if as_json:
         show_json(report_record(output, study, facts.answer), err=is_piped)
@@ -364,17 +375,21 @@ def read_again(
 
 
 def write_report(
-    model: Any, study: "StudyInput", output: Path, files: Iterable[Path], **shown: Any
+    model: Any,
+    study: "StudyInput",
+    output: Path,
+    files: Iterable[Path],
+    n_jobs: int | None,
+    **shown: Any,
 ) -> Any:
     """Write the page of a model; returns the facts on it."""
+    from pairscore.data.folds import Workers
     from pairscore.report.page import write_page
 
-    with (
-        stage("Ranking the items, and predicting comparisons that were held out"),
-        output_path(output, "report.html") as path,
-    ):
-        names = tuple(dict.fromkeys(map(str, files)))
-        return write_page(model, study.comparisons, None, path, files=names, **shown)
+    names = tuple(dict.fromkeys(map(str, files)))
+    with stage("Writing the report") as show, output_path(output, "report.html") as path:
+        shown |= {"files": names, "workers": Workers(n_jobs, show)}
+        return write_page(model, study.comparisons, None, path, **shown)
 
 
 def report_record(output: Path, study: "StudyInput", answer: list[str]) -> dict[str, Any]:

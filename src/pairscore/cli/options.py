@@ -127,6 +127,11 @@ def files(*names: str) -> Callable[[Command], Command]:
     )
 
 
+def processes_option(help: str, setting: str = "n_jobs") -> Option:
+    """Make the option ``--processes``, of what runs side by side; no result depends on it."""
+    return option("--processes", setting, type=click.IntRange(min=1), help=help)
+
+
 # -- tables of options -----------------------------------------------------------------------------
 
 FILE_OPTIONS = section(

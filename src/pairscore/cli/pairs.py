@@ -35,9 +35,11 @@ from pairscore.cli.options import (
     option,
     options,
     output_option,
+    processes_option,
     refuse_output,
     second_table,
 )
+from pairscore.cli.parts import stage, with_progress
 from pairscore.cli.words import (
     command,
     examples,
@@ -47,9 +49,7 @@ from pairscore.cli.words import (
     show_note,
     show_unused_columns,
     show_warnings,
-    stage,
     with_id_name,
-    with_progress,
 )
 from pairscore.errors import BadEntriesError, PairscoreError, plural
 
@@ -308,7 +308,7 @@ def predict(
     from pairscore.model.fit_input import compared_items
     from pairscore.model.ranking import pair_chances
 
-    with list_bad_rows(output):
+    with list_bad_rows(output), stage("Reading"):
         with input_path(model) as path:
             fit = load_model(path).fit
         kept, context = fit.record.get("reading", {}), fit.settings.context or ()
@@ -377,6 +377,7 @@ def chances_text(chances: dict[str, Any]) -> str:
     metavar="NAME",
     help="Column of ITEMS: items of one group (topic, patient) are held out together.",
 )
+@processes_option("Fits side by side, of every model in every fold.  [default: 1]")
 @options(ITEM_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS)
 @json_flag("Print everything as JSON.")
 @examples(
@@ -390,6 +391,7 @@ def compare(
     comparisons: tuple[Path, ...],
     models: tuple[str, ...],
     folds: int,
+    n_jobs: int | None,
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -425,8 +427,9 @@ def compare(
             " that plain abilities have no common scale; only shrunk ones are tested."
         )
     data = data if study.groups is None else data.with_item_groups(study.groups)
-    with stage("Fitting every model in every fold"), collect_warnings() as texts:
-        result = compare_models(candidates, data, cv=ItemKFold(folds))
+    with stage("Fitting every model in every fold") as show, collect_warnings() as texts:
+        cv = ItemKFold(folds)
+        result = compare_models(candidates, data, cv=cv, n_jobs=n_jobs, progress=show)
     show_warnings(texts)
     if as_json:
         show_json(result.to_record())

@@ -1,7 +1,17 @@
-"""What is larger than memory or lies at several sites: ``fit --stream``, ``stats``, ``merge``."""
+"""Work that takes long, and how far it is: ``fit --stream``, and ``stats`` and ``merge`` of sites.
+
+On a terminal, one line says how far a command is and the time left, where that takes long.
+"""
 
 import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -31,13 +41,14 @@ from pairscore.cli.words import (
     show_json,
     show_note,
     show_warnings,
-    stage,
 )
 from pairscore.errors import PairscoreError, plural
 
 if TYPE_CHECKING:
     from pairscore.model.regression import RankRegression
 
+SHOWN_AFTER, REDRAWN_EVERY = 2.0, 0.5  # seconds
+CLEAR = "\r\x1b[K"  # the line of a terminal
 STREAM_OPTIONS = section(
     "Larger than memory",
     flag(
@@ -63,6 +74,109 @@ NOT_IN_PARTS = (
     *("reference", "categorical", "squares", "interactions", "missing", "winner_codes", "judge"),
     *("delimiter", "encoding", "decimal", "na", "sheet"),
 )
+
+
+# -- progress --------------------------------------------------------------------------------------
+
+
+class Progress:
+    """One line of a terminal: what is going on, how far it is and the time left.
+
+    It is shown after SHOWN_AFTER seconds, and erased at the end. Where nobody said how much there
+    is to do, the line has the seconds so far.
+    """
+
+    def __init__(self, text: str, clock: Callable[[], float], write: Callable[[str], Any]) -> None:
+        self.text, self.clock, self.write = text, clock, write
+        self.begun = self.start = clock()
+        self.is_shown, self.lock = False, threading.Lock()
+        self.reported = 0.0, 0.0  # when, and the share that was done
+
+    def report(self, done: float, total: float) -> None:
+        """Say that so much of all is done; where that is less than before, other work begins."""
+        now, share = self.clock(), done / total if total else 1.0
+        if share < self.reported[1]:
+            self.start = now
+        self.reported = now, share
+        self.show()
+
+    def show(self) -> None:
+        """Draw the line as it is now."""
+        with self.lock:
+            if self.clock() - self.begun >= SHOWN_AFTER:
+                line = f"{self.text} … {self._how_far()}"
+                # what is longer would go on in a second line, which stays
+                self.write(f"\r{line[: get_terminal_size().columns - 1]}\x1b[K")
+                self.is_shown = True
+
+    def _how_far(self) -> str:
+        (when, share), now = self.reported, self.clock()
+        if not share:
+            return duration(now - self.start)
+        left = (when - self.start) * (1 / share - 1) - (now - when)
+        return f"{share:.0%}, {duration(max(left, 0.0))} left"
+
+    def erase(self) -> None:
+        """Leave a clean line."""
+        with self.lock:
+            if self.is_shown:
+                self.write(CLEAR)
+            self.is_shown, self.write = False, lambda text: None
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them, such as 12 s, 3 min or 2 h 5 min.
+
+    >>> duration(12.3), duration(200), duration(7501)
+    ('12 s', '3 min', '2 h 5 min')
+    """
+    minutes = round(seconds / 60)
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
+
+
+@contextmanager
+def stage(text: str) -> Iterator[Callable[[float, float], None]]:
+    """Show on a terminal what is going on, if it takes long; elsewhere show nothing.
+
+    Yields a function that is told how much is done, and of how much.
+    """
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    line = Progress(text, time.monotonic, partial(click.echo, nl=False, err=True))
+    over = threading.Event()
+
+    def draw_again() -> None:
+        while not over.wait(REDRAWN_EVERY):
+            line.show()
+
+    threading.Thread(target=draw_again, daemon=True).start()
+    try:
+        yield line.report
+    finally:
+        over.set()
+        line.erase()
+
+
+def with_progress(
+    pieces: Any, show: Callable[[float, float], None], n_passes: int
+) -> Callable[[], Iterator[Any]]:
+    """The pieces; after each, ``show`` is told how many rows of all passes are done."""
+    done = 0
+
+    def one_pass() -> Iterator[Any]:
+        nonlocal done
+        for values in pieces():
+            done += len(values)
+            yield values
+            show(done, n_passes * pieces.n_rows)
+
+    return one_pass
+
+
+# -- fits in parts, and sums of sites --------------------------------------------------------------
 
 
 def fit_in_parts(items: Path, comparisons: tuple[Path, ...], given: dict[str, Any]) -> Any:

@@ -27,9 +27,11 @@ from pairscore.cli.options import (
     option,
     options,
     output_option,
+    processes_option,
     vote_settings,
     word,
 )
+from pairscore.cli.parts import stage
 from pairscore.cli.words import (
     OUTPUT,
     command,
@@ -38,12 +40,12 @@ from pairscore.cli.words import (
     show_json,
     show_note,
     show_unused_columns,
-    stage,
     translate,
 )
 from pairscore.errors import NoAnswerError, PairscoreError, first_few
 
 if TYPE_CHECKING:
+    from pairscore.data.folds import Progress
     from pairscore.planning.planner import Plan
 
 DEFAULT = click.core.ParameterSource.DEFAULT
@@ -168,10 +170,12 @@ def plan(
         features = _feature_count(pilot, given)
     else:
         features = _items_and_pilot(items_file, pilot, given)
-    plans = plan_each(question.pop("noise") or (None,), question | features)
+    with stage("Planning") as show:
+        plans = plan_each(question.pop("noise") or (None,), question | features, show)
     made = [one for one in plans.values() if not isinstance(one, NoAnswerError)]
     if chart is not None:
-        draw_plans(made, chart)
+        with stage("Drawing the chart"):
+            draw_plans(made, chart)
     if as_json:
         records = [
             {"noise": noise, "impossible": str(one)}
@@ -186,13 +190,16 @@ def plan(
 
 
 def plan_each(
-    noises: Sequence[float | None], question: dict[str, Any]
+    noises: Sequence[float | None],
+    question: dict[str, Any],
+    progress: "Progress" = lambda done, total: None,
 ) -> dict[float | None, "Plan | NoAnswerError"]:
     """The same question for each noise: its plan, or why there is none; one must have a plan."""
     from pairscore.planning.planner import plan as make_plan
 
     plans: dict[float | None, Plan | NoAnswerError] = {}
-    for noise in noises:
+    for number, noise in enumerate(noises):
+        progress(number, len(noises))
         try:
             plans[noise] = make_plan(**question, noise=noise)
         except NoAnswerError as error:
@@ -226,9 +233,11 @@ def _items_and_pilot(items_file: Path, pilot: Path | None, given: dict[str, Any]
     columns = item_settings(given)
     if pilot is None:
         _refuse_options(VOTE_NAMES, "--pilot")
-        study = read_item_file(items_file, columns=columns, **file_settings(given))
-    else:
-        study = read_study(items_file, pilot, columns=columns, **vote_settings(given))
+    with stage("Reading"):
+        if pilot is None:
+            study = read_item_file(items_file, columns=columns, **file_settings(given))
+        else:
+            study = read_study(items_file, pilot, columns=columns, **vote_settings(given))
     show_unused_columns(study)
     if study.recipe.note:
         show_note(f"{study.recipe.note}.")
@@ -324,7 +333,9 @@ def simulate(
 
     draw = {name: given.pop(name) for name in ("repeats", "self_pairs", "second_half")}
     population = Population(**given, judge_noise=_shares(judge_noise), rng=seed)
-    paths = simulate_study(population, n_items, n_comparisons, output, seed=seed, kind=kind, **draw)
+    with stage("Simulating"):
+        about = {"seed": seed, "kind": kind, **draw}
+        paths = simulate_study(population, n_items, n_comparisons, output, **about)
     for path in paths:
         click.echo(str(path))
 
@@ -368,12 +379,7 @@ def demo(seed: int, output: Path, as_json: bool) -> None:
     help="Draw items and comparisons and fit every cell, instead of drawing the estimate from its"
     " exact distribution.",
 )
-@option(
-    "--processes",
-    "n_workers",
-    type=click.IntRange(min=1),
-    help="Number of processes.  [default: one for each core]",
-)
+@processes_option("Number of processes.  [default: one for each core]", setting="n_workers")
 @json_flag("Print where the page is and how long it took as JSON.")
 @examples("reproduce", "reproduce 2a 3 --seeds 2 -o quick")
 def reproduce(
@@ -387,7 +393,7 @@ def reproduce(
     from pairscore.paper.run import reproduce as make
 
     try:
-        with stage("Computing the cells of all figures") as show:
+        with stage("Computing cells, then drawing figures") as show:
             done = make(figures, seeds, output, progress=show, **running)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(

@@ -14,15 +14,12 @@ Messages of the library name settings as Python does. This is the one place that
     winner_codes={'A': 'left'}         --winner-codes A=left
 
 ``compare`` has the settings of models as words, such as ``judge-slopes=yes``, and not as options.
-Also what is printed besides results: rankings, notes, progress, and the layout of ``--help``.
+Also what is printed besides results: rankings, notes, and the layout of ``--help``.
 """
 
 import re
-import sys
-import time
 from ast import literal_eval
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from functools import partial
 from inspect import cleandoc
 from pathlib import Path
@@ -211,45 +208,6 @@ def ranking_text(ranking: dict[str, Any], fit: Any, scale: str, id_name: str = "
 
 
 # -- what is shown --------------------------------------------------------------------------------
-
-
-@contextmanager
-def stage(text: str) -> Iterator[Callable[[float, float], None]]:
-    """Show on a terminal what is going on; elsewhere show nothing.
-
-    Yields a function that shows how far it is, from what is done and the total, and the time left.
-    """
-    start, is_shown = time.monotonic(), sys.stderr.isatty()
-
-    def show(done: float, total: float) -> None:
-        share = done / total if total else 1.0
-        left = (time.monotonic() - start) * (1 / share - 1) if share else 0.0
-        progress = f" {share:.0%}, {left:.0f} s left" if share else ""
-        if is_shown:
-            click.echo(f"\r{text} …{progress}\x1b[K", nl=False, err=True)
-
-    show(0, 1)
-    try:
-        yield show
-    finally:
-        if is_shown:
-            click.echo("\r\x1b[K", nl=False, err=True)
-
-
-def with_progress(
-    pieces: Any, show: Callable[[float, float], None], n_passes: int
-) -> Callable[[], Iterator[Any]]:
-    """The pieces; after each, ``show`` is told how many rows of all passes are done."""
-    done = 0
-
-    def one_pass() -> Iterator[Any]:
-        nonlocal done
-        for values in pieces():
-            done += len(values)
-            yield values
-            show(done, n_passes * pieces.n_rows)
-
-    return one_pass
 
 
 def show_json(record: Any, err: bool = False) -> None:

@@ -23,6 +23,7 @@ from pairscore.core.outcomes import OutcomeLaw, grid_for
 PRIOR_SD = 2.5  # of the scores' own standard deviation, under the link: the prior of separation
 LARGEST = 10.0  # logarithm of a scale; the prior holds it far below
 PRECISION = 1e-7  # of that logarithm
+MAX_STEPS = 100
 SAMPLE, CHUNK = 40_000, 16_384  # comparisons of a first look, and at a time
 SMALLEST_SHARE = 0.05  # of a coin's variance; with less left, nearly all comparisons tied
 TINY = float(np.finfo(float).tiny)
@@ -57,6 +58,9 @@ class AlongScore:
 
     def likeliest(self, pull: Pull, near: float) -> float:
         """The logarithm of the likeliest scale, first in a sample, then in all comparisons."""
+        rule = self.law.rule
+        if rule.link.is_logistic and not rule.has_parameter and not self.sd.any():
+            return self.by_newton(float(np.exp(near)))
         reach = 0.5
         for stride in sorted({1 + len(self.eta) // SAMPLE, 1}, reverse=True):
             derivative, ends = partial(self.every(stride).derivative, pull), (-LARGEST, LARGEST)
@@ -65,6 +69,24 @@ class AlongScore:
             )
             reach = 0.02  # about what a sample is off by
         return near
+
+    def by_newton(self, scale: float) -> float:
+        """The same from one scale on, where the log-likelihood is concave in it.
+
+        The slopes so far bracket the root; what leaves the bracket goes to its middle.
+        """
+        low, high = float(np.exp(-LARGEST)), float(np.exp(LARGEST))
+        for _ in range(MAX_STEPS):
+            columns = self.eta, self.outcome, self.amount, np.array([scale, 0.0])
+            sums, before = scale_pass(*columns, self.law.rule.link), scale
+            slope = float(sums[0]) - self.precision * scale
+            low, high = (scale, high) if slope > 0 else (low, scale)
+            scale += slope / (float(sums[2]) + self.precision)
+            if not low < scale < high:
+                scale = np.sqrt(low * high)
+            if abs(np.log(scale / before)) <= 10 * PRECISION:  # the next step is far smaller
+                break
+        return float(np.log(scale))
 
     def derivative(self, pull: Pull, log_scale: float) -> float:
         """Of the log-likelihood in log scale, a cache-sized chunk at a time."""

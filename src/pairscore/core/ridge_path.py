@@ -67,6 +67,58 @@ class PairRows:
         return float((self.win + self.lose).sum())
 
 
+@dataclass(frozen=True)
+class Cells:
+    """Comparisons of one pair on one side with one outcome: equal, so that their number is enough.
+
+    Of each cell (C): how many comparisons it has and their total ``amount``, the row of
+    :class:`PairRows` that it belongs to, and whether low won (1, or 0.5 in a tie). Comparisons of a
+    cell with different weights are taken for comparisons of their average weight.
+    """
+
+    count: np.ndarray
+    amount: np.ndarray
+    row: np.ndarray
+    win: np.ndarray
+
+    @classmethod
+    def of_comparisons(
+        cls,
+        left: np.ndarray,
+        right: np.ndarray,
+        outcome: np.ndarray,
+        count: np.ndarray | None,
+        amount: np.ndarray,
+        pairs: Pairs,
+        rank: np.ndarray,
+    ) -> "Cells":
+        """From M comparisons, in an order by ``rank`` (N) of the items instead of their rows."""
+        distinct, key = left != right, pairs.n_items * pairs.low.astype(np.int64) + pairs.high
+        low, high = np.minimum(left, right).astype(np.int64), np.maximum(left, right)
+        pair = np.searchsorted(key, pairs.n_items * low + high)
+        is_high = (left > right) & (len(pairs.side) > 1)  # low was on the right
+        row = pair + len(pairs.high) * is_high
+        cell = (3 * row + 1 + np.where(left > right, -outcome, outcome))[distinct]
+        size, count = 3 * pairs.win.size, np.ones(len(left)) if count is None else count
+        count, amount = (np.bincount(cell, of[distinct], size) for of in (count, amount))
+        row, won = np.divmod(np.flatnonzero(count), 3)
+        side, pair = np.divmod(row, len(pairs.high))
+        first, second = rank[pairs.low[pair]], rank[pairs.high[pair]]
+        turned = first > second
+        keys = (np.where(turned, 2 - won, won), side ^ turned)
+        order = np.lexsort((*keys, np.maximum(first, second), np.minimum(first, second)))
+        used = (3 * row + won)[order]
+        whole = np.rint(count[used]).astype(np.int64)
+        return cls(whole, amount[used], row[order], 0.5 * won[order])
+
+    def some(self, rows: PairRows, number: np.ndarray) -> PairRows:
+        """The rows with so many comparisons of each cell; those without any are left out."""
+        amount, n_rows = self.amount * number / self.count, len(rows.win)
+        win = np.bincount(self.row, amount * self.win, n_rows)
+        lose = np.bincount(self.row, amount * (1 - self.win), n_rows)
+        return replace(rows, win=win, lose=lose).take(win + lose > 0)
+
+
 def ridges(largest: float, link: Link) -> np.ndarray:
     """Thirty ridges over six decades, up to ten times the largest curvature of the likelihood.
 

@@ -302,7 +302,9 @@ def item_robust_meat(
     for rows, centred in centred_blocks(X, center.mean):
         Z[rows] = centred / unit
     inflation = jackknife_inflation(Z, pairs.exposures, (unit[:, None] * whitener).astype(Z.dtype))
-    with_number = PairContributions(u.low, u.high, np.column_stack([u.extra, pairs.number]))
+    # columns are summed one by one: each has its place in memory
+    extra = np.vstack([u.extra.T, pairs.number]).T
+    with_number = PairContributions(u.low, u.high, extra)
     # a scatter is inverted, and single precision leaves too little of one that is ill-conditioned
     units = np.outer(unit, unit)
     together = Z.dtype == X.dtype or _is_well_conditioned(center.scatter / units)

@@ -1,20 +1,80 @@
 """Assigning items to folds of nearly equal size; items of a group stay together. Who is who.
 
-Fitting uses this for its ridge, so nothing here imports scikit-learn.
+Also who does the work of folds. Fitting uses this for its ridge, so nothing here imports
+scikit-learn.
 """
 
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from heapq import heapreplace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from pairscore.data.items import Items
 from pairscore.data.tables import is_hashable, is_missing
-from pairscore.errors import PairscoreError, first_few, plural
+from pairscore.errors import PairscoreError, first_few, plural, shown
+
+Progress = Callable[[float, float], None]  # told how much is done, and of how much
+Result = TypeVar("Result")
 
 ROUNDS = 3  # of telling equal items apart by their opponents
 MIX, ALL_BITS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9), 2**64 - 1  # of keys of features
 FEW_ROWS = 16  # whose keys are quicker one by one
+
+
+def nobody(done: float, total: float) -> None:
+    """Progress that nobody asked for."""
+
+
+@dataclass(frozen=True)
+class Workers:
+    """How many jobs run side by side, and who is told how many are done.
+
+    ``n_jobs`` is as in scikit-learn: -1 for all cores; None is one, unless joblib's
+    ``parallel_config`` says otherwise. No result depends on it.
+    """
+
+    n_jobs: int | None = None
+    progress: Progress = nobody
+
+    def __post_init__(self) -> None:
+        is_number = isinstance(self.n_jobs, int | np.integer) and not isinstance(self.n_jobs, bool)
+        if self.n_jobs is not None and not (is_number and self.n_jobs):
+            raise PairscoreError(
+                f"n_jobs is {shown(self.n_jobs)}; use a number of jobs that run side by side, -1"
+                " for one on each core, or None."
+            )
+
+    def each(
+        self, jobs: Iterable[Callable[[], Result]], in_threads: bool = False
+    ) -> Iterator[Result]:
+        """Results of jobs, in their order; jobs are made as they are needed.
+
+        In threads they share what they know and start at once, but should spend their time in
+        NumPy and warn of nothing; to processes all of it is sent, after a second or two.
+        """
+        # without joblib, which takes a while to load, nobody can have configured it
+        if self.n_jobs == 1 or (self.n_jobs is None and "joblib" not in sys.modules):
+            yield from (job() for job in jobs)
+            return
+        from joblib import Parallel, delayed
+
+        prefer = "threads" if in_threads else None
+        run = Parallel(self.n_jobs, prefer=prefer, return_as="generator", pre_dispatch="n_jobs")
+        yield from run(delayed(job)() for job in jobs)
+
+    def all(self, jobs: Sequence[Callable[[], Result]], in_threads: bool = False) -> list[Result]:
+        """Results of jobs that take about as long each."""
+        results = []
+        for result in self.each(jobs, in_threads):
+            results.append(result)
+            self.progress(len(results), len(jobs))
+        return results
+
+
+ALONE = Workers()
 
 
 def assign_folds(sizes: np.ndarray, order: np.ndarray, n_folds: int) -> np.ndarray:

@@ -137,14 +137,12 @@ def likelihood_of(
         reason, total = no_likelihood(result, set(), False), float(data.amount.sum())
         return Likelihood(None, result.n_parameters, total, data, reason)
     outcome, eta = data.outcome, result.difference
-    distinct = data.left != data.right
-    are_distinct = bool(distinct.all())
+    are_distinct = bool((distinct := data.left != data.right).all())
     amount = data.amount if are_distinct else data.amount * distinct
     has_weights = data.weight is not None and bool(np.any(data.weight != 1))
     counted = set(np.unique(outcome[amount > 0]).tolist())
     reason, value = no_likelihood(result, counted, has_weights), None
     if not reason:
-        assert result.settings is not None
         rule = TieRule(result.settings.ties, result.settings.link)
         if rule.has_parameter:
             assert result.effects is not None
@@ -227,6 +225,13 @@ class ScaledClosedForm:
         """Of the log-likelihood, for every side and pair."""
         return self.link.score(self.predictor, self.pairs.win, self.pairs.lose)
 
+    @property
+    def observed_information(self) -> np.ndarray:
+        """Of the log-likelihood, for every side and pair: of the logit, the expected one."""
+        if self.link.is_logistic:
+            return self.score_and_information[1]
+        return self.link.observed_information(self.predictor, self.pairs.win, self.pairs.lose)
+
     def scale_scores(self) -> np.ndarray:
         """Score of (factor, side effect) that each pair contributes: P x e."""
         return np.einsum("esp,sp->pe", self.scale_design, self.score_and_information[0])
@@ -244,8 +249,7 @@ class ScaledClosedForm:
 
     def scale_sums(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """C (e x e) and R' (e x d) without their ridge: sums over pairs, which add."""
-        z, win, lose = self.scale_design, self.pairs.win, self.pairs.lose
-        curvature = self.link.observed_information(self.predictor, win, lose)
+        z, curvature = self.scale_design, self.observed_information
         on_pairs = -self.factor * np.einsum("esp,sp->ep", z, curvature)
         on_pairs[0] += sum_sides(self.score_and_information[0])
         response = np.array([self.pairs.net_per_item(row) @ X for row in on_pairs])
@@ -271,6 +275,8 @@ class ScaledClosedForm:
     @cached_property
     def outcome_variance(self) -> np.ndarray:
         """Of an outcome Y in {-1, 1}, 4 f (1 - f), summed for every side and pair."""
+        if self.link.is_logistic:
+            return 4 * self.score_and_information[1]
         f = self.link.cdf(self.predictor)
         return (self.pairs.win + self.pairs.lose) * 4 * f * (1 - f)
 
@@ -282,10 +288,9 @@ class ScaledClosedForm:
         The covariance of an outcome with its score e is 2 f', and the variance of e is the expected
         information. ``scatter`` is that of differences, weighted by the outcome's variance.
         """
-        number, variance = self.pairs.win + self.pairs.lose, self.outcome_variance
-        with_score = 2 * number * self.link.pdf(self.predictor)
-        information = self.score_and_information[1]
-        return self._meat(X, mean, variance, with_score, information, scatter)
+        number, information = self.pairs.win + self.pairs.lose, self.score_and_information[1]
+        density = information if self.link.is_logistic else number * self.link.pdf(self.predictor)
+        return self._meat(X, mean, self.outcome_variance, 2 * density, information, scatter)
 
     def taken_by_ties(self, X: np.ndarray, mean: np.ndarray, tied: np.ndarray) -> np.ndarray:
         """What ties, of which there were ``tied`` (sides x P), take off the former.

@@ -13,7 +13,7 @@ preferred. Nothing depends on the order of items or comparisons.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from scipy import sparse
 
 from pairscore.core.ridge_path import (
     N_VALUES,
+    Cells,
     LikelihoodPath,
     PairRows,
     RidgePath,
@@ -28,7 +29,7 @@ from pairscore.core.ridge_path import (
     standard_scatter,
 )
 from pairscore.core.sums import Pairs, moments, sum_sides, tally
-from pairscore.data.folds import assign_folds, item_ranks, number_units
+from pairscore.data.folds import ALONE, Workers, assign_folds, item_ranks, number_units
 from pairscore.errors import OutlyingItemsWarning, PairscoreWarning, first_few, plural
 from pairscore.estimators.closed_form import (
     VoteRows,
@@ -121,10 +122,15 @@ class RidgeCurve:
 
 Split = tuple[PairRows, PairRows]  # to fit to, and to test on
 Deal = Callable[[PairRows], Iterator[Split]]  # splits in which every comparison is tested once
+Tested = list[tuple[PairRows, np.ndarray]]  # held-out rows, and parameters of a fit to others
 
 
 def choose_ridge(
-    data: FitData, settings: Settings, rng: np.random.Generator, item_groups: np.ndarray | None
+    data: FitData,
+    settings: Settings,
+    rng: np.random.Generator,
+    item_groups: np.ndarray | None,
+    workers: Workers,
 ) -> RidgeCurve:
     """The ridge with which the method does best on what is held out.
 
@@ -149,14 +155,18 @@ def choose_ridge(
     if in_groups and unit.max() + 1 >= N_GROUP_FOLDS:
         deal = partial(deal_groups, pairs=pairs, unit=unit, rng=rng)
     path = path_of(data, settings)
-    curve, rows = ridge_of_deals(data, path, deal, unit if in_groups else None)
+    curve, rows = ridge_of_deals(data, path, deal, workers, unit if in_groups else None)
     names = votes.items.names if data.has_items and len(rows) else []
     outliers = tuple(str(names[row]) for row in rows) if names else ()
     return replace(curve, held_out=what, reason=curve.reason or reason, outliers=outliers)
 
 
 def ridge_of_deals(
-    data: FitData, path: RidgePath, deal: Deal, group: np.ndarray | None = None
+    data: FitData,
+    path: RidgePath,
+    deal: Deal,
+    workers: Workers = ALONE,
+    group: np.ndarray | None = None,
 ) -> tuple[RidgeCurve, np.ndarray]:
     """The ridge l2 of smallest M / D loss(l2) + (log(l2 / d / D) / PRIOR_WIDTH)^2 / 2.
 
@@ -172,26 +182,30 @@ def ridge_of_deals(
     if not path.l2.all():
         return _usual_ridge(usual, "no feature differs within a comparison"), none
     rows = PairRows.of_pairs(data.pairs, len(data.X))
-    loss, held_out, number, tested = np.zeros(N_VALUES), 0.0, np.zeros(N_VALUES), []
+    tested: Tested = []
+    losses, held_out, some = np.empty((0, N_VALUES)), 0.0, np.ones(N_VALUES, dtype=bool)
     zero = params = np.zeros((path.Z.shape[1] + rows.extra.shape[1], N_VALUES))
-    # the last fold's fit is a good start, but far off where data are nearly separated
+    # an earlier fold's fit is a good start, but far off where data are nearly separated
     near = n_comparisons >= MANY_PER_FEATURE * path.Z.shape[1] * unit
-    for _ in range(MAX_DEALS):
-        for train, test in deal(rows):
-            some = hopeful(loss / unit, number / n_comparisons, usual, path.l2)
-            some |= group is not None  # whose comparisons tell less than they seem to
-            part = replace(path, l2=path.l2[some])
+    n_deals = np.ceil(min(ENOUGH_HELD_OUT * unit / n_comparisons, MAX_DEALS))
+    for splits in _rounds(deal, rows, tested, ENOUGH_HELD_OUT * unit):
+        if group is None:  # whose comparisons tell less than they seem to
+            known = losses[:, some].sum(axis=0) / unit, held_out / n_comparisons
+            some[some] = hopeful(*known, usual, path.l2[some])
+        part, start = replace(path, l2=path.l2[some]), (params if near else zero)[:, some]
+        jobs = (partial(_fit_and_test, part, *split, start) for split in splits)
+        for test, fitted, lost in workers.each(jobs, in_threads=True):
             params = params.copy()
-            params[:, some] = part.fit(train, (params if near else zero)[:, some])
-            loss[some] += part.held_out_loss(test, params[:, some])
-            number[some] += test.number
+            params[:, some] = fitted
+            losses = np.vstack([losses, np.full(N_VALUES, np.nan)])
+            losses[-1, some] = lost
             held_out += test.number
             tested.append((test, params))
-        if held_out >= ENOUGH_HELD_OUT * unit:
-            break
+            workers.progress(held_out, (n_deals + 1 / N_FOLDS) * n_comparisons)  # a fit is to come
     if held_out == 0:
         return _usual_ridge(usual, "there are too few comparisons to hold some out"), none
-    loss, share, effect = loss / number, n_comparisons / held_out / unit, 1.0
+    loss = mean_loss(losses, np.array([test.number for test, _ in tested]))
+    share, effect = n_comparisons / held_out / unit, 1.0
     if group is not None:
         effect = design_effect(path, _at_ridge(tested, path, path.l2[-1]), group, share)
     prior = _prior(path.l2, usual * effect)
@@ -200,12 +214,46 @@ def ridge_of_deals(
     return curve, outlying_items(path, _at_ridge(tested, path, chosen), share)
 
 
-def hopeful(loss: np.ndarray, tested: np.ndarray, usual: float, l2: np.ndarray) -> np.ndarray:
-    """Mask of the ridges (30) that are less than HOPELESS worse than the best one, by the loss on
-    what was held out so far (``tested``, over all comparisons) or by what they are chosen by.
+def _rounds(deal: Deal, rows: PairRows, tested: Tested, enough: float) -> Iterator[Iterator[Split]]:
+    """Splits that are fitted side by side: the first, whose fit all others start from; then what is
+    left of a deal, until enough was ``tested``.
     """
-    criterion = loss / np.maximum(tested, 1e-300) + _prior(l2, usual)
+    for number in range(MAX_DEALS):
+        splits = iter(deal(rows))
+        if number == 0:
+            yield islice(splits, 1)
+        yield splits
+        if sum(test.number for test, _ in tested) >= enough:
+            return
+
+
+def _fit_and_test(
+    path: RidgePath, train: PairRows, test: PairRows, start: np.ndarray
+) -> tuple[PairRows, np.ndarray, np.ndarray]:
+    """What was held out, the parameters of fits to the rest, and what they lose."""
+    params = path.fit(train, start)
+    return test, params, path.held_out_loss(test, params)
+
+
+def hopeful(loss: np.ndarray, tested: float, usual: float, l2: np.ndarray) -> np.ndarray:
+    """Mask of the ridges that are less than HOPELESS worse than the best one, by the loss on what
+    was held out so far (``tested``, over all comparisons) or by what they are chosen by.
+    """
+    criterion = loss / max(tested, 1e-300) + _prior(l2, usual)
     return (loss - loss.min() <= HOPELESS) | (criterion - criterion.min() <= HOPELESS)
+
+
+def mean_loss(losses: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """Loss per comparison of every ridge (30), from those of F folds (F x 30) with so many
+    comparisons (F).
+
+    A loss is NaN where the ridge had no hope any more. Some folds are easier than others, so what
+    it loses more than the best ridge does is taken from the folds in which both were fitted.
+    """
+    total, fitted = losses.sum(axis=0), np.isfinite(losses)
+    best = losses[:, [np.nanargmin(total)]]
+    surplus = np.sum(losses - best, axis=0, where=fitted) / (number @ fitted)
+    return best.sum() / number.sum() + surplus
 
 
 def _prior(l2: np.ndarray, usual: float) -> np.ndarray:
@@ -216,9 +264,6 @@ def _prior(l2: np.ndarray, usual: float) -> np.ndarray:
 def _usual_ridge(usual: float, reason: str) -> RidgeCurve:
     """A prior under which scores have a variance of about one, whatever the number of features."""
     return RidgeCurve(np.empty(0), np.empty(0), float(usual), 0.0, reason=reason)
-
-
-Tested = list[tuple[PairRows, np.ndarray]]  # held-out rows, and parameters of a fit to others
 
 
 def _at_ridge(tested: Tested, path: RidgePath, l2: float) -> Tested:
@@ -313,58 +358,6 @@ def deal_groups(
         train, test = ~(low_held | high_held), low_held & high_held
         if rows.take(train).number > 0 and test.any():
             yield rows.take(train), rows.times(share).take(test)
-
-
-@dataclass(frozen=True)
-class Cells:
-    """Comparisons of one pair on one side with one outcome: equal, so that their number is enough.
-
-    Of each cell (C): how many comparisons it has and their total ``amount``, the row of
-    :class:`PairRows` that it belongs to, and whether low won (1, or 0.5 in a tie). Comparisons of a
-    cell with different weights are taken for comparisons of their average weight.
-    """
-
-    count: np.ndarray
-    amount: np.ndarray
-    row: np.ndarray
-    win: np.ndarray
-
-    @classmethod
-    def of_comparisons(
-        cls,
-        left: np.ndarray,
-        right: np.ndarray,
-        outcome: np.ndarray,
-        count: np.ndarray | None,
-        amount: np.ndarray,
-        pairs: Pairs,
-        rank: np.ndarray,
-    ) -> "Cells":
-        """From M comparisons, in an order by ``rank`` (N) of the items instead of their rows."""
-        distinct, key = left != right, pairs.n_items * pairs.low.astype(np.int64) + pairs.high
-        low, high = np.minimum(left, right).astype(np.int64), np.maximum(left, right)
-        pair = np.searchsorted(key, pairs.n_items * low + high)
-        is_high = (left > right) & (len(pairs.side) > 1)  # low was on the right
-        row = pair + len(pairs.high) * is_high
-        cell = (3 * row + 1 + np.where(left > right, -outcome, outcome))[distinct]
-        size, count = 3 * pairs.win.size, np.ones(len(left)) if count is None else count
-        count, amount = (np.bincount(cell, of[distinct], size) for of in (count, amount))
-        row, won = np.divmod(np.flatnonzero(count), 3)
-        side, pair = np.divmod(row, len(pairs.high))
-        first, second = rank[pairs.low[pair]], rank[pairs.high[pair]]
-        turned = first > second
-        keys = (np.where(turned, 2 - won, won), side ^ turned)
-        order = np.lexsort((*keys, np.maximum(first, second), np.minimum(first, second)))
-        used = (3 * row + won)[order]
-        whole = np.rint(count[used]).astype(np.int64)
-        return cls(whole, amount[used], row[order], 0.5 * won[order])
-
-    def some(self, rows: PairRows, number: np.ndarray) -> PairRows:
-        """The rows with so many comparisons of each cell; those without any are left out."""
-        amount, n_rows = self.amount * number / self.count, len(rows.win)
-        win = np.bincount(self.row, amount * self.win, n_rows)
-        lose = np.bincount(self.row, amount * (1 - self.win), n_rows)
-        return replace(rows, win=win, lose=lose).take(win + lose > 0)
 
 
 def deal_comparisons(rows: PairRows, cells: Cells, rng: np.random.Generator) -> Iterator[Split]:

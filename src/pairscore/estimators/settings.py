@@ -96,6 +96,7 @@ SETTINGS = {
         "a whole number from 1",
     ),
     "tol": Setting(1e-9, lambda value: _is_number(value, 0, 1), "a number from 0 to 1"),
+    "n_jobs": Setting(None, lambda value: True, "a number"),  # Workers say what is wrong with it
 }
 DEFAULTS = {name: setting.default for name, setting in SETTINGS.items()}
 

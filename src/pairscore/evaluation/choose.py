@@ -13,12 +13,15 @@ import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pairscore.choices import USES
+from pairscore.core.passes import one_blas_thread
 from pairscore.data.comparisons import Comparisons, refuse_missing_judges
+from pairscore.data.folds import ALONE, Progress, Workers, nobody
 from pairscore.data.splitters import ItemKFold, set_covariance_items
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.ridge import RidgeCurve
@@ -39,12 +42,21 @@ from pairscore.model.regression import RankRegression
 FOLDS = {"known": 3, "new": 5}
 TRIED, FEWER = 3, 2  # of these folds; fewer where a fit takes long, with item effects
 ENOUGH = 50_000  # held-out comparisons, after which no further fold is needed
+# time of a fit with a setting, roughly, where a plain one takes 1
+COSTS = {"l2": 15, "item_effects": 30, "judge_slopes": 60}
 MANY = 1000  # comparisons per feature, from which on a ridge has nothing to gain
 Folds = list[tuple[np.ndarray, np.ndarray]]  # rows to train on, rows to test on
 
 
 def auto_fit(
-    X: Any, y: Any = None, *, use: str | None = None, random_state: int = 0, **settings: Any
+    X: Any,
+    y: Any = None,
+    *,
+    use: str | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    progress: Progress = nobody,
+    **settings: Any,
 ) -> Choice:
     """Choose the settings that these comparisons need, and fit.
 
@@ -57,6 +69,11 @@ def auto_fit(
         table is in no comparison. Without features it is always "known".
     random_state : int
         Seed of the folds.
+    n_jobs : int or None
+        Folds that are fitted side by side, as in scikit-learn; also of the model. No result
+        depends on it.
+    progress : callable
+        Told how much is done, and of how much; what fits cost is guessed.
     settings
         Of ``RankRegression``, such as ``context``; they are not tried but taken as given.
 
@@ -88,10 +105,11 @@ def auto_fit(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PairscoreWarning)
         counted = data[data.amount > 0]
-        tests = HeldOutTests.of(counted, use, hold_out(counted, use, random_state))
-        trials = tuple(_try_settings(tests, settings))
+        folds, workers = hold_out(counted, use, random_state), Workers(n_jobs)
+        tests = replace(HeldOutTests.of(counted, use, folds), workers=workers)
+        trials = tuple(_try_settings(tests, settings, progress))
     chosen = {name: value for name, value in _kept(trials).items() if name not in settings}
-    model = RankRegression(**settings | chosen).fit(data)
+    model = RankRegression(**settings | chosen, n_jobs=n_jobs).fit(data)
     return Choice(model, chosen, use, tests.n_tested, trials)
 
 
@@ -111,7 +129,9 @@ def _kept(trials: Any) -> dict[str, Any]:
     return kept[-1] if kept else {}
 
 
-def _try_settings(tests: "HeldOutTests", given: dict[str, Any]) -> Iterator[Trial]:
+def _try_settings(
+    tests: "HeldOutTests", given: dict[str, Any], progress: Progress = nobody
+) -> Iterator[Trial]:
     """The plain model, then one setting after the other on top of those that stayed."""
     # ties may disturb the rest by more than they tell of decided comparisons
     ties = {"ties": "drop"} if np.any(tests.data.outcome == 0) else {}
@@ -119,9 +139,15 @@ def _try_settings(tests: "HeldOutTests", given: dict[str, Any]) -> Iterator[Tria
     before, reason = tests.measure(now)
     unknown = Score(float("nan"), float("nan"))
     yield Trial(now, None, before.score if before else unknown, unknown, True, reason)
-    for name, value in _settings_to_try(tests.data, tests.use, before is None):
-        if name in given:
-            continue
+    to_try = [
+        (name, value)
+        for name, value in _settings_to_try(tests.data, tests.use, before is None)
+        if name not in given
+    ]
+    costs = [1, *(COSTS.get(name, 1) for name, _ in to_try)]
+    whole = sum(costs) + max(costs) / 2  # with the fit to all
+    for number, (name, value) in enumerate(to_try, start=1):
+        progress(sum(costs[:number]), whole)
         takes_long = value == "auto" and name == "item_effects"
         if takes_long and before is not None:
             everywhere = before
@@ -141,6 +167,7 @@ def _try_settings(tests: "HeldOutTests", given: dict[str, Any]) -> Iterator[Tria
             before, now = after, settings
         if takes_long and gain.value == 0:  # none were seen, so fits are quick
             tests, before = all_tests, everywhere
+    progress(sum(costs), whole)
 
 
 def _settings_to_try(data: Comparisons, use: str, needs_ridge: bool) -> Iterator[tuple[str, Any]]:
@@ -213,6 +240,7 @@ class HeldOutTests:
     tested: HeldOutComparisons
     pairs: ItemPairs
     ridges: dict[tuple[Any, ...], RidgeCurve] = field(default_factory=dict)
+    workers: Workers = ALONE
 
     @classmethod
     def of(cls, data: Comparisons, use: str, folds: Folds) -> "HeldOutTests":
@@ -226,7 +254,7 @@ class HeldOutTests:
     def first(self, n_folds: int) -> "HeldOutTests":
         """The tests of some folds."""
         fewer = HeldOutTests.of(self.data, self.use, self.folds[:n_folds])
-        return replace(fewer, ridges=self.ridges)
+        return replace(fewer, ridges=self.ridges, workers=self.workers)
 
     @property
     def n_tested(self) -> int:
@@ -238,30 +266,37 @@ class HeldOutTests:
     def measure(self, settings: dict[str, Any]) -> tuple[HeldOutLoss | None, str]:
         """The held-out loss of a model with these settings, or the reason why there is none."""
         checked = check_settings(**settings | {"inference": None})
+        # the ridge depends on the comparisons, on the side and on ties: chosen once for each
+        depends_on = checked.l2_for_known, checked.side_effect, checked.ties
+        keys = [(number, *depends_on) for number in range(len(self.folds))]
+        jobs = (
+            partial(
+                _fit_and_predict, self.data[train], self.data[test], checked, self.ridges.get(key)
+            )
+            for (train, test), key in zip(self.folds, keys, strict=True)
+        )
         try:
-            chances = [self._chances(number, checked) for number in range(len(self.folds))]
+            chances, ridges = zip(*self.workers.each(jobs, in_threads=True), strict=True)
         except PairscoreError as error:
             return None, str(error)
-        return self.loss(chances), ""
-
-    def _chances(self, number: int, settings: Settings) -> np.ndarray:
-        """P(left wins) of the test comparisons of one fold.
-
-        The ridge depends on the comparisons, on the side and on ties, and is chosen once for each.
-        """
-        train, test = (self.data[rows] for rows in self.folds[number])
-        key = number, settings.l2_for_known, settings.side_effect, settings.ties
-        fit, _ = fit_comparisons(train, settings, ridge=self.ridges.get(key))
-        if fit.ridge_curve is not None:
-            self.ridges[key] = fit.ridge_curve
-        lose, _, win = outcome_probabilities(fit, test)
-        return win / (win + lose)
+        self.ridges.update((key, ridge) for key, ridge in zip(keys, ridges, strict=True) if ridge)
+        return self.loss(list(chances)), ""
 
     def loss(self, chances: list[np.ndarray]) -> HeldOutLoss:
         """The loss of what was predicted in these folds, or in these and more."""
         found = log_loss(self.tested, np.concatenate(chances[: len(self.folds)]))
         sums = influence_sums(found, self.pairs)
         return HeldOutLoss(Score(found.value, sums.std_error), sums, chances)
+
+
+def _fit_and_predict(
+    train: Comparisons, test: Comparisons, settings: Settings, ridge: RidgeCurve | None
+) -> tuple[np.ndarray, RidgeCurve | None]:
+    """P(left wins) of the test comparisons, and the ridge that was chosen from the others."""
+    with one_blas_thread:
+        fit, _ = fit_comparisons(train, settings, ridge=ridge)
+        lose, _, win = outcome_probabilities(fit, test)
+    return win / (win + lose), fit.ridge_curve
 
 
 def hold_out(data: Comparisons, use: str, seed: int) -> Folds:

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
+from pairscore.core.passes import one_blas_thread
 from pairscore.data.comparisons import Comparisons
+from pairscore.data.folds import Progress, Workers, nobody
 from pairscore.data.items import Items
 from pairscore.data.splitters import ItemKFold, set_covariance_items
 from pairscore.errors import PairscoreError, plural
@@ -22,7 +25,12 @@ from pairscore.evaluation.results import KINDS, Counts, ModelComparison
 
 
 def compare(
-    models: Any, X: Any, y: Any = None, cv: Any = None, n_jobs: int | None = None
+    models: Any,
+    X: Any,
+    y: Any = None,
+    cv: Any = None,
+    n_jobs: int | None = None,
+    progress: Progress = nobody,
 ) -> ModelComparison:
     """Fit models to the same comparisons and test them on the same others.
 
@@ -50,8 +58,10 @@ def compare(
         The item folds or their number, five unless given. With ``item_groups``, its own or those
         of the comparisons, the errors allow for shared groups.
     n_jobs : int or None
-        Processes that fit folds side by side, as in scikit-learn: -1 for all cores. None is one,
+        Processes that fit models side by side, as in scikit-learn: -1 for all cores. None is one,
         unless joblib's ``parallel_config`` says otherwise.
+    progress : callable
+        Told after each fit how many are done, and of how many.
 
     Returns
     -------
@@ -68,10 +78,10 @@ def compare(
     >>> found.best(kind="new-new", measure="log_loss")
     'plain'
     """
-    models, cv = _models_by_name(models), _item_folds(cv)
+    models, cv, workers = _models_by_name(models), _item_folds(cv), Workers(n_jobs, progress)
     data = set_covariance_items(_comparisons(X, y, models))
     only_known = not data.items.values.shape[1] or any(map(ignores_features, models.values()))
-    predictions = _predict_folds(models, data, cv, only_known, n_jobs)
+    predictions = _predict_folds(models, data, cv, only_known, workers)
     group = cv.group_of_item(data)
     counts, scores = {}, []
     for n_new, kind in enumerate(KINDS):
@@ -249,11 +259,9 @@ class Predictions:
 
 
 def _predict_folds(
-    models: dict[str, Any], data: Comparisons, cv: ItemKFold, only_known: bool, n_jobs: int | None
+    models: dict[str, Any], data: Comparisons, cv: ItemKFold, only_known: bool, workers: Workers
 ) -> Predictions:
     """Fit and test every model in every fold; of known items only, no item is held out."""
-    from joblib import Parallel, delayed
-
     fold_of_item = np.full(len(data.items), -1) if only_known else cv.fold_of_item(data)
     # a generator of its own: the first numbers of the seed assigned the items to their folds
     rng = np.random.default_rng(cv.random_state).spawn(1)[0]
@@ -268,12 +276,15 @@ def _predict_folds(
             raise PairscoreError(
                 f"{fold} has no training comparison; use other folds or more comparisons."
             )
-        jobs.append(delayed(_fit_and_predict)(models, data[train], data[test], fold))
+        rows = data[train], data[test]
+        jobs += [partial(_fit_and_predict, *model, *rows, fold) for model in models.items()]
         parts.append((test, np.full(len(test), number), n_new))
-    found, caught = zip(*Parallel(n_jobs=n_jobs)(jobs), strict=True)
+    found, caught = zip(*workers.all(jobs), strict=True)
+    # one model after the other in every fold
+    of_models = [np.concatenate(found[place :: len(models)]) for place in range(len(models))]
     row, number_of_fold, n_new = (np.concatenate(column) for column in zip(*parts, strict=True))
     notes = _notes([note for notes in caught for note in notes], cv.n_splits)
-    return Predictions(row, number_of_fold, n_new, np.concatenate(found, axis=1), notes)
+    return Predictions(row, number_of_fold, n_new, np.array(of_models), notes)
 
 
 def assign_pairs(data: Comparisons, n_parts: int, rng: np.random.Generator) -> np.ndarray:
@@ -313,23 +324,21 @@ def split_comparisons(
 
 
 def _fit_and_predict(
-    models: dict[str, Any], train: Comparisons, test: Comparisons, fold: str
+    name: str, model: Any, train: Comparisons, test: Comparisons, fold: str
 ) -> tuple[np.ndarray, list[tuple[str, str, Any]]]:
-    """Each model's P(left wins) of the test comparisons, and the warnings of the fits."""
-    probabilities, notes = [], []
-    for name, model in models.items():
-        try:
-            with warnings.catch_warnings(record=True) as caught:
-                probabilities.append(left_probability(model, train, test))
-        except Exception as error:  # a model may be anything and fail in any way
-            ours = isinstance(error, PairscoreError)
-            reason = str(error) if ours else f"{type(error).__name__}: {error}"
-            raise PairscoreError(
-                f"the model {name!r} failed in {fold}"
-                f" ({plural(len(train), 'training comparison')}): {reason}"
-            ) from error
-        notes += [(name, fold, warning) for warning in caught]
-    return np.array(probabilities), notes
+    """A model's P(left wins) of the test comparisons, and the warnings of its fit."""
+    try:
+        # in a process of its own BLAS would have one thread too
+        with warnings.catch_warnings(record=True) as caught, one_blas_thread:
+            probability = left_probability(model, train, test)
+    except Exception as error:  # a model may be anything and fail in any way
+        ours = isinstance(error, PairscoreError)
+        reason = str(error) if ours else f"{type(error).__name__}: {error}"
+        raise PairscoreError(
+            f"the model {name!r} failed in {fold}"
+            f" ({plural(len(train), 'training comparison')}): {reason}"
+        ) from error
+    return probability, [(name, fold, warning) for warning in caught]
 
 
 def left_probability(model: Any, train: Comparisons, test: Comparisons) -> np.ndarray:

@@ -436,12 +436,14 @@ def _as_roles(named: Mapping[str, str]) -> str:
 
 def point_out_forms(votes: Columns, ids: np.ndarray | None, say: Callable[[str], None]) -> None:
     """Say that ids were matched which comparisons and items write with other forms of signs."""
-    known = [] if ids is None else [str(id) for id in ids.tolist()]
-    of_items, names = {plain_id(id): id for id in known}, {*sum(LAYOUTS, NO_SIDES)}
-    named = {n for side in names if side in votes for n in votes.get_column(side).values.tolist()}
-    pairs = {str(n): of_items.get(plain_id(n), "") for n in named - {*known}}
-    other = [(a, b) for a, b in pairs.items() if b and not (a + b).isascii()]
-    if other:
+    known, names = [] if ids is None else [str(id) for id in ids.tolist()], sum(LAYOUTS, NO_SIDES)
+    sides = [votes.get_column(side).values.tolist() for side in {*names} if side in votes]
+    others = set().union(*sides) - {*known}
+    if all("".join(map(str, names)).isascii() for names in (known, others)):
+        return
+    of_items = {plain_id(id): id for id in known}
+    pairs = {str(n): of_items.get(plain_id(n), "") for n in others}
+    if other := [(a, b) for a, b in pairs.items() if b and not (a + b).isascii()]:
         say(
             f"{plural(len(other), 'id')} of the comparisons matched with items that are written"
             f" with other forms of the same signs ({other[0][0]!r} is {other[0][1]!r})."

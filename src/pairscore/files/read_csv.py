@@ -9,10 +9,9 @@ numbers say what their decimal sign is (``find_signs``).
 
 import csv
 import io
-import mmap
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from pathlib import Path
@@ -24,6 +23,7 @@ from pairscore.errors import BadRow, BadRowsError, PairscoreError, first_few, pl
 from pairscore.files.sheets import DELIMITERS, sign_of
 from pairscore.files.source import (
     ANY_NUMBER,
+    CHUNK,
     MAX_LINE,
     MISSING,
     NO_NUMBER,
@@ -96,10 +96,8 @@ def read_layout(path: Path, delimiter: str | None, shown: str) -> Layout:
 
 def _sound_rows(rows: Iterator[list[str]], number: int) -> Iterator[list[str]]:
     """The first rows, up to one that cannot be read; DuckDB will say which that is."""
-    try:
+    with suppress(csv.Error):
         yield from islice(rows, number)
-    except csv.Error:
-        return
 
 
 def shared_delimiter(path: Path, named: str | None) -> str | None:
@@ -167,8 +165,7 @@ def _load_as_far_as_cast(
     source: Source, layout: Layout, wanted: Iterable[int], free: list[int]
 ) -> tuple[dict[int, int], list[Reject]]:
     """Fill ``cells``, with numbers in the free columns where all cells can be cast."""
-    kinds = dict.fromkeys(wanted, TEXT)
-    kinds |= {place: _first_guess(layout, place) for place in free}
+    kinds = dict.fromkeys(wanted, TEXT) | {place: _first_guess(layout, place) for place in free}
     rejects = _load(source, layout, kinds)
     while failed := _columns_not_cast(source, kinds, rejects):
         kinds |= {place: kinds[place] - 1 for place in failed}
@@ -208,9 +205,8 @@ def _with_signs(source: Source, layout: Layout, free: list[int], decimal: str | 
     """The layout with the named decimal sign, or with the signs that the first rows have."""
     columns = {layout.names[place]: _filled(layout, place) for place in free}
     if decimal is not None:
-        is_kept = isinstance(decimal, Kept)
-        signs = kept_signs(columns, decimal) if is_kept else named_signs(decimal)
-        return replace(layout, signs=signs)
+        kept = kept_signs(columns, decimal) if isinstance(decimal, Kept) else named_signs(decimal)
+        return replace(layout, signs=kept)
     signs = find_signs(columns, source.shown)
     if signs == POINT and layout.delimiter == ";":
         refuse_unclear_points(columns, source.shown)
@@ -223,8 +219,8 @@ def _rows_with_commas(source: Source, layout: Layout, places: list[int]) -> list
         f"(contains(c{place}, ',') AND regexp_full_match(c{place}, {sql_text(ANY_NUMBER)}))"
         for place in places
     )
-    file = _csv_file(source.path, layout, set())
-    rows = source.connection.execute(f"SELECT * FROM {file} WHERE {found} LIMIT 1000").fetchall()
+    some = f"SELECT * FROM {_csv_file(source.path, layout, set())} WHERE {found} LIMIT 1000"
+    rows = source.connection.execute(some).fetchall()
     return [[cell or "" for cell in row] for row in rows]
 
 
@@ -278,9 +274,8 @@ def _csv_file(path: Path, layout: Layout, numbers: set[int]) -> str:
     return (
         f"read_csv({sql_text(path)}, auto_detect=false, header=true, columns={{{columns}}},"
         f" delim={sql_text(layout.delimiter)}, quote='\"', escape='\"', {new_line}{signs}"
-        "nullstr='',"
-        " allow_quoted_nulls=false, strict_mode=true, hive_partitioning=false, compression='none',"
-        f" max_line_size={MAX_LINE}, store_rejects=true)"
+        "nullstr='', allow_quoted_nulls=false, strict_mode=true, hive_partitioning=false,"
+        f" compression='none', max_line_size={MAX_LINE}, store_rejects=true)"
     )
 
 
@@ -334,7 +329,7 @@ def _count_cells(source: Source, layout: Layout, place: int) -> CellCounts:
 def _refuse_odd_numbers(source: Source, layout: Layout, numeric: list[int]) -> None:
     """Refuse 1_000, +-1 and thousands such as 1.2.3 in numeric columns, which DuckDB lets pass."""
     thousands = layout.signs.thousands.encode()
-    if not numeric or not _contains(source.path, (b"_", b"++", b"+-", thousands or b"_")):
+    if not numeric or not _contains(source.path, {b"_", b"++", b"+-", thousands or b"_"}):
         return
     cells = ", ".join(f"c{place}" for place in numeric)
     odd = [f"regexp_matches(concat_ws(' ', {cells}), {sql_text(ODD_NUMBER)})"]
@@ -359,9 +354,16 @@ def _refuse_odd_numbers(source: Source, layout: Layout, numeric: list[int]) -> N
         )
 
 
-def _contains(path: Path, needles: tuple[bytes, ...]) -> bool:
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        return any(content.find(needle) >= 0 for needle in needles)
+def _contains(path: Path, needles: set[bytes]) -> bool:
+    """Whether one of these texts of one or two bytes is in a file; their first bytes are rare."""
+    end = b""
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            found = (n for n in needles if n[:1] in chunk or end == n[:1])
+            if any(needle in end + chunk for needle in found):
+                return True
+            end = chunk[-1:]
+    return False
 
 
 # -- faults ----------------------------------------------------------------------------------------
@@ -427,8 +429,7 @@ def locate_cells(
 
     Returns for each the physical line (from 1) of its row, and its text; empty lines are no rows.
     """
-    layout = read_layout(path, delimiter, str(path))
-    cells = list(cells)
+    layout, cells = read_layout(path, delimiter, str(path)), list(cells)
     rows, found = {row for row, _ in cells}, {}
     with _long_cells(), path.open(encoding="utf-8-sig", newline="") as file:
         reader, number, ends = csv.reader(file, delimiter=layout.delimiter), -1, 0

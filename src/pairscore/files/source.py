@@ -331,6 +331,7 @@ def open_database(memory: str | None = None) -> Iterator[Any]:
         scratch_folder() as folder,
         duckdb.connect(config=config | {"temp_directory": str(folder)}) as database,
     ):
+        database.execute("SET enable_progress_bar = false")  # which is shown in notebooks
         yield database
 
 
@@ -419,24 +420,29 @@ def _not_text(encoding: str, shown: str) -> PairscoreError:
 def _decode(path: Path, encoding: str, shown: str) -> Iterator[str]:
     """The text of a file piece by piece, without its byte order mark."""
     decoder = codecs.getincrementaldecoder(encoding)()
-    line, unbroken, more = 1, 0, True
+    unbroken, begun, more = 0, 0, True
     with path.open("rb") as file:
         while more:
             more = bool(chunk := file.read(CHUNK))
             text = decoder.decode(chunk, final=not more)
             if "\0" in text:
-                line += text[: text.index("\0")].count("\n")
+                line = _line_of(path, begun, encoding) + text[: text.index("\0")].count("\n")
                 raise PairscoreError(
                     f"{shown!r} has NUL bytes (the first in line {line}): it is damaged or not a"
                     f" text file; export it again."
                 )
-            ends = text.count("\n")
-            unbroken = 0 if ends or "\r" in text else unbroken + 1
+            unbroken = 0 if "\n" in text or "\r" in text else unbroken + 1
             # DuckDB rejects longer lines, and loses sight of much longer ones
             if unbroken == MAX_LINE // CHUNK - 1:
                 raise PairscoreError(
-                    f"line {line} of {shown!r} is longer than {unbroken} million characters; it"
-                    f" is damaged or not a table."
+                    f"line {_line_of(path, begun, encoding)} of {shown!r} is longer than"
+                    f" {unbroken} million characters; it is damaged or not a table."
                 )
-            yield text.removeprefix("\ufeff") if line == 1 else text
-            line += ends
+            yield text if begun else text.removeprefix("\ufeff")
+            begun += len(chunk)
+
+
+def _line_of(path: Path, position: int, encoding: str) -> int:
+    """The line (from 1) at a position in bytes; to count lines takes longer than to read them."""
+    with path.open("rb") as file:
+        return 1 + file.read(position).decode(encoding, errors="ignore").count("\n")

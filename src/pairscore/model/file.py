@@ -97,6 +97,7 @@ def save_model(model: ModelFile, path: Any, data: bool = False) -> None:
 def _header(model: ModelFile, values: dict[str, Any], arrays: dict[str, Any], path: Any) -> str:
     """What is no array, as JSON, and which arrays there must be."""
     fit, params = model.fit, {name: _scalar(value) for name, value in model.params.items()}
+    params.pop("n_jobs", None)  # no fit depends on it
     tables = {
         name: None if (t := getattr(fit, name)) is None else to(t) for name, (to, _) in TABLES
     }

@@ -12,7 +12,7 @@ from pairscore.core.passes import one_blas_thread
 from pairscore.core.sums import feature_range
 from pairscore.data.comparisons import Comparisons, items_of_votes
 from pairscore.data.conventions import check_names, rename_votes
-from pairscore.data.folds import number_groups
+from pairscore.data.folds import ALONE, Workers, number_groups
 from pairscore.data.items import Items
 from pairscore.data.votes import PER_ROW, Votes, read_votes
 from pairscore.errors import FewItemsWarning, PairscoreError, plural
@@ -65,6 +65,7 @@ def fit_comparisons(
     item_groups: np.ndarray | None = None,
     start: Fit | None = None,
     ridge: RidgeCurve | None = None,
+    workers: Workers = ALONE,
 ) -> tuple[Fit, list[Note]]:
     """Fit ``data`` as ``settings`` say.
 
@@ -77,12 +78,11 @@ def fit_comparisons(
     has_items : bool
         False for plain differences, where nobody knows who was compared.
     item_groups : ndarray of shape (N,), integer
-        Items of one group are held out together where the ridge is chosen; unless given, those of
-        ``data``.
+        Items of one are held out together where the ridge is chosen; unless given, those of data.
     start : Fit
         One to most of these comparisons, if there is one, from which to start.
     ridge : RidgeCurve
-        What ``l2="auto"`` found for the same data, if that is known.
+        What ``l2="auto"`` found for the same data, if that is known; else ``workers`` fit its folds.
 
     Returns
     -------
@@ -93,18 +93,17 @@ def fit_comparisons(
     rng = np.random.default_rng(0)  # assigns folds and draws item effects
     used = without_ties(data, settings.method) if settings.ties == "drop" else data
     with one_blas_thread:
-        result = estimate(used, settings, rng, has_items, item_groups, start, ridge)
+        result = estimate(used, settings, rng, has_items, item_groups, start, ridge, workers)
         fit = _keep(used, result, has_items)
     notes = [*result.notes, *feature_notes(fit, result), *side_notes(fit, result)]
     expected, found = fit.new_items, (fit.agreement, settings.choose_l2)
     if expected is not None and expected.is_hopeless(*found):
         notes.append(many_features_note(fit.n_features, fit.n_items or 0, expected, *found))
     fit, undecided = without_decisions(fit)
-    notes += undecided
     if used is not data:
         fit = replace(fit, **_of_all(data, used, has_items))
-    texts = [text for _, text in notes]
-    return replace(fit, item_groups=item_groups, notes=texts), notes
+    notes += undecided
+    return replace(fit, item_groups=item_groups, notes=[text for _, text in notes]), notes
 
 
 def _of_all(data: Comparisons, used: Comparisons, has_items: bool) -> dict[str, Any]:
@@ -126,6 +125,7 @@ def estimate(
     item_groups: np.ndarray | None = None,
     start: Fit | None = None,
     ridge: RidgeCurve | None = None,
+    workers: Workers = ALONE,
 ) -> Estimate:
     """The estimate, with the settings that were possible and the ridge that was chosen."""
     refuse_unknown_items_and_sides(settings, data, has_items)
@@ -138,7 +138,7 @@ def estimate(
         kind, notes = choose_inference(fit_data, settings)
         settings = replace(settings, inference=kind)
     if settings.choose_l2:
-        ridge = ridge or choose_ridge(fit_data, settings, rng, item_groups)
+        ridge = ridge or choose_ridge(fit_data, settings, rng, item_groups, workers)
         settings, notes = replace(settings, l2=ridge.chosen), notes + ridge.notes
     result = estimator_of(settings, has_items)(fit_data, settings, rng)
     settings = result.settings or settings
@@ -335,6 +335,7 @@ def update_fit(
     self_pairs: str = "error",
     item_groups: np.ndarray | None = None,
     columns: Mapping[str, Any] | None = None,
+    workers: Workers = ALONE,
 ) -> tuple[Fit, list[Note]]:
     """Add votes, and perhaps items, to those of a fit, and fit to all from where it stands.
 
@@ -371,7 +372,7 @@ def update_fit(
     if groups is not None or items is not None:
         votes = replace(votes, item_groups=groups)
     data = Comparisons.of(table, votes)
-    result, notes = fit_comparisons(data, settings, item_groups=groups, start=fit)
+    result, notes = fit_comparisons(data, settings, item_groups=groups, start=fit, workers=workers)
     return replace(result, wording=fit.wording), notes
 
 

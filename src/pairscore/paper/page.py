@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from pairscore import __version__
+from pairscore.data.folds import Progress, nobody
 from pairscore.errors import plural
 from pairscore.files.write import write_whole
 from pairscore.paper.claims import FEWEST_GENERATIONS, check_claims
@@ -131,6 +132,7 @@ def write_page(
     tables: Mapping[str, Sequence[Row]],
     settings: Mapping[str, Any],
     work: Work,
+    progress: Progress = nobody,
 ) -> tuple[Path, str]:
     """Draw every figure that has rows, judge the claims, and write the page that shows them.
 
@@ -145,6 +147,8 @@ def write_page(
         Shown as they are given.
     work : Work
         What was computed; the time of what is done here is added to the page.
+    progress : callable
+        Told how many figures are drawn, and of how many.
 
     Returns
     -------
@@ -152,6 +156,7 @@ def write_page(
         The path of index.html, and how the claims fare in a sentence or two.
     """
     start, folder = time.perf_counter(), Path(folder)
+    progress(0, len(FIGURES))
     rows, needed = (list(tables.get(name, ())) for name in ("rows", "needed"))
     curves = predicted_errors([name for name in "2347" if select(rows, figure=name)])
     needs = predicted_needs([name for name in "568" if select(needed, figure=name)])
@@ -162,11 +167,12 @@ def write_page(
         "9": (tables.get("sources", ()),),
         "10": (tables.get("scenarios", ()),),
     }
-    drawn = {name: draw(*given[name]) for name, draw in FIGURES.items() if given[name][0]}
+    drawn = [name for name in FIGURES if given[name][0]]
     pictures = {}
-    for name, figure in drawn.items():
-        svg, *_ = save_figure(figure, folder / "figures", f"figure{name}")
+    for name in drawn:
+        svg, *_ = save_figure(FIGURES[name](*given[name]), folder / "figures", f"figure{name}")
         pictures[name] = svg.read_text(encoding="utf-8")
+        progress(len(pictures), len(drawn))
     claims = check_claims(rows, needed, curves)
     write_whole(folder / "claims.csv", claims_table(claims).encode())
     shown = {

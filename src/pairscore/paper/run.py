@@ -24,6 +24,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from pairscore import __version__
+from pairscore.data.folds import Progress, nobody
 from pairscore.errors import PairscoreError, plural
 from pairscore.files.write import write_whole
 from pairscore.paper import experiments, scenarios
@@ -44,7 +45,6 @@ BATCH_SIZE = 16  # quick cells that go to a worker together
 ANOTHER_FOLDER = "name another folder."
 
 Rows = list[dict[str, Any]]
-Progress = Callable[[int, int], None]
 
 
 def reproduce(
@@ -54,7 +54,7 @@ def reproduce(
     *,
     direct: bool = False,
     n_workers: int | None = None,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = nobody,
 ) -> dict[str, Any]:
     """Make figures of the paper and the page that shows them, and say what was done.
 
@@ -72,7 +72,7 @@ def reproduce(
     n_workers : int, optional
         Number of processes; by default one for each core. Results do not depend on it.
     progress : callable
-        Called with the numbers of finished and of all jobs of this run.
+        Called with the numbers of finished and of all jobs of this run; then of figures.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def reproduce(
         settings = page_settings(n_generations, engine, work, n_workers, calibration)
         page_start = time.perf_counter()
         tables["illustration"] = scenarios.illustration_rows() if "1" in panels else []
-        page, claims = write_page(folder, tables, settings, work)
+        page, claims = write_page(folder, tables, settings, work, progress)
     page_seconds = time.perf_counter() - page_start
     return {
         "page": str(page),

@@ -18,6 +18,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from pairscore.data.comparisons import Comparisons
+from pairscore.data.folds import ALONE, Workers
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.results import REACH, Effects
 from pairscore.estimators.ridge import RidgeCurve
@@ -258,6 +259,7 @@ def report_facts(
     wording: Wording | None = None,
     scale: str = "link",
     files: tuple[str, ...] = (),
+    workers: Workers = ALONE,
 ) -> ReportFacts:
     """Compute what a report of ``model`` says about these items and comparisons.
 
@@ -269,6 +271,7 @@ def report_facts(
     wording : how the page calls the study and the ends of its ranking, if not as the model does
     scale : what scores are shown on, as in ``RankRegression.rank``
     files : names of the files that the data came from, as somebody gave them
+    workers : who fits every method to every fold
     """
     check_is_fitted(model)
     fit = model.result_ if wording is None else replace(model.result_, wording=wording)
@@ -278,7 +281,7 @@ def report_facts(
     residual = np.array([item.residual for item in ranked])
     predicted, no_prospects = prospects(model, data)
     same_data = fingerprint(data) == model.record_.get("fingerprint")
-    held_out = held_out_facts(model, data)
+    held_out = held_out_facts(model, data, workers)
     found = checks(model, data, residual, outside, same_data)
     found += slope_checks(model, held_out["wrong"])
     has_features = model.n_features_in_ > 0
@@ -321,9 +324,11 @@ def _amounts(data: Comparisons) -> dict[str, Any]:
     }
 
 
-def held_out_facts(model: RankRegression, data: Comparisons) -> dict[str, Any]:
+def held_out_facts(
+    model: RankRegression, data: Comparisons, workers: Workers = ALONE
+) -> dict[str, Any]:
     """What is known of items that a fit has not seen, by the names of ReportFacts."""
-    trials, held_out, probability = try_methods(model, data)
+    trials, held_out, probability = try_methods(model, data, workers)
     tested = np.isfinite(probability)
     misordered = misordered_by_intervals(model, data.items.values[data.compared])
     return {

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from pairscore.data.folds import ALONE, Workers
 from pairscore.errors import PairscoreError
 from pairscore.estimators.settings import Wording
 from pairscore.files.write import atomic_write, same_digits
@@ -70,6 +71,7 @@ def write_report(
     top: str | None = None,
     bottom: str | None = None,
     scale: str = "link",
+    n_jobs: int | None = None,
 ) -> None:
     """Write what a model says about these items and comparisons as one HTML file.
 
@@ -84,10 +86,13 @@ def write_report(
     title, top, bottom : what the study and the two ends of its ranking are called, instead of what
         the model says (``model.wording_``)
     scale : what scores are shown on, as in ``RankRegression.rank``
+    n_jobs : fits of methods to folds that run side by side, as in scikit-learn: -1 for one on each
+        core; the page does not depend on it
     """
     check_is_fitted(model)
     wording = model.wording_.with_words(title=title, top=top, bottom=bottom)
-    write_page(model, items, votes, path, wording=wording, scale=scale)
+    shown = {"wording": wording, "scale": scale}
+    write_page(model, items, votes, path, **shown, workers=Workers(n_jobs))
 
 
 def write_page(
@@ -99,13 +104,14 @@ def write_page(
     wording: Wording | None = None,
     scale: str = "link",
     files: tuple[str, ...] = (),
+    workers: Workers = ALONE,
 ) -> ReportFacts:
     """Write the report as :func:`write_report` does, and return the facts that it shows."""
     if not isinstance(path, str | PathLike) or Path(path).suffix.lower() not in (".html", ".htm"):
         raise PairscoreError(
             f"the report's file is {str(path)!r}; give it a name that ends in .html."
         )
-    facts = report_facts(model, items, votes, wording, scale, files)
+    facts = report_facts(model, items, votes, wording, scale, files, workers)
     page = report_html(facts)
     with atomic_write(path, "the report") as temporary:
         temporary.write_text(page, encoding="utf-8", errors="replace", newline="\n")

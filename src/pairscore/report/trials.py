@@ -4,16 +4,19 @@ Also what more comparisons would improve, from the planner's theory.
 """
 
 import warnings
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from pairscore.choices import METHODS
+from pairscore.core.passes import one_blas_thread
 from pairscore.core.sums import moments
 from pairscore.data.comparisons import Comparisons
+from pairscore.data.folds import ALONE, Workers
 from pairscore.data.splitters import ItemKFold, set_covariance_items
 from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.results import REACH
@@ -105,7 +108,7 @@ def wrong_share(probability: np.ndarray, data: Comparisons) -> WrongShare:
 
 
 def try_methods(
-    model: RankRegression, data: Comparisons
+    model: RankRegression, data: Comparisons, workers: Workers = ALONE
 ) -> tuple[list[Trial], HeldOut, np.ndarray]:
     """Fit every method with the model's settings, and test each on items that it has not seen.
 
@@ -119,37 +122,80 @@ def try_methods(
     data = set_covariance_items(data)
     methods = METHODS if model.n_features_in_ else (model.method,)
     folds, no_folds = item_folds(data) if model.n_features_in_ else pair_folds(data)
-    fits, held_out, reasons = {}, {}, {}
+    everything = np.arange(len(data))
+    parts = [(everything, everything), *folds]
+    jobs = [
+        partial(_fit_and_predict, with_method(model, method), data, *part)
+        for method in methods
+        for part in parts[method == model.method :]  # which is fitted already
+    ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PairscoreWarning)
-        for method in methods:
-            try:
-                same = method == model.method
-                fits[method] = model if same else with_method(model, method).fit(data)
-                held_out[method] = _held_out(model, method, data, folds)
-            except PairscoreError as error:
-                reasons[method] = option_words(str(error))
+        found = iter(workers.all(jobs, in_threads=True))
+    fits, held_out = {}, {}
+    for method in methods:
+        same = method == model.method
+        fits[method] = _fitted(model, data) if same else next(found)
+        held_out[method] = put_together(data, folds, list(islice(found, len(folds))))
     items = data.items.values[data.compared]
-    scores = {method: linear_scores(items, fitted.coef_) for method, fitted in fits.items()}
+    scores = {m: linear_scores(items, fit.coef) for m, fit in fits.items() if not fit.reason}
     trials = [
-        Trial(method, reason=reasons[method])
-        if method in reasons
-        else Trial(
+        Trial(
             method,
-            accuracy(fits[method].predict_proba(data)[:, 1], data),
+            accuracy(fits[method].probability, data),
             accuracy(held_out[method][0], data),
             tuple(accuracy(held_out[method][0][test], data[test]) for _, test in folds),
             tuple(_degrees(scores[method], other) for other in scores.values()),
         )
+        if method in scores
+        else Trial(method, reason=fits[method].reason)
         for method in methods
     ]
     probability, no_fit = held_out[model.method]
     return trials, _how_held_out(data, folds, probability, no_folds or no_fit), probability
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """Coefficients of a fit and what it predicts, or the reason why there is none."""
+
+    coef: np.ndarray
+    probability: np.ndarray
+    reason: str = ""
+
+
+def _fitted(model: RankRegression, data: Comparisons) -> Fitted:
+    return Fitted(model.coef_, model.predict_proba(data)[:, 1])
+
+
+def _fit_and_predict(
+    model: RankRegression, data: Comparisons, train: np.ndarray, test: np.ndarray
+) -> Fitted:
+    """A model that is fitted to some comparisons, and its probability that left wins others."""
+    try:
+        with one_blas_thread:
+            return _fitted(model.fit(data[train]), data[test])
+    except PairscoreError as error:
+        return Fitted(np.empty(0), np.full(len(test), np.nan), option_words(str(error)))
+
+
+def put_together(data: Comparisons, folds: Folds, fits: list[Fitted]) -> tuple[np.ndarray, str]:
+    """Probability that left wins, by fits that saw neither item; NaN where no fold tests it.
+
+    All NaN, and the reason, if there is no fit in some fold.
+    """
+    probability = np.full(len(data), np.nan)
+    for (_, test), fit in zip(folds, fits, strict=True):
+        if fit.reason:
+            return np.full(len(data), np.nan), f"without them, {fit.reason}"
+        probability[test] = fit.probability
+    return probability, ""
+
+
 def with_method(model: RankRegression, method: str) -> RankRegression:
     """An unfitted model with the settings of this one and another method, without intervals."""
     settings = model.get_params() | {"method": method, "link": model.link_, "inference": None}
+    settings["n_jobs"] = None  # whole fits run side by side
     if method == "mle":
         return RankRegression(**settings | {"shrinkage": None})
     # closed forms know neither judges, context nor item effects, and ties have no parameter
@@ -184,31 +230,11 @@ def pair_folds(data: Comparisons) -> tuple[Folds, str]:
     return folds, "" if folds else reason
 
 
-def held_out_probabilities(
-    make: Callable[[], RankRegression], data: Comparisons, folds: Folds
-) -> np.ndarray:
-    """Probability that left wins, by a model that saw neither item; NaN where no fold tests it."""
-    probability = np.full(len(data), np.nan)
-    for train, test in folds:
-        probability[test] = make().fit(data[train]).predict_proba(data[test])[:, 1]
-    return probability
-
-
 def accuracy(probability: np.ndarray, data: Comparisons) -> float:
     """Share of decided comparisons that went to the favourite; NaN without any."""
     decided = data.amount * ((data.outcome != 0) & np.isfinite(probability))
     right = (probability > 0.5) == (data.outcome > 0)
     return float(decided @ right / decided.sum()) if decided.sum() > 0 else NAN
-
-
-def _held_out(
-    model: RankRegression, method: str, data: Comparisons, folds: Folds
-) -> tuple[np.ndarray, str]:
-    """Held-out probabilities; all NaN, and the reason, if the method cannot be fitted in a fold."""
-    try:
-        return held_out_probabilities(lambda: with_method(model, method), data, folds), ""
-    except PairscoreError as error:
-        return np.full(len(data), np.nan), f"without them, {option_words(str(error))}"
 
 
 def _how_held_out(data: Comparisons, folds: Folds, probability: np.ndarray, reason: str) -> HeldOut:
