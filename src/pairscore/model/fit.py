@@ -82,7 +82,7 @@ def fit_comparisons(
     start : Fit
         One to most of these comparisons, if there is one, from which to start.
     ridge : RidgeCurve
-        What ``l2="auto"`` found for the same data, if that is known; else ``workers`` fit its folds.
+        What ``l2="auto"`` found for the same data, if known; else ``workers`` fit its folds.
 
     Returns
     -------
