@@ -296,7 +296,7 @@ def read_item_table(
     else:
         values, read = _on_disk(blocks, len(features), Path(folder) / "items.f8")
     ids = np.concatenate([of.ids for of in read if of.ids is not None] or [np.empty(0)])
-    if len(ids):
+    if ids.dtype.kind not in "iu" or not np.all(ids[1:] > ids[:-1]):
         refuse_bad_ids(ids)
     return Items(values, features, ids if len(ids) else None, read[0].backend)
 
