@@ -384,6 +384,10 @@ def readable(name: str, row: int) -> Iterator[None]:
         raise PairscoreError(f"there is no file {name!r}; check its name.") from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0].strip().rstrip(".")[:REASON_LENGTH]
+        if "://" in name and isinstance(error, OSError):
+            raise PairscoreError(
+                f"{name!r} cannot be reached ({reason}); check the address and the network."
+            ) from None
         raise PairscoreError(
             f"{name!r} cannot be read from row {row + 1} on ({reason}); repair the file, or leave"
             " it out."
