@@ -194,6 +194,9 @@ def logistic_rows(const index[::1] left, const index[::1] right, const number[::
                 if has_net:
                     FETCH(&net[left[m + AHEAD]])
                     FETCH(&net[right[m + AHEAD]])
+                if has_squared:
+                    FETCH(&squared[left[m + AHEAD]])
+                    FETCH(&squared[right[m + AHEAD]])
             a, b, w, y = left[m], right[m], amount[m], outcome[m]
             x = scores[a] - scores[b]
             eta = x + shift

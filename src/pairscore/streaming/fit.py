@@ -180,7 +180,8 @@ def _agreement(data: StreamData, result: Estimate, fit: Fit) -> dict[str, Any]:
     scores, shift = data.X @ result.coef, result.side_effect or 0.0
     has_ties = data.first.tied > 0 and fit.ties == "half"
     scale = _decided_scale(data, scores, shift) if has_ties else 1.0
-    sums: ScoreSums = data.score_pass("Agreement", scale * scores, scale * shift, wants=("loglik",))
+    wants = ("loglik",) if data.settings.method == "mle" else ()
+    sums: ScoreSums = data.score_pass("Agreement", scale * scores, scale * shift, wants=wants)
     decided, total = float(sums.totals[DECIDED]), data.first.given
     shares = {
         "decided_scale": scale,
