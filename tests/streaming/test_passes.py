@@ -6,12 +6,21 @@ import pytest
 from pairscore import PairscoreError
 from pairscore.core import passes as core_passes
 from pairscore.core.links import get_link
+from pairscore.core.newton import solve_falling
 from pairscore.core.passes import net_pass
 from pairscore.core.sums import tally
 from pairscore.data.items import read_items
 from pairscore.parts.rows import Layout, RowReader, ids_only
 from pairscore.parts.sources import TablePartition
-from pairscore.streaming.passes import Checkpoint, NumberedPart, ScoreTask, SourceRows, TallyTask
+from pairscore.streaming.passes import (
+    NODES,
+    WRONG,
+    Checkpoint,
+    NumberedPart,
+    ScoreTask,
+    SourceRows,
+    TallyTask,
+)
 from tests.streaming.studies import draw
 
 
@@ -101,3 +110,28 @@ def test_a_checkpoint_holds_the_first_sums(study, tmp_path):
         checkpoint.read()
     checkpoint.remove()
     assert checkpoint.read() == (None, 0)
+
+
+@pytest.mark.parametrize(("factor", "ridge"), [(1.0, 0.0), (1.004, 3.0), (1.05, 0.0)])
+def test_one_pass_finds_a_scale_that_is_near(factor, ridge, study):
+    """To the digits of a root of the likelihood itself; what is far is left to further passes."""
+    items, reader, parts, batch = study
+    link, scores = get_link("logit"), 0.1 * np.arange(len(items)) - 1
+    x, share = scores[batch.left] - scores[batch.right], 0.5 + 0.5 * batch.outcome
+
+    def slope(scale):
+        pull = batch.amount * link.score(scale * x, share, 1 - share)[0]
+        return float(pull @ x) - ridge * scale
+
+    best = solve_falling(slope, -50.0, 50.0)
+    start = best / factor
+    task = ScoreTask(SourceRows(reader), link, start * scores, looks=True)
+    sums = total(task, parts)
+    near = sums.best_scale(ridge * start**2)
+    if factor > NODES[-1]:
+        assert near is None
+        return
+    assert near == pytest.approx(factor, rel=1e-11)
+    decided = batch.amount * (batch.outcome != 0)
+    wrong = decided @ link.cdf(-np.abs(best * x))
+    assert sums.at_scale(near).totals[WRONG] == pytest.approx(wrong, rel=1e-7)

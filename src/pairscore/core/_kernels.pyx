@@ -175,9 +175,9 @@ def neighbour_pass(const real[:, ::1] X, const index[::1] start, const index[::1
 def logistic_scale_pass(const double[::1] x, const double[::1] eta, const double[::1] small,
                         const number[::1] outcome, const double[:] amount, double[::1] totals,
                         double[::1] scores):
-    """Sums of score x, score, information x^2, information x, information; small = exp(-|eta|)."""
+    """Sums: score x, score, information x^2, x, 1, expected wrong ones; small = exp(-|eta|)."""
     cdef Py_ssize_t m
-    cdef double larger, smaller, score, weight, sx = 0.0, s = 0.0, wxx = 0.0, wx = 0.0, w = 0.0
+    cdef double larger, smaller, score, weight, sx = 0, s = 0, wxx = 0, wx = 0, w = 0, wrong = 0
     cdef bint has_scores = scores.shape[0] > 0
     with nogil:
         for m in range(x.shape[0]):
@@ -185,11 +185,11 @@ def logistic_scale_pass(const double[::1] x, const double[::1] eta, const double
             smaller = small[m] * larger
             score = 0.5 + 0.5 * outcome[m] - (smaller + (eta[m] >= 0) * (larger - smaller))
             score, weight = amount[m] * score, amount[m] * smaller * larger
-            sx, s = sx + score * x[m], s + score
+            sx, s, wrong = sx + score * x[m], s + score, wrong + amount[m] * smaller * (outcome[m] != 0)
             wxx, wx, w = wxx + weight * x[m] * x[m], wx + weight * x[m], w + weight
             if has_scores:
                 scores[m] = score
-    for m, sx in enumerate((sx, s, wxx, wx, w)):
+    for m, sx in enumerate((sx, s, wxx, wx, w, wrong)):
         totals[m] += sx
 
 

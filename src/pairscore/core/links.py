@@ -331,17 +331,18 @@ def scale_pass(
     link: Link,
     scores: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Derivatives of the log-likelihood of params[0] * difference + params[1] (M), five sums.
+    """Derivatives of the log-likelihood of params[0] * difference + params[1] (M), six sums.
 
     Of score * difference, score, information * difference^2, information * difference, and
-    information, which is the expected one. If there are ``scores`` (M), they are written there.
+    information, which is the expected one; and how many decided comparisons are expected to go
+    against the predictions. If there are ``scores`` (M), those of comparisons are written there.
     """
     written = np.empty(0) if scores is None else scores
     kernel = passes.kernels if link.is_logistic else None
     difference, outcome = doubles(difference), as_outcomes(outcome)
 
     def one(chunk: slice) -> np.ndarray:
-        totals = np.zeros(5)
+        totals = np.zeros(6)
         for rows in blocks_of(chunk):
             x, won, number = difference[rows], outcome[rows], amount[rows]
             eta = params[0] * x + params[1]
@@ -353,7 +354,8 @@ def scale_pass(
             score, weight = link.score(eta, win, number - win)
             written[rows] = score if len(written) else 0.0
             weighted = weight * x
-            totals += score @ x, score.sum(), weighted @ x, weighted.sum(), weight.sum()
+            wrong = float(number * (won != 0) @ link.cdf(-np.abs(eta)))
+            totals += score @ x, score.sum(), weighted @ x, weighted.sum(), weight.sum(), wrong
         return totals
 
     return np.sum(on_each(one, row_chunks(len(outcome), 1)), axis=0)

@@ -4,7 +4,7 @@ import hashlib
 import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -96,6 +96,7 @@ class StreamData:
     covariance_items: np.ndarray | None = None
     has_items: bool = True
     center: Moments | None = None
+    agreed: list[ScoreSums] = field(default_factory=list)  # of the model, if it is known
 
     @property
     def X(self) -> np.ndarray:  # noqa: N802

@@ -47,12 +47,8 @@ from pairscore.estimators.results import Estimate, Note
 from pairscore.estimators.separation import separation_note
 from pairscore.estimators.settings import Settings
 from pairscore.streaming.data import StreamData
-from pairscore.streaming.passes import EX, INFO, IX, IXX, XX, E, ScoreSums
-from pairscore.streaming.tiles import (
-    ClosedFormEquations,
-    LikelihoodEquations,
-    no_pairs,
-)
+from pairscore.streaming.passes import EX, INFO, IX, IXX, NODES, XX, E, ScoreSums
+from pairscore.streaming.tiles import ClosedFormEquations, LikelihoodEquations, no_pairs
 
 MOST_PASSES = 30  # of a likelihood
 CLOSE = 1e-20  # gap to the maximum, per comparison, before the last step
@@ -145,10 +141,9 @@ class ScalePasses:
 
     def derivatives(self, params: np.ndarray) -> Derivatives:
         factor, side = params.tolist()
-        sums = self.first.pop() if self.first else None
-        if sums is None:
-            sums = self.data.score_pass("Scale", factor * self.scores, side)
-        total = sums.totals
+        at = factor * self.scores, side
+        first = self.first.pop() if self.first else None
+        total = (first or self.data.score_pass("Scale", *at, outcomes=False)).totals
         gradient = -np.array([total[EX] / factor, total[E]]) + self.penalty * params
         mixed = total[IX] / factor
         information = np.array([[total[IXX] / factor**2, mixed], [mixed, total[INFO]]])
@@ -170,27 +165,32 @@ def link_scale(
 ) -> tuple[Scale, list[Note]]:
     """Scale of a closed form on the link; see :func:`pairscore.estimators.closed_form.link_scale`.
 
-    The first pass is at the scale of the sample; it also gives what the guard against overfitting
-    and the test for separation need.
+    The first pass, at and near the scale of the sample, is mostly enough; it also gives what the
+    guard against overfitting and the test for separation need.
     """
     settings, side = data.settings, data.settings.side_effect
     norm = float(np.sum(standard_coef**2))
     ridge = (settings.l2 * norm, 0.0)
     start = _sample_scale(data, scores, ridge)
-    sums = data.score_pass("Scale", start[0] * scores, start[1], wants=("squared",))
+    looks = settings.link.is_logistic and not side
+    sums = data.score_pass("Scale", start[0] * scores, start[1], wants=("squared",), looks=looks)
     weak = ridge_is_weak(settings.l2, data.first.weight_unit)
     separated = (weak or side) and _is_separated(sums, side)
+    first = [] if separated else [sums]
     if separated:
         ridge = ((SEPARATION_L2 if weak else settings.l2) * norm, SEPARATION_L2)
-        start, first = _sample_scale(data, scores, ridge), []
+        start = _sample_scale(data, scores, ridge)
+    near = sums.best_scale(ridge[0] * start[0] ** 2) if looks and not separated else None
+    if near is None:
+        passes = ScalePasses(data, scores, np.array(ridge), side, first)
+        best = minimise(passes, start, settings.max_iter, TOL, take_full_step)
+        (factor, side_effect), n_iterations = best.params.tolist(), best.n_iterations
     else:
-        first = [sums]
-    passes = ScalePasses(data, scores, np.array(ridge), side, first)
-    best = minimise(passes, start, settings.max_iter, TOL, take_full_step)
-    factor, side_effect = best.params.tolist()
-    explained = float(data.tally.net_wins @ scores)
-    guard = _guard(data, sums, start, explained, freedom)
-    scale = Scale(factor * guard, side_effect, guard, best.n_iterations, ridge)
+        factor, side_effect, n_iterations = near * start[0], 0.0, 1
+    guard = _guard(data, sums, start, float(data.tally.net_wins @ scores), freedom)
+    if near is not None and near * guard >= NODES[0]:
+        data.agreed.append(sums.at_scale(near * guard))
+    scale = Scale(factor * guard, side_effect, guard, n_iterations, ridge)
     return scale, [separation_note()] if separated else []
 
 
@@ -323,6 +323,7 @@ class LikelihoodPasses:
             float(theta[d:].sum()),
             wants=("net",),
             distinct=True,
+            outcomes=False,
         )
         on_theta = -(sums.net @ self.data.X)
         if len(theta) > d:

@@ -181,7 +181,10 @@ def _agreement(data: StreamData, result: Estimate, fit: Fit) -> dict[str, Any]:
     has_ties = data.first.tied > 0 and fit.ties == "half"
     scale = _decided_scale(data, scores, shift) if has_ties else 1.0
     wants = ("loglik",) if data.settings.method == "mle" else ()
-    sums: ScoreSums = data.score_pass("Agreement", scale * scores, scale * shift, wants=wants)
+    if data.agreed and not has_ties:
+        sums: ScoreSums = data.agreed.pop()
+    else:
+        sums = data.score_pass("Agreement", scale * scores, scale * shift, wants=wants)
     decided, total = float(sums.totals[DECIDED]), data.first.given
     shares = {
         "decided_scale": scale,

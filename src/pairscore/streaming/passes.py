@@ -9,7 +9,7 @@ features are never formed; of the items, only vectors with one number each are n
 
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -284,6 +284,7 @@ class Checkpoint:
 
 # -- passes at scores --------------------------------------------------------------------------
 
+NODES = np.array([0.99, 1.0, 1.01])  # scales at which one pass looks, to find the best between
 # of the totals of a pass
 E, EX, INFO, IX, IXX, XX, DECIDED, RIGHT, WRONG, LOGLIK, TIED = range(11)
 NO_TOTALS = np.append(np.zeros(11), [np.inf, -np.inf, np.inf, -np.inf])
@@ -308,6 +309,9 @@ class ScoreSums(Sums):
         decided ones (:func:`pairscore.core.decided.pull_of_decided`).
     squares : array (2)
         Amount times the squared difference, and amount, where it is not zero; only with nodes.
+    looks : array (nodes x 3), or empty
+        At each of NODES as a scale of x: sums of e x and of I x^2, and the amount of decided
+        comparisons that are expected to contradict the scores.
     """
 
     totals: np.ndarray
@@ -317,6 +321,30 @@ class ScoreSums(Sums):
     squared: np.ndarray
     pulls: np.ndarray
     squares: np.ndarray
+    looks: np.ndarray
+
+    def best_scale(self, ridge: float) -> float | None:
+        """The likeliest scale with a ridge on its square / 2, to 1e-12; None if beyond the nodes.
+
+        Between the nodes the derivative is a polynomial of degree five, through its values and
+        slopes there: what it misses is of the sixth power of the nodes' distance.
+        """
+        width, power = NODES[2] - 1, np.arange(6)
+        place = (NODES - 1) / width
+        rise = power[1:] * place[:, None] ** power[:-1]
+        system = np.vstack([place[:, None] ** power, np.column_stack([np.zeros(3), rise])])
+        slope, fall = self.looks[:, 0] - ridge * NODES, self.looks[:, 1] + ridge
+        curve = np.polynomial.Polynomial(np.linalg.solve(system, [*slope, *(-width * fall)]))
+        at, falls = 0.0, curve.deriv()
+        for _ in range(20):
+            at -= curve(at) / falls(at) if falls(at) < 0 else np.inf
+        return float(1 + width * at) if abs(at) <= 1 else None
+
+    def at_scale(self, scale: float) -> "ScoreSums":
+        """The same with what is expected to contradict the scores at a scale between the nodes."""
+        totals = self.totals.copy()
+        totals[WRONG] = np.polyval(np.polyfit(NODES - 1, self.looks[:, 2], 2), scale - 1)
+        return replace(self, totals=totals)
 
 
 @dataclass(frozen=True)
@@ -325,7 +353,8 @@ class ScoreTask:
 
     ``wants`` names those of ``net``, ``squared`` and ``loglik`` to collect; ``scales`` are those
     at which ties and decided comparisons are told from each other; ``distinct`` leaves an item
-    against itself out.
+    against itself out. Without ``outcomes`` only derivatives are summed; with ``looks`` also at
+    other scales.
     """
 
     rows: Rows
@@ -335,41 +364,58 @@ class ScoreTask:
     wants: tuple[str, ...] = ()
     scales: tuple[float, ...] = ()
     distinct: bool = False
+    outcomes: bool = True
+    looks: bool = False
 
     def __call__(self, part: Any) -> ScoreSums:
         totals, n = NO_TOTALS.copy(), len(self.scores)
         net, squared = (np.zeros(n if name in self.wants else 0) for name in ("net", "squared"))
         pulls, squares = np.zeros((2, len(self.scales))), np.zeros(2)
+        looks = np.zeros((len(NODES) if self.looks else 0, 3))
         for batch in self.rows.batches(part):
             if self.distinct and np.any(same := batch.left == batch.right):
                 batch = batch.take(~same)
-            self._add_sums(batch, totals, net, squared)
+            self._add_sums(batch, totals, net, squared, looks)
             if self.scales:
                 self._add_pulls(batch, pulls, squares)
         wins, losses = Range(*totals[11:13].tolist()), Range(*totals[13:15].tolist())
-        return ScoreSums(totals[:11], wins, losses, net, squared, pulls, squares)
+        return ScoreSums(totals[:11], wins, losses, net, squared, pulls, squares, looks)
 
     def _add_sums(
-        self, batch: Batch, totals: np.ndarray, net: np.ndarray, squared: np.ndarray
+        self,
+        batch: Batch,
+        totals: np.ndarray,
+        net: np.ndarray,
+        squared: np.ndarray,
+        looks: np.ndarray,
     ) -> None:
         left, right, outcome, amount, *_ = batch
         x, e = difference_pass(left, right, self.scores), np.empty(len(left) if len(net) else 0)
         at = np.array([1.0, self.shift])
-        ex, se, ixx, ix, information = scale_pass(
+        ex, se, ixx, ix, information, _ = scale_pass(
             x, outcome, amount, at, self.link, e if len(net) else None
         )
-        agreement = outcome_pass(x + self.shift if self.shift else x, outcome, amount, self.link)
-        counted, tied = (amount > 0) & (left != right), outcome == 0
-        xx = float(np.einsum("i,i,i", amount, x, x))
-        ties = float(amount @ (tied & (left != right))) if tied.any() else 0.0
-        totals[:11] += (se, ex, information, ix, ixx, xx, *agreement, ties)
-        for place, sign in ((11, 1), (13, -1)):
-            reach = Range(*totals[place : place + 2]) + Range.of(x[counted & (outcome == sign)])
-            totals[place : place + 2] = reach.low, reach.high
+        totals[:6] += se, ex, information, ix, ixx, np.einsum("i,i,i", amount, x, x)
+        if self.outcomes:
+            self._add_outcomes(batch, x, totals)
         if len(net):
             add_net(left, right, e, net)
         if len(squared):
             add_net(left, right, amount * x, squared)
+        for look, scale in zip(looks, NODES, strict=False):
+            at = np.array([scale, self.shift])
+            look += scale_pass(x, outcome, amount, at, self.link)[[0, 2, 5]]
+
+    def _add_outcomes(self, batch: Batch, x: np.ndarray, totals: np.ndarray) -> None:
+        left, right, outcome, amount, *_ = batch
+        totals[6:10] += outcome_pass(
+            x + self.shift if self.shift else x, outcome, amount, self.link
+        )
+        counted, tied = (amount > 0) & (left != right), outcome == 0
+        totals[TIED] += amount @ (tied & (left != right)) if tied.any() else 0.0
+        for place, sign in ((11, 1), (13, -1)):
+            reach = Range(*totals[place : place + 2]) + Range.of(x[counted & (outcome == sign)])
+            totals[place : place + 2] = reach.low, reach.high
 
     def _add_pulls(self, batch: Batch, pulls: np.ndarray, squares: np.ndarray) -> None:
         x = self.scores[batch.left] - self.scores[batch.right] + self.shift
