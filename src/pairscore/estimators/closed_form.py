@@ -57,6 +57,7 @@ from pairscore.estimators.settings import Settings
 
 LARGEST_SPREAD = 3.0  # of the scores, in units of the link, from which a fit is started
 SAMPLE = 40_000  # comparisons that the first steps look at
+LARGEST_STRIDE = 16  # in a sample; from a smaller one, all comparisons would be looked at once more
 TOL = 1e-11  # gap to the maximum, per comparison, before the last step
 
 
@@ -215,7 +216,7 @@ def fit_scale(
         Of a first fit, to a sample of the comparisons, and of the one to all of them.
     """
     params, n_iterations = np.array([start, 0.0]), 0
-    for stride in (1 + len(difference) // SAMPLE, 1):
+    for stride in (min(1 + len(difference) // SAMPLE, LARGEST_STRIDE), 1):
         x, y = np.ascontiguousarray(difference[::stride]), np.ascontiguousarray(outcome[::stride])
         penalty = np.array(ridge) * len(x) / len(difference)
         likelihood = ScaleLikelihood(x, y, amount[::stride], link, penalty, side)
