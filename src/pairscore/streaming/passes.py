@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from pairscore.core.links import Link, outcome_pass, scale_pass
+from pairscore.core.links import Link, scale_pass
 from pairscore.core.passes import add_net, difference_pass, tally_pass
 from pairscore.core.sums import Tally
 from pairscore.errors import PairscoreError
@@ -391,11 +391,11 @@ class ScoreTask:
     ) -> None:
         left, right, outcome, amount, *_ = batch
         x, e = difference_pass(left, right, self.scores), np.empty(len(left) if len(net) else 0)
-        at = np.array([1.0, self.shift])
-        ex, se, ixx, ix, information, _ = scale_pass(
-            x, outcome, amount, at, self.link, e if len(net) else None
-        )
+        at = (x, outcome, amount)
+        here = scale_pass(*at, np.array([1.0, self.shift]), self.link, e if len(net) else None)
+        ex, se, ixx, ix, information, wrong = here
         totals[:6] += se, ex, information, ix, ixx, np.einsum("i,i,i", amount, x, x)
+        totals[WRONG] += wrong
         if self.outcomes:
             self._add_outcomes(batch, x, totals)
         if len(net):
@@ -403,16 +403,19 @@ class ScoreTask:
         if len(squared):
             add_net(left, right, amount * x, squared)
         for look, scale in zip(looks, NODES, strict=False):
-            at = np.array([scale, self.shift])
-            look += scale_pass(x, outcome, amount, at, self.link)[[0, 2, 5]]
+            params = np.array([scale, self.shift])
+            look += (here if scale == 1 else scale_pass(*at, params, self.link))[[0, 2, 5]]
 
     def _add_outcomes(self, batch: Batch, x: np.ndarray, totals: np.ndarray) -> None:
         left, right, outcome, amount, *_ = batch
-        totals[6:10] += outcome_pass(
-            x + self.shift if self.shift else x, outcome, amount, self.link
-        )
-        counted, tied = (amount > 0) & (left != right), outcome == 0
-        totals[TIED] += amount @ (tied & (left != right)) if tied.any() else 0.0
+        ahead, met = (x + self.shift if self.shift else x) * outcome, left != right
+        is_tie = outcome == 0
+        if is_tie.any():
+            totals[TIED] += amount @ (is_tie & met)
+        totals[[DECIDED, RIGHT]] += amount @ ~is_tie, amount @ (ahead > 0)
+        if "loglik" in self.wants:
+            totals[LOGLIK] += amount * ~is_tie @ self.link.log_cdf(ahead)
+        counted = (amount > 0) & met
         for place, sign in ((11, 1), (13, -1)):
             reach = Range(*totals[place : place + 2]) + Range.of(x[counted & (outcome == sign)])
             totals[place : place + 2] = reach.low, reach.high
