@@ -1,7 +1,7 @@
 """The command line: each command is one library call and a print.
 
 Start with ``commands``: the group of all commands, its exit codes, and how Ctrl-C ends them.
-``parts`` has what is larger than memory or lies at several sites (fit --stream, stats, merge),
+``parts`` has what is larger than memory, at several sites or in a database (stats, merge),
 ``models`` has the commands about a model (fit, rank, update, compare, report), ``pairs``
 those about pairs (pairs, predict), ``studies`` those about studies (plan, simulate, demo,
 reproduce), ``demo`` the story that the demo tells.
@@ -12,8 +12,8 @@ the words of the command line.
 Nothing heavy is imported before a command runs: ``pairscore --help`` does without NumPy, and fit,
 rank, update and plan do without scikit-learn, scipy.stats and scipy.optimize.
 
-Imports: errors, choices, metrics, data, files, estimators, model, streaming, evaluation, theory,
-planning, report, paper.
+Imports: errors, choices, metrics, data, files, estimators, model, parts, streaming, evaluation,
+theory, planning, report, paper.
 """
 
 from pairscore.cli.commands import main

@@ -20,7 +20,7 @@ from pairscore.data.items import Items, read_items, refuse_bad_ids, refuse_non_f
 from pairscore.data.tables import ID_COLUMN, Column, Columns
 from pairscore.data.votes import TIE_WORDS, Votes, layout_of, read_votes
 from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, shown
-from pairscore.parts.sources import Partition, import_arrow, partitions
+from pairscore.parts.sources import FilePartition, Partition, import_arrow, partitions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -272,8 +272,8 @@ def read_item_table(
     Parameters
     ----------
     source
-        Files, as :func:`pairscore.parts.sources.partitions` takes them; or any table in memory
-        that :func:`pairscore.data.items.read_items` takes.
+        Files or parts of files, as :func:`pairscore.parts.sources.partitions` takes them; or any
+        table in memory that :func:`pairscore.data.items.read_items` takes.
     settings : dict
         ``id`` names the column of ids, ``features`` those to use, ``exclude`` those to leave out.
     most_bytes : float
@@ -284,7 +284,8 @@ def read_item_table(
     if isinstance(source, Items):
         return source
     is_files = isinstance(source, str | Path)
-    is_files |= isinstance(source, list | tuple) and bool(source) and isinstance(source[0], str)
+    if isinstance(source, list | tuple) and source:
+        is_files = isinstance(source[0], str | FilePartition)
     if not is_files:
         return read_items(source)
     parts = partitions(source)

@@ -72,7 +72,7 @@ class Partition(Protocol):
 
 @dataclass(frozen=True)
 class FilePartition:
-    """Row groups of a Parquet file, or a whole text file."""
+    """Row groups of a Parquet file, or a whole text file; at ``path`` if ``name`` is not that."""
 
     name: str
     kind: str
@@ -80,10 +80,11 @@ class FilePartition:
     n_bytes: int
     first_row: int = 0
     groups: tuple[int, ...] = ()
+    path: str = ""
 
     def column_names(self) -> list[str]:
         with readable(self.name, 0):
-            return _column_names(self.name, self.kind)
+            return _column_names(self.path or self.name, self.kind)
 
     def read(
         self, columns: Collection[str], text: Collection[str] = ()
@@ -290,14 +291,15 @@ def _column_names(name: str, kind: str) -> list[str]:
 
 
 def _batches(part: FilePartition, columns: list[str], text: set[str]) -> Iterator["pa.RecordBatch"]:
+    name = part.path or part.name
     if part.kind == "parquet":
-        with _parquet(part.name) as file:
+        with _parquet(name) as file:
             dictionary = [name for name in columns if _is_text(file.schema_arrow.field(name).type)]
         yield from _parquet_batches(part, columns, dictionary)
     elif part.kind == "csv":
-        yield from _csv_batches(part.name, columns, text)
+        yield from _csv_batches(name, columns, text)
     else:
-        with _json(part.name, columns) as reader:
+        with _json(name, columns) as reader:
             for batch in reader:
                 yield batch.select(columns)
 
@@ -308,7 +310,7 @@ def _parquet_batches(
     """Text is kept as the file has it: distinct values and a code for each row."""
     from pyarrow.parquet import ParquetFile
 
-    system, path = file_system(part.name)
+    system, path = file_system(part.path or part.name)
     with ParquetFile(path, filesystem=system, read_dictionary=dictionary) as file:
         yield from file.iter_batches(
             max(BATCH_ROWS // len(columns), 1 << 14) if len(columns) > WIDE else BATCH_ROWS,
