@@ -41,3 +41,12 @@ def postgres():
 
     with server() as port:
         yield port
+
+
+@pytest.fixture(scope="session")
+def object_store():
+    """An S3 server that is there for the tests of this run."""
+    from tests.object_store import server
+
+    with server() as store:
+        yield store
