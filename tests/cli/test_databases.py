@@ -98,7 +98,11 @@ def test_the_password_of_the_environment_belongs_to_its_address_alone(monkeypatc
         (both("sqlite:///study.db", "-o", "none/model.npz"), "there is no folder 'none'"),
         (
             ("--db", "sqlite:///study.db", "--comparisons", "SELECT x FROM games"),
-            "the comparisons query cannot be run (no such column: x)",
+            "the comparisons query cannot be run (no such column: 'x')",
+        ),
+        (
+            ("--db", "sqlite:///study.db", "--comparisons", "SELECT side_effect FROM votes"),
+            "(no such table: 'votes')",  # in the user's words, not in those of the library
         ),
         (
             both("sqlite:///study.db", "--stream", "--checkpoint", "c"),

@@ -229,6 +229,11 @@ def test_what_does_not_read_rows_is_refused_in_a_sentence(kind, query, request):
     assert len(read_sql(address, "SELECT * FROM hard; -- all of them")) == len(TEXTS)
 
 
+def test_a_row_that_is_far_too_long_is_refused(sqlite):
+    with pytest.raises(PairscoreError, match="^the query gives rows that cannot be kept"):
+        read_sql(sqlite, "SELECT hex(zeroblob(9000000)) AS picture")
+
+
 def test_nothing_is_written_to_the_database(sqlite, tmp_path, monkeypatch):
     scratch = tmp_path / "scratch"
     scratch.mkdir()

@@ -37,13 +37,13 @@ FIRST_WORDS = ("select", "with", "values", "table", "from")  # of a query that g
 QUOTED = re.compile(
     r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|(\$\w*\$).*?\1", re.DOTALL
 )
-MEMORY = "1GB"  # that DuckDB may take while it writes the file
+MEMORY = "400MB"  # that DuckDB may take while it writes the file
 BLOCK_ROWS = 10_000  # of SQLite at a time
 WAIT = 10  # seconds for a server that does not answer
 NULL = r"\N"  # without quotes, which every text has
-LONGEST_LINE = 1 << 24
+LONGEST_LINE = 1 << 24  # characters, beyond which a row is refused
 REASON_LENGTH = 300
-READABLE = "check that it is such a database, and that you may read it"
+READABLE = "check that it is such a database, that you may read it, and that nobody is writing now"
 WHOLE = "0|-?[1-9][0-9]*"
 # PostgreSQL's types by number; all others come as text
 OF_NUMBER = {
@@ -201,6 +201,7 @@ def _reason(error: Exception, url: str) -> str:
     said = (diagnosis and diagnosis.message_primary) or next(iter(_lines(error)), "no reason given")
     if diagnosis and diagnosis.message_hint:
         said += f": {diagnosis.message_hint}"
+    said = re.sub(r"(: |with name )([\w.]+)(?=$| does not exist)", r"\1'\2'", said)  # a name
     if any(secret in said for secret in _secrets(url)):
         return "the reason has the password in it, and is not shown"
     return " ".join(said.split()).rstrip(".")[:REASON_LENGTH]
@@ -376,15 +377,25 @@ def _write_parquet(rows: Path, columns: list[tuple[str, str]], table: QueryTable
     text = (
         f"read_csv({sql_text(rows)}, columns={{{cells}}}, auto_detect=false, header=false,"
         f" delim=',', quote='\"', escape='\"', new_line='\\n', nullstr={sql_text(NULL)},"
-        f" allow_quoted_nulls=false, parallel=false, max_line_size={LONGEST_LINE})"
+        f" allow_quoted_nulls=false, parallel=false, max_line_size={LONGEST_LINE},"
+        f" buffer_size={2 * LONGEST_LINE})"
     )
-    with open_database(MEMORY) as database:
-        chosen = ", ".join(
-            f"{_in_kind(database, text, f'c{place}', kind)} AS {sql_name(name)}"
-            for place, (name, kind) in enumerate(columns)
-        )
-        copied = f"SELECT {chosen} FROM {text}"
-        database.execute(f"COPY ({copied}) TO {sql_text(table.path)} (FORMAT parquet)")
+    import duckdb
+
+    try:
+        with open_database(MEMORY) as database:
+            database.execute("SET threads = 1")  # several keep rows in memory for each other
+            chosen = ", ".join(
+                f"{_in_kind(database, text, f'c{place}', kind)} AS {sql_name(name)}"
+                for place, (name, kind) in enumerate(columns)
+            )
+            copied = f"SELECT {chosen} FROM {text}"
+            database.execute(f"COPY ({copied}) TO {sql_text(table.path)} (FORMAT parquet)")
+    except duckdb.Error as error:
+        raise PairscoreError(
+            f"{table.shown} gives rows that cannot be kept ({_lines(error)[0]}); leave out columns"
+            " that are not names, numbers or short texts."
+        ) from None
     rows.unlink()
 
 
