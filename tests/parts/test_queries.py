@@ -230,7 +230,7 @@ def test_what_does_not_read_rows_is_refused_in_a_sentence(kind, query, request):
 
 
 def test_a_row_that_is_far_too_long_is_refused(sqlite):
-    with pytest.raises(PairscoreError, match="^the query gives rows that cannot be kept"):
+    with pytest.raises(PairscoreError, match=r"^the query gives rows that cannot be kept"):
         read_sql(sqlite, "SELECT hex(zeroblob(9000000)) AS picture")
 
 
