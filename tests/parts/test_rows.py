@@ -129,6 +129,11 @@ def test_items_may_leave_columns_out_and_faults_have_a_row(tmp_path):
         read_item_table(str(path), {}, 1e6, str(tmp_path))
 
 
+def test_an_item_that_is_called_like_a_side_is_refused():
+    with pytest.raises(PairscoreError, match="called 'left'"):
+        read({"left": ["a"], "right": ["b"], "winner": ["left"]}, ["a", "b", "left"])
+
+
 def test_partitions_of_files_can_be_given_one_by_one(tmp_path):
     parquet.write_table(pa.table({"left": [1]}), tmp_path / "v.parquet")
     parts = partitions(tmp_path / "v.parquet")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import pairscore
 from pairscore import PairscoreError, RankRegression, fit_stream
-from pairscore.streaming.fit import bytes_of
+from pairscore.parts.engines import bytes_of
 from tests.streaming.studies import assert_same_fit, draw, fit_both, in_parts, write
 
 METHODS = ("pooled", "split", "paired", "mle")

@@ -87,3 +87,13 @@ def test_few_items_over_all_sites_are_told():
         warnings.simplefilter("always")
         merge_sites([site_sums(*SITES[0])])
     assert any("first guess" in str(one.message) for one in caught)
+
+
+def test_the_example_of_three_hospitals_reaches_the_pooled_maximum(tmp_path, capsys):
+    import runpy
+    from pathlib import Path
+
+    script = Path(__file__).parents[2] / "examples" / "sites.py"
+    model, whole = runpy.run_path(str(script))["main"](tmp_path)
+    np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-7)
+    assert capsys.readouterr().out.count("round") <= 6

@@ -6,7 +6,7 @@ Every function adds to arrays that it is given, over a range of rows, and holds 
 does. Sums are taken in the order of the rows.
 """
 
-from libc.math cimport exp, fabs, log1p
+from libc.math cimport INFINITY, exp, fabs, log1p
 
 ctypedef fused real:
     float
@@ -179,7 +179,8 @@ def logistic_rows(const index[::1] left, const index[::1] right, const number[::
     empty; the log-likelihood is summed if ``likely``.
     """
     cdef Py_ssize_t m, a, b
-    cdef double x, eta, small, larger, f, y, w, e, info
+    cdef double x, eta, small, larger, f, y, w, e, info, high
+    cdef bint met
     cdef double se = 0.0, sex = 0.0, si = 0.0, six = 0.0, sixx = 0.0, sxx = 0.0
     cdef double decided = 0.0, right_ones = 0.0, wrong = 0.0, loglik = 0.0, tied = 0.0
     cdef double win_low = totals[11], win_high = totals[12]
@@ -193,6 +194,9 @@ def logistic_rows(const index[::1] left, const index[::1] right, const number[::
                 if has_net:
                     FETCH(&net[left[m + AHEAD]])
                     FETCH(&net[right[m + AHEAD]])
+                if has_squared:
+                    FETCH(&squared[left[m + AHEAD]])
+                    FETCH(&squared[right[m + AHEAD]])
             a, b, w, y = left[m], right[m], amount[m], outcome[m]
             x = scores[a] - scores[b]
             eta = x + shift
@@ -213,24 +217,24 @@ def logistic_rows(const index[::1] left, const index[::1] right, const number[::
             if has_squared:
                 squared[a] += w * x
                 squared[b] -= w * x
-            if y == 0:
-                if a != b:
-                    tied += w
-                continue
+            # without branches, which a processor cannot guess where outcomes are coins
+            met = a != b and w > 0
+            tied += w if y == 0 and met else 0.0
+            w = w if y != 0 else 0.0
             decided += w
             wrong += w * small * larger
             eta *= y
             if likely:
                 loglik += w * ((eta if eta < 0 else 0.0) - log1p(small))
-            if eta > 0:
-                right_ones += w
-            if a != b and w > 0:
-                if y > 0:
-                    win_low = min(win_low, x)
-                    win_high = max(win_high, x)
-                else:
-                    lose_low = min(lose_low, x)
-                    lose_high = max(lose_high, x)
+            right_ones += w if eta > 0 else 0.0
+            high = x if met and y > 0 else -INFINITY
+            win_high = high if high > win_high else win_high
+            high = -x if met and y > 0 else -INFINITY
+            win_low = -high if -high < win_low else win_low
+            high = x if met and y < 0 else -INFINITY
+            lose_high = high if high > lose_high else lose_high
+            high = -x if met and y < 0 else -INFINITY
+            lose_low = -high if -high < lose_low else lose_low
     totals[0] += se
     totals[1] += sex
     totals[2] += si

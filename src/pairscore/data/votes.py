@@ -387,7 +387,7 @@ def _outcome(
 ) -> np.ndarray:
     """+1 where the left item won, -1 where the right one did, 0 for a tie; or SKIPPED."""
     words = {sides[0]: 1, sides[1]: -1, "left": 1, "right": -1, **dict.fromkeys(TIE_WORDS, 0)}
-    _refuse_items_called(words, items)
+    refuse_items_called(words, items)
     words |= codes
     outcome = winner.map(lambda names: outcomes_of_words(words, names, NO_OUTCOME))
     if None in codes:
@@ -441,9 +441,9 @@ def _refuse_other_ties(winner: Column, outcome: np.ndarray, tied: np.ndarray) ->
         raise bad_entries(what, remedy, {"winner": (bad, entries)}, why)
 
 
-def _refuse_items_called(words: Collection[str], items: Items) -> None:
-    clash = sorted(set(words) & set(map(str, items.row_of)))
-    if clash:
+def refuse_items_called(words: Collection[str], items: Items) -> None:
+    """An item may not have the name of a side or a tie."""
+    if clash := sorted(set(words) & set(map(str, items.row_of))):
         raise PairscoreError(
             f"{plural(len(clash), 'item', verb='is')} called {first_few(map(repr, clash))}, which"
             " also names a side or a tie in column 'winner'; rename them."

@@ -5,6 +5,7 @@ parts are added in their order, so that no result depends on the number of worke
 frozen dataclass that is called with a part; both can be pickled, and a task may be run again.
 """
 
+import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,7 +16,9 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from pairscore.core.passes import n_threads, one_blas_thread
+from pairscore.errors import PairscoreError, shown
 
+UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
@@ -134,3 +137,19 @@ class Watch:
 def size_of(part: Any) -> float:
     """How much work a part is: its bytes where it knows them."""
     return float(getattr(part, "n_bytes", 1) or 1)
+
+
+def bytes_of(memory: Any) -> float:
+    """An amount of memory in bytes.
+
+    >>> bytes_of("1.5 GB"), bytes_of(1000)
+    (1500000000.0, 1000.0)
+    """
+    found = re.fullmatch(r"([0-9.]+) *([kmgt]?)i?b?", str(memory).strip().lower())
+    try:
+        size = float(found[1]) * UNITS[found[2]] if found else 0.0
+    except ValueError:
+        size = 0.0
+    if size <= 0:
+        raise PairscoreError(f"memory is {shown(memory)}; give it as '2GB' or '500MB'.")
+    return size

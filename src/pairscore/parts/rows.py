@@ -18,7 +18,13 @@ from pairscore.choices import NO_SIDES
 from pairscore.data.conventions import check_names
 from pairscore.data.items import Items, read_items, refuse_bad_ids, refuse_non_finite
 from pairscore.data.tables import ID_COLUMN, Column, Columns
-from pairscore.data.votes import TIE_WORDS, Votes, layout_of, read_votes
+from pairscore.data.votes import (
+    TIE_WORDS,
+    Votes,
+    layout_of,
+    read_votes,
+    refuse_items_called,
+)
 from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, shown
 from pairscore.parts.sources import FilePartition, Partition, import_arrow, partitions
 
@@ -121,6 +127,15 @@ class RowReader:
         return self.items.ids is not None and self.items.ids.dtype.kind not in "iu"
 
     @cached_property
+    def _words(self) -> dict[str, int]:
+        """What a winner may be called, if it is not by its id."""
+        first, second = self.layout.sides
+        words = {first: 1, second: -1, "left": 1, "right": -1, **dict.fromkeys(TIE_WORDS, 0)}
+        if self._ids_are_text:
+            refuse_items_called(words, self.items)
+        return words
+
+    @cached_property
     def _places(self) -> tuple[np.ndarray, int] | None:
         """The row of every number from the lowest id to the highest, and the lowest id."""
         ids = np.arange(len(self.items)) if self.items.ids is None else self.items.ids
@@ -181,9 +196,7 @@ class RowReader:
         self, winner: "pa.Array", left: np.ndarray, right: np.ndarray
     ) -> np.ndarray | None:
         """Who won, by words for the sides and ties or by ids; None where some are neither."""
-        sides = self.layout.sides
-        words = {sides[0]: 1, sides[1]: -1, "left": 1, "right": -1, **dict.fromkeys(TIE_WORDS, 0)}
-        coded = _coded(winner)
+        words, coded = self._words, _coded(winner)
         if coded is None:
             outcome = np.full(len(left), NO_WORD, dtype=np.int8)
         else:
@@ -297,7 +310,7 @@ def read_item_table(
     else:
         values, read = _on_disk(blocks, len(features), Path(folder) / "items.f8")
     ids = np.concatenate([of.ids for of in read if of.ids is not None] or [np.empty(0)])
-    if len(ids):
+    if ids.dtype.kind not in "iu" or not np.all(ids[1:] > ids[:-1]):
         refuse_bad_ids(ids)
     return Items(values, features, ids if len(ids) else None, read[0].backend)
 

@@ -331,17 +331,20 @@ def _batches(part: FilePartition, columns: list[str], text: set[str]) -> Iterato
 def _parquet_batches(
     part: FilePartition, columns: list[str], dictionary: list[str]
 ) -> Iterator["pa.RecordBatch"]:
-    """Text is kept as the file has it: distinct values and a code for each row."""
+    """Text is kept as the file has it: distinct values and a code for each row.
+
+    Arrow holds what it has read of all row groups that it is asked for; of a wide table these are
+    therefore one at a time.
+    """
     from pyarrow.parquet import ParquetFile
 
+    wide = len(columns) > WIDE
+    rows = max(BATCH_ROWS // len(columns), 1 << 14) if wide else BATCH_ROWS
+    runs = [[group] for group in part.groups] if wide else [list(part.groups)]
     system, path = file_system(part.path or part.name)
     with ParquetFile(path, filesystem=system, read_dictionary=dictionary) as file:
-        yield from file.iter_batches(
-            max(BATCH_ROWS // len(columns), 1 << 14) if len(columns) > WIDE else BATCH_ROWS,
-            row_groups=list(part.groups),
-            columns=columns,
-            use_threads=False,
-        )
+        for run in runs:
+            yield from file.iter_batches(rows, row_groups=run, columns=columns, use_threads=False)
 
 
 def _is_text(kind: Any) -> bool:

@@ -55,7 +55,7 @@ from pairscore.streaming.tiles import (
     Tiles,
 )
 
-SAMPLE = 400_000  # comparisons, about, from which passes start
+SAMPLE = 1_000_000  # comparisons, about, from which passes start
 BYTES_OF_PAIR = 160  # of a comparison while its tile is in memory
 OF_ITEMS = ("id", "features", "exclude")
 TILES_AT_ONCE = 4  # in memory, whatever the number of workers
@@ -314,7 +314,7 @@ class Job:
                 f"there is no setting {unknown[0]!r}; columns can be named by"
                 f" {', '.join((*OF_ITEMS, *NAMED_ROLES))}."
             )
-        items = read_item_table(self.source.items, of_items, self.memory / 2, folder)
+        items = read_item_table(self.source.items, of_items, 0.6 * self.memory, folder)
         sources = partitions(self.source.comparisons, PARTITION_ROWS)
         if not sources:
             raise PairscoreError("there are no comparisons; give at least one row of votes.")

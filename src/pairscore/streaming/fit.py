@@ -1,6 +1,5 @@
 """``fit_stream``: a fit to comparisons that need not fit into memory, and what a model keeps."""
 
-import re
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -13,10 +12,9 @@ from pairscore.core.decided import PRIOR_SD, AlongScore, pull_of_decided
 from pairscore.core.newton import solve_falling
 from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.sums import feature_range
-from pairscore.errors import PairscoreError, shown
 from pairscore.estimators.inference import Likelihood, no_likelihood
 from pairscore.estimators.results import Estimate, Fit, Note
-from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
+from pairscore.estimators.settings import DEFAULTS, check_settings
 from pairscore.model.fit import errors_of
 from pairscore.model.fit_input import record_of, without_decisions
 from pairscore.model.groups import (
@@ -29,15 +27,22 @@ from pairscore.model.groups import (
 )
 from pairscore.model.predict import fitted_scores
 from pairscore.model.regression import RankRegression
-from pairscore.parts.engines import Engine, Progress, local_engine
+from pairscore.parts.engines import Engine, Progress, bytes_of, local_engine
 from pairscore.streaming.data import Job, Source, StreamData, fingerprint
 from pairscore.streaming.estimates import fit_parts
-from pairscore.streaming.passes import DECIDED, LOGLIK, RIGHT, WRONG, Checkpoint, ScoreSums
+from pairscore.streaming.passes import (
+    DECIDED,
+    LOGLIK,
+    RIGHT,
+    WRONG,
+    Checkpoint,
+    ScoreSums,
+    refuse_settings,
+)
 
 NODES = np.array([-1.5, -0.5, 0.5, 1.5])  # in units of their distance
 FINE, COARSE = 0.01, 0.3  # distances of nodes, in the logarithm of a scale: fit for a cubic, most
 MOST_ROUNDS = 8
-UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 
 def fit_stream(
@@ -70,7 +75,7 @@ def fit_stream(
     Parameters
     ----------
     items : file, pattern, address or any table
-        Ids and numeric features. Those of a file are kept on disk where they take more than half
+        Ids and numeric features. Those of a file are kept on disk where they take more than 60 %
         of ``memory``.
     comparisons : file, folder, pattern, address, list of these, table, or list of partitions
         Parquet, CSV or JSONL with columns as ``RankRegression.fit`` knows them.
@@ -125,40 +130,6 @@ def fit_stream(
     return model._keep(fit, notes + more)
 
 
-def refuse_settings(settings: Settings) -> None:
-    """What takes more than sums over comparisons."""
-    if settings.by_comparison or settings.side_by_judge:
-        raise PairscoreError(
-            "judges, context and ties as a parameter need all comparisons at once; fit without"
-            " streaming, perhaps to a sample of the comparisons."
-        )
-    if settings.item_effects or settings.choose_item_effects:
-        raise PairscoreError(
-            "item_effects need all comparisons at once; fit without streaming, or without them."
-        )
-    if settings.choose_l2 or isinstance(settings.shrinkage, str):
-        raise PairscoreError(
-            "a ridge or shrinkage that is chosen from the data needs many fits; choose it with a"
-            " sample of the comparisons, and give it as a number."
-        )
-
-
-def bytes_of(memory: Any) -> float:
-    """An amount of memory in bytes.
-
-    >>> bytes_of("1.5 GB"), bytes_of(1000)
-    (1500000000.0, 1000.0)
-    """
-    found = re.fullmatch(r"([0-9.]+) *([kmgt]?)i?b?", str(memory).strip().lower())
-    try:
-        size = float(found[1]) * UNITS[found[2]] if found else 0.0
-    except ValueError:
-        size = 0.0
-    if size <= 0:
-        raise PairscoreError(f"memory is {shown(memory)}; give it as '2GB' or '500MB'.")
-    return size
-
-
 # -- what a model keeps ------------------------------------------------------------------------
 
 
@@ -209,7 +180,8 @@ def _agreement(data: StreamData, result: Estimate, fit: Fit) -> dict[str, Any]:
     scores, shift = data.X @ result.coef, result.side_effect or 0.0
     has_ties = data.first.tied > 0 and fit.ties == "half"
     scale = _decided_scale(data, scores, shift) if has_ties else 1.0
-    sums: ScoreSums = data.score_pass("Agreement", scale * scores, scale * shift, wants=("loglik",))
+    wants = ("loglik",) if data.settings.method == "mle" else ()
+    sums: ScoreSums = data.score_pass("Agreement", scale * scores, scale * shift, wants=wants)
     decided, total = float(sums.totals[DECIDED]), data.first.given
     shares = {
         "decided_scale": scale,

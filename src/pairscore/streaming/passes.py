@@ -20,6 +20,7 @@ from pairscore.core.links import Link
 from pairscore.core.passes import outcome_pass, tally_pass
 from pairscore.core.sums import Tally, net_per_item
 from pairscore.errors import PairscoreError
+from pairscore.estimators.settings import Settings
 from pairscore.files.write import atomic_write
 from pairscore.parts.engines import Range, Sums
 from pairscore.parts.rows import Batch, RowReader
@@ -55,6 +56,24 @@ class SourceRows:
 
     def batches(self, part: NumberedPart) -> Iterator[Batch]:
         return self.reader.batches(part.source)
+
+
+def refuse_settings(settings: Settings) -> None:
+    """What takes more than sums over comparisons."""
+    if settings.by_comparison or settings.side_by_judge:
+        raise PairscoreError(
+            "judges, context and ties as a parameter need all comparisons at once; fit without"
+            " streaming, perhaps to a sample of the comparisons."
+        )
+    if settings.item_effects or settings.choose_item_effects:
+        raise PairscoreError(
+            "item_effects need all comparisons at once; fit without streaming, or without them."
+        )
+    if settings.choose_l2 or isinstance(settings.shrinkage, str):
+        raise PairscoreError(
+            "a ridge or shrinkage that is chosen from the data needs many fits; choose it with a"
+            " sample of the comparisons, and give it as a number."
+        )
 
 
 # -- the first pass ----------------------------------------------------------------------------

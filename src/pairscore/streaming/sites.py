@@ -21,10 +21,9 @@ from pairscore.core.sums import Moments, Tally
 from pairscore.errors import PairscoreError, first_few, plural
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.files.write import atomic_write
-from pairscore.parts.engines import local_engine
+from pairscore.parts.engines import bytes_of, local_engine
 from pairscore.streaming.data import Job, Source, StreamData, fingerprint, without_difference
-from pairscore.streaming.fit import bytes_of, refuse_settings
-from pairscore.streaming.passes import FirstSums
+from pairscore.streaming.passes import FirstSums, refuse_settings
 from pairscore.streaming.tiles import PairCounts
 
 VERSION = 1
