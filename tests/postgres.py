@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
+from pwd import getpwnam
 
 import pytest
 
@@ -35,7 +36,10 @@ def server():
         pytest.skip("no PostgreSQL server is installed: reading from PostgreSQL was not tested")
     pytest.importorskip("psycopg", reason="without psycopg, PostgreSQL was not tested")
     # a server refuses to run as root
-    user = {"user": "nobody", "group": "nogroup", "extra_groups": ()} if os.geteuid() == 0 else {}
+    user = {}
+    if os.geteuid() == 0:
+        nobody = getpwnam("nobody")
+        user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": ()}
     folder = Path(tempfile.mkdtemp(prefix="pg", dir="/tmp"))  # short: a socket goes there
     try:
         secret = folder / "secret"
@@ -45,9 +49,18 @@ def server():
             shutil.chown(folder, "nobody")
 
         def call(*words):
-            subprocess.run(
-                words, check=True, cwd=folder, **user, stdout=subprocess.DEVNULL, timeout=120
+            done = subprocess.run(
+                words,
+                cwd=folder,
+                **user,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                timeout=120,
             )
+            if done.returncode:
+                told = done.stdout.decode(errors="replace").strip().splitlines()[-1:]
+                pytest.skip(f"PostgreSQL did not start, and was not tested: {told}")
 
         data, port = folder / "data", free_port()
         how = ("-U", USER, "--auth=scram-sha-256", f"--pwfile={secret}", "--no-sync", "-E", "UTF8")
