@@ -185,11 +185,13 @@ def without_password(text: str) -> str:
     """An address, or a word of a command, without the password that may be in it.
 
     Too much is left out rather than too little: up to the last @, which a password may have too.
+    A word that only has an address in it, such as a query, is left alone beyond the next blank.
 
     >>> without_password("postgresql://ann:se/c@ret@host/db"), without_password("host:5432")
     ('postgresql://ann@host/db', 'host:5432')
     """
-    text = re.sub(r"(\w://[^:@\s]*):.*@", r"\1@", text, flags=re.DOTALL)
+    password = ".*" if re.match(r"(--[\w-]+=)?\w[\w+.-]*://", text) else r"\S*"
+    text = re.sub(rf"(\w://[^:@\s]*):{password}@", r"\1@", text, flags=re.DOTALL)
     return re.sub(r"(password=)[^&\s]+", r"\1…", text, flags=re.IGNORECASE)
 
 

@@ -341,6 +341,9 @@ def test_a_query_that_shows_the_password_does_not_get_it_shown(postgres):
         ("postgresql://ann@host:5432/db", "postgresql://ann@host:5432/db"),
         ("sqlite:///study.db", "sqlite:///study.db"),
         ("s3://KEY:geheim@bucket/votes", "s3://KEY@bucket/votes"),
+        ("--db=postgresql://ann:ge heim@host", "--db=postgresql://ann@host"),
+        ("see http://ann:geheim@host/x", "see http://ann@host/x"),
+        ("SELECT 'a://b' AS a, x::int FROM t -- @", "SELECT 'a://b' AS a, x::int FROM t -- @"),
     ],
 )
 def test_an_address_is_shown_without_its_password(address, shown):
