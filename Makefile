@@ -20,7 +20,7 @@ demo: .venv/run
 paper: .venv/run
 	$(BIN)/pairscore reproduce
 
-test: .venv/dev .venv/browser
+test: .venv/dev .venv/browser .venv/database .venv/object-store
 	$(ONE_THREAD) $(BIN)/pytest -q -n 2 --dist worksteal
 
 studies: .venv/dev .venv/browser
@@ -58,6 +58,20 @@ predictions: .venv/dev
 	for name in chromium chromium-browser google-chrome google-chrome-stable; do command -v $$name && break; done \
 	  || { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; } > .venv/browser.log 2>&1 \
 	  || echo "no browser could be installed (see .venv/browser.log)"
+	touch $@
+
+# A database server and an S3 server for tests, which start and stop them. Where one cannot be installed,
+# its tests are skipped and say so.
+.venv/database: .venv/run
+	command -v initdb || ls /usr/lib/postgresql/*/bin/initdb \
+	  || { apt-get update -qq && apt-get install -qq -y --no-install-recommends postgresql; } > .venv/database.log 2>&1 \
+	  || echo "no PostgreSQL server could be installed (see .venv/database.log)"
+	touch $@
+
+.venv/object-store: .venv/run requirements-s3.txt
+	{ test -x .venv/s3/bin/python || $(PYTHON) -m venv .venv/s3; } \
+	  && .venv/s3/bin/pip install --quiet --disable-pip-version-check -r requirements-s3.txt > .venv/object-store.log 2>&1 \
+	  || echo "no S3 server could be installed (see .venv/object-store.log)"
 	touch $@
 
 clean:

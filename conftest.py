@@ -32,3 +32,21 @@ def _files_of_the_readme(request, tmp_path, monkeypatch):
     table[:-50].to_csv("items.csv", index=False)
     table[-50:].to_csv("new_items.csv", index=False)
     votes.to_csv("comparisons.csv", index=False)
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """The port of a PostgreSQL server that is there for the tests of this run."""
+    from tests.postgres import server
+
+    with server() as port:
+        yield port
+
+
+@pytest.fixture(scope="session")
+def object_store():
+    """An S3 server that is there for the tests of this run."""
+    from tests.object_store import server
+
+    with server() as store:
+        yield store

@@ -55,9 +55,10 @@ PYTHON = {
     r"\bvotes?\b(?!\.csv)": "comparisons",
 }
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]+|(?<![\w-])-o\b")
-# Names with underscores that are not Python's: columns of tables, and symbols of the paper.
+# Names that are not Python's: columns of tables, symbols of the paper, a program.
 KNOWN_NAMES = re.compile(
     r"model_[ab]|(rank|place|tie)_(low|high)|p_e|lambda_d|λ_d|new_items\.|rest_days|gleich="
+    r"|PostgreSQL"
 )
 # `compare` takes settings of models as words: 'ridge: l2=auto side_effect=yes'.
 SETTINGS_OF_COMPARE = re.compile(

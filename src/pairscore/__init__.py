@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pairscore.evaluation.residuals import influence, residuals
     from pairscore.metrics import angle, kendall_distance
     from pairscore.model.regression import RankRegression, load
+    from pairscore.parts.queries import read_sql
     from pairscore.planning.planner import plan
     from pairscore.report.page import write_report
     from pairscore.streaming.fit import fit_stream
@@ -46,6 +47,7 @@ _HOME = {
     "plan": "planning.planner",
     "plots": "evaluation",
     "predict_error": "theory.predict",
+    "read_sql": "parts.queries",
     "residuals": "evaluation.residuals",
     "scorers": "evaluation",
     "write_report": "report.page",
@@ -75,6 +77,7 @@ __all__ = [
     "plan",
     "plots",
     "predict_error",
+    "read_sql",
     "residuals",
     "scorers",
     "write_report",

@@ -1,9 +1,13 @@
 """The program: ``pairscore``, or ``python -m pairscore`` where the shell does not find that."""
 
 import gc
+import os
+import re
+import sys
 from contextlib import suppress
 
-from pairscore.cli.commands import leave, main
+from pairscore.choices import DB_VARIABLE
+from pairscore.errors import without_password
 
 # that were made since garbage was last looked for: in the modules of a command there is none
 MANY_OBJECTS = 100_000
@@ -27,6 +31,9 @@ def keep_memory() -> None:
 
 def run() -> None:
     """Run a command, and end this process."""
+    hide_password()
+    from pairscore.cli.commands import leave, main
+
     gc.set_threshold(MANY_OBJECTS)
     keep_memory()
     try:
@@ -34,6 +41,26 @@ def run() -> None:
     except SystemExit as ended:
         leave(ended.code)
         raise
+
+
+def hide_password() -> None:
+    """Move a database's address that has a password to the environment, and start again.
+
+    Everyone on a machine can read the words of a command, and only its user the environment.
+    """
+    words, hidden = sys.argv[1:], []
+    for before, word in zip(["", *words], words, strict=False):
+        is_db = word.startswith("--db=") or before == "--db"
+        is_address = is_db or re.match(r"\w[\w+.-]*://", word)
+        hidden.append(without_password(word) if is_address else word)
+        if is_db and hidden[-1] != word:
+            os.environ[DB_VARIABLE] = word.removeprefix("--db=")
+    if hidden == words:
+        return
+    start, end = sys.orig_argv[1 : -len(words)], sys.orig_argv[-len(words) :]
+    if os.name == "posix" and sys.executable and end == words:
+        os.execv(sys.executable, [sys.executable, *start, *hidden])
+    sys.argv[1:] = hidden
 
 
 if __name__ == "__main__":

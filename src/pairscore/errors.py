@@ -5,6 +5,7 @@ names settings as Python does (``method='mle'``); the command line translates th
 Nothing here imports NumPy, so that commands which only print help stay fast.
 """
 
+import re
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -178,6 +179,20 @@ def shown(value: object) -> str:
         return f"a list of {len(value):,} values"
     text = repr(value)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
+
+
+def without_password(text: str) -> str:
+    """An address, or a word of a command, without the password that may be in it.
+
+    Too much is left out rather than too little: up to the last @, which a password may have too.
+    A word that only has an address in it, such as a query, is left alone beyond the next blank.
+
+    >>> without_password("postgresql://ann:se/c@ret@host/db"), without_password("host:5432")
+    ('postgresql://ann@host/db', 'host:5432')
+    """
+    password = ".*" if re.match(r"(--[\w-]+=)?\w[\w+.-]*://", text) else r"\S*"
+    text = re.sub(rf"(\w://[^:@\s]*):{password}@", r"\1@", text, flags=re.DOTALL)
+    return re.sub(r"(password=)[^&\s]+", r"\1…", text, flags=re.IGNORECASE)
 
 
 def first_rows(rows: Iterable[int], values: Iterable[object], limit: int = 5) -> str:

@@ -4,8 +4,10 @@ import os
 import platform
 import re
 import shlex
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -98,6 +100,13 @@ def example_files(tmp_path_factory):
     write_table({"id": fresh, **features}, folder / "fresh.csv")
     again = {"left": fresh[left[:400]], "right": fresh[right[:400]], "winner": winner[:400]}
     write_table(again, folder / "fresh_votes.csv")
+    with closing(sqlite3.connect(folder / "study.db")) as database, database:
+        database.execute("CREATE TABLE things (id TEXT, mass REAL)")
+        database.executemany("INSERT INTO things VALUES (?, ?)", zip(ids, x[:, 0], strict=True))
+        database.execute("CREATE TABLE games (a TEXT, b TEXT)")
+        winners, losers = np.where(wins, left, right), np.where(wins, right, left)
+        pairs = zip(ids[winners], ids[losers], strict=True)
+        database.executemany("INSERT INTO games VALUES (?, ?)", pairs)
     return folder
 
 

@@ -52,6 +52,19 @@ def test_what_does_not_go_with_parts_is_said_in_a_sentence(options, sentence, fo
     assert sentence in done.output
 
 
+def test_a_fit_of_an_object_store_is_that_of_the_same_files(folder, object_store, monkeypatch):
+    object_store.put("study")
+    for path in folder.glob("*.csv"):
+        object_store.put(f"study/{path.name}", path.read_bytes())
+    object_store.use(monkeypatch)
+    common = "--stream --self-pairs --method pooled"
+    run(f"fit {folder}/items.csv '{folder}/votes*.csv' {common} -o {folder}/disk.npz")
+    run(f"fit s3://study/items.csv 's3://study/votes*.csv' {common} -o {folder}/store.npz")
+    assert np.array_equal(load(folder / "disk.npz").coef_, load(folder / "store.npz").coef_)
+    missing = run("fit s3://study/items.csv s3://nowhere/votes.csv --stream", code=2)
+    assert "there is no bucket 'nowhere'" in missing.stderr
+
+
 def test_addresses_keep_their_slashes():
     from pathlib import Path
 

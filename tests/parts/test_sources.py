@@ -10,6 +10,7 @@ from pyarrow import csv, parquet
 
 from pairscore import PairscoreError
 from pairscore.parts.sources import find_files, partitions
+from tests.object_store import REGION
 
 TABLE = pa.table({"left": np.arange(1000), "right": np.arange(1000) + 1, "winner": ["left"] * 1000})
 
@@ -62,6 +63,84 @@ def test_an_address_of_a_file_system_is_read(tmp_path):
     parquet.write_table(TABLE, tmp_path / "b.parquet")
     for address in (f"file://{tmp_path}", f"file://{tmp_path}/*.parquet"):
         assert len(rows_of(partitions(address))[0]) == 2000
+
+
+# -- an object store -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def bucket(object_store, tmp_path_factory):
+    """A bucket with some files."""
+    folder = tmp_path_factory.mktemp("bucket")
+    parquet.write_table(TABLE, folder / "table.parquet")
+    csv.write_csv(TABLE, folder / "table.csv")
+    object_store.put("league")
+    for name in ("games/2023/a", "games/2024/b", "games/c", "games/_hidden/d"):
+        object_store.put(f"league/{name}.parquet", (folder / "table.parquet").read_bytes())
+    object_store.put("league/games.csv", (folder / "table.csv").read_bytes())
+    object_store.put("league/cut/cut.parquet", b"PAR1 but not a table PAR1")
+
+
+@pytest.fixture
+def store(bucket, object_store, monkeypatch):
+    object_store.use(monkeypatch)
+    return object_store
+
+
+@pytest.mark.parametrize(
+    ("address", "names"),
+    [
+        ("s3://league/games", ["2023/a", "2024/b", "c"]),
+        ("s3://league/games/", ["2023/a", "2024/b", "c"]),
+        ("s3://league/games/*.parquet", ["c"]),
+        ("s3://league/games/*/*.parquet", ["2023/a", "2024/b"]),
+        ("s3://league/games/202[4-9]/*.parquet", ["2024/b"]),
+        ("s3://league/g*/**/*.parquet", ["2023/a", "2024/b", "c"]),
+        ("s3://league/games/c.parquet", ["c"]),
+    ],
+)
+@pytest.mark.parametrize("options", ["", f"?region={REGION}"])
+def test_files_of_an_object_store_are_found_as_on_a_disk(address, names, options, store):
+    found = find_files(address + options)
+    assert found == [f"s3://league/games/{name}.parquet{options}" for name in names]
+    assert rows_of(partitions(address + options))[0] == list(range(1000)) * len(names)
+
+
+def test_text_files_of_an_object_store_are_read(store):
+    assert rows_of(partitions("s3://league/games.csv"))[0] == list(range(1000))
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ("s3://nowhere/games", "there is no bucket 'nowhere' for 's3://nowhere/games'"),
+        ("s3://nowhere/*.parquet", "there is no bucket 'nowhere'"),
+        ("s3://league/none.parquet", "there are no tables at 's3://league/none.parquet'"),
+        ("s3://league/none/*.parquet", "there are no tables at"),
+        ("s3://", "there are no tables at 's3://'"),
+        ("abc://league/games", "is not the address of a table"),
+        ("s3://KEY:geheim@league/games", "^'s3://KEY@league/games' has a key in it"),
+    ],
+)
+def test_what_an_object_store_does_not_have_is_named(address, sentence, store):
+    with pytest.raises(PairscoreError, match=sentence):
+        partitions(address)
+
+
+@pytest.mark.parametrize("address", ["s3://league/games", "s3://league/games/*.parquet"])
+def test_wrong_keys_are_said_in_a_sentence(address, store):
+    with store.wants_keys(), pytest.raises(PairscoreError) as caught:
+        partitions(address)
+    assert "cannot be fetched (AWS Error ACCESS_DENIED" in str(caught.value)
+    assert "check the address, the network and the keys" in str(caught.value)
+
+
+def test_a_corrupt_file_of_an_object_store_is_named(store):
+    with pytest.raises(PairscoreError, match=r"cut/cut.parquet' cannot be read from row 1 on"):
+        partitions("s3://league/cut")
+
+
+# -- what cannot be read ---------------------------------------------------------------------------
 
 
 def test_a_file_that_is_named_twice_is_refused(tmp_path):

@@ -1,10 +1,10 @@
 """The command line: each command is one library call and a print.
 
 Start with ``commands``: the group of all commands, its exit codes, and how Ctrl-C ends them.
-``parts`` shows how far they are, and has what is larger than memory or lies at several sites (fit
---stream, stats, merge), ``models`` has the commands about a model (fit, update, report), ``pairs``
-those about items and pairs (pairs, rank, predict, compare), ``studies`` those about studies (plan,
-simulate, demo, reproduce), ``demo`` the story that the demo tells.
+``parts`` shows how far they are, and has what is larger than memory, at several sites or in a
+database (fit --stream, --db, stats, merge), ``models`` has the commands about a model (fit, update,
+report), ``pairs`` those about items and pairs (pairs, rank, predict, compare), ``studies`` those
+about studies (plan, simulate, demo, reproduce), ``demo`` the story that the demo tells.
 ``options`` has what several commands share: options, where they read and write, what they show
 meanwhile; ``model_options`` the settings of a model. ``words`` turns messages of the library into
 the words of the command line.
@@ -12,8 +12,8 @@ the words of the command line.
 Nothing heavy is imported before a command runs: ``pairscore --help`` does without NumPy, and fit,
 rank, update and plan do without scikit-learn, scipy.stats and scipy.optimize.
 
-Imports: errors, choices, metrics, data, files, estimators, model, streaming, evaluation, theory,
-planning, report, paper.
+Imports: errors, choices, metrics, data, files, estimators, model, parts, streaming, evaluation,
+theory, planning, report, paper.
 """
 
 from pairscore.cli.commands import main

@@ -45,7 +45,7 @@ from pairscore.cli.options import (
     second_table,
     vote_settings,
 )
-from pairscore.cli.parts import STREAM_OPTIONS, fit_in_parts, stage
+from pairscore.cli.parts import DB_OPTIONS, STREAM_OPTIONS, fit_in_parts, stage, tables_of
 from pairscore.cli.words import (
     OUTPUT,
     command,
@@ -75,9 +75,9 @@ SUMMARY_JSON = json_flag("Print coefficients, standard errors and more as JSON."
 
 
 @click.command(cls=FitCommand)
-@files("items", "[comparisons...]")
+@files("[items]", "[comparisons...]")
 @options(AUTO_OPTIONS, MODEL_OPTIONS, ITEM_OPTIONS, VOTE_OPTIONS, FILE_OPTIONS, WORDING_OPTIONS)
-@options(STREAM_OPTIONS)
+@options(STREAM_OPTIONS, DB_OPTIONS)
 @output_option("Model file to write (-: standard output).", default=Path("model.npz"))
 @options(
     section(
@@ -102,9 +102,12 @@ SUMMARY_JSON = json_flag("Print coefficients, standard errors and more as JSON."
     "fit teams.csv 'games*.csv' --stream --left home --right away --method pooled -o teams.npz",
     "fit answers.csv votes.csv --l2 auto --group topic --judge-slopes --ties davidson"
     " -o answers.npz",
+    "fit --db sqlite:///study.db --items 'SELECT id, mass FROM things'"
+    " --comparisons 'SELECT a AS winner, b AS loser FROM games'",
+    "fit --db sqlite:///study.db --comparisons 'SELECT a AS winner, b AS loser FROM games'",
 )
 def fit(
-    items: Path,
+    items: Path | None,
     comparisons: tuple[Path, ...],
     output: Path,
     page: Path | None,
@@ -120,8 +123,25 @@ def fit(
     COMPARISONS has columns left, right, winner (left, right, tie or an id), or model_a, model_b,
     winner, or winner, loser; and optionally tie (0 or 1), judge, weight, count. Columns with other
     names are recognised by their entries where that is clear. Comparisons may be in several files
-    with the same columns, such as one for each judge.
+    with the same columns, such as one for each judge. Either may come from a database instead, as
+    the rows of a query.
     """
+    for path in (output, page):
+        refuse_output(path)
+    with tables_of(items, comparisons, given) as (first, *others):
+        fit_tables(first, tuple(others), output, page, as_json, keep_data, given)
+
+
+def fit_tables(
+    items: Path,
+    comparisons: tuple[Path, ...],
+    output: Path,
+    page: Path | None,
+    as_json: bool,
+    keep_data: bool,
+    given: dict[str, Any],
+) -> None:
+    """Learn a score from tables, and write the model."""
     if given["stream"]:
         return write_stream(items, comparisons, output, page, as_json, keep_data, given)
     alone = is_alone(items, comparisons)

@@ -338,7 +338,7 @@ def refuse_output(output: Path | None, *inputs: Path, is_table: bool = False) ->
         )
     if output.is_dir():
         raise PairscoreError(f"{str(output)!r} is a folder; name a file.")
-    if any(output.resolve() == path.resolve() for path in inputs if str(path) != "-"):
+    if any(output.resolve() == Path(path).resolve() for path in inputs if str(path) != "-"):
         raise PairscoreError(
             f"{str(output)!r} is an input of this command and would be overwritten; choose another"
             " name with -o."

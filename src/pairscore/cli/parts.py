@@ -1,8 +1,9 @@
-"""Work that takes long, and how far it is: ``fit --stream``, and ``stats`` and ``merge`` of sites.
+"""Work that takes long, and how far it is: what is larger than memory, at sites, in a database.
 
 On a terminal, one line says how far a command is and the time left, where that takes long.
 """
 
+import os
 import re
 import sys
 import threading
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pairscore.choices import METHODS
+from pairscore.choices import DB_VARIABLE, METHODS
 from pairscore.cli.model_options import collect_warnings, number_or_word, write_model
 from pairscore.cli.options import (
     FILE,
@@ -42,7 +43,7 @@ from pairscore.cli.words import (
     show_note,
     show_warnings,
 )
-from pairscore.errors import PairscoreError, plural
+from pairscore.errors import PairscoreError, plural, without_password
 
 if TYPE_CHECKING:
     from pairscore.model.regression import RankRegression
@@ -66,6 +67,22 @@ STREAM_OPTIONS = section(
         "--checkpoint",
         type=FILE,
         help="With --stream: file from which the fit goes on if it is ended; removed when done.",
+    ),
+)
+DB_OPTIONS = section(
+    "From a database",
+    option(
+        "--db",
+        metavar="URL",
+        help="Database to read from, such as sqlite:///study.db or postgresql://user@host/name."
+        f" A password may be in it, and is kept nowhere.  [default: that in {DB_VARIABLE}]",
+    ),
+    option("--items", "items_query", metavar="SELECT", help="Query that gives the items."),
+    option(
+        "--comparisons",
+        "comparisons_query",
+        metavar="SELECT",
+        help="Query that gives the comparisons.",
     ),
 )
 # options of fit that need all comparisons at once, or files as a table in memory
@@ -184,11 +201,16 @@ def fit_in_parts(items: Path, comparisons: tuple[Path, ...], given: dict[str, An
     from pairscore.streaming.fit import fit_stream
 
     refuse_whole_tables()
+    if given["checkpoint"] and given["comparisons_query"]:
+        raise PairscoreError(
+            "--checkpoint goes on where a fit was ended, and a query may give its rows in another"
+            " order the next time; leave --checkpoint out."
+        )
     settings = {name: given[name] for name in ("method", "link", "ties", "side_effect", "memory")}
     with stage("Reading") as show, collect_warnings() as texts:
         model: RankRegression = fit_stream(
-            address(items),
-            [address(path) for path in comparisons],
+            parts_of((items,)),
+            parts_of(comparisons),
             **settings,
             l2=number_or_word(given["l2"]) or 0.0,
             shrinkage=number_or_word(given["shrinkage"]),
@@ -230,6 +252,67 @@ def address(path: Path) -> str:
     return re.sub(r"^([a-z][a-z0-9+]*):/(?=[^/])", r"\1://", str(path))
 
 
+# -- databases ---------------------------------------------------------------------------------
+
+
+@contextmanager
+def tables_of(
+    items: Path | None, comparisons: tuple[Path, ...], given: dict[str, Any]
+) -> Iterator[list[Any]]:
+    """The items, if there are any, then the comparisons: files, or rows of queries.
+
+    A table that is a query takes the place of its file.
+    """
+    files = [*([] if items is None else [items]), *comparisons]
+    asked = {name: given[f"{name}_query"] for name in ("items", "comparisons")}
+    queries = {name: query for name, query in asked.items() if query}
+    if not queries:
+        if given["db"]:
+            raise PairscoreError(
+                "--db names a database, and no query; add --comparisons 'SELECT ...', and --items"
+                " 'SELECT ...' if items have features."
+            )
+        if not files:
+            raise click.UsageError("Missing argument 'ITEMS'.")
+        yield files
+        return
+    if "comparisons" in queries and len(files) > ("items" not in queries):
+        raise PairscoreError(
+            f"--comparisons is a query, and {str(files[-1])!r} would be more comparisons; leave one"
+            " of the two out."
+        )
+    if "comparisons" not in queries and not files:
+        raise click.UsageError("Missing option '--comparisons'.")
+    from pairscore.parts.queries import query_tables
+
+    with query_tables(database_url(given["db"]), queries) as tables:
+        first, last = ([tables[name]] if name in tables else [] for name in asked)
+        yield [*first, *files, *last]
+
+
+def database_url(given: str | None) -> str:
+    """The address of the database; with the password, which may be in the environment alone."""
+    known = os.environ.get(DB_VARIABLE)
+    if known and given in (None, without_password(known)):
+        return known
+    if not given:
+        raise PairscoreError(
+            f"there is no database for the query; name it with --db, or in {DB_VARIABLE}."
+        )
+    return given
+
+
+def parts_of(tables: tuple[Any, ...]) -> list[Any]:
+    """Files by name or address; parts of files where some are rows of queries."""
+    from pairscore.parts.sources import partitions
+
+    names = [address(table) if isinstance(table, Path) else table for table in tables]
+    if all(isinstance(table, str) for table in names):
+        return names
+    parts = [partitions(one) if isinstance(one, str) else one.partitions() for one in names]
+    return [part for some in parts for part in some]
+
+
 # -- sites -------------------------------------------------------------------------------------
 
 
@@ -248,7 +331,7 @@ SITE_COLUMNS = (
 
 
 @command()
-@files("items", "comparisons...")
+@files("[items]", "[comparisons...]")
 @options(
     section(
         "Model",
@@ -269,15 +352,18 @@ SITE_COLUMNS = (
         option("--memory", default="1GB", help="What comparisons may take in memory, about."),
     ),
     SITE_COLUMNS,
+    DB_OPTIONS,
 )
 @output_option("File of sums to write.", default=Path("site.npz"))
 @json_flag("Print the number of items and comparisons as JSON.")
 @examples(
     "stats items.csv votes.csv -o site.npz",
     "stats items.csv votes.csv --at merged.npz -o round.npz",
+    "stats --db sqlite:///study.db --items 'SELECT id, mass FROM things'"
+    " --comparisons 'SELECT a AS winner, b AS loser FROM games' -o site.npz",
 )
 def stats(
-    items: Path,
+    items: Path | None,
     comparisons: tuple[Path, ...],
     model: Path | None,
     output: Path,
@@ -289,12 +375,26 @@ def stats(
     Sums say nothing about any one item. Sites may not have items in common. A second file, made at
     the merged model (--at), gives its scale and intervals; method mle takes a few such rounds.
     """
-    refuse_output(output, items, *comparisons, *([model] if model else []))
+    refuse_output(output, *(path for path in (items, *comparisons, model) if path))
+    with tables_of(items, comparisons, given) as (first, *others):
+        if not others:
+            raise click.UsageError("Missing argument 'COMPARISONS...'.")
+        write_sums(parts_of((first,)), parts_of(tuple(others)), model, output, as_json, given)
+
+
+def write_sums(
+    table: list[Any],
+    votes: list[Any],
+    model: Path | None,
+    output: Path,
+    as_json: bool,
+    given: dict[str, Any],
+) -> None:
+    """Make the sums of a site, or those at a merged model, and write them."""
     from pairscore.model.regression import load
     from pairscore.streaming.rounds import save_round, site_round
     from pairscore.streaming.sites import save_site, site_sums
 
-    table, votes = address(items), [address(path) for path in comparisons]
     common = columns_given(given) | {name: given[name] for name in ("allow_small", "memory")}
     common["self_pairs"] = "keep" if given["self_pairs"] else "error"
     with stage("Adding up"), collect_warnings() as texts:

@@ -277,6 +277,9 @@ def next_steps(items: Path, comparisons: tuple[Path, ...], output: Path, page: P
     tables = " ".join(quote(str(path)) for path in dict.fromkeys((items, *comparisons)))
     if page is not None:
         return f"Wrote {output} and {page}. Next: open {page} in a browser."
+    if not all(isinstance(path, Path) for path in (items, *comparisons)):  # rows of a query
+        new = " NEW_ITEMS.csv" if comparisons else ""
+        return f"Wrote {output}. Next: pairscore rank {quote(str(output))}{new}."
     if not comparisons:
         return (
             f"Wrote {output}. Next: pairscore rank {quote(str(output))}, or"

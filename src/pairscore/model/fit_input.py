@@ -22,7 +22,13 @@ from pairscore.data.comparisons import Comparisons, refuse_other_self_pairs
 from pairscore.data.items import LARGEST_NUMBER, Items, read_names
 from pairscore.data.tables import as_frame, check_amounts, to_array
 from pairscore.data.votes import Votes
-from pairscore.errors import PairscoreError, PairscoreWarning, first_few, plural
+from pairscore.errors import (
+    PairscoreError,
+    PairscoreWarning,
+    first_few,
+    plural,
+    without_password,
+)
 from pairscore.estimators.results import Fit, Note
 from pairscore.estimators.settings import Settings
 from pairscore.files.write import html_text
@@ -385,14 +391,12 @@ def record_of(fingerprint: str, seed: int | None) -> dict[str, Any]:
 
 
 def command_line() -> str:
-    """The command that was run, so that a shell takes it as it stands."""
+    """The command that was run, so that a shell takes it as it stands, without passwords."""
     if not sys.argv:
         return ""
-    program = Path(sys.argv[0])
+    program, words = Path(sys.argv[0]), map(without_password, sys.argv[1:])
     as_module = program.name == "__main__.py" and program.parent.name == "pairscore"
-    return shlex.join(
-        [*(("python", "-m", "pairscore") if as_module else (program.name,)), *sys.argv[1:]]
-    )
+    return shlex.join([*(("python", "-m", "pairscore") if as_module else (program.name,)), *words])
 
 
 @cache

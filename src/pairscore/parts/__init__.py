@@ -5,6 +5,7 @@ Start with ``engines``: what an engine is, sums that add, and the engine of this
     engines  map a task over parts and add what comes back, in a fixed order
     sources  files, folders and addresses as partitions
     rows     a batch of a table as row numbers, outcomes and amounts; the item table
+    queries  rows of a database as a file
 
-Imports: errors, choices, data, core.
+Imports: errors, choices, data, files, core.
 """

@@ -26,7 +26,7 @@ from pairscore.data.votes import (
     refuse_items_called,
 )
 from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, shown
-from pairscore.parts.sources import Partition, import_arrow, partitions
+from pairscore.parts.sources import FilePartition, Partition, import_arrow, partitions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -285,8 +285,8 @@ def read_item_table(
     Parameters
     ----------
     source
-        Files, as :func:`pairscore.parts.sources.partitions` takes them; or any table in memory
-        that :func:`pairscore.data.items.read_items` takes.
+        Files or parts of files, as :func:`pairscore.parts.sources.partitions` takes them; or any
+        table in memory that :func:`pairscore.data.items.read_items` takes.
     settings : dict
         ``id`` names the column of ids, ``features`` those to use, ``exclude`` those to leave out.
     most_bytes : float
@@ -297,7 +297,8 @@ def read_item_table(
     if isinstance(source, Items):
         return source
     is_files = isinstance(source, str | Path)
-    is_files |= isinstance(source, list | tuple) and bool(source) and isinstance(source[0], str)
+    if isinstance(source, list | tuple) and source:
+        is_files = isinstance(source[0], str | FilePartition)
     if not is_files:
         return read_items(source)
     parts = partitions(source)

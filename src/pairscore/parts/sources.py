@@ -5,15 +5,16 @@ and has these attributes will do: a few row groups of a Parquet file, one CSV fi
 database gives for one query. Arrow reads files, also on object stores (``s3://bucket/votes/``).
 """
 
+import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from fnmatch import fnmatch
+from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pairscore.errors import PairscoreError, did_you_mean, first_few, shown
+from pairscore.errors import PairscoreError, did_you_mean, first_few, shown, without_password
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,7 +73,7 @@ class Partition(Protocol):
 
 @dataclass(frozen=True)
 class FilePartition:
-    """Row groups of a Parquet file, or a whole text file."""
+    """Row groups of a Parquet file, or a whole text file; at ``path`` if ``name`` is not that."""
 
     name: str
     kind: str
@@ -80,10 +81,11 @@ class FilePartition:
     n_bytes: int
     first_row: int = 0
     groups: tuple[int, ...] = ()
+    path: str = ""
 
     def column_names(self) -> list[str]:
         with readable(self.name, 0):
-            return _column_names(self.name, self.kind)
+            return _column_names(self.path or self.name, self.kind)
 
     def read(
         self, columns: Collection[str], text: Collection[str] = ()
@@ -202,24 +204,47 @@ def _is_table(path: Path) -> bool:
 
 def _find_on_store(address: str) -> list[str]:
     """Files on an object store; its own settings go behind a question mark, as Arrow has them."""
+    pa = import_arrow()
     from pyarrow.fs import FileSelector, FileType
 
     place, mark, options = address.partition("?")
-    fixed = place.split("*")[0].rpartition("/")[0] if "*" in place else place
+    if "@" in place.partition("://")[2].partition("/")[0]:
+        raise PairscoreError(
+            f"{without_password(address)!r} has a key in it; leave it out, and set"
+            " AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+        )
+    place = re.sub(r"(?<=[^:/])/+$", "", place)
+    fixed = re.split(r"[*\[]", place)[0].rpartition("/")[0] if has_magic(place) else place
     with readable(address, 0):
-        system, path = file_system(fixed + mark + options)
-        prefix = fixed[: len(fixed) - len(path)]
-        info = system.get_file_info(path)
-        if info.type == FileType.File:
+        try:
+            system, path = file_system(fixed + mark + options)
+        except (pa.ArrowInvalid, TypeError):
+            raise PairscoreError(
+                f"{address!r} is not the address of a table; write it like s3://bucket/games."
+            ) from None
+        if fixed == place and system.get_file_info(path).type == FileType.File:
             return [address]
+        bucket = path.split("/")[0]
+        if bucket and system.get_file_info(bucket).type == FileType.NotFound:
+            raise PairscoreError(f"there is no bucket {bucket!r} for {address!r}; check its name.")
         entries = system.get_file_info(FileSelector(path, recursive=True, allow_not_found=True))
-    names = [prefix + entry.path for entry in entries if entry.type == FileType.File]
-    names = [
-        n for n in names if (fnmatch(n, place) if "*" in place else True) and _is_table(Path(n))
+    found = [
+        fixed.removesuffix(path) + entry.path for entry in entries if entry.type == FileType.File
     ]
+    pattern = place.split("/") if has_magic(place) else [*place.split("/"), "**"]
+    names = [n for n in found if _matches(n.split("/"), pattern) and _is_table(Path(n))]
     if not names:
         raise PairscoreError(f"there are no tables at {address!r}; check the address.")
     return [name + mark + options for name in sorted(names)]
+
+
+def _matches(names: list[str], pattern: list[str]) -> bool:
+    """Whether a path is of a pattern; only ** goes through folders, as on a disk."""
+    if not pattern:
+        return not names
+    if pattern[0] == "**":
+        return any(_matches(names[first:], pattern[1:]) for first in range(len(names) + 1))
+    return bool(names) and fnmatchcase(names[0], pattern[0]) and _matches(names[1:], pattern[1:])
 
 
 def file_system(name: str) -> tuple[Any, str]:
@@ -290,14 +315,15 @@ def _column_names(name: str, kind: str) -> list[str]:
 
 
 def _batches(part: FilePartition, columns: list[str], text: set[str]) -> Iterator["pa.RecordBatch"]:
+    name = part.path or part.name
     if part.kind == "parquet":
-        with _parquet(part.name) as file:
+        with _parquet(name) as file:
             dictionary = [name for name in columns if _is_text(file.schema_arrow.field(name).type)]
         yield from _parquet_batches(part, columns, dictionary)
     elif part.kind == "csv":
-        yield from _csv_batches(part.name, columns, text)
+        yield from _csv_batches(name, columns, text)
     else:
-        with _json(part.name, columns) as reader:
+        with _json(name, columns) as reader:
             for batch in reader:
                 yield batch.select(columns)
 
@@ -315,7 +341,7 @@ def _parquet_batches(
     wide = len(columns) > WIDE
     rows = max(BATCH_ROWS // len(columns), 1 << 14) if wide else BATCH_ROWS
     runs = [[group] for group in part.groups] if wide else [list(part.groups)]
-    system, path = file_system(part.name)
+    system, path = file_system(part.path or part.name)
     with ParquetFile(path, filesystem=system, read_dictionary=dictionary) as file:
         for run in runs:
             yield from file.iter_batches(rows, row_groups=run, columns=columns, use_threads=False)
@@ -383,10 +409,13 @@ def readable(name: str, row: int) -> Iterator[None]:
     except FileNotFoundError:
         raise PairscoreError(f"there is no file {name!r}; check its name.") from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = str(error).splitlines()[0].strip().rstrip(".")[:REASON_LENGTH]
-        if "://" in name and isinstance(error, OSError):
+        # without what Arrow was doing when a store answered
+        reason = re.sub(r"^.*?(?=AWS Error)", "", str(error).splitlines()[0].strip())
+        reason = reason[:REASON_LENGTH].rstrip(". ")
+        if "AWS Error" in reason:
             raise PairscoreError(
-                f"{name!r} cannot be reached ({reason}); check the address and the network."
+                f"{name!r} cannot be fetched ({reason}); check the address, the network and the"
+                " keys (AWS_ACCESS_KEY_ID and the like)."
             ) from None
         raise PairscoreError(
             f"{name!r} cannot be read from row {row + 1} on ({reason}); repair the file, or leave"

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import ALONE, Workers
-from pairscore.errors import PairscoreError, PairscoreWarning
+from pairscore.errors import PairscoreError, PairscoreWarning, without_password
 from pairscore.estimators.results import REACH, Effects
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import Wording
@@ -308,7 +308,9 @@ def report_facts(
         checks=[*found, *judge_checks(model, data, probability)],
         effects=effects_facts(model, data),
         record=model.record_,
-        command=join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv and sys.argv[0] else "",
+        command=join([Path(sys.argv[0]).name, *map(without_password, sys.argv[1:])])
+        if sys.argv and sys.argv[0]
+        else "",
         wording=fit.wording,
         made=f"{datetime.now(UTC):%Y-%m-%d}",
         files=files,
