@@ -52,6 +52,17 @@ STREAM_OPTIONS = section(
     ),
     option("--threads", type=click.IntRange(min=1), help="With --stream: threads to use."),
     option(
+        "--engine",
+        metavar="ADDRESS",
+        help="With --stream: a cluster to use, as dask://host:8786 or spark://host:7077.",
+    ),
+    option(
+        "--scratch",
+        type=FILE,
+        metavar="FOLDER",
+        help="With --stream: where temporary files go. With --engine every worker must reach it.",
+    ),
+    option(
         "--checkpoint",
         type=FILE,
         help="With --stream: file from which the fit goes on if it is ended; removed when done.",
@@ -81,6 +92,8 @@ def fit_in_parts(items: Path, comparisons: tuple[Path, ...], given: dict[str, An
             inference=None if given["inference"] == "none" else given["inference"],
             self_pairs="keep" if given["self_pairs"] else "error",
             n_jobs=given["threads"],
+            engine=given["engine"],
+            scratch=given["scratch"],
             checkpoint=given["checkpoint"],
             progress=lambda progress: show(progress.share, 1.0),
             **columns_given(given),

@@ -1,27 +1,46 @@
 """Engines: map a function over parts, and add what comes back.
 
-An engine is any object with one method, :meth:`Engine.total`. What a task returns has ``+``, and
-parts are added in their order, so that no result depends on the number of workers. A task is a
-frozen dataclass that is called with a part; both can be pickled, and a task may be run again.
+An engine is an object with one method, :meth:`Engine.total`, which says whether it runs on this
+machine. What a task returns has ``+``, and parts are added in their order, so that no result
+depends on the number of workers. A task is a frozen dataclass that is called with a part; both can
+be pickled, and a task may be run again.
+
+Engines of several machines use :func:`attempt` on a part, and :func:`add` on the results of up to
+``FAN`` neighbours, then on those of up to ``FAN`` such, until one is left.
 """
 
+import operator
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, fields
+from functools import reduce
 from time import monotonic
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
 from pairscore.core.passes import n_threads, one_blas_thread
+from pairscore.errors import PairscoreError
+
+FAN = 8  # results that a worker of several adds at a time
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 
 class Engine(Protocol):
-    """Where tasks run."""
+    """Where tasks run.
+
+    Attributes
+    ----------
+    is_local : bool
+        Whether tasks run in this process. Elsewhere, what they need of tables is in files that all
+        workers can reach; vectors with a number for each item are sent.
+    """
+
+    @property
+    def is_local(self) -> bool: ...
 
     def total(
         self,
@@ -29,10 +48,10 @@ class Engine(Protocol):
         parts: Sequence[Any],
         done: Callable[[Any], None] | None = None,
     ) -> Any:
-        """task(parts[0]) + task(parts[1]) + ..., added in this order.
+        """task(parts[0]) + task(parts[1]) + ..., added in an order that depends on nothing else.
 
-        ``done`` is told of each part when its sums are in the total. What a task raises is raised
-        here; the others are then given up.
+        ``done`` is told of each part when it is done. What a task raises is raised here; the
+        others are then given up.
         """
         ...
 
@@ -42,6 +61,7 @@ class LocalEngine:
     """This machine: threads, because Arrow and the compiled passes hold no lock while they work."""
 
     n_jobs: int = 1
+    is_local: ClassVar[bool] = True
 
     def total(
         self,
@@ -71,6 +91,26 @@ class LocalEngine:
 def local_engine(n_jobs: int | None = None) -> LocalEngine:
     """As many threads as asked for, or as BLAS may use."""
     return LocalEngine(n_threads() if n_jobs is None else n_jobs)
+
+
+# -- on workers --------------------------------------------------------------------------------
+
+
+def attempt(task: Callable[[Any], Any], part: Any) -> Any:
+    """task(part) on a worker, whose processor has other tasks too."""
+    try:
+        with one_blas_thread:
+            return task(part)
+    except PairscoreError as error:
+        raise PairscoreError(str(error)) from None  # of a class that every process can read
+
+
+def add(results: Sequence[Any]) -> Any:
+    """results[0] + results[1] + ..., in this order."""
+    return reduce(operator.add, results)
+
+
+# -- what tasks return -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

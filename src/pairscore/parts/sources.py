@@ -157,6 +157,29 @@ def partitions(source: Any, partition_rows: int = PARTITION_ROWS) -> list[Partit
     return [part for file in files for part in _partitions_of_file(file, partition_rows)]
 
 
+def stored(source: Any, folder: str) -> Any:
+    """A lazy dataframe (Spark, Dask, DuckDB, polars, Ibis) as a folder of Parquet files.
+
+    Its own engine writes them, so that the comparisons are never in one place; any other source is
+    returned as it is.
+    """
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(source, pass_through=True)
+    if not isinstance(frame, nw.LazyFrame):
+        return source
+    name = "comparisons.parquet"
+    try:
+        frame.sink_parquet(str(Path(folder) / name))
+    except Exception as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:REASON_LENGTH]
+        raise PairscoreError(
+            f"the comparisons cannot be written to {folder!r} ({reason}); give a folder that every"
+            " worker can reach (scratch=)."
+        ) from None
+    return str(Path(folder) / name)
+
+
 def _arrow_table(frame: Any) -> Any:
     import narwhals.stable.v2 as nw
 
