@@ -1,14 +1,19 @@
 """Fits on a Dask cluster of two processes."""
 
+import pickle
 import subprocess
 import sys
 
+import polars as pl
 import pytest
 
 from pairscore import PairscoreError, fit_stream
 from pairscore.parts import dask
 from pairscore.parts.dask import DaskEngine
-from tests.parts.cluster import FEW, Checks
+from pairscore.parts.sources import partitions
+from pairscore.parts.spill import Spill
+from pairscore.streaming import data as stream_data
+from tests.parts.cluster import FEW, Checks, Deadly
 from tests.streaming.studies import assert_same_fit, draw, fit_both, write
 
 
@@ -67,3 +72,45 @@ def test_other_versions_on_workers_are_refused(cluster, monkeypatch):
     items, votes = draw()
     with pytest.raises(PairscoreError, match="and this is 99; install the same version"):
         fit_stream(items, votes, engine=cluster.client)
+
+
+def test_a_folder_that_only_this_machine_has_is_told(cluster, tmp_path, monkeypatch):
+    """Workers look for the tiles where there is nothing."""
+    monkeypatch.setattr(stream_data, "Spill", lambda folder, grid: Spill(f"{folder}-not", grid))
+    items, votes = draw()
+    files = write(tmp_path, items, votes)
+    with pytest.raises(PairscoreError, match=r"cannot be read or written on .*\(scratch=\)"):
+        fit_stream(*files, engine=cluster.client, scratch=tmp_path)
+
+
+def test_features_of_items_are_not_sent_to_workers(cluster, tmp_path, monkeypatch):
+    """Tasks carry vectors with a number for each item, whatever the number of features."""
+    sizes = []
+
+    class Weighed(DaskEngine):
+        def total(self, task, parts, done=None):
+            sizes.append(len(pickle.dumps(task)))
+            return super().total(task, parts, done)
+
+    items, votes = draw(n=2000, d=20, weights=False)
+    files = write(tmp_path, items, votes)
+    fit_stream(*files, method="pooled", engine=Weighed(cluster.client), scratch=tmp_path)
+    assert max(sizes) < 2000 * 8 * 6
+
+
+def test_a_lazy_frame_is_written_in_parts_by_its_engine(cluster, tmp_path):
+    items, votes = draw(1)
+    files = write(tmp_path, items, votes)
+    lazy = pl.scan_parquet(files[0]), pl.scan_parquet(files[1])
+    whole, found = fit_both(items, votes, lazy, {}, engine=cluster.client)
+    assert_same_fit(found, whole)
+
+
+def test_a_part_that_ends_every_worker_is_given_up_in_a_sentence(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster.client.cluster.scheduler, "allowed_failures", 0)
+    items, votes = draw()
+    files = write(tmp_path, items, votes)
+    parts = [Deadly(part, str(tmp_path / "killed"), 0) for part in partitions(files[1])]
+    with pytest.raises(PairscoreError, match="worker ended 1 time, usually because memory ran"):
+        fit_stream(files[0], parts, engine=cluster.client)
+    assert len(cluster.processes()) == 2

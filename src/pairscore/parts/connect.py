@@ -29,7 +29,7 @@ def connected(engine: Any, n_jobs: int | None = None) -> Iterator[Engine]:
         return
     if n_jobs is not None:
         raise PairscoreError(
-            "n_jobs= has the threads of this machine, and engine= runs elsewhere; leave one of the"
+            "n_jobs= asks for threads of this machine, and engine= for a cluster; leave one of the"
             " two out."
         )
     if isinstance(engine, str):

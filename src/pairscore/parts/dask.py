@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import pairscore
-from pairscore.errors import PairscoreError
+from pairscore.errors import PairscoreError, plural
 from pairscore.parts.engines import FAN, add, attempt
 
 SECONDS = 30  # within which a scheduler answers, and has a worker
@@ -70,9 +70,10 @@ def _same(task: Any) -> Any:
 
 
 def _worker_lost(error: Any) -> PairscoreError:
+    times = plural(error.allowed_failures + 1, "time")
     return PairscoreError(
-        f"Dask gave a part up after its worker ended {error.allowed_failures + 1} times, mostly for"
-        " want of memory; give workers more of it, or the fit less (memory='500MB')."
+        f"Dask gave up a part whose worker ended {times}, usually because memory ran out;"
+        " give workers more memory, or the fit less (memory='500MB')."
     )
 
 

@@ -157,27 +157,27 @@ def partitions(source: Any, partition_rows: int = PARTITION_ROWS) -> list[Partit
     return [part for file in files for part in _partitions_of_file(file, partition_rows)]
 
 
-def stored(source: Any, folder: str) -> Any:
-    """A lazy dataframe (Spark, Dask, DuckDB, polars, Ibis) as a folder of Parquet files.
+def stored(source: Any, folder: str, what: str) -> Any:
+    """A lazy dataframe (Spark, Dask, DuckDB, polars, Ibis) as Parquet files in a folder.
 
-    Its own engine writes them, so that the comparisons are never in one place; any other source is
-    returned as it is.
+    Its own engine writes them, so that the table is never in one place; any other source is
+    returned as it is. ``what`` is what messages and the files call it.
     """
     import narwhals.stable.v2 as nw
 
     frame = nw.from_native(source, pass_through=True)
     if not isinstance(frame, nw.LazyFrame):
         return source
-    name = "comparisons.parquet"
+    path = str(Path(folder) / f"{what}.parquet")
     try:
-        frame.sink_parquet(str(Path(folder) / name))
+        frame.sink_parquet(path)
     except Exception as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:REASON_LENGTH]
         raise PairscoreError(
-            f"the comparisons cannot be written to {folder!r} ({reason}); give a folder that every"
+            f"the {what} cannot be written to {folder!r} ({reason}); give a folder that every"
             " worker can reach (scratch=)."
         ) from None
-    return str(Path(folder) / name)
+    return path
 
 
 def _arrow_table(frame: Any) -> Any:

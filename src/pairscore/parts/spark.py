@@ -125,6 +125,11 @@ def spark_at(master: str) -> Iterator[SparkEngine]:
         ) from None
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     running = SparkSession.getActiveSession()
+    if running is not None and running.sparkContext.master != master:
+        raise PairscoreError(
+            f"a Spark session already runs on {running.sparkContext.master!r}, and engine is"
+            f" {master!r}; stop that session, or give it as the engine."
+        )
     with _started(master):
         builder = SparkSession.builder.master(master).appName("pairscore")
         session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()

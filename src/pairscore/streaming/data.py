@@ -321,8 +321,9 @@ class Job:
                 f" {', '.join((*OF_ITEMS, *NAMED_ROLES))}."
             )
         most = self.memory / 2 if self.engine.is_local else -1.0
-        items = read_item_table(self.source.items, of_items, most, folder)
-        sources = partitions(stored(self.source.comparisons, folder), PARTITION_ROWS)
+        table, votes = self.source.items, stored(self.source.comparisons, folder, "comparisons")
+        items = read_item_table(stored(table, folder, "items"), of_items, most, folder)
+        sources = partitions(votes, PARTITION_ROWS)
         if not sources:
             raise PairscoreError("there are no comparisons; give at least one row of votes.")
         parts = [NumberedPart(number, source) for number, source in enumerate(sources)]
