@@ -88,6 +88,17 @@ class Checks:
         whole, found = fit_both(items, votes, (items, parts), {"l2": 2.0}, engine=cluster.engine)
         assert_same_fit(found, whole)
 
+    def test_names_of_files_are_those_of_the_folder_of_the_user(
+        self, cluster, tmp_path, monkeypatch
+    ):
+        in_parts(monkeypatch)
+        items, votes = draw(3)
+        write(tmp_path, items, votes)
+        monkeypatch.chdir(tmp_path)
+        there = {"engine": cluster.engine, "scratch": ".", "checkpoint": "first.npz"}
+        files = "items.parquet", "votes*.parquet"
+        assert_same_fit(*reversed(fit_both(items, votes, files, {"method": "pooled"}, **there)))
+
     def test_a_fit_is_the_same_to_the_last_bit_each_time(self, cluster, tmp_path, monkeypatch):
         in_parts(monkeypatch, partition_rows=100)
         items, votes = draw(4)

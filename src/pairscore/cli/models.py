@@ -44,7 +44,7 @@ from pairscore.cli.options import (
     second_table,
     vote_settings,
 )
-from pairscore.cli.parts import STREAM_OPTIONS, fit_in_parts
+from pairscore.cli.parts import STREAM_OPTIONS, fit_in_parts, refuse_only_in_parts
 from pairscore.cli.words import (
     OUTPUT,
     command,
@@ -119,6 +119,7 @@ def fit(
     """
     if given["stream"]:
         return write_stream(items, comparisons, output, page, as_json, keep_data, given)
+    refuse_only_in_parts()
     alone = is_alone(items, comparisons)
     comparisons = () if alone else second_table(items, comparisons)
     for path in (output, page):

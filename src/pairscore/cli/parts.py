@@ -68,6 +68,7 @@ STREAM_OPTIONS = section(
         help="With --stream: file from which the fit goes on if it is ended; removed when done.",
     ),
 )
+ONLY_IN_PARTS = ("memory", "threads", "engine", "scratch", "checkpoint")
 # options of fit that need all comparisons at once, or files as a table in memory
 NOT_IN_PARTS = (
     *("auto", "use", "group", "side_by_judge", "item_effects", "judge_slopes", "context"),
@@ -112,14 +113,28 @@ def columns_given(given: dict[str, Any]) -> dict[str, Any]:
     return columns | {name: of for name, of in lists.items() if of}
 
 
-def refuse_whole_tables() -> None:
-    """Options that --stream has no use for."""
+def first_typed(names: tuple[str, ...]) -> str | None:
+    """The first of these options that was typed, as the command line has it."""
     context = click.get_current_context()
     typed = click.core.ParameterSource.COMMANDLINE
-    if asked := [name for name in NOT_IN_PARTS if context.get_parameter_source(name) == typed]:
-        options = {one.name: max(one.opts, key=len) for one in context.command.params}
+    asked = [name for name in names if context.get_parameter_source(name) == typed]
+    options = {one.name: max(one.opts, key=len) for one in context.command.params}
+    return options[asked[0]] if asked else None
+
+
+def refuse_only_in_parts() -> None:
+    """Options that are of use with --stream only."""
+    if asked := first_typed(ONLY_IN_PARTS):
         raise PairscoreError(
-            f"{options[asked[0]]} needs all data in memory, and --stream reads them in parts; leave"
+            f"{asked} is for data that are read in parts; add --stream, or leave it out."
+        )
+
+
+def refuse_whole_tables() -> None:
+    """Options that --stream has no use for."""
+    if asked := first_typed(NOT_IN_PARTS):
+        raise PairscoreError(
+            f"{asked} needs all data in memory, and --stream reads them in parts; leave"
             " one of the two out."
         )
 

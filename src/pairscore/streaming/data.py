@@ -323,7 +323,7 @@ class Job:
         most = self.memory / 2 if self.engine.is_local else -1.0
         table, votes = self.source.items, stored(self.source.comparisons, folder, "comparisons")
         items = read_item_table(stored(table, folder, "items"), of_items, most, folder)
-        sources = partitions(votes, PARTITION_ROWS)
+        sources = partitions(votes, PARTITION_ROWS, anywhere=not self.engine.is_local)
         if not sources:
             raise PairscoreError("there are no comparisons; give at least one row of votes.")
         parts = [NumberedPart(number, source) for number, source in enumerate(sources)]
@@ -408,7 +408,7 @@ class Tiling:
     @cached_property
     def checkpoint(self) -> Checkpoint | None:
         path = self.job.checkpoint
-        return None if path is None else Checkpoint(Path(path), self.digest)
+        return None if path is None else Checkpoint(Path(path).absolute(), self.digest)
 
     @cached_property
     def digest(self) -> str:

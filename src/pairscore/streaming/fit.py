@@ -115,7 +115,7 @@ def fit_stream(
     }
     settings = check_settings(**given)
     refuse_settings(settings)
-    size, folder = bytes_of(memory), None if scratch is None else str(scratch)
+    size, folder = bytes_of(memory), None if scratch is None else str(Path(scratch).absolute())
     source = Source(items, comparisons, self_pairs, covariance_items, columns)
     with ExitStack() as stack:
         where = stack.enter_context(connected(engine, n_jobs))
