@@ -1,6 +1,7 @@
 # make demo    all set-up, then the main job on real patients
 # make paper   all set-up, then the paper's experiments, figures and claims (minutes)
 # make test    all set-up, then every test
+# make test-spark   fits on a Spark master with two workers; installs pyspark, and Java where it may
 # make studies   long statistical studies, with a table of what was expected and seen
 # make check   lint, format, types, tests
 # make house   size of the source, its imports and what one fit passes, beside their targets
@@ -12,7 +13,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 # Compiled modules are kept: every test of a command starts an interpreter.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo paper test studies check lint house bench predictions clean
+.PHONY: demo paper test test-spark studies check lint house bench predictions clean
 
 demo: .venv/run
 	$(BIN)/pairscore demo
@@ -22,6 +23,9 @@ paper: .venv/run
 
 test: .venv/dev .venv/browser .venv/database .venv/object-store
 	$(ONE_THREAD) $(BIN)/pytest -q -n 2 --dist worksteal
+
+test-spark: .venv/spark
+	$(ONE_THREAD) PYTHONPATH=. $(BIN)/pytest -q tests/parts/spark_cluster.py
 
 studies: .venv/dev .venv/browser
 	$(ONE_THREAD) $(BIN)/pytest -q -n 2 --dist worksteal studies
@@ -51,6 +55,13 @@ predictions: .venv/dev
 
 .venv/dev: .venv/run requirements-dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	touch $@
+
+.venv/spark: .venv/dev requirements-spark.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-spark.txt
+	command -v java > .venv/java.log \
+	  || { apt-get update -qq && apt-get install -qq -y --no-install-recommends openjdk-17-jre-headless; } > .venv/java.log 2>&1 \
+	  || { echo "Java could not be installed (see .venv/java.log)"; exit 1; }
 	touch $@
 
 # A browser looks at the pages. Where none is installed and none can be, its tests are skipped and say so.

@@ -65,6 +65,26 @@ def test_a_fit_of_an_object_store_is_that_of_the_same_files(folder, object_store
     assert "there is no bucket 'nowhere'" in missing.stderr
 
 
+@pytest.mark.parametrize("options", ["--engine dask://host:1", "--memory 1GB", "--scratch here"])
+def test_a_cluster_without_stream_is_told_instead_of_left_out(options, folder):
+    done = run(f"fit {folder}/items.csv {folder}/votes0.csv {options}", code=2)
+    option = options.split()[0]
+    assert f"{option} is for data that are read in parts; add --stream" in done.output
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("--engine here", "--engine is 'here'; give an address such as dask://host:8786"),
+        ("--engine dask://host:1 --threads 2", "--threads asks for threads of this machine"),
+        ("--scratch nowhere", "every worker can reach (--scratch)"),
+    ],
+)
+def test_clusters_and_folders_that_are_not_there_are_told(options, sentence, folder):
+    done = run(f"fit {folder}/items.csv {folder}/votes0.csv --stream {options}", code=2)
+    assert sentence in done.output
+
+
 def test_addresses_keep_their_slashes():
     from pathlib import Path
 

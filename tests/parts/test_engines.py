@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from pairscore import PairscoreError
-from pairscore.parts.engines import LocalEngine, Range, Sums, Watch, local_engine
+from pairscore.parts.engines import LocalEngine, Range, Sums, local_engine
+from pairscore.parts.progress import Watch
 
 
 @dataclass(frozen=True)

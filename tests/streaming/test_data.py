@@ -121,6 +121,8 @@ def test_every_task_can_go_to_another_process_and_sums_come_back(monkeypatch):
     class Pickling:
         """An engine whose tasks, parts and sums travel as bytes, as on a cluster."""
 
+        is_local = True
+
         def total(self, task, parts, done=None):
             def far(part):
                 seen.add(type(task).__name__)

@@ -13,13 +13,12 @@ from pairscore.core.sums import aggregate_pairs, difference_scatter, moments
 from pairscore.core.whitening import whitening_basis
 from pairscore.estimators.inference import likelihood_contributions
 from pairscore.parts.rows import Batch
+from pairscore.parts.spill import Grid, Spill
 from pairscore.streaming.passes import NumberedPart
 from pairscore.streaming.tiles import (
     CountTask,
-    Grid,
     LikelihoodEquations,
     PairTask,
-    Spill,
     Tiles,
     no_pairs,
 )
@@ -36,8 +35,8 @@ def rows(seed, n, m):
 def spill_of(folder, batch, n, size, n_parts=3):
     spill = Spill(str(folder), Grid(n, size))
     for part, places in enumerate(np.array_split(np.arange(len(batch.left)), n_parts)):
-        for chunk, few in enumerate(np.array_split(places, 2)):
-            spill.write(part, chunk, batch.take(few))
+        chunks = enumerate(np.array_split(places, 2))
+        spill.close(part, [spill.write(part, chunk, batch.take(few)) for chunk, few in chunks])
     return spill
 
 

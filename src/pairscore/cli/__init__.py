@@ -1,7 +1,7 @@
 """The command line: each command is one library call and a print.
 
 Start with ``commands``: the group of all commands, its exit codes, and how Ctrl-C ends them.
-``parts`` shows how far they are, and has what is larger than memory, at several sites or in a
+``parts`` has what is larger than memory, at several sites or in a
 database (fit --stream, --db, stats, merge), ``models`` has the commands about a model (fit, update,
 report), ``pairs`` those about items and pairs (pairs, rank, predict, compare), ``studies`` those
 about studies (plan, simulate, demo, reproduce), ``demo`` the story that the demo tells.

@@ -45,7 +45,13 @@ from pairscore.cli.options import (
     second_table,
     vote_settings,
 )
-from pairscore.cli.parts import DB_OPTIONS, STREAM_OPTIONS, fit_in_parts, stage, tables_of
+from pairscore.cli.parts import (
+    DB_OPTIONS,
+    STREAM_OPTIONS,
+    fit_in_parts,
+    refuse_only_in_parts,
+    tables_of,
+)
 from pairscore.cli.words import (
     OUTPUT,
     command,
@@ -60,6 +66,7 @@ from pairscore.cli.words import (
     translate,
 )
 from pairscore.errors import PairscoreError, first_few, plural
+from pairscore.parts.progress import stage
 
 if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
@@ -144,6 +151,7 @@ def fit_tables(
     """Learn a score from tables, and write the model."""
     if given["stream"]:
         return write_stream(items, comparisons, output, page, as_json, keep_data, given)
+    refuse_only_in_parts()
     alone = is_alone(items, comparisons)
     comparisons = () if alone else second_table(items, comparisons)
     for path in (output, page):

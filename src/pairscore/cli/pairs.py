@@ -39,7 +39,6 @@ from pairscore.cli.options import (
     refuse_output,
     second_table,
 )
-from pairscore.cli.parts import stage, with_progress
 from pairscore.cli.words import (
     command,
     examples,
@@ -52,6 +51,7 @@ from pairscore.cli.words import (
     with_id_name,
 )
 from pairscore.errors import BadEntriesError, PairscoreError, plural
+from pairscore.parts.progress import stage, with_progress
 
 if TYPE_CHECKING:
     from pairscore.estimators.results import Fit

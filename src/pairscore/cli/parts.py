@@ -1,18 +1,10 @@
-"""Work that takes long, and how far it is: what is larger than memory, at sites, in a database.
-
-On a terminal, one line says how far a command is and the time left, where that takes long.
-"""
+"""What is larger than memory, lies at several sites (``stats``, ``merge``) or in a database."""
 
 import os
 import re
-import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -44,12 +36,11 @@ from pairscore.cli.words import (
     show_warnings,
 )
 from pairscore.errors import PairscoreError, plural, without_password
+from pairscore.parts.progress import stage
 
 if TYPE_CHECKING:
     from pairscore.model.regression import RankRegression
 
-SHOWN_AFTER, REDRAWN_EVERY = 2.0, 0.5  # seconds
-CLEAR = "\r\x1b[K"  # the line of a terminal
 STREAM_OPTIONS = section(
     "Larger than memory",
     flag(
@@ -63,6 +54,17 @@ STREAM_OPTIONS = section(
         help="With --stream: what comparisons may take in memory, about.",
     ),
     option("--threads", type=click.IntRange(min=1), help="With --stream: threads to use."),
+    option(
+        "--engine",
+        metavar="ADDRESS",
+        help="With --stream: a cluster to use, as dask://host:8786 or spark://host:7077.",
+    ),
+    option(
+        "--scratch",
+        type=FILE,
+        metavar="FOLDER",
+        help="With --stream: where temporary files go. With --engine every worker must reach it.",
+    ),
     option(
         "--checkpoint",
         type=FILE,
@@ -85,112 +87,13 @@ DB_OPTIONS = section(
         help="Query that gives the comparisons.",
     ),
 )
+ONLY_IN_PARTS = ("memory", "threads", "engine", "scratch", "checkpoint")
 # options of fit that need all comparisons at once, or files as a table in memory
 NOT_IN_PARTS = (
     *("auto", "use", "group", "side_by_judge", "item_effects", "judge_slopes", "context"),
     *("reference", "categorical", "squares", "interactions", "missing", "winner_codes", "judge"),
     *("delimiter", "encoding", "decimal", "na", "sheet"),
 )
-
-
-# -- progress --------------------------------------------------------------------------------------
-
-
-class Progress:
-    """One line of a terminal: what is going on, how far it is and the time left.
-
-    It is shown after SHOWN_AFTER seconds, and erased at the end. Where nobody said how much there
-    is to do, the line has the seconds so far.
-    """
-
-    def __init__(self, text: str, clock: Callable[[], float], write: Callable[[str], Any]) -> None:
-        self.text, self.clock, self.write = text, clock, write
-        self.begun = self.start = clock()
-        self.is_shown, self.lock = False, threading.Lock()
-        self.reported = 0.0, 0.0  # when, and the share that was done
-
-    def report(self, done: float, total: float) -> None:
-        """Say that so much of all is done; where that is less than before, other work begins."""
-        now, share = self.clock(), done / total if total else 1.0
-        if share < self.reported[1]:
-            self.start = now
-        self.reported = now, share
-        self.show()
-
-    def show(self) -> None:
-        """Draw the line as it is now."""
-        with self.lock:
-            if self.clock() - self.begun >= SHOWN_AFTER:
-                line = f"{self.text} … {self._how_far()}"
-                # what is longer would go on in a second line, which stays
-                self.write(f"\r{line[: get_terminal_size().columns - 1]}\x1b[K")
-                self.is_shown = True
-
-    def _how_far(self) -> str:
-        (when, share), now = self.reported, self.clock()
-        if not share:
-            return duration(now - self.start)
-        left = (when - self.start) * (1 / share - 1) - (now - when)
-        return f"{share:.0%}, {duration(max(left, 0.0))} left"
-
-    def erase(self) -> None:
-        """Leave a clean line."""
-        with self.lock:
-            if self.is_shown:
-                self.write(CLEAR)
-            self.is_shown, self.write = False, lambda text: None
-
-
-def duration(seconds: float) -> str:
-    """Seconds as people say them, such as 12 s, 3 min or 2 h 5 min.
-
-    >>> duration(12.3), duration(200), duration(7501)
-    ('12 s', '3 min', '2 h 5 min')
-    """
-    minutes = round(seconds / 60)
-    if seconds < 99.5:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
-
-
-@contextmanager
-def stage(text: str) -> Iterator[Callable[[float, float], None]]:
-    """Show on a terminal what is going on, if it takes long; elsewhere show nothing.
-
-    Yields a function that is told how much is done, and of how much.
-    """
-    if not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    line = Progress(text, time.monotonic, partial(click.echo, nl=False, err=True))
-    over = threading.Event()
-
-    def draw_again() -> None:
-        while not over.wait(REDRAWN_EVERY):
-            line.show()
-
-    threading.Thread(target=draw_again, daemon=True).start()
-    try:
-        yield line.report
-    finally:
-        over.set()
-        line.erase()
-
-
-def with_progress(
-    pieces: Any, show: Callable[[float, float], None], n_passes: int
-) -> Callable[[], Iterator[Any]]:
-    """The pieces; after each, ``show`` is told how many rows of all passes are done."""
-    done = 0
-
-    def one_pass() -> Iterator[Any]:
-        nonlocal done
-        for values in pieces():
-            done += len(values)
-            yield values
-            show(done, n_passes * pieces.n_rows)
-
-    return one_pass
 
 
 # -- fits in parts, and sums of sites --------------------------------------------------------------
@@ -217,6 +120,8 @@ def fit_in_parts(items: Path, comparisons: tuple[Path, ...], given: dict[str, An
             inference=None if given["inference"] == "none" else given["inference"],
             self_pairs="keep" if given["self_pairs"] else "error",
             n_jobs=given["threads"],
+            engine=given["engine"],
+            scratch=given["scratch"],
             checkpoint=given["checkpoint"],
             progress=lambda progress: show(progress.share, 1.0),
             **columns_given(given),
@@ -235,14 +140,28 @@ def columns_given(given: dict[str, Any]) -> dict[str, Any]:
     return columns | {name: of for name, of in lists.items() if of}
 
 
-def refuse_whole_tables() -> None:
-    """Options that --stream has no use for."""
+def first_typed(names: tuple[str, ...]) -> str | None:
+    """The first of these options that was typed, as the command line has it."""
     context = click.get_current_context()
     typed = click.core.ParameterSource.COMMANDLINE
-    if asked := [name for name in NOT_IN_PARTS if context.get_parameter_source(name) == typed]:
-        options = {one.name: max(one.opts, key=len) for one in context.command.params}
+    asked = [name for name in names if context.get_parameter_source(name) == typed]
+    options = {one.name: max(one.opts, key=len) for one in context.command.params}
+    return options[asked[0]] if asked else None
+
+
+def refuse_only_in_parts() -> None:
+    """Options that are of use with --stream only."""
+    if asked := first_typed(ONLY_IN_PARTS):
         raise PairscoreError(
-            f"{options[asked[0]]} needs all data in memory, and --stream reads them in parts; leave"
+            f"{asked} is for data that are read in parts; add --stream, or leave it out."
+        )
+
+
+def refuse_whole_tables() -> None:
+    """Options that --stream has no use for."""
+    if asked := first_typed(NOT_IN_PARTS):
+        raise PairscoreError(
+            f"{asked} needs all data in memory, and --stream reads them in parts; leave"
             " one of the two out."
         )
 

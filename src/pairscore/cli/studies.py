@@ -31,7 +31,6 @@ from pairscore.cli.options import (
     vote_settings,
     word,
 )
-from pairscore.cli.parts import stage
 from pairscore.cli.words import (
     OUTPUT,
     command,
@@ -43,6 +42,7 @@ from pairscore.cli.words import (
     translate,
 )
 from pairscore.errors import NoAnswerError, PairscoreError, first_few
+from pairscore.parts.progress import stage
 
 if TYPE_CHECKING:
     from pairscore.data.folds import Progress

@@ -70,6 +70,7 @@ PHRASES = {
 ALIASES = {
     "item_groups": ("--group", False),
     "n_splits": ("--folds", False),
+    "n_jobs": ("--threads", False),
     "n_judges": ("--judges", False),
 }
 SHOWN_ITEMS = 20  # of a ranking

@@ -6,6 +6,11 @@ Start with ``engines``: what an engine is, sums that add, and the engine of this
     sources  files, folders and addresses as partitions
     rows     a batch of a table as row numbers, outcomes and amounts; the item table
     queries  rows of a database as a file
+    spill    comparisons in tiles, in a folder that all workers can reach
+    dask     an engine on Dask
+    spark    an engine on Spark
+    connect  the engine at an address
+    progress  how far long work is, also on a line of a terminal
 
 Imports: errors, choices, data, files, core.
 """

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 OPTIONAL = ("tie", "weight", "count")
 HEAD = 1000  # rows of the items by which columns are told to be features
+ITEM_FILE = "items.f8"  # features, row by row
 NO_WORD = 2  # an outcome that is not known yet
 
 
@@ -258,6 +259,15 @@ def ids_only(items: Items) -> Items:
     return Items(np.broadcast_to(0.0, (len(items), 1)), ("x",), items.ids, items.backend)
 
 
+def mask_of(rows: Any, n_items: int) -> np.ndarray | None:
+    """A mask (N) of row numbers, or of a mask."""
+    if rows is None:
+        return None
+    mask, rows = np.zeros(n_items, dtype=bool), np.asarray(rows)
+    mask[rows] = True
+    return mask
+
+
 @contextmanager
 def located(name: str, first: int, columns: Mapping[str, str] | None = None) -> Iterator[None]:
     """Say in which file and row entries are wrong; ``first`` is the row of the batch, from 0."""
@@ -308,7 +318,7 @@ def read_item_table(
     if size <= most_bytes:
         values, read = _in_memory(blocks, sum(part.n_rows for part in parts), len(features))
     else:
-        values, read = _on_disk(blocks, len(features), Path(folder) / "items.f8")
+        values, read = _on_disk(blocks, len(features), Path(folder) / ITEM_FILE)
     ids = np.concatenate([of.ids for of in read if of.ids is not None] or [np.empty(0)])
     if ids.dtype.kind not in "iu" or not np.all(ids[1:] > ids[:-1]):
         refuse_bad_ids(ids)

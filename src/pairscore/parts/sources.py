@@ -5,6 +5,7 @@ and has these attributes will do: a few row groups of a Parquet file, one CSV fi
 database gives for one query. Arrow reads files, also on object stores (``s3://bucket/votes/``).
 """
 
+import os
 import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -133,7 +134,9 @@ class TablePartition:
             row += len(batch)
 
 
-def partitions(source: Any, partition_rows: int = PARTITION_ROWS) -> list[Partition]:
+def partitions(
+    source: Any, partition_rows: int = PARTITION_ROWS, anywhere: bool = False
+) -> list[Partition]:
     """The partitions of a source, in an order that does not depend on where they are read.
 
     Parameters
@@ -144,6 +147,8 @@ def partitions(source: Any, partition_rows: int = PARTITION_ROWS) -> list[Partit
         dataframe, or a list of partitions.
     partition_rows : int
         Rows of a Parquet file in one partition, about.
+    anywhere : bool
+        Whether processes in other folders read them: names of files are then whole.
     """
     if isinstance(source, str | Path):
         source = [source]
@@ -151,12 +156,16 @@ def partitions(source: Any, partition_rows: int = PARTITION_ROWS) -> list[Partit
         return [TablePartition(_arrow_table(source))]
     if source and not isinstance(source[0], str | Path):
         return list(source)
-    files = [file for name in source for file in find_files(str(name))]
+    files = [file for name in source for file in find_files(_whole_name(str(name), anywhere))]
     if twice := [file for file in dict.fromkeys(files) if files.count(file) > 1]:
         raise PairscoreError(
             f"{first_few(map(repr, twice))} would be counted twice; name every file once."
         )
     return [part for file in files for part in _partitions_of_file(file, partition_rows)]
+
+
+def _whole_name(name: str, anywhere: bool) -> str:
+    return os.path.abspath(name) if anywhere and "://" not in name else name
 
 
 def _arrow_table(frame: Any) -> Any:

@@ -308,9 +308,7 @@ def report_facts(
         checks=[*found, *judge_checks(model, data, probability)],
         effects=effects_facts(model, data),
         record=model.record_,
-        command=join([Path(sys.argv[0]).name, *map(without_password, sys.argv[1:])])
-        if sys.argv and sys.argv[0]
-        else "",
+        command=_command(),
         wording=fit.wording,
         made=f"{datetime.now(UTC):%Y-%m-%d}",
         files=files,
@@ -443,3 +441,10 @@ def tie_rates(model: RankRegression, data: Comparisons) -> list[TieRate]:
         numbers = (gap[rows].min(), gap[rows].max(), *shares, amount.sum())
         rates.append(TieRate(*map(float, numbers)))
     return rates
+
+
+def _command() -> str:
+    """The command that is run, without a password; empty where Python was started without one."""
+    if not (sys.argv and sys.argv[0]):
+        return ""
+    return join([Path(sys.argv[0]).name, *map(without_password, sys.argv[1:])])

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,11 @@ from pairscore.estimators.settings import Settings
 from pairscore.files.source import scratch_folder
 from pairscore.model.fit import choose_inference
 from pairscore.model.fit_input import refuse_weights
-from pairscore.parts.engines import Engine, LocalEngine, Progress, Watch
-from pairscore.parts.rows import Layout, RowReader, ids_only, read_item_table
+from pairscore.parts.engines import Engine, LocalEngine
+from pairscore.parts.progress import Progress, Watch
+from pairscore.parts.rows import Layout, RowReader, ids_only, mask_of, read_item_table
 from pairscore.parts.sources import PARTITION_ROWS, partitions
+from pairscore.parts.spill import FeatureFile, Grid, Spill, reachable, stored
 from pairscore.streaming.passes import (
     Checkpoint,
     FirstSums,
@@ -47,11 +50,9 @@ from pairscore.streaming.passes import (
 from pairscore.streaming.tiles import (
     CountTask,
     Equations,
-    Grid,
     PairCounts,
     PairSums,
     PairTask,
-    Spill,
     Tiles,
 )
 
@@ -59,7 +60,7 @@ SAMPLE = 1_000_000  # comparisons, about, from which passes start
 BYTES_OF_PAIR = 160  # of a comparison while its tile is in memory
 OF_ITEMS = ("id", "features", "exclude")
 TILES_AT_ONCE = 4  # in memory, whatever the number of workers
-PARTS_AT_ONCE = 8  # between two looks at the checkpoint
+PARTS_AT_ONCE, ON_A_CLUSTER = 8, 256  # between two looks at the checkpoint
 ITEM_ROWS = 1 << 14  # of the item table at a time
 
 
@@ -83,6 +84,8 @@ class StreamData:
         Those behind the covariance of `split`, where they are named.
     center : Moments or None
         Where items are centred, if not at the mean of those that are compared here.
+    table : FeatureFile or None
+        The item table for tasks that run elsewhere.
     """
 
     items: Items
@@ -96,6 +99,7 @@ class StreamData:
     covariance_items: np.ndarray | None = None
     has_items: bool = True
     center: Moments | None = None
+    table: FeatureFile | None = None
     agreed: list[ScoreSums] = field(default_factory=list)  # of the model, if it is known
 
     @property
@@ -167,8 +171,6 @@ class StreamData:
         """The share of the sample in the amount of all comparisons."""
         return float(self.first.sample.amount.sum()) / self.n_comparisons
 
-    # -- passes --------------------------------------------------------------------------------
-
     def score_pass(self, stage: str, scores: np.ndarray, shift: float = 0.0, **kind: Any) -> Any:
         """One pass over the comparisons at scores (N); see :class:`ScoreTask`."""
         task = ScoreTask(self.rows, self.settings.link, np.asarray(scores), shift, **kind)
@@ -183,7 +185,8 @@ class StreamData:
     def tiles(self) -> Tiles:
         """The comparisons in tiles."""
         mean = (self.center or self.item_moments).mean
-        return Tiles(self.spill(), len(self.parts), self.X, mean, self.settings.side_effect)
+        X = self.X if self.table is None else self.table
+        return Tiles(self.spill(), len(self.parts), X, mean, self.settings.side_effect)
 
     def over_blocks(self, stage: str, task: Callable[[int], Any]) -> Any:
         """The total of a task over the blocks of items."""
@@ -303,10 +306,12 @@ class Job:
     engine: Engine
     progress: Callable[[Progress], None] | None
     checkpoint: Any
+    scratch: str | None = None
 
     def prepare(self, stack: ExitStack, at_site: bool = False) -> tuple[StreamData, list[Any]]:
         """Read the items, and go through the comparisons once; a site of several may be small."""
-        folder = str(stack.enter_context(scratch_folder()))
+        with reachable(self.scratch or gettempdir()):
+            folder = str(stack.enter_context(scratch_folder(self.scratch)))
         columns = self.source.columns
         of_items = {name: columns[name] for name in OF_ITEMS if name in columns}
         of_votes = {name: of for name, of in columns.items() if name not in OF_ITEMS}
@@ -315,8 +320,10 @@ class Job:
                 f"there is no setting {unknown[0]!r}; columns can be named by"
                 f" {', '.join((*OF_ITEMS, *NAMED_ROLES))}."
             )
-        items = read_item_table(self.source.items, of_items, 0.6 * self.memory, folder)
-        sources = partitions(self.source.comparisons, PARTITION_ROWS)
+        most = 0.6 * self.memory if self.engine.is_local else -1.0
+        table, votes = self.source.items, stored(self.source.comparisons, folder, "comparisons")
+        items = read_item_table(stored(table, folder, "items"), of_items, most, folder)
+        sources = partitions(votes, PARTITION_ROWS, anywhere=not self.engine.is_local)
         if not sources:
             raise PairscoreError("there are no comparisons; give at least one row of votes.")
         parts = [NumberedPart(number, source) for number, source in enumerate(sources)]
@@ -340,20 +347,12 @@ class Job:
             settings=self.settings,
             progress=self.progress,
             covariance_items=mask_of(self.source.covariance_items, len(items)),
+            table=None if self.engine.is_local else FeatureFile.of(items.values, folder),
         )
         if at_site:
             return data, []
         kind, notes = check_first(data)
         return data.with_settings(inference=kind), notes
-
-
-def mask_of(rows: Any, n_items: int) -> np.ndarray | None:
-    """A mask (N) of row numbers, or of a mask."""
-    if rows is None:
-        return None
-    mask, rows = np.zeros(n_items, dtype=bool), np.asarray(rows)
-    mask[rows] = True
-    return mask
 
 
 def check_first(data: StreamData) -> tuple[str | None, list[Any]]:
@@ -409,7 +408,7 @@ class Tiling:
     @cached_property
     def checkpoint(self) -> Checkpoint | None:
         path = self.job.checkpoint
-        return None if path is None else Checkpoint(Path(path), self.digest)
+        return None if path is None else Checkpoint(Path(path).absolute(), self.digest)
 
     @cached_property
     def digest(self) -> str:
@@ -431,8 +430,9 @@ class Tiling:
             total, n_done = self.checkpoint.read()
         for part in self.parts[:n_done]:
             watch(part)
-        for first in range(n_done, len(self.parts), PARTS_AT_ONCE):
-            parts = self.parts[first : first + PARTS_AT_ONCE]
+        at_once = PARTS_AT_ONCE if self.job.engine.is_local else ON_A_CLUSTER
+        for first in range(n_done, len(self.parts), at_once):
+            parts = self.parts[first : first + at_once]
             sums = self.job.engine.total(task, parts, watch)
             total = sums if total is None else total + sums
             if self.checkpoint is not None:

@@ -27,7 +27,9 @@ from pairscore.model.groups import (
 )
 from pairscore.model.predict import fitted_scores
 from pairscore.model.regression import RankRegression
-from pairscore.parts.engines import Engine, Progress, bytes_of, local_engine
+from pairscore.parts.connect import connected
+from pairscore.parts.engines import bytes_of
+from pairscore.parts.progress import Progress
 from pairscore.streaming.data import Job, Source, StreamData, fingerprint
 from pairscore.streaming.estimates import fit_parts
 from pairscore.streaming.passes import (
@@ -60,7 +62,8 @@ def fit_stream(
     covariance_items: Any = None,
     memory: str | float = "1GB",
     n_jobs: int | None = None,
-    engine: Engine | None = None,
+    engine: Any = None,
+    scratch: Any = None,
     progress: Callable[[Progress], None] | None = None,
     checkpoint: Any = None,
     **columns: Any,
@@ -70,7 +73,7 @@ def fit_stream(
     Coefficients are those of ``RankRegression(...).fit(items, comparisons)`` to about nine digits,
     standard errors to five. `split`, `pooled` and `paired` go through the comparisons four times,
     `mle` about eight times; with intervals (or `paired`, or a side effect) they are also written
-    to a temporary folder, 9 to 17 bytes each.
+    to a temporary folder, 9 to 17 bytes each. On a cluster the item table is written there too.
 
     Parameters
     ----------
@@ -90,10 +93,12 @@ def fit_stream(
         top.
     n_jobs : int
         Threads; as many as BLAS may use unless given. Results do not depend on it.
-    engine : Engine
-        Where tasks run, if not on this machine.
+    engine : address, client of Dask, Spark session, or Engine
+        Where tasks run, if not on this machine: ``"dask://host:8786"``, ``"spark://host:7077"``.
+    scratch : folder
+        Where temporary files go; on a cluster one that every worker can read and write.
     progress : callable
-        Told of :class:`~pairscore.parts.engines.Progress` while passes go on.
+        Told of :class:`~pairscore.parts.progress.Progress` while passes go on.
     checkpoint : file
         Written during the first pass; a fit that was ended goes on from there. It is removed when
         the fit is done.
@@ -116,10 +121,11 @@ def fit_stream(
     }
     settings = check_settings(**given)
     refuse_settings(settings)
-    engine, size = engine or local_engine(n_jobs), bytes_of(memory)
+    size, folder = bytes_of(memory), None if scratch is None else str(Path(scratch).absolute())
     source = Source(items, comparisons, self_pairs, covariance_items, columns)
-    job = Job(source, settings, size, engine, progress, checkpoint)
     with ExitStack() as stack:
+        where = stack.enter_context(connected(engine, n_jobs))
+        job = Job(source, settings, size, where, progress, checkpoint, folder)
         data, notes = job.prepare(stack)
         fit, more = keep_fit(data, fit_parts(data))
     if checkpoint is not None:

@@ -24,7 +24,7 @@ from pairscore.files.write import atomic_write
 from pairscore.parts.engines import Range, Sums
 from pairscore.parts.rows import Batch, RowReader
 from pairscore.parts.sources import Partition
-from pairscore.streaming.tiles import Spill
+from pairscore.parts.spill import Spill
 
 NUMBERS = ("number", "weighted", "tied", "given")  # of the first sums
 
@@ -158,6 +158,7 @@ class TallyTask:
         net, exposures = np.zeros((self.n_items, 2)).T  # those of an item side by side
         totals, weights, samples, row = np.zeros(5), Range(), [], 0
         odd, dropped = np.zeros((2, self.n_items), dtype=bool)
+        starts = []
         for chunk, batch in enumerate(self.reader.all_batches(part.source)):
             is_tie = batch.outcome == 0
             has_ties, n = is_tie.any(), float(len(is_tie))
@@ -179,7 +180,9 @@ class TallyTask:
             samples.append(batch.take(slice(-row % self.stride, None, self.stride)))
             row += len(batch.left)
             if self.spill is not None:
-                self.spill.write(part.number, chunk, batch)
+                starts.append(self.spill.write(part.number, chunk, batch))
+        if self.spill is not None:
+            self.spill.close(part.number, starts)
         tied, given, total, weighted, number = totals.tolist()
         net, exposures = net.copy(), exposures.copy()  # each in one piece
         return FirstSums(

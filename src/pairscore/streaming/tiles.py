@@ -1,7 +1,6 @@
-"""Comparisons on disk in tiles, and sums over pairs: scatters of differences, meat of intervals.
+"""Sums over pairs, tile by tile: scatters of differences, meat of intervals.
 
-Items are cut into blocks of neighbouring rows. Tile (a, b) has the comparisons between an item of
-block a and one of block b, a <= b, and so all comparisons of a pair. Sums over pairs that are no
+Comparisons are on disk in tiles (:mod:`pairscore.parts.spill`). Sums over pairs that are no
 sums over comparisons (a pair that met twice is one pair) are exact within a tile, and a tile needs
 the features of two blocks only.
 
@@ -14,8 +13,7 @@ every pair and every item is counted once, and sums of blocks add.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -37,94 +35,7 @@ from pairscore.estimators.inference import (
 )
 from pairscore.parts.engines import Sums
 from pairscore.parts.rows import Batch
-
-COLUMNS = ("left", "right", "outcome", "amount")
-
-
-@dataclass(frozen=True)
-class Grid:
-    """N items in blocks of ``size`` neighbouring rows."""
-
-    n_items: int
-    size: int
-
-    @property
-    def n_blocks(self) -> int:
-        return -(-self.n_items // self.size)
-
-    def rows(self, block: int) -> slice:
-        """The rows of a block."""
-        return slice(block * self.size, min((block + 1) * self.size, self.n_items))
-
-    def tile(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """The number of the tile of each comparison."""
-        low, high = np.minimum(left, right) // self.size, np.maximum(left, right) // self.size
-        return (low * self.n_blocks + high).astype(np.int32)
-
-
-@dataclass(frozen=True)
-class Spill:
-    """A folder with the comparisons of every part, each batch sorted by tile.
-
-    A part that is written again replaces what was there.
-    """
-
-    folder: str
-    grid: Grid
-
-    def write(self, part: int, chunk: int, batch: Batch) -> None:
-        """Write one batch of a part."""
-        starts = np.array([0, len(batch.left)])
-        if self.grid.n_blocks > 1:
-            tile = self.grid.tile(batch.left, batch.right)
-            order = np.argsort(tile, kind="stable")
-            batch, tile = batch.take(order), tile[order]
-            starts = np.searchsorted(tile, np.arange(self.grid.n_blocks**2 + 1))
-        kind = np.int32 if self.grid.n_items < 2**31 else np.int64
-        amount = batch.amount
-        if len(amount) and np.all(amount == amount[0]):
-            amount = amount[:1]
-        columns = batch.left.astype(kind), batch.right.astype(kind), batch.outcome, amount
-        for name, column in zip((*COLUMNS, "starts"), (*columns, starts), strict=True):
-            np.save(self._path(part, chunk, name), column)
-
-    def _path(self, part: int, chunk: int, name: str) -> Path:
-        return Path(self.folder) / f"{part:07d}-{chunk:05d}-{name}.npy"
-
-    def _chunks(self, part: int) -> Iterator[int]:
-        chunk = 0
-        while self._path(part, chunk, "starts").exists():
-            yield chunk
-            chunk += 1
-
-    def _load(self, part: int, chunk: int, rows: slice | None = None) -> Batch:
-        columns = [np.load(self._path(part, chunk, name), mmap_mode="r") for name in COLUMNS]
-        rows = rows or slice(0, len(columns[0]))
-        left, right, outcome = (np.array(column[rows]) for column in columns[:3])
-        amount = columns[3]
-        if len(amount) == 1:
-            return Batch(left, right, outcome, np.full(len(left), float(amount[0])))
-        return Batch(left, right, outcome, np.array(amount[rows]))
-
-    def batches(self, part: Any) -> Iterator[Batch]:
-        """The comparisons of a part, in another order than in its source."""
-        for chunk in self._chunks(part.number):
-            yield self._load(part.number, chunk)
-
-    def tile(self, n_parts: int, a: int, b: int) -> Batch:
-        """The comparisons of tile (a, b) of all parts, in the order of parts."""
-        number, found = a * self.grid.n_blocks + b, []
-        for part in range(n_parts):
-            for chunk in self._chunks(part):
-                starts = np.load(self._path(part, chunk, "starts"))
-                rows = slice(int(starts[number]), int(starts[number + 1]))
-                if rows.stop > rows.start:
-                    found.append(self._load(part, chunk, rows))
-        if not found:
-            none = np.empty(0, dtype=np.int32)
-            return Batch(none, none, np.empty(0, dtype=np.int8), np.empty(0))
-        return Batch(*(np.concatenate([batch[place] for batch in found]) for place in range(4)))
-
+from pairscore.parts.spill import FeatureFile, Spill
 
 # -- tiles in memory ---------------------------------------------------------------------------
 
@@ -179,7 +90,7 @@ class Tiles:
 
     spill: Spill
     n_parts: int
-    X: np.ndarray
+    X: np.ndarray | FeatureFile
     mean: np.ndarray
     keep_sides: bool
 

@@ -7,8 +7,9 @@ from io import StringIO
 
 import pytest
 
-from pairscore.cli import parts
-from pairscore.cli.parts import Progress, stage
+from pairscore.parts import progress
+from pairscore.parts.progress import Line, stage
+from tests.cli.conftest import _folder, study  # noqa: F401
 
 STOPPED = "Error: stopped before it was done; no file is half-written.\n"
 
@@ -20,7 +21,7 @@ class Screen:
 
     def __init__(self, text="Reading"):
         self.now, self.lines = 100.0, []
-        self.progress = Progress(text, lambda: self.now, self.lines.append)
+        self.progress = Line(text, lambda: self.now, self.lines.append)
 
     def after(self, seconds, *report):
         """Let some time pass, then report or draw again; the line as it is then."""
@@ -33,7 +34,7 @@ class Screen:
 
 
 class Terminal(StringIO):
-    """An error stream that is a parts."""
+    """An error stream that is a terminal."""
 
     def isatty(self):
         return True
@@ -82,7 +83,7 @@ def test_what_is_quick_leaves_no_trace_on_a_terminal(monkeypatch):
 
 
 def test_a_stage_says_nothing_where_nobody_looks(capsys, monkeypatch):
-    monkeypatch.setattr(parts, "SHOWN_AFTER", 0.0)
+    monkeypatch.setattr(progress, "SHOWN_AFTER", 0.0)
     with stage("Reading") as show:
         show(1, 2)
     assert capsys.readouterr().err == ""
@@ -91,13 +92,14 @@ def test_a_stage_says_nothing_where_nobody_looks(capsys, monkeypatch):
 # the command with a line that is shown at once, and work that says how far it is and never ends
 SHOWN = """
 import pairscore.model.fit
-from pairscore.cli import commands, main, parts
+from pairscore.cli import commands, main
+from pairscore.parts import progress
 def endless(data, settings, workers, **more):
     workers.progress(1, 4)
     while {ever}: pass
     return fit(data, settings, workers=workers, **more)
 fit, pairscore.model.fit.fit_comparisons = pairscore.model.fit.fit_comparisons, endless
-parts.SHOWN_AFTER, commands.GRACE = 0.0, 300
+progress.SHOWN_AFTER, commands.GRACE = 0.0, 300
 main()
 """
 

@@ -1,0 +1,116 @@
+"""Fits on a Dask cluster of two processes."""
+
+import pickle
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+
+from pairscore import PairscoreError, fit_stream
+from pairscore.parts import dask
+from pairscore.parts.dask import DaskEngine
+from pairscore.parts.sources import partitions
+from pairscore.parts.spill import Spill
+from pairscore.streaming import data as stream_data
+from tests.parts.cluster import FEW, Checks, Deadly
+from tests.streaming.studies import assert_same_fit, draw, fit_both, write
+
+
+@pytest.fixture
+def cluster(dask_cluster):
+    return dask_cluster
+
+
+class TestDask(Checks):
+    """A cluster of two processes."""
+
+
+def test_parts_are_added_in_their_order_by_a_tree(cluster):
+    seen = []
+    total = DaskEngine(cluster.client).total(str, range(100), seen.append)
+    assert total == "".join(map(str, range(100)))
+    assert sorted(seen) == list(range(100))
+
+
+def test_the_command_line_fits_on_a_cluster(cluster, tmp_path):
+    items, votes = draw(1)
+    files = write(tmp_path, items, votes)
+    address = cluster.address.replace("tcp://", "dask://")
+    model = tmp_path / "model.npz"
+    command = [sys.executable, "-m", "pairscore", "fit", *files, "--stream", "--engine", address]
+    command += ["--scratch", str(tmp_path), "-o", str(model)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert model.exists()
+
+
+def test_an_address_is_an_engine(cluster, tmp_path):
+    items, votes = draw(3)
+    files = write(tmp_path, items, votes)
+    address = cluster.address.replace("tcp://", "dask://")
+    assert_same_fit(*reversed(fit_both(items, votes, files, {}, engine=address, memory=FEW)))
+
+
+def test_an_address_without_a_scheduler_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(dask, "SECONDS", 1)
+    items, votes = draw()
+    with pytest.raises(PairscoreError, match="there is no Dask scheduler at 'tcp://127"):
+        fit_stream(items, votes, engine="dask://127.0.0.1:1")
+
+
+def test_a_missing_extra_names_the_line_that_installs_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    items, votes = draw()
+    with pytest.raises(PairscoreError, match=r"pip install 'pairscore\[dask\]'"):
+        fit_stream(items, votes, engine="dask://127.0.0.1:1")
+
+
+def test_other_versions_on_workers_are_refused(cluster, monkeypatch):
+    monkeypatch.setattr("pairscore.__version__", "99")
+    items, votes = draw()
+    with pytest.raises(PairscoreError, match="and this is 99; install the same version"):
+        fit_stream(items, votes, engine=cluster.client)
+
+
+def test_a_folder_that_only_this_machine_has_is_told(cluster, tmp_path, monkeypatch):
+    """Workers look for the tiles where there is nothing."""
+    monkeypatch.setattr(stream_data, "Spill", lambda folder, grid: Spill(f"{folder}-not", grid))
+    items, votes = draw()
+    files = write(tmp_path, items, votes)
+    with pytest.raises(PairscoreError, match=r"cannot be read or written on .*\(scratch=\)"):
+        fit_stream(*files, engine=cluster.client, scratch=tmp_path)
+
+
+def test_features_of_items_are_not_sent_to_workers(cluster, tmp_path, monkeypatch):
+    """Tasks carry vectors with a number for each item, whatever the number of features."""
+    sizes = []
+
+    class Weighed(DaskEngine):
+        def total(self, task, parts, done=None):
+            sizes.append(len(pickle.dumps(task)))
+            return super().total(task, parts, done)
+
+    items, votes = draw(n=2000, d=20, weights=False)
+    files = write(tmp_path, items, votes)
+    fit_stream(*files, method="pooled", engine=Weighed(cluster.client), scratch=tmp_path)
+    assert max(sizes) < 2000 * 8 * 6
+
+
+def test_a_lazy_frame_is_written_in_parts_by_its_engine(cluster, tmp_path):
+    items, votes = draw(1)
+    files = write(tmp_path, items, votes)
+    lazy = pl.scan_parquet(files[0]), pl.scan_parquet(files[1])
+    whole, found = fit_both(items, votes, lazy, {}, engine=cluster.client)
+    assert_same_fit(found, whole)
+
+
+def test_a_part_that_ends_every_worker_is_given_up_in_a_sentence(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster.client.cluster.scheduler, "allowed_failures", 0)
+    items, votes = draw()
+    files = write(tmp_path, items, votes)
+    parts = [Deadly(part, str(tmp_path / "killed"), 0) for part in partitions(files[1])]
+    with pytest.raises(PairscoreError, match="worker ended 1 time, usually because memory ran"):
+        fit_stream(files[0], parts, engine=cluster.client)
+    assert len(cluster.processes()) == 2

@@ -1,0 +1,49 @@
+"""Tiles in a folder: whole files, and no comparison left out because a folder is another one."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from pairscore import PairscoreError
+from pairscore.parts.rows import Batch
+from pairscore.parts.spill import FeatureFile, Grid, Spill
+from pairscore.streaming.passes import NumberedPart
+
+ROWS = np.array([0, 4, 2]), np.array([1, 2, 3])
+BATCH = Batch(*ROWS, np.array([1, -1, 0], dtype=np.int8), np.ones(3))
+
+
+def test_a_part_that_is_written_again_is_there_once(tmp_path):
+    spill = Spill(str(tmp_path), Grid(5, 2))
+    for _ in range(2):
+        spill.close(0, [spill.write(0, 0, BATCH)])
+    names = {path.name for path in tmp_path.iterdir()}
+    columns = {f"0000000-00000-{name}.npy" for name in ("left", "right", "outcome", "amount")}
+    assert names == columns | {"0000000-starts.npy"}
+    (batch,) = spill.batches(NumberedPart(0, None))
+    assert sorted(zip(batch.left, batch.right, strict=True)) == [(0, 1), (2, 3), (4, 2)]
+
+
+def test_a_part_without_comparisons_is_empty_and_not_missing(tmp_path):
+    spill = Spill(str(tmp_path), Grid(5, 2))
+    spill.close(0, [])
+    assert list(spill.batches(NumberedPart(0, None))) == []
+    assert len(spill.tile(1, 0, 1).left) == 0
+
+
+def test_a_part_that_another_machine_wrote_elsewhere_is_an_error_and_not_left_out(tmp_path):
+    spill = Spill(str(tmp_path), Grid(5, 2))
+    spill.close(0, [spill.write(0, 0, BATCH)])
+    with pytest.raises(PairscoreError, match=r"No such file.*every worker can reach \(scratch=\)"):
+        spill.tile(2, 0, 1)
+    with pytest.raises(PairscoreError, match="every worker can reach"):
+        Spill(str(tmp_path / "elsewhere"), Grid(5, 2)).write(0, 0, BATCH)
+
+
+def test_features_in_a_file_are_sent_as_its_name(tmp_path):
+    X = np.random.default_rng(0).normal(size=(1000, 3))
+    table = FeatureFile.of(X[::-1], str(tmp_path))
+    sent = pickle.dumps(table)
+    assert len(sent) < 1000
+    np.testing.assert_array_equal(pickle.loads(sent)[10:20], X[::-1][10:20])
