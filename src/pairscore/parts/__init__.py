@@ -10,5 +10,5 @@ Start with ``engines``: what an engine is, sums that add, and the engine of this
     spark    an engine on Spark
     connect  the engine at an address
 
-Imports: errors, choices, data, core.
+Imports: errors, choices, data, files, core.
 """
