@@ -3,9 +3,12 @@
 import os
 import signal
 from dataclasses import dataclass
+from time import sleep
 from typing import Any
 
 import pytest
+
+LIMIT = 300  # seconds after which something that should happen never will
 
 
 @dataclass(frozen=True)
@@ -19,9 +22,17 @@ class DaskCluster:
         return self.client
 
     def processes(self):
-        """The processes of both workers; one that was killed is awaited."""
-        self.client.wait_for_workers(2)
-        return self.client.run(os.getpid)
+        """The processes of both workers; one that was killed is awaited.
+
+        A worker that is killed before its nanny knows that it has started is not started again.
+        """
+        self.client.wait_for_workers(2, timeout=LIMIT)
+        for _ in range(10 * LIMIT):
+            nannies = self.client.cluster.workers.values()
+            if all(nanny.status.name == "running" for nanny in nannies):
+                return self.client.run(os.getpid)
+            sleep(0.1)
+        raise AssertionError("a worker did not start again")
 
     def kill_one(self):
         os.kill(min(self.processes().values()), signal.SIGKILL)

@@ -19,6 +19,7 @@ from tests.streaming.studies import assert_same_fit, draw, fit_both, write
 
 @pytest.fixture
 def cluster(dask_cluster):
+    dask_cluster.processes()
     return dask_cluster
 
 

@@ -1,13 +1,14 @@
 """Tiles in a folder: whole files, and no comparison left out because a folder is another one."""
 
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pairscore import PairscoreError
 from pairscore.parts.rows import Batch
-from pairscore.parts.spill import FeatureFile, Grid, Spill
+from pairscore.parts.spill import FeatureFile, Grid, Spill, shared_folder
 from pairscore.streaming.passes import NumberedPart
 
 ROWS = np.array([0, 4, 2]), np.array([1, 2, 3])
@@ -39,6 +40,22 @@ def test_a_part_that_another_machine_wrote_elsewhere_is_an_error_and_not_left_ou
         spill.tile(2, 0, 1)
     with pytest.raises(PairscoreError, match="every worker can reach"):
         Spill(str(tmp_path / "elsewhere"), Grid(5, 2)).write(0, 0, BATCH)
+
+
+def test_a_folder_is_gone_for_whoever_still_writes_when_a_fit_is_given_up(tmp_path):
+    with shared_folder(str(tmp_path)) as folder:
+        spill = Spill(folder, Grid(5, 2))
+        spill.write(0, 0, BATCH)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(PairscoreError, match="No such file"):
+        spill.write(0, 1, BATCH)
+
+
+def test_a_folder_has_the_rights_of_the_one_it_is_in(tmp_path):
+    tmp_path.chmod(0o770)
+    with shared_folder(str(tmp_path)) as folder:
+        assert Path(folder).stat().st_mode & 0o777 == 0o770
+        assert Path(folder).parent.stat().st_mode & 0o777 == 0o770
 
 
 def test_features_in_a_file_are_sent_as_its_name(tmp_path):

@@ -313,10 +313,8 @@ def unfinished(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def scratch_folder(inside: str | None = None) -> Iterator[Path]:
-    """A folder that is gone after the block; ``inside`` another, it has the same rights."""
+    """A folder that is gone after the block, perhaps ``inside`` another."""
     with TemporaryDirectory(dir=inside) as name, unfinished(Path(name)) as folder:
-        if inside is not None:
-            folder.chmod(Path(inside).stat().st_mode & 0o777)
         yield folder
 
 

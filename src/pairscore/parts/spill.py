@@ -6,10 +6,11 @@ block a and one of block b, a <= b, and so all comparisons of a pair.
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from socket import gethostname
+from tempfile import gettempdir
 from threading import Lock
 from typing import Any
 from uuid import uuid4
@@ -17,6 +18,7 @@ from uuid import uuid4
 import numpy as np
 
 from pairscore.errors import PairscoreError
+from pairscore.files.source import scratch_folder
 from pairscore.parts.rows import ITEM_FILE, Batch
 from pairscore.parts.sources import REASON_LENGTH
 
@@ -138,6 +140,26 @@ class FeatureFile:
     def __getitem__(self, rows: slice) -> np.ndarray:
         with reachable(str(Path(self.path).parent)):
             return np.memmap(self.path, dtype=np.float64, mode="r", shape=self.shape)[rows]
+
+
+@contextmanager
+def shared_folder(inside: str | None) -> Iterator[str]:
+    """A folder that is gone after the block; ``inside`` another, it has the same rights.
+
+    It is renamed before it is removed: a worker that still writes, for a fit that was given up,
+    then finds no folder of this name, and the folder stays as empty as it was left.
+    """
+    with ExitStack() as stack:
+        with reachable(inside or gettempdir()):
+            outer = stack.enter_context(scratch_folder(inside))
+            folder = outer / "files"
+            folder.mkdir()
+            for made in (outer, folder) if inside else ():
+                made.chmod(Path(inside or "").stat().st_mode & 0o777)
+        try:
+            yield str(folder)
+        finally:
+            folder.rename(outer / "removed")
 
 
 @contextmanager

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from tempfile import gettempdir
 from typing import Any
 
 import numpy as np
@@ -29,14 +28,13 @@ from pairscore.estimators.fit_data import (
     refuse_too_many_features,
 )
 from pairscore.estimators.settings import Settings
-from pairscore.files.source import scratch_folder
 from pairscore.model.fit import choose_inference
 from pairscore.model.fit_input import refuse_weights
 from pairscore.parts.engines import Engine, LocalEngine
 from pairscore.parts.progress import Progress, Watch
 from pairscore.parts.rows import Layout, RowReader, ids_only, mask_of, read_item_table
 from pairscore.parts.sources import PARTITION_ROWS, partitions
-from pairscore.parts.spill import FeatureFile, Grid, Spill, reachable, stored
+from pairscore.parts.spill import FeatureFile, Grid, Spill, shared_folder, stored
 from pairscore.streaming.passes import (
     Checkpoint,
     FirstSums,
@@ -310,8 +308,7 @@ class Job:
 
     def prepare(self, stack: ExitStack, at_site: bool = False) -> tuple[StreamData, list[Any]]:
         """Read the items, and go through the comparisons once; a site of several may be small."""
-        with reachable(self.scratch or gettempdir()):
-            folder = str(stack.enter_context(scratch_folder(self.scratch)))
+        folder = stack.enter_context(shared_folder(self.scratch))
         columns = self.source.columns
         of_items = {name: columns[name] for name in OF_ITEMS if name in columns}
         of_votes = {name: of for name, of in columns.items() if name not in OF_ITEMS}
