@@ -28,8 +28,8 @@ class DaskCluster:
         """
         self.client.wait_for_workers(2, timeout=LIMIT)
         for _ in range(10 * LIMIT):
-            nannies = self.client.cluster.workers.values()
-            if all(nanny.status.name == "running" for nanny in nannies):
+            started = [nanny.process for nanny in self.client.cluster.workers.values()]
+            if all(process and process.status.name == "running" for process in started):
                 return self.client.run(os.getpid)
             sleep(0.1)
         raise AssertionError("a worker did not start again")
