@@ -1,20 +1,28 @@
 """A Dask cluster of two processes on this machine, started when a test first asks for it."""
 
 import os
-import signal
-from dataclasses import dataclass
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
 from time import sleep
 from typing import Any
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 300  # seconds after which something that should happen never will
+WORKER = (sys.executable, "-m", "distributed.cli.dask_worker", "--no-nanny", "--nthreads", "1")
+HERE = ("--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0")
 
 
-@dataclass(frozen=True)
+@dataclass
 class DaskCluster:
     client: Any
     address: str
+    folder: Path
+    workers: list[Any] = field(default_factory=list)
     generations: int = 0
 
     @property
@@ -22,30 +30,37 @@ class DaskCluster:
         return self.client
 
     def processes(self):
-        """The processes of both workers; one that was killed is awaited.
-
-        A worker that is killed before its nanny knows that it has started is not started again.
-        """
-        self.client.wait_for_workers(2, timeout=LIMIT)
+        """The processes of two workers; in place of one that was killed another is started."""
+        self.workers = [worker for worker in self.workers if worker.poll() is None]
+        while len(self.workers) < 2:
+            command = [*WORKER, *HERE, "--local-directory", str(self.folder), self.address]
+            silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            self.workers.append(subprocess.Popen(command, cwd=ROOT, **silent))
+        wanted = {worker.pid for worker in self.workers}
         for _ in range(10 * LIMIT):
-            nannies = self.client.cluster.workers.values()
-            if all(nanny.status.name == "running" for nanny in nannies):
-                return self.client.run(os.getpid)
+            with suppress(OSError):  # of a worker whose end the scheduler has not seen
+                if set(self.client.run(os.getpid).values()) == wanted:
+                    return wanted
             sleep(0.1)
-        raise AssertionError("a worker did not start again")
+        raise AssertionError("a worker did not start")
 
     def kill_one(self):
-        os.kill(min(self.processes().values()), signal.SIGKILL)
+        self.workers[0].kill()
 
 
 @pytest.fixture(scope="session")
-def dask_cluster():
+def dask_cluster(tmp_path_factory):
     from distributed import Client, LocalCluster
 
     with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
+        LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as scheduler,
+        Client(scheduler, set_as_default=False) as client,
     ):
-        yield DaskCluster(client, cluster.scheduler_address)
+        folder = tmp_path_factory.mktemp("dask")
+        cluster = DaskCluster(client, scheduler.scheduler_address, folder)
+        try:
+            yield cluster
+        finally:
+            for worker in cluster.workers:
+                worker.kill()
+                worker.wait()
