@@ -68,6 +68,17 @@ def test_a_missing_extra_names_the_line_that_installs_it(monkeypatch):
         fit_stream(items, votes, engine="dask://127.0.0.1:1")
 
 
+def test_workers_without_pairscore_are_told(cluster, monkeypatch):
+    def absent():
+        raise ModuleNotFoundError("No module named 'pairscore'")
+
+    real = dask.version
+    monkeypatch.setattr(dask, "version", lambda: absent() if "worker" in sys.argv[0] else real())
+    items, votes = draw()
+    with pytest.raises(PairscoreError, match=r"cannot import .*No module named 'pairscore'"):
+        fit_stream(items, votes, engine=cluster.client)
+
+
 def test_other_versions_on_workers_are_refused(cluster, monkeypatch):
     monkeypatch.setattr("pairscore.__version__", "99")
     items, votes = draw()

@@ -106,18 +106,19 @@ def dask_engine(client: Any) -> DaskEngine:
     address = client.scheduler.address
     try:
         client.wait_for_workers(1, timeout=SECONDS)
-        found = set(client.run(version).values())
+        answers = client.run(version, on_error="return").values()
     except TimeoutError:
         raise PairscoreError(
             f"the Dask scheduler at {address!r} has no workers; start some with: dask worker"
             f" {address}."
         ) from None
-    except ImportError as error:
+    if missing := [error for error in answers if isinstance(error, ImportError)]:
         raise PairscoreError(
-            f"a Dask worker cannot import what the fit needs ({error}); install pairscore"
+            f"a Dask worker cannot import what the fit needs ({missing[0]}); install pairscore"
             f" {version()} where workers run."
-        ) from None
-    if found != {version()}:
+        )
+    found = {answer for answer in answers if isinstance(answer, str)}  # of those that are there
+    if found - {version()}:
         raise PairscoreError(
             f"Dask's workers have pairscore {', '.join(sorted(found))}, and this is {version()};"
             " install the same version everywhere."
