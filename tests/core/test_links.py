@@ -96,3 +96,14 @@ def test_p_values_of_chi_squared_are_those_of_scipy_stats(freedom):
     for statistic in (-1e-17, 0.0, 1e-9, 3.0, 80.0, np.inf, np.nan):
         expected = chi2.sf(statistic, freedom)
         assert np.array_equal(chi_square_p(statistic, freedom), expected, equal_nan=True)
+
+
+def test_a_logit_takes_single_and_whole_numbers():
+    link = get_link("logit")
+    for x in (0.5, 2, np.array([1, -2]), np.array(0.3)):
+        as_floats = np.asarray(x, dtype=float) + np.zeros(1)
+        for found, expected in (
+            (link.score(x, 1.0, 2.0), link.score(as_floats, 1.0, 2.0)),
+            (link.chance_and_log(x), link.chance_and_log(as_floats)),
+        ):
+            np.testing.assert_allclose(np.ravel(found), np.ravel(expected))

@@ -226,3 +226,20 @@ def test_single_precision_sums_only_scatters_that_are_well_conditioned(monkeypat
         off = np.abs(scatter - exact).max() / np.abs(exact).max()
         assert off < digits
         assert (off > 1e-12) == (close == 1.0)  # the first one was summed in single precision
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.1, 1e-6, 1e3])
+def test_a_feature_that_only_the_ridge_holds_leaves_the_others_their_errors(scale):
+    rng, n, m = np.random.default_rng(0), 300, 3000
+    group, x = np.arange(n) % 2, rng.normal(size=(n, 3))
+    left = rng.integers(0, n, m)
+    right = (left + 2 * rng.integers(1, n // 2, m)) % n  # never across groups
+    won = rng.random(m) < 1 / (1 + np.exp((x[right] - x[left]) @ [1, -0.5, 0.3]))
+    votes = np.where(won, (left, right), (right, left)).T
+    settings = {"method": "paired", "l2": 1.0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        alone = RankRegression(**settings).fit(x, votes).std_errors_
+        beside = RankRegression(**settings).fit(np.column_stack([x, scale * group]), votes)
+    # leverages count the feature, which is one parameter of four among 300 items
+    np.testing.assert_allclose(beside.std_errors_[:3], alone, rtol=0.02)

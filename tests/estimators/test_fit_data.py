@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairscore import Comparisons
+from pairscore import Comparisons, PairscoreWarning, RankRegression
 from pairscore.core.links import get_link
 from pairscore.estimators.fit_data import (
     WEAK_L2,
@@ -129,3 +129,18 @@ def test_a_difference_in_one_comparison_of_thousands_is_a_difference():
     right[4321] = (left[4321] + 50) % 100  # the only one across
     data = FitData(Comparisons(X, left, right, outcome), False)
     assert never_differing(data, POOLED).size == 0
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-5])
+def test_a_combination_that_never_differs_is_seen_in_any_unit(scale):
+    """One item alone has a feature that a few comparisons do not show."""
+    rng, n, m = np.random.default_rng(0), 2000, 20_000
+    group, alone, x = np.arange(n) % 2, np.arange(n) == 7, rng.normal(size=n)
+    left = rng.integers(0, n, m)
+    right = (left + 2 * rng.integers(1, n // 2, m)) % n  # never across groups
+    won = rng.random(m) < 1 / (1 + np.exp(x[right] - x[left]))
+    votes = np.where(won, (left, right), (right, left)).T
+    X = np.column_stack([x, scale * alone, scale * (group - alone)])
+    with pytest.warns(PairscoreWarning, match="no two items that met differ in some combination"):
+        model = RankRegression("pooled").fit(X, votes)
+    assert np.isnan(model.std_errors_).tolist() == [False, True, True]

@@ -530,3 +530,14 @@ def test_without_ties_every_setting_is_the_same_to_the_last_bit(method, ties):
     score = model.decision_function(X)
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], expit(score), rtol=1e-14)
     assert "decided" not in str(model.summary()).replace("decided comparisons agree", "")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_weights_without_ties_have_no_share_of_ties(seed):
+    rng = np.random.default_rng(seed)
+    X, left = rng.normal(size=(50, 2)), rng.integers(0, 50, 30_000)
+    right = (left + rng.integers(1, 50, 30_000)) % 50
+    won = np.where(rng.random(30_000) < 0.5 + 0.2 * np.sign(X[left, 0] - X[right, 0]), 1, -1)
+    votes = {"left": left, "right": right, "winner": np.where(won > 0, "left", "right")}
+    model = RankRegression("pooled").fit(X, votes | {"weight": rng.uniform(0.1, 2, 30_000)})
+    assert model.tie_share_ == 0

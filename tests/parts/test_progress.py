@@ -127,7 +127,7 @@ def test_ctrl_c_leaves_a_clean_line():
     text, code = typed(True, until=b"25%")
     assert code == 130
     lines = text.split("\r\x1b[K")
-    assert "Fitting … 25%, 0 s left" in lines[-2]
+    assert "Fitting … 25%" in lines[-2]
     assert lines[-1].replace("^C", "").replace("\r\n", "\n") == STOPPED
 
 
@@ -138,3 +138,10 @@ def test_progress_is_erased_when_it_is_done():
     assert "Fitting … 25%" in shown
     assert "…" not in summary
     assert "Rank regression" in summary
+
+
+def test_work_that_has_just_begun_has_no_time_left_yet():
+    screen = Screen()
+    screen.after(9, 9, 10)
+    assert screen.after(1, 2, 10) == "Reading … 20%"
+    assert screen.after(2, 12, 10) == "Reading … 100%, 0 s left"

@@ -349,3 +349,15 @@ def test_a_query_that_shows_the_password_does_not_get_it_shown(postgres):
 def test_an_address_is_shown_without_its_password(address, shown):
     assert without_password(address) == shown
     assert without_password(shown) == shown
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select * from v where winner <> 'x'",
+        "select * from v where winner <> 'it''s; x' ; -- all of them;",
+        'select * from "v"',
+    ],
+)
+def test_a_query_may_end_in_quotes(query):
+    assert queries._one_select(query, "the query") == query.split(" ; --")[0]

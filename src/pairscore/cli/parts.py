@@ -92,7 +92,7 @@ ONLY_IN_PARTS = ("memory", "threads", "engine", "scratch", "checkpoint")
 NOT_IN_PARTS = (
     *("auto", "use", "group", "side_by_judge", "item_effects", "judge_slopes", "context"),
     *("reference", "categorical", "squares", "interactions", "missing", "winner_codes", "judge"),
-    *("delimiter", "encoding", "decimal", "na", "sheet"),
+    *("delimiter", "encoding", "decimal", "na", "sheet", "n_jobs"),
 )
 
 
@@ -104,6 +104,11 @@ def fit_in_parts(items: Path, comparisons: tuple[Path, ...], given: dict[str, An
     from pairscore.streaming.fit import fit_stream
 
     refuse_whole_tables()
+    if given["threads"] and given["engine"]:
+        raise PairscoreError(
+            "--threads asks for threads of this machine, and --engine for a cluster; leave one of"
+            " the two out."
+        )
     if given["checkpoint"] and given["comparisons_query"]:
         raise PairscoreError(
             "--checkpoint goes on where a fit was ended, and a query may give its rows in another"

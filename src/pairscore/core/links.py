@@ -417,6 +417,6 @@ def blocks_of(chunk: slice) -> Iterator[slice]:
 
 def small_part(eta: np.ndarray) -> np.ndarray:
     """exp(-abs(eta)): the smaller of the two chances of a logit, over the larger."""
-    small = np.abs(eta)
-    np.negative(small, out=small)
+    small = np.array(eta, dtype=float)
+    np.negative(np.abs(small, out=small), out=small)
     return np.exp(small, out=small)

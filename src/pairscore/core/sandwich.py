@@ -378,11 +378,14 @@ def sandwich(
     n = min(jacobian.shape)
     told = np.ones(len(model_meat), dtype=bool)
     told[:n] = np.abs(np.diag(jacobian)[:n]) * np.diag(model_meat)[:n] > SMALLEST_TOLD
-    half = jacobian @ square_root(model_meat * np.outer(told, told))
+    # what other parameters' meat has of it is rounding, too, which a floor would take for much
+    kept = jacobian.copy()
+    kept[np.flatnonzero(~told[: len(jacobian)])] = 0.0
+    half = kept @ square_root(model_meat * np.outer(told, told))
     model = half @ half.T
     if robust_meat is None:
         return model
-    robust = jacobian @ (robust_meat * np.outer(told, told)) @ jacobian.T
+    robust = kept @ (robust_meat * np.outer(told, told)) @ kept.T
     return floored_covariance(robust, weight_unit * model)
 
 

@@ -196,6 +196,9 @@ def never_differing(data: FitData, settings: Settings) -> np.ndarray:
     alone = data.comparisons.never_differs
     rest = np.flatnonzero(~alone)
     few, of_few = np.eye(d)[:, alone], open_in_few(data, rest)
+    if of_few.size and not np.all(varied := data.item_moments.sd[rest] > 0):
+        rest = rest[varied]
+        of_few = open_in_few(data, rest)
     if not of_few.size or (has_ridge and len(rest) > data.n_independent):
         return few
     combined = np.zeros((d, of_few.shape[1]))
@@ -215,12 +218,15 @@ def open_in_few(data: FitData, features: np.ndarray) -> np.ndarray:
     if len(features) < differences.shape[1]:
         differences = differences[:, features]
     squares = differences.T @ differences
-    unit = np.sqrt(np.where(np.diag(squares) > 0, np.diag(squares), 1.0))
-    squares /= np.outer(unit, unit)
-    with suppress(np.linalg.LinAlgError):  # it has a root if no eigenvalue is small
-        np.linalg.cholesky(squares - SMALLEST_IN_FEW * len(unit) * np.eye(len(unit)))
-        return np.empty((len(unit), 0))
-    values, vectors = np.linalg.eigh(squares)
+    size = np.sqrt(np.diag(squares))
+    if np.all(size > 0):
+        with suppress(np.linalg.LinAlgError):  # it has a root if no eigenvalue is small
+            smallest = SMALLEST_IN_FEW * len(size) * np.eye(len(size))
+            np.linalg.cholesky(squares / np.outer(size, size) - smallest)
+            return np.empty((len(size), 0))
+    sd = data.item_moments.sd[features]
+    unit = np.where(sd > 0, sd, 1.0)
+    values, vectors = np.linalg.eigh(squares / np.outer(unit, unit))
     is_open = values <= SMALLEST_IN_FEW * values.max(initial=0.0)
     return vectors[:, is_open] / unit[:, None]
 

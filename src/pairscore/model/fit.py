@@ -320,10 +320,10 @@ def agreement_and_noise(
         noise = law.share_flipped(np.abs(difference), amount)
     else:
         noise = wrong / decided
-    total = float(amount.sum())
+    tied = float(amount[data.outcome == 0].sum())
     agreement = right / decided if decided > 0 else float("nan")
-    shares = {"agreement": agreement, "noise": noise, "tie_share": 1 - decided / total}
-    return shares, loglik if decided == total and law.scale == 1 else None
+    shares = {"agreement": agreement, "noise": noise, "tie_share": tied / float(amount.sum())}
+    return shares, loglik if tied == 0 and law.scale == 1 else None
 
 
 def update_fit(

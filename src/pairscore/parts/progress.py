@@ -60,7 +60,7 @@ class Line:
 
     def report(self, done: float, total: float) -> None:
         """Say that so much of all is done; where that is less than before, other work begins."""
-        now, share = self.clock(), done / total if total else 1.0
+        now, share = self.clock(), min(done / total, 1.0) if total else 1.0
         if share < self.reported[1]:
             self.start = now
         self.reported = now, share
@@ -71,14 +71,16 @@ class Line:
         with self.lock:
             if self.clock() - self.begun >= SHOWN_AFTER:
                 line = f"{self.text} … {self._how_far()}"
+                self.is_shown = True  # before it is so: Ctrl-C may come between the two
                 # what is longer would go on in a second line, which stays
                 self.write(f"\r{line[: get_terminal_size().columns - 1]}\x1b[K")
-                self.is_shown = True
 
     def _how_far(self) -> str:
         (when, share), now = self.reported, self.clock()
         if not share:
             return duration(now - self.start)
+        if when == self.start and share < 1:  # it has just begun
+            return f"{share:.0%}"
         left = (when - self.start) * (1 / share - 1) - (now - when)
         return f"{share:.0%}, {duration(max(left, 0.0))} left"
 

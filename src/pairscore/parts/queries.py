@@ -164,7 +164,8 @@ def _opened(url: str) -> Any:
 
 def _one_select(query: str, shown: str) -> str:
     """The query without what may stand behind it, if it is one that gives rows."""
-    bare = QUOTED.sub(lambda quoted: " " * len(quoted[0]), query)
+    # comments are nothing, quoted text is something, whatever is in it
+    bare = QUOTED.sub(lambda of: (" " if of[0][:2] in ("--", "/*") else "'") * len(of[0]), query)
     statements = [text for text in bare.split(";") if text.strip()]
     word = (re.findall(r"\w+", bare) or [""])[0]
     if len(statements) > 1 or word.lower() not in FIRST_WORDS:
