@@ -378,15 +378,16 @@ def sandwich(
     n = min(jacobian.shape)
     told = np.ones(len(model_meat), dtype=bool)
     told[:n] = np.abs(np.diag(jacobian)[:n]) * np.diag(model_meat)[:n] > SMALLEST_TOLD
-    # what other parameters' meat has of it is rounding, too, which a floor would take for much
-    kept = jacobian.copy()
-    kept[np.flatnonzero(~told[: len(jacobian)])] = 0.0
-    half = kept @ square_root(model_meat * np.outer(told, told))
-    model = half @ half.T
+    half = jacobian @ square_root(model_meat * np.outer(told, told))
+    # what the meat of others has of such a parameter is rounding, too, and a floor would take it
+    # for much
+    variance = np.einsum("ij,ij->i", half, half)[:n]
+    half[:n][~told[:n] & (variance <= SMALLEST_TOLD * np.abs(np.diag(jacobian)[:n]))] = 0.0
+    model, known = half @ half.T, half.any(axis=1)
     if robust_meat is None:
         return model
-    robust = kept @ (robust_meat * np.outer(told, told)) @ kept.T
-    return floored_covariance(robust, weight_unit * model)
+    robust = jacobian @ (robust_meat * np.outer(told, told)) @ jacobian.T
+    return floored_covariance(robust * np.outer(known, known), weight_unit * model)
 
 
 def square_root(meat: np.ndarray) -> np.ndarray:
