@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from pairscore.core.links import outcome_pass
+from pairscore.core.outcomes import OutcomeLaw
 from pairscore.core.passes import times_rows
 from pairscore.core.sums import (
     Moments,
@@ -304,3 +306,30 @@ def data_hash(data: "Comparisons") -> str:
     for column in (order[data.left], order[data.right], data.outcome, data.weight, data.count):
         digest.update(b"-" if column is None else np.ascontiguousarray(column).tobytes())
     return digest.hexdigest()[:32]
+
+
+def agreement_and_noise(
+    difference: np.ndarray, data: "Comparisons", law: OutcomeLaw
+) -> tuple[dict[str, Any], float | None]:
+    """How the score and the comparisons agree; their log-likelihood, if it fell out.
+
+    Returns
+    -------
+    agreement
+        Share of decided comparisons that the score predicts correctly.
+    noise
+        Estimated share of decided comparisons that contradict the true order (the paper's p_e).
+    tie_share
+        Share of ties.
+    """
+    amount = data.amount
+    scaled = difference if law.scale == 1 else law.scale * difference
+    decided, right, wrong, loglik = outcome_pass(scaled, data.outcome, amount, law.rule.link)
+    if law.rule.has_parameter or decided == 0:  # all comparisons count, decided or not
+        noise = law.share_flipped(np.abs(difference), amount)
+    else:
+        noise = wrong / decided
+    tied = float(amount[data.outcome == 0].sum())
+    agreement = right / decided if decided > 0 else float("nan")
+    shares = {"agreement": agreement, "noise": noise, "tie_share": tied / float(amount.sum())}
+    return shares, loglik if tied == 0 and law.scale == 1 else None

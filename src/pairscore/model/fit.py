@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.links import outcome_pass
 from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.passes import one_blas_thread
 from pairscore.core.sums import feature_range
@@ -26,6 +25,7 @@ from pairscore.estimators.diagnostics import (
 )
 from pairscore.estimators.fit_data import (
     FitData,
+    agreement_and_noise,
     n_counted,
     never_differing,
     refuse_too_many_features,
@@ -217,11 +217,24 @@ def number_item_groups(item_groups: Any, items: Items | None, settings: Settings
     return np.array(number_groups(item_groups, items, np.arange(len(items))))
 
 
-def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
-    """All that a model keeps, from an estimate."""
+def fit_of(result: Estimate, features: tuple[np.ndarray, np.ndarray] | None, **facts: Any) -> Fit:
+    """What every model keeps of an estimate, without what no comparison speaks of.
+
+    Parameters
+    ----------
+    result : Estimate
+    features : array (N x d) and mask (N)
+        Features of the items, and which of them were compared; None where they are elsewhere.
+    facts : fields of Fit
+        What the estimate does not know: ``n_items`` (None for plain differences), comparisons,
+        ``record``, names; agreement and noise, where they are known already.
+    """
     assert result.settings is not None
     undetermined, open_directions, taken = open_part(result)
-    low, high = feature_range(data.items.values, data.compared)
+    low = high = np.full(len(result.coef), np.nan)
+    if features is not None:
+        low, high = feature_range(*features)
+    not_yet = {"agreement": np.nan, "noise": np.nan, "tie_share": np.nan}
     fit = Fit(
         result.settings,
         coef=result.coef,
@@ -231,19 +244,34 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         feature_sd=result.center.sd,
         feature_min=low,
         feature_max=high,
-        n_items=int(np.count_nonzero(data.compared)) if has_items else None,
-        n_comparisons=float(data.amount.sum()),
-        agreement=np.nan,
-        noise=np.nan,
-        tie_share=np.nan,
-        record=make_record(data),
         notes=[],
         n_iter=result.n_iterations,
         guard=result.guard,
-        feature_names=data.items.feature_names if has_items else None,
         closed_form_coef=result.closed_form_coef,
         side_effect=result.side_effect,
         pairing=result.pairing,
+        **not_yet | facts,
+    )
+    if fit.n_items is not None and features is not None:
+        n_groups = count_groups(fit, *features)
+        coef = of_smallest_norm(fit.coef, result.basis) if n_groups > 1 else fit.coef
+        fit = replace(fit, n_groups=n_groups, coef=coef)
+    if taken.size:
+        coef, covariance = without_part(fit.coef, result.covariance, fit.feature_unit, taken)
+        fit, result = replace(fit, coef=coef), replace(result, covariance=covariance)
+    return replace(fit, **errors_of(fit, result))
+
+
+def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
+    """All that a model keeps, from an estimate."""
+    assert result.settings is not None
+    fit = fit_of(
+        result,
+        (data.items.values, data.compared),
+        n_items=int(np.count_nonzero(data.compared)) if has_items else None,
+        n_comparisons=float(data.amount.sum()),
+        record=make_record(data),
+        feature_names=data.items.feature_names if has_items else None,
         ridge_curve=result.ridge,
         effects=result.effects,
         judges=result.judges,
@@ -255,17 +283,11 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         new_items=result.new_items,
         judge_agreement=_judge_agreement(data, result.settings),
     )
-    if has_items and (n_groups := count_groups(fit, data.items.values, data.compared)) > 1:
-        fit = replace(fit, n_groups=n_groups, coef=of_smallest_norm(fit.coef, result.basis))
-    if taken.size:
-        coef, covariance = without_part(fit.coef, result.covariance, fit.feature_unit, taken)
-        fit, result = replace(fit, coef=coef), replace(result, covariance=covariance)
     if np.any(data.outcome == 0):
         scale = result.decided_scale or scale_of_decided(fit, result.difference, data)
         fit = replace(fit, decided_scale=scale)
     shares, loglik = agreement_and_noise(result.difference, data, fit.outcome_law)
-    likelihood = likelihood_of(data, result, loglik)
-    fit = replace(fit, **errors_of(fit, result), **shares, likelihood=likelihood)
+    fit = replace(fit, **shares, likelihood=likelihood_of(data, result, loglik))
     scores = fitted_scores(fit, data.items, data.compared) if has_items else None
     return replace(fit, fitted_scores=scores)
 
@@ -297,33 +319,6 @@ def errors_of(fit: Fit, result: Estimate) -> dict[str, Any]:
         "side_effect_std_error": side_error,
         "effects_covariance": result.covariance[:, d:] if len(result.covariance) > d else None,
     }
-
-
-def agreement_and_noise(
-    difference: np.ndarray, data: Comparisons, law: OutcomeLaw
-) -> tuple[dict[str, Any], float | None]:
-    """How the score and the comparisons agree; their log-likelihood, if it fell out.
-
-    Returns
-    -------
-    agreement
-        Share of decided comparisons that the score predicts correctly.
-    noise
-        Estimated share of decided comparisons that contradict the true order (the paper's p_e).
-    tie_share
-        Share of ties.
-    """
-    amount = data.amount
-    scaled = difference if law.scale == 1 else law.scale * difference
-    decided, right, wrong, loglik = outcome_pass(scaled, data.outcome, amount, law.rule.link)
-    if law.rule.has_parameter or decided == 0:  # all comparisons count, decided or not
-        noise = law.share_flipped(np.abs(difference), amount)
-    else:
-        noise = wrong / decided
-    tied = float(amount[data.outcome == 0].sum())
-    agreement = right / decided if decided > 0 else float("nan")
-    shares = {"agreement": agreement, "noise": noise, "tie_share": tied / float(amount.sum())}
-    return shares, loglik if tied == 0 and law.scale == 1 else None
 
 
 def update_fit(

@@ -4,6 +4,7 @@ Figure 1 shows how the estimator works, figure 9 where its error comes from, fig
 where real data leave the assumptions.
 """
 
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -83,7 +84,7 @@ def _heavy_tailed(rng: np.random.Generator, size: tuple[int, int]) -> np.ndarray
 
 
 def _skewed(rng: np.random.Generator, size: tuple[int, int]) -> np.ndarray:
-    return (rng.lognormal(size=size) - np.exp(0.5)) / np.sqrt((np.e - 1) * np.e)
+    return (rng.lognormal(size=size) - np.exp(0.5)) / np.sqrt((math.e - 1) * math.e)
 
 
 def _binary(rng: np.random.Generator, size: tuple[int, int]) -> np.ndarray:

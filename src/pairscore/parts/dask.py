@@ -5,13 +5,13 @@ it ended is made again by another.
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import pairscore
 from pairscore.errors import PairscoreError, plural
-from pairscore.parts.engines import FAN, add, attempt
+from pairscore.parts.engines import FAN, Done, Task, add, attempt
 
 SECONDS = 30  # within which a scheduler answers, and has a worker
 
@@ -24,12 +24,7 @@ class DaskEngine:
     def __init__(self, client: Any) -> None:
         self.client = client
 
-    def total(
-        self,
-        task: Callable[[Any], Any],
-        parts: Sequence[Any],
-        done: Callable[[Any], None] | None = None,
-    ) -> Any:
+    def total(self, task: Task, parts: Sequence[Any], done: Done = None) -> Any:
         from distributed import KilledWorker, as_completed
 
         leaves, last = self._submit(task, list(parts))
@@ -49,7 +44,7 @@ class DaskEngine:
         except KilledWorker as error:
             raise _worker_lost(error) from None
 
-    def _submit(self, task: Callable[[Any], Any], parts: list[Any]) -> tuple[list[Any], Any]:
+    def _submit(self, task: Task, parts: list[Any]) -> tuple[list[Any], Any]:
         """A future for each part, and that of the total; what is nearer to it comes first."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph")  # one vector or two, once

@@ -28,6 +28,8 @@ FAN = 8  # results that a worker of several adds at a time
 UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 Part = TypeVar("Part")
 Result = TypeVar("Result")
+Task = Callable[[Any], Any]  # called with a part, it returns sums
+Done = Callable[[Any], None] | None  # told of each part that is done
 
 
 class Engine(Protocol):
@@ -43,12 +45,7 @@ class Engine(Protocol):
     @property
     def is_local(self) -> bool: ...
 
-    def total(
-        self,
-        task: Callable[[Any], Any],
-        parts: Sequence[Any],
-        done: Callable[[Any], None] | None = None,
-    ) -> Any:
+    def total(self, task: Task, parts: Sequence[Any], done: Done = None) -> Any:
         """task(parts[0]) + task(parts[1]) + ..., added in an order that depends on nothing else.
 
         ``done`` is told of each part when it is done. What a task raises is raised here; the
@@ -64,12 +61,7 @@ class LocalEngine:
     n_jobs: int = 1
     is_local: ClassVar[bool] = True
 
-    def total(
-        self,
-        task: Callable[[Any], Any],
-        parts: Sequence[Any],
-        done: Callable[[Any], None] | None = None,
-    ) -> Any:
+    def total(self, task: Task, parts: Sequence[Any], done: Done = None) -> Any:
         total, waiting = None, deque(parts)
         with one_blas_thread, ThreadPoolExecutor(self.n_jobs, initializer=be_worker) as pool:
             running: deque[tuple[Any, Future[Any]]] = deque()
@@ -97,7 +89,7 @@ def local_engine(n_jobs: int | None = None) -> LocalEngine:
 # -- on workers --------------------------------------------------------------------------------
 
 
-def attempt(task: Callable[[Any], Any], part: Any) -> Any:
+def attempt(task: Task, part: Any) -> Any:
     """task(part) on a worker, whose processor has other tasks too."""
     try:
         with one_blas_thread:

@@ -6,15 +6,14 @@ is handed back like a result.
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pairscore.errors import PairscoreError
-from pairscore.parts.engines import FAN, add, attempt
-
-REASON_LENGTH = 200  # characters of what Spark says
+from pairscore.parts.engines import FAN, Done, Task, add, attempt
+from pairscore.parts.sources import REASON_LENGTH
 
 
 @dataclass(frozen=True)
@@ -50,12 +49,7 @@ class SparkEngine:
     def __init__(self, context: Any) -> None:
         self.context = context
 
-    def total(
-        self,
-        task: Callable[[Any], Any],
-        parts: Sequence[Any],
-        done: Callable[[Any], None] | None = None,
-    ) -> Any:
+    def total(self, task: Task, parts: Sequence[Any], done: Done = None) -> Any:
         held = self.context.broadcast(Packed(task))
         try:
             with _spoken():

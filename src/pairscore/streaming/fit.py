@@ -11,20 +11,12 @@ import numpy as np
 from pairscore.core.decided import PRIOR_SD, AlongScore, pull_of_decided
 from pairscore.core.newton import solve_falling
 from pairscore.core.outcomes import OutcomeLaw, TieRule
-from pairscore.core.sums import feature_range
 from pairscore.estimators.inference import Likelihood, no_likelihood
 from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.settings import DEFAULTS, check_settings
-from pairscore.model.fit import errors_of
+from pairscore.model.fit import fit_of
 from pairscore.model.fit_input import record_of, without_decisions
-from pairscore.model.groups import (
-    count_groups,
-    feature_notes,
-    of_smallest_norm,
-    open_part,
-    side_notes,
-    without_part,
-)
+from pairscore.model.groups import feature_notes, side_notes
 from pairscore.model.predict import fitted_scores
 from pairscore.model.regression import RankRegression
 from pairscore.parts.connect import connected
@@ -143,38 +135,15 @@ def keep_fit(data: StreamData, result: Estimate) -> tuple[Fit, list[Note]]:
     """All that a model keeps, and what the user should be warned of."""
     result = replace(result, never_differing=data.never_differing())
     compared = data.first.seen
-    undetermined, open_directions, taken = open_part(result)
-    low, high = feature_range(data.X, compared)
-    assert result.settings is not None
-    fit = Fit(
-        result.settings,
-        coef=result.coef,
-        undetermined=undetermined,
-        open_directions=open_directions,
-        feature_mean=result.center.mean,
-        feature_sd=result.center.sd,
-        feature_min=low,
-        feature_max=high,
+    fit = fit_of(
+        result,
+        (data.X, compared),
         n_items=int(np.count_nonzero(compared)),
         n_comparisons=data.first.given,
-        agreement=np.nan,
-        noise=np.nan,
-        tie_share=np.nan,
         record=record_of(fingerprint(data), None),
-        notes=[],
-        n_iter=result.n_iterations,
-        guard=result.guard,
         feature_names=data.items.feature_names,
-        closed_form_coef=result.closed_form_coef,
-        side_effect=result.side_effect,
-        pairing=result.pairing,
     )
-    if (n_groups := count_groups(fit, data.X, compared)) > 1:
-        fit = replace(fit, n_groups=n_groups, coef=of_smallest_norm(fit.coef, result.basis))
-    if taken.size:
-        coef, covariance = without_part(fit.coef, result.covariance, fit.feature_unit, taken)
-        fit, result = replace(fit, coef=coef), replace(result, covariance=covariance)
-    fit = replace(fit, **_agreement(data, result, fit), **errors_of(fit, result))
+    fit = replace(fit, **_agreement(data, result, fit))
     fit = replace(fit, fitted_scores=fitted_scores(fit, data.items, compared))
     fit, undecided = without_decisions(fit)
     notes = [*result.notes, *feature_notes(fit, result), *side_notes(fit, result), *undecided]

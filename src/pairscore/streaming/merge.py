@@ -18,11 +18,11 @@ from pairscore.estimators.inference import (
     no_likelihood,
 )
 from pairscore.estimators.likelihood import observed_basis
-from pairscore.estimators.results import Estimate, Fit, Note
+from pairscore.estimators.results import Estimate, Note
 from pairscore.estimators.settings import DEFAULTS
-from pairscore.model.fit import choose_inference, errors_of
+from pairscore.model.fit import choose_inference, fit_of
 from pairscore.model.fit_input import record_of
-from pairscore.model.groups import feature_notes, open_part, side_notes, without_part
+from pairscore.model.groups import feature_notes, side_notes
 from pairscore.model.regression import RankRegression
 from pairscore.streaming.estimates import (
     Direction,
@@ -253,34 +253,15 @@ def _model(point: Point, estimate: Estimate, shares: dict[str, Any]) -> RankRegr
     """A model of merged sums; nothing in it is about any one item."""
     data, terms = point.data, point.total.terms
     estimate = replace(estimate, never_differing=data.never_differing())
-    undetermined, open_directions, taken = open_part(estimate)
-    unknown = np.full(len(estimate.coef), np.nan)
-    record = record_of(point.digest, None) | {"sites": point.to_record()}
-    settings = estimate.settings or point.settings
-    fit = Fit(
-        settings,
-        coef=estimate.coef,
-        undetermined=undetermined,
-        open_directions=open_directions,
-        feature_mean=estimate.center.mean,
-        feature_sd=estimate.center.sd,
-        feature_min=unknown,
-        feature_max=unknown,
+    fit = fit_of(
+        replace(estimate, settings=estimate.settings or point.settings),
+        None,
         n_items=int(data.n_items),
         n_comparisons=float(data.given),
-        record=record,
-        notes=[],
-        n_iter=estimate.n_iterations,
-        guard=estimate.guard,
+        record=record_of(point.digest, None) | {"sites": point.to_record()},
         feature_names=terms.features,
-        closed_form_coef=estimate.closed_form_coef,
-        side_effect=estimate.side_effect,
-        **{"agreement": np.nan, "noise": np.nan, "tie_share": data.tied / data.given} | shares,
+        **{"tie_share": data.tied / data.given} | shares,
     )
-    if taken.size:
-        coef, covariance = without_part(fit.coef, estimate.covariance, fit.feature_unit, taken)
-        fit, estimate = replace(fit, coef=coef), replace(estimate, covariance=covariance)
-    fit = replace(fit, **errors_of(fit, estimate))
     notes: list[Note] = [*estimate.notes, *feature_notes(fit, estimate), *side_notes(fit, estimate)]
     fit = replace(fit, notes=[text for _, text in notes])
     given = {"method": point.method, "link": terms.link, "ties": terms.ties, "l2": point.l2}
