@@ -78,7 +78,7 @@ def run_doctest(block, names, where):
 
 def run_command(command, status, where):
     """Run a command and hold what it prints to the page."""
-    if command.words[:1] in (["make"], ["pip"], ["cd"]):
+    if command.words[:1] in (["make"], ["pip"], ["cd"], ["."]):
         return check_set_up(command.words, where)
     if command.words[:1] == ["pairscore"] and not SHELL.search(command.text.partition(" #")[0]):
         done = CliRunner().invoke(main, command.words[1:], prog_name="pairscore")
