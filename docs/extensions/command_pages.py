@@ -21,6 +21,7 @@ EXAMPLES = "Examples:"
 
 
 def context_of(name: str) -> click.Context:
+    """The context of ``pairscore NAME``."""
     return click.Context(main.commands[name], info_name=f"pairscore {name}")
 
 
