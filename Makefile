@@ -39,7 +39,7 @@ lint: .venv/dev
 	$(BIN)/mypy
 
 docs: .venv/docs
-	$(ONE_THREAD) $(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+	$(ONE_THREAD) $(BIN)/sphinx-build -E -q -W --keep-going -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 house: .venv/dev

@@ -47,6 +47,7 @@ autodoc_typehints = "none"  # types and shapes are in the docstrings
 autodoc_preserve_defaults = True
 autoclass_content = "class"
 napoleon_google_docstring = False
+napoleon_use_param = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
 python_maximum_signature_line_length = 88

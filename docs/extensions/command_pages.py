@@ -5,7 +5,7 @@ A page writes
     ```{command} fit
     ```
 
-and gets what ``pairscore fit --help`` says as headings, paragraphs and lists. ``command_list`` is
+and gets what ``pairscore fit --help`` says as headings, paragraphs and lists. ``{command_list}`` is
 a table of all commands with links to their pages.
 """
 
@@ -18,6 +18,8 @@ from pairscore.cli import main
 from pairscore.cli.words import OPTIONS, OUTPUT
 
 EXAMPLES = "Examples:"
+COMMAND = re.compile(r"(?m)^```\{command\} (\w+)\n```$")
+COMMAND_LIST = "```{command_list}\n```"
 
 
 def context_of(name: str) -> click.Context:
@@ -87,24 +89,13 @@ def list_of_commands() -> str:
     return "\n".join(["| command | what it does |", "|---|---|", *rows])
 
 
+def fill_in(app, name: str, source: list[str]) -> None:
+    """Put the references of commands in place of the blocks that ask for them."""
+    text = COMMAND.sub(lambda match: markdown_of(match[1]), source[0])
+    source[0] = text.replace(COMMAND_LIST, list_of_commands())
+
+
 def setup(app):
     """Called by Sphinx."""
-    from sphinx.util.docutils import SphinxDirective
-
-    class CommandDirective(SphinxDirective):
-        required_arguments = 1
-
-        def run(self):
-            self.env.note_reread()  # a command may have changed, though its page has not
-            return self.parse_text_to_nodes(
-                markdown_of(self.arguments[0]), allow_section_headings=True
-            )
-
-    class CommandListDirective(SphinxDirective):
-        def run(self):
-            self.env.note_reread()
-            return self.parse_text_to_nodes(list_of_commands())
-
-    app.add_directive("command", CommandDirective)
-    app.add_directive("command_list", CommandListDirective)
+    app.connect("source-read", fill_in)
     return {"parallel_read_safe": True}
