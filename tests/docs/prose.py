@@ -42,7 +42,10 @@ def _printed(text: str, match: re.Match[str]) -> list[int]:
 
 
 def prose_lines(text: str) -> str:
-    """The words of a page: no code, addresses, mathematics or dotted names. Lines keep their numbers."""
+    """The words of a page without code, addresses, mathematics and dotted names.
+
+    Lines keep their numbers.
+    """
     text = without_code(text)
     text = LINK.sub(lambda match: match[0].replace(match[1], ""), text)
     text = re.sub(r"\$\$.*?\$\$", lambda m: "\n" * m[0].count("\n"), text, flags=re.DOTALL)
