@@ -1,6 +1,6 @@
 """Where the error of `split` comes from, against N and against M.
 
-Python examples/error_sources.py docs/figures/error_sources.svg
+    python examples/error_sources.py docs/figures/error_sources.svg
 
 Makes docs/figures/error_sources.svg and prints the mean squares, of the population with 20 features
 that docs/explanation/theory.md has in a table.
