@@ -27,7 +27,7 @@ generation is a new draw of coefficients, means, covariance, items and compariso
 ## Run it yourself
 
 ```console
-$ make paper                             # set-up and all figures, from a fresh copy of the source
+$ make paper                             # set-up and all figures, from the source
 $ pairscore reproduce 1 -o illustration  # figure 1 alone
 ```
 
