@@ -1,6 +1,6 @@
 """Four plots of two small studies.
 
-Python examples/plots.py docs/figures/plots.svg
+    python docs/figures/plots.py docs/figures/plots.svg
 
 Makes docs/figures/plots.svg, which docs/howto/plots.md shows: the baseball teams of
 examples/data, by their games alone, and a simulated study with features.
@@ -15,10 +15,11 @@ import pandas as pd
 
 from pairscore import Population, RankRegression, plots
 
-GAMES = Path(__file__).parent / "data" / "baseball" / "votes.csv"
+GAMES = Path(__file__).parents[2] / "examples" / "data" / "baseball" / "votes.csv"
 
 
 def main(path):
+    """Draw the figure and write it to a file."""
     mpl.use("Agg")
     teams = RankRegression(side_effect=True).fit(None, pd.read_csv(GAMES))
     items, votes = Population(6, noise=0.2, rng=1).draw(200, 3000, rng=2)
