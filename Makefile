@@ -3,7 +3,8 @@
 # make test    all set-up, then every test
 # make test-spark   fits on a Spark master with two workers; installs pyspark, and Java where it may
 # make studies   long statistical studies, with a table of what was expected and seen
-# make check   lint, format, types, tests
+# make check   lint, format, types, tests, documentation
+# make docs    the documentation as a site, in docs/_build/html
 # make house   size of the source, its imports and what one fit passes, beside their targets
 # make bench   timings, as ratios measured side by side
 # make predictions   predicted errors against simulated ones (about ten minutes)
@@ -13,7 +14,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 # Compiled modules are kept: every test of a command starts an interpreter.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo paper test test-spark studies check lint house bench predictions clean
+.PHONY: demo paper test test-spark studies check lint docs house bench predictions clean
 
 demo: .venv/run
 	$(BIN)/pairscore demo
@@ -30,12 +31,16 @@ test-spark: .venv/spark
 studies: .venv/dev .venv/browser
 	$(ONE_THREAD) $(BIN)/pytest -q -n 2 --dist worksteal studies
 
-check: lint test
+check: lint test docs
 
 lint: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: .venv/docs
+	$(ONE_THREAD) $(BIN)/sphinx-build -E -q -W --keep-going -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
 
 house: .venv/dev
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.house
@@ -55,6 +60,10 @@ predictions: .venv/dev
 
 .venv/dev: .venv/run requirements-dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	touch $@
+
+.venv/docs: .venv/dev requirements-docs.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-docs.txt
 	touch $@
 
 .venv/spark: .venv/dev requirements-spark.txt

@@ -150,10 +150,13 @@ def loss_table(n_studies):
     lines = [
         (
             f'{N_ITEMS} known and {N_ITEMS} new items, five features, `l2="auto"`; means over'
-            f" {n_studies} studies of the log-loss on new comparisons. The rivals are"
-            " scikit-learn's `LogisticRegressionCV` on features and identities, and on identities"
-            " alone. The excess is over the best of the three, ± its standard error."
+            f" {n_studies} studies of the log-loss on new"
         ),
+        (
+            "comparisons. The rivals are scikit-learn's `LogisticRegressionCV` on features and"
+            " identities, and on"
+        ),
+        "identities alone. The excess is over the best of the three, ± its standard error.",
         "",
         (
             "| | comparisons of an item | known items: item effects | features | rival |"

@@ -2,8 +2,8 @@
 
     python examples/error_sources.py docs/figures/error_sources.svg
 
-Makes docs/figures/error_sources.svg, of the population with 20 features that
-docs/explanation/theory.md speaks of.
+Makes docs/figures/error_sources.svg and prints the mean squares, of the population with 20 features
+that docs/explanation/theory.md has in a table.
 """
 
 import sys
@@ -42,6 +42,9 @@ def main(path):
         )
 
     rows = decomposition_rows(draw, GROWING + MORE_COMPARISONS, 40, np.random.default_rng(2))
+    for row in rows:
+        size = f"N = {row['n_items']}, M = {row['n_comparisons']}"
+        print(f"{size}: {row['term']} {row['mean_square']:.5f} ± {row['std_error']:.5f}")
     error_sources_chart(rows, path)
 
 

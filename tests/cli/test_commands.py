@@ -25,7 +25,6 @@ from tests.cli.running import (
     run,
     shell,
 )
-from tests.estimators.test_outside_results import DATA
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairscore.errors.FewItemsWarning")
 
@@ -287,58 +286,6 @@ def test_the_command_in_the_record_can_be_run_again(study):
     assert done.returncode == 0, done.stderr
     recorded = load(folder / "it's a model.npz").record_["command"]
     assert shlex.split(recorded)[1:] == shlex.split(command)
-
-
-# -- the examples of the documentation -------------------------------------------------------------
-
-
-ROOT = DATA.parent.parent
-DOCUMENTS = {
-    "README.md": r"(?m)^    (pairscore (?:plan|pairs|fit|rank) .*?)(?:\s+#.*)?$",
-    "docs/reference/commands.md": r"(?m)^\$ (pairscore .*)$",
-}
-
-
-def documented(document):
-    return re.findall(DOCUMENTS[document], (ROOT / document).read_text())
-
-
-@pytest.mark.parametrize("document", DOCUMENTS)
-def test_documented_commands_run_as_they_stand(study, document):
-    folder, items, _ = study
-    if document == "README.md":  # there all features are numeric
-        write_table({name: items[name] for name in ("id", "mass", "height")}, folder / "items.csv")
-    (folder / "examples").symlink_to(ROOT / "examples")
-    (folder / "votes.csv").rename(folder / "comparisons.csv")
-    (folder / "new_items.csv").write_bytes((folder / "items.csv").read_bytes())
-    (folder / "tuesday.csv").write_bytes((folder / "comparisons.csv").read_bytes())
-    (folder / "wednesdays_items.csv").write_text(
-        (folder / "items.csv").read_text().replace("item ", "later ")
-    )
-    (folder / "wednesday.csv").write_text(
-        "left,right,winner\nlater 1,item 1,left\nlater 2,later 3,right\n"
-    )
-    messy = ROOT / "tests" / "fixtures" / "studies"
-    (folder / "study.xlsx").symlink_to(messy / "german_workbook" / "auswahl.xlsx")
-    for name in ("patienten.csv", "vergleiche.csv"):
-        (folder / name).symlink_to(messy / "german_clinic" / name)
-    commands = documented(document)
-    assert len(commands) >= 3
-    for command in commands:
-        command, _, target = command.partition(" > ")
-        command, _, source = command.partition(" < ")
-        stdin = (folder / source).read_bytes() if source else None
-        result = run(command.removeprefix("pairscore "), stdin=stdin)
-        if target:
-            (folder / target).write_bytes(result.stdout_bytes)
-
-
-def test_the_documented_table_is_what_comes_out(tmp_path):
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    fit, rank, *_ = documented("docs/reference/commands.md")
-    run(fit.removeprefix("pairscore "))
-    shown = run(rank.removeprefix("pairscore ")).stdout
-    assert shown in (ROOT / "docs" / "reference" / "commands.md").read_text()
 
 
 # -- memory ----------------------------------------------------------------------------------------

@@ -8,8 +8,27 @@ items.csv, comparisons.csv and new_items.csv, and the folder ``examples`` of the
                   without printed lines only its exit status counts.
     ```text       shown, not run: formulas, diagrams, parts of files.
 
-``<!-- exit: 2 -->`` on the line before a console block says how its commands end, and
-``<!-- needs: dask -->`` (postgres, object_store, spark) somewhere on a page which server it needs.
+Lines before a block say more about it, one comment each:
+
+    <!-- exit: 2 -->        how the commands of a console block end
+    <!-- needs: dask -->    a server that the block needs: dask, postgres, object_store or spark
+
+Servers are started by the tests (``tests/docs/conftest.py``). A page writes these addresses, and a
+test puts the port in that the server really has:
+
+    dask            dask://127.0.0.1:8786, and tcp://127.0.0.1:8786 for distributed.Client: a
+                    scheduler with two workers on this machine.
+    postgres        postgresql://reader@127.0.0.1:5432/study, and reader:secret@ with its password,
+                    which PGPASSWORD has too. The database has tables ``items``, ``comparisons`` and
+                    ``new_items``, those of the files of that name. The reader may only read.
+                    "left" and "right" are words of SQL: quote them.
+    object_store    s3://hospital: items.csv, items.parquet, new_items.csv, comparisons.csv, and the
+                    comparisons in three files comparisons/part-1.parquet to part-3.parquet. Keys
+                    and server are in the environment; a page that shows AWS_ENDPOINT_URL writes
+                    http://127.0.0.1:9000.
+    spark           spark://127.0.0.1:7077. Only ``make test-spark`` runs these blocks, with the
+                    others of the page that need no other server; a block must not stop the session.
+                    ``make test`` leaves them out, so that later blocks must not depend on them.
 """
 
 import doctest
@@ -25,11 +44,13 @@ PAGES = {
     if "_build" not in path.parts
 }
 LANGUAGES = ("python", "console", "text", "math")
+SERVERS = ("dask", "object_store", "postgres", "spark")
 FENCE = re.compile(
-    r"^(?P<before><!-- [^\n]* -->\n)?"
+    r"^(?P<before>(?:<!-- [^\n]* -->\n)*)"
     r"(?P<fence>`{3,})(?P<language>[^\n`]*)\n(?P<body>.*?)^(?P=fence)[ ]*$",
     re.MULTILINE | re.DOTALL,
 )
+NEEDS = re.compile(r"<!-- needs: ([\w, ]+) -->")
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
@@ -42,6 +63,7 @@ class Block:
     language: str
     body: str
     exit_status: int = 0
+    needs: frozenset[str] = frozenset()
 
     @property
     def is_doctest(self) -> bool:
@@ -65,21 +87,30 @@ class Command:
         return shlex.split(self.text, comments=True)
 
 
+def text_of(page: str) -> str:
+    return PAGES[page].read_text(encoding="utf-8")
+
+
 def blocks_of(page: str) -> list[Block]:
-    text = PAGES[page].read_text(encoding="utf-8")
+    text = text_of(page)
     found = []
     for match in FENCE.finditer(text):
-        exit_said = re.search(r"exit: (\d+)", match["before"] or "")
+        exit_said = re.search(r"exit: (\d+)", match["before"])
         line = text.count("\n", 0, match.start("body")) + 1
         status = int(exit_said[1]) if exit_said else 0
-        found.append(Block(page, line, match["language"].strip(), match["body"], status))
+        needs = frozenset(needs_in(match["before"]))
+        found.append(Block(page, line, match["language"].strip(), match["body"], status, needs))
     return found
+
+
+def needs_in(text: str) -> set[str]:
+    """Servers that a text names as needed."""
+    return {name for names in NEEDS.findall(text) for name in re.split(r"[, ]+", names)}
 
 
 def needs_of(page: str) -> set[str]:
     """Servers that a page needs."""
-    found = re.findall(r"<!-- needs: ([\w, ]+) -->", PAGES[page].read_text(encoding="utf-8"))
-    return {name for names in found for name in re.split(r"[, ]+", names)}
+    return needs_in(text_of(page))
 
 
 def commands_of(block: Block) -> list[Command]:
@@ -93,5 +124,4 @@ def commands_of(block: Block) -> list[Command]:
 
 def without_fences(page: str) -> str:
     """The prose of a page, its blocks taken out (lines keep their numbers)."""
-    text = PAGES[page].read_text(encoding="utf-8")
-    return FENCE.sub(lambda match: "\n" * match[0].count("\n"), text)
+    return FENCE.sub(lambda match: "\n" * match[0].count("\n"), text_of(page))

@@ -18,6 +18,8 @@ import pytest
 
 from pairscore import PairscoreError, fit_stream
 from pairscore.parts.spark import SparkEngine
+from tests.docs.pages import PAGES, needs_of
+from tests.docs.running import enter_folder, run_page
 from tests.parts.cluster import FEW, Checks
 from tests.streaming.studies import assert_same_fit, draw, fit_both, in_parts, write
 
@@ -177,3 +179,13 @@ def test_another_master_than_that_of_a_running_session_is_refused(cluster):
     items, votes = draw()
     with pytest.raises(PairscoreError, match="stop that session, or give it as the engine"):
         fit_stream(items, votes, engine="local[2]")
+
+
+@pytest.mark.filterwarnings("ignore::pairscore.PairscoreWarning")
+@pytest.mark.parametrize("page", [page for page in PAGES if "spark" in needs_of(page)])
+def test_the_blocks_of_a_page_that_need_spark_run(
+    page, cluster, demo_folder, tmp_path, monkeypatch
+):
+    enter_folder(tmp_path, demo_folder, monkeypatch)
+    addresses = {"spark://127.0.0.1:7077": cluster.address}
+    run_page(page, addresses, servers=frozenset({"spark"}))

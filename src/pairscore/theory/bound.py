@@ -84,7 +84,7 @@ def theorem_bound(
     c3: float = 1.0,
     c4: float = 0.5,
 ) -> Bound:
-    """How likely is it, at most, that |beta-hat - c1 beta| >= epsilon for the `split` estimate?
+    """How likely is it, at most, that the `split` estimate is epsilon or more away from c1 beta?
 
     Parameters
     ----------

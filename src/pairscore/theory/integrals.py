@@ -39,12 +39,20 @@ EVEN_NORMAL = np.exp(-0.5 * HALF_LINE**2) * np.sqrt(2 / np.pi) / 8
 
 
 def flip_probability(link: Link, q: float) -> float:
-    """How often a label contradicts the scores: E f(-|s|), the paper's p_e (section 8)."""
+    """How often a label contradicts the scores: ``E f(-|s|)``, the paper's p_e (section 8).
+
+    >>> from pairscore.core.links import get_link
+    >>> round(flip_probability(get_link("logit"), 1.0), 4)
+    0.2748
+    """
     return 0.0 if _noiseless(q) else float(HALF_NORMAL @ link.cdf(-np.sqrt(2) * q * NODES))
 
 
 def agreement_excess(link: Link, q: float) -> float:
-    """1/2 - flip_probability without cancellation: the integral of f'(s) Pr(|S| > s) over s > 0."""
+    """1/2 - flip_probability without cancellation.
+
+    It is the integral of ``f'(s) Pr(|S| > s)`` over s > 0.
+    """
     if _noiseless(q):
         return 0.5
     sigma = np.sqrt(2) * q
@@ -145,7 +153,7 @@ def win_excess(link: Link, q: float, z: Any) -> np.ndarray:
 
     h(z) = E[2 f(q (z - z')) - 1], z' ~ N(0, 1), so wins minus losses per comparison; an array of
     the shape of ``z``. Integrated by parts, h(z) is the integral of f'(q x) q (erf((z + x)/sqrt 2)
-    + erf((z - x)/sqrt 2)) over x > 0. Good to ten digits for |z| up to 20.
+    + erf((z - x)/sqrt 2)) over x > 0. Good to ten digits for z from -20 to 20.
     """
     z = np.asarray(z, dtype=float)
     if _noiseless(q):

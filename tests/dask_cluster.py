@@ -1,17 +1,15 @@
-"""A Dask cluster of two processes on this machine, started when a test first asks for it."""
+"""A Dask cluster for tests: a scheduler and two processes on this machine."""
 
 import os
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import sleep
 from typing import Any
 
-import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 LIMIT = 300  # seconds after which something that should happen never will
 WORKER = (sys.executable, "-m", "distributed.cli.dask_worker", "--no-nanny", "--nthreads", "1")
 HERE = ("--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0")
@@ -48,15 +46,15 @@ class DaskCluster:
         self.workers[0].kill()
 
 
-@pytest.fixture(scope="session")
-def dask_cluster(tmp_path_factory):
+@contextmanager
+def server(folder):
+    """Starts a scheduler, which is gone after the block with its workers; yields the cluster."""
     from distributed import Client, LocalCluster
 
     with (
         LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as scheduler,
         Client(scheduler, set_as_default=False) as client,
     ):
-        folder = tmp_path_factory.mktemp("dask")
         cluster = DaskCluster(client, scheduler.scheduler_address, folder)
         try:
             yield cluster
