@@ -84,6 +84,28 @@ def anova(model: RankRegression, larger: RankRegression, *more: Any) -> Anova:
     Both are fitted by ``mle`` without a ridge to the same comparisons, with the same link and rule
     for ties; all features and effects of ``model`` are in ``larger``, or ``larger`` has an ability
     for every item. See :class:`Anova` for the two tests, and which to go by.
+
+    Parameters
+    ----------
+    model : RankRegression
+        The smaller model, fitted.
+    larger : RankRegression
+        The larger model, fitted to the same comparisons in the same order.
+    more
+        Nothing: two models are compared at a time, and more are refused.
+
+    Returns
+    -------
+    Anova
+        ``print`` it, or take ``likelihood_ratio``, ``df``, ``p`` and ``wald``.
+
+    Examples
+    --------
+    >>> from pairscore import Population
+    >>> X, votes = Population(n_features=3, noise=0.2, rng=0).draw(100, 2000, rng=1)
+    >>> small, large = (RankRegression().fit(X[:, :k], votes) for k in (2, 3))
+    >>> anova(small, large).df
+    1
     """
     if more:
         raise PairscoreError(f"anova takes two models, the smaller first, and got {2 + len(more)}.")

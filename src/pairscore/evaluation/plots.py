@@ -40,6 +40,21 @@ def coefficients(model: Any, *, level: float = 0.95, per_sd: bool = True, ax: An
     With ``per_sd`` a coefficient is times the standard deviation of its feature, so that features
     of different units can be compared; of a level of a category it is the coefficient itself. Of
     more than forty features the twenty that the summary shows are drawn.
+
+    Parameters
+    ----------
+    model : RankRegression
+        Fitted.
+    level : float
+        Of the intervals.
+    per_sd : bool
+        Per standard deviation of the feature, or per unit.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    Axes
     """
     _refuse_no_model(model, "summary")
     summary = model.summary()
@@ -73,8 +88,26 @@ def ranking(
 ) -> Any:
     """Scores of items with their intervals, highest first (a caterpillar plot).
 
-    ``items`` are as in ``model.rank``; None is all that were compared. Of more than ``most`` the
-    highest and the lowest are drawn.
+    Of more than ``most`` items the highest and the lowest are drawn.
+
+    Parameters
+    ----------
+    model : RankRegression
+        Fitted.
+    items : table, optional
+        As in ``model.rank``; all that were compared unless given.
+    most : int
+        Number of items to draw.
+    level : float
+        Of the intervals.
+    scale : {"link", "0-100", "elo", "wins"}
+        As in ``model.rank``.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    Axes
     """
     table = _ranked(model, items, level=level, scale=scale)
     n = len(table["id"])
@@ -91,7 +124,21 @@ def ranking(
 
 
 def judges(model: Any, *, level: float = 0.95, ax: Any = None) -> Any:
-    """Slopes of the judges with their intervals, sharpest first; 1 is the average judge."""
+    """Slopes of the judges with their intervals, sharpest first; 1 is the average judge.
+
+    Parameters
+    ----------
+    model : RankRegression
+        Fitted with ``judge_slopes=True``.
+    level : float
+        Of the intervals.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    Axes
+    """
     _refuse_no_model(model)
     fitted = model.judges_
     if fitted is None:
@@ -133,8 +180,20 @@ def _rows_with_intervals(
 def calibration(model: Any, comparisons: Comparisons | None = None, *, ax: Any = None) -> Any:
     """Observed against predicted win rates of the favourites, in up to ten bins.
 
-    ``comparisons`` are those to predict, best ones that were not in the fit; None are those of the
-    fit. Intervals are Wilson's (95 %), as if comparisons were independent.
+    Intervals are Wilson's (95 %), as if comparisons were independent.
+
+    Parameters
+    ----------
+    model : RankRegression
+        Fitted.
+    comparisons : Comparisons, optional
+        Those to predict, best ones that were not in the fit; those of the fit unless given.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    Axes
     """
     data = _comparisons_of(model) if comparisons is None else comparisons
     bins = calibration_bins(model.predict_proba(data)[:, 1], data)
@@ -167,8 +226,24 @@ def win_matrix(
     """How often the item of a row wins against that of a column: predicted and observed.
 
     Colours and the upper number of a cell are the predicted chance in percent, averaged over both
-    sides; below it, wins of decided comparisons that were observed, where there were some. The
-    ``most`` highest items are shown. ``comparisons`` are those observed; None are those of the fit.
+    sides; below it, wins of decided comparisons that were observed, where there were some.
+
+    Parameters
+    ----------
+    model : RankRegression
+        Fitted.
+    items : table, optional
+        Items to show; all that were compared unless given.
+    comparisons : Comparisons, optional
+        Those observed; those of the fit unless given.
+    most : int
+        How many items, the highest, are shown.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    Axes
     """
     data = _comparisons_of(model) if comparisons is None else comparisons
     names = _ranked(model, items)["id"][:most]
@@ -229,7 +304,19 @@ def _wins(data: Comparisons, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ridge_path(model: Any, *, ax: Any = None) -> Any:
-    """Held-out log-loss of every ridge that was tried, and the one that was chosen."""
+    """Held-out log-loss of every ridge that was tried, and the one that was chosen.
+
+    Parameters
+    ----------
+    model : RankRegression
+        Fitted with ``l2="auto"`` or ``"auto-known"``.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    Axes
+    """
     _refuse_no_model(model)
     curve = model.ridge_curve_
     if curve is None or not curve.n_held_out:
@@ -256,7 +343,19 @@ def ridge_path(model: Any, *, ax: Any = None) -> Any:
 
 
 def plan(plan: Plan, *, ax: Any = None) -> Any:
-    """Expected error against the number of comparisons, for half, once and twice the items."""
+    """Expected error against the number of comparisons, for half, once and twice the items.
+
+    Parameters
+    ----------
+    plan : Plan
+        What :func:`pairscore.plan` returned.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    Axes
+    """
     if not isinstance(plan, Plan):
         raise PairscoreError(
             f"plots.plan takes what pairscore.plan returns, and this is {type(plan).__name__}."

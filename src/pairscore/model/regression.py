@@ -441,7 +441,7 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
 
 
 def load(path: Any, link: Any = None) -> RankRegression:
-    """Read a model that :meth:`RankRegression.save` wrote."""
+    """Read a model from ``path``, as :meth:`RankRegression.save` wrote it; ``link`` if its own."""
     file = load_model(path, link)
     model = RankRegression(**file.params)
     model.classes_ = file.classes

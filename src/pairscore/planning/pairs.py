@@ -76,6 +76,17 @@ def design_pairs(
     order are random. Every item is in as many comparisons as any other, within one; within two
     where every pair is shared.
 
+    Parameters
+    ----------
+    n_items, n_comparisons : int
+        N and M.
+    rng : numpy.random.Generator
+        Where pairs, sides and order come from.
+    n_judges : int
+        Judges who share the work.
+    repeats, shared : float in [0, 1]
+        The two shares.
+
     Examples
     --------
     >>> design = design_pairs(10, 40, np.random.default_rng(0), n_judges=2, repeats=0.1)

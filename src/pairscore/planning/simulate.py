@@ -30,6 +30,21 @@ def simulate_study(
     They are ``items``, ``comparisons`` (of the suffix ``kind``) and ``truth.json``. ``options`` are
     those of :meth:`Population.draw`. Items are called item1, item2, ...; those beyond ``n_items``
     are compared with none and give `split` its covariance.
+
+    Parameters
+    ----------
+    population : Population
+        The law of items and labels.
+    n_items, n_comparisons : int
+        N and M.
+    folder : Path
+        Where the files go.
+    seed : int
+        The same seed gives the same study.
+    kind : {"csv", "parquet", "jsonl"}
+        Of the two tables.
+    options
+        As in :meth:`Population.draw`.
     """
     items, votes = population.draw(
         n_items, n_comparisons, np.random.default_rng([seed, 1]), **options

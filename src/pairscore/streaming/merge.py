@@ -67,6 +67,17 @@ def merge_sites(
     The closed form is that of all data together. Its scale on the link is a first guess, by the
     spread of its scores, and there are no intervals: these take another exchange
     (:func:`site_round`, :func:`merge_rounds`). With ``method="mle"`` it is the start.
+
+    Parameters
+    ----------
+    sites : list of SiteSums
+        What :func:`site_sums` gave at each site.
+    method : {"pooled", "split", "paired", "mle"}
+        The estimator.
+    l2 : float
+        Ridge, as in :class:`~pairscore.RankRegression`.
+    inference : {"items", "model", None}
+        The intervals that the next exchange will give.
     """
     first, *others = sites
     for site in others:
@@ -102,7 +113,7 @@ def merge_sites(
 
 
 def merge_rounds(sites: Sequence[RoundSums]) -> RankRegression:
-    """The next model, from sums of all sites at the last one."""
+    """The next model, from sums of all ``sites`` at the last one (:func:`site_round`)."""
     first, *others = sites
     for site in others:
         first = first + site
@@ -274,7 +285,11 @@ def _model(point: Point, estimate: Estimate, shares: dict[str, Any]) -> RankRegr
 def merge_files(
     paths: Sequence[Any], *, method: str = "pooled", l2: float = 0.0, inference: Any = "items"
 ) -> RankRegression:
-    """The model of files of sums: those of sites, or those that sites made at a model."""
+    """The model of files of sums: those of sites, or those that sites made at a model.
+
+    ``paths`` are the files that :func:`save_site` or :func:`save_round` wrote; ``method``, ``l2``
+    and ``inference`` are as in :func:`merge_sites`, for sums of sites.
+    """
     read = [read_sums(path) for path in paths]
     kinds = {kind for kind, _, _ in read}
     if kinds == {"site"}:

@@ -166,7 +166,21 @@ def site_round(
     n_jobs: int | None = None,
     **columns: Any,
 ) -> RoundSums:
-    """The sums of one site at a model that sums of sites gave."""
+    """The sums of one site at a model that sums of sites gave.
+
+    Parameters
+    ----------
+    model : RankRegression
+        What merging the sums of all sites gave.
+    items, comparisons
+        Tables or files of this site, the same as for its first sums.
+    self_pairs : {"error", "keep"}
+        Whether comparisons of an item with itself are an error.
+    allow_small : bool
+        Take sites of few items too.
+    memory, n_jobs, columns
+        As in :func:`~pairscore.fit_stream`.
+    """
     point = point_of(model)
     settings = replace(point.settings, inference="items")
     features = {"features": list(point.total.terms.features)} | columns
@@ -306,6 +320,6 @@ def _at_likelihood(data: StreamData, point: Point, inflation: np.ndarray) -> dic
 
 
 def save_round(sums: RoundSums, path: Any) -> None:
-    """Write the sums of one site at a model."""
+    """Write the ``sums`` of one site at a model to the file ``path``."""
     meta = {"sources": list(sums.sources), "point": sums.point.to_record()}
     write_sums(path, "round", meta, sums.arrays)

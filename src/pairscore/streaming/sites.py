@@ -245,6 +245,19 @@ def site_sums(
 
     Sites of fewer than max(20, 2 (d + 1)) compared items are refused unless ``allow_small``: their
     sums may say much about single items.
+
+    Parameters
+    ----------
+    items, comparisons
+        Tables or files of this site.
+    link, ties, side_effect
+        As in :class:`~pairscore.RankRegression`; the same at every site.
+    self_pairs : {"error", "keep"}
+        Whether comparisons of an item with itself are an error.
+    allow_small : bool
+        Take sites of few items too.
+    memory, n_jobs, columns
+        As in :func:`~pairscore.fit_stream`.
     """
     asked = {"link": link, "ties": ties, "side_effect": side_effect, "method": "paired"}
     source = Source(items, comparisons, self_pairs, None, columns)
@@ -361,5 +374,5 @@ def read_sums(path: Any) -> tuple[str, dict[str, Any], dict[str, np.ndarray]]:
 
 
 def save_site(sums: SiteSums, path: Any) -> None:
-    """Write the sums of one site."""
+    """Write the ``sums`` of one site to the file ``path``."""
     write_sums(path, "site", sums.meta(), sums.to_arrays())

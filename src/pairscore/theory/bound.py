@@ -146,6 +146,11 @@ def simplified_log_bound(
     It leaves out M and the covariance, and is no bound before log N > 18432
     (docs/explanation/theory.md says what else it needs). c2 = 44 adds up the
     prefactors of the five terms it stands for, c3 is that of the last one left.
+
+    Parameters
+    ----------
+    n_items, n_features, min_eigenvalue, epsilon, c2, c3
+        N, d, lambda_d, the error asked about, and the two constants.
     """
     log_n, largest = _log_size("n_items", n_items), max(1.0, min_eigenvalue)
     _checked(Setting(log_n, 0.0, n_features, min_eigenvalue, largest, epsilon, c2, c3, 1.0))
@@ -177,8 +182,14 @@ def smallest_log_n_items(
 ) -> float:
     """The smallest log N at which the bound is below 1, to six digits.
 
-    M is ``comparisons`` times as large as the theorem asks for (:func:`log_paper_comparisons`); the
-    other arguments are those of :func:`theorem_bound`.
+    M is ``comparisons`` times as large as the theorem asks for, d N log^3 N / (epsilon^2 lambda_d).
+
+    Parameters
+    ----------
+    n_features, min_eigenvalue, epsilon, max_eigenvalue, tradeoff, c2, c3, c4
+        As in :func:`theorem_bound`.
+    comparisons : float
+        The multiple.
     """
     if not comparisons > 0:
         raise PairscoreError(

@@ -136,7 +136,7 @@ class StudySize:
 
 
 def label_constants(law: LabelLaw) -> LabelConstants:
-    """The constants by quadrature.
+    """The constants of a ``law`` of labels, by quadrature.
 
     With item effects h depends on the whole score, of which z is the part ``correlation``; E[z h]
     shrinks by that factor, E[h^2] does not; of z^3 the rest has the part 3 z (1 - share^2). The

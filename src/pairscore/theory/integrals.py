@@ -41,6 +41,15 @@ EVEN_NORMAL = np.exp(-0.5 * HALF_LINE**2) * np.sqrt(2 / np.pi) / 8
 def flip_probability(link: Link, q: float) -> float:
     """How often a label contradicts the scores: ``E f(-|s|)``, the paper's p_e (section 8).
 
+    Parameters
+    ----------
+    link : Link
+        How a score difference becomes a probability, such as ``population.link``.
+    q : float
+        Standard deviation of one item's score on the link's scale; inf for labels without noise.
+
+    Examples
+    --------
     >>> from pairscore.core.links import get_link
     >>> round(flip_probability(get_link("logit"), 1.0), 4)
     0.2748
@@ -51,7 +60,8 @@ def flip_probability(link: Link, q: float) -> float:
 def agreement_excess(link: Link, q: float) -> float:
     """1/2 - flip_probability without cancellation.
 
-    It is the integral of ``f'(s) Pr(|S| > s)`` over s > 0.
+    It is the integral of ``f'(s) Pr(|S| > s)`` over s > 0; ``link`` and ``q`` are as in
+    :func:`flip_probability`.
     """
     if _noiseless(q):
         return 0.5
@@ -97,6 +107,19 @@ def spread_for_noise(link: Link, noise: float) -> float:
 
     The inverse of :func:`flip_probability`, exact to a relative error at both ends: 0 gives inf,
     1/2 gives 0. It is how the paper chooses its slope alpha for a given p_e.
+
+    Parameters
+    ----------
+    link : Link
+        How a score difference becomes a probability.
+    noise : float in [0, 0.5]
+        Share of labels that contradict the scores.
+
+    Examples
+    --------
+    >>> from pairscore.core.links import get_link
+    >>> round(flip_probability(get_link("probit"), spread_for_noise(get_link("probit"), 0.2)), 6)
+    0.2
     """
     if not 0 <= noise <= 0.5:
         raise PairscoreError(
@@ -134,7 +157,10 @@ def _spread_at_zero(gap: Callable[[float], float]) -> float:
 
 
 def mean_derivative(link: Link, q: float) -> float:
-    """The average slope of the link, E f'(s), from which the paper's c1 = 4 alpha E f'(s)."""
+    """The average slope of the link, E f'(s), from which the paper's c1 = 4 alpha E f'(s).
+
+    ``link`` and ``q`` are as in :func:`flip_probability`.
+    """
     if _noiseless(q):
         return 0.0
     return float(HALF_NORMAL @ link.pdf(np.sqrt(2) * q * NODES)) if q > 0 else float(link.pdf(0.0))
@@ -144,6 +170,7 @@ def closed_form_length(link: Link, q: float) -> float:
     """How long c1 beta, which every closed form estimates, is in the metric of Sigma.
 
     c1 sqrt(beta' Sigma beta) = 4 E[f'(s)] q. It rises with q to 2/sqrt(pi), whatever the link.
+    ``link`` and ``q`` are as in :func:`flip_probability`.
     """
     return 2 / np.sqrt(np.pi) if _noiseless(q) else 4 * mean_derivative(link, q) * q
 
@@ -154,6 +181,7 @@ def win_excess(link: Link, q: float, z: Any) -> np.ndarray:
     h(z) = E[2 f(q (z - z')) - 1], z' ~ N(0, 1), so wins minus losses per comparison; an array of
     the shape of ``z``. Integrated by parts, h(z) is the integral of f'(q x) q (erf((z + x)/sqrt 2)
     + erf((z - x)/sqrt 2)) over x > 0. Good to ten digits for z from -20 to 20.
+    ``link`` and ``q`` are as in :func:`flip_probability`.
     """
     z = np.asarray(z, dtype=float)
     if _noiseless(q):
@@ -169,12 +197,16 @@ def kappa(link: Link, q: float) -> float:
     """Covariance of an item's standardised score z with its expected outcome: E[z h(z)].
 
     By Stein's lemma it is half of :func:`closed_form_length`, c1 q / 2 for alpha = 1.
+    ``link`` and ``q`` are as in :func:`flip_probability`.
     """
     return closed_form_length(link, q) / 2
 
 
 def eta(link: Link, q: float) -> float:
-    """Mean square of an item's expected outcome: E[h(z)^2]; 1/3 without noise."""
+    """Mean square of an item's expected outcome: E[h(z)^2]; 1/3 without noise.
+
+    ``link`` and ``q`` are as in :func:`flip_probability`.
+    """
     return float(EVEN_NORMAL @ win_excess(link, q, HALF_LINE) ** 2)
 
 
@@ -187,6 +219,7 @@ def fisher_information(link: Link, q: float) -> float:
     """Information of one comparison on the relative length of a direction orthogonal to the truth.
 
     2 q^2 E[f'^2 / (f (1 - f))]; inf without noise.
+    ``link`` and ``q`` are as in :func:`flip_probability`.
     """
     if _noiseless(q):
         return np.inf
@@ -197,6 +230,7 @@ def length_information(link: Link, q: float) -> float:
     """Information of one comparison on the relative length of the truth itself.
 
     E[s^2 f'^2 / (f (1 - f))]; 0 without noise, where labels do not depend on the length.
+    ``link`` and ``q`` are as in :func:`flip_probability`.
     """
     s = np.sqrt(2) * q * NODES
     return 0.0 if _noiseless(q) else float(HALF_NORMAL @ (s**2 * label_information(link, s)))

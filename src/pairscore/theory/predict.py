@@ -244,6 +244,15 @@ def first_order_variance(law: ErrorLaw, n_items: float, n_comparisons: float, me
 
     R is the variance of the error in one direction orthogonal to the truth, whitened and relative
     to the squared length. In the metric of the covariance tan^2(angle) is then about (d-1) R.
+
+    Parameters
+    ----------
+    law : ErrorLaw
+        The population.
+    n_items, n_comparisons : float
+        N and M.
+    method : {"mle", "paired", "pooled", "split"}
+        The estimator.
     """
     n, m, d, c = n_items, n_comparisons, law.n_features, law.constants
     if method == "split":
