@@ -14,7 +14,7 @@ from tests.estimators.test_outside_results import PUBLISHED
 
 EXAMPLES = ROOT / "examples"
 WITH_FIGURE = ("baseball", "digits", "patients", "weights")
-OTHERS = ("error_sources", "reproduction_docs", "sites")  # tested elsewhere, or write docs
+OTHERS = ("reproduction_docs", "sites")  # tested elsewhere, or write docs
 
 
 @pytest.fixture
