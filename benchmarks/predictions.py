@@ -213,7 +213,7 @@ def table(cells):
     """
     lines = [
         "| cell | d | p_e | λ_d | N | M | method | estimates | simulated | predicted | gap | first"
-        " order | bar |"
+        " order | target |"
     ]
     lines += ["|---|" + "--:|" * 5 + "---|" + "--:|" * 5 + "---|"]
     fresh = ["| cell | method | counted | predicted | gap |", "|---|---|--:|--:|--:|"]
@@ -247,7 +247,7 @@ def table(cells):
 def summary(gaps):
     lines = [
         (
-            "| method | cells | bar | met | typical gap | worst gap | in cell | first order:"
+            "| method | cells | target | met | typical gap | worst gap | in cell | first order:"
             " typical | worst |"
         ),
         "|---|" + "--:|" * 5 + "---|--:|--:|",

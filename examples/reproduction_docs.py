@@ -9,45 +9,81 @@ import sys
 from collections import Counter
 from math import isnan
 from pathlib import Path
+from textwrap import fill
 
 from pairscore.paper.page import CAPTIONS
 
 DOCS = Path(__file__).parent.parent / "docs"
 INTRODUCTION = """# The paper, reproduced
 
-`pairscore reproduce` rebuilds every experiment of the paper on synthetic data with {generations}
-random generations, checks each sentence of its experiments section against the numbers, and adds
-four figures of our own. This page is written from such a run
-(`python examples/reproduction_docs.py FOLDER`).
+`pairscore reproduce` rebuilds every experiment of the paper (Kadıoğlu, Tian, Dy, Erdoğmuş and
+Ioannidis, *On the Sample Complexity of Rank Regression from Pairwise Comparisons*) on synthetic
+data. It checks each sentence of the experiments section against the numbers, and adds four
+figures that are not in the paper (7 to 10).
 
-    make paper                            # set-up and all figures, from a fresh copy of the source
-    pairscore reproduce                   # all figures, into reproduction/index.html
-    pairscore reproduce 2a 3 --seeds 2    # two of them, quickly
-    pairscore reproduce --direct          # items, votes and a fit for every cell, instead of
-                                          # exact draws of the estimate
+This page is written from a run with {generations} random generations of every setting. A
+generation is a new draw of coefficients, means, covariance, items and comparisons.
 
-A run may be stopped at any moment, even by a power cut; the same command goes on where it was.
-Ctrl-C ends it within two seconds: cells that are not finished are dropped, not waited for. One cell
-alone gives the same row as the whole run, because its seed comes from its settings. Finished
-cells are in the database `cells.sqlite`. When a run ends or is stopped by Ctrl-C, the tables are
-written from it: `rows.csv` has one row per cell and generation, `needed.csv` the solved points of
-figures 5, 6 and 8. Figures are drawn from these rows and nothing else. Dotted curves are
-[predictions](explanation/theory.md) made without any of the simulated data.
+## Run it yourself
+
+```console
+$ make paper                             # set-up and all figures, from the source
+$ pairscore reproduce 1 -o illustration  # figure 1 alone
+```
+
+| command | what it does |
+|---|---|
+| `pairscore reproduce` | all figures, shown in `reproduction/index.html` |
+| `pairscore reproduce 2a 3 --seeds 2` | two of them, quickly |
+| `pairscore reproduce --direct` | items, comparisons and a fit for every cell |
+| `python examples/reproduction_docs.py FOLDER` | this page, from a finished run in FOLDER |
+
+Without `--direct`, estimates of `split` are drawn from their
+[exact law](explanation/population.md#a-split-estimate-without-any-items), which is much faster
+and gives the same means and spreads.
+
+**It can be stopped at any time**, even by a power cut. The same command then continues where it
+was. Ctrl-C ends it within two seconds: cells that are not finished are dropped. One cell alone
+gives the same row as the whole run, because its seed comes from its settings.
+
+**What it leaves.** Finished cells are in the database `cells.sqlite`. When a run ends or is
+stopped by Ctrl-C, the tables are written from it: `rows.csv` has one row per cell and generation,
+`needed.csv` the solved points of figures 5, 6 and 8. Figures are drawn from these rows alone.
+Dotted curves are [predictions](explanation/theory.md#predicted-errors) made without any of the
+simulated data.
 
 ## The claims
 
-{counts}. Each verdict follows from the rule
-next to it. The rules were written with the figures of these generations in sight. Behind a verdict
-stands in how many of 100 repeats of the whole run, with as many generations, it is expected to come
-out again: every measurement is redrawn within the error of this run and of the repeat (√2 standard
-errors, t-distributed); below 80 of 100 a verdict cannot be told, and the page and the command say
-so. On ten
-generations that nobody had looked at (100 to 109) eleven verdicts were the same and four were not:
-the angle 0.3 was reached everywhere (0.277 ± 0.010 at most), noise raised the N of figures 5 and
-6, and the error of figure 3 did not rise from no noise to 20 % (log ratio -0.090 ± 0.026), while it
-did from 20 % to 40 % (0.313 ± 0.030). All four depend on differences that are small compared with
-the chance of ten generations: from 0 to 20 % noise the predicted rise of the angle is one to two
-percent, because the error of `split` is mostly that of its covariance.
+{counts}.
+
+{doubtful}
+
+### How to read the verdicts
+
+Each verdict follows from the rule in the last column of the table. The rules were written after
+looking at the figures of these generations, so they are not a blind test.
+
+A verdict also says in how many of 100 repeats of the whole run it is expected to come out again.
+For that, every measurement is redrawn within the error of this run and of the repeat (√2 standard
+errors, t-distributed). Below 80 of 100 the verdict is uncertain, and the page and the command say
+so.
+
+### Ten fresh generations
+
+Ten generations that had not been looked at (100 to 109) gave eleven verdicts that were the same
+and four that were not:
+
+- The angle 0.3 was reached everywhere (0.277 ± 0.010 at most).
+- Noise raised the N of figure 5.
+- Noise raised the N of figure 6.
+- The error of figure 3 did not rise from no noise to 20 % (log ratio −0.090 ± 0.026), while it
+  did from 20 % to 40 % (0.313 ± 0.030).
+
+All four depend on differences that are small compared with the chance of ten generations. From 0
+to 20 % noise the predicted rise of the angle is one to two percent, because most of the error of
+`split` is that of its covariance.
+
+### Claim by claim
 
 | claim | where | measured | verdict | rule |
 |---|---|---|---|---|
@@ -58,38 +94,68 @@ def cell(text):
     return text.replace("|", "\\|").replace("\n", " ")
 
 
+def paragraph(text, first="", rest=""):
+    return fill(
+        text,
+        98,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def claim_row(claim):
+    sure = float(claim["repeats"])
+    sure = "" if isnan(sure) else f", in {min(100 * sure, 99):.0f} of 100 repeats"
+    measured = claim["measured"] + (f" *{claim['why']}*" if claim["why"] else "")
+    return (
+        f"| {cell(claim['sentence'])} | {claim['where']} | {cell(measured)} |"
+        f" **{claim['verdict']}**{sure} | {cell(claim['rule'])} |"
+    )
+
+
+def claims_text(claims, generations):
+    verdicts = Counter(claim["verdict"] for claim in claims)
+    counts = (
+        f"Of {len(claims)} claims {verdicts['holds']} hold, {verdicts['holds approximately']} hold"
+        f" approximately and {verdicts['does not hold']} do not"
+    )
+    doubtful = [
+        paragraph(f"**{claim['verdict']}** ({claim['where']}): {claim['sentence']}", "- ", "  ")
+        for verdict in ("does not hold", "holds approximately")
+        for claim in claims
+        if claim["verdict"] == verdict
+    ]
+    text = INTRODUCTION.format(generations=generations, counts=counts, doubtful="\n".join(doubtful))
+    return "\n".join([text.rstrip("\n"), *map(claim_row, claims)])
+
+
+def figures_text(names):
+    lines = ["## The figures"]
+    for name in names:
+        title, caption = CAPTIONS[name]
+        lines += [
+            f"### Figure {name}: {title}",
+            f"![Figure {name}: {title}](figures/figure{name}.svg)",
+            paragraph(caption),
+        ]
+    return "\n\n".join(lines)
+
+
 def main(folder):
     folder = Path(folder)
     with open(folder / "claims.csv", newline="", encoding="utf-8") as file:
         claims = list(csv.DictReader(file))
     with open(folder / "rows.csv", newline="") as file:
         generations = len({row["generation"] for row in csv.DictReader(file)})
-    verdicts = Counter(claim["verdict"] for claim in claims)
-    counts = (
-        f"Of {len(claims)} claims {verdicts['holds']} hold, {verdicts['holds approximately']} hold"
-        f" approximately and {verdicts['does not hold']} do not"
-    )
-    lines = [INTRODUCTION.format(generations=generations, counts=counts).rstrip("\n")]
-    for claim in claims:
-        sure = float(claim["repeats"])
-        sure = "" if isnan(sure) else f", in {min(100 * sure, 99):.0f} of 100 repeats"
-        measured = claim["measured"] + (f" *{claim['why']}*" if claim["why"] else "")
-        lines.append(
-            f"| {cell(claim['sentence'])} | {claim['where']} | {cell(measured)} |"
-            f" **{claim['verdict']}**{sure} | {cell(claim['rule'])} |"
-        )
-    lines.append("\n## The figures\n")
     (DOCS / "figures").mkdir(exist_ok=True)
-    for name, (title, caption) in CAPTIONS.items():
-        picture = folder / "figures" / f"figure{name}.svg"
-        if picture.exists():
-            shutil.copy(picture, DOCS / "figures" / picture.name)
-            lines += [
-                f"### Figure {name}: {title}\n",
-                f"![Figure {name}: {title}](figures/{picture.name})\n",
-                caption + "\n",
-            ]
-    (DOCS / "reproduction.md").write_text("\n".join(lines).rstrip("\n") + "\n", encoding="utf-8")
+    pictures = {name: folder / "figures" / f"figure{name}.svg" for name in CAPTIONS}
+    drawn = [name for name, picture in pictures.items() if picture.exists()]
+    for name in drawn:
+        shutil.copy(pictures[name], DOCS / "figures" / pictures[name].name)
+    text = f"{claims_text(claims, generations)}\n\n{figures_text(drawn)}\n"
+    (DOCS / "reproduction.md").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

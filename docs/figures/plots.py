@@ -3,7 +3,7 @@
     python docs/figures/plots.py docs/figures/plots.svg
 
 Makes docs/figures/plots.svg, which docs/howto/plots.md shows: the baseball teams of
-examples/data, by their games alone, and a simulated study with features.
+examples/data, by their games alone, and the patients of the demo with their features.
 """
 
 import sys
@@ -13,7 +13,8 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from pairscore import Population, RankRegression, plots
+from pairscore import RankRegression, plots
+from pairscore.cli.demo import run_demo
 
 GAMES = Path(__file__).parents[2] / "examples" / "data" / "baseball" / "votes.csv"
 
@@ -22,8 +23,7 @@ def main(path):
     """Draw the figure and write it to a file."""
     mpl.use("Agg")
     teams = RankRegression(side_effect=True).fit(None, pd.read_csv(GAMES))
-    items, votes = Population(6, noise=0.2, rng=1).draw(200, 3000, rng=2)
-    scores = RankRegression().fit(items, votes)
+    scores = run_demo(lambda text: None).model
     mpl.rcParams["svg.hashsalt"] = "plots"
     figure, panels = plt.subplots(2, 2, figsize=(10, 9), layout="constrained")
     plots.ranking(teams, ax=panels[0, 0])
