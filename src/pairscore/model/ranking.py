@@ -386,7 +386,36 @@ def _tie_interval(
 
 
 class PairPredictions:
-    """What :class:`~pairscore.RankRegression` says of single pairs and of many."""
+    """What :class:`~pairscore.RankRegression` says of items, of single pairs and of many."""
+
+    def rank(
+        self: Any,
+        items: Any = None,
+        *,
+        level: float = 0.95,
+        simultaneous: bool = False,
+        scale: str = "link",
+    ) -> Any:
+        """Rank items, old or new, highest first, as a table of the caller's kind.
+
+        Columns: id; score, low, high (less the average compared item); rank, rank_low, rank_high;
+        outside (a feature lies beyond all compared items); place_low, place_high (where a new item
+        would be among them); group, such as ``year=2001``, where only items alike in some feature
+        met: ranks are within groups. Equal scores keep their order and share a rank: 1, 2, 2, 4.
+
+        Parameters
+        ----------
+        items : table, a dict of one item, or (without features) ids
+            All that were compared unless given.
+        level : float
+            Of the intervals; without inference these are NaN, and ranks span all.
+        simultaneous : bool
+            Intervals that hold for all items together (Scheffe), which are wider.
+        scale : {"link", "0-100", "elo", "wins"}
+            Of scores: see ``pairscore.model.predict.scale_of``.
+        """
+        asked = {"level": level, "simultaneous": simultaneous, "scale": scale}
+        return rank_items(self._fitted(), self.items(items), **asked)
 
     def difference(self: Any, a: Any, b: Any = None, *, level: float = 0.95) -> Difference:
         """Score of ``a`` minus score of ``b``, with its interval and the chance that ``a`` wins.

@@ -18,12 +18,7 @@ from pairscore.estimators.settings import Settings, check_settings
 from pairscore.model.contrasts import CoefficientTests
 from pairscore.model.file import ModelFile, load_model, save_model
 from pairscore.model.fit import fit_comparisons, number_item_groups, update_fit
-from pairscore.model.fit_input import (
-    compared_items,
-    comparisons_to_fit,
-    item_of_id,
-    single_item,
-)
+from pairscore.model.fit_input import compared_items, comparisons_to_fit, item_of_id, single_item
 from pairscore.model.predict import (
     Outcomes,
     item_scores,
@@ -34,7 +29,7 @@ from pairscore.model.predict import (
     share_correct,
     worth_table,
 )
-from pairscore.model.ranking import PairPredictions, rank_items
+from pairscore.model.ranking import PairPredictions
 from pairscore.model.summary import Plots, Summary
 
 FIELDS = frozenset(f"{field.name}_" for field in fields(Fit)) - {"settings_", "feature_names_"}
@@ -269,10 +264,18 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
         """Add votes, and perhaps items, to those of the fit, and fit to all of them.
 
         The fit goes on from where the model stands; the result is that of a fit to everything.
-        ``items`` is a table of new items with the same features and own ids; without features, new
-        items are those that votes name first. A model from a file has its comparisons if it was
-        saved with ``data=True``. ``item_groups``, if the fit had them, are of all, new ones last.
-        ``columns`` are names of columns of the votes (``left``, ``winner``, ...).
+        A model from a file has its comparisons if it was saved with ``data=True``.
+
+        Parameters
+        ----------
+        votes, self_pairs
+            As in :meth:`fit`.
+        items : table, optional
+            New items with the same features and their own ids; without features, new items are
+            those that votes name first.
+        item_groups : labels, optional
+            If the fit had them: of all items, new ones last.
+        columns : names of columns of the votes (``left``, ``winner``, ...)
         """
         check_is_fitted(self)
         refuse_other_self_pairs(self_pairs)
@@ -293,7 +296,10 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
         return known_items(self.result_, items)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Scores of items; of ``Comparisons``, left minus right, with the side effect."""
+        """Scores of items, shape (N,); of ``Comparisons``, left minus right, shape (M,).
+
+        Scores are not centred, as those of :meth:`rank` are; differences have the side effect.
+        """
         check_is_fitted(self)
         if isinstance(X, Comparisons):
             return score_differences(self.result_, self._comparisons(X))
@@ -318,7 +324,7 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
         return X
 
     def predict(self, X: Any) -> np.ndarray:
-        """Which side wins: -1 for right, 1 for left."""
+        """Which side wins each of M comparisons: -1 for right, 1 for left, shape (M,)."""
         left = self.decision_function(self._comparisons(X)) > 0
         return np.where(left, self.classes_[-1], self.classes_[0])
 
@@ -326,6 +332,13 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
         """Probabilities that right wins and that left wins, if it is no tie, shape (M, 2).
 
         At ``decided_scale_`` times the score difference; averaged over what is not known of items.
+
+        >>> from pairscore import Population
+        >>> X, votes = Population(n_features=2, noise=0.1, rng=0).draw(60, 900, rng=1)
+        >>> model = RankRegression().fit(X, votes)
+        >>> pairs = Comparisons.from_pairs(X, [0, 1, 2], [3, 4, 5])
+        >>> model.predict_proba(pairs).shape, sorted(model.chances(pairs))
+        ((3, 2), ['chance', 'high', 'low'])
         """
         loss, _, win = self._outcomes(X)
         left = win / (win + loss)
@@ -377,33 +390,6 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
             return item_of_id(self.result_, item)
         return single_item(item, self.items)
 
-    def rank(
-        self,
-        items: Any = None,
-        *,
-        level: float = 0.95,
-        simultaneous: bool = False,
-        scale: str = "link",
-    ) -> Any:
-        """Rank items, old or new, highest first, as a table of the caller's kind.
-
-        Without features ``items`` are ids, or None for all that were compared. Columns: id, score,
-        low, high (an interval; less the score of the average compared item), rank, rank_low,
-        rank_high, outside (some feature lies beyond all compared items); with new items, place_low
-        and place_high, where each would stand among the compared ones. ``scale``
-        is "link", "0-100", "elo" or "wins" (see ``pairscore.model.predict.scale_of``).
-        Items of equal score stay in the order of the table and share the best rank: 1, 2, 2, 4.
-        Where features never differ between two items that met (year, if only items of one year
-        meet), intervals and ranks are within groups of items alike in them; groups stand one after
-        the other, and a last column, group, names them (``year=2001``).
-        Each interval holds for its own item; with ``simultaneous=True`` (Scheffe) they hold for all
-        items together, which is wider. Without inference the intervals are NaN and the rank
-        intervals span all ranks.
-        """
-        check_is_fitted(self)
-        asked = {"level": level, "simultaneous": simultaneous, "scale": scale}
-        return rank_items(self.result_, self.items(items), **asked)
-
     def worth(self, items: Any = None) -> Any:
         """Strengths exp(score), summing to one, of items or of all compared: id and worth."""
         check_is_fitted(self)
@@ -430,7 +416,10 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
     # -- files -------------------------------------------------------------------------------------
 
     def save(self, path: Any, *, data: bool = False) -> None:
-        """Write the model to an ``.npz`` file; with ``data``, comparisons too, for ``update``."""
+        """Write the model to an ``.npz`` file; with ``data``, comparisons too, for ``update``.
+
+        The file has numbers and names, no code, and appears whole or not at all.
+        """
         check_is_fitted(self)
         save_model(ModelFile(self.result_, self.get_params(), self.classes_), path, data)
 
