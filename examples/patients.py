@@ -66,7 +66,7 @@ def main(path="patients.svg"):
     print(f"{in_order:.1%} of the pairs of new patients are in the order of their progression")
 
     mpl.rcParams.update(STYLE | {"svg.hashsalt": "patients"})
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
     plots.coefficients(model, ax=left)
     left.set_title("What makes a patient look worse")
     left.set_xlabel("Change in score per standard deviation\n(95 % interval)")

@@ -80,7 +80,7 @@ def test_the_service_of_the_page_scores_ranks_and_compares(client):
         ({"mass": 1.2}, "size"),
         ({"mass": 1.2, "size": "large"}, "not numeric: 'size'"),
         ({"mass": 1.2, "size": None}, "size"),
-        ([1, [2]], "no JSON object"),
+        ([1, [2]], "not a JSON object"),
     ],
 )
 def test_what_the_service_cannot_score_is_answered_in_a_sentence(client, item, sentence):
@@ -100,7 +100,7 @@ def test_requests_that_are_no_json_or_lack_an_item_are_answered_with_400(client)
     ):
         said = client.post(path, content=content)
         assert said.status_code == 400
-        assert "the request is no JSON" in said.json()["error"]
+        assert "the request is not" in said.json()["error"]
     said = client.post("/difference", json={"a": a, "b": "item 3"})
     assert said.status_code == 400  # a model from a file has no table of items
 

@@ -1,4 +1,4 @@
-"""Rows whose truth is known, and a simulation written from section 8 of the paper alone."""
+"""Rows whose truth is known, and a simulation written from section 7 of the paper alone."""
 
 from functools import lru_cache
 

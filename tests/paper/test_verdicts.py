@@ -42,7 +42,7 @@ def test_an_increase_that_chance_explains_is_named():
     ratios = {"0 → 1": Measurement(0.01, 0.02), "1 → 2": Measurement(0.5, 0.02)}
     claim = judge_increase("grows", "figure 0", "ratio: ", ratios, " because")
     assert claim.verdict == APPROXIMATELY
-    assert claim.why == "No increase to be told from chance at 0 → 1 because."
+    assert claim.why == "No clear increase at 0 → 1 because."
     assert claim.measured == "ratio: 0 → 1: 0.010 ± 0.020; 1 → 2: 0.500 ± 0.020"
     assert judge_increase("", "", "", {"1 → 2": ratios["1 → 2"]}).why == ""
     assert judge_increase("", "", "", {"down": Measurement(-0.5, 0.02)}).verdict == NOT

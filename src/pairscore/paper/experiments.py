@@ -1,7 +1,7 @@
 """The paper's experiments: their cells, what a cell measures, the N needed, and predictions.
 
 One cell is one study, and its seed comes from its settings: it gives the same row alone, in any
-order and in any run. Figures 2 to 4 are the paper's (section 8), 7 is ours. Figures 5, 6 and 8
+order and in any run. Figures 2 to 4 are the paper's (section 7), 7 is ours. Figures 5, 6 and 8
 show the smallest N with a mean angle of at most 0.3, which is solved for (:func:`solve_need`).
 The predicted curves of all these figures come from the error law alone, without any draw.
 Figures 1, 9 and 10 are in ``scenarios``.

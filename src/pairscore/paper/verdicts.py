@@ -125,7 +125,7 @@ def judge_increase(
         return verdict(all(ratio.low > 0 for ratio in parts.values()), rises and never_falls)
 
     uncertain = [name for name, ratio in ratios.items() if ratio.low <= 0]
-    chance = f"No increase to be told from chance at {'; '.join(uncertain)}{cause}."
+    chance = f"No clear increase at {'; '.join(uncertain)}{cause}."
     return Claim(
         sentence,
         where,

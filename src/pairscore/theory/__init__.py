@@ -1,6 +1,6 @@
 """The paper's law, bound and decomposition; the error of a study before any data.
 
-Start with ``population`` (the law of the paper's section 8; ``draws`` has its random parts) and
+Start with ``population`` (the law of the paper's section 7; ``draws`` has its random parts) and
 ``predict`` (the error of a study not yet made). A prediction goes through ``integrals`` (averages
 of a link over normal items), ``direction_error`` (the variance of the error in one direction) and
 ``quadrature`` (the fixed errors that means are taken over). ``bound`` is Theorem 1, its summands

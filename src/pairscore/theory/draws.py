@@ -62,7 +62,7 @@ def random_comparisons(
     repeats: int = 1,
     self_pairs: bool = True,
 ) -> RandomComparisons:
-    """Draw pairs and their labels as the paper does (section 2, eq. 1).
+    """Draw pairs and their labels as the paper does (section 3, eq. 1).
 
     Pairs are uniform on [N] x [N], or on pairs of different items if not ``self_pairs``; each is
     judged ``repeats`` times. ``z`` (length N) are the items' scores in standard deviations.

@@ -39,7 +39,7 @@ EVEN_NORMAL = np.exp(-0.5 * HALF_LINE**2) * np.sqrt(2 / np.pi) / 8
 
 
 def flip_probability(link: Link, q: float) -> float:
-    """How often a label contradicts the scores: ``E f(-|s|)``, the paper's p_e (section 8).
+    """How often a label contradicts the scores: ``E f(-|s|)``, the paper's p_e (section 7).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Population: the law of the paper's data (section 8), to read constants off and to draw from."""
+"""Population: the law of the paper's data (section 7), to read constants off and to draw from."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -41,7 +41,7 @@ class Population:
 
     Items are x ~ N(mean, covariance). Pairs are uniform, an item may meet itself, and left wins
     with probability f(slope * beta'(x_left - x_right)) (eq. 1). What is not given is drawn as in
-    section 8 of the paper: beta from N(0, 10 I), the mean uniform in [-5, 5]^d, the covariance with
+    section 7 of the paper: beta from N(0, 10 I), the mean uniform in [-5, 5]^d, the covariance with
     a random orthonormal basis and eigenvalues equally spaced in [min_eigenvalue, 1]; the slope is
     such that a share ``noise`` of the labels contradicts the scores.
 
@@ -82,7 +82,7 @@ class Population:
     slopes, judge_noise
         One for each judge; ``judge_noise`` is None without judges.
     c1
-        Every closed form estimates c1 * beta (the paper's lemma 1); ``mle`` estimates slope * beta.
+        Every closed form estimates c1 * beta (the paper's lemma 7); ``mle`` estimates slope * beta.
     feature_names
         Of the table behind :meth:`from_items`, else None.
 

@@ -1,6 +1,6 @@
 """Where the error of `split` comes from, against N and against M.
 
-    python examples/error_sources.py docs/figures/error_sources.svg
+    python docs/figures/error_sources.py docs/figures/error_sources.svg
 
 Makes docs/figures/error_sources.svg and prints the mean squares, of the population with 20 features
 that docs/explanation/theory.md has in a table.
@@ -19,6 +19,7 @@ MORE_COMPARISONS = [(500, m) for m in (500, 2000, 8000, 32_000, 128_000)]
 
 
 def main(path):
+    """Draw studies, print the mean squares and draw the figure."""
     population = Population(20, min_eigenvalue=0.2, noise=0.2, rng=1)
 
     def draw(n_items, n_comparisons, rng):
