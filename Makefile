@@ -95,4 +95,4 @@ predictions: .venv/dev
 	touch $@
 
 clean:
-	rm -rf .venv
+	rm -rf .venv docs/_build
