@@ -36,6 +36,8 @@ lint: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --platform win32
+	$(BIN)/mypy --platform darwin
 
 house: .venv/dev
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.house

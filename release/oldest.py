@@ -1,8 +1,8 @@
 """The oldest versions that pyproject.toml allows, as requirements for pip.
 
 ``make test-oldest`` installs what this prints and runs the tests on it. Every dependency, those of
-the extras too, is pinned to its lower bound. What only the tests need has no bound: requirements-dev
-says the names, and pip takes the newest versions that go with the old ones.
+the extras too, is pinned to its lower bound. What only the tests need has no bound: the names are
+those of requirements-dev.txt, and pip takes the newest versions that go with the old ones.
 """
 
 import sys
@@ -30,7 +30,8 @@ def oldest_pins(project: dict) -> dict[str, str]:
 
     Where extras name one package with several bounds, the highest holds for all of them.
     """
-    lines = [*project["dependencies"], *sum(project["optional-dependencies"].values(), [])]
+    extras = project["optional-dependencies"].values()
+    lines = [*project["dependencies"], *(line for extra in extras for line in extra)]
     found: dict[str, Requirement] = {}
     for requirement in map(Requirement, lines):
         name = canonicalize_name(requirement.name)
