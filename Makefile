@@ -6,6 +6,8 @@
 # make check   lint, format, types, tests
 # make house   size of the source, its imports and what one fit passes, beside their targets
 # make bench   timings, as ratios measured side by side
+# make test-oldest   every test, with the oldest versions that pyproject.toml allows
+# make release-check   source archive and wheels, tried in fresh environments on every Python found
 # make predictions   predicted errors against simulated ones (about ten minutes)
 PYTHON ?= python3
 BIN := .venv/bin
@@ -13,7 +15,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 # Compiled modules are kept: every test of a command starts an interpreter.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo paper test test-spark studies check lint house bench predictions clean
+.PHONY: demo paper test test-spark studies check lint house bench predictions test-oldest release-check clean
 
 demo: .venv/run
 	$(BIN)/pairscore demo
@@ -45,6 +47,21 @@ house: .venv/dev
 bench: .venv/dev
 	$(ONE_THREAD) $(BIN)/python -m benchmarks
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.item_effects speed
+
+# The oldest versions are derived from pyproject.toml, and installed for the same Python.
+OLDEST ?= build/oldest
+test-oldest: .venv/dev .venv/browser .venv/database .venv/object-store
+	rm -rf $(OLDEST)
+	$(BIN)/python -m venv $(OLDEST)
+	$(BIN)/python -m release.oldest > $(OLDEST)/requirements.txt
+	$(OLDEST)/bin/pip install --quiet --upgrade pip
+	$(OLDEST)/bin/pip install --quiet -r $(OLDEST)/requirements.txt
+	$(OLDEST)/bin/pip install --quiet --no-deps -e .
+	$(ONE_THREAD) $(OLDEST)/bin/pytest -q -n 2 --dist worksteal
+
+# Pythons are looked for on PATH and in the folders that PAIRSCORE_PYTHONS names.
+release-check: .venv/run
+	$(BIN)/python -m release.check
 
 predictions: .venv/dev
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.predictions
@@ -88,4 +105,4 @@ predictions: .venv/dev
 	touch $@
 
 clean:
-	rm -rf .venv
+	rm -rf .venv build/oldest build/release
