@@ -59,9 +59,10 @@ test-oldest: .venv/dev .venv/browser .venv/database .venv/object-store
 	$(OLDEST)/bin/pip install --quiet --no-deps -e .
 	$(ONE_THREAD) $(OLDEST)/bin/pytest -q -n 2 --dist worksteal
 
-# Pythons are looked for on PATH and in the folders that PAIRSCORE_PYTHONS names.
-release-check: .venv/run
-	$(BIN)/python -m release.check
+# Pythons are looked for on PATH and in the folders that PAIRSCORE_PYTHONS names;
+# PYTHONS="3.12 --all" and the like are words for the check.
+release-check: .venv/dev .venv/database
+	$(BIN)/python -u -m release.check $(PYTHONS)
 
 predictions: .venv/dev
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.predictions

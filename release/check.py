@@ -7,19 +7,22 @@
    version, the demo, a fit in Python, the Python lines of the README, and the core of the tests.
 
 Pythons are looked for by name (python3.11, python3.12, ...) on PATH and in the folders that the
-variable PAIRSCORE_PYTHONS names. With any fault the exit code is 1. A Python that pyproject.toml
-claims and that is not found is named; with --all it is a fault.
+variable PAIRSCORE_PYTHONS names; versions after the command, such as 3.12, leave out the others.
+With any fault the exit code is 1. A Python that pyproject.toml claims and that is not found is
+named; with --all it is a fault.
 """
 
+import ast
 import os
 import shutil
 import subprocess
 import sys
 import tarfile
 import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
-from release.oldest import ROOT, test_tools
+from release.oldest import ROOT
 
 PLACE = ROOT / "build" / "release"
 NEWEST_MINOR = 20  # a name beyond those claimed is looked for too
@@ -134,6 +137,17 @@ def build_wheel(python: Path, archive: Path) -> Path:
 # -- trying ----------------------------------------------------------------------------------------
 
 
+def imported_packages(rooms: tuple[str, ...]) -> list[str]:
+    """Names of the packages that the tests of these rooms import, and pytest's for processes."""
+    packages, found = packages_distributions(), {"pytest-xdist"}
+    for path in (path for room in rooms for path in (ROOT / "tests" / room).glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            found |= {packages.get(name.partition(".")[0], ["pairscore"])[0] for name in names}
+    return sorted(found - {"pairscore"})
+
+
 def try_wheel(python: Path, wheel: Path, version: str, tests: tuple[str, ...]) -> None:
     """Install a wheel and run what a user would run first, then tests."""
     pip(python, wheel)
@@ -147,8 +161,7 @@ def try_wheel(python: Path, wheel: Path, version: str, tests: tuple[str, ...]) -
     if not (scratch / "pairscore-demo" / "report.html").is_file():
         raise FaultError("the demo wrote no report")
     print("  demo: wrote its report\n ", run(python, "-c", FIT, where=scratch))
-    tools = test_tools((ROOT / "requirements-dev.txt").read_text(encoding="utf-8"))
-    pip(python, *tools)
+    pip(python, f"{wheel}[postgres,stream]", *imported_packages(tests))
     for words in (["README.md"], ["-n", "2", *(f"tests/{room}" for room in tests)]):
         said = run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words)
         print(
@@ -177,6 +190,8 @@ def main(words: list[str]) -> int:
     first = int(project["requires-python"].removeprefix(">=3."))
     found = find_pythons(range(first, NEWEST_MINOR + 1))
     absent = [name for name in claimed if name not in found]
+    if chosen := [word for word in words if word != "--all"]:
+        found = {name: python for name, python in found.items() if name in chosen}
     print(f"found: {', '.join(found) or 'none'}; not found: {', '.join(absent) or 'none'}")
     shutil.rmtree(PLACE, ignore_errors=True)
     run(sys.executable, "-m", "venv", PLACE / "tools")
