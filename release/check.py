@@ -4,7 +4,8 @@
 2. For every Python found, a wheel is built from that archive alone, not from this folder.
 3. twine checks the metadata of all of them.
 4. Each wheel is installed with its dependencies into an environment of its own, and run: the
-   version, the demo, a fit in Python, the Python lines of the README, and the core of the tests.
+   version, the demo and a fit in Python.
+5. Then, for each, the Python lines of the README and the core of the tests run on the wheel.
 
 Pythons are looked for by name (python3.11, python3.12, ...) on PATH and in the folders that the
 variable PAIRSCORE_PYTHONS names; versions after the command, such as 3.12, leave out the others.
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+from collections.abc import Callable
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -37,6 +39,9 @@ print("coefficients", model.coef_.round(3))
 """
 
 
+FAULTS: list[str] = []  # what did not work, by Python
+
+
 class FaultError(Exception):
     """Something of the release that does not work."""
 
@@ -46,7 +51,7 @@ class FaultError(Exception):
 
 def run(*words: object, where: Path = ROOT, **variables: str) -> str:
     """Run a program and return what it printed; a fault if it fails."""
-    variables = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **variables}
+    variables = {"OPENBLAS_NUM_THREADS": "1", "NO_COLOR": "1", **variables}
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         list(map(str, words)),
@@ -148,8 +153,11 @@ def imported_packages(rooms: tuple[str, ...]) -> list[str]:
     return sorted(found - {"pairscore"})
 
 
-def try_wheel(python: Path, wheel: Path, version: str, tests: tuple[str, ...]) -> None:
-    """Install a wheel and run what a user would run first, then tests."""
+def try_release(python: Path, archive: Path, version: str) -> Path:
+    """Build a wheel, install it and run what a user would run first; the wheel."""
+    wheel = build_wheel(python, archive)
+    said = run(tool("twine"), "check", "--strict", wheel)
+    print(f"  {wheel.name}: {said.split()[-1]}", flush=True)
     pip(python, wheel)
     scratch = python.parents[1] / "scratch"
     scratch.mkdir()
@@ -160,27 +168,32 @@ def try_wheel(python: Path, wheel: Path, version: str, tests: tuple[str, ...]) -
     run(python.with_name("pairscore"), "demo", where=scratch)
     if not (scratch / "pairscore-demo" / "report.html").is_file():
         raise FaultError("the demo wrote no report")
-    print("  demo: wrote its report\n ", run(python, "-c", FIT, where=scratch))
-    pip(python, f"{wheel}[postgres,stream]", *imported_packages(tests))
-    for words in (["README.md"], ["-n", "2", *(f"tests/{room}" for room in tests)]):
+    print("  demo: wrote its report\n ", run(python, "-c", FIT, where=scratch), flush=True)
+    return wheel
+
+
+def test_release(python: Path, wheel: Path) -> None:
+    """Run the Python lines of the README, and the core of the tests."""
+    pip(python, f"{wheel}[postgres,stream]", *imported_packages(CORE))
+    for name, words in (("README", ["README.md"]), ("tests", ["-n", "2", *map(folder_of, CORE)])):
         said = run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words)
-        print(
-            f"  {words[-1] if words[0] != '-n' else 'tests'}: {said.splitlines()[-1]}", flush=True
-        )
+        print(f"  {name}: {said.splitlines()[-1]}", flush=True)
 
 
-def check(python: Path, minor: str, archive: Path, version: str) -> str:
-    """Build and try a release on one Python; what is wrong, or nothing."""
-    print(f"Python {minor}: {run(python, '-V')}", flush=True)
+def folder_of(room: str) -> str:
+    """Where the tests of a room are."""
+    return f"tests/{room}"
+
+
+def attempt(minor: str, work: Callable[..., Path | None], *given: object) -> Path | None:
+    """Do one part for one Python; a fault is told and counted."""
+    print(f"Python {minor}: {work.__name__}", flush=True)
     try:
-        place = make_environment(python, PLACE / f"python{minor}")
-        wheel = build_wheel(place, archive)
-        print(f"  {wheel.name}: {run(tool('twine'), 'check', '--strict', wheel).split()[-1]}")
-        try_wheel(place, wheel, version, CORE)
+        return work(*given)
     except FaultError as fault:
         print(f"  FAULT: {fault}", flush=True)
-        return f"Python {minor}"
-    return ""
+        FAULTS.append(f"Python {minor}")
+    return None
 
 
 def main(words: list[str]) -> int:
@@ -203,9 +216,13 @@ def main(words: list[str]) -> int:
         print(f"FAULT: {fault}")
         return 1
     version = archive.name.removeprefix("pairscore-").removesuffix(".tar.gz")
-    faults = [check(python, minor, archive, version) for minor, python in found.items()]
-    faults += [f"no Python {name}" for name in absent if "--all" in words]
-    wrong = ", ".join(filter(None, faults))
+    places = {name: make_environment(found[name], PLACE / f"python{name}") for name in found}
+    wheels = {name: attempt(name, try_release, places[name], archive, version) for name in found}
+    for name, wheel in wheels.items():
+        if wheel is not None:
+            attempt(name, test_release, places[name], wheel)
+    FAULTS.extend(f"no Python {name}" for name in absent if "--all" in words)
+    wrong = ", ".join(FAULTS)
     print(f"faults: {wrong}" if wrong else f"{version} works on Python {', '.join(found)}")
     return 1 if wrong or not found else 0
 
