@@ -35,6 +35,17 @@ def test_other_links_ties_and_ridges_are_the_same_too(method, more, tmp_path, mo
     assert_same_fit(parts, whole)
 
 
+def test_a_small_sample_that_misleads_does_not_move_the_scale_of_decided_comparisons(
+    tmp_path, monkeypatch
+):
+    """Far from the sample's scale a cubic through four looks turns round, and has other roots."""
+    in_parts(monkeypatch, sample=200, partition_rows=2000)
+    items, votes = draw(7, n=2000, d=12, m=6000)
+    files = write(tmp_path, items, votes, group=1000)
+    whole, parts = fit_both(items, votes, files, {"method": "pooled"}, memory=1e6)
+    assert_same_fit(parts, whole)
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize("text", [False, True])
 def test_text_and_numbers_as_ids_in_csv_and_parquet(kind, text, tmp_path, monkeypatch):

@@ -15,6 +15,7 @@ scores predicts a comparison of two new items: what j's results add to beta_(-i)
 towards either of them. No fit is repeated.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -125,18 +126,25 @@ def check_pairing(X: np.ndarray, pairs: Pairs, compared: Moments, reference: Mom
     number = pairs.number
     scatter = pair_scatter(X, compared.mean, pairs, np.zeros(len(X)), number)
     exposures, squares = pairs.item_sums(number, number), float(np.sum(number**2))
-    return pairing_of(X, scatter, squares, exposures, compared, reference)
+
+    def fourth(whitener: np.ndarray) -> float:
+        return fourth_power(X, exposures, compared.mean, whitener)
+
+    return pairing_of(fourth, scatter, squares, exposures, compared, reference)
 
 
 def pairing_of(
-    X: np.ndarray,
+    fourth: Callable[[np.ndarray], float],
     scatter: np.ndarray,
     squares: float,
     exposures: np.ndarray,
     compared: Moments,
     reference: Moments,
 ) -> Pairing:
-    """The same from 2M C before whitening (``scatter``), sum_p n_p^2 and exposures (N)."""
+    """The same from 2M C before whitening (``scatter``), sum_p n_p^2 and exposures (N).
+
+    ``fourth`` gives :func:`fourth_power` of a whitener.
+    """
     m = 0.5 * float(exposures.sum())
     whitener = np.sqrt(compared.total) * whitening_basis(compared.scatter, compared.sd).transform
     busiest = float(exposures.max() / exposures[exposures > 0].mean())
@@ -152,8 +160,8 @@ def pairing_of(
     # (1/n + 1/n') (E|z|^4 - d), d(d+1) if normal
     tails = 1.0
     if reference is not compared:
-        fourth = _fourth_moment(X, compared.mean, whitener, exposures)
-        tails = max((fourth - r) / (r * (r + 1)), 1.0)
+        moment = fourth(whitener) / float(exposures.sum())
+        tails = max((moment - r) / (r * (r + 1)), 1.0)
     noise = tails * (np.sum(exposures**2) / np.sum(exposures) ** 2 + 1 / reference.total)
     other = whitener.T @ reference.covariance @ whitener
     logs = np.log(np.maximum(np.linalg.eigvalsh(other), 1e-300))
@@ -189,15 +197,14 @@ def _ratios_and_p_value(ratio: np.ndarray, statistic: float) -> tuple[float, flo
     return float(values[0]), float(values[-1]), chi_square_p(statistic, r * (r + 1) / 2)
 
 
-def _fourth_moment(
-    X: np.ndarray, mean: np.ndarray, whitener: np.ndarray, weight: np.ndarray
+def fourth_power(
+    X: np.ndarray, weight: np.ndarray, mean: np.ndarray, whitener: np.ndarray
 ) -> float:
-    """E |z|^4 of the whitened items, which says how noisy their sample covariance is."""
-    total = sum(
+    """The sum of weight |z|^4 of whitened items; it says how noisy their sample covariance is."""
+    return sum(
         float(weight[rows] @ np.sum((z @ whitener) ** 2, axis=1) ** 2)
         for rows, z in centred_blocks(X, mean)
     )
-    return total / float(weight.sum())
 
 
 TEST_LEVEL = 0.05  # p-value up to which item_effects="auto" uses item effects

@@ -8,7 +8,6 @@ import numpy as np
 
 from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.passes import one_blas_thread
-from pairscore.core.sums import feature_range
 from pairscore.data.comparisons import Comparisons, items_of_votes
 from pairscore.data.conventions import check_names, rename_votes
 from pairscore.data.folds import ALONE, Workers, number_groups
@@ -44,6 +43,7 @@ from pairscore.model.fit_input import (
     without_ties,
 )
 from pairscore.model.groups import (
+    ComparedItems,
     count_groups,
     feature_notes,
     of_smallest_norm,
@@ -217,14 +217,14 @@ def number_item_groups(item_groups: Any, items: Items | None, settings: Settings
     return np.array(number_groups(item_groups, items, np.arange(len(items))))
 
 
-def fit_of(result: Estimate, features: tuple[np.ndarray, np.ndarray] | None, **facts: Any) -> Fit:
+def fit_of(result: Estimate, items: ComparedItems | None, **facts: Any) -> Fit:
     """What every model keeps of an estimate, without what no comparison speaks of.
 
     Parameters
     ----------
     result : Estimate
-    features : array (N x d) and mask (N)
-        Features of the items, and which of them were compared; None where they are elsewhere.
+    items : ComparedItems
+        None where they are at several sites.
     facts : fields of Fit
         What the estimate does not know: ``n_items`` (None for plain differences), comparisons,
         ``record``, names; agreement and noise, where they are known already.
@@ -232,8 +232,8 @@ def fit_of(result: Estimate, features: tuple[np.ndarray, np.ndarray] | None, **f
     assert result.settings is not None
     undetermined, open_directions, taken = open_part(result)
     low = high = np.full(len(result.coef), np.nan)
-    if features is not None:
-        low, high = feature_range(*features)
+    if items is not None:
+        low, high = items.feature_range()
     not_yet = {"agreement": np.nan, "noise": np.nan, "tie_share": np.nan}
     fit = Fit(
         result.settings,
@@ -252,8 +252,8 @@ def fit_of(result: Estimate, features: tuple[np.ndarray, np.ndarray] | None, **f
         pairing=result.pairing,
         **not_yet | facts,
     )
-    if fit.n_items is not None and features is not None:
-        n_groups = count_groups(fit, *features)
+    if fit.n_items is not None and items is not None:
+        n_groups = count_groups(fit, items)
         coef = of_smallest_norm(fit.coef, result.basis) if n_groups > 1 else fit.coef
         fit = replace(fit, n_groups=n_groups, coef=coef)
     if taken.size:
@@ -267,7 +267,7 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
     assert result.settings is not None
     fit = fit_of(
         result,
-        (data.items.values, data.compared),
+        ComparedItems(data.items.values, data.compared),
         n_items=int(np.count_nonzero(data.compared)) if has_items else None,
         n_comparisons=float(data.amount.sum()),
         record=make_record(data),

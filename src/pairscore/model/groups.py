@@ -23,6 +23,7 @@ from functools import cached_property
 
 import numpy as np
 
+from pairscore.core.sums import feature_range
 from pairscore.core.whitening import SMALLEST_SHARE, Basis
 from pairscore.data.features import Recipe, recipe_of
 from pairscore.errors import CollinearFeaturesWarning, first_few, plural
@@ -148,11 +149,27 @@ def names_groups(fit: Fit) -> bool:
     return bool(each_alone and (fit.undetermined & (fit.feature_sd > 0)).sum() <= MOST_NAMED)
 
 
-def count_groups(fit: Fit, values: np.ndarray, compared: np.ndarray) -> int:
-    """How many groups items with features ``values`` (N x d) fall into, of those ``compared``."""
+@dataclass(frozen=True)
+class ComparedItems:
+    """Features of items (N x d), and a mask (N) of those that were compared."""
+
+    values: np.ndarray
+    mask: np.ndarray
+
+    def feature_range(self) -> tuple[np.ndarray, np.ndarray]:
+        """Smallest and largest value of every feature (d)."""
+        return feature_range(self.values, self.mask)
+
+    def open_part(self, fit: Fit) -> OpenPart:
+        """What lies along the open directions."""
+        return OpenPart.of_values(fit, self.values[self.mask])
+
+
+def count_groups(fit: Fit, items: ComparedItems) -> int:
+    """How many groups the compared items fall into."""
     if not fit.open_directions.size:
         return 1
-    return int(OpenPart.of_values(fit, values[compared]).groups().max(initial=0)) + 1
+    return int(items.open_part(fit).groups().max(initial=0)) + 1
 
 
 def without_open_part(fit: Fit, centred: np.ndarray) -> np.ndarray:

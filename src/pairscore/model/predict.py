@@ -165,17 +165,28 @@ def fitted_scores(fit: Fit, items: Items, compared: np.ndarray) -> np.ndarray:
     Of more than 5000 items, those evenly spaced in rank, the first and the last among them. Errors
     are relative to the average compared item, NaN where they are not known.
     """
-    scores, rows = item_scores(fit, items), np.flatnonzero(compared)
+    scores = item_scores(fit, items)
+    rows = kept_rows(scores, compared)
+    return np.stack([scores[rows], score_errors_of(fit, items.take(rows))])
+
+
+def kept_rows(scores: np.ndarray, compared: np.ndarray) -> np.ndarray:
+    """The compared items whose scores a model keeps, lowest first."""
+    rows = np.flatnonzero(compared)
     rows = rows[np.argsort(scores[rows], kind="stable")]
-    rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), KEPT_SCORES)).round().astype(int)]
-    items, errors = items.take(rows), np.full(len(rows), np.nan)
+    return rows[np.linspace(0, len(rows) - 1, min(len(rows), KEPT_SCORES)).round().astype(int)]
+
+
+def score_errors_of(fit: Fit, items: Items) -> np.ndarray:
+    """Standard errors (n) of scores relative to the average compared item."""
+    errors = np.full(len(items), np.nan)
     centred = items.values - fit.feature_mean
     if fit.covariance is not None:
         unknown = fit.undetermined_contrasts(centred)
         errors = np.where(unknown, np.nan, score_errors(centred, fit.covariance))
     if (known := known_items(fit, items)) is not None:
         errors = np.sqrt((known.share * errors) ** 2 + known.variance)
-    return np.stack([scores[rows], errors])
+    return errors
 
 
 def place_among_fitted(

@@ -35,7 +35,7 @@ from pairscore.estimators.fit_data import (
     ridge_is_weak,
     ridge_penalty,
 )
-from pairscore.estimators.inference import ScaledClosedForm, covariance_error, meat_net_of
+from pairscore.estimators.inference import ScaledClosedForm, error_of_sums, meat_net_of
 from pairscore.estimators.likelihood import (
     PairLikelihood,
     first_guess,
@@ -102,7 +102,7 @@ def closed_direction(data: Any) -> Direction:
 def _fit_closed_form(data: StreamData) -> Estimate:
     settings, found = data.settings, closed_direction(data)
     b, center = found.b, found.center
-    scale, notes = link_scale(data, data.X @ b, center.sd * b, found.freedom)
+    scale, notes = link_scale(data, data.table.times(b), center.sd * b, found.freedom)
     estimate = closed_estimate(settings, found, scale, notes)
     if settings.side_effect and not scale.ridge[1]:
         estimate = replace(estimate, side_basis=data.side_basis(found.penalty))
@@ -254,14 +254,15 @@ def _closed_form_intervals(
 ) -> Estimate:
     """The estimate with its covariance, and with a look at the pairing."""
     settings, b = data.settings, found.b
-    form, scores = scaled_form(settings, found, scale, data.n_comparisons), data.X @ b
+    form, scores = scaled_form(settings, found, scale, data.n_comparisons), data.table.times(b)
     equations = ClosedFormEquations(
         form, settings.method, scores, scores - data.item_moments.mean @ b, data.first.tied > 0
     )
     total, robust = data.pair_sums(equations, len(b) + 1 + settings.side_effect)
     error = None
     if settings.method == "split":
-        error = covariance_error(data.X[data.second_mask], data.second_moments, b)
+        center = data.second_moments
+        error = error_of_sums(*data.table.error_sums(data.second_mask, center, b), center.total)
     covariance = closed_covariance(data, form, total.equations, robust, error)
     shift = np.append(form.factor * b - estimate.coef, [0.0] * settings.side_effect)
     pairing = data.pairing()
@@ -319,13 +320,13 @@ class LikelihoodPasses:
         theta, d = self.transform @ params, self.data.X.shape[1]
         sums = self.data.score_pass(
             "Likelihood",
-            self.data.X @ theta[:d],
+            self.data.table.times(theta[:d]),
             float(theta[d:].sum()),
             wants=("net",),
             distinct=True,
             outcomes=False,
         )
-        on_theta = -(sums.net @ self.data.X)
+        on_theta = -self.data.table.total(sums.net)
         if len(theta) > d:
             on_theta = np.append(on_theta, -sums.totals[E])
         return Derivatives(self.transform.T @ (on_theta + self.ridge * theta), np.empty(0))
@@ -405,8 +406,7 @@ def _safe_inverse(hessian: np.ndarray) -> np.ndarray:
 
 
 def _refuse_separated(data: StreamData, theta: np.ndarray) -> None:
-    d = data.X.shape[1]
-    scores, shift = data.X @ theta[:d], float(theta[d:].sum())
+    scores, shift = data.table.times(theta[: (d := data.X.shape[1])]), float(theta[d:].sum())
     sums = data.score_pass("Separation", scores, shift)
     if sums.totals[-1] == 0 and sums.wins.low >= -shift and sums.losses.high <= -shift:
         raise PairscoreError(
@@ -423,7 +423,7 @@ def _likelihood_intervals(
     is_asked = settings.inference is not None or settings.side_effect
     if not is_asked and np.all(sd > 0) and not open_in_few(data.sample, np.arange(d)).size:
         return item_basis(data.sample, settings), None
-    scores, side = data.X @ theta[:d], float(theta[d:].sum())
+    scores, side = data.table.times(theta[:d]), float(theta[d:].sum())
     equations = LikelihoodEquations(settings.link, scores, side, data.n_tied > 0)
     total, robust = data.pair_sums(equations, len(theta))
     return likelihood_covariance(data, total.equations, robust, ridge)

@@ -17,7 +17,6 @@ from pairscore.estimators.settings import DEFAULTS, check_settings
 from pairscore.model.fit import fit_of
 from pairscore.model.fit_input import record_of, without_decisions
 from pairscore.model.groups import feature_notes, side_notes
-from pairscore.model.predict import fitted_scores
 from pairscore.model.regression import RankRegression
 from pairscore.parts.connect import connected
 from pairscore.parts.engines import bytes_of
@@ -137,14 +136,15 @@ def keep_fit(data: StreamData, result: Estimate) -> tuple[Fit, list[Note]]:
     compared = data.first.seen
     fit = fit_of(
         result,
-        (data.X, compared),
+        data.table.compared(compared),
         n_items=int(np.count_nonzero(compared)),
         n_comparisons=data.first.given,
         record=record_of(fingerprint(data), None),
         feature_names=data.items.feature_names,
     )
     fit = replace(fit, **_agreement(data, result, fit))
-    fit = replace(fit, fitted_scores=fitted_scores(fit, data.items, compared))
+    scores = data.table.fitted_scores(fit, data.items.feature_names, compared)
+    fit = replace(fit, fitted_scores=scores)
     fit, undecided = without_decisions(fit)
     notes = [*result.notes, *feature_notes(fit, result), *side_notes(fit, result), *undecided]
     return fit, notes
@@ -152,7 +152,7 @@ def keep_fit(data: StreamData, result: Estimate) -> tuple[Fit, list[Note]]:
 
 def _agreement(data: StreamData, result: Estimate, fit: Fit) -> dict[str, Any]:
     """How scores and outcomes agree, and the log-likelihood, by one pass; by more with ties."""
-    scores, shift = data.X @ result.coef, result.side_effect or 0.0
+    scores, shift = data.table.times(result.coef), result.side_effect or 0.0
     has_ties = data.first.tied > 0 and fit.ties == "half"
     scale = _decided_scale(data, scores, shift) if has_ties else 1.0
     wants = ("loglik",) if data.settings.method == "mle" else ()
@@ -219,7 +219,9 @@ def _decided_scale(data: StreamData, scores: np.ndarray, shift: float) -> float:
 
 
 def _root(nodes: np.ndarray, values: np.ndarray) -> float:
-    """Where the cubic through four values crosses zero, near its nodes."""
+    """Where the cubic through four falling values crosses zero: between two nodes, or near them."""
     middle, width = nodes.mean(), np.ptp(nodes)
     curve = np.polynomial.Polynomial.fit(nodes - middle, values, len(nodes) - 1)
-    return middle + solve_falling(lambda x: float(curve(x)), -2 * width, 2 * width)
+    ends = np.array([-2.5 * width, *(nodes - middle), 2.5 * width])
+    place = np.count_nonzero(values > 0)  # beyond nodes that cross zero, a cubic may turn round
+    return middle + solve_falling(lambda x: float(curve(x)), *ends[place : place + 2].tolist())

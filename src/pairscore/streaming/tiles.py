@@ -28,6 +28,7 @@ from pairscore.core.sums import (
     row_blocks,
     sum_sides,
 )
+from pairscore.estimators.fit_data import NO_DIFFERENCE
 from pairscore.estimators.inference import (
     ScaledClosedForm,
     contributions,
@@ -35,7 +36,7 @@ from pairscore.estimators.inference import (
 )
 from pairscore.parts.engines import Sums
 from pairscore.parts.rows import Batch
-from pairscore.parts.spill import FeatureFile, Spill
+from pairscore.parts.spill import FeatureFiles, Spill
 
 # -- tiles in memory ---------------------------------------------------------------------------
 
@@ -85,12 +86,12 @@ class Tile:
 class Tiles:
     """All tiles: where comparisons are, the item table, and the mean by which it is centred.
 
-    ``X`` (N x d) may be a file that is mapped into memory: two blocks are read at a time.
+    ``X`` (N x d) may be in files: two blocks are read at a time.
     """
 
     spill: Spill
     n_parts: int
-    X: np.ndarray | FeatureFile
+    X: np.ndarray | FeatureFiles
     mean: np.ndarray
     keep_sides: bool
 
@@ -156,6 +157,25 @@ class CountTask:
             squares = float(np.sum(sum_sides(number) ** 2))
             total = total + PairCounts(tile.scatter(number), squares)
         return total
+
+
+def without_difference(few: np.ndarray, scatter: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """Those of some directions (d x k) in which differences have no ``scatter`` (d x d).
+
+    Single features are looked at one by one, and combinations of the others together, against the
+    ``covariance`` of the items.
+    """
+    variance = np.where(np.diag(covariance) > 0, np.diag(covariance), 1.0)
+    alone = np.diag(scatter) <= NO_DIFFERENCE * variance
+    single = (np.abs(few) > 0).sum(axis=0) == 1
+    kept = few[:, single][:, alone[np.argmax(np.abs(few[:, single]), axis=0)]]
+    combined = few[:, ~single]
+    if not combined.size:
+        return kept
+    values, axes = np.linalg.eigh(combined.T @ covariance @ combined)
+    W = combined @ (axes / np.sqrt(np.maximum(values, np.finfo(float).tiny)))
+    squares, turns = np.linalg.eigh(W.T @ scatter @ W)
+    return np.hstack([kept, W @ turns[:, squares <= NO_DIFFERENCE]])
 
 
 # -- equations of an estimate ------------------------------------------------------------------
