@@ -18,7 +18,14 @@ from pairscore.parts import spill
 from pairscore.parts.connect import connected
 from pairscore.parts.sources import partitions
 from pairscore.streaming import table
-from tests.streaming.studies import assert_same_fit, draw, fit_both, in_parts, write
+from tests.streaming.studies import (
+    assert_same_fit,
+    draw,
+    fit_both,
+    in_parts,
+    rare_feature,
+    write,
+)
 
 METHODS = ("pooled", "split", "paired", "mle")
 FEW = 2e5  # bytes, so that there are several blocks of items
@@ -245,6 +252,15 @@ class Checks:
         whole, found = fit_both(items, votes, files, {}, engine=cluster.engine, scratch=tmp_path)
         assert found.result_.n_groups == whole.result_.n_groups == 2
         assert_same_fit(found, whole)
+
+    def test_separated_comparisons_are_held_as_in_memory(self, cluster, tmp_path, monkeypatch):
+        in_parts(monkeypatch)
+        items_in_parts(monkeypatch)
+        items, votes = rare_feature()
+        files, there = write(tmp_path, items, votes), {"engine": cluster.engine, "memory": FEW}
+        whole, found = fit_both(items, votes, files, {}, scratch=tmp_path, **there)
+        assert_same_fit(found, whole)
+        assert found.notes_ == whole.notes_
 
     def test_a_fault_in_the_items_is_told_with_file_and_row(self, cluster, tmp_path, monkeypatch):
         items_in_parts(monkeypatch)

@@ -44,6 +44,7 @@ from pairscore.model.fit_input import (
 )
 from pairscore.model.groups import (
     ComparedItems,
+    compared_items,
     count_groups,
     feature_notes,
     of_smallest_norm,
@@ -51,7 +52,7 @@ from pairscore.model.groups import (
     side_notes,
     without_part,
 )
-from pairscore.model.predict import fitted_scores, scale_of_decided
+from pairscore.model.predict import fitted_scores, item_scores, scale_of_decided
 
 FEW_ITEMS = 50
 NOBODY_KNOWN = "a matrix of differences does not say who was compared"
@@ -223,8 +224,9 @@ def fit_of(result: Estimate, items: ComparedItems | None, **facts: Any) -> Fit:
     Parameters
     ----------
     result : Estimate
-    items : ComparedItems
-        None where they are at several sites.
+    items : two functions
+        The range of each feature of the compared items, and what of them lies along the open
+        directions of a fit; None where the items are at several sites.
     facts : fields of Fit
         What the estimate does not know: ``n_items`` (None for plain differences), comparisons,
         ``record``, names; agreement and noise, where they are known already.
@@ -233,7 +235,7 @@ def fit_of(result: Estimate, items: ComparedItems | None, **facts: Any) -> Fit:
     undetermined, open_directions, taken = open_part(result)
     low = high = np.full(len(result.coef), np.nan)
     if items is not None:
-        low, high = items.feature_range()
+        low, high = items[0]()
     not_yet = {"agreement": np.nan, "noise": np.nan, "tie_share": np.nan}
     fit = Fit(
         result.settings,
@@ -253,7 +255,7 @@ def fit_of(result: Estimate, items: ComparedItems | None, **facts: Any) -> Fit:
         **not_yet | facts,
     )
     if fit.n_items is not None and items is not None:
-        n_groups = count_groups(fit, items)
+        n_groups = count_groups(fit, items[1])
         coef = of_smallest_norm(fit.coef, result.basis) if n_groups > 1 else fit.coef
         fit = replace(fit, n_groups=n_groups, coef=coef)
     if taken.size:
@@ -267,7 +269,7 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
     assert result.settings is not None
     fit = fit_of(
         result,
-        ComparedItems(data.items.values, data.compared),
+        compared_items(data.items.values, data.compared),
         n_items=int(np.count_nonzero(data.compared)) if has_items else None,
         n_comparisons=float(data.amount.sum()),
         record=make_record(data),
@@ -288,8 +290,10 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         fit = replace(fit, decided_scale=scale)
     shares, loglik = agreement_and_noise(result.difference, data, fit.outcome_law)
     fit = replace(fit, **shares, likelihood=likelihood_of(data, result, loglik))
-    scores = fitted_scores(fit, data.items, data.compared) if has_items else None
-    return replace(fit, fitted_scores=scores)
+    if not has_items:
+        return fit
+    scores = item_scores(fit, data.items), data.compared, data.items.take
+    return replace(fit, fitted_scores=fitted_scores(fit, *scores))
 
 
 def _judge_agreement(data: Comparisons, settings: Settings) -> dict[str, dict[str, Any]]:

@@ -17,7 +17,7 @@ weights of levels (1/L each, or 1 at the reference); then
 are shown, and of a number m beside m:a, beta_m + sum_a w_a g_a. Scores change by a constant alone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -149,27 +149,17 @@ def names_groups(fit: Fit) -> bool:
     return bool(each_alone and (fit.undetermined & (fit.feature_sd > 0)).sum() <= MOST_NAMED)
 
 
-@dataclass(frozen=True)
-class ComparedItems:
-    """Features of items (N x d), and a mask (N) of those that were compared."""
-
-    values: np.ndarray
-    mask: np.ndarray
-
-    def feature_range(self) -> tuple[np.ndarray, np.ndarray]:
-        """Smallest and largest value of every feature (d)."""
-        return feature_range(self.values, self.mask)
-
-    def open_part(self, fit: Fit) -> OpenPart:
-        """What lies along the open directions."""
-        return OpenPart.of_values(fit, self.values[self.mask])
+ComparedItems = tuple[Callable[[], tuple[np.ndarray, np.ndarray]], Callable[[Fit], OpenPart]]
 
 
-def count_groups(fit: Fit, items: ComparedItems) -> int:
+def compared_items(values: np.ndarray, mask: np.ndarray) -> ComparedItems:
+    """Of items with features ``values`` (N x d), those of a mask (N)."""
+    return lambda: feature_range(values, mask), lambda fit: OpenPart.of_values(fit, values[mask])
+
+
+def count_groups(fit: Fit, open_part: Callable[[Fit], OpenPart]) -> int:
     """How many groups the compared items fall into."""
-    if not fit.open_directions.size:
-        return 1
-    return int(items.open_part(fit).groups().max(initial=0)) + 1
+    return int(open_part(fit).groups().max(initial=0)) + 1 if fit.open_directions.size else 1
 
 
 def without_open_part(fit: Fit, centred: np.ndarray) -> np.ndarray:

@@ -81,6 +81,8 @@ class StreamData:
     engine, settings, progress
     covariance_items : mask (N) or None
         Those behind the covariance of `split`, where they are named.
+    reader : RowReader
+        The source itself, with the weights of its rows.
     center : Moments or None
         Where items are centred, if not at the mean of those that are compared here.
     """
@@ -96,6 +98,7 @@ class StreamData:
     covariance_items: np.ndarray | None = None
     has_items: bool = True
     center: Moments | None = None
+    reader: Any = None
     agreed: list[ScoreSums] = field(default_factory=list)  # of the model, if it is known
 
     @property
@@ -262,15 +265,6 @@ class StreamData:
         return replace(self, settings=replace(self.settings, **changes))
 
 
-def fingerprint(data: StreamData) -> str:
-    """A hash of the sums of every item, and of up to 256 rows of the item table."""
-    digest = hashlib.sha256(repr((data.X.shape, data.items.feature_names)).encode())
-    digest.update(np.ascontiguousarray(data.table.take(some_rows(len(data.X)))).tobytes())
-    for column in (data.tally.net_wins, data.tally.exposures):
-        digest.update(np.ascontiguousarray(column).tobytes())
-    return digest.hexdigest()[:32]
-
-
 # -- the first pass ----------------------------------------------------------------------------
 
 
@@ -334,6 +328,7 @@ class Job:
             settings=self.settings,
             progress=self.progress,
             covariance_items=mask_of(self.source.covariance_items, len(items)),
+            reader=reader,
         )
         if at_site:
             return data, []

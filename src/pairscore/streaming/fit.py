@@ -2,17 +2,30 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pairscore.core.decided import PRIOR_SD, AlongScore, pull_of_decided
-from pairscore.core.newton import solve_falling
+from pairscore.core.newton import Derivatives, Step, minimise, solve_falling
 from pairscore.core.outcomes import OutcomeLaw, TieRule
+from pairscore.core.whitening import SMALLEST_SHARE, whitening_basis
+from pairscore.estimators.fit_data import SEPARATION_L2, ridge_is_weak
 from pairscore.estimators.inference import Likelihood, no_likelihood
+from pairscore.estimators.likelihood import SMALLEST_GAIN
 from pairscore.estimators.results import Estimate, Fit, Note
+from pairscore.estimators.separation import (
+    NO_GAIN,
+    SIDE,
+    SMALLEST_GAINS,
+    basis_within,
+    carry_over,
+    directions_between,
+    separation_note,
+)
 from pairscore.estimators.settings import DEFAULTS, check_settings
 from pairscore.model.fit import fit_of
 from pairscore.model.fit_input import record_of, without_decisions
@@ -21,8 +34,17 @@ from pairscore.model.regression import RankRegression
 from pairscore.parts.connect import connected
 from pairscore.parts.engines import bytes_of
 from pairscore.parts.progress import Progress
-from pairscore.streaming.data import Job, Source, StreamData, fingerprint
-from pairscore.streaming.estimates import fit_parts
+from pairscore.streaming.data import Job, Source, StreamData
+from pairscore.streaming.estimates import (
+    CLOSE,
+    LikelihoodPasses,
+    PartsMaximum,
+    curvature_of_parts,
+    fit_closed_form,
+    likelihood_equations,
+    likelihood_estimate,
+    maximum_of_parts,
+)
 from pairscore.streaming.passes import (
     DECIDED,
     LOGLIK,
@@ -30,8 +52,20 @@ from pairscore.streaming.passes import (
     WRONG,
     Checkpoint,
     ScoreSums,
+    SourceRows,
+    TallyTask,
     refuse_settings,
 )
+from pairscore.streaming.table import (
+    Choice,
+    ChosenRows,
+    ChosenSpill,
+    Cut,
+    Gains,
+    GainTask,
+    fingerprint,
+)
+from pairscore.streaming.tiles import PairTask
 
 NODES = np.array([-1.5, -0.5, 0.5, 1.5])  # in units of their distance
 FINE, COARSE = 0.01, 0.3  # distances of nodes, in the logarithm of a scale: fit for a cubic, most
@@ -125,6 +159,141 @@ def fit_stream(
     model = RankRegression(**(DEFAULTS | given))
     model.classes_ = np.array([-1, 1])
     return model._keep(fit, notes + more)
+
+
+# -- estimates, also of separated comparisons --------------------------------------------------
+
+
+def fit_parts(data: StreamData) -> Estimate:
+    """The estimate of the settings' method; see :func:`pairscore.estimators.likelihood`."""
+    if data.settings.method != "mle":
+        return fit_closed_form(data)
+    separates = partial(separates_all, data)
+    best, notes = maximum_of_parts(data, separates), []
+    if best.separated and ridge_is_weak(data.settings.l2, data.weight_unit):
+        return fit_separated(data, best.theta)
+    if best.separated:  # the features have a ridge, so that only the side can be without an end
+        best, notes = maximum_of_parts(data, separates, SEPARATION_L2), [separation_note([SIDE])]
+    found = curvature_of_parts(data, best.theta, best.ridge)
+    notes += best.notes
+    args = found.basis, found.covariance, best.n_iterations, notes
+    return likelihood_estimate(data, best.theta, *args)
+
+
+def gains_of(data: StreamData, direction: np.ndarray) -> tuple[Gains, Cut]:
+    """What a step along (coefficients, side effect) adds to winners; a cut by any gain at all."""
+    d = data.X.shape[1]
+    scores, shift = data.table.times(direction[:d]), float(direction[d:].sum())
+    gains: Gains = data.run("Separation", GainTask(data.rows, scores, shift), data.parts)
+    return gains, Cut(scores, shift, 0.0)
+
+
+def separates_all(data: StreamData, direction: np.ndarray) -> bool:
+    """See :meth:`pairscore.estimators.likelihood.PairLikelihood.separates`."""
+    gains, _ = gains_of(data, direction)
+    worst = 1e-4 * gains.largest
+    none_worse = gains.decided.low >= -worst and gains.tied.high <= worst
+    return none_worse and gains.largest >= SMALLEST_GAIN
+
+
+def chosen(data: StreamData, *cuts: Cut, touched: bool = False) -> StreamData:
+    """Some of the comparisons, with their own sums and a sample of their own."""
+    choice, size = Choice(cuts, touched), max(len(data.first.sample), 1)
+    reader: Any = ChosenRows(data.reader, choice)
+    first, stride = data.first, 0
+    while (more := 1 + int(first.number) // size) != stride:  # they may be few of all
+        first, stride = (
+            data.run("Separation", TallyTask(reader, len(data.items), more), data.parts),
+            more,
+        )
+    spill: Any = ChosenSpill(data.spill(), choice)
+    changed: dict[str, Any] = {"first": first, "rows": SourceRows(reader), "reader": reader}
+    return replace(data, **changed, spill=lambda: spill, agreed=[])
+
+
+def unseen(data: StreamData, unit: np.ndarray) -> np.ndarray:
+    """See :func:`pairscore.estimators.separation.unseen`."""
+    if not data.tally.exposures.any():
+        return np.eye(len(unit))
+    basis = whitening_basis(data.counts.scatter, unit)
+    return basis.open_directions * basis.unit[:, None]
+
+
+def explained(data: StreamData, direction: np.ndarray, unit: np.ndarray) -> Cut:
+    """See :func:`pairscore.estimators.separation.explained_rows`."""
+    gains, cut = gains_of(data, direction)
+    unit = np.where(unit > 0, unit, 1.0)
+    for smallest in SMALLEST_GAINS:
+        cut = replace(cut, smallest=smallest * gains.largest)
+        free = unseen(chosen(data, cut), unit)
+        exact = free @ (free.T @ (unit * direction)) / unit
+        along, _ = gains_of(chosen(data, cut, touched=True), exact)
+        if along.decided.low > NO_GAIN * along.decided.high:
+            return cut
+    return replace(cut, smallest=-1.0)  # all of them
+
+
+def fit_separated(data: StreamData, direction: np.ndarray) -> Estimate:
+    """See :func:`pairscore.estimators.likelihood.fit_separated`, step by step the same."""
+    unit = np.append(data.item_moments.sd, [1.0] * data.settings.side_effect)
+    cuts = [explained(data, direction, unit)]
+    rest, others = None, chosen(data, *cuts)
+    while rest is None and others.tally.exposures.any():
+        rest = maximum_of_parts(others, partial(separates_all, others))
+        if rest.separated:
+            cuts.append(explained(others, rest.theta, unit))
+            rest, others = None, chosen(data, *cuts)
+    never_seen = unseen(data, unit)
+    directions = directions_between(unseen(others, unit), never_seen, unit)
+    part = chosen(data, *cuts, touched=True)
+    origin = np.zeros(len(unit)) if rest is None else rest.theta
+    held = held_maximum(part, SEPARATION_L2 * unit**2, directions, origin)
+    found = curvature_of_parts(part, held.theta, held.ridge, directions)
+    if rest is not None:
+        found = carry_over(curvature_of_parts(others, rest.theta, rest.ridge), found)
+        held = held._replace(
+            n_iterations=held.n_iterations + rest.n_iterations,
+            converged=held.converged and rest.converged,
+        )
+    unit = np.where(unit > 0, unit, 1.0)
+    basis = replace(found.basis, open_directions=never_seen / unit[:, None], unit=unit)
+    touched = np.linalg.norm(directions * unit[:, None], axis=1) > SMALLEST_SHARE
+    names = [*data.items.feature_names, *[SIDE] * data.settings.side_effect]
+    some = None if touched.all() else [name for name, of in zip(names, touched, strict=True) if of]
+    notes = [separation_note(some), *held.notes]
+    estimate = likelihood_estimate(
+        data, held.theta, basis, found.covariance, held.n_iterations, notes
+    )
+    return replace(estimate, separated=directions)
+
+
+@dataclass
+class HeldPasses(LikelihoodPasses):
+    """With the Hessian of every point, from a pass over tiles: a sample may not show it."""
+
+    def newton_step(self, params: np.ndarray, here: Derivatives, iteration: int) -> Step:
+        equations = likelihood_equations(self.data, self.origin + self.transform @ params)
+        task, T = PairTask(self.data.tiles, equations, 0, None), self.transform
+        sums: Any = self.data.over_blocks("Separation", task).equations
+        values, vectors = np.linalg.eigh(T.T @ (sums.observed + np.diag(self.ridge)) @ T)
+        if values.min() <= 0:
+            values, vectors = np.linalg.eigh(T.T @ (sums.expected + np.diag(self.ridge)) @ T)
+        self.inverse = (vectors / values) @ vectors.T
+        return super().newton_step(params, here, iteration)
+
+    def _improve(self, moved: np.ndarray, change: np.ndarray) -> None:
+        """The Hessian is known."""
+
+
+def held_maximum(
+    data: StreamData, ridge: np.ndarray, directions: np.ndarray, origin: np.ndarray
+) -> PartsMaximum:
+    """See :func:`pairscore.estimators.likelihood.held_optimum`."""
+    unit = np.append(data.item_moments.sd, [1.0] * data.settings.side_effect)
+    T = basis_within(data.counts.scatter + np.diag(ridge), unit, directions).transform
+    passes = HeldPasses(data, T, ridge, np.eye(T.shape[1]), origin)
+    best = minimise(passes, np.zeros(T.shape[1]), data.settings.max_iter, CLOSE)
+    return PartsMaximum(origin + T @ best.params, ridge, best.n_iterations, best.converged)
 
 
 # -- what a model keeps ------------------------------------------------------------------------

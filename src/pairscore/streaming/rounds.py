@@ -24,7 +24,7 @@ from pairscore.estimators.fit_data import ridge_penalty
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.model.regression import RankRegression
 from pairscore.parts.engines import Sums
-from pairscore.streaming.data import Source, StreamData, fingerprint
+from pairscore.streaming.data import Source, StreamData
 from pairscore.streaming.estimates import (
     Direction,
     closed_direction,
@@ -40,6 +40,7 @@ from pairscore.streaming.sites import (
     terms_of,
     write_sums,
 )
+from pairscore.streaming.table import fingerprint
 from pairscore.streaming.tiles import (
     ClosedFormEquations,
     ClosedFormSums,

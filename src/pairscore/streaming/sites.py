@@ -22,8 +22,9 @@ from pairscore.errors import PairscoreError, first_few, plural
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.files.write import atomic_write
 from pairscore.parts.engines import bytes_of, local_engine
-from pairscore.streaming.data import Job, Source, StreamData, fingerprint
+from pairscore.streaming.data import Job, Source, StreamData
 from pairscore.streaming.passes import FirstSums, refuse_settings
+from pairscore.streaming.table import fingerprint
 from pairscore.streaming.tiles import PairCounts, without_difference
 
 VERSION = 1

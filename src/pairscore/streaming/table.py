@@ -1,4 +1,4 @@
-"""The item table of a fit in parts: sums over its rows, here or on workers.
+"""The item table of a fit in parts: sums over its rows, here or on workers; some comparisons.
 
 On this machine the table is an array, perhaps a file that is mapped into memory, and a sum over it
 is one call. Elsewhere it is in files (:class:`pairscore.parts.spill.FeatureFiles`): workers read
@@ -6,10 +6,11 @@ some rows each, and this process receives vectors with a number for each item, s
 and the rows that it asks for.
 """
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,10 +20,13 @@ from pairscore.data.items import Items
 from pairscore.estimators.diagnostics import fourth_power
 from pairscore.estimators.inference import covariance_error_sums
 from pairscore.estimators.results import Fit
-from pairscore.model.groups import ComparedItems, OpenPart
-from pairscore.model.predict import kept_rows, linear_scores, score_errors_of
-from pairscore.parts.engines import Engine, Sums
-from pairscore.parts.spill import FeatureFiles
+from pairscore.model.groups import ComparedItems, OpenPart, compared_items
+from pairscore.model.predict import fitted_scores, linear_scores
+from pairscore.parts.engines import Engine, Range, Sums
+from pairscore.parts.rows import Batch, RowReader
+from pairscore.parts.sources import Partition
+from pairscore.parts.spill import FeatureFiles, Grid, Spill
+from pairscore.streaming.passes import Rows as RowSource
 
 BLOCK_BYTES = 1 << 25  # of the table in one task
 ROWS_AT_ONCE = 1 << 14  # whose lengths are found
@@ -103,18 +107,25 @@ class ItemTable:
         found: ErrorSums = self.over(partial(_error_sums, center=center, coef=coef), mask)
         return found.meat, found.total
 
-    def compared(self, mask: np.ndarray) -> Any:
+    def compared(self, mask: np.ndarray) -> ComparedItems:
         """The items of a mask, for what a model keeps of them."""
         if isinstance(self.X, np.ndarray):
-            return ComparedItems(self.X, mask)
-        return ComparedElsewhere(self, mask)
+            return compared_items(self.X, mask)
+
+        def feature_ranges() -> tuple[np.ndarray, np.ndarray]:
+            found: FeatureRange = self.over(_range, mask)
+            return found.low, found.high
+
+        def open_part(fit: Fit) -> OpenPart:
+            found: Rows = self.over(partial(_open_part, fit=fit), mask)
+            return OpenPart(found.values[:, :-1], found.values[:, -1])
+
+        return feature_ranges, open_part
 
     def fitted_scores(self, fit: Fit, names: tuple[str, ...], mask: np.ndarray) -> np.ndarray:
         """See :func:`pairscore.model.predict.fitted_scores`."""
         found: Rows = self.over(partial(_scores, coef=fit.coef))
-        rows = kept_rows(found.values, mask)
-        errors = score_errors_of(fit, Items(self.take(rows), names))
-        return np.stack([found.values[rows], errors])
+        return fitted_scores(fit, found.values, mask, lambda rows: Items(self.take(rows), names))
 
 
 # -- tasks: called with some rows of the table -------------------------------------------------
@@ -171,9 +182,6 @@ def _error_sums(X: np.ndarray, mask: np.ndarray, center: Moments, coef: np.ndarr
     return ErrorSums(*covariance_error_sums(X[mask], center, coef))
 
 
-# -- compared items that are elsewhere ---------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class FeatureRange:
     """Smallest and largest value of each feature (d); ranges add to that of all."""
@@ -195,22 +203,109 @@ def _open_part(X: np.ndarray, mask: np.ndarray, fit: Fit) -> Rows:
     return Rows(np.column_stack([part.place, part.size]))
 
 
-@dataclass(frozen=True)
-class ComparedElsewhere:
-    """:class:`pairscore.model.groups.ComparedItems` of a table that this process does not have."""
-
-    table: ItemTable
-    mask: np.ndarray
-
-    def feature_range(self) -> tuple[np.ndarray, np.ndarray]:
-        found: FeatureRange = self.table.over(_range, self.mask)
-        return found.low, found.high
-
-    def open_part(self, fit: Fit) -> OpenPart:
-        found: Rows = self.table.over(partial(_open_part, fit=fit), self.mask)
-        return OpenPart(found.values[:, :-1], found.values[:, -1])
-
-
 def some_rows(n_items: int) -> np.ndarray:
     """Up to 256 rows of the item table, by which it is known again."""
     return np.arange(0, n_items, 1 + n_items // 256)
+
+
+def fingerprint(data: Any) -> str:
+    """A hash of the sums of every item, and of up to 256 rows of the item table."""
+    digest = hashlib.sha256(repr((data.X.shape, data.items.feature_names)).encode())
+    digest.update(np.ascontiguousarray(data.table.take(some_rows(len(data.X)))).tobytes())
+    for column in (data.tally.net_wins, data.tally.exposures):
+        digest.update(np.ascontiguousarray(column).tobytes())
+    return digest.hexdigest()[:32]
+
+
+# -- some of the comparisons -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The comparisons to whose winner a step adds or takes more than so much.
+
+    ``scores`` (N) and ``shift`` are what the step adds to the score of each item, and to left.
+    """
+
+    scores: np.ndarray
+    shift: float
+    smallest: float
+
+    def touches(self, batch: Batch) -> np.ndarray:
+        """Mask of the comparisons of a batch."""
+        gain = batch.outcome * (self.scores[batch.left] - self.scores[batch.right] + self.shift)
+        return np.abs(gain) > self.smallest
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Of the comparisons that count, those that some cut touches, or those that none does."""
+
+    cuts: tuple[Cut, ...]
+    touched: bool
+
+    def of(self, batch: Batch) -> Batch:
+        counts = (batch.amount > 0) & (batch.left != batch.right)
+        touched = np.any([cut.touches(batch) for cut in self.cuts], axis=0)
+        return batch.take(counts & (touched == self.touched))
+
+
+@dataclass(frozen=True)
+class ChosenRows:
+    """A reader of the chosen comparisons of a source (:class:`pairscore.parts.rows.RowReader`)."""
+
+    reader: RowReader
+    choice: Choice
+    drop_ties: ClassVar[bool] = False
+    self_pairs: ClassVar[str] = "error"
+
+    def batches(self, part: Partition) -> Iterator[Batch]:
+        return map(self.choice.of, self.reader.batches(part))
+
+    all_batches = batches  # ties are left out already, if so asked
+
+
+@dataclass(frozen=True)
+class ChosenSpill:
+    """The chosen comparisons of tiles (:class:`pairscore.parts.spill.Spill`)."""
+
+    spill: Spill
+    choice: Choice
+
+    @property
+    def grid(self) -> Grid:
+        return self.spill.grid
+
+    def tile(self, n_parts: int, a: int, b: int) -> Batch:
+        return self.choice.of(self.spill.tile(n_parts, a, b))
+
+
+@dataclass(frozen=True)
+class Gains(Sums):
+    """What a step adds to the winner of decided comparisons, and its size in ties."""
+
+    decided: Range
+    tied: Range
+
+    @property
+    def largest(self) -> float:
+        """The largest size of all."""
+        return max(-self.decided.low, self.decided.high, self.tied.high, 0.0)
+
+
+@dataclass(frozen=True)
+class GainTask:
+    """Gains of a step that adds ``scores`` (N) to items and a ``shift`` to left."""
+
+    rows: RowSource
+    scores: np.ndarray
+    shift: float
+
+    def __call__(self, part: Any) -> Gains:
+        gains = Gains(Range(), Range())
+        for batch in self.rows.batches(part):
+            counts = (batch.amount > 0) & (batch.left != batch.right)
+            step = self.scores[batch.left] - self.scores[batch.right] + self.shift
+            decided = Range.of((batch.outcome * step)[counts & (batch.outcome != 0)])
+            gains += Gains(decided, Range.of(np.abs(step[counts & (batch.outcome == 0)])))
+        return gains
