@@ -17,6 +17,7 @@ towards either of them. No fit is repeated.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -123,13 +124,10 @@ def check_pairing(X: np.ndarray, pairs: Pairs, compared: Moments, reference: Mom
     reference : Moments
         Of the items whose covariance the method takes; ``compared`` for all but `split`.
     """
-    number = pairs.number
-    scatter = pair_scatter(X, compared.mean, pairs, np.zeros(len(X)), number)
+    number, mean = pairs.number, compared.mean
+    scatter = pair_scatter(X, mean, pairs, np.zeros(len(X)), number)
     exposures, squares = pairs.item_sums(number, number), float(np.sum(number**2))
-
-    def fourth(whitener: np.ndarray) -> float:
-        return fourth_power(X, exposures, compared.mean, whitener)
-
+    fourth = partial(fourth_power, X, exposures, mean)
     return pairing_of(fourth, scatter, squares, exposures, compared, reference)
 
 
@@ -141,15 +139,13 @@ def pairing_of(
     compared: Moments,
     reference: Moments,
 ) -> Pairing:
-    """The same from 2M C before whitening (``scatter``), sum_p n_p^2 and exposures (N).
-
-    ``fourth`` gives :func:`fourth_power` of a whitener.
-    """
+    """The same from :func:`fourth_power`, 2M C (``scatter``), sum_p n_p^2 and exposures (N)."""
     m = 0.5 * float(exposures.sum())
     whitener = np.sqrt(compared.total) * whitening_basis(compared.scatter, compared.sd).transform
     busiest = float(exposures.max() / exposures[exposures > 0].mean())
-    r = whitener.shape[1]
-    if r == 0:  # no feature varies, so pairs cannot differ from random ones in any
+    if (
+        r := whitener.shape[1]
+    ) == 0:  # no feature varies, so pairs cannot differ from random ones in any
         return Pairing(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, busiest)
     cross = whitener.T @ scatter @ whitener / (2 * m)
     by_chance = 2 * np.sum((exposures / exposures.sum()) ** 2) ** 2 * m**2
@@ -160,8 +156,7 @@ def pairing_of(
     # (1/n + 1/n') (E|z|^4 - d), d(d+1) if normal
     tails = 1.0
     if reference is not compared:
-        moment = fourth(whitener) / float(exposures.sum())
-        tails = max((moment - r) / (r * (r + 1)), 1.0)
+        tails = max((0.5 * fourth(whitener) / m - r) / (r * (r + 1)), 1.0)
     noise = tails * (np.sum(exposures**2) / np.sum(exposures) ** 2 + 1 / reference.total)
     other = whitener.T @ reference.covariance @ whitener
     logs = np.log(np.maximum(np.linalg.eigvalsh(other), 1e-300))
