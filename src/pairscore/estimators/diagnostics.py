@@ -143,9 +143,7 @@ def pairing_of(
     m = 0.5 * float(exposures.sum())
     whitener = np.sqrt(compared.total) * whitening_basis(compared.scatter, compared.sd).transform
     busiest = float(exposures.max() / exposures[exposures > 0].mean())
-    if (
-        r := whitener.shape[1]
-    ) == 0:  # no feature varies, so pairs cannot differ from random ones in any
+    if (r := whitener.shape[1]) == 0:  # no feature varies, so pairs look random
         return Pairing(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, busiest)
     cross = whitener.T @ scatter @ whitener / (2 * m)
     by_chance = 2 * np.sum((exposures / exposures.sum()) ** 2) ** 2 * m**2
