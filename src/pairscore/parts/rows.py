@@ -62,10 +62,20 @@ class Batch(NamedTuple):
         """Whether every row counts once."""
         return self.weight is None and self.times is None
 
+    @property
+    def has_ones(self) -> bool:
+        """Whether every amount is known to be 1, by :func:`ones`."""
+        return self.amount.strides == (0,)
+
     def take(self, rows: Any) -> "Batch":
         """Some of the rows: a slice, a mask or numbers."""
         columns = [None if column is None else column[rows] for column in self]
         return Batch(*columns)  # type: ignore[arg-type]
+
+
+def ones(n: int) -> np.ndarray:
+    """Amounts of 1 (n), which take no memory."""
+    return np.broadcast_to(1.0, n)
 
 
 @dataclass(frozen=True)
@@ -178,7 +188,7 @@ class RowReader:
         amounts = [_numbers(by_role.get(role)) for role in ("weight", "count")]
         if outcome is None or any(of is not None and not _are_amounts(of) for of in amounts):
             return None
-        amount = np.ones(len(left))
+        amount = ones(len(left))
         for of in amounts:
             amount = amount if of is None else amount * of
         return Batch(left, right, outcome, amount, *amounts)

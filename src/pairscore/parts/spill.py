@@ -29,6 +29,7 @@ from pairscore.parts.rows import (
     item_columns,
     item_head,
     item_parts,
+    ones,
     with_ids,
 )
 from pairscore.parts.sources import REASON_LENGTH, Partition
@@ -111,7 +112,8 @@ class Spill:
         left, right, outcome = (np.array(column[rows]) for column in columns[:3])
         amount = columns[3]
         if len(amount) == 1:
-            return Batch(left, right, outcome, np.full(len(left), float(amount[0])))
+            n, each = len(left), float(amount[0])
+            return Batch(left, right, outcome, ones(n) if each == 1 else np.full(n, each))
         return Batch(left, right, outcome, np.array(amount[rows]))
 
     def batches(self, part: Any) -> Iterator[Batch]:
