@@ -26,9 +26,7 @@ from pairscore.model.groups import feature_notes, side_notes
 from pairscore.model.regression import RankRegression
 from pairscore.streaming.estimates import (
     Direction,
-    closed_covariance,
     closed_estimate,
-    likelihood_covariance,
     likelihood_estimate,
     scaled_form,
 )
@@ -49,6 +47,8 @@ from pairscore.streaming.sites import (
 from pairscore.streaming.tiles import (
     ClosedFormSums,
     LikelihoodSums,
+    closed_covariance,
+    likelihood_covariance,
 )
 
 CLOSE = 1e-13  # gap to the maximum, per comparison, at which rounds may end

@@ -22,9 +22,10 @@ from pairscore.errors import PairscoreError, first_few, plural
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.files.write import atomic_write
 from pairscore.parts.engines import bytes_of, local_engine
-from pairscore.streaming.data import Job, Source, StreamData, fingerprint, without_difference
+from pairscore.streaming.data import Job, Source, StreamData
 from pairscore.streaming.passes import FirstSums, refuse_settings
-from pairscore.streaming.tiles import PairCounts
+from pairscore.streaming.table import fingerprint
+from pairscore.streaming.tiles import PairCounts, without_difference
 
 VERSION = 1
 FEWEST_ITEMS = 20
@@ -331,7 +332,7 @@ def site_of_shards(items: Any, shards: ShardSums, **columns: Any) -> SiteSums:
 
     They give `pooled` and `split`; `paired` needs the comparisons themselves.
     """
-    from pairscore.parts.rows import read_item_table
+    from pairscore.parts.spill import read_item_table
 
     table = read_item_table(items, columns, np.inf, "")
     settings = check_settings(method="pooled", inference=None)
