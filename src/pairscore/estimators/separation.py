@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 
 from pairscore.core.sums import sum_sides
 from pairscore.core.whitening import Basis, whitening_basis
-from pairscore.errors import PairscoreError, SeparationWarning, first_few
+from pairscore.errors import PairscoreError, PairscoreWarning, SeparationWarning, first_few
 from pairscore.estimators.fit_data import SEPARATION_L2, WEAK_L2, FitData, bordered_scatter
 from pairscore.estimators.settings import Settings
 
@@ -31,6 +31,20 @@ SIDE = "side effect"
 SEPARATED = "some direction in the features (or the side) explains every comparison that it touches"
 
 UNBEATEN = "some items won, or lost, every comparison with the others"
+
+
+def classical_abilities(settings: Settings) -> tuple[Settings, "list[Note]"]:
+    """Settings of a fit with a parameter for every item, whose intervals are the classical ones."""
+    if settings.inference in (None, "model"):
+        return settings, []
+    classical = replace(settings, inference="model")
+    if settings.inference == "items":
+        return classical, []
+    text = (
+        "intervals of abilities do not allow for judges who differ; they are the classical ones"
+        " (inference='model')."
+    )
+    return classical, [(PairscoreWarning, text)]
 
 
 def bound_abilities(

@@ -33,7 +33,7 @@ from pairscore.estimators.inference import likelihood_of
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.ridge import RidgeCurve, choose_ridge
-from pairscore.estimators.separation import bound_abilities
+from pairscore.estimators.separation import bound_abilities, classical_abilities
 from pairscore.estimators.settings import Settings
 from pairscore.model.fit_input import (
     make_record,
@@ -420,12 +420,13 @@ def without_features(data: FitData, settings: Settings) -> tuple[Settings, list[
             "without features there is no ridge to choose; use item_effects=True, which estimates"
             " how far items differ, or a number for l2."
         )
-    if settings.inference == "items":
-        settings = replace(settings, inference="model")
     if settings.item_effects or settings.choose_item_effects:
-        return replace(settings, item_effects=True, choose_item_effects=False), []
-    settings = replace(settings, item_effects=True, free_abilities=True)
-    return bound_abilities(data, settings)
+        settings = replace(settings, item_effects=True, choose_item_effects=False)
+        by_items = settings.inference == "items"
+        return (replace(settings, inference="model") if by_items else settings), []
+    settings, notes = classical_abilities(settings)
+    bound, more = bound_abilities(data, replace(settings, item_effects=True, free_abilities=True))
+    return bound, notes + more
 
 
 def choose_inference(data: Any, settings: Settings) -> tuple[str | None, list[Note]]:
