@@ -7,6 +7,8 @@
 # make docs    the documentation as a site, in docs/_build/html
 # make house   size of the source, its imports and what one fit passes, beside their targets
 # make bench   timings, as ratios measured side by side
+# make test-oldest   every test, with the oldest versions that pyproject.toml allows
+# make release-check   source archive and wheels, tried in fresh environments on every Python found
 # make predictions   predicted errors against simulated ones (about ten minutes)
 PYTHON ?= python3
 BIN := .venv/bin
@@ -14,7 +16,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 # Compiled modules are kept: every test of a command starts an interpreter.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo paper test test-spark studies check lint docs house bench predictions clean
+.PHONY: demo paper test test-spark studies check lint docs house bench predictions test-oldest release-check clean
 
 demo: .venv/demo
 	$(BIN)/pairscore demo
@@ -37,6 +39,8 @@ lint: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --platform win32
+	$(BIN)/mypy --platform darwin
 
 docs: .venv/docs
 	$(ONE_THREAD) $(BIN)/sphinx-build -E -q -W --keep-going -b html docs docs/_build/html
@@ -48,6 +52,22 @@ house: .venv/dev
 bench: .venv/dev
 	$(ONE_THREAD) $(BIN)/python -m benchmarks
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.item_effects speed
+
+# The oldest versions are derived from pyproject.toml, and installed for the same Python.
+OLDEST ?= build/oldest
+test-oldest: .venv/dev .venv/browser .venv/database .venv/object-store
+	rm -rf $(OLDEST)
+	$(BIN)/python -m venv $(OLDEST)
+	$(BIN)/python -m release.oldest > $(OLDEST)/requirements.txt
+	$(OLDEST)/bin/pip install --quiet --upgrade pip
+	$(OLDEST)/bin/pip install --quiet -r $(OLDEST)/requirements.txt
+	$(OLDEST)/bin/pip install --quiet --no-deps -e .
+	$(ONE_THREAD) $(OLDEST)/bin/pytest -q -n 2 --dist worksteal
+
+# Pythons are looked for on PATH and in the folders that PAIRSCORE_PYTHONS names;
+# PYTHONS="3.12 --all" and the like are words for the check.
+release-check: .venv/dev .venv/database
+	$(BIN)/python -u -m release.check $(PYTHONS)
 
 predictions: .venv/dev
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.predictions
@@ -99,4 +119,4 @@ predictions: .venv/dev
 	touch $@
 
 clean:
-	rm -rf .venv
+	rm -rf .venv docs/_build build/oldest build/release

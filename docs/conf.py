@@ -19,6 +19,7 @@ html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
+pygments_dark_style = "github-dark"
 html_show_sourcelink = False
 html_show_copyright = False
 templates_path: list[str] = []
@@ -32,7 +33,7 @@ extensions = [
 ]
 exclude_patterns = ["_build", "notebooks", "figures", "extensions"]
 source_suffix = {".md": "markdown"}
-nitpicky = False
+default_role = "code"  # of docstrings: `split`
 
 # -- Markdown as GitHub has it ---------------------------------------------------------------------
 
@@ -44,12 +45,11 @@ myst_dmath_double_inline = True
 
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints = "none"  # types and shapes are in the docstrings
-autodoc_preserve_defaults = True
 autoclass_content = "class"
 napoleon_google_docstring = False
 napoleon_use_param = False
 napoleon_use_rtype = False
-napoleon_use_ivar = True
+napoleon_custom_sections = [("Attributes", "params_style")]  # several names in one entry
 python_maximum_signature_line_length = 88
 add_module_names = False
 python_use_unqualified_type_names = True

@@ -27,7 +27,7 @@ def main(path="baseball.svg"):
     games = pd.read_csv(GAMES)
     model = RankRegression(side_effect=True).fit(None, games)
 
-    ranking = pd.DataFrame(model.rank())
+    ranking = model.rank()  # a table like the one that came in: here pandas
     print(ranking[["rank", "id", "score", "low", "high", "rank_low", "rank_high"]].round(2))
     home, error = model.side_effect_, model.side_effect_std_error_
     print(f"home advantage: {home:.3f} ± {error:.3f} on the scale of the log-odds")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pairscore.theory.population import Population
     from pairscore.theory.predict import predict_error
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 
 _HOME = {
     "Comparisons": "data.comparisons",

@@ -36,11 +36,24 @@ def run() -> None:
 
     gc.set_threshold(MANY_OBJECTS)
     keep_memory()
+    write_any_sign()
     try:
         main()
     except SystemExit as ended:
         leave(ended.code)
         raise
+
+
+def write_any_sign() -> None:
+    r"""Write signs that the encoding of the output lacks as \u03b1 and the like.
+
+    Windows has such encodings for pipes and files. What Python does by itself elsewhere stays.
+    """
+    if getattr(sys.stdout, "errors", None) == "strict":
+        with suppress(
+            AttributeError
+        ):  # of a stream that somebody has put in place of the usual one
+            sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
 def hide_password() -> None:

@@ -52,6 +52,12 @@ def test_what_does_not_go_with_parts_is_said_in_a_sentence(options, sentence, fo
     assert sentence in done.output
 
 
+def test_comparisons_alone_are_not_fitted_in_parts(folder):
+    said = run(f"fit {folder}/votes0.csv --stream", code=2).output
+    assert "--stream needs ITEMS as well as COMPARISONS" in said
+    assert "--report" not in said
+
+
 def test_a_fit_of_an_object_store_is_that_of_the_same_files(folder, object_store, monkeypatch):
     object_store.put("study")
     for path in folder.glob("*.csv"):

@@ -87,14 +87,19 @@ def test_scores_information_and_products(monkeypatch, n_sides):
     start, high, *wins = pairs_of(4, n_sides)
     rng = np.random.default_rng(4)
     scores, shift = 20 * rng.normal(size=40), np.array([0.3, -0.3])[:n_sides]
-    at = (start, high, scores, shift)
-    assert_same(monkeypatch, links.score_pass, *at, tuple(wins), LOGIT)
+    at, low = (scores, shift), np.repeat(np.arange(40, dtype=high.dtype), np.diff(start))
+    for block in (links.BLOCK, 32):
+        monkeypatch.setattr(links, "BLOCK", block)
+        assert_same(monkeypatch, links.score_pass, (start, low, high), *at, tuple(wins), LOGIT)
     weight = rng.random((n_sides, len(high)))
-    assert_same(monkeypatch, passes.laplacian_pass, *at, weight)
+    assert_same(monkeypatch, passes.laplacian_pass, start, high, *at, weight)
     values = rng.normal(size=(2, len(high)))
     assert_same(monkeypatch, lambda *given: [passes.sum_pairs(*given)], start, high, *values, -1.0)
+    start_of_high, _, order = passes.turn_pairs(start, high)
+    graph = start, high, start_of_high, order
     for times in (np.empty(0), rng.integers(-1, 2, len(high)).astype(float)):
-        assert_same(monkeypatch, passes.contribution_pass, start, high, *values, times, np.float64)
+        given = (graph, *values, times, weight[0], np.float64)
+        assert_same(monkeypatch, passes.contribution_pass, *given)
 
 
 @compiled

@@ -1,5 +1,6 @@
 """Folds of nearly equal size: the greedy rule against a loop, and labels of groups as numbers."""
 
+import signal
 from functools import partial
 
 import numpy as np
@@ -16,6 +17,7 @@ from pairscore.data.folds import (
     number_groups,
     number_units,
     rows_of_same_features,
+    start_process,
 )
 from pairscore.data.items import read_items
 
@@ -135,3 +137,23 @@ def test_one_item_is_found_where_it_would_be_among_others(known, key):
     known, one = np.array(known, dtype=np.uint64), np.array([key], dtype=np.uint64)
     stranger = np.append(one, np.uint64(99))  # two items are looked up by sorting
     assert rows_of_same_features(known, one)[0] == rows_of_same_features(known, stranger)[0]
+
+
+# -- processes -------------------------------------------------------------------------------------
+
+
+def answer_after_ctrl_c(connection):
+    signal.raise_signal(signal.SIGINT)
+    connection.send(connection.recv() + 1)
+
+
+def test_a_process_is_spawned_answers_and_is_deaf_to_ctrl_c():
+    handler = signal.getsignal(signal.SIGINT)
+    connection, process = start_process(answer_after_ctrl_c)
+    with connection:
+        connection.send(41)
+        assert connection.recv() == 42
+    process.join()
+    assert (process.exitcode, type(process).__name__) == (0, "SpawnProcess")
+    assert signal.getsignal(signal.SIGINT) == handler
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])

@@ -76,7 +76,8 @@ def end_on_signals() -> Iterator[list[int]]:
 def _watched() -> Iterator[None]:
     """A thread that is told of signals at once: what Python does with them has to wait."""
     reading, writing = os.pipe()
-    os.set_blocking(writing, False)
+    if sys.platform != "win32":
+        os.set_blocking(writing, False)
     over = threading.Event()
     watcher = threading.Thread(target=_watch, args=(reading, over), daemon=True)
     watcher.start()

@@ -200,10 +200,13 @@ def write_stream(
 ) -> None:
     """Fit a model to comparisons in parts, and write it."""
     refuse_output(output, items, *comparisons)
-    if page is not None or keep_data or not comparisons:
+    if not comparisons:
         raise PairscoreError(
-            "--stream takes ITEMS and COMPARISONS and writes a model without its comparisons; leave"
-            " --report and --keep-data out."
+            "--stream needs ITEMS as well as COMPARISONS; comparisons alone have to be in memory."
+        )
+    if page is not None or keep_data:
+        raise PairscoreError(
+            "--stream writes a model without its comparisons; leave --report and --keep-data out."
         )
     from pairscore.estimators.settings import Wording
     from pairscore.model.file import ModelFile

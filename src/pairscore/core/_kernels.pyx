@@ -94,28 +94,30 @@ def add_pairs(const index[::1] start, const index[::1] high, const double[::1] a
             sums[i] += own
 
 
-def logistic_pass(const index[::1] start, const index[::1] high, const double[::1] scores,
-                  const double[::1] shift, const double[:, ::1] win, const double[:, ::1] lose,
-                  Py_ssize_t first, Py_ssize_t last, double[:, ::1] score,
-                  double[:, ::1] information, double[::1] net):
-    """Score and information of every side and pair of the low items first to last; net scores."""
-    cdef Py_ssize_t i, p, s
-    cdef double eta, small, larger, smaller, f, times, own
+def logistic_pass(const index[::1] start, const index[::1] high, const double[::1] eta,
+                  const double[::1] small, const double[::1] win, const double[::1] lose,
+                  Py_ssize_t first, Py_ssize_t last, double[::1] score, double[::1] information,
+                  double[::1] net):
+    """Information, and score if there is room, of low items first to last; net scores are added.
+
+    eta and small = exp(-|eta|) are of these alone.
+    """
+    cdef Py_ssize_t i, p, before = start[first]
+    cdef double larger, smaller, times, part, own
+    cdef bint has_scores = score.shape[0] > 0
     with nogil:
         for i in range(first, last):
             own = 0.0
             for p in range(start[i], start[i + 1]):
-                for s in range(win.shape[0]):
-                    eta = scores[i] - scores[high[p]] + shift[s]
-                    small = exp(-fabs(eta))
-                    larger = 1.0 / (1.0 + small)
-                    smaller = small * larger
-                    f = smaller + (eta >= 0) * (larger - smaller)
-                    times = win[s, p] + lose[s, p]
-                    score[s, p] = win[s, p] - times * f
-                    information[s, p] = times * smaller * larger
-                    own += score[s, p]
-                    net[high[p]] -= score[s, p]
+                larger = 1.0 / (1.0 + small[p - before])
+                smaller = small[p - before] * larger
+                times = win[p] + lose[p]
+                part = win[p] - times * (smaller + (eta[p - before] >= 0) * (larger - smaller))
+                information[p] = times * smaller * larger
+                if has_scores:
+                    score[p] = part
+                own += part
+                net[high[p]] -= part
             net[i] += own
 
 
@@ -126,50 +128,45 @@ def laplacian_pass(const index[::1] start, const index[::1] high, const double[:
     cdef Py_ssize_t i, p, s
     cdef double part, own
     with nogil:
-        for i in range(first, last):
-            own = 0.0
-            for p in range(start[i], start[i + 1]):
-                for s in range(weight.shape[0]):
+        for s in range(weight.shape[0]):
+            for i in range(first, last):
+                own = 0.0
+                for p in range(start[i], start[i + 1]):
                     part = weight[s, p] * (scores[i] - scores[high[p]] + shift[s])
-                    side_sums[s] += part
                     own += part
                     net[high[p]] -= part
-            net[i] += own
+                net[i] += own
+                side_sums[s] += own
 
 
-cdef inline void add_row(const real* x, const real* w, Py_ssize_t n, Py_ssize_t d,
-                         real* out) noexcept nogil:
-    """out[k] += w[k] x, two at a time."""
+cdef inline void add_rows(const real* x, const real* y, const real* v, const real* w, real two,
+                          Py_ssize_t n, Py_ssize_t d, real* out) noexcept nogil:
+    """out[k] += v[k] x + w[k] y, the latter if there are two."""
     cdef Py_ssize_t j, k
-    cdef real v, w0, w1
-    cdef real* first
-    cdef real* second
-    for k in range(0, n - 1, 2):
-        first, second, w0, w1 = out + k * d, out + (k + 1) * d, w[k], w[k + 1]
+    cdef real a, b
+    for k in range(n):
+        a, b = v[k], two * w[k]
         for j in range(d):
-            v = x[j]
-            first[j] += w0 * v
-            second[j] += w1 * v
-    if n % 2:
-        first, w0 = out + (n - 1) * d, w[n - 1]
-        for j in range(d):
-            first[j] += w0 * x[j]
+            out[j] += a * x[j] + b * y[j]
+        out += d
 
 
 def neighbour_pass(const real[:, ::1] X, const index[::1] start, const index[::1] neighbour,
                    const real[:, ::1] values, Py_ssize_t first, Py_ssize_t last,
                    real[:, :, ::1] sums):
     """sums[i - first, k] += values[p, k] X[neighbour[p]], for the entries p of every item i."""
-    cdef Py_ssize_t i, p, b, n = values.shape[1], d = X.shape[1], end = start[last]
+    cdef Py_ssize_t i, p, q, b, n = values.shape[1], d = X.shape[1], end = start[last]
     cdef const char* row
     with nogil:
         for i in range(first, last):
-            for p in range(start[i], start[i + 1]):
-                if p + AHEAD < end:
-                    row = <const char*> &X[neighbour[p + AHEAD], 0]
+            for p in range(start[i], start[i + 1], 2):
+                for q in range(p + AHEAD, min(p + AHEAD + 2, end)):
+                    row = <const char*> &X[neighbour[q], 0]
                     for b in range(0, d * <Py_ssize_t> sizeof(real), 64):
                         FETCH(row + b)
-                add_row(&X[neighbour[p], 0], &values[p, 0], n, d, &sums[i - first, 0, 0])
+                q = p + (p + 1 < start[i + 1])
+                add_rows(&X[neighbour[p], 0], &X[neighbour[q], 0], &values[p, 0], &values[q, 0],
+                         q > p, n, d, &sums[i - first, 0, 0])
 
 
 def logistic_scale_pass(const double[::1] x, const double[::1] eta, const double[::1] small,
@@ -203,15 +200,13 @@ def sort_by_pair(const index[::1] left, const index[::1] right, int[::1] place, 
     cdef Py_ssize_t m, i, n = end.shape[0]
     cdef long long at, first = 0
     with nogil:
-        end[:] = 0
-        start[:] = 0
+        end[:], start[:] = 0, 0
         for m in range(left.shape[0]):
             if left[m] != right[m]:
                 end[max(left[m], right[m])] += 1
                 start[min(left[m], right[m]) + 1] += 1
         for i in range(n):
-            at = end[i]
-            end[i] = first
+            at, end[i] = end[i], first
             first += at
             start[i + 1] += start[i]
         for m in range(left.shape[0]):
@@ -223,8 +218,7 @@ def sort_by_pair(const index[::1] left, const index[::1] right, int[::1] place, 
         for i in range(n):
             for m in range(end[i - 1] if i else 0, end[i]):
                 at = start[low[m]]
-                order[at] = place[m]
-                high[at] = <int> i
+                order[at], high[at] = place[m], <int> i
                 start[low[m]] += 1
         for i in range(n, 0, -1):  # each was moved on by its own number
             start[i] = start[i - 1]
@@ -249,8 +243,7 @@ def sum_by_pair(const number[::1] outcome, const double[::1] amount, const int[:
                     p += 1
                     high[p] = high[m]
                     for s in range(sides):
-                        win[s, p] = 0.0
-                        lose[s, p] = 0.0
+                        win[s, p], lose[s, p] = 0.0, 0.0
                 row = order[m] if order[m] >= 0 else -1 - order[m]
                 s = 1 if sides > 1 and order[m] < 0 else 0
                 if not same:
@@ -283,27 +276,35 @@ def turn_pairs(const int[::1] start, const int[::1] high, int[::1] start_of_high
 
 
 def contribution_pass(const index[::1] start, const index[::1] high, const double[::1] at_low,
-                      const double[::1] at_high, const double[::1] times, double[::1] own,
-                      double[::1] squares, real[:, ::1] factors):
-    """Per item the sums of factors and of their squares; per pair high's factor and both's product.
+                      const double[::1] at_high, const double[::1] times,
+                      const double[::1] weight, index[::1] place, double[:, ::1] sums,
+                      real[:, ::1] factors, real[::1] to_low):
+    """Per item sums of factors, squares and weights; per pair high's factor, product and -weight.
 
-    Squares and products are taken ``times`` (P), or once if that is empty.
+    Squares and products are taken ``times`` (P), or once if that is empty. Low's factors go to the
+    next ``place`` of each high item.
     """
-    cdef Py_ssize_t i, p
-    cdef double a, b, t = 1.0
+    cdef Py_ssize_t i, j, p
+    cdef double a, b, w, own, squares, weights, t = 1.0
     cdef bint counted = times.shape[0] > 0
     with nogil:
         for i in range(start.shape[0] - 1):
+            own, squares, weights = 0.0, 0.0, 0.0
             for p in range(start[i], start[i + 1]):
-                a, b = at_low[p], at_high[p]
+                j, a, b, w = high[p], at_low[p], at_high[p], weight[p]
                 if counted:
                     t = times[p]
-                own[i] += a
-                own[high[p]] += b
-                squares[i] += t * a * a
-                squares[high[p]] += t * b * b
-                factors[p, 0] = <real> b
-                factors[p, 1] = <real> (t * a * b)
+                own, squares, weights = own + a, squares + t * a * a, weights + w
+                sums[j, 0] += b
+                sums[j, 1] += t * b * b
+                sums[j, 2] += w
+                factors[p, 0], factors[p, 1] = <real> b, <real> (t * a * b)
+                factors[p, 2] = <real> -w
+                to_low[place[j]] = <real> a
+                place[j] += 1
+            sums[i, 0] += own
+            sums[i, 1] += squares
+            sums[i, 2] += weights
 
 
 def laplacian_columns(const index[::1] start, const index[::1] high, const double[::1] weight,
@@ -335,8 +336,7 @@ def message_pass(const index[::1] start, const index[::1] high, const double[::1
             own = 0.0
             for p in range(start[i], start[i + 1]):
                 w, at_low, at_high = weight[p], total[i] - to_low[p], total[high[p]] - to_high[p]
-                to_low[p] = w * at_high / (w + at_high)
-                to_high[p] = w * at_low / (w + at_low)
+                to_low[p], to_high[p] = w * at_high / (w + at_high), w * at_low / (w + at_low)
                 own += to_low[p]
                 sums[high[p]] += to_high[p]
             sums[i] += own

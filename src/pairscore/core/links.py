@@ -10,6 +10,7 @@ The paper prints (1 + erf(x))/2 for probit, which has variance 1/2; Phi here has
 """
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -362,51 +363,68 @@ def scale_pass(
 
 
 def score_pass(
-    start: np.ndarray,
-    high: np.ndarray,
+    graph: tuple[np.ndarray, np.ndarray, np.ndarray],
     scores: np.ndarray,
     shift: np.ndarray,
     wins: tuple[np.ndarray, np.ndarray],
     link: Link,
+    keep: bool = True,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
     """Derivatives of the log-likelihood in the score difference of every side and pair.
 
     Parameters
     ----------
-    start, high : integer arrays (N + 1) and (P)
+    graph : integer arrays (N + 1), (P) and (P)
+        Where the pairs of each low item start, the low and the high items of pairs.
     scores : array (N)
     shift : array (S)
         What is added to the difference of low and high on each side.
     wins : two arrays (S x P)
         How often low won and lost.
     link : Link
+    keep : bool
+        Whether the score of every pair is needed, too.
 
     Returns
     -------
     score, information : arrays (S x P)
+        The score may be (S x 0) where it is not needed.
     net : array (N)
         For every item the scores in which it is low, less those in which it is high.
     exact : bool
         Whether the information is the observed one.
     """
-    if passes.kernels is None or not link.is_logistic:
+    (start, low, high), kernels = graph, passes.kernels
+    if kernels is None or not link.is_logistic:
         score, information, exact = link.newton(
             differences(start, high, scores) + shift[:, None], *wins
         )
         total = score.sum(axis=0)
         return score, information, sum_pairs(start, high, total, total, -1.0), exact
-    score, information = np.empty(wins[0].shape), np.empty(wins[0].shape)
-    scores, shift = doubles(scores), doubles(shift)
+    information, scores = np.empty(wins[0].shape), doubles(scores)
+    score = np.empty((len(shift), len(high) if keep else 0))
 
-    def one(rows: slice) -> np.ndarray:
+    def one(chunk: slice) -> np.ndarray:
         net = np.zeros(len(scores))
-        passes.kernels.logistic_pass(
-            start, high, scores, shift, *wins, rows.start, rows.stop, score, information, net
-        )
+        for first, last in item_blocks(start, chunk):
+            rows = slice(start[first], start[last])
+            apart = np.empty(rows.stop - rows.start)
+            kernels.difference_pass(low[rows], high[rows], scores, apart)
+            for side, *of_side in zip(shift, *wins, score, information, strict=True):
+                eta = apart + side
+                at = eta, small_part(eta), *of_side[:2], first, last, *of_side[2:], net
+                kernels.logistic_pass(start, high, *at)
         return net
 
     net = np.sum(on_each(one, chunks_of(start)), axis=0)
     return score, information, net, True
+
+
+def item_blocks(start: np.ndarray, chunk: slice) -> Iterator[tuple[int, int]]:
+    """First low item and the one after the last, of blocks of a chunk with about BLOCK pairs."""
+    places = np.arange(start[chunk.start] + BLOCK, start[chunk.stop], BLOCK)
+    ends = [chunk.start, *np.searchsorted(start, places).tolist(), chunk.stop]
+    return ((first, last) for first, last in pairwise(ends) if last > first)
 
 
 def blocks_of(chunk: slice) -> Iterator[slice]:

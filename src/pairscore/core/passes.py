@@ -23,6 +23,7 @@ import numpy as np
 
 CHUNKS = 8  # of a large pass
 LARGE = 1 << 18  # entries of a pass that is worth threads
+NEARLY_ALL = 0.9  # share of an array in use that is not worth a copy
 
 Result = TypeVar("Result")
 TwoArrays = tuple[np.ndarray, np.ndarray]
@@ -223,8 +224,8 @@ def pair_pass(
     n = kernels.sum_by_pair(
         won, doubles(amount[:1] if same else amount), order, first, start, high, win, lose
     )
-    if n == m:
-        return start, high, win, lose
+    if n == m or (n_sides == 1 and n > NEARLY_ALL * m):
+        return start, high[:n], win[:, :n], lose[:, :n]
     return start, high[:n].copy(), win[:, :n].copy(), lose[:, :n].copy()
 
 
@@ -318,33 +319,40 @@ def turn_pairs(start: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def contribution_pass(
-    start: np.ndarray,
-    high: np.ndarray,
+    graph: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     at_low: np.ndarray,
     at_high: np.ndarray,
     times: np.ndarray,
+    weight: np.ndarray,
     kind: Any,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sums of what pairs contribute by a factor of their low and one of their high item (P).
 
+    ``graph`` has start and high, and start and order of the pairs sorted by high
+    (:func:`turn_pairs`).
+
     Returns
     -------
-    own, squares : arrays (N)
-        Of every item the sum of its factors, and that of their squares, each taken ``times`` (P),
-        or once if that is empty.
-    factors : array (P x 2) of a ``kind`` of numbers
-        The factor of high, and the product of both, taken as often.
+    sums : array (N x 3)
+        Of every item the sum of its factors, that of their squares, each taken ``times`` (P), or
+        once if that is empty, and that of the ``weight`` (P) of its pairs.
+    factors : array (P x 3) of a ``kind`` of numbers
+        The factor of high, the product of both, taken as often, and minus the weight.
+    to_low : array (P) of the same kind
+        The factor of low, of the pairs sorted by high.
     """
+    start, high, start_of_high, order = graph
     if kernels is not None:
-        own, squares = np.zeros(len(start) - 1), np.zeros(len(start) - 1)
-        factors = np.empty((len(high), 2), dtype=kind)
-        values = (doubles(column) for column in (at_low, at_high, times))
-        kernels.contribution_pass(start, high, *values, own, squares, factors)
-        return own, squares, factors
+        sums, places = np.zeros((len(start) - 1, 3)), start_of_high.copy()
+        factors, to_low = np.empty((len(high), 3), dtype=kind), np.empty(len(high), dtype=kind)
+        values = (doubles(column) for column in (at_low, at_high, times, weight))
+        kernels.contribution_pass(start, high, *values, places, sums, factors, to_low)
+        return sums, factors, to_low
     low, taken = (times * at_low, times * at_high) if len(times) else (at_low, at_high)
-    own = sum_pairs(start, high, at_low, at_high)
-    squares = sum_pairs(start, high, low * at_low, taken * at_high)
-    return own, squares, np.column_stack([at_high, low * at_high]).astype(kind)
+    ends = (at_low, at_high), (low * at_low, taken * at_high), (weight, weight)
+    factors = np.column_stack([at_high, low * at_high, -weight]).astype(kind)
+    columns = [sum_pairs(start, high, *both) for both in ends]
+    return np.column_stack(columns), factors, at_low[order].astype(kind)
 
 
 def neighbour_sums(

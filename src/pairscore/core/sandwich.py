@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import get_blas_funcs
 
 from pairscore.core.passes import (
     chunks_of,
@@ -30,12 +31,10 @@ from pairscore.core.passes import (
     on_each,
     row_chunks,
 )
-from pairscore.core.sums import Moments, Pairs, centred_blocks, difference_scatter, row_blocks
+from pairscore.core.sums import Moments, Pairs, difference_scatter, row_blocks, standardised
 from pairscore.core.whitening import TOLERANCE
 
 LARGEST_LEVERAGE = 0.8  # beyond, too little is left of an item's deviation to divide by
-# in a larger item table the meat is summed in single precision, good to five digits
-MANY_NUMBERS = 500_000
 SMALLEST_EIGENVALUE = 1e-3  # over the largest, of a scatter that single precision may sum
 SMALLEST_TOLD = 1e-10  # share of the information on a parameter that is more than rounding
 SMALLEST_RATIO = 0.5  # of item-robust over classical variance in any direction
@@ -163,27 +162,23 @@ def pairs_meat(
     if not np.all(inflation > 0):
         again = times_too_often(pairs.low, pairs.high, inflation).astype(float)
     extra = u.extra * again[:, None] if len(again) else u.extra
-    own, squares, to_high = contribution_pass(
-        pairs.start, pairs.high, u.low, u.high, again, Z.dtype
-    )
-    # by which each item's own features come into the two sums of products: those of u, and Z'LZ
-    products = squares[:, None]
-    if weight is not None:
-        to_high = np.column_stack([to_high, (-weight).astype(Z.dtype)])
-        products = np.column_stack([squares, pairs.item_sums(weight, weight)])
-    own, products = own.astype(Z.dtype), 0.5 * products.astype(Z.dtype)[:, :, None]
-    at_items = _item_columns(pairs, u.extra, u.extra).astype(Z.dtype)
     start_of_high, low_items, order = pairs.by_high
-    to_low, factor = u.low[order].astype(Z.dtype)[:, None], inflation.astype(Z.dtype)[:, None]
+    graph = pairs.start, pairs.high, start_of_high, order
+    weights = np.zeros(len(u.low)) if weight is None else weight
+    sums, to_high, to_low = contribution_pass(graph, u.low, u.high, again, weights, Z.dtype)
+    # by which each item's own features come into the two sums of products: those of u, and Z'LZ
+    own, products = sums[:, 0].astype(Z.dtype), 0.5 * sums[:, 1:, None].astype(Z.dtype)
+    at_items = _item_columns(pairs, u.extra, u.extra).astype(Z.dtype)
+    factor = inflation.astype(Z.dtype)[:, None]
     size, d = Z.shape[1] + u.extra.shape[1], Z.shape[1]
 
     def one(chunk: slice) -> tuple[np.ndarray, np.ndarray]:
-        of_items, halves = np.zeros((size, size)), np.zeros((d, products.shape[1] * d))
+        of_items, halves = np.zeros((size, size)), np.zeros((d, 2 * d))
         for rows in row_blocks(chunk.stop, chunk.start):
             z, forward = Z[rows], neighbour_sums(Z, pairs.start, pairs.high, to_high, rows)
             t = np.empty((len(z), size), dtype=Z.dtype)
             t[:, :d] = own[rows, None] * z + forward[:, 0]
-            t[:, :d] += neighbour_sums(Z, start_of_high, low_items, to_low, rows)[:, 0]
+            t[:, :d] += neighbour_sums(Z, start_of_high, low_items, to_low[:, None], rows)[:, 0]
             t[:, d:] = at_items[rows]
             t *= factor[rows]
             of_items += t.T @ t
@@ -193,11 +188,11 @@ def pairs_meat(
 
     parts = zip(*on_each(one, chunks_of(pairs.start)), strict=True)
     meat, halves = (np.sum(part, axis=0) for part in parts)
-    (half, *scatter) = (halves[:, k * d : (k + 1) * d] for k in range(products.shape[1]))
+    half, scatter = halves[:, :d], halves[:, d:]
     mixed = _item_columns(pairs, u.low[:, None] * extra, u.high[:, None] * extra).T
     mixed = mixed.astype(Z.dtype) @ Z
     meat = meat - np.block([[half + half.T, mixed.T], [mixed, extra.T @ u.extra]])
-    return meat, scatter[0] + scatter[0].T if scatter else np.empty((0, 0))
+    return meat, scatter + scatter.T
 
 
 def _item_columns(pairs: Pairs, at_low: np.ndarray, at_high: np.ndarray) -> np.ndarray:
@@ -241,10 +236,15 @@ def jackknife_inflation(Z: np.ndarray, exposures: np.ndarray, whitener: np.ndarr
         W with W'(Z'KZ)W = I.
     """
     leverage = np.empty(len(Z))
+    # a factor of Cholesky takes half of the multiplications
+    is_factor = whitener.shape == 2 * Z.shape[1:] and not np.any(np.tril(whitener, -1))
+    W = np.asfortranarray(whitener)
+    times_factor = get_blas_funcs("trmm", (Z,))
 
     def one(chunk: slice) -> None:
         for rows in row_blocks(chunk.stop, chunk.start):
-            along = Z[rows] @ whitener
+            z = Z[rows]
+            along = times_factor(1.0, W, z.T, trans_a=1).T if is_factor and z.size else z @ W
             leverage[rows] = np.einsum("ij,ij->i", along, along)
 
     on_each(one, row_chunks(*Z.shape))
@@ -270,6 +270,7 @@ def item_robust_meat(
     u: PairContributions,
     whitener: np.ndarray,
     weight: np.ndarray,
+    items: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The meat of pairs, jackknifed over items: sum_i t_i t_i' / (1 - h_i)^2 - sum_p u_p u_p'.
 
@@ -292,15 +293,14 @@ def item_robust_meat(
     whitener : array (d x r)
         W with W'(Z'KZ)W = I, for the leverage of items.
     weight : array (P)
+    items : arrays (N x d) and (d), optional
+        X as :func:`pairscore.core.sums.standardised` has it, if it is known.
 
     Returns
     -------
     Matrices (d + e) x (d + e) and d x d.
     """
-    unit = np.where(center.sd > 0, center.sd, 1.0)
-    Z = np.empty(X.shape, dtype=np.float32 if X.size > MANY_NUMBERS else np.float64)
-    for rows, centred in centred_blocks(X, center.mean):
-        Z[rows] = centred / unit
+    Z, unit = items or standardised(X, center)
     inflation = jackknife_inflation(Z, pairs.exposures, (unit[:, None] * whitener).astype(Z.dtype))
     # columns are summed one by one: each has its place in memory
     extra = np.vstack([u.extra.T, pairs.number]).T
@@ -308,7 +308,7 @@ def item_robust_meat(
     # a scatter is inverted, and single precision leaves too little of one that is ill-conditioned
     units = np.outer(unit, unit)
     together = Z.dtype == X.dtype or _is_well_conditioned(center.scatter / units)
-    meat, scatter = pairs_meat(Z, pairs, with_number, inflation, weight if together else None)
+    meat, scatter = pairs_meat(Z, pairs, with_number, inflation, weight)
     scatter = units * scatter if together else difference_scatter(X, center.mean, pairs, weight)
     item_factors = pairs.item_sums(u.low, u.high).astype(Z.dtype)
     total = np.concatenate([item_factors @ Z, u.extra.sum(axis=0)])

@@ -32,6 +32,7 @@ from pairscore.core.passes import (
     turn_pairs,
 )
 
+MANY_NUMBERS = 500_000  # of an item table; beyond, sums of products are in single precision
 BLOCK = 1024  # rows at a time: a block of a few hundred features stays in the processor's cache
 
 
@@ -195,6 +196,19 @@ def centred_blocks(
     buffer = np.empty((min(BLOCK, last - first), X.shape[1]), dtype=X.dtype)
     for rows in row_blocks(last, first):
         yield rows, np.subtract(X[rows], mean, out=buffer[: rows.stop - rows.start])
+
+
+def standardised(X: np.ndarray, center: Moments) -> tuple[np.ndarray, np.ndarray]:
+    """Items less their mean, over the unit of each feature, and these units (d).
+
+    The unit is the standard deviation, or 1 of a constant. More than MANY_NUMBERS are in single
+    precision, which what is estimated from them leaves no room for in its digits.
+    """
+    unit = np.where(center.sd > 0, center.sd, 1.0)
+    Z = np.empty(X.shape, dtype=np.float32 if X.size > MANY_NUMBERS else np.float64)
+    for rows, centred in centred_blocks(X, center.mean):
+        np.divide(centred, unit, out=Z[rows], casting="same_kind")
+    return Z, unit
 
 
 @dataclass(frozen=True)

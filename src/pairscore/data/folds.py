@@ -4,8 +4,10 @@ Also who does the work of folds. Fitting uses this for its ridge, so nothing her
 scikit-learn.
 """
 
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from heapq import heapreplace
 from typing import Any, TypeVar
@@ -75,6 +77,45 @@ class Workers:
 
 
 ALONE = Workers()
+
+
+def start_process(work: Callable[[Any], None]) -> tuple[Any, Any]:
+    """Start a process that calls ``work`` with its end of a connection; our end, and the process.
+
+    Spawned on every system: forks do not go with threads, Windows has none, and a server of forks
+    would take seconds to end at times. A terminal sends Ctrl-C to every process of a command, and
+    this one alone answers.
+    """
+    from multiprocessing import get_context
+
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    with theirs:
+        process = context.Process(target=_ignore_ctrl_c, args=(work, theirs), daemon=True)
+        with _ctrl_c_blocked():
+            process.start()
+    return ours, process
+
+
+def _ignore_ctrl_c(work: Callable[[Any], None], connection: Any) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    work(connection)
+
+
+@contextmanager
+def _ctrl_c_blocked() -> Iterator[None]:
+    """What starts now is deaf to Ctrl-C from its first moment on, where the system can do that."""
+    if sys.platform == "win32":
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # it would lift the block
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def assign_folds(sizes: np.ndarray, order: np.ndarray, n_folds: int) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from pairscore.core import sums
 from pairscore.core.links import outcome_pass
 from pairscore.core.outcomes import OutcomeLaw
 from pairscore.core.passes import times_rows
@@ -21,6 +22,7 @@ from pairscore.core.sums import (
     count_pairs,
     difference_scatter,
     moments,
+    standardised,
     sum_sides,
     tally,
 )
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from pairscore.estimators.results import Fit
 
 # a normal prior with standard deviation 2.5 on standardised coefficients
+LARGEST_CONDITION = 1e4  # of items that products take in single precision
+LARGEST_TOTAL = 1e12  # sum of their weights, and one over the smallest
 SEPARATION_L2 = 1 / 2.5**2
 # per unit of weight; a prior this wide (standard deviation 100) holds no coefficient back when data
 # are separated
@@ -96,6 +100,11 @@ class FitData:
     def item_moments(self) -> Moments:
         """Moments of the compared items, each as often as it was compared."""
         return moments(self.X, self.tally.exposures)
+
+    @cached_property
+    def standardised(self) -> tuple[np.ndarray, np.ndarray]:
+        """Items in units of the features' spread, and these: sums of products need no more."""
+        return standardised(self.X, self.item_moments)
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -272,6 +281,19 @@ def leverage_whitener(data: FitData, settings: Settings) -> np.ndarray:
     center = data.item_moments
     ridge = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
     return whitening_basis(center.scatter + np.diag(ridge), center.sd).transform
+
+
+def rough_items(data: FitData, whitener: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Items in single precision for products with a Hessian, if none of its digits that count go.
+
+    Rounding moves a product by about 1e-7 times the root of the condition of the items' scatter,
+    which its ``whitener`` (d x r) bounds. None where items are few, or weights far from one.
+    """
+    center = data.item_moments
+    condition = center.total * float(np.sum((center.sd[:, None] * whitener) ** 2))
+    if data.X.size <= sums.MANY_NUMBERS or not 1 / LARGEST_TOTAL < center.total < LARGEST_TOTAL:
+        return None
+    return data.standardised if condition < LARGEST_CONDITION else None
 
 
 def bordered_scatter(

@@ -140,7 +140,7 @@ def likelihood_of(
     are_distinct = bool((distinct := data.left != data.right).all())
     amount = data.amount if are_distinct else data.amount * distinct
     has_weights = data.weight is not None and bool(np.any(data.weight != 1))
-    counted = set(np.unique(outcome[amount > 0]).tolist())
+    counted = {at for at in (-1, 0, 1) if np.any((outcome == at) & (amount > 0))}
     reason, value = no_likelihood(result, counted, has_weights), None
     if not reason:
         rule = TieRule(result.settings.ties, result.settings.link)

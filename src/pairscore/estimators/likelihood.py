@@ -11,6 +11,7 @@ are set aside, the others are fitted, and then what these leave open.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -18,7 +19,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from pairscore.core.links import Link, Logit, score_pass
 from pairscore.core.newton import FISHER_GAP, Derivatives, Step, minimise
-from pairscore.core.passes import laplacian_pass, rows_times, times_rows
+from pairscore.core.passes import difference_pass, laplacian_pass, rows_times, times_rows
 from pairscore.core.sandwich import item_robust_meat, less_ties, sandwich
 from pairscore.core.sums import Moments, Pairs, sum_sides
 from pairscore.core.whitening import (
@@ -37,6 +38,7 @@ from pairscore.estimators.fit_data import (
     open_in_few,
     ridge_is_weak,
     ridge_penalty,
+    rough_items,
 )
 from pairscore.estimators.inference import likelihood_contributions
 from pairscore.estimators.results import Estimate, Note
@@ -81,6 +83,9 @@ class PairLikelihood:
     origin : array (d or d + 1), or 0
     tol : float
         Gap to the minimum, per comparison, that one more step closes.
+    rough : arrays (N x d) and (d), optional
+        Items less a constant, over the units of features, and these. They may be in single
+        precision: only products with the Hessian are taken with them, and gradients with X.
     """
 
     X: np.ndarray
@@ -90,8 +95,9 @@ class PairLikelihood:
     ridge: np.ndarray
     origin: np.ndarray | float = 0.0
     tol: float = 1e-9
+    rough: tuple[np.ndarray, np.ndarray] | None = None
 
-    @property
+    @cached_property
     def n_comparisons(self) -> float:
         return float(self.pairs.number.sum())
 
@@ -110,14 +116,18 @@ class PairLikelihood:
         """Coefficients, and the side effect if there is one."""
         return self.origin + self.transform @ params
 
-    def scores(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of every item (N), and what each side adds to a difference of them."""
-        d = self.X.shape[1]
-        return rows_times(self.X, theta[:d]), theta[d:].sum() * self.pairs.side
+    def scores(self, theta: np.ndarray, rough: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Of every item (N), up to a constant if rough, and what each side adds to a difference."""
+        X, unit = self.rough if rough and self.rough else (self.X, 1.0)
+        scores = rows_times(X, (unit * theta[: X.shape[1]]).astype(X.dtype))
+        return scores.astype(float, copy=False), theta[X.shape[1] :].sum() * self.pairs.side
 
-    def pull_back(self, net: np.ndarray, on_sides: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    def pull_back(
+        self, net: np.ndarray, on_sides: np.ndarray, theta: np.ndarray, rough: bool = False
+    ) -> np.ndarray:
         """What net sums of items (N) and sums of sides say of the parameters, and the ridge."""
-        on_theta = times_rows(net, self.X)
+        X, unit = self.rough if rough and self.rough else (self.X, 1.0)
+        on_theta = unit * times_rows(net.astype(X.dtype), X)
         if len(self.pairs.side) > 1:
             on_theta = np.append(on_theta, self.pairs.side @ on_sides)
         return self.transform.T @ (on_theta + self.ridge * theta)
@@ -125,15 +135,17 @@ class PairLikelihood:
     def derivatives(self, params: np.ndarray) -> Derivatives:
         """Gradient of the loss, and the information that each pair carries (sides x P)."""
         theta = self.theta(params)
-        score, information, net, exact = self.score_pass(theta)
+        score, information, net, exact = self.score_pass(theta, keep=len(self.pairs.side) > 1)
         on_sides = score.sum(axis=1) if len(score) > 1 else np.zeros(1)
         return Derivatives(self.pull_back(-net, -on_sides, theta), information, exact)
 
-    def score_pass(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
+    def score_pass(
+        self, theta: np.ndarray, keep: bool = True
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
         """See :func:`pairscore.core.links.score_pass`."""
         pairs = self.pairs
-        wins = pairs.win, pairs.lose
-        return score_pass(pairs.start, pairs.high, *self.scores(theta), wins, self.link)
+        graph, wins = (pairs.start, pairs.low, pairs.high), (pairs.win, pairs.lose)
+        return score_pass(graph, *self.scores(theta), wins, self.link, keep)
 
     def newton_step(self, params: np.ndarray, here: Derivatives, iteration: int) -> Step:
         """Newton's step, and whether it shows that the likelihood has no maximum.
@@ -160,9 +172,9 @@ class PairLikelihood:
         def times(vector: np.ndarray) -> np.ndarray:
             theta = self.transform @ vector
             net, on_sides = laplacian_pass(
-                self.pairs.start, self.pairs.high, *self.scores(theta), here.information
+                self.pairs.start, self.pairs.high, *self.scores(theta, True), here.information
             )
-            return self.pull_back(net, on_sides, theta) + damping * vector
+            return self.pull_back(net, on_sides, theta, True) + damping * vector
 
         size = len(here.gradient)
         hessian = LinearOperator((size, size), matvec=times, dtype=float)
@@ -263,11 +275,12 @@ def maximum(data: FitData, settings: Settings, start: np.ndarray) -> Optimum:
     """
     pairs, weak = data.pairs, ridge_is_weak(settings.l2, data.weight_unit)
     T = item_basis(data, settings).transform
+    rough = rough_items(data, T)
     T = block_diag(T, 1 / np.sqrt(pairs.number.sum())) if data.keep_sides else T
     ridge = np.append(settings.l2 * data.item_moments.sd**2, [0.0] * data.keep_sides)
     none = np.zeros(len(ridge))
     likelihood = PairLikelihood(
-        data.X, pairs, settings.link, T, none if weak else ridge, tol=settings.tol
+        data.X, pairs, settings.link, T, none if weak else ridge, tol=settings.tol, rough=rough
     )
     optimum = maximise(likelihood, start, settings.max_iter)
     if weak and settings.l2 > 0 and not optimum.separated:
@@ -367,7 +380,7 @@ def curvature(
     if settings.inference == "items":
         u, whitener = likelihood_contributions(score, pairs), leverage_whitener(data, settings)
         weight = sum_sides(information)
-        robust, scatter = item_robust_meat(X, center, pairs, u, whitener, weight)
+        robust, scatter = item_robust_meat(X, center, pairs, u, whitener, weight, data.standardised)
     expected, unit = bordered_scatter(data, information, scatter), parameter_units(data)
     basis = basis_within(expected + ridge, unit, directions)
     if settings.inference == "model":
@@ -404,7 +417,7 @@ def likelihood_estimate(
     d, side, basis = data.X.shape[1], data.keep_sides, found.basis
     theta = basis.smallest(optimum.theta)  # same likelihood
     coef, side_effect = theta[:d], float(theta[d]) if side else None
-    scores, votes = data.X @ coef, data.comparisons
+    scores, votes = rows_times(data.X, coef), data.comparisons
     features_basis, side_basis = split_side_directions(basis) if side else (basis, None)
     notes: list[Note] = []
     if not optimum.converged:
@@ -419,7 +432,7 @@ def likelihood_estimate(
         basis=features_basis,
         side_basis=side_basis,
         center=data.item_moments.spread,
-        difference=scores[votes.left] - scores[votes.right] + (side_effect or 0.0),
+        difference=difference_pass(votes.left, votes.right, scores) + (side_effect or 0.0),
         covariance=found.covariance,
         n_iterations=optimum.n_iterations,
         notes=notes,

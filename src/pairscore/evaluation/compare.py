@@ -304,7 +304,8 @@ def linking(data: Comparisons, aside: np.ndarray) -> np.ndarray:
     n, ends = len(data.items), np.divmod(pairs, len(data.items))
     decided = np.bincount(pair, data.outcome != 0, len(pairs)) > 0
     cost = np.where(ends[0] != ends[1], 1.0 + 2 * aside[first] + ~decided, 0.0)
-    tree = minimum_spanning_tree(sparse.csr_array((cost, ends), shape=(n, n))).tocoo()
+    narrow = tuple(end.astype(np.int32) for end in ends)  # SciPy 1.16 takes no others here
+    tree = minimum_spanning_tree(sparse.csr_array((cost, narrow), shape=(n, n))).tocoo()
     return aside & np.isin(data.pair, tree.row.astype(np.int64) * n + tree.col)
 
 

@@ -1,8 +1,7 @@
-"""A file on its way into DuckDB: its kind, its text as UTF-8, the columns that are wanted, and how
-its numbers are written.
-"""
+"""A file on its way into DuckDB: its kind, its text as UTF-8, wanted columns, forms of numbers."""
 
 import codecs
+import os
 import re
 import shutil
 import sys
@@ -314,7 +313,8 @@ def unfinished(path: Path) -> Iterator[Path]:
 @contextmanager
 def scratch_folder(inside: str | None = None) -> Iterator[Path]:
     """A folder that is gone after the block, perhaps ``inside`` another."""
-    with TemporaryDirectory(dir=inside) as name, unfinished(Path(name)) as folder:
+    scratch = TemporaryDirectory(dir=inside, ignore_cleanup_errors=sys.platform == "win32")
+    with scratch as name, unfinished(Path(name)) as folder:
         yield folder
 
 
@@ -358,7 +358,8 @@ def plain_file(path: Any) -> Iterator[Path]:
             else:
                 Path(path).open("rb").close()
                 if re.search(r"[*?\[]", str(path)):
-                    plain.symlink_to(Path(path).absolute())
+                    bring = shutil.copyfile if sys.platform == "win32" else os.symlink
+                    bring(Path(path).absolute(), plain)
                 else:
                     plain = Path(path).absolute()
         except (OSError, ValueError) as error:

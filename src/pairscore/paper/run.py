@@ -8,7 +8,6 @@ is missing. The CSV tables are written whole from the database when a run ends o
 import csv
 import json
 import os
-import signal
 import sqlite3
 import threading
 import time
@@ -16,15 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
 from pairscore import __version__
-from pairscore.data.folds import Progress, nobody
+from pairscore.data.folds import Progress, nobody, start_process
 from pairscore.errors import PairscoreError, plural
 from pairscore.files.write import write_whole
 from pairscore.paper import experiments, scenarios
@@ -365,7 +362,7 @@ def _workers(number: int) -> Iterator[list[Connection]]:
     processes, connections = [], []
     try:
         for _ in range(number):
-            connection, process = _start_worker()
+            connection, process = start_process(_work)
             processes.append(process)
             connections.append(connection)
         yield connections
@@ -375,24 +372,6 @@ def _workers(number: int) -> Iterator[list[Connection]]:
             process.join()
         for connection in connections:
             connection.close()
-
-
-def _start_worker() -> tuple[Connection, BaseProcess]:
-    """A process with Ctrl-C blocked, and our end of its connection.
-
-    A terminal sends Ctrl-C to every process of a command, and this one alone answers.
-    """
-    context = get_context("spawn")  # a server of forks would take seconds to end at times
-    resource_tracker.ensure_running()  # it would lift the block
-    ours, theirs = context.Pipe()
-    with theirs:
-        process = context.Process(target=_work, args=(theirs,), daemon=True)
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    return ours, process
 
 
 def _finished_batches(
@@ -407,7 +386,8 @@ def _finished_batches(
             at_work[worker] = batch
         if not at_work:
             return
-        ready = [worker for worker in wait(at_work) if isinstance(worker, Connection)]
+        finished = wait(at_work)
+        ready = [worker for worker in at_work if worker in finished]
         for worker in ready:
             yield at_work.pop(worker), _answer(worker)
 

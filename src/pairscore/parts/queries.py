@@ -120,6 +120,19 @@ def read_sql(url: str, query: str) -> Columns:
     Columns
         ``table["mass"]`` is one column as an array, ``dict(table)`` all of them. Numbers that are
         NULL are NaN, other entries None.
+
+    Examples
+    --------
+    >>> import sqlite3, tempfile, pathlib
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "study.db")
+    >>> database = sqlite3.connect(path)
+    >>> _ = database.executescript("CREATE TABLE things (id, mass REAL); "
+    ...     "INSERT INTO things VALUES ('a', 1.5), ('b', NULL)")
+    >>> database.close()
+    >>> read_sql(f"sqlite:///{path}", "SELECT id, mass FROM things")["mass"].tolist()
+    [1.5, nan]
+    >>> folder.cleanup()
     """
     with query_tables(url, {"": query}) as tables:
         return tables[""].read()

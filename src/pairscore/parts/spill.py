@@ -6,7 +6,7 @@ block a and one of block b, a <= b, and so all comparisons of a pair.
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from socket import gethostname
@@ -159,7 +159,8 @@ def shared_folder(inside: str | None) -> Iterator[str]:
         try:
             yield str(folder)
         finally:
-            folder.rename(outer / "removed")
+            with suppress(PermissionError):  # of Windows, where files are still mapped
+                folder.rename(outer / "removed")
 
 
 @contextmanager

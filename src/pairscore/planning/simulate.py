@@ -66,7 +66,7 @@ def simulate_study(
         fill_table(temporaries[0], {"id": names, **features}, paths[0])
         fill_table(temporaries[1], _vote_columns(votes, names), paths[1])
         truth = _truth(population, n_items, n_comparisons, seed)
-        temporaries[2].write_text(json_text(truth) + "\n")
+        temporaries[2].write_text(json_text(truth) + "\n", encoding="utf-8", newline="\n")
     return paths
 
 

@@ -79,15 +79,32 @@ def write_report(
 
     Parameters
     ----------
-    model : a fitted model
-    items, votes : tables of any kind, as in ``RankRegression.fit``; they may be other data than
-        those of the fit
-    path : name of the file, ending in .html
-    title, top, bottom : what the study and the two ends of its ranking are called, instead of what
-        the model says (``model.wording_``)
-    scale : what scores are shown on, as in ``RankRegression.rank``
-    n_jobs : fits of methods to folds that run side by side, as in scikit-learn: -1 for one on each
-        core; the page does not depend on it
+    model : RankRegression
+        Fitted.
+    items, votes : tables of any kind
+        As in ``RankRegression.fit``; they may be other data than those of the fit.
+    path : str or Path
+        Name of the file, ending in .html.
+    title, top, bottom : str, optional
+        What the study and the two ends of its ranking are called, instead of what the model says
+        (``model.wording_``).
+    scale : {"link", "0-100", "elo", "wins"}
+        What scores are shown on, as in ``RankRegression.rank``.
+    n_jobs : int, optional
+        Fits of methods to folds that run side by side, as in scikit-learn: -1 for one on each
+        core; the page does not depend on it.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from pairscore import Population
+    >>> X, votes = Population(n_features=2, noise=0.1, rng=0).draw(60, 300, rng=1)
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "report.html")
+    >>> write_report(RankRegression().fit(X, votes), X, votes, path, title="Taste of wine")
+    >>> "Taste of wine" in path.read_text(encoding="utf-8")
+    True
+    >>> folder.cleanup()
     """
     check_is_fitted(model)
     wording = model.wording_.with_words(title=title, top=top, bottom=bottom)

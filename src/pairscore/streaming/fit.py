@@ -101,6 +101,17 @@ def fit_stream(
     Returns
     -------
     RankRegression
+
+    Examples
+    --------
+    >>> from pairscore import Population
+    >>> law = Population(n_features=2, noise=0.1, rng=0)
+    >>> X, drawn = law.draw(60, 900, rng=1, second_half=False, self_pairs=False)
+    >>> items = {"id": list(range(60)), "mass": X[:, 0], "size": X[:, 1]}
+    >>> winner = ["left" if outcome > 0 else "right" for outcome in drawn.outcome]
+    >>> votes = {"left": drawn.left, "right": drawn.right, "winner": winner}
+    >>> fit_stream(items, votes).coef_.shape  # or "items.parquet", "votes/*.parquet"
+    (2,)
     """
     given = {
         "method": method,

@@ -203,7 +203,11 @@ class Population:
         """A population like your own items: their mean, covariance and feature names.
 
         ``items`` is any table that ``fit`` takes, or an array (n x d) with n > d. Without ``beta``,
-        that of the features in units of their standard deviation is drawn from N(0, 10 I).
+        that of the features in units of their standard deviation is drawn from N(0, 10 I). The rest
+        is as in :class:`Population`.
+
+        >>> Population.from_items({"mass": [1.0, 2.0, 4.0], "size": [3, 1, 2]}, rng=0).feature_names
+        ('mass', 'size')
         """
         table = read_items(items)
         n, d = table.values.shape
