@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo paper test test-spark studies check lint docs house bench predictions test-oldest release-check clean
 
-demo: .venv/run
+demo: .venv/demo
 	$(BIN)/pairscore demo
 
 paper: .venv/run
@@ -76,6 +76,10 @@ predictions: .venv/dev
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
+	touch $@
+
+.venv/demo: .venv/run requirements-demo.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-demo.txt
 	touch $@
 
 .venv/dev: .venv/run requirements-dev.txt

@@ -1,5 +1,6 @@
 """The package as a whole: a light import and names that resolve."""
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -11,6 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import pairscore
+from tests.docs.pages import blocks_of
 
 HEAVY = ("numpy", "scipy", "sklearn", "narwhals", "duckdb", "matplotlib")
 ROOT = Path(__file__).resolve().parents[1]
@@ -99,6 +101,34 @@ def test_charts_need_no_second_installation():
     pins = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if "==" in line]
     assert "matplotlib" in {Requirement(line).name for line in project["dependencies"]}
     assert needed(project["dependencies"]) == {Requirement(pin).name.lower() for pin in pins}
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
+def test_the_demo_brings_what_its_first_pages_import(page):
+    code = "".join(block.body for block in blocks_of(page) if block.language == "python")
+    imported = set(re.findall(r"(?m)^(?:>>> )?(?:import|from) (\w+)", code))
+    plan = subprocess.run(
+        ["make", "-n", "-B", "demo"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    lists = re.findall(r"-r (\S+)", plan)
+    lines = [line for name in lists for line in (ROOT / name).read_text().splitlines()]
+    brought = {Requirement(line).name.lower() for line in lines if "==" in line}
+    assert imported - sys.stdlib_module_names - {"pairscore"} == {"pandas"}
+    assert "pandas" in brought
+
+
+def test_messages_name_packages_of_an_extra():
+    """The project itself may not be on the index that pip asks; what it needs is."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = {
+        frozenset(Requirement(line).name for line in lines)
+        for lines in project["optional-dependencies"].values()
+    }
+    sentences = (ROOT / "tests/golden/sentences.txt").read_text()
+    named = re.findall(r"pip install ([^.\n]+)\.", sentences)
+    assert {frozenset(Requirement(w.strip("'")).name for w in line.split()) for line in named} == (
+        extras
+    )
 
 
 def test_the_paper_is_reproduced_from_a_fresh_copy(tmp_path):

@@ -64,7 +64,7 @@ def test_an_address_without_a_scheduler_is_told(tmp_path, monkeypatch):
 def test_a_missing_extra_names_the_line_that_installs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     items, votes = draw()
-    with pytest.raises(PairscoreError, match=r"pip install 'pairscore\[dask\]'"):
+    with pytest.raises(PairscoreError, match=r"pip install distributed pyarrow"):
         fit_stream(items, votes, engine="dask://127.0.0.1:1")
 
 

@@ -289,7 +289,7 @@ def test_a_file_that_is_no_database_is_refused(kind, tmp_path):
 
 def test_a_missing_driver_is_named_with_what_installs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(PairscoreError, match=r"pip install 'pairscore\[postgres\]'"):
+    with pytest.raises(PairscoreError, match=r"pip install 'psycopg\[binary\]'"):
         read_sql("postgresql://ann@host/db", "SELECT 1")
 
 

@@ -26,5 +26,5 @@ def test_a_missing_extra_names_the_line_that_installs_it(monkeypatch):
     for name in ("pyspark", "pyspark.sql"):
         monkeypatch.setitem(sys.modules, name, None)
     items, votes = draw()
-    with pytest.raises(PairscoreError, match=r"pip install 'pairscore\[spark\]'"):
+    with pytest.raises(PairscoreError, match=r"pip install pyspark pandas pyarrow"):
         fit_stream(items, votes, engine="spark://127.0.0.1:1")

@@ -84,7 +84,7 @@ def dask_at(address: str) -> Iterator[DaskEngine]:
         from distributed import Client
     except ImportError:
         raise PairscoreError(
-            "an engine on Dask needs distributed; install it with: pip install 'pairscore[dask]'."
+            "an engine on Dask needs distributed; install it with: pip install distributed pyarrow."
         ) from None
     try:
         client = Client(address, timeout=SECONDS, set_as_default=False)

@@ -110,7 +110,7 @@ def read_sql(url: str, query: str) -> Columns:
     url : str
         ``sqlite:///study.db`` (four slashes before an absolute path), ``duckdb:///study.duckdb`` or
         ``postgresql://user:password@host:5432/database``, which needs
-        ``pip install 'pairscore[postgres]'``. Nothing is written to the database, and no message
+        ``pip install 'psycopg[binary]'``. Nothing is written to the database, and no message
         has the password.
     query : str
         One SELECT.
@@ -338,8 +338,7 @@ def _postgresql(url: str) -> Iterator[Run]:
         import psycopg
     except ImportError:
         raise PairscoreError(
-            "reading from PostgreSQL needs psycopg; install it with: pip install"
-            " 'pairscore[postgres]'."
+            "reading from PostgreSQL needs psycopg; install it with: pip install 'psycopg[binary]'."
         ) from None
     try:
         asked: dict[str, Any] = dict(psycopg.conninfo.conninfo_to_dict(url))

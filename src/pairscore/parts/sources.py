@@ -438,6 +438,6 @@ def import_arrow() -> Any:
         import pyarrow
     except ImportError:
         raise PairscoreError(
-            "reading files in parts needs Arrow; install it with: pip install 'pairscore[stream]'."
+            "reading files in parts needs Arrow; install it with: pip install pyarrow."
         ) from None
     return pyarrow

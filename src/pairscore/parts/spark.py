@@ -115,7 +115,7 @@ def spark_at(master: str) -> Iterator[SparkEngine]:
         from pyspark.sql import SparkSession
     except ImportError:
         raise PairscoreError(
-            "an engine on Spark needs pyspark; install it with: pip install 'pairscore[spark]'."
+            "an engine on Spark needs pyspark; install it with: pip install pyspark pandas pyarrow."
         ) from None
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     running = SparkSession.getActiveSession()
