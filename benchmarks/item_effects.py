@@ -3,8 +3,8 @@
 Is sigma^2 unbiased, do intervals cover, and is the score ever worse than its parents?
 
 `python -m benchmarks.item_effects` prints the tables; `--write` also puts them into
-docs/item_effects.md; `--fits 2000` sets how many studies are simulated in each row; names of tables
-(truth, loss, speed) make those only.
+docs/explanation/item_effects.md; `--fits 2000` sets how many studies are simulated in each row;
+names of tables (truth, loss, speed) make those only.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from benchmarks.item_effects_loss import loss_table
 from pairscore import Comparisons, RankRegression
 from pairscore.errors import PairscoreWarning
 
-PAGE = Path(__file__).parents[1] / "docs" / "item_effects.md"
+PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "item_effects.md"
 CDF = {"logit": expit, "probit": ndtr}
 
 

@@ -1,7 +1,7 @@
 """`make predictions`: mean angles predicted before any data, against simulated ones, cell by cell.
 
 `python -m benchmarks.predictions` prints the tables; `--write` also puts them into
-docs/predictions.md; names of cells run those only.
+docs/explanation/predictions.md; names of cells run those only.
 """
 
 import sys
@@ -18,7 +18,7 @@ from pairscore.errors import PairscoreWarning
 from pairscore.theory.integrals import spread_for_noise
 from pairscore.theory.predict import ErrorLaw, first_order_variance
 
-PAGE = Path(__file__).parents[1] / "docs" / "predictions.md"
+PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "predictions.md"
 BARS = {"split": 0.05, "pooled": 0.05, "paired": 0.05, "mle": 0.08}
 LARGEST_FIT = 3000  # items of `paired` and `mle`
 BATCH, LARGEST_NUMBER = 16, 3200  # estimates drawn at a time, and at most

@@ -2,8 +2,8 @@
 
 Python examples/error_sources.py docs/figures/error_sources.svg
 
-Makes docs/figures/error_sources.svg, of the population with 20 features that docs/theory.md speaks
-of.
+Makes docs/figures/error_sources.svg, of the population with 20 features that
+docs/explanation/theory.md speaks of.
 """
 
 import sys

@@ -2,8 +2,8 @@
 
 Python examples/plots.py docs/figures/plots.svg
 
-Makes docs/figures/plots.svg, which docs/plots.md shows: the baseball teams of examples/data, by
-their games alone, and a simulated study with features.
+Makes docs/figures/plots.svg, which docs/howto/plots.md shows: the baseball teams of
+examples/data, by their games alone, and a simulated study with features.
 """
 
 import sys

@@ -32,7 +32,7 @@ alone gives the same row as the whole run, because its seed comes from its setti
 cells are in the database `cells.sqlite`. When a run ends or is stopped by Ctrl-C, the tables are
 written from it: `rows.csv` has one row per cell and generation, `needed.csv` the solved points of
 figures 5, 6 and 8. Figures are drawn from these rows and nothing else. Dotted curves are
-[predictions](theory.md) made without any of the simulated data.
+[predictions](explanation/theory.md) made without any of the simulated data.
 
 ## The claims
 

@@ -12,7 +12,7 @@ import pytest
 
 from pairscore import Comparisons, PairscoreError, RankRegression, load
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "service.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "howto" / "service.md"
 N_THREADS = 8
 pytestmark = pytest.mark.filterwarnings("ignore::pairscore.PairscoreWarning")
 

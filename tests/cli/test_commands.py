@@ -295,7 +295,7 @@ def test_the_command_in_the_record_can_be_run_again(study):
 ROOT = DATA.parent.parent
 DOCUMENTS = {
     "README.md": r"(?m)^    (pairscore (?:plan|pairs|fit|rank) .*?)(?:\s+#.*)?$",
-    "docs/commands.md": r"(?m)^\$ (pairscore .*)$",
+    "docs/reference/commands.md": r"(?m)^\$ (pairscore .*)$",
 }
 
 
@@ -335,10 +335,10 @@ def test_documented_commands_run_as_they_stand(study, document):
 
 def test_the_documented_table_is_what_comes_out(tmp_path):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    fit, rank, *_ = documented("docs/commands.md")
+    fit, rank, *_ = documented("docs/reference/commands.md")
     run(fit.removeprefix("pairscore "))
     shown = run(rank.removeprefix("pairscore ")).stdout
-    assert shown in (ROOT / "docs" / "commands.md").read_text()
+    assert shown in (ROOT / "docs" / "reference" / "commands.md").read_text()
 
 
 # -- memory ----------------------------------------------------------------------------------------

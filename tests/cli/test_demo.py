@@ -7,9 +7,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from pairscore import RankRegression, kendall_distance
+from pairscore import RankRegression, kendall_distance, load
 from pairscore.cli.demo import FEATURES, HELD_OUT, diabetes_patients, run_demo, simulate_grades
-from tests.cli.running import run
+from tests.cli.running import ranking, run
 
 SEEDS = (1, 2, 3)
 
@@ -109,14 +109,25 @@ def test_the_same_seed_tells_the_same_story_and_another_another():
     assert demo_text(2) != demo_text(1)
 
 
-def test_it_ends_with_the_path_of_a_report_that_is_there(tmp_path):
-    assert run("demo --output a/b").output.splitlines()[-1] == "a/b/report.html"
+def test_it_says_where_the_report_is_and_it_is_there(tmp_path):
+    assert "a/b/report.html" in run("demo --output a/b").output.splitlines()
     page = (tmp_path / "a" / "b" / "report.html").read_text()
     assert "comes first (most severe) of 442 items" in page
     assert "<h1>Severity of diabetes</h1>" in page
     assert "110 items were never compared" in page
-    assert run("demo").output.splitlines()[-1] == "pairscore-demo/report.html"
+    assert "pairscore-demo/report.html" in run("demo").output.splitlines()
     assert (tmp_path / "pairscore-demo" / "report.html").exists()
+
+
+def test_the_commands_at_its_end_run_and_find_what_it_found(tmp_path):
+    *_, fit, rank = run("demo --output 'my study'").output.splitlines()
+    run(fit.split(maxsplit=1)[1])
+    run(f"{rank.split(maxsplit=1)[1]} -o ranking.csv")
+    model = load("model.npz")
+    told = run_demo(lambda text: None, seed=1).model
+    np.testing.assert_allclose(model.coef_, told.coef_, rtol=1e-9)
+    assert (model.n_items_, model.n_comparisons_) == (332, 3000)
+    assert len(ranking("ranking.csv")["id"]) == HELD_OUT
 
 
 def test_json_has_the_numbers_of_the_story_and_nothing_else(tmp_path):
@@ -133,8 +144,8 @@ def test_json_has_the_numbers_of_the_story_and_nothing_else(tmp_path):
 
 
 def test_every_step_is_explained():
-    steps = ["items", "comparisons", "fit", "ranking", "test", "report"]
-    told = re.findall(r"^(\d)\. The (\w+)", demo_text(1), re.MULTILINE)
+    steps = ["items", "comparisons", "fit", "ranking", "test", "report", "turn"]
+    told = re.findall(r"^(\d)\. (?:The|Your) (\w+)", demo_text(1), re.MULTILINE)
     assert told == [(str(number), step) for number, step in enumerate(steps, start=1)]
 
 

@@ -69,7 +69,7 @@ def draw_counted_study(n_rows=100, most=60, weights=False):
 
 
 def baseball(tmp_path):
-    """The page of the first example in docs/commands.md."""
+    """The page of the first example in docs/reference/commands.md."""
     files = [f"examples/data/baseball/{name}.csv" for name in ("items", "votes")]
     model, page = str(tmp_path / "teams.npz"), tmp_path / "report.html"
     fitted = CliRunner().invoke(

@@ -32,7 +32,7 @@ def chi_tail(n, d, z):
 
 
 def naive_terms(n, m, d, smallest, largest, epsilon, deltas, c2=2.0, c3=0.3, c4=0.5):
-    """The ten terms as they stand in the appendix (and docs/theory.md), nothing in logarithms."""
+    """The ten terms of the appendix (and docs/explanation/theory.md), without logarithms."""
     pi = D("3.14159265358979323846264338327950288419716939937510582097494")
     lam, top = D(smallest), D(largest)
     eps = D(epsilon) - 2 / (n * (pi * lam).sqrt())

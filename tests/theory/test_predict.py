@@ -460,7 +460,7 @@ def test_errors_on_new_and_on_known_items_are_those_of_fits_with_item_effects():
         found.append([new, kendall_distance(model.decision_function(X), score)])
     law = ErrorLaw(np.ones(d), LOGIT, features, item_effect=rest)
     error = law.predict(n, m, "mle")
-    # known items are predicted within 6 % (docs/theory.md)
+    # known items are predicted within 6 % (docs/explanation/theory.md)
     assert_means(found, [error.misordered_new, error.misordered_known], allowed=0.06)
 
 

@@ -1,5 +1,6 @@
 """The demo: a severity score for real patients, learnt from comparisons alone."""
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 from pairscore.data.items import Items
 from pairscore.errors import PairscoreError
 from pairscore.estimators.settings import Wording
-from pairscore.files.write import text_table
+from pairscore.files.write import text_table, write_table
 from pairscore.metrics import kendall_distance
 from pairscore.model.ranking import MULTIPLICITY
 from pairscore.model.regression import RankRegression
@@ -54,6 +55,10 @@ the training patients, gets {least_squares:.1%}; a coin toss, 50%."""
 REPORT_STEP = """
 6. The report: all of this and more on one page, for people who were not involved. Open it in \
 a browser:"""
+FILES_STEP = """
+7. Your turn: the tables of this study are in {folder}, and these commands start from them.
+  pairscore fit {items} {comparisons} -o model.npz
+  pairscore rank model.npz {new_items}"""
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,7 @@ def run_demo(say: Callable[[str], None], seed: int = 1, folder: Path | None = No
     seed : int
         Of who is held out, of the pairs, and of the simulated grader.
     folder : Path
-        Where the report goes; None for no report.
+        Where the report and the tables go; None for neither.
     """
     patients, progression = diabetes_patients()
     rng = np.random.default_rng(seed)
@@ -117,6 +122,9 @@ def run_demo(say: Callable[[str], None], seed: int = 1, folder: Path | None = No
         say(REPORT_STEP)
         report = write_demo_report(model, patients, votes, folder)
         say(str(report))
+        files = write_demo_tables(patients, training, held_out, votes, folder)
+        words = {name: shlex.quote(str(path)) for name, path in files.items()}
+        say(FILES_STEP.format(folder=folder, **words))
     return Demo(model, score, least_squares, report)
 
 
@@ -133,6 +141,32 @@ def write_demo_report(
         ) from None
     write_report(model, patients, votes, folder / "report.html")
     return folder / "report.html"
+
+
+def write_demo_tables(
+    patients: Items, training: np.ndarray, held_out: np.ndarray, votes: np.ndarray, folder: Path
+) -> dict[str, Path]:
+    """Write the patients that were compared, their comparisons and the new patients as CSV files.
+
+    A seeded coin decides who is on the left. Returns the paths by what is in them.
+    """
+    left_won = np.random.default_rng(0).random(len(votes)) < 0.5
+    left, right = np.where(left_won[:, None], votes, votes[:, ::-1]).T
+    assert patients.ids is not None
+    tables: dict[str, dict[str, Any]] = {
+        name: {"id": chosen.ids, **dict(zip(FEATURES, chosen.values.T, strict=True))}
+        for name, rows in (("items", np.sort(training)), ("new_items", np.sort(held_out)))
+        for chosen in [patients.take(rows)]
+    }
+    tables["comparisons"] = {
+        "left": patients.ids[left],
+        "right": patients.ids[right],
+        "winner": np.where(left_won, "left", "right"),
+    }
+    paths = {name: folder / f"{name}.csv" for name in tables}
+    for name, table in tables.items():
+        write_table(table, paths[name])
+    return paths
 
 
 def diabetes_patients() -> tuple[Items, np.ndarray]:

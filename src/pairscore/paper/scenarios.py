@@ -58,7 +58,10 @@ Features = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 
 
 def source_rows(n_items: int, n_comparisons: int, repeats: int) -> list[dict[str, Any]]:
-    """Mean squared length of every part of the error of `split` (docs/theory.md), for one size."""
+    """Mean squared length of every part of the error of `split`, for one size.
+
+    docs/explanation/theory.md derives the parts.
+    """
     population = Population(20, min_eigenvalue=0.2, noise=0.2, rng=seed_of("sources"))
     law = ("beta", "mean", "covariance", "link", "slope", "c1")
     truth = {name: getattr(population, name) for name in law}

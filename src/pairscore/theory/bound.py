@@ -143,9 +143,9 @@ def simplified_log_bound(
 
     c2 N max{(sqrt(6 log N)/N)^d, exp(-N eps^2 lambda_d / (c3 d log N))}.
 
-    It leaves out M and the covariance, and is no bound before log N > 18432 (docs/theory.md says
-    what else it needs). c2 = 44 adds up the prefactors of the five terms it stands for, c3 is that
-    of the last one left.
+    It leaves out M and the covariance, and is no bound before log N > 18432
+    (docs/explanation/theory.md says what else it needs). c2 = 44 adds up the
+    prefactors of the five terms it stands for, c3 is that of the last one left.
     """
     log_n, largest = _log_size("n_items", n_items), max(1.0, min_eigenvalue)
     _checked(Setting(log_n, 0.0, n_features, min_eigenvalue, largest, epsilon, c2, c3, 1.0))

@@ -7,7 +7,7 @@ lambda_d the largest and smallest eigenvalue of Sigma, eps what is left of epsil
 
 Every term is cut at what is always true (a probability of 1), so the sum holds whatever the
 trade-offs are. Where the printed proof slips, the terms here are what its argument supports: see
-docs/theory.md. Lemma numbers are the paper's.
+docs/explanation/theory.md. Lemma numbers are the paper's.
 """
 
 import math

@@ -15,7 +15,8 @@ v'v = s^2 l + eta' l^2 along each eigenvector, for large N and D
     D R kappa^2  =  m (s^2 + eta' Q),   Q = mean of l^2 / (1 + l m)^2  /  mean of l / (1 + l m)^2.
 
 The first line counts degrees of freedom, as many as comparisons let each item carry; with equal
-exposures k it is m = D / (k (N - D)). The code solves it for x = 1/m. docs/theory.md derives both.
+exposures k it is m = D / (k (N - D)). The code solves it for x = 1/m.
+docs/explanation/theory.md derives both.
 """
 
 from collections.abc import Callable

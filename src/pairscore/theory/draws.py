@@ -2,7 +2,8 @@
 
 Coordinates are whitened: items are standard normal, and the score depends on the first coordinate z
 only. Labels are then independent of the other d - 1 coordinates, and what these contribute to a
-closed form has a law that can be drawn from a few normals and chi-squares (docs/population.md).
+closed form has a law that can be drawn from a few normals and chi-squares
+(docs/explanation/population.md).
 """
 
 from dataclasses import dataclass
@@ -114,7 +115,7 @@ def inverse_wishart_times(v: np.ndarray, freedom: int, rng: np.random.Generator)
     """Draw W^-1 v for W ~ Wishart_d(I, freedom) and a fixed v (length d) in O(d).
 
     W^-1 v = (v + |v| t) / chi2(freedom - d + 1), with t normal orthogonal to v over the root of
-    chi2(freedom - d + 2): d normals and two chi-squares (docs/population.md).
+    chi2(freedom - d + 2): d normals and two chi-squares (docs/explanation/population.md).
     """
     d, length = len(v), np.sqrt(v @ v)
     if length == 0:

@@ -8,7 +8,7 @@ step, and each integral is given its limit. Results are plain floats unless a sh
 All integrals run over the positive half line and are sums over one grid that is even in log x. In
 log x a normal density and a link f keep their shape whatever their width, so the trapezoid rule
 converges as fast for q = 1e-6 as for q = 1e6, and nothing has to be tuned to a user's own link
-(docs/population.md has the argument).
+(docs/explanation/population.md has the argument).
 """
 
 from collections.abc import Callable

@@ -321,7 +321,9 @@ def _stretch(law: ErrorLaw, size: StudySize, across: float) -> tuple[float, floa
 def _split_errors(
     law: ErrorLaw, size: StudySize, n_covariance: float | None
 ) -> dict[str, np.ndarray]:
-    """Errors of `split`: its exact law with the label sums at their means (docs/population.md).
+    """Errors of `split`: its exact law with the label sums at their means.
+
+    docs/explanation/population.md has the argument.
 
     v = a e + r g, and W^-1 v has the length |v| / chi^2 and the direction of v/|v| + t, t
     orthogonal to v with |t|^2 = chi^2_{d-1} / chi^2_{N_c-d+1}, turned by a uniform angle about v.
