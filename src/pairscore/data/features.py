@@ -25,7 +25,7 @@ from pairscore.data.items import (
     refuse_other_lists,
     say_absent,
 )
-from pairscore.data.tables import ID_COLUMN, Columns, list_lengths, look_up
+from pairscore.data.tables import ID_COLUMN, Columns, list_lengths, look_up, without_rounding_errors
 from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, plural
 
 NO_LEVEL, UNKNOWN_LEVEL = -1, -2
@@ -190,6 +190,7 @@ class Recipe:
                 else self._numbers(table, name)[:, None]
             )
         with np.errstate(over="ignore", invalid="ignore"):
+            values[:, :n_base] = without_rounding_errors(values[:, :n_base], self.names[:n_base])
             for number, column in enumerate(self._further_columns(table, values), n_base):
                 values[:, number] = column
         return values
