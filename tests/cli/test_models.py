@@ -492,10 +492,27 @@ def test_the_screen_shows_twenty_and_the_file_has_all(study):
     assert record["n_items"] == len(record["ranking"]) == 30
     assert list(record["ranking"][0]) == RANKING
     for suffix in ("csv", "parquet", "jsonl"):
-        silent = run(f"rank m.npz items.csv -o r.{suffix}")
-        assert silent.output == ""
+        assert run(f"rank m.npz items.csv -o r.{suffix}").output == f"Wrote r.{suffix}.\n"
         assert ranking(folder / f"r.{suffix}")["id"] == [row["id"] for row in record["ranking"]]
     assert shown[2].split()[1:3] == record["ranking"][0]["id"].split()
+
+
+@pytest.mark.usefixtures("study")
+def test_every_command_says_what_it_wrote():
+    """rank, predict, update, merge and fit --stream ended without a word."""
+    rank = "Next: pairscore rank m.npz"
+    run("stats items.csv votes.csv --allow-small -o s.npz")
+    lines = {
+        "fit items.csv votes.csv --stream -o m.npz": f"Wrote m.npz. {rank} items.csv.",
+        "merge s.npz -o m.npz": "Wrote m.npz.",
+        "fit items.csv votes.csv --keep-data -o m.npz": f"Wrote m.npz. {rank} items.csv, or",
+        "update m.npz votes.csv -o m.npz": f"Wrote m.npz. {rank} NEW_ITEMS.csv.",
+        "predict m.npz items.csv votes.csv -o p.csv": "Wrote p.csv.",
+    }
+    for command, line in lines.items():
+        assert run(command).stdout.splitlines()[-1].startswith(line), command
+    assert "Wrote" not in run("update m.npz votes.csv -o m.npz --json").output
+    assert "Wrote" not in run("rank m.npz items.csv -o -").output
 
 
 @pytest.mark.usefixtures("study")

@@ -273,6 +273,20 @@ def show_unused_answers(study: Any, params: dict[str, Any], auto: bool) -> None:
         )
 
 
+def show_written(output: Path, as_json: bool, ranks: str | None = None) -> None:
+    """Print where the result is, unless it or JSON is on standard output.
+
+    A model ``ranks`` the items of a file; none, where it knows them.
+    """
+    if str(output) != "-" and not as_json:
+        model = quote(str(output))
+        click.echo(
+            f"Wrote {output}."
+            if ranks is None
+            else f"Wrote {output}. Next: pairscore rank {model}{ranks and f' {ranks}'}."
+        )
+
+
 def next_steps(items: Path, comparisons: tuple[Path, ...], output: Path, page: Path | None) -> str:
     """What was written, and what to do next."""
     tables = " ".join(quote(str(path)) for path in dict.fromkeys((items, *comparisons)))
