@@ -44,6 +44,7 @@ def test_a_fit_in_parts_prints_and_writes_what_a_fit_does(folder):
         ("--ties davidson", "fit without streaming"),
         ("--l2 auto", "give it as a number"),
         ("--memory lots", "--memory is 'lots'"),
+        ("--memory 1kB", "--memory is '1kB', and even a small batch of comparisons takes more"),
         ("--keep-data", "leave --report and --keep-data out"),
     ],
 )
