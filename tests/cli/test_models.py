@@ -360,6 +360,19 @@ def test_missing_values_are_refused_with_a_list(gappy):
     assert not (folder / "m.npz").exists()
 
 
+def test_gaps_of_new_items_get_a_remedy_that_works(gappy):
+    """A flag for a gap that no item of the fit had was proposed, and then refused."""
+    items = gappy[1]
+    whole = np.arange(len(items["id"])) % 7.0
+    write_table({"id": items["id"], "mass": whole}, "whole.csv")
+    run("fit whole.csv votes.csv -o m.npz")
+    said = run("rank m.npz gappy.csv", code=2).stderr
+    assert "leave these items out, as a fit with --missing drop-items does" in said
+    assert "mean-with-flag" not in said
+    run("fit whole.csv votes.csv --missing drop-items -o m.npz")
+    assert "2 items with missing values left out" in run("rank m.npz gappy.csv").stderr
+
+
 def test_dropping_items_drops_their_comparisons_and_says_so(gappy):
     folder, items, votes = gappy
     result = run("fit gappy.csv votes.csv --missing drop-items -o m.npz")
