@@ -868,6 +868,18 @@ def test_a_fit_says_what_of_the_comparisons_it_did_not_use(study):
     assert "was not used" not in run("fit items.csv votes.csv -o m.npz").stderr
 
 
+def test_columns_of_a_judging_sheet_are_not_proposed_as_context(study):
+    _, items, votes = study
+    mass = dict(zip(items["id"], items["mass"], strict=True))
+    sheet = {"comparison": np.arange(len(votes["left"]))}
+    for side in ("left", "right"):
+        sheet |= {side: votes[side], f"{side}_mass": [mass[name] for name in votes[side]]}
+    sheet |= {"winner": votes["winner"], "left_over": np.ones(len(votes["left"]))}
+    write_table(sheet, "sheet.csv")
+    said = run("fit items.csv sheet.csv -o m.npz").stderr
+    assert "of the comparisons, 'left_over' was not used; --context takes" in said
+
+
 # -- comparisons alone -----------------------------------------------------------------------------
 
 
