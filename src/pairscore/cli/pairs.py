@@ -48,6 +48,7 @@ from pairscore.cli.words import (
     show_note,
     show_unused_columns,
     show_warnings,
+    show_written,
     with_id_name,
 )
 from pairscore.errors import BadEntriesError, PairscoreError, plural
@@ -199,6 +200,7 @@ def rank(model: Path, items: Path | None, output: Path | None, as_json: bool, **
     named = with_id_name(ranking, given["id"] or recipe_of(fit).id)
     if output is not None:
         write_table(named, output, reading["decimal"])
+        show_written(output, as_json)
     if as_json and str(output) != "-":
         n = len(ranking["id"])
         about = {"n_items": n, "dropped": dropped, "scale": given["scale"]}
@@ -331,6 +333,7 @@ def predict(
     result = {**sides, **pair_chances(fit, data, given["level"])}
     if output is not None:
         write_table(result, output)
+        show_written(output, as_json)
     if as_json and str(output) != "-":
         show_json({"n_pairs": len(data), "chances": row_records(result)})
     elif output is None:

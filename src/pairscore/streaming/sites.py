@@ -10,6 +10,7 @@ for each item (:class:`ShardSums`), and the items are counted once.
 """
 
 import json
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -51,10 +52,23 @@ class Terms:
         for name, ours in asdict(self).items():
             theirs = getattr(other, name)
             if ours != theirs:
+                both = f"{ours!r} and {theirs!r}"
+                how = _other_names(ours, theirs) if name == "features" else both
                 raise PairscoreError(
-                    f"the sums of two sites differ in their {name.replace('_', ' ')} ({ours!r} and"
-                    f" {theirs!r}); make both with the same settings and columns."
+                    f"the sums of two sites differ in their {name.replace('_', ' ')} ({how}); make"
+                    " both with the same settings and columns."
                 )
+
+
+def _other_names(ours: Sequence[str], theirs: Sequence[str]) -> str:
+    """In which names two lists differ."""
+    sides = {"the first": (ours, theirs), "the second": (theirs, ours)}
+    only = {
+        side: first_few(repr(name) for name in own if name not in other)
+        for side, (own, other) in sides.items()
+    }
+    parts = [f"only {side} has {names}" for side, names in only.items() if names]
+    return "; ".join(parts) or "their order"
 
 
 @dataclass(frozen=True)
@@ -132,8 +146,8 @@ def refuse_twice(first: tuple[str, ...], second: tuple[str, ...]) -> None:
     """Data may not be counted twice."""
     if both := [source for source in first if source in second]:
         raise PairscoreError(
-            f"the data of {plural(len(both), 'site')} would be counted twice"
-            f" ({first_few(both)}); give the sums of every site once."
+            f"the data of {plural(len(both), 'site')} would be counted twice; give the sums of"
+            " every site once."
         )
 
 
