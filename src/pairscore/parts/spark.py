@@ -18,15 +18,9 @@ from pairscore.parts.sources import REASON_LENGTH
 
 @dataclass(frozen=True)
 class Fault:
-    """What a task raised, in the place of its sums; with other sums it stays the fault."""
+    """What a task raised, in the place of its sums; beside any other sums it is the total."""
 
     message: str
-
-    def __add__(self, other: Any) -> "Fault":
-        return self
-
-    def __radd__(self, other: Any) -> "Fault":
-        return self
 
 
 @dataclass(frozen=True)
@@ -87,7 +81,9 @@ def _to_parent(numbered: tuple[int, Any]) -> tuple[int, tuple[int, Any]]:
 
 def _add_children(parent: tuple[int, Any]) -> tuple[int, Any]:
     number, children = parent
-    return number, add([result for _, result in sorted(children, key=lambda child: child[0])])
+    results = [result for _, result in sorted(children, key=lambda child: child[0])]
+    fault = next((result for result in results if isinstance(result, Fault)), None)
+    return number, add(results) if fault is None else fault
 
 
 @contextmanager
