@@ -492,8 +492,8 @@ def test_the_screen_shows_twenty_and_the_file_has_all(study):
     assert record["n_items"] == len(record["ranking"]) == 30
     assert list(record["ranking"][0]) == RANKING
     for suffix in ("csv", "parquet", "jsonl"):
-        silent = run(f"rank m.npz items.csv -o r.{suffix}")
-        assert silent.output == ""
+        written = run(f"rank m.npz items.csv -o r.{suffix}")
+        assert (written.stdout, written.stderr) == ("", f"Wrote r.{suffix}: 30 items.\n")
         assert ranking(folder / f"r.{suffix}")["id"] == [row["id"] for row in record["ranking"]]
     assert shown[2].split()[1:3] == record["ranking"][0]["id"].split()
 

@@ -37,7 +37,7 @@ GAP_REMEDIES = {
     "item-effect": "the fit has no effect for these items: fill in their values, or leave them out",
 }
 OTHER_GAP_REMEDY = (
-    "fill them in, or fit with missing='drop-items', missing='mean-with-flag' or"
+    "fill in the missing values, or fit with missing='drop-items', missing='mean-with-flag' or"
     " missing='item-effect'"
 )
 
