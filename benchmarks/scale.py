@@ -2,12 +2,15 @@
 
     python -m benchmarks.scale                 10^6 and 10^7 comparisons
     python -m benchmarks.scale 1e6 1e7 1e8     other sizes
+    python -m benchmarks.scale 1e8 --processes --rounds 3 --folder /tmp/made
 
 Files are made in a temporary folder: Parquet, whole numbers as ids, one item for ten comparisons
 and at most 10^6 items, with 64 features. Every fit runs in a process of its own, on one thread
 unless ``--threads`` says otherwise; seconds are those of the processor, memory is the peak above a
 process that has only imported pairscore. Scanning reads every column of items and comparisons with
-the same library and as many threads.
+the same library and as many threads, right before each of the others: a busy machine is slower for
+both. ``--intervals`` adds item-robust intervals, ``--processes`` what two processes gain at the
+pass over comparisons, and at work that needs no memory.
 """
 
 import argparse
@@ -21,8 +24,9 @@ import time
 from pathlib import Path
 
 FEATURES, MOST_ITEMS, ROWS_PER_FILE = 64, 10**6, 5_000_000
-FITS = (("pooled", "none"), ("mle", "none"), ("pooled", "items"))
-HEADER = f"{'comparisons':>12} {'what':<14} {'CPU s':>8} {'wall s':>8} {'× scan':>8} {'MB':>7}"
+FITS = (("direction", "pooled"), ("pooled", "none"), ("mle", "none"), ("pooled", "items"))
+TITLES = f"{'scan s':>7} {'CPU s':>8} {'wall s':>8} {'× scan':>8} {'MB':>7}"
+HEADER = f"{'comparisons':>12} {'what':<17} {TITLES}"
 
 
 def make(folder, m):
@@ -69,6 +73,50 @@ def fit(folder, threads, method, inference):
     fit_stream(str(folder / "items.parquet"), str(folder / "comparisons"), n_jobs=threads, **asked)
 
 
+def direction(folder, threads, method):
+    """The direction of a closed form alone: one pass over comparisons, one over items."""
+    from contextlib import ExitStack
+
+    from pairscore.estimators.settings import check_settings
+    from pairscore.parts.engines import LocalEngine
+    from pairscore.streaming.data import Job, Source
+    from pairscore.streaming.estimates import closed_direction
+
+    names = str(folder / "items.parquet"), str(folder / "comparisons")
+    settings = check_settings(method=method, inference=None)
+    job = Job(Source(*names, "error", None, {}), settings, 1e9, LocalEngine(threads), None, None)
+    with ExitStack() as stack:
+        closed_direction(job.prepare(stack)[0])
+
+
+def tally(folder, share, shares):
+    """One of some equal shares of the comparison pass."""
+    import numpy as np
+
+    from pairscore.data.items import Items
+    from pairscore.parts.rows import Layout, RowReader
+    from pairscore.parts.sources import partitions
+    from pairscore.streaming.passes import NumberedPart, TallyTask
+
+    n = MOST_ITEMS
+    items = Items(np.broadcast_to(0.0, (n, 1)), ("x",), np.arange(n))
+    parts = partitions(folder / "comparisons")
+    reader = RowReader(items, Layout.of_names(parts[0].column_names(), {}))
+    task = TallyTask(reader, n, 100)
+    for number, part in list(enumerate(parts))[share::shares]:
+        task(NumberedPart(number, part))
+
+
+def spin(folder, share, shares):
+    """One of some equal shares of work that needs no memory: what two processes can gain."""
+    import numpy as np
+
+    small = np.ones(1000)
+    for _ in range(400_000 // shares):
+        np.exp(small, out=small)
+        np.log(small, out=small)
+
+
 def peak_memory():
     """Of this process so far, in MB; what its parent held does not count (Linux)."""
     return int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]) / 1e3
@@ -76,45 +124,94 @@ def peak_memory():
 
 def measure(folder, threads, what):
     """Run one thing in this process, and print its seconds and its peak memory."""
+    import pyarrow.parquet  # noqa: F401
+
     import pairscore.streaming.fit  # noqa: F401
 
+    kinds = {"scan": scan, "direction": direction, "tally": tally, "spin": spin}
+    name, *rest = what
     before = peak_memory()
     cpu, wall = time.process_time(), time.perf_counter()
-    scan(folder, threads) if what == ["scan"] else fit(folder, threads, *what)
+    if name in ("tally", "spin"):
+        kinds[name](folder, *map(int, rest))
+    else:
+        kinds.get(name, fit)(folder, threads, *(rest if name in kinds else what))
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     peak = peak_memory() - before
     print(json.dumps({"cpu": cpu, "wall": wall, "peak": peak}))
 
 
-def run(folder, threads, *what):
-    command = [sys.executable, "-m", "benchmarks.scale", "--in", str(folder), *what]
+def start(folder, threads, *what):
+    command = [sys.executable, "-m", "benchmarks.scale", "--in", str(folder), *map(str, what)]
     command += ["--threads", str(threads)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
-    return json.loads(done.stdout.splitlines()[-1])
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ)
+
+
+def result(process):
+    text, _ = process.communicate()
+    if process.returncode:
+        raise SystemExit(process.returncode)
+    return json.loads(text.splitlines()[-1])
+
+
+def run(folder, threads, *what):
+    return result(start(folder, threads, *what))
+
+
+def two_processes(folder, rounds=3):
+    """How much faster two processes are than one, at the pass over comparisons and at best.
+
+    By the clock, and by the processor: what the slower of two at once took of it, beside what one
+    alone took. On a busy machine only the latter says something.
+    """
+    for what in ("tally", "spin"):
+        gains = {"wall": [], "cpu": []}
+        for _ in range(rounds):
+            alone = run(folder, 1, what, 0, 1)
+            both = [result(of) for of in [start(folder, 1, what, share, 2) for share in (0, 1)]]
+            for unit, of in gains.items():
+                of.append(alone[unit] / max(took[unit] for took in both))
+        for unit, of in gains.items():
+            shown = " ".join(f"{gain:.2f}" for gain in of)
+            print(f"two processes over one, {what}, by {unit}: {shown}", flush=True)
+
+
+def compare(folder, m, given):
+    """Everything once, each right after a scan; prints seconds over those of that scan."""
+    fits = FITS if given.intervals else FITS[:3]
+    run(folder, given.threads, "scan")  # so that all is in the cache of the disk
+    for _ in range(given.rounds):
+        for what in fits:
+            scanned, took = run(folder, given.threads, "scan"), run(folder, given.threads, *what)
+            print(
+                f"{m:>12,} {' '.join(what):<17} {scanned['cpu']:>7.2f} {took['cpu']:>8.2f}"
+                f" {took['wall']:>8.2f} {took['cpu'] / scanned['cpu']:>8.1f} {took['peak']:>7.0f}",
+                flush=True,
+            )
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("sizes", nargs="*")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--no-intervals", action="store_true")
-    parser.add_argument("--in", dest="folder", type=Path)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--intervals", action="store_true")
+    parser.add_argument("--processes", action="store_true", help="two processes over one, too")
+    parser.add_argument("--folder", type=Path, help="where files are made; kept, and used again")
+    parser.add_argument("--in", dest="within", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.folder is not None:
-        return measure(given.folder, given.threads, given.sizes)
+    if given.within is not None:
+        return measure(given.within, given.threads, given.sizes)
     print(HEADER)
     for m in [int(float(size)) for size in given.sizes or ("1e6", "1e7")]:
         with tempfile.TemporaryDirectory() as name:
-            make(folder := Path(name), m)
-            run(folder, given.threads, "scan")  # so that all is in the cache of the disk
-            scanned = run(folder, given.threads, "scan")
-            for what in (("scan",), *FITS[: 2 if given.no_intervals else 3]):
-                took = scanned if what == ("scan",) else run(folder, given.threads, *what)
-                print(
-                    f"{m:>12,} {' '.join(what):<14} {took['cpu']:>8.2f} {took['wall']:>8.2f}"
-                    f" {took['cpu'] / scanned['cpu']:>8.1f} {took['peak']:>7.0f}",
-                    flush=True,
-                )
+            folder = Path(name) if given.folder is None else given.folder / str(m)
+            if not (folder / "items.parquet").exists():
+                folder.mkdir(parents=True, exist_ok=True)
+                make(folder, m)
+            compare(folder, m, given)
+            if given.processes:
+                two_processes(folder)
 
 
 if __name__ == "__main__":

@@ -136,7 +136,7 @@ class FewItemsWarning(PairscoreWarning):
 
 
 class ManyFeaturesWarning(PairscoreWarning):
-    """Features are so many beside items that the score does far worse on new items."""
+    """Features are so many for the items that the score does far worse on new items."""
 
 
 class FewJudgesWarning(PairscoreWarning):

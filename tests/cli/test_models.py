@@ -360,6 +360,19 @@ def test_missing_values_are_refused_with_a_list(gappy):
     assert not (folder / "m.npz").exists()
 
 
+def test_gaps_of_new_items_get_a_remedy_that_works(gappy):
+    """A flag for a gap that no item of the fit had was proposed, and then refused."""
+    items = gappy[1]
+    whole = np.arange(len(items["id"])) % 7.0
+    write_table({"id": items["id"], "mass": whole}, "whole.csv")
+    run("fit whole.csv votes.csv -o m.npz")
+    said = run("rank m.npz gappy.csv", code=2).stderr
+    assert "leave these items out, as a fit with --missing drop-items does" in said
+    assert "mean-with-flag" not in said
+    run("fit whole.csv votes.csv --missing drop-items -o m.npz")
+    assert "2 items with missing values left out" in run("rank m.npz gappy.csv").stderr
+
+
 def test_dropping_items_drops_their_comparisons_and_says_so(gappy):
     folder, items, votes = gappy
     result = run("fit gappy.csv votes.csv --missing drop-items -o m.npz")
@@ -492,10 +505,27 @@ def test_the_screen_shows_twenty_and_the_file_has_all(study):
     assert record["n_items"] == len(record["ranking"]) == 30
     assert list(record["ranking"][0]) == RANKING
     for suffix in ("csv", "parquet", "jsonl"):
-        written = run(f"rank m.npz items.csv -o r.{suffix}")
-        assert (written.stdout, written.stderr) == ("", f"Wrote r.{suffix}: 30 items.\n")
+        assert run(f"rank m.npz items.csv -o r.{suffix}").output == f"Wrote r.{suffix}.\n"
         assert ranking(folder / f"r.{suffix}")["id"] == [row["id"] for row in record["ranking"]]
     assert shown[2].split()[1:3] == record["ranking"][0]["id"].split()
+
+
+@pytest.mark.usefixtures("study")
+def test_every_command_says_what_it_wrote():
+    """rank, predict, update, merge and fit --stream ended without a word."""
+    rank = "Next: pairscore rank m.npz"
+    run("stats items.csv votes.csv --allow-small -o s.npz")
+    lines = {
+        "fit items.csv votes.csv --stream -o m.npz": f"Wrote m.npz. {rank} items.csv.",
+        "merge s.npz -o m.npz": "Wrote m.npz.",
+        "fit items.csv votes.csv --keep-data -o m.npz": f"Wrote m.npz. {rank} items.csv, or",
+        "update m.npz votes.csv -o m.npz": f"Wrote m.npz. {rank} NEW_ITEMS.csv.",
+        "predict m.npz items.csv votes.csv -o p.csv": "Wrote p.csv.",
+    }
+    for command, line in lines.items():
+        assert run(command).stdout.splitlines()[-1].startswith(line), command
+    assert "Wrote" not in run("update m.npz votes.csv -o m.npz --json").output
+    assert "Wrote" not in run("rank m.npz items.csv -o -").output
 
 
 @pytest.mark.usefixtures("study")
@@ -836,6 +866,18 @@ def test_a_fit_says_what_of_the_comparisons_it_did_not_use(study):
     assert "'note' was not used" in run(f"{fit} --context rest").stderr
     assert "half wins" not in run("fit items.csv votes.csv --ties drop -o m.npz").stderr
     assert "was not used" not in run("fit items.csv votes.csv -o m.npz").stderr
+
+
+def test_columns_of_a_judging_sheet_are_not_proposed_as_context(study):
+    _, items, votes = study
+    mass = dict(zip(items["id"], items["mass"], strict=True))
+    sheet = {"comparison": np.arange(len(votes["left"]))}
+    for side in ("left", "right"):
+        sheet |= {side: votes[side], f"{side}_mass": [mass[name] for name in votes[side]]}
+    sheet |= {"winner": votes["winner"], "left_over": np.ones(len(votes["left"]))}
+    write_table(sheet, "sheet.csv")
+    said = run("fit items.csv sheet.csv -o m.npz").stderr
+    assert "of the comparisons, 'left_over' was not used; --context takes" in said
 
 
 # -- comparisons alone -----------------------------------------------------------------------------

@@ -523,6 +523,8 @@ def test_numbers_in_the_first_column_are_ids_and_not_row_numbers(tmp_path):
 def test_an_address_is_said_to_be_no_file():
     said = run("fit http://example.org/items.csv votes.csv -o m.npz", code=2).stderr
     assert "'http://example.org/items.csv' is an address and not a file; download it" in said
+    said = run("fit s3://bucket/items.csv votes.csv -o m.npz", code=2).stderr
+    assert "'s3://bucket/items.csv' is an address and not a file; fit with --stream" in said
 
 
 def test_dates_and_names_are_not_proposed_as_categories(study):

@@ -210,11 +210,3 @@ def test_long_lines_are_folded_below_their_text():
 )
 def test_tables_and_commands_are_not_folded(line):
     assert folded(line, 20) == line
-
-
-def test_a_table_that_is_written_is_named_on_the_error_stream(study):
-    run("fit items.csv votes.csv -o m.npz")
-    written = run("rank m.npz items.csv -o ranking.csv")
-    rows = len((study[0] / "items.csv").read_text().splitlines()) - 1
-    assert (written.stdout, written.stderr) == ("", f"Wrote ranking.csv: {rows} items.\n")
-    assert "Wrote" not in run("rank m.npz items.csv -o -").output

@@ -14,6 +14,7 @@ from hypothesis.extra import numpy as hnp
 from pairscore import Comparisons, PairscoreError, PairscoreWarning, RankRegression
 from pairscore.data.items import Items, read_items
 from pairscore.data.tables import as_frame, backend_of
+from pairscore.errors import CollinearFeaturesWarning
 from tests.data.conftest import TABLES, every_table, says, study
 
 pytestmark = pytest.mark.filterwarnings("error::pairscore.errors.PairscoreWarning")
@@ -540,6 +541,28 @@ def test_a_number_that_is_missing_in_an_embedding_is_named():
     rows[2, 7] = np.nan
     with pytest.raises(PairscoreError, match=r"NaN or infinite, in 1 column: 'e\[7\]' \(1\)"):
         read_items(TABLES_OF_LISTS["polars arrays"](rows))
+
+
+@pytest.mark.parametrize("missing", ["refuse", "mean-with-flag"])
+def test_places_of_an_embedding_with_rounding_errors_alone_are_constant(missing):
+    """Components of an SVD beyond the rank had coefficients of 1e15, and p-values."""
+    rng = np.random.default_rng(0)
+    rows = 1e-9 * rng.normal(size=(60, 3))  # in any unit
+    noisy = np.column_stack([rows, 1e-25 * rng.normal(size=(60, 2))])
+    votes = np.array([(a, b) for a, b in rng.integers(0, 60, (300, 2)) if a != b])
+    table = pd.DataFrame({"e": list(noisy)})
+    with pytest.warns(CollinearFeaturesWarning, match=r"2 features are constant .*'e\[3\]'"):
+        model = RankRegression(missing=missing).fit(table, votes)
+    assert model.coef_[3:].tolist() == [0, 0]
+    np.testing.assert_allclose(model.coef_[:3], RankRegression().fit(rows, votes).coef_, rtol=1e-6)
+    assert np.all(np.isfinite(model.rank(table)["high"]))
+    assert noisy[0, 3] == table["e"][0][3] != 0  # the caller's table is as it was
+
+
+def test_separate_columns_have_units_of_their_own():
+    values = np.random.default_rng(0).normal(size=(60, 2)) * [1.0, 1e-16]
+    table = pd.DataFrame({"mass": values[:, 0], "charge": values[:, 1]})
+    np.testing.assert_array_equal(read_items(table).values, values)
 
 
 def test_new_items_are_scored_from_the_same_column_of_embeddings():

@@ -1,11 +1,12 @@
 """Context that belongs partly to the items."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit
 from scipy.stats import binom
 
-from pairscore import RankRegression, load
+from pairscore import PairscoreError, RankRegression, load
 from pairscore.effects.projection import (
     LEVEL,
     context_of_items,
@@ -230,3 +231,32 @@ def test_a_context_of_zeros_is_not_called_a_property_of_the_items():
     with pytest.warns(match="not determined"):
         model = RankRegression(context=["c"]).fit(X, votes)
     assert model.context_of_items_["c"]["in_words"] == ""
+
+
+@pytest.fixture
+def league():
+    rng = np.random.default_rng(0)
+    left, right = rng.integers(0, 20, (2, 900))
+    left, right = left[left != right], right[left != right]
+    winner = np.where(rng.random(len(left)) < 0.6, "left", "right")
+    return pd.DataFrame({"left": left, "right": right, "winner": winner})
+
+
+def test_a_property_of_the_items_is_refused_beside_their_abilities(league):
+    """Standard errors of 1e6, and a warning about another cause."""
+    price = np.random.default_rng(1).normal(size=20)
+    gap = price[league["left"]] - price[league["right"]]
+    votes = league.assign(gap=gap)
+    with pytest.raises(PairscoreError, match=r"'gap' is a property of the items .* abilities"):
+        RankRegression(context=["gap"]).fit(None, votes)
+    held = RankRegression(context=["gap"], l2=1.0).fit(None, votes)
+    assert held.effects_.std_errors[0] < 5
+    other = league.assign(gap=gap + np.random.default_rng(2).normal(size=len(gap)))
+    assert RankRegression(context=["gap"]).fit(None, other).effects_.std_errors[0] < 1
+
+
+def test_a_side_that_the_items_decide_is_refused_beside_their_abilities(league):
+    odd = league["left"] % 2 > league["right"] % 2
+    with pytest.raises(PairscoreError, match="the items decide who is on the left"):
+        RankRegression(side_effect=True).fit(None, league[odd])
+    assert RankRegression(side_effect=True).fit(None, league).side_effect_ is not None

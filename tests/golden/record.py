@@ -163,7 +163,9 @@ def stable_text(name: str, text: str) -> str:
     """The output without what differs from run to run."""
     if name == "reproduce":
         header, *rows = csv.reader(text.splitlines())
-        keep = [column for column, title in enumerate(header) if title != "seconds"]
+        keep = [
+            column for column, title in enumerate(header) if title not in ("seconds", "version")
+        ]
         return "\n".join(
             ",".join(row[column] for column in keep) for row in [header, *sorted(rows)]
         )

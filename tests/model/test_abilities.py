@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from pairscore import Comparisons, PairscoreError, RankRegression, load
+from pairscore import Comparisons, PairscoreError, PairscoreWarning, RankRegression, load
 from pairscore.errors import FewItemsWarning, SeparationWarning
 from tests.model.peers import peers_numbers, peers_votes
 
@@ -280,6 +280,18 @@ def test_probabilities_are_those_of_the_model():
     ability = model.item_effects_.effect
     chance = model.predict_proba(comparisons)[:, 1]
     np.testing.assert_allclose(chance, expit(ability[left] - ability[right]), rtol=1e-12)
+
+
+def test_intervals_of_abilities_are_classical_whoever_judged():
+    votes, _ = draw_votes()
+    votes["judge"] = np.arange(len(votes["left"])) % 12
+    plain = RankRegression().fit(None, votes)
+    with pytest.warns(PairscoreWarning, match="do not allow for judges who differ"):
+        asked = RankRegression(inference="items+judges").fit(None, votes)
+    assert asked.inference_ == plain.inference_ == "model"
+    np.testing.assert_array_equal(asked.item_effects_.std_error, plain.item_effects_.std_error)
+    assert "robust" not in str(asked.summary())
+    assert "classical" in str(asked.contrast({"item 02": 1, "item 11": -1}))
 
 
 def test_judges_have_slopes_beside_abilities():

@@ -1,17 +1,31 @@
 """What every engine of several machines must show; ``test_dask`` and ``spark_cluster`` run it."""
 
 import os
+import pickle
 import signal
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pytest
+from pyarrow import parquet
 
 from pairscore import PairscoreError, fit_stream
+from pairscore.model import predict
+from pairscore.parts import rows as part_rows
+from pairscore.parts import spill
+from pairscore.parts.connect import connected
 from pairscore.parts.sources import partitions
-from tests.streaming.studies import assert_same_fit, draw, fit_both, in_parts, write
+from pairscore.streaming import table
+from tests.streaming.studies import (
+    assert_same_fit,
+    draw,
+    fit_both,
+    in_parts,
+    rare_feature,
+    write,
+)
 
 METHODS = ("pooled", "split", "paired", "mle")
 FEW = 2e5  # bytes, so that there are several blocks of items
@@ -56,6 +70,39 @@ def end_family(generations):
         family.append(int(status.split("PPid:")[1].split()[0]))
     for process in reversed(family):
         os.kill(process, signal.SIGKILL)
+
+
+@dataclass
+class Watched:
+    """An engine that notes the size of what it returns, and may do something before a task."""
+
+    engine: object
+    before: object = None
+    sizes: list = field(default_factory=list)
+    is_local = False
+
+    def total(self, task, parts, done=None):
+        if self.before is not None:
+            self.before(task)
+        result = self.engine.total(task, parts, done)
+        self.sizes.append(len(pickle.dumps(result)))
+        return result
+
+
+def items_in_parts(monkeypatch, rows_of_part=30, rows_of_block=25, n_features=3):
+    """Parts and blocks of the item table so small that a few hundred items are many."""
+    monkeypatch.setattr(part_rows, "ITEM_ROWS", rows_of_part)
+    monkeypatch.setattr(table, "BLOCK_BYTES", 8 * n_features * rows_of_block)
+
+
+def refuse_features(monkeypatch):
+    """This process may not read features of items, but for the first few."""
+
+    def refuse(*given):
+        raise AssertionError("features of items were read in this process")
+
+    monkeypatch.setattr(spill.FeatureFiles, "__getitem__", refuse)
+    monkeypatch.setattr(spill, "item_blocks", refuse)
 
 
 class Checks:
@@ -141,6 +188,89 @@ class Checks:
         found = fit_stream(*files, progress=kill, **there)
         assert stages == ["Likelihood"]
         assert_same_fit(found, alone)
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_the_item_table_is_never_in_the_process_that_asks_for_the_fit(
+        self, cluster, method, tmp_path, monkeypatch
+    ):
+        """It gets vectors, sums, the items of the sample and those whose scores a model keeps."""
+        n, d, asked = 2000, 12, {"method": method, "side_effect": method == "mle"}
+        items, votes = draw(7, n=n, d=d, m=6000)
+        files = write(tmp_path, items, votes, group=1000)
+        parquet.write_table(items, files[0], row_group_size=300)
+        alone = fit_stream(*files, **asked, memory=1e6)
+        in_parts(monkeypatch, sample=200, partition_rows=2000)
+        items_in_parts(monkeypatch, 300, 250, d)
+        monkeypatch.setattr(predict, "KEPT_SCORES", 50)
+        refuse_features(monkeypatch)
+        with connected(cluster.engine) as engine:
+            watched = Watched(engine)
+            found = fit_stream(*files, **asked, engine=watched, scratch=tmp_path, memory=1e6)
+        assert max(watched.sizes) < 0.5 * n * d * 8
+        found.fitted_scores_, kept = alone.fitted_scores_, found.fitted_scores_  # of fewer items
+        assert_same_fit(found, alone)
+        assert kept.shape == (2, 50)
+
+    def test_a_worker_that_is_killed_while_it_reads_or_sums_items_changes_nothing(
+        self, cluster, tmp_path, monkeypatch
+    ):
+        in_parts(monkeypatch)
+        items_in_parts(monkeypatch)
+        items, votes = draw(8)
+        files, mark, killed = write(tmp_path, items, votes), tmp_path / "killed", []
+        parquet.write_table(items, files[0], row_group_size=30)
+        parts = partitions(files[0], 30)
+        parts[2] = Deadly(parts[2], str(mark), cluster.generations)
+
+        def kill(task):
+            if isinstance(task, table.RowTask) and not killed:
+                cluster.processes()  # with another for the one that ended while it read items
+                killed.append(task)
+                cluster.kill_one()
+
+        alone = fit_stream(*files, memory=FEW)
+        with connected(cluster.engine) as engine:
+            there = {"engine": Watched(engine, kill), "scratch": tmp_path, "memory": FEW}
+            found = fit_stream(parts, files[1], **there)
+        assert mark.exists()
+        assert killed
+        assert_same_fit(found, alone)
+
+    def test_open_directions_and_columns_of_single_items_are_seen_by_workers(
+        self, cluster, tmp_path, monkeypatch
+    ):
+        items, votes = draw(9)
+        row = np.arange(len(items))
+        items = items.append_column("year", [2000.0 + row % 2]).append_column(
+            "first", [(row == 0).astype(float)]
+        )
+        left, right = ((votes[side].to_numpy() - 7) // 3 for side in ("left", "right"))
+        votes = votes.filter(left % 2 == right % 2)  # only items of one year meet
+        files = write(tmp_path, items, votes)
+        in_parts(monkeypatch)
+        items_in_parts(monkeypatch)
+        whole, found = fit_both(items, votes, files, {}, engine=cluster.engine, scratch=tmp_path)
+        assert found.result_.n_groups == whole.result_.n_groups == 2
+        assert_same_fit(found, whole)
+
+    def test_separated_comparisons_are_held_as_in_memory(self, cluster, tmp_path, monkeypatch):
+        in_parts(monkeypatch)
+        items_in_parts(monkeypatch)
+        items, votes = rare_feature()
+        files, there = write(tmp_path, items, votes), {"engine": cluster.engine, "memory": FEW}
+        whole, found = fit_both(items, votes, files, {}, scratch=tmp_path, **there)
+        assert_same_fit(found, whole)
+        assert found.notes_ == whole.notes_
+
+    def test_a_fault_in_the_items_is_told_with_file_and_row(self, cluster, tmp_path, monkeypatch):
+        items_in_parts(monkeypatch)
+        items, votes = draw()
+        values = items["x1"].to_numpy().copy()
+        values[70] = np.nan
+        files = write(tmp_path, items, votes)
+        parquet.write_table(items.set_column(2, "x1", [values]), files[0], row_group_size=30)
+        with pytest.raises(PairscoreError, match=r"items\.parquet', row 71: 'x1' is nan"):
+            fit_stream(*files, engine=cluster.engine, memory=FEW)
 
     @pytest.mark.parametrize("fault", ["unknown", "corrupt", "missing"])
     def test_a_fault_on_a_worker_is_told_with_file_and_row_and_workers_live_on(

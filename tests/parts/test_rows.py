@@ -10,8 +10,9 @@ from pyarrow import parquet
 from pairscore import PairscoreError
 from pairscore.data.items import read_items
 from pairscore.data.votes import read_votes
-from pairscore.parts.rows import Layout, RowReader, ids_only, read_item_table
+from pairscore.parts.rows import Layout, RowReader, ids_only
 from pairscore.parts.sources import TablePartition, partitions
+from pairscore.parts.spill import read_item_table
 
 IDS = ["a", "b", "c", "d"]
 

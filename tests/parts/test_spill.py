@@ -1,14 +1,22 @@
 """Tiles in a folder: whole files, and no comparison left out because a folder is another one."""
 
 import pickle
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pairscore import PairscoreError
-from pairscore.parts.rows import Batch
-from pairscore.parts.spill import FeatureFile, Grid, Spill, shared_folder
+from pairscore.parts.rows import Batch, ItemBlock
+from pairscore.parts.spill import (
+    FeatureFiles,
+    Grid,
+    Spill,
+    item_file,
+    shared_folder,
+    write_features,
+)
 from pairscore.streaming.passes import NumberedPart
 
 ROWS = np.array([0, 4, 2]), np.array([1, 2, 3])
@@ -58,9 +66,15 @@ def test_a_folder_has_the_rights_of_the_one_it_is_in(tmp_path):
         assert Path(folder).parent.stat().st_mode & 0o777 == 0o770
 
 
-def test_features_in_a_file_are_sent_as_its_name(tmp_path):
+def test_features_in_files_are_sent_as_their_names_and_read_across_them(tmp_path):
     X = np.random.default_rng(0).normal(size=(1000, 3))
-    table = FeatureFile.of(X[::-1], str(tmp_path))
+    starts = (0, 400, 400, 410, 1000)  # one part has no items
+    for number, (first, last) in enumerate(pairwise(starts)):
+        block = ItemBlock(np.empty(0), X[first:last].T)
+        write_features([block], item_file(str(tmp_path), number))
+    table = FeatureFiles(str(tmp_path), starts, 3)
     sent = pickle.dumps(table)
     assert len(sent) < 1000
-    np.testing.assert_array_equal(pickle.loads(sent)[10:20], X[::-1][10:20])
+    assert table.shape == X.shape
+    for rows in (slice(10, 20), slice(395, 420), slice(400, 410), slice(None), slice(7, 7)):
+        np.testing.assert_array_equal(pickle.loads(sent)[rows], X[rows])

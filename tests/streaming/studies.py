@@ -33,6 +33,20 @@ def draw(seed=0, n=120, d=3, m=1500, ties=0.1, weights=True, text=False):
     return pa.table(items), pa.table(votes)
 
 
+def rare_feature(seed=11, m=1500, ties=0.1):
+    """A study whose last feature few items have, which win against any item without it.
+
+    Those with it are compared with each other too, so that only one direction is separated.
+    """
+    items, votes = draw(seed, m=m, ties=ties)
+    rng = np.random.default_rng(seed)
+    has = (rng.random(len(items)) < 0.15).astype(float)
+    left, right = ((votes[side].to_numpy() - 7) // 3 for side in ("left", "right"))
+    ahead, winner = has[left] - has[right], votes["winner"].to_numpy(zero_copy_only=False).copy()
+    winner[ahead > 0], winner[ahead < 0] = "left", "right"
+    return items.append_column("rare", [has]), votes.set_column(2, "winner", [winner])
+
+
 def write(folder, items, votes, n_files=3, kind="parquet", group=200):
     """Write both tables; returns the name of the item file and a pattern of the others."""
     folder.mkdir(exist_ok=True)
@@ -71,7 +85,9 @@ def assert_same_fit(parts, whole, rtol=1e-9):
         ours, theirs = getattr(parts, name), getattr(whole, name)
         assert (ours is None) == (theirs is None)
         if ours is not None:
-            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5 * np.abs(theirs).max())
+            np.testing.assert_allclose(
+                ours, theirs, rtol=1e-5, atol=1e-5 * np.nanmax(np.abs(theirs))
+            )
     names = ("agreement_", "noise_", "tie_share_", "decided_scale_", "guard_", "n_comparisons_")
     for name in (*names, "n_items_", "feature_mean_", "feature_sd_", "feature_min_"):
         np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-6)

@@ -8,8 +8,16 @@ from hypothesis import strategies as st
 
 import pairscore
 from pairscore import PairscoreError, RankRegression, fit_stream
+from pairscore.errors import SeparationWarning
 from pairscore.parts.engines import bytes_of
-from tests.streaming.studies import assert_same_fit, draw, fit_both, in_parts, write
+from tests.streaming.studies import (
+    assert_same_fit,
+    draw,
+    fit_both,
+    in_parts,
+    rare_feature,
+    write,
+)
 
 METHODS = ("pooled", "split", "paired", "mle")
 
@@ -32,6 +40,17 @@ def test_other_links_ties_and_ridges_are_the_same_too(method, more, tmp_path, mo
     in_parts(monkeypatch)
     items, votes = draw(1)
     whole, parts = fit_both(items, votes, write(tmp_path, items, votes), {"method": method} | more)
+    assert_same_fit(parts, whole)
+
+
+def test_a_small_sample_that_misleads_does_not_move_the_scale_of_decided_comparisons(
+    tmp_path, monkeypatch
+):
+    """Far from the sample's scale a cubic through four looks turns round, and has other roots."""
+    in_parts(monkeypatch, sample=200, partition_rows=2000)
+    items, votes = draw(7, n=2000, d=12, m=6000)
+    files = write(tmp_path, items, votes, group=1000)
+    whole, parts = fit_both(items, votes, files, {"method": "pooled"}, memory=1e6)
     assert_same_fit(parts, whole)
 
 
@@ -124,15 +143,87 @@ def test_what_needs_all_comparisons_is_refused_with_a_remedy(asked, tmp_path):
         fit_stream(*write(tmp_path, items, votes), **asked)
 
 
-def test_separated_comparisons_are_refused_by_mle_and_held_by_a_closed_form(tmp_path):
+def test_separated_comparisons_are_held_as_in_memory(tmp_path):
     items = {"id": range(40), "x": np.arange(40.0)}
     left, right = np.tile(np.arange(1, 40), 5), np.tile(np.arange(39), 5)
     votes = pa.table({"left": left, "right": right, "winner": ["left"] * len(left)})
     files = write(tmp_path, pa.table(items), votes)
-    with pytest.raises(PairscoreError, match="separation"):
-        fit_stream(*files)
-    whole, parts = fit_both(pa.table(items), votes, files, {"method": "pooled"})
+    for method in ("pooled", "paired", "mle"):
+        whole, parts = fit_both(pa.table(items), votes, files, {"method": method})
+        assert_same_fit(parts, whole)
+        assert parts.notes_ == whole.notes_
+
+
+SEPARATED = {
+    "rare": ({}, {}),
+    "without ties": ({"ties": 0.0}, {}),
+    "probit": ({}, {"link": "probit"}),
+    "side": ({}, {"side_effect": True}),
+    "model": ({}, {"inference": "model"}),
+    "no intervals": ({}, {"inference": None}),
+    "weak ridge": ({}, {"l2": 1e-6}),
+    "ties dropped": ({}, {"ties": "drop"}),
+}
+
+
+@pytest.mark.parametrize("sample", [300, 10**6])
+@pytest.mark.parametrize("case", SEPARATED)
+def test_what_separated_comparisons_explain_is_held_by_mle_as_in_memory(
+    case, sample, tmp_path, monkeypatch
+):
+    drawn, asked = SEPARATED[case]
+    items, votes = rare_feature(**drawn)
+    in_parts(monkeypatch, sample)
+    files = write(tmp_path, items, votes)
+    with pytest.warns(SeparationWarning, match="has a ridge of l2=0.16"):
+        parts = fit_stream(*files, **asked, memory=1e5)
+    whole, _ = fit_both(items, votes, files, asked)
     assert_same_fit(parts, whole)
+    assert parts.notes_ == whole.notes_
+
+
+@pytest.mark.parametrize("sample", [300, 10**6])
+@pytest.mark.parametrize("side", [False, True])
+def test_comparisons_that_are_all_explained_are_held_by_mle_as_in_memory(
+    side, sample, tmp_path, monkeypatch
+):
+    items, votes = draw(12)
+    left, right = ((votes[name].to_numpy() - 7) // 3 for name in ("left", "right"))
+    x = items["x1"].to_numpy()
+    winner = np.where(x[left] + 0.3 * side > x[right], "left", "right")
+    votes = votes.set_column(2, "winner", [winner])
+    in_parts(monkeypatch, sample)
+    files = write(tmp_path, items, votes)
+    whole, parts = fit_both(items, votes, files, {"side_effect": side})
+    assert_same_fit(parts, whole)
+    assert parts.notes_ == whole.notes_
+    assert "the fit is the one with" in parts.notes_[0]
+
+
+def test_a_side_that_always_wins_is_held_beside_a_ridge_as_in_memory(tmp_path, monkeypatch):
+    items, votes = draw(13, ties=0.0)
+    votes = votes.set_column(2, "winner", [["left"] * len(votes)])
+    in_parts(monkeypatch)
+    files = write(tmp_path, items, votes)
+    whole, parts = fit_both(items, votes, files, {"side_effect": True, "l2": 1.0})
+    assert_same_fit(parts, whole)
+    assert parts.notes_ == whole.notes_
+
+
+def test_comparisons_that_only_seem_separated_in_the_sample_are_fitted(tmp_path, monkeypatch):
+    """In the sample of every tenth comparison the rare feature always wins; once it does not."""
+    items, votes = rare_feature(14)
+    has = items["rare"].to_numpy()
+    left, right = ((votes[name].to_numpy() - 7) // 3 for name in ("left", "right"))
+    ahead, winner = has[left] - has[right], votes["winner"].to_numpy(zero_copy_only=False).copy()
+    turned = [row for row in np.flatnonzero(ahead) if row % 500 % 6][:12]
+    winner[turned] = np.where(winner[turned] == "left", "right", "left")
+    votes = votes.set_column(2, "winner", [winner])
+    in_parts(monkeypatch)
+    whole, parts = fit_both(items, votes, write(tmp_path, items, votes), {})
+    assert_same_fit(parts, whole)
+    assert parts.notes_ == whole.notes_
+    assert not any("no maximum" in note for note in parts.notes_)
 
 
 def test_amounts_of_memory_are_read():

@@ -79,7 +79,11 @@ def test_a_site_of_three_items_is_refused_unless_it_is_allowed():
 
 @pytest.mark.parametrize(
     ("kind", "word"),
-    [({"link": "probit"}, "link"), ({"ties": "drop"}, "ties"), ({"exclude": ["x1"]}, "features")],
+    [
+        ({"link": "probit"}, r"link \('logit' and 'probit'\)"),
+        ({"ties": "drop"}, "ties"),
+        ({"exclude": ["x1"]}, r"features \(only the first has 'x1'\)"),
+    ],
 )
 def test_sums_that_do_not_go_together_are_refused_in_a_sentence(kind, word, tmp_path):
     from pyarrow import parquet

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -63,6 +64,7 @@ from pairscore.cli.words import (
     show_unused_answers,
     show_unused_columns,
     show_warnings,
+    show_written,
     translate,
 )
 from pairscore.errors import PairscoreError, first_few, plural
@@ -215,6 +217,8 @@ def write_stream(
     wording = Wording().with_words(**wording_settings(given))
     result = replace(model.result_, wording=wording)
     write_model(ModelFile(result, model.get_params(), model.classes_), output, as_json, False)
+    table = quote(str(items)) if isinstance(items, Path) else "NEW_ITEMS.csv"
+    show_written(output, as_json, table)
 
 
 def fit_study(
@@ -304,6 +308,7 @@ def update(
     record = result.record | ({"reading": kept} if kept else {})
     result = replace(result, record=record)
     write_model(replace(file, fit=result), output, as_json, keep_data=True)
+    show_written(output, as_json, "NEW_ITEMS.csv" if result.n_features else "")
 
 
 def add_named_items(known: "Items", read: "Comparisons") -> tuple["Items | None", "Votes"]:

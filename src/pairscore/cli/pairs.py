@@ -201,13 +201,12 @@ def rank(model: Path, items: Path | None, output: Path | None, as_json: bool, **
     named = with_id_name(ranking, given["id"] or recipe_of(fit).id)
     if output is not None:
         write_table(named, output, reading["decimal"])
+        show_written(output, as_json)
     if as_json and str(output) != "-":
         about = {"n_items": len(ranking["id"]), "dropped": dropped, "scale": given["scale"]}
         show_json(about | {"ranking": row_records(ranking)})
     elif output is None:
         show_text(ranking_text(ranking, fit, given["scale"], next(iter(named))))
-    elif str(output) != "-":
-        show_written(output, len(ranking["id"]), "item")
 
 
 def rank_compared(fit: "Fit", items: Path | None, **asked: Any) -> dict[str, Any]:
@@ -333,12 +332,11 @@ def predict(
     result = {**sides, **pair_chances(fit, data, given["level"])}
     if output is not None:
         write_table(result, output)
+        show_written(output, as_json)
     if as_json and str(output) != "-":
         show_json({"n_pairs": len(data), "chances": row_records(result)})
     elif output is None:
         click.echo(chances_text(result))
-    elif str(output) != "-":
-        show_written(output, len(data), "pair")
 
 
 def chances_text(chances: dict[str, Any]) -> str:

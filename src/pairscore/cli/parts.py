@@ -34,6 +34,7 @@ from pairscore.cli.words import (
     show_json,
     show_note,
     show_warnings,
+    show_written,
 )
 from pairscore.errors import PairscoreError, plural, without_password
 from pairscore.parts.progress import stage
@@ -374,5 +375,7 @@ def merge(
     show_warnings(texts)
     file = ModelFile(model.result_, model.get_params(), model.classes_)
     write_model(file, output, as_json, keep_data=False)
-    if not as_json and any("make sums at this model" in text for text in texts):
+    needs_round = any("make sums at this model" in text for text in texts)
+    show_written(output, as_json, None if needs_round else "NEW_ITEMS.csv")
+    if not as_json and needs_round:
         show_note(f"for each site: pairscore stats ITEMS COMPARISONS --at {output} -o round.npz")

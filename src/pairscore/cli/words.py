@@ -20,7 +20,7 @@ Also what is printed besides results: rankings, notes, and the layout of ``--hel
 import re
 import sys
 from ast import literal_eval
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from inspect import cleandoc
 from pathlib import Path
@@ -31,7 +31,7 @@ from typing import Any, TypeVar
 
 import click
 
-from pairscore.errors import first_few, plural
+from pairscore.errors import first_few
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
@@ -224,11 +224,6 @@ def show_json(record: Any, err: bool = False) -> None:
     click.echo(json_text(record), err=err)
 
 
-def show_written(output: Path, number: int, name: str) -> None:
-    """Say that a table is written; not on the output, which may be the table."""
-    click.echo(f"Wrote {output}: {plural(number, name)}.", err=True)
-
-
 def terminal_width() -> int:
     """Columns of the terminal that reads the output; 0 where none does."""
     return get_terminal_size().columns if sys.stdout.isatty() else 0
@@ -304,11 +299,34 @@ def show_unused_answers(study: Any, params: dict[str, Any], auto: bool) -> None:
         show_note(f"{judge!r} was not used; --judge-slopes estimates how careful each judge is.")
     if params["ties"] == "half" and not auto and (votes.outcome == 0).any():
         show_note("ties count as half wins; --ties davidson estimates how likely a tie is.")
-    if study.unused:
-        are = "was" if len(study.unused) == 1 else "were"
+    if unused := [name for name in study.unused if not is_of_sheet(name, study.unused)]:
+        are = "was" if len(unused) == 1 else "were"
         show_note(
-            f"of the comparisons, {first_few(map(repr, study.unused))} {are} not used; --context"
+            f"of the comparisons, {first_few(map(repr, unused))} {are} not used; --context"
             " takes numbers that describe a comparison."
+        )
+
+
+def is_of_sheet(name: str, names: Sequence[str]) -> bool:
+    """Whether a judging sheet has such a column for its readers: the number of the row, or what is
+    known of the left and of the right item.
+    """
+    side, _, what = name.partition("_")
+    other = {"left": "right", "right": "left"}.get(side)
+    return name == "comparison" or (other is not None and f"{other}_{what}" in names)
+
+
+def show_written(output: Path, as_json: bool, ranks: str | None = None) -> None:
+    """Print where the result is, unless it or JSON is on standard output.
+
+    A model ``ranks`` the items of a file; none, where it knows them.
+    """
+    if str(output) != "-" and not as_json:
+        model = quote(str(output))
+        click.echo(
+            f"Wrote {output}."
+            if ranks is None
+            else f"Wrote {output}. Next: pairscore rank {model}{ranks and f' {ranks}'}."
         )
 
 

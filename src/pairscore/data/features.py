@@ -8,7 +8,7 @@ one for a table.
 """
 
 from collections.abc import Collection, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import product
 from typing import Any
@@ -25,21 +25,20 @@ from pairscore.data.items import (
     refuse_other_lists,
     say_absent,
 )
-from pairscore.data.tables import ID_COLUMN, Columns, list_lengths, look_up
+from pairscore.data.tables import ID_COLUMN, Columns, list_lengths, look_up, without_rounding_errors
 from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, plural
 
 NO_LEVEL, UNKNOWN_LEVEL = -1, -2
 GAP_REMEDIES = {
-    "mean-with-flag": (
-        "no value was missing there in the fit, so it has no flag for them: fill them in, or"
-        " leave these items out"
-    ),
+    "mean-with-flag": "no value was missing there in the fit, so it has no flag for them: fill them"
+    " in, or leave these items out",
     "item-effect": "the fit has no effect for these items: fill in their values, or leave them out",
+    "new": "fill them in, or leave these items out, as a fit with missing='drop-items' does",
+    "refuse": (
+        "fill in the missing values, or fit with missing='drop-items', missing='mean-with-flag' or"
+        " missing='item-effect'"
+    ),
 }
-OTHER_GAP_REMEDY = (
-    "fill in the missing values, or fit with missing='drop-items', missing='mean-with-flag' or"
-    " missing='item-effect'"
-)
 
 
 @dataclass(frozen=True)
@@ -78,6 +77,8 @@ class Recipe:
     lists
         How many numbers the lists of a column have, all of which are features: those of
         ``embedding`` are ``embedding[0]``, ``embedding[1]``, ...
+    of_model
+        Whether it is that of a fitted model, for new items; records do not say.
     """
 
     features: tuple[str, ...] = ()
@@ -92,6 +93,7 @@ class Recipe:
     flags: tuple[tuple[str, ...], ...] = ()
     reference: dict[str, str] = field(default_factory=dict)
     lists: dict[str, int] = field(default_factory=dict)
+    of_model: bool = field(default=False, compare=False)
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> "Recipe":
@@ -115,7 +117,7 @@ class Recipe:
     def to_record(self) -> dict[str, Any]:
         """Plain values, for JSON; model files keep them."""
         record = asdict(self)
-        record["own"] = record.pop("effect_items")
+        record["own"], _ = record.pop("effect_items"), record.pop("of_model")
         return record
 
     @property
@@ -190,6 +192,7 @@ class Recipe:
                 else self._numbers(table, name)[:, None]
             )
         with np.errstate(over="ignore", invalid="ignore"):
+            values[:, :n_base] = without_rounding_errors(values[:, :n_base], self.names[:n_base])
             for number, column in enumerate(self._further_columns(table, values), n_base):
                 values[:, number] = column
         return values
@@ -247,7 +250,8 @@ class Recipe:
         gaps = {name: np.isnan(values[:, block.start]) for name, block in self.blocks.items()}
         rows = {name: np.flatnonzero(mask) for name, mask in gaps.items() if mask.any()}
         if rows and self.missing != "drop-items":
-            _refuse_gaps(rows, ids, self.missing)
+            is_new = self.of_model and self.missing == "refuse"  # the fit had no gap either
+            _refuse_gaps(rows, ids, GAP_REMEDIES["new" if is_new else self.missing])
         return ~np.any(list(gaps.values()), axis=0)
 
     def items(self, table: Columns) -> Items:
@@ -342,14 +346,11 @@ def _places(features: tuple[str, ...]) -> dict[str, list[str]]:
 
 
 def recipe_of(fit: Any) -> "Recipe":
-    """The recipe that a fit (or a fitted model) was made with.
-
-    One that was fitted in Python without settings has none: its features are numeric columns.
-    """
+    """The recipe of a fit (or a fitted model); without settings, features are numeric columns."""
     fit = getattr(fit, "result_", fit)
     if fit.recipe is None:
-        return Recipe(tuple(map(str, fit.names)))
-    recipe = Recipe.from_record(fit.recipe)
+        return Recipe(tuple(map(str, fit.names)), of_model=True)
+    recipe = replace(Recipe.from_record(fit.recipe), of_model=True)
     if recipe.names != tuple(map(str, fit.names)):
         raise PairscoreError(
             "the model's recipe makes other features than it was fitted with; the file is damaged:"
@@ -437,7 +438,7 @@ def _indicators(table: Columns, name: str, levels: tuple[str, ...]) -> np.ndarra
     return np.where(codes[:, None] == NO_LEVEL, np.nan, codes[:, None] == np.arange(len(levels)))
 
 
-def _refuse_gaps(rows_by_column: dict[str, np.ndarray], ids: Any, missing: str) -> None:
+def _refuse_gaps(rows_by_column: dict[str, np.ndarray], ids: Any, remedy: str) -> None:
     entries = [(int(row), name, None) for name, rows in rows_by_column.items() for row in rows]
     count = plural(len(entries), "feature value", verb="is")
     by_column = [
@@ -445,5 +446,4 @@ def _refuse_gaps(rows_by_column: dict[str, np.ndarray], ids: Any, missing: str) 
         for name, rows in rows_by_column.items()
     ]
     what = f"{count} missing, by column (how many: first ids): {first_few(by_column, 20)}"
-    remedy = GAP_REMEDIES.get(missing, OTHER_GAP_REMEDY)
     raise BadEntriesError(what, remedy, "items", entries, "missing")

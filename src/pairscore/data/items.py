@@ -27,6 +27,7 @@ from pairscore.data.tables import (
     spread_lists,
     to_array,
     to_floats,
+    without_rounding_errors,
 )
 from pairscore.errors import (
     BadEntriesError,
@@ -148,9 +149,8 @@ class Items:
 
 
 def plain_id(name: Any) -> str:
-    """A name as text, without spaces around it and without the decimals of a whole number.
-
-    Signs of half and of double width are the usual ones (Unicode's form NFKC).
+    """A name as text, without spaces around it and without the decimals of a whole number; signs of
+    half and of double width are the usual ones (Unicode's form NFKC).
 
     >>> plain_id(" 12.0 "), plain_id(7), plain_id("1.10"), plain_id("Ｎｏ１")
     ('12', '7', '1.10', 'No1')
@@ -271,7 +271,8 @@ def _from_frame(table: Frame, features: tuple[str, ...] | None) -> Items:
     ids = ids_of(frame)
     if ids is not None:
         refuse_bad_ids(ids)
-    return Items(_matrix(frame, columns), tuple(map(str, columns)), ids, backend_of(table))
+    names, values = tuple(map(str, columns)), _matrix(frame, columns)
+    return Items(without_rounding_errors(values, names), names, ids, backend_of(table))
 
 
 def _matrix(frame: Frame, columns: list[Any]) -> np.ndarray:
@@ -293,9 +294,8 @@ def _matrix(frame: Frame, columns: list[Any]) -> np.ndarray:
 
 
 def with_features(items: Items, fitted: tuple[str, ...]) -> Items:
-    """The items with the features of a fit, found by name; others are left out.
-
-    Arrays have no names, so theirs have to be as many, in the order of the fit.
+    """The items with the features of a fit, found by name; others are left out. Arrays have no
+    names, so theirs have to be as many, in the order of the fit.
     """
     names = items.feature_names
     if names == fitted or (items.backend is None and len(names) == len(fitted)):

@@ -28,6 +28,7 @@ from pairscore.errors import (
 ID_COLUMN = "id"
 TEXT_AND_DATES = (str, bytes, np.datetime64, np.timedelta64)
 LISTS = (list, tuple, np.ndarray)
+ROUNDING_ERROR = 1e-12  # of the largest number in a list
 KINDS = {"b": nw.Boolean(), "i": nw.Int64(), "u": nw.Int64(), "f": nw.Float64(), "U": nw.String()}
 KINDS |= {"M": nw.Datetime(), "m": nw.Duration()}
 
@@ -168,19 +169,10 @@ Frame = nw.DataFrame | Columns
 
 
 def as_frame(table: Any) -> Frame | None:
-    """A table as an object with ``columns``, ``schema`` and ``get_column``.
+    """A table as an object with ``columns``, ``schema`` and ``get_column``; None if it is none.
 
-    Parameters
-    ----------
-    table
-        A dataframe of any library that narwhals knows (pandas, polars, Arrow, ...; a lazy one is
-        collected), a dict of columns, :class:`Columns`, or anything else.
-
-    Returns
-    -------
-    narwhals DataFrame, Columns, or None
-        None where ``table`` is no dataframe, such as an array. Columns of the same name and names
-        of several levels (a pandas MultiIndex) are refused.
+    Dataframes are of any library that narwhals knows (pandas, polars, Arrow, ...; a lazy one is
+    collected). Columns of one name and names of several levels (a pandas MultiIndex) are refused.
     """
     if isinstance(table, dict | Columns):
         return table if isinstance(table, Columns) else Columns(table)
@@ -207,10 +199,8 @@ def as_frame(table: Any) -> Frame | None:
 
 
 def backend_of(frame: Frame | None) -> Any:
-    """The kind of a table, in which answers are given back.
-
-    A narwhals implementation for a dataframe, ``dict`` for a dict, :class:`Columns` for a table
-    that was read from a file, None for an array.
+    """The kind of a table, in which answers are given back: a narwhals implementation for a
+    dataframe, ``dict`` for a dict, :class:`Columns` for a table of a file, None for an array.
     """
     if isinstance(frame, Columns):
         return Columns if frame.from_file else dict
@@ -408,6 +398,20 @@ def _numbers_of_lists(name: str, entries: np.ndarray) -> np.ndarray:
             f" {shown(entries[0])}; make them numbers, or drop the column."
         ) from None
     return numbers.T
+
+
+def without_rounding_errors(values: np.ndarray, names: Collection[str]) -> np.ndarray:
+    """Features (N x d) with zeros in places of a list that hold only rounding errors.
+
+    Its numbers share one unit, so a place without any above 1e-12 of the largest says nothing: a
+    component of an SVD beyond the rank of its data. Other columns have units of their own.
+    """
+    empty = np.zeros(len(names), dtype=bool)
+    for base in list_lengths(names):
+        own = np.flatnonzero([name.startswith(f"{base}[") for name in names])
+        size = np.array([np.fmax.reduce(np.abs(values[:, k]), initial=0.0) for k in own])
+        empty[own] = size < ROUNDING_ERROR * np.fmax.reduce(size)
+    return np.where(empty, 0.0 * values, values) if empty.any() else values  # gaps stay
 
 
 # -- numbers of comparisons ------------------------------------------------------------------------

@@ -52,6 +52,7 @@ from pairscore.effects.projection import (
     Projection,
     context_of_items,
     in_words,
+    refuse_context_of_items,
     widening,
     with_projection,
 )
@@ -260,6 +261,8 @@ def _fit_abilities(data: FitData, prepared: PreparedFit, settings: Settings) -> 
     """
     rows = prepared.rows
     sigma2 = data.weight_unit / settings.l2 if settings.l2 else np.inf
+    if not settings.l2:
+        refuse_context_of_items(rows, prepared.names)
     theta = climb(rows, prepared.first_theta(), settings.max_iter, settings.tol).theta
     post, slopes = start_posterior(rows, theta, sigma2, averaged=False), None
     settled = not settings.judge_slopes

@@ -23,6 +23,7 @@ from pairscore.core.sums import Pairs, moments
 from pairscore.core.whitening import Basis, whitening_basis
 from pairscore.effects.item_posterior import conjugate_gradients
 from pairscore.effects.single_comparisons import Optimum, SingleComparisons, laplacian
+from pairscore.errors import PairscoreError, first_few
 from pairscore.estimators.diagnostics import p_in_words
 
 LEAST_REST = 0.1  # share of a column that must vary within items
@@ -64,6 +65,27 @@ def project_on_items(rows: SingleComparisons, columns: np.ndarray) -> Projection
     values = net_of_features(rows, values, pairs, number)
     varies = np.std(values, axis=0) > 1e-6 * np.abs(columns).max(axis=0, initial=0)
     return Projection(values, rest, varies & (rest >= LEAST_REST))
+
+
+def refuse_context_of_items(rows: SingleComparisons, names: tuple[str, ...]) -> None:
+    """Beside an ability for every item, a column that is a difference of the items has no effect of
+    its own. A side of each judge has a prior that determines it.
+    """
+    columns = np.hstack([rows.context, np.ones((len(rows.left), int(rows.sides.shape[1] == 1)))])
+    if not columns.shape[1] or np.all(has := project_on_items(rows, columns).rest >= NO_REST):
+        return
+    of_context = zip(names, has[: rows.context.shape[1]].tolist(), strict=False)
+    shown = [repr(name) for name, has_rest in of_context if not has_rest]
+    if not shown:
+        raise PairscoreError(
+            "in every comparison the items decide who is on the left, so that the effect of the"
+            " side cannot be told from their abilities; fit without side_effect."
+        )
+    raise PairscoreError(
+        f"{first_few(shown)} is a property of the items (the difference of a number that each item"
+        " has), and cannot be told from their abilities; leave it out of the context, or fit with"
+        " an item table that has it as a feature."
+    )
 
 
 def context_and_side(rows: SingleComparisons) -> np.ndarray:

@@ -15,7 +15,9 @@ scores predicts a comparison of two new items: what j's results add to beta_(-i)
 towards either of them. No fit is repeated.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -122,26 +124,26 @@ def check_pairing(X: np.ndarray, pairs: Pairs, compared: Moments, reference: Mom
     reference : Moments
         Of the items whose covariance the method takes; ``compared`` for all but `split`.
     """
-    number = pairs.number
-    scatter = pair_scatter(X, compared.mean, pairs, np.zeros(len(X)), number)
+    number, mean = pairs.number, compared.mean
+    scatter = pair_scatter(X, mean, pairs, np.zeros(len(X)), number)
     exposures, squares = pairs.item_sums(number, number), float(np.sum(number**2))
-    return pairing_of(X, scatter, squares, exposures, compared, reference)
+    fourth = partial(fourth_power, X, exposures, mean)
+    return pairing_of(fourth, scatter, squares, exposures, compared, reference)
 
 
 def pairing_of(
-    X: np.ndarray,
+    fourth: Callable[[np.ndarray], float],
     scatter: np.ndarray,
     squares: float,
     exposures: np.ndarray,
     compared: Moments,
     reference: Moments,
 ) -> Pairing:
-    """The same from 2M C before whitening (``scatter``), sum_p n_p^2 and exposures (N)."""
+    """The same from :func:`fourth_power`, 2M C (``scatter``), sum_p n_p^2 and exposures (N)."""
     m = 0.5 * float(exposures.sum())
     whitener = np.sqrt(compared.total) * whitening_basis(compared.scatter, compared.sd).transform
     busiest = float(exposures.max() / exposures[exposures > 0].mean())
-    r = whitener.shape[1]
-    if r == 0:  # no feature varies, so pairs cannot differ from random ones in any
+    if (r := whitener.shape[1]) == 0:  # no feature varies, so pairs look random
         return Pairing(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, busiest)
     cross = whitener.T @ scatter @ whitener / (2 * m)
     by_chance = 2 * np.sum((exposures / exposures.sum()) ** 2) ** 2 * m**2
@@ -152,8 +154,7 @@ def pairing_of(
     # (1/n + 1/n') (E|z|^4 - d), d(d+1) if normal
     tails = 1.0
     if reference is not compared:
-        fourth = _fourth_moment(X, compared.mean, whitener, exposures)
-        tails = max((fourth - r) / (r * (r + 1)), 1.0)
+        tails = max((0.5 * fourth(whitener) / m - r) / (r * (r + 1)), 1.0)
     noise = tails * (np.sum(exposures**2) / np.sum(exposures) ** 2 + 1 / reference.total)
     other = whitener.T @ reference.covariance @ whitener
     logs = np.log(np.maximum(np.linalg.eigvalsh(other), 1e-300))
@@ -189,15 +190,14 @@ def _ratios_and_p_value(ratio: np.ndarray, statistic: float) -> tuple[float, flo
     return float(values[0]), float(values[-1]), chi_square_p(statistic, r * (r + 1) / 2)
 
 
-def _fourth_moment(
-    X: np.ndarray, mean: np.ndarray, whitener: np.ndarray, weight: np.ndarray
+def fourth_power(
+    X: np.ndarray, weight: np.ndarray, mean: np.ndarray, whitener: np.ndarray
 ) -> float:
-    """E |z|^4 of the whitened items, which says how noisy their sample covariance is."""
-    total = sum(
+    """The sum of weight |z|^4 of whitened items; it says how noisy their sample covariance is."""
+    return sum(
         float(weight[rows] @ np.sum((z @ whitener) ** 2, axis=1) ** 2)
         for rows, z in centred_blocks(X, mean)
     )
-    return total / float(weight.sum())
 
 
 TEST_LEVEL = 0.05  # p-value up to which item_effects="auto" uses item effects

@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 
 from pairscore.core.sums import sum_sides
 from pairscore.core.whitening import Basis, whitening_basis
-from pairscore.errors import PairscoreError, SeparationWarning, first_few
+from pairscore.errors import PairscoreError, PairscoreWarning, SeparationWarning, first_few
 from pairscore.estimators.fit_data import SEPARATION_L2, WEAK_L2, FitData, bordered_scatter
 from pairscore.estimators.settings import Settings
 
@@ -25,11 +25,26 @@ if TYPE_CHECKING:
     from pairscore.estimators.results import Note
 
 # of the largest gain in a step, above which a comparison gains at all: as they come out of a step
-SMALLEST_GAINS = (1e-4, 1e-6, 1e-8)
+SMALLEST_GAINS = (1e-2, 1e-4, 1e-6, 1e-8)
+NO_GAIN = 1e-10  # of the largest gain along the exact direction: rounding errors
 SIDE = "side effect"
 SEPARATED = "some direction in the features (or the side) explains every comparison that it touches"
 
 UNBEATEN = "some items won, or lost, every comparison with the others"
+
+
+def classical_abilities(settings: Settings) -> tuple[Settings, "list[Note]"]:
+    """Settings of a fit with a parameter for every item, whose intervals are the classical ones."""
+    if settings.inference in (None, "model"):
+        return settings, []
+    classical = replace(settings, inference="model")
+    if settings.inference == "items":
+        return classical, []
+    text = (
+        "intervals of abilities do not allow for judges who differ; they are the classical ones"
+        " (inference='model')."
+    )
+    return classical, [(PairscoreWarning, text)]
 
 
 def bound_abilities(
@@ -129,7 +144,8 @@ def explained_rows(data: FitData, rows: np.ndarray, direction: np.ndarray) -> np
         touched = rows & (np.abs(gain) > smallest * np.abs(gain[rows]).max())
         free = unseen(data, rows & ~touched)
         exact = free @ (free.T @ (unit * direction)) / unit
-        if np.all(gains(data, exact)[touched] > 0):
+        exact_gain = gains(data, exact)[touched]
+        if exact_gain.min() > NO_GAIN * exact_gain.max():
             return touched
     return rows
 
@@ -141,6 +157,11 @@ def separated_directions(data: FitData, rows: np.ndarray, explained: np.ndarray)
     """
     unit = parameter_units(data)
     free, never_seen = unseen(data, rows & ~explained), unseen(data, rows)
+    return directions_between(free, never_seen, unit)
+
+
+def directions_between(free: np.ndarray, never_seen: np.ndarray, unit: np.ndarray) -> np.ndarray:
+    """Those of ``free`` directions that are not among others, both orthonormal in ``unit``."""
     seen = free - never_seen @ (never_seen.T @ free)
     vectors, sizes, _ = np.linalg.svd(seen, full_matrices=False)
     return vectors[:, sizes > 0.5] / np.where(unit > 0, unit, 1.0)[:, None]

@@ -96,9 +96,10 @@ def table_kind(path: Any) -> str:
     """The kind of a table by its name: ``csv``, ``parquet``, ``jsonl`` or ``workbook``."""
     if address := re.match(r"(https?|ftp|s3):/+", str(path), re.IGNORECASE):
         shown = f"{address[1]}://{str(path)[address.end() :]}"  # a Path has one slash
-        raise PairscoreError(
-            f"{shown!r} is an address and not a file; download it, and give the file's name."
-        )
+        remedy = "download it, and give the file's name."
+        if address[1].lower() == "s3":
+            remedy = f"fit with --stream (fit_stream in Python), which reads it, or {remedy}"
+        raise PairscoreError(f"{shown!r} is an address and not a file; {remedy}")
     kind = "csv" if str(path) == "-" else KINDS.get(Path(path).suffix.lower())
     if kind is None:
         raise PairscoreError(

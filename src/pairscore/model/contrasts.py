@@ -213,7 +213,9 @@ def covariance_in_words(fit: Fit) -> str:
     if fit.inference is None:
         return "not computed"
     effects = fit.item_effects
-    if effects is None or effects.sigma2 == 0 or effects.free:
+    if effects is not None and effects.free:
+        return KINDS["model"]
+    if effects is None or effects.sigma2 == 0:
         return KINDS[fit.inference]
     judges = ", robust to judges" if fit.inference == "items+judges" else ""
     return f"by the model with its item effects{judges}"

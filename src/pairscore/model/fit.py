@@ -8,7 +8,6 @@ import numpy as np
 
 from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.passes import one_blas_thread
-from pairscore.core.sums import feature_range
 from pairscore.data.comparisons import Comparisons, items_of_votes
 from pairscore.data.conventions import check_names, rename_votes
 from pairscore.data.folds import ALONE, Workers, number_groups
@@ -34,7 +33,7 @@ from pairscore.estimators.inference import likelihood_of
 from pairscore.estimators.likelihood import fit_likelihood
 from pairscore.estimators.results import Estimate, Fit, Note
 from pairscore.estimators.ridge import RidgeCurve, choose_ridge
-from pairscore.estimators.separation import bound_abilities
+from pairscore.estimators.separation import bound_abilities, classical_abilities
 from pairscore.estimators.settings import Settings
 from pairscore.model.fit_input import (
     make_record,
@@ -44,6 +43,8 @@ from pairscore.model.fit_input import (
     without_ties,
 )
 from pairscore.model.groups import (
+    ComparedItems,
+    compared_items,
     count_groups,
     feature_notes,
     of_smallest_norm,
@@ -51,7 +52,7 @@ from pairscore.model.groups import (
     side_notes,
     without_part,
 )
-from pairscore.model.predict import fitted_scores, scale_of_decided
+from pairscore.model.predict import fitted_scores, item_scores, scale_of_decided
 
 FEW_ITEMS = 50
 NOBODY_KNOWN = "a matrix of differences does not say who was compared"
@@ -217,14 +218,15 @@ def number_item_groups(item_groups: Any, items: Items | None, settings: Settings
     return np.array(number_groups(item_groups, items, np.arange(len(items))))
 
 
-def fit_of(result: Estimate, features: tuple[np.ndarray, np.ndarray] | None, **facts: Any) -> Fit:
+def fit_of(result: Estimate, items: ComparedItems | None, **facts: Any) -> Fit:
     """What every model keeps of an estimate, without what no comparison speaks of.
 
     Parameters
     ----------
     result : Estimate
-    features : array (N x d) and mask (N)
-        Features of the items, and which of them were compared; None where they are elsewhere.
+    items : two functions
+        The range of each feature of the compared items, and what of them lies along the open
+        directions of a fit; None where the items are at several sites.
     facts : fields of Fit
         What the estimate does not know: ``n_items`` (None for plain differences), comparisons,
         ``record``, names; agreement and noise, where they are known already.
@@ -232,8 +234,8 @@ def fit_of(result: Estimate, features: tuple[np.ndarray, np.ndarray] | None, **f
     assert result.settings is not None
     undetermined, open_directions, taken = open_part(result)
     low = high = np.full(len(result.coef), np.nan)
-    if features is not None:
-        low, high = feature_range(*features)
+    if items is not None:
+        low, high = items[0]()
     not_yet = {"agreement": np.nan, "noise": np.nan, "tie_share": np.nan}
     fit = Fit(
         result.settings,
@@ -252,8 +254,8 @@ def fit_of(result: Estimate, features: tuple[np.ndarray, np.ndarray] | None, **f
         pairing=result.pairing,
         **not_yet | facts,
     )
-    if fit.n_items is not None and features is not None:
-        n_groups = count_groups(fit, *features)
+    if fit.n_items is not None and items is not None:
+        n_groups = count_groups(fit, items[1])
         coef = of_smallest_norm(fit.coef, result.basis) if n_groups > 1 else fit.coef
         fit = replace(fit, n_groups=n_groups, coef=coef)
     if taken.size:
@@ -267,7 +269,7 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
     assert result.settings is not None
     fit = fit_of(
         result,
-        (data.items.values, data.compared),
+        compared_items(data.items.values, data.compared),
         n_items=int(np.count_nonzero(data.compared)) if has_items else None,
         n_comparisons=float(data.amount.sum()),
         record=make_record(data),
@@ -288,8 +290,10 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         fit = replace(fit, decided_scale=scale)
     shares, loglik = agreement_and_noise(result.difference, data, fit.outcome_law)
     fit = replace(fit, **shares, likelihood=likelihood_of(data, result, loglik))
-    scores = fitted_scores(fit, data.items, data.compared) if has_items else None
-    return replace(fit, fitted_scores=scores)
+    if not has_items:
+        return fit
+    scores = item_scores(fit, data.items), data.compared, data.items.take
+    return replace(fit, fitted_scores=fitted_scores(fit, *scores))
 
 
 def _judge_agreement(data: Comparisons, settings: Settings) -> dict[str, dict[str, Any]]:
@@ -416,12 +420,13 @@ def without_features(data: FitData, settings: Settings) -> tuple[Settings, list[
             "without features there is no ridge to choose; use item_effects=True, which estimates"
             " how far items differ, or a number for l2."
         )
-    if settings.inference == "items":
-        settings = replace(settings, inference="model")
     if settings.item_effects or settings.choose_item_effects:
-        return replace(settings, item_effects=True, choose_item_effects=False), []
-    settings = replace(settings, item_effects=True, free_abilities=True)
-    return bound_abilities(data, settings)
+        settings = replace(settings, item_effects=True, choose_item_effects=False)
+        by_items = settings.inference == "items"
+        return (replace(settings, inference="model") if by_items else settings), []
+    settings, notes = classical_abilities(settings)
+    bound, more = bound_abilities(data, replace(settings, item_effects=True, free_abilities=True))
+    return bound, notes + more
 
 
 def choose_inference(data: Any, settings: Settings) -> tuple[str | None, list[Note]]:

@@ -17,12 +17,13 @@ weights of levels (1/L each, or 1 at the reference); then
 are shown, and of a number m beside m:a, beta_m + sum_a w_a g_a. Scores change by a constant alone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from pairscore.core.sums import feature_range
 from pairscore.core.whitening import SMALLEST_SHARE, Basis
 from pairscore.data.features import Recipe, recipe_of
 from pairscore.errors import CollinearFeaturesWarning, first_few, plural
@@ -148,11 +149,17 @@ def names_groups(fit: Fit) -> bool:
     return bool(each_alone and (fit.undetermined & (fit.feature_sd > 0)).sum() <= MOST_NAMED)
 
 
-def count_groups(fit: Fit, values: np.ndarray, compared: np.ndarray) -> int:
-    """How many groups items with features ``values`` (N x d) fall into, of those ``compared``."""
-    if not fit.open_directions.size:
-        return 1
-    return int(OpenPart.of_values(fit, values[compared]).groups().max(initial=0)) + 1
+ComparedItems = tuple[Callable[[], tuple[np.ndarray, np.ndarray]], Callable[[Fit], OpenPart]]
+
+
+def compared_items(values: np.ndarray, mask: np.ndarray) -> ComparedItems:
+    """Of items with features ``values`` (N x d), those of a mask (N)."""
+    return lambda: feature_range(values, mask), lambda fit: OpenPart.of_values(fit, values[mask])
+
+
+def count_groups(fit: Fit, open_part: Callable[[Fit], OpenPart]) -> int:
+    """How many groups the compared items fall into."""
+    return int(open_part(fit).groups().max(initial=0)) + 1 if fit.open_directions.size else 1
 
 
 def without_open_part(fit: Fit, centred: np.ndarray) -> np.ndarray:

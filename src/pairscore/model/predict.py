@@ -15,14 +15,7 @@ from pairscore.data.comparisons import Comparisons
 from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import ID_COLUMN, read_plain, recipe_of
 from pairscore.data.folds import feature_keys
-from pairscore.data.items import (
-    Items,
-    one_row,
-    read_items,
-    read_names,
-    table_like,
-    with_features,
-)
+from pairscore.data.items import Items, one_row, read_items, read_names, table_like, with_features
 from pairscore.errors import PairscoreError, first_few
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.results import Fit, KnownItems
@@ -159,16 +152,18 @@ def score_errors(centred: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     return np.sqrt(np.maximum(np.einsum("ij,ij->i", centred @ covariance, centred), 0.0))
 
 
-def fitted_scores(fit: Fit, items: Items, compared: np.ndarray) -> np.ndarray:
+def fitted_scores(
+    fit: Fit, scores: np.ndarray, compared: np.ndarray, take: Callable[[np.ndarray], Items]
+) -> np.ndarray:
     """Scores of the compared items, lowest first, and their standard errors, shape (2, k).
 
-    Of more than 5000 items, those evenly spaced in rank, the first and the last among them. Errors
-    are relative to the average compared item, NaN where they are not known.
+    Of more than 5000, those evenly spaced in rank, the first and the last among them. Errors are
+    relative to the average compared item, NaN where unknown; ``take`` gives items by their rows.
     """
-    scores, rows = item_scores(fit, items), np.flatnonzero(compared)
+    rows = np.flatnonzero(compared)
     rows = rows[np.argsort(scores[rows], kind="stable")]
     rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), KEPT_SCORES)).round().astype(int)]
-    items, errors = items.take(rows), np.full(len(rows), np.nan)
+    items, errors = take(rows), np.full(len(rows), np.nan)
     centred = items.values - fit.feature_mean
     if fit.covariance is not None:
         unknown = fit.undetermined_contrasts(centred)

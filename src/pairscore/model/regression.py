@@ -65,22 +65,22 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
         Intervals that allow for comparisons sharing an item, or an item or a judge, classical ones,
         or none.
     judge_slopes : bool
-        Give every judge a sharpness of their own, 1 on average, shrunk towards 1.
+        Give every judge a separate sharpness, 1 on average, shrunk towards 1.
     context : list of names or None
         Numeric columns of the votes that belong to a comparison: of left minus of right.
     missing : {"refuse", "mean-with-flag", "item-effect"}
         Items with missing values are an error, get the mean and a 0/1 flag for each column with
-        gaps, or an effect of their own instead of features.
+        gaps, or a separate effect instead of features.
     ties : {"half", "drop", "davidson", "rao-kupper"}
-        A tie is half a win each way, is left out, or is an outcome of its own with a parameter.
+        A tie is half a win each way, is left out, or is a third outcome with a parameter.
     max_iter, tol : int, float
         When ``mle`` stops: after so many Newton steps, or one step after the log-likelihood gap per
         comparison is below ``tol`` (that step squares the gap).
     item_effects : bool or "auto"
-        Give every item an effect beside its features, of a variance estimated from the data; new
+        Give every item an effect beyond its features, of a variance estimated from the data; new
         items have zero and a wider interval (``mle`` only). "auto": where a test says so.
     n_jobs : int or None
-        Folds of ``l2="auto"`` that are fitted side by side; no result depends on it.
+        Folds of ``l2="auto"`` that are fitted at the same time; no result depends on it.
 
     Attributes
     ----------
@@ -263,7 +263,7 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
     ) -> "RankRegression":
         """Add votes, and perhaps items, to those of the fit, and fit to all of them.
 
-        The fit goes on from where the model stands; the result is that of a fit to everything.
+        The fit continues from the fitted model; the result is that of a fit to everything.
         A model from a file has its comparisons if it was saved with ``data=True``.
 
         Parameters
@@ -329,7 +329,7 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
         return np.where(left, self.classes_[-1], self.classes_[0])
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities that right wins and that left wins, if it is no tie, shape (M, 2).
+        """Probabilities that right wins and that left wins, if it is not a tie, shape (M, 2).
 
         At ``decided_scale_`` times the score difference; averaged over what is not known of items.
 

@@ -96,7 +96,7 @@ class Summary:
         return nw.from_dict(self.to_columns(), backend=backend).to_native()
 
     def facts(self) -> list[tuple[str, str]]:
-        """What stands above the table: labels and texts."""
+        """What is shown above the table: labels and texts."""
         fit = self._fit
         left_out = ", left out" if fit.ties == "drop" else ""
         ties = f" ({fit.tie_share:.1%} ties{left_out})" if fit.tie_share > 0 else ""

@@ -26,6 +26,7 @@ from pairscore.errors import PairscoreError, shown
 FAN = 8  # results that a worker of several adds at a time
 
 UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+SMALLEST_MEMORY = 1e4  # bytes; those of some dozen comparisons and their items
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 Task = Callable[[Any], Any]  # called with a part, it returns sums
@@ -140,8 +141,8 @@ class Range:
 def bytes_of(memory: Any) -> float:
     """An amount of memory in bytes.
 
-    >>> bytes_of("1.5 GB"), bytes_of(1000)
-    (1500000000.0, 1000.0)
+    >>> bytes_of("1.5 GB"), bytes_of(20000)
+    (1500000000.0, 20000.0)
     """
     found = re.fullmatch(r"([0-9.]+) *([kmgt]?)i?b?", str(memory).strip().lower())
     try:
@@ -150,4 +151,9 @@ def bytes_of(memory: Any) -> float:
         size = 0.0
     if size <= 0:
         raise PairscoreError(f"memory is {shown(memory)}; give it as '2GB' or '500MB'.")
+    if size < SMALLEST_MEMORY:
+        raise PairscoreError(
+            f"memory is {shown(memory)}, and even a small batch of comparisons takes more; give"
+            " some megabytes at least, such as '500MB'."
+        )
     return size

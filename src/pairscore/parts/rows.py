@@ -5,7 +5,7 @@ whatever else, and to say what is wrong, a batch goes to :func:`pairscore.data.v
 that a comparison means the same here as in a fit in memory.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +16,12 @@ import numpy as np
 
 from pairscore.choices import NO_SIDES
 from pairscore.data.conventions import check_names
-from pairscore.data.items import Items, read_items, refuse_bad_ids, refuse_non_finite
+from pairscore.data.items import (
+    LARGEST_NUMBER,
+    Items,
+    read_items,
+    refuse_bad_ids,
+)
 from pairscore.data.tables import ID_COLUMN, Column, Columns
 from pairscore.data.votes import (
     TIE_WORDS,
@@ -32,8 +37,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 OPTIONAL = ("tie", "weight", "count")
+ITEM_ROWS = 1 << 17  # of a Parquet file with items in one partition
+AT_ONCE = 512  # rows of the items whose columns stay in the cache
 HEAD = 1000  # rows of the items by which columns are told to be features
-ITEM_FILE = "items.f8"  # features, row by row
 NO_WORD = 2  # an outcome that is not known yet
 
 
@@ -56,10 +62,20 @@ class Batch(NamedTuple):
         """Whether every row counts once."""
         return self.weight is None and self.times is None
 
+    @property
+    def has_ones(self) -> bool:
+        """Whether every amount is known to be 1, by :func:`ones`."""
+        return self.amount.strides == (0,)
+
     def take(self, rows: Any) -> "Batch":
         """Some of the rows: a slice, a mask or numbers."""
         columns = [None if column is None else column[rows] for column in self]
         return Batch(*columns)  # type: ignore[arg-type]
+
+
+def ones(n: int) -> np.ndarray:
+    """Amounts of 1 (n), which take no memory."""
+    return np.broadcast_to(1.0, n)
 
 
 @dataclass(frozen=True)
@@ -172,7 +188,7 @@ class RowReader:
         amounts = [_numbers(by_role.get(role)) for role in ("weight", "count")]
         if outcome is None or any(of is not None and not _are_amounts(of) for of in amounts):
             return None
-        amount = np.ones(len(left))
+        amount = ones(len(left))
         for of in amounts:
             amount = amount if of is None else amount * of
         return Batch(left, right, outcome, amount, *amounts)
@@ -287,45 +303,23 @@ def located(name: str, first: int, columns: Mapping[str, str] | None = None) -> 
 # -- items -------------------------------------------------------------------------------------
 
 
-def read_item_table(
-    source: Any, settings: Mapping[str, Any], most_bytes: float, folder: str
-) -> Items:
-    """Read and check items.
-
-    Parameters
-    ----------
-    source
-        Files or parts of files, as :func:`pairscore.parts.sources.partitions` takes them; or any
-        table in memory that :func:`pairscore.data.items.read_items` takes.
-    settings : dict
-        ``id`` names the column of ids, ``features`` those to use, ``exclude`` those to leave out.
-    most_bytes : float
-        Features that take more are kept in a file, and mapped into memory.
-    folder : str
-        Where that file goes.
-    """
-    if isinstance(source, Items):
-        return source
+def item_parts(source: Any, anywhere: bool = False) -> list[Partition] | None:
+    """The partitions of files with items, perhaps read elsewhere; None for a table in memory."""
     is_files = isinstance(source, str | Path)
     if isinstance(source, list | tuple) and source:
         is_files = isinstance(source[0], str | FilePartition)
-    if not is_files:
-        return read_items(source)
-    parts = partitions(source)
-    columns = _columns(parts[0], settings)
-    features, blocks = _blocks(parts, columns)
-    size = sum(part.n_rows for part in parts) * len(features) * 8
-    if size <= most_bytes:
-        values, read = _in_memory(blocks, sum(part.n_rows for part in parts), len(features))
-    else:
-        values, read = _on_disk(blocks, len(features), Path(folder) / ITEM_FILE)
-    ids = np.concatenate([of.ids for of in read if of.ids is not None] or [np.empty(0)])
-    if ids.dtype.kind not in "iu" or not np.all(ids[1:] > ids[:-1]):
-        refuse_bad_ids(ids)
-    return Items(values, features, ids if len(ids) else None, read[0].backend)
+    return partitions(source, ITEM_ROWS, anywhere) if is_files else None
 
 
-def _columns(part: Partition, settings: Mapping[str, Any]) -> dict[str, str]:
+def with_ids(values: Any, head: Items, ids: Sequence[np.ndarray]) -> Items:
+    """Items with features ``values``, named as those of ``head``, and ids in several pieces."""
+    names = np.concatenate(ids) if head.ids is not None else None
+    if names is not None and (names.dtype.kind not in "iu" or not np.all(names[1:] > names[:-1])):
+        refuse_bad_ids(names)
+    return Items(values, head.feature_names, names, head.backend)
+
+
+def item_columns(part: Partition, settings: Mapping[str, Any]) -> dict[str, str]:
     """The columns to read, as we call them, by their names in the file."""
     names = part.column_names()
     id_name = settings.get("id") or (ID_COLUMN if ID_COLUMN in names else None)
@@ -341,33 +335,75 @@ def _columns(part: Partition, settings: Mapping[str, Any]) -> dict[str, str]:
     return columns | ({id_name: ID_COLUMN} if id_name else {})
 
 
-def _blocks(
-    parts: list[Partition], columns: dict[str, str]
-) -> tuple[tuple[str, ...], Iterator[Items]]:
-    """Names of the features, and the items of every batch, checked."""
+def item_head(parts: Sequence[Partition], columns: Mapping[str, str]) -> Items:
+    """The first few items, which tell the columns that are features."""
+    for part in parts:
+        for first, table in _item_tables(part, columns):
+            with located(part.name, first):
+                return read_items(table.slice(0, HEAD))
+    raise PairscoreError("the item table has no rows; give one row for each item.")
+
+
+@dataclass(frozen=True)
+class ItemBlock:
+    """Some items: ids (none where they have none), and features column by column."""
+
+    ids: np.ndarray
+    columns: Sequence[np.ndarray]
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def write(self, out: np.ndarray) -> None:
+        """Write the features into an array (n x d)."""
+        for first in range(0, len(self), AT_ONCE):
+            rows = slice(first, first + AT_ONCE)
+            for place, column in enumerate(self.columns):
+                out[rows, place] = column[rows]
+
+
+def item_blocks(
+    part: Partition, columns: Mapping[str, str], features: tuple[str, ...]
+) -> Iterator[ItemBlock]:
+    """The items of every batch of a part, checked."""
+    for first, table in _item_tables(part, columns):
+        with located(part.name, first):
+            block = _plain_block(table, features) or _any_block(read_items(table, features))
+        yield block
+
+
+def _plain_block(table: Any, features: tuple[str, ...]) -> ItemBlock | None:
+    """Items with whole numbers as ids and numbers without gaps as features; None for others."""
+    names = [*features, ID_COLUMN] if ID_COLUMN in table.column_names else list(features)
+    if any(name not in table.column_names for name in names):
+        return None
+    columns = [table.column(name) for name in names]
+    if any(column.null_count or not _is_number(column.type) for column in columns):
+        return None
+    arrays = [column.to_numpy() for column in columns]
+    ids = arrays.pop() if len(arrays) > len(features) else np.empty(0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = sum(float(np.sum(array)) for array in arrays)
+    is_plain = (not len(ids) or ids.dtype.kind in "iu") and abs(total) < LARGEST_NUMBER
+    return ItemBlock(ids, arrays) if is_plain else None
+
+
+def _any_block(items: Items) -> ItemBlock:
+    return ItemBlock(np.empty(0) if items.ids is None else items.ids, list(items.values.T))
+
+
+def _is_number(kind: "pa.DataType") -> bool:
+    from pyarrow import types
+
+    return bool(types.is_floating(kind) or types.is_integer(kind))
+
+
+def _item_tables(part: Partition, columns: Mapping[str, str]) -> Iterator[tuple[int, Any]]:
+    """Batches of a part with the number of their first row, columns called as we call them."""
     pa = import_arrow()
-    text = [name for name, role in columns.items() if role == ID_COLUMN]
-
-    def tables() -> Iterator[tuple[str, int, Any]]:
-        for part in parts:
-            for first, batch in part.read(list(columns), ()):
-                table = pa.Table.from_batches([batch]).rename_columns(list(columns.values()))
-                yield part.name, first, _without_codes(table) if text else table
-
-    first_table = next(tables(), None)
-    if first_table is None:
-        raise PairscoreError("the item table has no rows; give one row for each item.")
-    name, first, table = first_table
-    with located(name, first):
-        features = read_items(table.slice(0, HEAD)).feature_names
-
-    def blocks() -> Iterator[Items]:
-        for name, first, table in tables():
-            with located(name, first):
-                block = read_items(table, features)
-            yield block
-
-    return features, blocks()
+    for first, batch in part.read(list(columns), ()):
+        table = pa.Table.from_batches([batch]).rename_columns(list(columns.values()))
+        yield first, _without_codes(table) if ID_COLUMN in columns.values() else table
 
 
 def _without_codes(table: Any) -> Any:
@@ -377,33 +413,3 @@ def _without_codes(table: Any) -> Any:
     if not hasattr(column.type, "value_type") or not hasattr(column.type, "index_type"):
         return table
     return table.set_column(place, ID_COLUMN, column.cast(column.type.value_type))
-
-
-def _in_memory(
-    blocks: Iterator[Items], n_rows: int, n_features: int
-) -> tuple[np.ndarray, list[Items]]:
-    """Features in an array, which grows where the number of rows was a guess; and the items."""
-    values, names, n = np.empty((n_rows, n_features)), [], 0
-    for block in blocks:
-        if n + len(block) > len(values):
-            values = np.concatenate([values[:n], np.empty((n + 2 * len(block), n_features))])
-        values[n : n + len(block)] = block.values
-        n += len(block)
-        names.append(Items(np.empty((len(block), 0)), (), block.ids, block.backend))
-    return values[:n], names
-
-
-def _on_disk(
-    blocks: Iterator[Items], n_features: int, path: Path
-) -> tuple[np.ndarray, list[Items]]:
-    """Features in a file that is mapped into memory, and the items without them."""
-    names, n = [], 0
-    with path.open("wb") as file:
-        for block in blocks:
-            np.ascontiguousarray(block.values).tofile(file)
-            n += len(block)
-            names.append(Items(np.empty((len(block), 0)), (), block.ids, block.backend))
-    values = np.memmap(path, dtype=np.float64, mode="r", shape=(n, n_features))
-    for first in range(0, n, 1 << 16):
-        refuse_non_finite(values[first : first + (1 << 16)], tuple("x" * n_features))
-    return values, names

@@ -91,8 +91,8 @@ class FilePartition:
     def read(
         self, columns: Collection[str], text: Collection[str] = ()
     ) -> Iterator[tuple[int, "pa.RecordBatch"]]:
-        missing = [name for name in columns if name not in (names := self.column_names())]
-        if missing:
+        names = self.column_names()
+        if missing := [name for name in columns if name not in names]:
             raise PairscoreError(
                 f"{self.name!r} has no column {missing[0]!r}; it has"
                 f" {first_few(map(repr, names), 8)}.{did_you_mean(missing[0], names)}"

@@ -4,6 +4,7 @@ Start with ``fit``: :func:`fit_stream`.
 
     passes      the first pass over comparisons with its checkpoint, and passes at given scores
     tiles       comparisons on disk, those of a pair together, and sums over pairs
+    table       sums over the item table, here or on workers
     data        the first pass, and what the steps of a fit share
     estimates   split, pooled, paired and maximum likelihood from passes
     fit         the model: fit_stream, and what a model keeps

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.sandwich import centred_meat, has_own_column, inflation_of
-from pairscore.core.sums import Moments, Tally, moments
+from pairscore.core.sandwich import centred_meat, inflation_of
+from pairscore.core.sums import Moments, Tally
 from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.conventions import NAMED_ROLES
@@ -21,7 +21,6 @@ from pairscore.data.votes import Votes
 from pairscore.errors import PairscoreError
 from pairscore.estimators.diagnostics import Pairing, pairing_of
 from pairscore.estimators.fit_data import (
-    NO_DIFFERENCE,
     FitData,
     leverage_whitener,
     never_differing,
@@ -32,9 +31,9 @@ from pairscore.model.fit import choose_inference
 from pairscore.model.fit_input import refuse_weights
 from pairscore.parts.engines import Engine, LocalEngine
 from pairscore.parts.progress import Progress, Watch
-from pairscore.parts.rows import Layout, RowReader, ids_only, mask_of, read_item_table
+from pairscore.parts.rows import Layout, RowReader, ids_only, mask_of
 from pairscore.parts.sources import PARTITION_ROWS, partitions
-from pairscore.parts.spill import FeatureFile, Grid, Spill, shared_folder, stored
+from pairscore.parts.spill import Grid, Spill, read_item_table, share_items, shared_folder, stored
 from pairscore.streaming.passes import (
     Checkpoint,
     FirstSums,
@@ -45,6 +44,7 @@ from pairscore.streaming.passes import (
     SourceRows,
     TallyTask,
 )
+from pairscore.streaming.table import ItemTable, some_rows
 from pairscore.streaming.tiles import (
     CountTask,
     Equations,
@@ -52,14 +52,15 @@ from pairscore.streaming.tiles import (
     PairSums,
     PairTask,
     Tiles,
+    without_difference,
 )
 
 SAMPLE = 1_000_000  # comparisons, about, from which passes start
+LEAST_SAMPLE = 20_000  # of them, however small the memory
 BYTES_OF_PAIR = 160  # of a comparison while its tile is in memory
 OF_ITEMS = ("id", "features", "exclude")
 TILES_AT_ONCE = 4  # in memory, whatever the number of workers
 PARTS_AT_ONCE, ON_A_CLUSTER = 8, 256  # between two looks at the checkpoint
-ITEM_ROWS = 1 << 14  # of the item table at a time
 
 
 @dataclass(frozen=True)
@@ -80,10 +81,10 @@ class StreamData:
     engine, settings, progress
     covariance_items : mask (N) or None
         Those behind the covariance of `split`, where they are named.
+    reader : RowReader
+        The source itself, with the weights of its rows.
     center : Moments or None
         Where items are centred, if not at the mean of those that are compared here.
-    table : FeatureFile or None
-        The item table for tasks that run elsewhere.
     """
 
     items: Items
@@ -97,13 +98,18 @@ class StreamData:
     covariance_items: np.ndarray | None = None
     has_items: bool = True
     center: Moments | None = None
-    table: FeatureFile | None = None
+    reader: Any = None
     agreed: list[ScoreSums] = field(default_factory=list)  # of the model, if it is known
 
     @property
     def X(self) -> np.ndarray:  # noqa: N802
         """Features of the items, N x d."""
         return self.items.values
+
+    @cached_property
+    def table(self) -> ItemTable:
+        """The item table, and what goes through it."""
+        return ItemTable(self.X, self.engine)
 
     @property
     def tally(self) -> Tally:
@@ -116,12 +122,12 @@ class StreamData:
     @cached_property
     def item_moments(self) -> Moments:
         """Moments of the compared items, each as often as it was compared."""
-        return moments(self.X, self.tally.exposures)
+        return self.table.moments(self.tally.exposures)
 
     @cached_property
     def label_sum(self) -> np.ndarray:
         """X'w (d)."""
-        return self.tally.net_wins @ self.X
+        return self.table.total(self.tally.net_wins)
 
     @cached_property
     def second_mask(self) -> np.ndarray:
@@ -133,7 +139,7 @@ class StreamData:
     @cached_property
     def second_moments(self) -> Moments:
         """Moments of these items."""
-        return moments(self.X, self.second_mask.astype(float))
+        return self.table.moments(self.second_mask.astype(float))
 
     @property
     def n_second(self) -> int:
@@ -158,10 +164,17 @@ class StreamData:
     @cached_property
     def sample(self) -> FitData:
         """The comparisons of the sample, with the sums of all comparisons where these are known."""
-        rows = self.first.sample
-        votes = Votes(rows.left, rows.right, rows.outcome, weight=rows.amount)
-        data = FitData(Comparisons.of(self.items, votes), self.settings.side_effect)
-        vars(data).update(tally=self.tally, item_moments=self.item_moments)
+        rows, items, tally = self.first.sample, self.items, self.tally
+        left, right = rows.left, rows.right
+        if not self.engine.is_local:  # the items of the sample, by numbers of their own
+            seen = np.unique(np.concatenate([left, right]))
+            left, right = np.searchsorted(seen, left), np.searchsorted(seen, right)
+            items = Items(self.table.take(seen), items.feature_names)
+            tally = Tally(tally.net_wins[seen], tally.exposures[seen], tally.n_comparisons)
+        votes = Votes(left, right, rows.outcome, weight=rows.amount)
+        data = FitData(Comparisons.of(items, votes), self.settings.side_effect)
+        known = {"item_moments": self.item_moments, "label_sum": self.label_sum}
+        vars(data).update(tally=tally, **known)
         return data
 
     @property
@@ -183,8 +196,7 @@ class StreamData:
     def tiles(self) -> Tiles:
         """The comparisons in tiles."""
         mean = (self.center or self.item_moments).mean
-        X = self.X if self.table is None else self.table
-        return Tiles(self.spill(), len(self.parts), X, mean, self.settings.side_effect)
+        return Tiles(self.spill(), len(self.parts), self.X, mean, self.settings.side_effect)
 
     def over_blocks(self, stage: str, task: Callable[[int], Any]) -> Any:
         """The total of a task over the blocks of items."""
@@ -204,13 +216,11 @@ class StreamData:
     def inflation(self) -> np.ndarray:
         """See :func:`pairscore.core.sandwich.jackknife_inflation`."""
         whitener = leverage_whitener(self.sample, self.settings)
-        along = np.empty(len(self.X))
-        for first in range(0, len(self.X), ITEM_ROWS):
-            rows = slice(first, first + ITEM_ROWS)
-            places = (self.X[rows] - self.item_moments.mean) @ whitener
-            along[rows] = np.einsum("ij,ij->i", places, places)
-        exposures = self.tally.exposures
-        return inflation_of(along, exposures, has_own_column(self.X, exposures))
+        along, exposures = (
+            self.table.lengths(self.item_moments.mean, whitener),
+            self.tally.exposures,
+        )
+        return inflation_of(along, exposures, self.table.own_columns(exposures))
 
     def never_differing(self) -> np.ndarray:
         """Directions (d x k) in which no two items that met differ; see the function of that name.
@@ -220,9 +230,8 @@ class StreamData:
         few = never_differing(self.sample, self.settings)
         if not few.size:
             return few
-        d, covariance = len(few), self.item_moments.covariance
-        scatter = self.counts.scatter[:d, :d] / self.n_comparisons
-        return without_difference(few, scatter, covariance)
+        scatter = self.counts.scatter[: len(few), : len(few)] / self.n_comparisons
+        return without_difference(few, scatter, self.item_moments.covariance)
 
     def side_basis(self, penalty: np.ndarray) -> Basis:
         """Whether comparisons tell the side effect from the features; with a ridge (d)."""
@@ -235,7 +244,11 @@ class StreamData:
         compared, d, exposures = self.item_moments, self.X.shape[1], self.tally.exposures
         reference = self.second_moments if self.settings.method == "split" else compared
         scatter = compared.scatter - self.counts.scatter[:d, :d]
-        return pairing_of(self.X, scatter, self.counts.squares, exposures, compared, reference)
+
+        def fourth(whitener: np.ndarray) -> float:
+            return self.table.fourth(compared.mean, whitener, exposures)
+
+        return pairing_of(fourth, scatter, self.counts.squares, exposures, compared, reference)
 
     def pair_sums(self, equations: Equations, size: int) -> tuple[PairSums, np.ndarray | None]:
         """Sums over all pairs, and the item-robust meat if it is asked for."""
@@ -250,34 +263,6 @@ class StreamData:
     def with_settings(self, **changes: Any) -> "StreamData":
         """The same data with other settings."""
         return replace(self, settings=replace(self.settings, **changes))
-
-
-def fingerprint(data: StreamData) -> str:
-    """A hash of the sums of every item, and of up to 256 rows of the item table."""
-    digest = hashlib.sha256(repr((data.X.shape, data.items.feature_names)).encode())
-    digest.update(np.ascontiguousarray(data.X[:: 1 + len(data.X) // 256]).tobytes())
-    for column in (data.tally.net_wins, data.tally.exposures):
-        digest.update(np.ascontiguousarray(column).tobytes())
-    return digest.hexdigest()[:32]
-
-
-def without_difference(few: np.ndarray, scatter: np.ndarray, covariance: np.ndarray) -> np.ndarray:
-    """Those of some directions (d x k) in which differences have no ``scatter`` (d x d).
-
-    Single features are looked at one by one, and combinations of the others together, against the
-    ``covariance`` of the items.
-    """
-    variance = np.where(np.diag(covariance) > 0, np.diag(covariance), 1.0)
-    alone = np.diag(scatter) <= NO_DIFFERENCE * variance
-    single = (np.abs(few) > 0).sum(axis=0) == 1
-    kept = few[:, single][:, alone[np.argmax(np.abs(few[:, single]), axis=0)]]
-    combined = few[:, ~single]
-    if not combined.size:
-        return kept
-    values, axes = np.linalg.eigh(combined.T @ covariance @ combined)
-    W = combined @ (axes / np.sqrt(np.maximum(values, np.finfo(float).tiny)))
-    squares, turns = np.linalg.eigh(W.T @ scatter @ W)
-    return np.hstack([kept, W @ turns[:, squares <= NO_DIFFERENCE]])
 
 
 # -- the first pass ----------------------------------------------------------------------------
@@ -317,9 +302,8 @@ class Job:
                 f"there is no setting {unknown[0]!r}; columns can be named by"
                 f" {', '.join((*OF_ITEMS, *NAMED_ROLES))}."
             )
-        most = 0.6 * self.memory if self.engine.is_local else -1.0
-        table, votes = self.source.items, stored(self.source.comparisons, folder, "comparisons")
-        items = read_item_table(stored(table, folder, "items"), of_items, most, folder)
+        votes = stored(self.source.comparisons, folder, "comparisons")
+        items = self._read_items(of_items, folder)
         sources = partitions(votes, PARTITION_ROWS, anywhere=not self.engine.is_local)
         if not sources:
             raise PairscoreError("there are no comparisons; give at least one row of votes.")
@@ -344,12 +328,18 @@ class Job:
             settings=self.settings,
             progress=self.progress,
             covariance_items=mask_of(self.source.covariance_items, len(items)),
-            table=None if self.engine.is_local else FeatureFile.of(items.values, folder),
+            reader=reader,
         )
         if at_site:
             return data, []
         kind, notes = check_first(data)
         return data.with_settings(inference=kind), notes
+
+    def _read_items(self, settings: dict[str, Any], folder: str) -> Items:
+        source = stored(self.source.items, folder, "items")
+        if not self.engine.is_local:
+            return share_items(source, settings, folder, self.engine)
+        return read_item_table(source, settings, 0.6 * self.memory, folder)
 
 
 def check_first(data: StreamData) -> tuple[str | None, list[Any]]:
@@ -388,6 +378,14 @@ class Tiling:
     def n_rows(self) -> int:
         return sum(part.source.n_rows for part in self.parts)
 
+    @property
+    def stride(self) -> int:
+        """Every so many comparisons one is in the sample, whose items fit into memory."""
+        size: float = SAMPLE
+        if not self.job.engine.is_local:
+            size = min(size, max(LEAST_SAMPLE, self.job.memory / (32 * self.items.values.shape[1])))
+        return 1 + self.n_rows // int(size)
+
     @cached_property
     def spill(self) -> Spill:
         """Blocks of items so small that tiles fit into memory, with the features of two blocks."""
@@ -411,17 +409,18 @@ class Tiling:
     def digest(self) -> str:
         """What a checkpoint must agree in: the parts, the items and how ties are read."""
         asked = [(p.source.name, p.source.n_rows, p.source.n_bytes) for p in self.parts]
-        settings = (self.job.settings.ties, self.at_once, self.job.source.self_pairs, SAMPLE)
+        settings = (self.job.settings.ties, self.at_once, self.job.source.self_pairs, self.stride)
         names = (self.items.values.shape, self.items.feature_names, self.reader.layout)
         digest = hashlib.sha256(repr((asked, settings, names, self.job.memory)).encode())
-        for column in (self.items.ids, self.items.values[:: 1 + len(self.items) // 256]):
+        table = ItemTable(self.items.values, self.job.engine)
+        for column in (self.items.ids, table.take(some_rows(len(self.items)))):
             digest.update(b"-" if column is None else repr(column.tolist()).encode())
         return digest.hexdigest()
 
     def first_pass(self) -> FirstSums:
         """The first sums, from where a checkpoint stands; it is written after every few parts."""
         spill = self.spill if self.at_once else None
-        task = TallyTask(self.reader, len(self.items), 1 + self.n_rows // SAMPLE, spill)
+        task = TallyTask(self.reader, len(self.items), self.stride, spill)
         watch, total, n_done = Watch("Comparisons", self.parts, self.job.progress), None, 0
         if self.checkpoint is not None:
             total, n_done = self.checkpoint.read()

@@ -4,18 +4,17 @@ The algebra is that of :mod:`pairscore.estimators`; what is an array over compar
 pass here. A fit in memory and one in parts give the same numbers, up to rounding.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import block_diag
 
-from pairscore.core.links import Logit
 from pairscore.core.newton import FISHER_GAP, Derivatives, Step, minimise, take_full_step
-from pairscore.core.sandwich import less_ties, sandwich
 from pairscore.core.sums import Spread
 from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
-from pairscore.errors import NotConvergedWarning, PairscoreError
+from pairscore.errors import NotConvergedWarning
 from pairscore.estimators.closed_form import (
     TOL,
     Scale,
@@ -35,30 +34,30 @@ from pairscore.estimators.fit_data import (
     ridge_is_weak,
     ridge_penalty,
 )
-from pairscore.estimators.inference import ScaledClosedForm, covariance_error, meat_net_of
+from pairscore.estimators.inference import ScaledClosedForm, error_of_sums
 from pairscore.estimators.likelihood import (
     PairLikelihood,
     first_guess,
     item_basis,
     maximise,
-    observed_basis,
 )
 from pairscore.estimators.results import Estimate, Note
-from pairscore.estimators.separation import separation_note
+from pairscore.estimators.separation import Curvature, separation_note
 from pairscore.estimators.settings import Settings
 from pairscore.streaming.data import StreamData
 from pairscore.streaming.passes import EX, INFO, IX, IXX, NODES, XX, E, ScoreSums
-from pairscore.streaming.tiles import ClosedFormEquations, LikelihoodEquations, no_pairs
+from pairscore.streaming.tiles import (
+    ClosedFormEquations,
+    LikelihoodEquations,
+    closed_covariance,
+    likelihood_covariance,
+    no_pairs,
+)
 
 MOST_PASSES = 30  # of a likelihood
 CLOSE = 1e-20  # gap to the maximum, per comparison, before the last step
 SMALLEST_CURVATURE = 0.02  # of the average one: a sample may not see every direction
 NO_ROWS = np.empty(0)  # in the place of arrays over comparisons
-
-
-def fit_parts(data: StreamData) -> Estimate:
-    """The estimate of the settings' method."""
-    return _fit_likelihood(data) if data.settings.method == "mle" else _fit_closed_form(data)
 
 
 # -- closed forms ------------------------------------------------------------------------------
@@ -99,10 +98,11 @@ def closed_direction(data: Any) -> Direction:
     return Direction(closed_form(basis, data.label_sum, m), basis, center, penalty, freedom)
 
 
-def _fit_closed_form(data: StreamData) -> Estimate:
+def fit_closed_form(data: StreamData) -> Estimate:
+    """Split, pooled or paired."""
     settings, found = data.settings, closed_direction(data)
     b, center = found.b, found.center
-    scale, notes = link_scale(data, data.X @ b, center.sd * b, found.freedom)
+    scale, notes = link_scale(data, data.table.times(b), center.sd * b, found.freedom)
     estimate = closed_estimate(settings, found, scale, notes)
     if settings.side_effect and not scale.ridge[1]:
         estimate = replace(estimate, side_basis=data.side_basis(found.penalty))
@@ -172,6 +172,7 @@ def link_scale(
     norm = float(np.sum(standard_coef**2))
     ridge = (settings.l2 * norm, 0.0)
     start = _sample_scale(data, scores, ridge)
+    at = float(start[0])  # where the sums are made
     looks = settings.link.is_logistic and not side
     sums = data.score_pass("Scale", start[0] * scores, start[1], wants=("squared",), looks=looks)
     weak = ridge_is_weak(settings.l2, data.first.weight_unit)
@@ -187,7 +188,7 @@ def link_scale(
         (factor, side_effect), n_iterations = best.params.tolist(), best.n_iterations
     else:
         factor, side_effect, n_iterations = near * start[0], 0.0, 1
-    guard = _guard(data, sums, start, float(data.tally.net_wins @ scores), freedom)
+    guard = _guard(data, sums, at, float(data.tally.net_wins @ scores), freedom)
     if near is not None and near * guard >= NODES[0]:
         data.agreed.append(sums.at_scale(near * guard))
     scale = Scale(factor * guard, side_effect, guard, n_iterations, ridge)
@@ -220,13 +221,11 @@ def _is_separated(sums: ScoreSums, side: bool) -> bool:
     return wins.low >= losses.high and wins.high > losses.low
 
 
-def _guard(
-    data: StreamData, sums: ScoreSums, start: np.ndarray, explained: float, freedom: float
-) -> float:
+def _guard(data: StreamData, sums: ScoreSums, at: float, explained: float, freedom: float) -> float:
     """See :func:`pairscore.estimators.closed_form.overfit_guard`."""
-    squares = float(sums.totals[XX]) / start[0] ** 2
+    squares = float(sums.totals[XX]) / at**2
     slope = explained / squares if squares > 0 else 0.0
-    residual = data.tally.net_wins - slope * sums.squared / start[0]
+    residual = data.tally.net_wins - slope * sums.squared / at
     if data.settings.method != "split":
         n = data.n_items
         freedom *= (n / max(n - freedom - 1, n / 2)) ** 2
@@ -254,14 +253,15 @@ def _closed_form_intervals(
 ) -> Estimate:
     """The estimate with its covariance, and with a look at the pairing."""
     settings, b = data.settings, found.b
-    form, scores = scaled_form(settings, found, scale, data.n_comparisons), data.X @ b
+    form, scores = scaled_form(settings, found, scale, data.n_comparisons), data.table.times(b)
     equations = ClosedFormEquations(
         form, settings.method, scores, scores - data.item_moments.mean @ b, data.first.tied > 0
     )
     total, robust = data.pair_sums(equations, len(b) + 1 + settings.side_effect)
     error = None
     if settings.method == "split":
-        error = covariance_error(data.X[data.second_mask], data.second_moments, b)
+        center = data.second_moments
+        error = error_of_sums(*data.table.error_sums(data.second_mask, center, b), center.total)
     covariance = closed_covariance(data, form, total.equations, robust, error)
     shift = np.append(form.factor * b - estimate.coef, [0.0] * settings.side_effect)
     pairing = data.pairing()
@@ -273,31 +273,6 @@ def _closed_form_intervals(
     )
 
 
-def closed_covariance(
-    data: Any,
-    form: ScaledClosedForm,
-    sums: Any,
-    robust: np.ndarray | None,
-    error: np.ndarray | None,
-) -> np.ndarray:
-    """Covariance of coefficients and side effect, from the sums of its equations.
-
-    ``robust`` is the item-robust meat, ``error`` that of the covariance of `split`.
-    """
-    settings, d = data.settings, len(form.coef)
-    random_pairs = None if settings.method == "paired" else data.item_moments.scatter
-    jacobian = form.jacobian_of(sums.curvature, sums.response, random_pairs)
-    if robust is not None and settings.method == "pooled":
-        robust = meat_net_of(robust, data.never_differing(), form.inverse)
-    covariance = sandwich(jacobian, sums.model_meat, robust, data.weight_unit)
-    if robust is None and data.n_tied > 0:
-        covariance = less_ties(covariance, jacobian @ sums.taken @ jacobian.T)
-    if error is None:
-        return covariance
-    by_covariance, n = data.n_comparisons * jacobian[:, :d], data.n_second
-    return n / (n - d - 2) * (covariance + by_covariance @ error @ by_covariance.T)
-
-
 # -- maximum likelihood ------------------------------------------------------------------------
 
 
@@ -305,27 +280,28 @@ def closed_covariance(
 class LikelihoodPasses:
     """Minus the log-likelihood as a function of whitened parameters: a pass for each gradient.
 
-    theta = transform a. ``inverse`` is that of the Hessian in the sample; it is improved by what
-    the gradients show (Broyden, Fletcher, Goldfarb, Shanno), so that few passes are needed.
+    theta = origin + transform a. ``inverse`` is that of the Hessian in the sample; it is improved
+    by what the gradients show (Broyden, Fletcher, Goldfarb, Shanno), so that few passes are needed.
     """
 
     data: StreamData
     transform: np.ndarray
     ridge: np.ndarray
     inverse: np.ndarray
+    origin: np.ndarray | float = 0.0
     before: tuple[np.ndarray, np.ndarray] | None = None
 
     def derivatives(self, params: np.ndarray) -> Derivatives:
-        theta, d = self.transform @ params, self.data.X.shape[1]
+        theta, d = self.origin + self.transform @ params, self.data.X.shape[1]
         sums = self.data.score_pass(
             "Likelihood",
-            self.data.X @ theta[:d],
+            self.data.table.times(theta[:d]),
             float(theta[d:].sum()),
             wants=("net",),
             distinct=True,
             outcomes=False,
         )
-        on_theta = -(sums.net @ self.data.X)
+        on_theta = -self.data.table.total(sums.net)
         if len(theta) > d:
             on_theta = np.append(on_theta, -sums.totals[E])
         return Derivatives(self.transform.T @ (on_theta + self.ridge * theta), np.empty(0))
@@ -345,15 +321,42 @@ class LikelihoodPasses:
         self.inverse = left @ self.inverse @ left.T + np.outer(moved, moved) / curvature
 
 
-def _fit_likelihood(data: StreamData) -> Estimate:
-    settings = data.settings
-    sample, side = data.sample, settings.side_effect
-    ridge = np.append(settings.l2 * data.item_moments.sd**2, [0.0] * side)
+class PartsMaximum(NamedTuple):
+    """Where passes maximised a likelihood with a ridge (d + side).
+
+    If ``separated`` there is no maximum, and ``theta`` is a direction in which it grows for ever.
+    """
+
+    theta: np.ndarray
+    ridge: np.ndarray
+    n_iterations: int
+    converged: bool
+    separated: bool = False
+
+    @property
+    def notes(self) -> list[Note]:
+        text = f"the likelihood was not maximised within {MOST_PASSES} passes; add a ridge (l2)."
+        return [] if self.converged else [(NotConvergedWarning, text)]
+
+
+def maximum_of_parts(
+    data: StreamData, separates: Callable[[np.ndarray], bool], side_ridge: float = 0.0
+) -> PartsMaximum:
+    """The maximum of the likelihood with the ridge of the settings, if there is one.
+
+    A direction in which the sample, or the passes, find no end is shown to ``separates``.
+    """
+    settings, sample, side = data.settings, data.sample, data.settings.side_effect
+    ridge = np.append(settings.l2 * data.item_moments.sd**2, [side_ridge] * side)
     T = item_basis(sample, settings).transform
     T = block_diag(T, 1 / np.sqrt(data.n_comparisons)) if side else T
-    likelihood = PairLikelihood(sample.X, sample.pairs, settings.link, T, data.share * ridge)
+    weak = ridge_is_weak(settings.l2, data.first.weight_unit)
+    held = np.where(weak, 0.0, data.share) * ridge
+    likelihood = PairLikelihood(sample.X, sample.pairs, settings.link, T, held)
     guess = first_guess(sample, settings)
     optimum = maximise(likelihood, guess, settings.max_iter)
+    if optimum.separated and separates(optimum.theta):
+        return PartsMaximum(optimum.theta, ridge, optimum.n_iterations, False, separated=True)
     theta = guess if optimum.separated or not optimum.converged else optimum.theta
     _, information, *_ = likelihood.score_pass(theta)
     hessian = bordered_scatter(sample, information) / data.share + np.diag(ridge)
@@ -361,13 +364,12 @@ def _fit_likelihood(data: StreamData) -> Estimate:
     start = np.linalg.lstsq(T, theta, rcond=None)[0]
     best = minimise(passes, start, min(settings.max_iter, MOST_PASSES), CLOSE)
     theta = T @ best.params
-    notes: list[Note] = []
     if not best.converged:
-        _refuse_separated(data, theta)
-        text = f"the likelihood was not maximised within {MOST_PASSES} passes; add a ridge (l2)."
-        notes = [(NotConvergedWarning, text)]
-    found = _likelihood_intervals(data, theta, ridge)
-    return likelihood_estimate(data, theta, *found, best.n_iterations, notes)
+        last = theta if passes.before is None else T @ (best.params - passes.before[0])
+        for endless in (last, theta):
+            if separates(endless):
+                return PartsMaximum(endless, ridge, best.n_iterations, False, separated=True)
+    return PartsMaximum(theta, ridge, best.n_iterations, best.converged)
 
 
 def likelihood_estimate(
@@ -404,47 +406,23 @@ def _safe_inverse(hessian: np.ndarray) -> np.ndarray:
     return (vectors / np.maximum(values, least)) @ vectors.T
 
 
-def _refuse_separated(data: StreamData, theta: np.ndarray) -> None:
-    d = data.X.shape[1]
-    scores, shift = data.X @ theta[:d], float(theta[d:].sum())
-    sums = data.score_pass("Separation", scores, shift)
-    if sums.totals[-1] == 0 and sums.wins.low >= -shift and sums.losses.high <= -shift:
-        raise PairscoreError(
-            "some direction in the features explains every comparison, so that the likelihood has"
-            " no maximum (separation); add a ridge (l2=1), or fit without streaming."
-        )
-
-
-def _likelihood_intervals(
-    data: StreamData, theta: np.ndarray, ridge: np.ndarray
-) -> tuple[Basis, np.ndarray | None]:
-    """What the Hessian at the maximum determines, and the covariance if it is asked for."""
+def curvature_of_parts(
+    data: StreamData, theta: np.ndarray, ridge: np.ndarray, directions: np.ndarray | None = None
+) -> Curvature:
+    """See :func:`pairscore.estimators.likelihood.curvature`."""
     settings, d, sd = data.settings, data.X.shape[1], data.item_moments.sd
-    is_asked = settings.inference is not None or settings.side_effect
+    is_asked = settings.inference or settings.side_effect or directions is not None
     if not is_asked and np.all(sd > 0) and not open_in_few(data.sample, np.arange(d)).size:
-        return item_basis(data.sample, settings), None
-    scores, side = data.X @ theta[:d], float(theta[d:].sum())
-    equations = LikelihoodEquations(settings.link, scores, side, data.n_tied > 0)
+        return Curvature(item_basis(data.sample, settings), np.empty((0, 0)), None)
+    equations = likelihood_equations(data, theta)
     total, robust = data.pair_sums(equations, len(theta))
-    return likelihood_covariance(data, total.equations, robust, ridge)
+    sums: Any = total.equations
+    found = likelihood_covariance(data, sums, robust, ridge, directions)
+    return Curvature(found[0], sums.expected + np.diag(ridge), found[1])
 
 
-def likelihood_covariance(
-    data: Any, sums: Any, robust: np.ndarray | None, ridge: np.ndarray
-) -> tuple[Basis, np.ndarray | None]:
-    """The basis of the expected information, and the covariance, from the sums of equations."""
-    settings, held = data.settings, np.diag(ridge)
-    unit = np.append(data.item_moments.sd, [1.0] * settings.side_effect)
-    basis = whitening_basis(sums.expected + held, unit)
-    if settings.inference is None:
-        return basis, None
-    if settings.inference == "model":
-        covariance = sandwich(basis.inverse, sums.expected, None)
-        if data.n_tied > 0:
-            taken = basis.inverse @ sums.taken @ basis.inverse.T
-            covariance = less_ties(covariance, taken)
-        return basis, covariance
-    bread = basis
-    if not isinstance(settings.link, Logit):
-        bread = observed_basis(sums.observed + held, basis, None)
-    return basis, sandwich(bread.inverse, sums.expected, robust, data.weight_unit)
+def likelihood_equations(data: StreamData, theta: np.ndarray) -> LikelihoodEquations:
+    """The equations at coefficients and side effect."""
+    d, link = data.X.shape[1], data.settings.link
+    scores, side = data.table.times(theta[:d]), float(theta[d:].sum())
+    return LikelihoodEquations(link, scores, side, data.n_tied > 0)

@@ -2,28 +2,49 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pairscore.core.decided import PRIOR_SD, AlongScore, pull_of_decided
-from pairscore.core.newton import solve_falling
+from pairscore.core.newton import Derivatives, Step, minimise, solve_falling
 from pairscore.core.outcomes import OutcomeLaw, TieRule
+from pairscore.core.whitening import SMALLEST_SHARE, whitening_basis
+from pairscore.estimators.fit_data import SEPARATION_L2, ridge_is_weak
 from pairscore.estimators.inference import Likelihood, no_likelihood
+from pairscore.estimators.likelihood import SMALLEST_GAIN
 from pairscore.estimators.results import Estimate, Fit, Note
+from pairscore.estimators.separation import (
+    NO_GAIN,
+    SIDE,
+    SMALLEST_GAINS,
+    basis_within,
+    carry_over,
+    directions_between,
+    separation_note,
+)
 from pairscore.estimators.settings import DEFAULTS, check_settings
 from pairscore.model.fit import fit_of
 from pairscore.model.fit_input import record_of, without_decisions
 from pairscore.model.groups import feature_notes, side_notes
-from pairscore.model.predict import fitted_scores
 from pairscore.model.regression import RankRegression
 from pairscore.parts.connect import connected
 from pairscore.parts.engines import bytes_of
 from pairscore.parts.progress import Progress
-from pairscore.streaming.data import Job, Source, StreamData, fingerprint
-from pairscore.streaming.estimates import fit_parts
+from pairscore.streaming.data import Job, Source, StreamData
+from pairscore.streaming.estimates import (
+    CLOSE,
+    LikelihoodPasses,
+    PartsMaximum,
+    curvature_of_parts,
+    fit_closed_form,
+    likelihood_equations,
+    likelihood_estimate,
+    maximum_of_parts,
+)
 from pairscore.streaming.passes import (
     DECIDED,
     LOGLIK,
@@ -31,8 +52,20 @@ from pairscore.streaming.passes import (
     WRONG,
     Checkpoint,
     ScoreSums,
+    SourceRows,
+    TallyTask,
     refuse_settings,
 )
+from pairscore.streaming.table import (
+    Choice,
+    ChosenRows,
+    ChosenSpill,
+    Cut,
+    Gains,
+    GainTask,
+    fingerprint,
+)
+from pairscore.streaming.tiles import PairTask
 
 NODES = np.array([-1.5, -0.5, 0.5, 1.5])  # in units of their distance
 FINE, COARSE = 0.01, 0.3  # distances of nodes, in the logarithm of a scale: fit for a cubic, most
@@ -139,6 +172,141 @@ def fit_stream(
     return model._keep(fit, notes + more)
 
 
+# -- estimates, also of separated comparisons --------------------------------------------------
+
+
+def fit_parts(data: StreamData) -> Estimate:
+    """The estimate of the settings' method; see :func:`pairscore.estimators.likelihood`."""
+    if data.settings.method != "mle":
+        return fit_closed_form(data)
+    separates = partial(separates_all, data)
+    best, notes = maximum_of_parts(data, separates), []
+    if best.separated and ridge_is_weak(data.settings.l2, data.weight_unit):
+        return fit_separated(data, best.theta)
+    if best.separated:  # the features have a ridge, so that only the side can be without an end
+        best, notes = maximum_of_parts(data, separates, SEPARATION_L2), [separation_note([SIDE])]
+    found = curvature_of_parts(data, best.theta, best.ridge)
+    notes += best.notes
+    args = found.basis, found.covariance, best.n_iterations, notes
+    return likelihood_estimate(data, best.theta, *args)
+
+
+def gains_of(data: StreamData, direction: np.ndarray) -> tuple[Gains, Cut]:
+    """What a step along (coefficients, side effect) adds to winners; a cut by any gain at all."""
+    d = data.X.shape[1]
+    scores, shift = data.table.times(direction[:d]), float(direction[d:].sum())
+    gains: Gains = data.run("Separation", GainTask(data.rows, scores, shift), data.parts)
+    return gains, Cut(scores, shift, 0.0)
+
+
+def separates_all(data: StreamData, direction: np.ndarray) -> bool:
+    """See :meth:`pairscore.estimators.likelihood.PairLikelihood.separates`."""
+    gains, _ = gains_of(data, direction)
+    worst = 1e-4 * gains.largest
+    none_worse = gains.decided.low >= -worst and gains.tied.high <= worst
+    return none_worse and gains.largest >= SMALLEST_GAIN
+
+
+def chosen(data: StreamData, *cuts: Cut, touched: bool = False) -> StreamData:
+    """Some of the comparisons, with their own sums and a sample of their own."""
+    choice, size = Choice(cuts, touched), max(len(data.first.sample), 1)
+    reader: Any = ChosenRows(data.reader, choice)
+    first, stride = data.first, 0
+    while (more := 1 + int(first.number) // size) != stride:  # they may be few of all
+        first, stride = (
+            data.run("Separation", TallyTask(reader, len(data.items), more), data.parts),
+            more,
+        )
+    spill: Any = ChosenSpill(data.spill(), choice)
+    changed: dict[str, Any] = {"first": first, "rows": SourceRows(reader), "reader": reader}
+    return replace(data, **changed, spill=lambda: spill, agreed=[])
+
+
+def unseen(data: StreamData, unit: np.ndarray) -> np.ndarray:
+    """See :func:`pairscore.estimators.separation.unseen`."""
+    if not data.tally.exposures.any():
+        return np.eye(len(unit))
+    basis = whitening_basis(data.counts.scatter, unit)
+    return basis.open_directions * basis.unit[:, None]
+
+
+def explained(data: StreamData, direction: np.ndarray, unit: np.ndarray) -> Cut:
+    """See :func:`pairscore.estimators.separation.explained_rows`."""
+    gains, cut = gains_of(data, direction)
+    unit = np.where(unit > 0, unit, 1.0)
+    for smallest in SMALLEST_GAINS:
+        cut = replace(cut, smallest=smallest * gains.largest)
+        free = unseen(chosen(data, cut), unit)
+        exact = free @ (free.T @ (unit * direction)) / unit
+        along, _ = gains_of(chosen(data, cut, touched=True), exact)
+        if along.decided.low > NO_GAIN * along.decided.high:
+            return cut
+    return replace(cut, smallest=-1.0)  # all of them
+
+
+def fit_separated(data: StreamData, direction: np.ndarray) -> Estimate:
+    """See :func:`pairscore.estimators.likelihood.fit_separated`, step by step the same."""
+    unit = np.append(data.item_moments.sd, [1.0] * data.settings.side_effect)
+    cuts = [explained(data, direction, unit)]
+    rest, others = None, chosen(data, *cuts)
+    while rest is None and others.tally.exposures.any():
+        rest = maximum_of_parts(others, partial(separates_all, others))
+        if rest.separated:
+            cuts.append(explained(others, rest.theta, unit))
+            rest, others = None, chosen(data, *cuts)
+    never_seen = unseen(data, unit)
+    directions = directions_between(unseen(others, unit), never_seen, unit)
+    part = chosen(data, *cuts, touched=True)
+    origin = np.zeros(len(unit)) if rest is None else rest.theta
+    held = held_maximum(part, SEPARATION_L2 * unit**2, directions, origin)
+    found = curvature_of_parts(part, held.theta, held.ridge, directions)
+    if rest is not None:
+        found = carry_over(curvature_of_parts(others, rest.theta, rest.ridge), found)
+        held = held._replace(
+            n_iterations=held.n_iterations + rest.n_iterations,
+            converged=held.converged and rest.converged,
+        )
+    unit = np.where(unit > 0, unit, 1.0)
+    basis = replace(found.basis, open_directions=never_seen / unit[:, None], unit=unit)
+    touched = np.linalg.norm(directions * unit[:, None], axis=1) > SMALLEST_SHARE
+    names = [*data.items.feature_names, *[SIDE] * data.settings.side_effect]
+    some = None if touched.all() else [name for name, of in zip(names, touched, strict=True) if of]
+    notes = [separation_note(some), *held.notes]
+    estimate = likelihood_estimate(
+        data, held.theta, basis, found.covariance, held.n_iterations, notes
+    )
+    return replace(estimate, separated=directions)
+
+
+@dataclass
+class HeldPasses(LikelihoodPasses):
+    """With the Hessian of every point, from a pass over tiles: a sample may not show it."""
+
+    def newton_step(self, params: np.ndarray, here: Derivatives, iteration: int) -> Step:
+        equations = likelihood_equations(self.data, self.origin + self.transform @ params)
+        task, T = PairTask(self.data.tiles, equations, 0, None), self.transform
+        sums: Any = self.data.over_blocks("Separation", task).equations
+        values, vectors = np.linalg.eigh(T.T @ (sums.observed + np.diag(self.ridge)) @ T)
+        if values.min() <= 0:
+            values, vectors = np.linalg.eigh(T.T @ (sums.expected + np.diag(self.ridge)) @ T)
+        self.inverse = (vectors / values) @ vectors.T
+        return super().newton_step(params, here, iteration)
+
+    def _improve(self, moved: np.ndarray, change: np.ndarray) -> None:
+        """The Hessian is known."""
+
+
+def held_maximum(
+    data: StreamData, ridge: np.ndarray, directions: np.ndarray, origin: np.ndarray
+) -> PartsMaximum:
+    """See :func:`pairscore.estimators.likelihood.held_optimum`."""
+    unit = np.append(data.item_moments.sd, [1.0] * data.settings.side_effect)
+    T = basis_within(data.counts.scatter + np.diag(ridge), unit, directions).transform
+    passes = HeldPasses(data, T, ridge, np.eye(T.shape[1]), origin)
+    best = minimise(passes, np.zeros(T.shape[1]), data.settings.max_iter, CLOSE)
+    return PartsMaximum(origin + T @ best.params, ridge, best.n_iterations, best.converged)
+
+
 # -- what a model keeps ------------------------------------------------------------------------
 
 
@@ -148,14 +316,15 @@ def keep_fit(data: StreamData, result: Estimate) -> tuple[Fit, list[Note]]:
     compared = data.first.seen
     fit = fit_of(
         result,
-        (data.X, compared),
+        data.table.compared(compared),
         n_items=int(np.count_nonzero(compared)),
         n_comparisons=data.first.given,
         record=record_of(fingerprint(data), None),
         feature_names=data.items.feature_names,
     )
     fit = replace(fit, **_agreement(data, result, fit))
-    fit = replace(fit, fitted_scores=fitted_scores(fit, data.items, compared))
+    scores = data.table.fitted_scores(fit, data.items.feature_names, compared)
+    fit = replace(fit, fitted_scores=scores)
     fit, undecided = without_decisions(fit)
     notes = [*result.notes, *feature_notes(fit, result), *side_notes(fit, result), *undecided]
     return fit, notes
@@ -163,7 +332,7 @@ def keep_fit(data: StreamData, result: Estimate) -> tuple[Fit, list[Note]]:
 
 def _agreement(data: StreamData, result: Estimate, fit: Fit) -> dict[str, Any]:
     """How scores and outcomes agree, and the log-likelihood, by one pass; by more with ties."""
-    scores, shift = data.X @ result.coef, result.side_effect or 0.0
+    scores, shift = data.table.times(result.coef), result.side_effect or 0.0
     has_ties = data.first.tied > 0 and fit.ties == "half"
     scale = _decided_scale(data, scores, shift) if has_ties else 1.0
     wants = ("loglik",) if data.settings.method == "mle" else ()
@@ -230,7 +399,9 @@ def _decided_scale(data: StreamData, scores: np.ndarray, shift: float) -> float:
 
 
 def _root(nodes: np.ndarray, values: np.ndarray) -> float:
-    """Where the cubic through four values crosses zero, near its nodes."""
+    """Where the cubic through four falling values crosses zero: between two nodes, or near them."""
     middle, width = nodes.mean(), np.ptp(nodes)
     curve = np.polynomial.Polynomial.fit(nodes - middle, values, len(nodes) - 1)
-    return middle + solve_falling(lambda x: float(curve(x)), -2 * width, 2 * width)
+    ends = np.array([-2.5 * width, *(nodes - middle), 2.5 * width])
+    place = np.count_nonzero(values > 0)  # beyond nodes that cross zero, a cubic may turn round
+    return middle + solve_falling(lambda x: float(curve(x)), *ends[place : place + 2].tolist())

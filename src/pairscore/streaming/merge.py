@@ -26,9 +26,7 @@ from pairscore.model.groups import feature_notes, side_notes
 from pairscore.model.regression import RankRegression
 from pairscore.streaming.estimates import (
     Direction,
-    closed_covariance,
     closed_estimate,
-    likelihood_covariance,
     likelihood_estimate,
     scaled_form,
 )
@@ -49,6 +47,8 @@ from pairscore.streaming.sites import (
 from pairscore.streaming.tiles import (
     ClosedFormSums,
     LikelihoodSums,
+    closed_covariance,
+    likelihood_covariance,
 )
 
 CLOSE = 1e-13  # gap to the maximum, per comparison, at which rounds may end
@@ -291,6 +291,15 @@ def merge_files(
     and ``inference`` are as in :func:`merge_sites`, for sums of sites.
     """
     read = [read_sums(path) for path in paths]
+    path_of: dict[tuple[str, str], Any] = {}
+    for path, (kind, meta, _) in zip(paths, read, strict=True):
+        for source in ((kind, one) for one in meta.get("sources", ())):
+            if source in path_of:
+                raise PairscoreError(
+                    f"{str(path)!r} has the data of {str(path_of[source])!r} again, which would be"
+                    " counted twice; give the sums of every site once."
+                )
+            path_of[source] = path
     kinds = {kind for kind, _, _ in read}
     if kinds == {"site"}:
         sites = [SiteSums.of_record(meta | {"arrays": arrays}) for _, meta, arrays in read]

@@ -290,6 +290,7 @@ class Checkpoint:
 NODES = np.array([0.99, 1.0, 1.01])  # scales at which one pass looks, to find the best between
 # of the totals of a pass
 E, EX, INFO, IX, IXX, XX, DECIDED, RIGHT, WRONG, LOGLIK, TIED = range(11)
+FEW = 1 << 14  # rows that nearly always show that wins and losses overlap
 NO_TOTALS = np.append(np.zeros(11), [np.inf, -np.inf, np.inf, -np.inf])
 
 
@@ -304,7 +305,8 @@ class ScoreSums(Sums):
         are predicted correctly and of those expected to contradict the scores; the log-likelihood
         of decided ones; the amount of ties between two items.
     wins, losses : Range
-        Of x where left won, and where it lost, between two items.
+        Of x where left won, and where it lost, between two items; of so many as show that they
+        overlap, and that both have a part on either side of zero.
     net, squared : arrays (N), or empty where they are not asked for
         For each item the sum of e, and of amount times x, in which it is left, less the others.
     pulls : array (2 x nodes)
@@ -348,6 +350,11 @@ class ScoreSums(Sums):
         totals = self.totals.copy()
         totals[WRONG] = np.polyval(np.polyfit(NODES - 1, self.looks[:, 2], 2), scale - 1)
         return replace(self, totals=totals)
+
+
+def overlap(totals: np.ndarray) -> bool:
+    """Whether some x where left won is below zero, and below one above zero where it lost."""
+    return bool(totals[11] < 0 < totals[14])
 
 
 @dataclass(frozen=True)
@@ -397,30 +404,40 @@ class ScoreTask:
         at = (x, outcome, amount)
         here = scale_pass(*at, np.array([1.0, self.shift]), self.link, e if len(net) else None)
         ex, se, ixx, ix, information, wrong = here
-        totals[:6] += se, ex, information, ix, ixx, np.einsum("i,i,i", amount, x, x)
+        squares = x @ x if batch.has_ones else np.einsum("i,i,i", amount, x, x)
+        totals[:6] += se, ex, information, ix, ixx, squares
         totals[WRONG] += wrong
         if self.outcomes:
             self._add_outcomes(batch, x, totals)
         if len(net):
             add_net(left, right, e, net)
         if len(squared):
-            add_net(left, right, amount * x, squared)
+            add_net(left, right, x if batch.has_ones else amount * x, squared)
         for look, scale in zip(looks, NODES, strict=False):
             params = np.array([scale, self.shift])
             look += (here if scale == 1 else scale_pass(*at, params, self.link))[[0, 2, 5]]
 
     def _add_outcomes(self, batch: Batch, x: np.ndarray, totals: np.ndarray) -> None:
         left, right, outcome, amount, *_ = batch
-        ahead, met = (x + self.shift if self.shift else x) * outcome, left != right
-        is_tie = outcome == 0
+        ahead, is_tie = (x + self.shift if self.shift else x) * outcome, outcome == 0
         if is_tie.any():
-            totals[TIED] += amount @ (is_tie & met)
-        totals[[DECIDED, RIGHT]] += amount @ ~is_tie, amount @ (ahead > 0)
+            totals[TIED] += amount @ (is_tie & (left != right))
+            totals[DECIDED] += amount @ ~is_tie
+        else:
+            totals[DECIDED] += amount.sum()
+        right_ones = ahead > 0
+        totals[RIGHT] += np.count_nonzero(right_ones) if batch.has_ones else amount @ right_ones
         if "loglik" in self.wants:
             totals[LOGLIK] += amount * ~is_tie @ self.link.log_cdf(ahead)
-        counted = (amount > 0) & met
+        for rows in (slice(FEW), slice(FEW, None)):
+            if not overlap(totals):
+                self._add_ranges(batch.take(rows), x[rows], totals)
+
+    def _add_ranges(self, batch: Batch, x: np.ndarray, totals: np.ndarray) -> None:
+        counted = (batch.amount > 0) & (batch.left != batch.right)
         for place, sign in ((11, 1), (13, -1)):
-            reach = Range(*totals[place : place + 2]) + Range.of(x[counted & (outcome == sign)])
+            of_sign = x[counted & (batch.outcome == sign)]
+            reach = Range(*totals[place : place + 2]) + Range.of(of_sign)
             totals[place : place + 2] = reach.low, reach.high
 
     def _add_pulls(self, batch: Batch, pulls: np.ndarray, squares: np.ndarray) -> None:

@@ -21,13 +21,10 @@ from pairscore.core.whitening import whitening_basis
 from pairscore.errors import PairscoreError
 from pairscore.estimators.closed_form import Scale, initial_factor
 from pairscore.estimators.fit_data import ridge_penalty
-from pairscore.estimators.inference import (
-    covariance_error_sums,
-)
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.model.regression import RankRegression
 from pairscore.parts.engines import Sums
-from pairscore.streaming.data import ITEM_ROWS, Source, StreamData, fingerprint
+from pairscore.streaming.data import Source, StreamData
 from pairscore.streaming.estimates import (
     Direction,
     closed_direction,
@@ -43,6 +40,7 @@ from pairscore.streaming.sites import (
     terms_of,
     write_sums,
 )
+from pairscore.streaming.table import fingerprint
 from pairscore.streaming.tiles import (
     ClosedFormEquations,
     ClosedFormSums,
@@ -219,10 +217,7 @@ def _inflation(data: StreamData, point: Point) -> np.ndarray:
     center, settings = point.total.compared, point.settings
     ridge = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
     whitener = whitening_basis(center.scatter + np.diag(ridge), center.sd).transform
-    along = np.empty(len(data.X))
-    for first in range(0, len(data.X), ITEM_ROWS):
-        rows = slice(first, first + ITEM_ROWS)
-        along[rows] = np.sum(((data.X[rows] - center.mean) @ whitener) ** 2, axis=1)
+    along = data.table.lengths(center.mean, whitener)
     none = np.zeros(len(along), dtype=bool)
     return inflation_of(along, data.tally.exposures, none, center.total)
 
@@ -256,7 +251,7 @@ class NodeEquations:
 
 def _at_closed_form(data: StreamData, point: Point, inflation: np.ndarray) -> dict[str, np.ndarray]:
     found, m = point.direction, point.data.n_comparisons
-    scores, d, start = data.X @ found.b, len(found.b), point.start
+    scores, d, start = data.table.times(found.b), len(found.b), point.start
     at = np.exp(nodes(start, SCALE_NODES))
     along = [data.score_pass("Scale", t * scores, wants=("squared",)) for t in at]
     pulls = data.score_pass("Ties", scores, scales=tuple(at.tolist())).pulls
@@ -274,7 +269,7 @@ def _at_closed_form(data: StreamData, point: Point, inflation: np.ndarray) -> di
     total: Any = data.over_blocks("Intervals", task)
     second = (np.zeros((d, d)), np.zeros(d))
     if point.method == "split" and data.n_second:
-        second = covariance_error_sums(data.X[data.second_mask], point.total.second, found.b)
+        second = data.table.error_sums(data.second_mask, point.total.second, found.b)
     return {
         "score": np.array([of.totals[EX] / t for of, t in zip(along, at, strict=True)]),
         "pulls": pulls,
@@ -294,9 +289,9 @@ def _at_closed_form(data: StreamData, point: Point, inflation: np.ndarray) -> di
 
 def _at_likelihood(data: StreamData, point: Point, inflation: np.ndarray) -> dict[str, np.ndarray]:
     theta, d = np.array(point.theta), data.X.shape[1]
-    scores, side = data.X @ theta[:d], float(theta[d:].sum())
+    scores, side = data.table.times(theta[:d]), float(theta[d:].sum())
     sums = data.score_pass("Likelihood", scores, side, wants=("net", "loglik"), distinct=True)
-    gradient = np.append(sums.net @ data.X, sums.totals[E])[: len(theta)]
+    gradient = np.append(data.table.total(sums.net), sums.totals[E])[: len(theta)]
     equations = LikelihoodEquations(point.settings.link, scores, side, point.data.n_tied > 0)
     task = PairTask(data.tiles, equations, len(theta), inflation)
     total: Any = data.over_blocks("Intervals", task)

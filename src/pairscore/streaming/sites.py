@@ -10,6 +10,7 @@ for each item (:class:`ShardSums`), and the items are counted once.
 """
 
 import json
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -22,9 +23,10 @@ from pairscore.errors import PairscoreError, first_few, plural
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.files.write import atomic_write
 from pairscore.parts.engines import bytes_of, local_engine
-from pairscore.streaming.data import Job, Source, StreamData, fingerprint, without_difference
+from pairscore.streaming.data import Job, Source, StreamData
 from pairscore.streaming.passes import FirstSums, refuse_settings
-from pairscore.streaming.tiles import PairCounts
+from pairscore.streaming.table import fingerprint
+from pairscore.streaming.tiles import PairCounts, without_difference
 
 VERSION = 1
 FEWEST_ITEMS = 20
@@ -50,10 +52,23 @@ class Terms:
         for name, ours in asdict(self).items():
             theirs = getattr(other, name)
             if ours != theirs:
+                both = f"{ours!r} and {theirs!r}"
+                how = _other_names(ours, theirs) if name == "features" else both
                 raise PairscoreError(
-                    f"the sums of two sites differ in their {name.replace('_', ' ')} ({ours!r} and"
-                    f" {theirs!r}); make both with the same settings and columns."
+                    f"the sums of two sites differ in their {name.replace('_', ' ')} ({how}); make"
+                    " both with the same settings and columns."
                 )
+
+
+def _other_names(ours: Sequence[str], theirs: Sequence[str]) -> str:
+    """In which names two lists differ."""
+    sides = {"the first": (ours, theirs), "the second": (theirs, ours)}
+    only = {
+        side: first_few(repr(name) for name in own if name not in other)
+        for side, (own, other) in sides.items()
+    }
+    parts = [f"only {side} has {names}" for side, names in only.items() if names]
+    return "; ".join(parts) or "their order"
 
 
 @dataclass(frozen=True)
@@ -131,8 +146,8 @@ def refuse_twice(first: tuple[str, ...], second: tuple[str, ...]) -> None:
     """Data may not be counted twice."""
     if both := [source for source in first if source in second]:
         raise PairscoreError(
-            f"the data of {plural(len(both), 'site')} would be counted twice"
-            f" ({first_few(both)}); give the sums of every site once."
+            f"the data of {plural(len(both), 'site')} would be counted twice; give the sums of"
+            " every site once."
         )
 
 
@@ -331,7 +346,7 @@ def site_of_shards(items: Any, shards: ShardSums, **columns: Any) -> SiteSums:
 
     They give `pooled` and `split`; `paired` needs the comparisons themselves.
     """
-    from pairscore.parts.rows import read_item_table
+    from pairscore.parts.spill import read_item_table
 
     table = read_item_table(items, columns, np.inf, "")
     settings = check_settings(method="pooled", inference=None)

@@ -13,13 +13,13 @@ every pair and every item is counted once, and sums of blocks add.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from pairscore.core.links import Link, Logit
 from pairscore.core.passes import neighbour_sums
-from pairscore.core.sandwich import PairContributions, times_too_often
+from pairscore.core.sandwich import PairContributions, less_ties, sandwich, times_too_often
 from pairscore.core.sums import (
     Pairs,
     aggregate_pairs,
@@ -28,14 +28,19 @@ from pairscore.core.sums import (
     row_blocks,
     sum_sides,
 )
+from pairscore.core.whitening import Basis
+from pairscore.estimators.fit_data import NO_DIFFERENCE
 from pairscore.estimators.inference import (
     ScaledClosedForm,
     contributions,
     likelihood_contributions,
+    meat_net_of,
 )
+from pairscore.estimators.likelihood import observed_basis
+from pairscore.estimators.separation import basis_within
 from pairscore.parts.engines import Sums
 from pairscore.parts.rows import Batch
-from pairscore.parts.spill import FeatureFile, Spill
+from pairscore.parts.spill import FeatureFiles, Spill
 
 # -- tiles in memory ---------------------------------------------------------------------------
 
@@ -85,12 +90,12 @@ class Tile:
 class Tiles:
     """All tiles: where comparisons are, the item table, and the mean by which it is centred.
 
-    ``X`` (N x d) may be a file that is mapped into memory: two blocks are read at a time.
+    ``X`` (N x d) may be in files: two blocks are read at a time.
     """
 
-    spill: Spill
+    spill: Spill | Any  # or some of its comparisons
     n_parts: int
-    X: np.ndarray | FeatureFile
+    X: np.ndarray | FeatureFiles
     mean: np.ndarray
     keep_sides: bool
 
@@ -156,6 +161,25 @@ class CountTask:
             squares = float(np.sum(sum_sides(number) ** 2))
             total = total + PairCounts(tile.scatter(number), squares)
         return total
+
+
+def without_difference(few: np.ndarray, scatter: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """Those of some directions (d x k) in which differences have no ``scatter`` (d x d).
+
+    Single features are looked at one by one, and combinations of the others together, against the
+    ``covariance`` of the items.
+    """
+    variance = np.where(np.diag(covariance) > 0, np.diag(covariance), 1.0)
+    alone = np.diag(scatter) <= NO_DIFFERENCE * variance
+    single = (np.abs(few) > 0).sum(axis=0) == 1
+    kept = few[:, single][:, alone[np.argmax(np.abs(few[:, single]), axis=0)]]
+    combined = few[:, ~single]
+    if not combined.size:
+        return kept
+    values, axes = np.linalg.eigh(combined.T @ covariance @ combined)
+    W = combined @ (axes / np.sqrt(np.maximum(values, np.finfo(float).tiny)))
+    squares, turns = np.linalg.eigh(W.T @ scatter @ W)
+    return np.hstack([kept, W @ turns[:, squares <= NO_DIFFERENCE]])
 
 
 # -- equations of an estimate ------------------------------------------------------------------
@@ -354,3 +378,56 @@ def contribution_total(tile: Tile, u: PairContributions) -> np.ndarray:
     """The sum of u over the pairs of a tile."""
     features = tile.pairs.item_sums(u.low, u.high) @ tile.Z
     return np.concatenate([features, u.extra.sum(axis=0)])
+
+
+# -- covariances from these sums ---------------------------------------------------------------
+
+
+def closed_covariance(
+    data: Any,
+    form: ScaledClosedForm,
+    sums: Any,
+    robust: np.ndarray | None,
+    error: np.ndarray | None,
+) -> np.ndarray:
+    """Covariance of coefficients and side effect, from the sums of its equations.
+
+    ``robust`` is the item-robust meat, ``error`` that of the covariance of `split`.
+    """
+    settings, d = data.settings, len(form.coef)
+    random_pairs = None if settings.method == "paired" else data.item_moments.scatter
+    jacobian = form.jacobian_of(sums.curvature, sums.response, random_pairs)
+    if robust is not None and settings.method == "pooled":
+        robust = meat_net_of(robust, data.never_differing(), form.inverse)
+    covariance = sandwich(jacobian, sums.model_meat, robust, data.weight_unit)
+    if robust is None and data.n_tied > 0:
+        covariance = less_ties(covariance, jacobian @ sums.taken @ jacobian.T)
+    if error is None:
+        return covariance
+    by_covariance, n = data.n_comparisons * jacobian[:, :d], data.n_second
+    return n / (n - d - 2) * (covariance + by_covariance @ error @ by_covariance.T)
+
+
+def likelihood_covariance(
+    data: Any,
+    sums: Any,
+    robust: np.ndarray | None,
+    ridge: np.ndarray,
+    directions: np.ndarray | None = None,
+) -> tuple[Basis, np.ndarray | None]:
+    """The basis of the expected information, and the covariance, from the sums of equations."""
+    settings, held = data.settings, np.diag(ridge)
+    unit = np.append(data.item_moments.sd, [1.0] * settings.side_effect)
+    basis = basis_within(sums.expected + held, unit, directions)
+    if settings.inference is None:
+        return basis, None
+    if settings.inference == "model":
+        covariance = sandwich(basis.inverse, sums.expected, None)
+        if data.n_tied > 0:
+            taken = basis.inverse @ sums.taken @ basis.inverse.T
+            covariance = less_ties(covariance, taken)
+        return basis, covariance
+    bread = basis
+    if not isinstance(settings.link, Logit):
+        bread = observed_basis(sums.observed + held, basis, directions)
+    return basis, sandwich(bread.inverse, sums.expected, robust, data.weight_unit)
