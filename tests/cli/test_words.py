@@ -7,7 +7,7 @@ import pytest
 
 from pairscore import load
 from pairscore.cli import main
-from pairscore.cli.words import ranking_text, translate
+from pairscore.cli.words import folded, ranking_text, translate
 from pairscore.model.predict import scale_of
 from tests.cli.running import run
 from tests.model.test_ranking import fitted
@@ -130,7 +130,7 @@ SENTENCES = {
         "both --noise and --judge-noise are given, and each determines the other; give one."
     ),
     "rank m.npz items.csv --level 95": "such as 0.95. Did you mean 0.95?",
-    "rank votes.csv items.csv": "is not a complete model file",
+    "rank votes.csv items.csv": "give the model first, then the tables, or fit again.",
     "fit items.csv sides.csv -o n.npz": "no two columns of the comparisons have ids of the items",
     "fit empty.csv votes.csv --missing mean-with-flag -o n.npz": (
         "1 column without any value: 'height'; leave them out: --exclude NAME."
@@ -190,3 +190,23 @@ def test_printed_scores_of_a_column_have_the_same_number_of_digits():
         assert text.endswith(f"\nand {len(X) - 20} more; -o ranking.csv writes them all.")
         assert len({len(number.partition(".")[2]) for number in numbers}) == 1
         assert text.startswith(f"score: {scale_of(model.result_, scale).in_words}\n")
+
+
+def test_long_lines_are_folded_below_their_text():
+    label, sentence = "  agreement        ", "  and a sentence of eight short words here"
+    text = f"{label}71.2% of the comparisons agree\n{sentence}"
+    assert folded(text, 34).splitlines() == [
+        "  agreement        71.2% of the",
+        "                   comparisons",
+        "                   agree",
+        "  and a sentence of eight short",
+        "  words here",
+    ]
+    assert folded(text, 0) == text
+
+
+@pytest.mark.parametrize(
+    "line", ["rank  id         score  interval", "  pairscore fit items.csv votes.csv -o model.npz"]
+)
+def test_tables_and_commands_are_not_folded(line):
+    assert folded(line, 20) == line

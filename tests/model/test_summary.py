@@ -536,3 +536,14 @@ def test_the_record_has_the_likelihood_where_there_is_one():
         "n_comparisons": 500,
     }
     assert RankRegression(l2=1.0).fit(items, votes).summary().to_record()["likelihood"] is None
+
+
+def test_a_narrow_table_leaves_out_standard_errors_and_z():
+    model = RankRegression().fit(*draw_study(40, 300))
+    summary = model.summary()
+    wide, narrow = summary.text(width=200), summary.text(width=80)
+    assert wide == str(summary)
+    (header,) = [line for line in narrow.splitlines() if line.startswith("  feature")]
+    assert header.split() == ["feature", "coef", "p", "95", "%", "interval", "wins", "of", "100"]
+    assert max(map(len, summary._table(80).splitlines())) <= 80
+    assert len(summary._table(80).splitlines()) == len(summary._table().splitlines())

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pairscore.cli.words import terminal_width
 from pairscore.data.items import Items
 from pairscore.errors import PairscoreError
 from pairscore.estimators.settings import Wording
@@ -110,7 +111,7 @@ def run_demo(say: Callable[[str], None], seed: int = 1, folder: Path | None = No
     say(FIT_STEP)
     model = RankRegression().fit(patients, votes)
     model.wording_ = WORDING
-    say(str(model.summary()))
+    say(model.summary().text(width=terminal_width()))
     say(RANKING_STEP)
     say(ranking_text(model, patients.take(held_out), progression))
     say(f"\n{MULTIPLICITY}")
@@ -206,8 +207,8 @@ def ranking_text(model: RankRegression, patients: Items, progression: np.ndarray
         return *known, f"{row['place_low']}-{row['place_high']}", recorded + note
 
     among = f"among the {model.n_items_}"
-    header = ("rank", "ranks", "patient", "score", "95 % interval", among, "recorded progression")
-    layout = "  {:>4}  {:>7}  {:<12} {:>7}  {:^17}  {:>}  {:<}"
+    header = ("rank", "ranks", "patient", "score", "95 % interval", among, "recorded")
+    layout = "  {:>}  {:>}  {:<}  {:>}  {:^}  {:>}  {:<}"
     return text_table(header, map(cells, model.rank(patients)[:10]), layout)
 
 

@@ -23,7 +23,14 @@ from pairscore.cli.options import (
     vote_settings,
     word,
 )
-from pairscore.cli.words import SectionedCommand, section, show_json, show_note
+from pairscore.cli.words import (
+    SectionedCommand,
+    folded,
+    section,
+    show_json,
+    show_note,
+    terminal_width,
+)
 from pairscore.errors import (
     EmptyColumnsError,
     PairscoreError,
@@ -375,4 +382,6 @@ def write_model(
     if as_json:
         show_json(summary.to_record() | (also or {}), err=is_piped)
     else:
-        click.echo(summary.text(notes=False, see_all="--json"), err=is_piped)
+        width = 0 if is_piped else terminal_width()
+        text = summary.text(notes=False, see_all="--json", width=width)
+        click.echo(folded(text, width), err=is_piped)

@@ -46,6 +46,7 @@ from pairscore.cli.words import (
     section,
     show_json,
     show_note,
+    show_text,
     show_unused_columns,
     show_warnings,
     show_written,
@@ -202,11 +203,10 @@ def rank(model: Path, items: Path | None, output: Path | None, as_json: bool, **
         write_table(named, output, reading["decimal"])
         show_written(output, as_json)
     if as_json and str(output) != "-":
-        n = len(ranking["id"])
-        about = {"n_items": n, "dropped": dropped, "scale": given["scale"]}
+        about = {"n_items": len(ranking["id"]), "dropped": dropped, "scale": given["scale"]}
         show_json(about | {"ranking": row_records(ranking)})
     elif output is None:
-        click.echo(ranking_text(ranking, fit, given["scale"], next(iter(named))))
+        show_text(ranking_text(ranking, fit, given["scale"], next(iter(named))))
 
 
 def rank_compared(fit: "Fit", items: Path | None, **asked: Any) -> dict[str, Any]:
@@ -322,9 +322,8 @@ def predict(
             table, pairs = replace(compared_items(fit), backend=Columns), items
         else:
             table = read_new_items(items, fit, given["id"], **reading)
-        named = {name: given[name] for name in PAIR_COLUMNS}
-        columns = {"kept_columns": kept.get("vote_columns", {})}
-        data = read_pairs(pairs, table, context, named, **columns, **reading)
+        reading |= {"kept_columns": kept.get("vote_columns", {})}
+        data = read_pairs(pairs, table, context, {n: given[n] for n in PAIR_COLUMNS}, **reading)
     sides = {
         side: np.array([table.names[row] for row in rows])
         for side, rows in {"left": data.left, "right": data.right}.items()

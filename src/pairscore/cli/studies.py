@@ -38,6 +38,7 @@ from pairscore.cli.words import (
     section,
     show_json,
     show_note,
+    show_text,
     show_unused_columns,
     translate,
 )
@@ -367,7 +368,7 @@ def demo(seed: int, output: Path, as_json: bool) -> None:
     if as_json:
         show_json(run_demo(lambda text: None, seed, output).to_record())
     else:
-        run_demo(lambda text: click.echo(translate(text)), seed, output)
+        run_demo(lambda text: show_text(translate(text)), seed, output)
 
 
 @command()

@@ -18,12 +18,15 @@ Also what is printed besides results: rankings, notes, and the layout of ``--hel
 """
 
 import re
+import sys
 from ast import literal_eval
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from inspect import cleandoc
 from pathlib import Path
 from shlex import quote
+from shutil import get_terminal_size
+from textwrap import wrap
 from typing import Any, TypeVar
 
 import click
@@ -54,6 +57,9 @@ PHRASES = {
     "pass it again: load(path, link=(f, f'))": "use it in Python, where load takes the link again",
     "a file that RankRegression.save made": "a model that pairscore fit wrote",
     ", or give them to Comparisons.from_frames, whose comparisons any l2 takes": "",
+    "of another kind; save the model again": (
+        "of another kind; give the model first, then the tables, or fit again"
+    ),
     # what is said in other words
     "is not numeric (String)": "is text",
     "item_groups are": "items of one --group are",
@@ -216,6 +222,34 @@ def show_json(record: Any, err: bool = False) -> None:
     from pairscore.files.write import json_text
 
     click.echo(json_text(record), err=err)
+
+
+def terminal_width() -> int:
+    """Columns of the terminal that reads the output; 0 where none does."""
+    return get_terminal_size().columns if sys.stdout.isatty() else 0
+
+
+def folded(text: str, width: int) -> str:
+    """Text whose long lines are broken between words; tables and commands stay as they are.
+
+    A line goes on below its text, to the right of a label such as "agreement  ".
+    """
+    return "\n".join(_folded_line(line, width) for line in text.split("\n"))
+
+
+def _folded_line(line: str, width: int) -> str:
+    is_table = len(re.findall(r"\S {2,}", line)) > 1
+    if not 0 < width < len(line) or is_table or line.lstrip().startswith("pairscore "):
+        return line
+    label = re.match(r"( *\S+(?: \S+)* {2,}| *)", line)
+    start = label.end() if label else 0
+    pieces = wrap(line[start:], width - start, break_long_words=False, break_on_hyphens=False)
+    return line[:start] + f"\n{' ' * start}".join(pieces)
+
+
+def show_text(text: str) -> None:
+    """Print a result in words, folded to the terminal if there is one."""
+    click.echo(folded(text, terminal_width()))
 
 
 def show_warnings(texts: Iterable[str]) -> None:

@@ -35,7 +35,7 @@ GAP_REMEDIES = {
     "item-effect": "the fit has no effect for these items: fill in their values, or leave them out",
     "new": "fill them in, or leave these items out, as a fit with missing='drop-items' does",
     "refuse": (
-        "fill them in, or fit with missing='drop-items', missing='mean-with-flag' or"
+        "fill in the missing values, or fit with missing='drop-items', missing='mean-with-flag' or"
         " missing='item-effect'"
     ),
 }

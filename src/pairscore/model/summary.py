@@ -18,6 +18,7 @@ from pairscore.model.groups import Term, shown_coefficients
 from pairscore.model.predict import ability_columns, item_scores, neutral_chance
 
 LAYOUT = "  {:<}  {:>11} {:>10} {:>8} {:>8}   {:^24} {:>12}"
+NARROW_LAYOUT, NARROW_COLUMNS = "  {:<}  {:>}  {:>}  {:^}  {:>}", (0, 1, 4, 5, 6)  # of these cells
 CATEGORY_LAYOUT = "  {:<}  {:>}  {:<}"
 CATEGORY_HEADER = ("category", "levels", "joint test")
 HEADER = ("feature", "coef", "std.error", "z", "p", "95 % interval", "wins of 100")
@@ -258,25 +259,31 @@ class Summary:
     def __str__(self) -> str:
         return self.text()
 
-    def text(self, notes: bool = True, see_all: str = "") -> str:
+    def text(self, notes: bool = True, see_all: str = "", width: int = 0) -> str:
         """The summary as text, with the warnings of the fit or without.
 
         ``see_all`` is what shows all rows of a long table: a call in Python unless it is given.
+        Coefficients that are wider than ``width`` (of a terminal) come without std.error and z.
         """
         facts = text_table(None, self.facts(), "  {:<16} {:<}")
         warnings = [f"  Warning: {note}" for note in self._fit.notes if notes]
         rest = [f"  {text}", ""] if (text := self._what_is_shown(see_all)) else []
         meaning = [f"  {text}"] if (text := self.meaning()) else []
-        tests = self._category_text()
-        parts = [self._title, "", facts, "", self._table(), "", *rest, *tests, *meaning, *warnings]
+        tests, table = self._category_text(), self._table(width)
+        parts = [self._title, "", facts, "", table, "", *rest, *tests, *meaning, *warnings]
         return "\n".join(parts).rstrip()
 
-    def _table(self) -> str:
+    def _table(self, width: int = 0) -> str:
         """The rows that are shown of the table, as text."""
         columns = self._shown_columns()
         rows = zip(*columns.values(), strict=True)
         if not self.of_abilities:
-            return text_table(HEADER, map(self._coefficient_cells, rows), LAYOUT)
+            lines = [[*HEADER], *map(self._coefficient_cells, rows)]
+            table = text_table(lines[0], lines[1:], LAYOUT)
+            if not 0 < width < max(map(len, table.splitlines())):
+                return table
+            lines = [[line[k] for k in NARROW_COLUMNS] for line in lines]
+            return text_table(lines[0], lines[1:], NARROW_LAYOUT)
         quasi = ["quasi std.error"] if "quasi_std_error" in columns else []
         header = ["item", "ability", "std.error", *quasi, "95 % interval", "rank"]
         layout = "  {:<}  {:>8}  {:>}" + "  {:>}" * len(quasi) + "  {:^}  {:>}"
