@@ -524,7 +524,7 @@ def test_an_address_is_said_to_be_no_file():
     said = run("fit http://example.org/items.csv votes.csv -o m.npz", code=2).stderr
     assert "'http://example.org/items.csv' is an address and not a file; download it" in said
     said = run("fit s3://bucket/items.csv votes.csv -o m.npz", code=2).stderr
-    assert "'s3://bucket/items.csv' is an address and not a file; fit with --stream" in said
+    assert "'s3://bucket/items.csv' is an address and not a file; pairscore fit --stream" in said
 
 
 def test_dates_and_names_are_not_proposed_as_categories(study):

@@ -87,7 +87,7 @@ def test_what_cannot_be_is_one_sentence_and_an_exit_code(options, code, sentence
 def test_items_and_a_pilot_from_files(study_files):
     _, items, votes = study_files
     result = run("plan --items-file items.csv --pilot votes.csv --misordered 0.1")
-    assert "The pilot says that" in result.output
+    assert "In the pilot about" in result.output
     assert "60 items" in result.output
     apart = votes.left != votes.right
     pilot = {

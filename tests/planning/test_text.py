@@ -14,8 +14,8 @@ def test_the_words_are_question_answer_error_table_and_reasons():
     found = plan(n_features=5, noise=0, misordered=0.05)
     question, answer, error, table, reasons = plan_text(found).split("\n\n")
     assert question == (
-        "To put at most 5 % of the pairs of new items in the wrong order, with 5 features and 0 %"
-        " of the labels flipped:"
+        "To put on average at most 5 % of the pairs of new items in the wrong order, with 5"
+        " features, where 0 of 100 comparisons contradict the score's order:"
     )
     assert f"{found.n_items:,} items, {found.n_comparisons:,} comparisons, " in answer
     assert answer.endswith("(method paired, M = N log N)")
@@ -28,7 +28,9 @@ def test_the_words_are_question_answer_error_table_and_reasons():
 def test_a_study_without_a_target_is_described():
     found = plan(n_features=12, noise=0.2, n_items=20, n_comparisons=15, method="split")
     question, answer, *_, cautions = plan_text(found).split("\n\n")
-    assert question == "With 12 features and 20 % of the labels flipped, this study:"
+    assert question == (
+        "With 12 features, where 20 of 100 comparisons contradict the score's order, this study:"
+    )
     assert "20 items compared, 40 in all, 15 comparisons" in answer
     assert cautions.splitlines() == [
         "20 items for 12 features are few: predictions were tested only from 48 items on.",

@@ -37,6 +37,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
 
 PHRASES = {
+    "fit_stream reads it": "pairscore fit --stream reads it",
     # what only Python has
     "None, a number from 0 to 1": "a number from 0 to 1",
     "True, False or ": "yes, no or ",

@@ -318,7 +318,8 @@ class Trial:
 
     @property
     def name(self) -> str:
-        return "plain" if self.added is None else f"with {said(self.added, self.settings)}"
+        plain = "plain, ties left out" if self.settings.get("ties") == "drop" else "plain"
+        return plain if self.added is None else f"with {said(self.added, self.settings)}"
 
     @property
     def verdict(self) -> str:

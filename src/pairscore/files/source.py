@@ -98,7 +98,7 @@ def table_kind(path: Any) -> str:
         shown = f"{address[1]}://{str(path)[address.end() :]}"  # a Path has one slash
         remedy = "download it, and give the file's name."
         if address[1].lower() == "s3":
-            remedy = f"fit with --stream (fit_stream in Python), which reads it, or {remedy}"
+            remedy = f"fit_stream reads it; or {remedy}"
         raise PairscoreError(f"{shown!r} is an address and not a file; {remedy}")
     kind = "csv" if str(path) == "-" else KINDS.get(Path(path).suffix.lower())
     if kind is None:

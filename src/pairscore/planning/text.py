@@ -83,15 +83,16 @@ def _question(plan: Plan) -> str:
     if plan.explained < 1:
         verb = "explains" if plan.law.n_features == 1 else "explain"
         features += f" that {verb} {100 * plan.explained:.3g} % of the scores' variance"
-    world = f"with {features} and {100 * plan.noise:.3g} % of the labels flipped"
+    against = f"{100 * plan.noise:.3g} of 100 comparisons contradict the score's order"
+    world = f"with {features}, where {against}"
     if plan.target is None and plan.solved_for == "n_items":
         return f"W{world[1:]}, the best use of {plural(plan.n_comparisons, 'comparison', ',')}:"
     if plan.target is None:
         return f"W{world[1:]}, this study:"
     name, value = plan.target
     aims = {
-        "misordered": f"put at most {100 * value:.3g} % of the pairs of new items in the wrong"
-        " order",
+        "misordered": f"put on average at most {100 * value:.3g} % of the pairs of new items in the"
+        " wrong order",
         "angle": f"come within {value:.3g} radians ({np.degrees(value):.3g} degrees) of the true"
         " direction on average",
         "norm_error": f"have coefficients within {value:.3g} of their limit on average",
@@ -200,8 +201,8 @@ def _pilot(plan: Plan) -> list[str]:
         return []
     noise, low, high = (f"{100 * x:.1f}" for x in (estimate.noise, estimate.low, estimate.high))
     first = (
-        f"The pilot says that {noise} % of the labels are flipped ({100 * estimate.level:.0f} %"
-        f" interval {low} to {high} %),"
+        f"In the pilot about {noise} of 100 comparisons contradict the score's order"
+        f" ({100 * estimate.level:.0f} % interval {low} to {high}),"
     )
     if np.isfinite(plan.interval[1]):
         return [first, f"which makes it {_interval(plan)}."]
