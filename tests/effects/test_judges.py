@@ -22,7 +22,12 @@ from pairscore.effects.judges import (
     spread_of_slopes,
     variance_over_spreads,
 )
-from pairscore.errors import FewJudgesWarning, PairscoreWarning, SeparationWarning
+from pairscore.errors import (
+    FewJudgesWarning,
+    NotConvergedWarning,
+    PairscoreWarning,
+    SeparationWarning,
+)
 from tests.effects.joint_study import draw_study
 from tests.effects.rows import make_rows, random_pairs
 from tests.effects.simulators import BETA, full_votes, judged_votes
@@ -420,3 +425,21 @@ def test_agreement_is_unknown_without_repeats_and_perfect_judges_have_no_ceiling
     few = np.zeros(len(data), dtype=int)
     few[:2] = -1, 1
     assert judge_agreement(data.with_outcome(few)) == {}  # ties count neither way
+
+
+@pytest.mark.parametrize("seed", [5, 9])
+def test_a_judge_of_few_answers_is_shrunk_to_the_average(seed):
+    """Slopes swung about their maximum, and were said not to converge."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 3))
+    left = rng.integers(0, 60, 319)
+    right = (left + rng.integers(1, 60, 319)) % 60
+    eta = (X[left] - X[right]) @ [1.0, -1.0, 0.5]
+    winner = np.where(eta + rng.logistic(size=319) > 0, "left", "right")
+    votes = {"left": left, "right": right, "winner": winner, "judge": [*["A"] * 300, *["B"] * 19]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NotConvergedWarning)
+        model = RankRegression(judge_slopes=True).fit(X, votes)
+    judges = model.judges_
+    assert np.mean(judges.slope) == pytest.approx(1)
+    assert np.all(np.abs(judges.slope - 1) < 2 * judges.std_error)

@@ -135,6 +135,8 @@ def judge_table(
 
 
 LONGEST_STEP = 0.5
+SWINGS_ON = 0.7  # of the last step, from which on steps to and fro do not die away
+SMALLEST_SHARE = 0.1  # of a step
 
 
 @dataclass(frozen=True)
@@ -216,13 +218,16 @@ def _through_items(post: Posterior, on_items: sparse.csr_array) -> np.ndarray:
 class Slopes:
     """Slopes of all judges (J) with their variance, and the spread among them.
 
-    Judges who are not among those with slopes of their ``own`` are taken for average.
+    Judges who are not among those with slopes of their ``own`` are taken for average. ``step`` is
+    the last one that the equations asked for, and ``taken`` the share of it that was gone.
     """
 
     slope: np.ndarray
     variance: np.ndarray
     spread: float
     own: np.ndarray
+    step: np.ndarray | None = None
+    taken: float = 1.0
 
     @classmethod
     def average(cls, n_judges: int, own: np.ndarray) -> "Slopes":
@@ -249,10 +254,22 @@ def step_slopes(post: Posterior, before: Slopes | None, prepared: PreparedFit) -
     step = kept * (equations.score[own] - (slope - 1) / spread**2)
     step -= kept / kept.sum() * step.sum()  # slopes keep their average
     step *= min(1.0, LONGEST_STEP / max(float(np.abs(step).max()), 1e-300))
+    taken = _share_to_take(step, before)
     slopes, variance = np.ones(n_judges), np.zeros(n_judges)
-    slopes[own], variance[own] = slope + step, variance_over_spreads(free, alone)
-    after = Slopes(slopes, variance, spread, own)
+    slopes[own], variance[own] = slope + taken * step, variance_over_spreads(free, alone)
+    after = Slopes(slopes, variance, spread, own, step, taken)
     return _as_before(after, prepared) if is_first else after
+
+
+def _share_to_take(step: np.ndarray, before: Slopes) -> float:
+    """Half of the share before, if a step leads back about as far as the last one came.
+
+    Slopes and the rest are found in turn, and with few judges might swing about the maximum.
+    """
+    last = before.step
+    if last is None or float(step @ last) > -SWINGS_ON * float(last @ last):
+        return before.taken
+    return max(before.taken / 2, SMALLEST_SHARE)
 
 
 def _as_before(slopes: Slopes, prepared: PreparedFit) -> Slopes:
