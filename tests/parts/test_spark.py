@@ -1,25 +1,26 @@
 """What the engine on Spark does without Spark; ``spark_cluster`` has the fits."""
 
 import sys
-from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 from pairscore import PairscoreError, fit_stream
-from pairscore.parts.engines import Sums, add
-from pairscore.parts.spark import Fault
+from pairscore.core.sums import Moments
+from pairscore.parts.spark import Fault, add_children
+from pairscore.parts.spill import SavedItems
 from tests.streaming.studies import draw
 
 
-@dataclass(frozen=True)
-class Number(Sums):
-    value: float
-
-
-def test_the_first_fault_is_what_remains_of_a_sum():
+@pytest.mark.parametrize(
+    "sums", [np.ones(2), Moments(1.0, np.ones(2), np.eye(2)), SavedItems((2,), np.arange(2))]
+)
+def test_the_first_fault_is_what_remains_of_sums_of_any_kind(sums):
     one, other = Fault("no file."), Fault("no row.")
-    assert add([Number(1.0), one, Number(2.0), other]) == one
-    assert add([Number(1.0), Number(2.0)]) == Number(3.0)
+    children = [(3, other), (2, sums), (1, one), (0, sums)]  # whoever comes first
+    assert add_children((7, children)) == (7, one)
+    _, total = add_children((7, [(1, sums), (0, sums)]))
+    assert type(total) is type(sums)
 
 
 def test_a_missing_extra_names_the_line_that_installs_it(monkeypatch):

@@ -71,7 +71,7 @@ def _tree(context: Any, held: Any, parts: list[Any]) -> Any:
     rdd, n = context.parallelize(list(enumerate(parts)), len(parts)).map(run), len(parts)
     while n > 1:
         n = -(-n // FAN)
-        rdd = rdd.map(_to_parent).groupByKey(n).map(_add_children)
+        rdd = rdd.map(_to_parent).groupByKey(n).map(add_children)
     return rdd
 
 
@@ -79,7 +79,8 @@ def _to_parent(numbered: tuple[int, Any]) -> tuple[int, tuple[int, Any]]:
     return numbered[0] // FAN, numbered
 
 
-def _add_children(parent: tuple[int, Any]) -> tuple[int, Any]:
+def add_children(parent: tuple[int, Any]) -> tuple[int, Any]:
+    """The sum of numbered results, in their order, or the first fault among them."""
     number, children = parent
     results = [result for _, result in sorted(children, key=lambda child: child[0])]
     fault = next((result for result in results if isinstance(result, Fault)), None)
