@@ -59,11 +59,9 @@ def docs_postgres(postgres_study, monkeypatch):
     return {"127.0.0.1:5432": f"127.0.0.1:{postgres_study}"}
 
 
-@pytest.fixture
-def docs_object_store(object_store, demo_folder, tmp_path_factory, monkeypatch):
-    """An S3 server with a bucket of the tables of the demo."""
-    object_store.use(monkeypatch)
-    monkeypatch.setenv("AWS_REGION", REGION)
+@pytest.fixture(scope="session")
+def study_bucket(object_store, demo_folder, tmp_path_factory):
+    """An S3 server with a bucket of the tables of the demo; each file is put there once."""
     object_store.put(BUCKET)
     files = tmp_path_factory.mktemp("bucket")
     for name in TABLES:
@@ -77,4 +75,12 @@ def docs_object_store(object_store, demo_folder, tmp_path_factory, monkeypatch):
         path = files / "table.parquet"
         table.write_parquet(path)
         object_store.put(f"{BUCKET}/{name}.parquet", path.read_bytes())
-    return {"127.0.0.1:9000": object_store.endpoint}
+    return object_store
+
+
+@pytest.fixture
+def docs_object_store(study_bucket, monkeypatch):
+    """The same, for the environment of a page."""
+    study_bucket.use(monkeypatch)
+    monkeypatch.setenv("AWS_REGION", REGION)
+    return {"127.0.0.1:9000": study_bucket.endpoint}

@@ -316,18 +316,20 @@ def test_influence_on_abilities_is_about_the_fit_without_the_item(settings):
     assert found.to_frame().shape == (12, 13 + len(effects))
 
 
-def test_a_context_that_abilities_explain_leaves_residuals_and_influence_as_they_are():
+def test_context_that_is_given_twice_leaves_residuals_and_influence_as_they_are():
     """No comparison tells the two from each other, and their information has no inverse."""
-    votes, plain = drawn_abilities({})
-    place = np.linspace(-1, 1, 12)
-    votes["rest"] = place[votes["left"]] - place[votes["right"]]
+    votes, _ = drawn_abilities({})
+    votes["rest"] = np.random.default_rng(0).normal(size=len(votes["left"]))
+    votes["twice"] = 2 * votes["rest"]
+    plain = RankRegression(context=["rest"]).fit(None, votes)
     with pytest.warns(PairscoreWarning):
-        model = RankRegression(context=["rest"]).fit(None, votes)
+        model = RankRegression(context=["rest", "twice"]).fit(None, votes)
     expected, found = (residuals(one, kind="standardised").values for one in (plain, model))
     np.testing.assert_allclose(found, expected, atol=1e-6)
-    moved = influence(model).dfbeta
-    np.testing.assert_allclose(moved[:, :12], influence(plain).dfbeta, atol=1e-6)
-    assert np.isnan(moved[:, 12]).all()
+    moved, known = influence(model).dfbeta, influence(plain).dfbeta
+    assert np.isfinite(known[:, :12]).sum() == 12 * 11  # what an item does to itself is not known
+    np.testing.assert_allclose(moved[:, :12], known[:, :12], atol=1e-6)
+    assert np.isnan(moved[:, 12:]).all()
 
 
 def test_an_item_that_alone_links_two_groups_has_no_influence_to_report():
