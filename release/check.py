@@ -5,7 +5,8 @@
 3. twine checks the metadata of all of them.
 4. Each wheel is installed with its dependencies into an environment of its own, and run: the
    version, the demo and a fit in Python.
-5. Then, for each, the Python lines of the README and the core of the tests run on the wheel.
+5. Then, for each, every block of the README and the tutorial and the core of the tests run on the
+   wheel.
 
 Pythons are looked for by name (python3.11, python3.12, ...) on PATH and in the folders that the
 variable PAIRSCORE_PYTHONS names; versions after the command, such as 3.12, leave out the others.
@@ -173,9 +174,10 @@ def try_release(python: Path, archive: Path, version: str) -> Path:
 
 
 def test_release(python: Path, wheel: Path) -> None:
-    """Run the Python lines of the README, and the core of the tests."""
-    pip(python, f"{wheel}[postgres,stream]", *imported_packages(CORE))
-    for name, words in (("README", ["README.md"]), ("tests", ["-n", "2", *map(folder_of, CORE)])):
+    """Run the blocks of the README and the tutorial, and the core of the tests."""
+    pip(python, f"{wheel}[postgres,stream]", *imported_packages((*CORE, "docs")))
+    pages = ["tests/docs/test_blocks.py", "-k", "page_run and (README or tutorial)"]
+    for name, words in (("README", pages), ("tests", ["-n", "2", *map(folder_of, CORE)])):
         said = run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words)
         print(f"  {name}: {said.splitlines()[-1]}", flush=True)
 
