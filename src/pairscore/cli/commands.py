@@ -102,6 +102,13 @@ def _watch(reading: int, over: threading.Event) -> None:
             end_process(STOP_CODES[number[0]])
 
 
+def is_watched() -> bool:
+    """Whether a profiler or debugger runs; from Python 3.12 on they may be tools of a monitor."""
+    tools = getattr(sys, "monitoring", None)
+    is_monitored = tools is not None and any(map(tools.get_tool, range(6)))
+    return is_monitored or bool(sys.getprofile() or sys.gettrace())
+
+
 def leave(code: Any) -> None:
     """End this process without unloading its modules, which takes as long as a small fit.
 
@@ -109,7 +116,7 @@ def leave(code: Any) -> None:
     printed cannot be written: Python knows how to end these.
     """
     is_plain = "multiprocessing" not in sys.modules and isinstance(code, int)
-    if not is_plain or sys.getprofile() or sys.gettrace():
+    if not is_plain or is_watched():
         return
     atexit._run_exitfuncs()  # what libraries have asked for
     with suppress(OSError, ValueError, AttributeError):
