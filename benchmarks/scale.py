@@ -86,7 +86,7 @@ def direction(folder, threads, method):
     settings = check_settings(method=method, inference=None)
     job = Job(Source(*names, "error", None, {}), settings, 1e9, LocalEngine(threads), None, None)
     with ExitStack() as stack:
-        closed_direction(job.prepare(stack)[0])
+        closed_direction(job.prepare(stack))
 
 
 def tally(folder, share, shares):

@@ -63,6 +63,9 @@ def test_tallies_and_pairs(monkeypatch, kind, weighted):
     for seed, m in ((0, 600), (1, 5), (2, 0)):
         rows = comparisons(seed, kind=kind, weighted=weighted, m=m)
         assert_same(monkeypatch, passes.tally_pass, *rows, 40)
+        if not weighted:
+            whole = lambda *g: passes.tally_pass(*g, np.ones((2, 40), dtype=np.int32))  # noqa: E731
+            assert_same(monkeypatch, whole, *rows, 40)
         scores = np.random.default_rng(seed).normal(size=40)
         difference = lambda *g: [passes.difference_pass(*g)]  # noqa: E731
         assert_same(monkeypatch, difference, *rows[:2], scores)
@@ -137,10 +140,6 @@ def test_how_comparisons_go(monkeypatch):
     monkeypatch.setattr(links, "BLOCK", 128)
     _, _, outcome, amount = comparisons(6)
     difference = 30 * np.random.default_rng(6).normal(size=len(outcome))
-    params = np.array([0.1, -0.2])
-    assert_same(
-        monkeypatch, lambda *g: [links.scale_pass(*g)], difference, outcome, amount, params, LOGIT
-    )
     assert_same(
         monkeypatch, lambda *g: [links.outcome_pass(*g)], difference, outcome, amount, LOGIT
     )

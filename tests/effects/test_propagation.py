@@ -9,9 +9,9 @@ from scipy.optimize import minimize
 
 from pairscore import Comparisons, RankRegression
 from pairscore.core import passes
-from pairscore.core.decided import decided_scale
 from pairscore.core.outcomes import OutcomeLaw, averaged_derivatives
 from pairscore.core.passes import net_pass
+from pairscore.core.scale import decided_scale
 from pairscore.core.sums import Pairs
 from pairscore.effects.item_posterior import posterior_covariance
 from pairscore.effects.propagation import (

@@ -139,3 +139,16 @@ def test_partitions_of_files_can_be_given_one_by_one(tmp_path):
     parquet.write_table(pa.table({"left": [1]}), tmp_path / "v.parquet")
     parts = partitions(tmp_path / "v.parquet")
     assert partitions(parts) == parts
+
+
+@pytest.mark.parametrize("ids", [None, [0, 1, 2, 3]])
+@pytest.mark.parametrize("name", ["zz", "4", "-1"])
+def test_an_unknown_name_among_row_numbers_as_text_is_refused(ids, name):
+    """It is no row: were it taken for one, compiled passes would write outside of their arrays."""
+    table = {"x": np.arange(4.0)} | ({} if ids is None else {"id": ids})
+    items = read_items(pa.table(table))
+    votes = {"left": ["0", name, "2"], "right": ["1", "2", "3"], "winner": ["left"] * 3}
+    part = TablePartition(pa.table(votes), "votes.parquet")
+    reader = RowReader(ids_only(items), Layout.of_names(part.column_names(), {}))
+    with pytest.raises(PairscoreError, match=rf"row 2: 'left' is '{name}' \(unknown item\)"):
+        list(reader.batches(part))

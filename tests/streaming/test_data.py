@@ -3,12 +3,17 @@
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from pairscore import PairscoreError, fit_stream
+from pairscore.parts import spill
+from pairscore.parts.spill import Spill
 from pairscore.streaming import data as stream_data
 from pairscore.streaming.passes import TallyTask
 from tests.streaming.studies import draw, in_parts, write
@@ -41,6 +46,129 @@ def test_a_fit_that_was_ended_goes_on_from_its_checkpoint(tmp_path, monkeypatch)
     np.testing.assert_array_equal(again.coef_, whole.coef_)
     np.testing.assert_array_equal(again.covariance_, whole.covariance_)
     assert sorted(path.name for path in tmp_path.iterdir() if "checkpoint" in path.name) == []
+
+
+def spilled(monkeypatch):
+    """Where comparisons are written and from where they are read, from now on."""
+    found = {"written": [], "read": []}
+    for name, kind in (("write", "written"), ("batches", "read")):
+        usual = getattr(Spill, name)
+
+        def noted(self, part, *rest, usual=usual, kind=kind):
+            found[kind].append(Path(self.folder).name)
+            return usual(self, part, *rest)
+
+        monkeypatch.setattr(Spill, name, noted)
+    return found
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_a_likelihood_reads_its_source_once(kind, tmp_path, monkeypatch):
+    """The first pass writes rows that later ones read; the result is that of the source itself."""
+    in_parts(monkeypatch)
+    items, votes = draw(4)
+    files, scratch = write(tmp_path / "data", items, votes, kind=kind), tmp_path / "scratch"
+    scratch.mkdir()
+    asked = {"inference": None, "scratch": scratch}
+    found = spilled(monkeypatch)
+    once = fit_stream(*files, **asked)
+    assert set(found["written"]) == set(found["read"]) == {"rows"}
+    assert not list(scratch.iterdir())
+    found["written"].clear()
+    monkeypatch.setattr(spill, "disk_usage", lambda _: SimpleNamespace(free=10))
+    often = fit_stream(*files, **asked)
+    assert found["written"] == []
+    np.testing.assert_array_equal(once.coef_, often.coef_)
+    assert once.agreement_ == often.agreement_
+    fit_stream(*files, method="pooled", **asked)
+    fit_stream(items, votes, **asked)
+    assert found["written"] == []
+
+
+def test_a_disk_that_fills_up_only_costs_time(tmp_path, monkeypatch):
+    """The rows are given up and removed, and passes read the source; the result is the same."""
+    in_parts(monkeypatch)
+    files = write(tmp_path, *draw(6))
+    whole = fit_stream(*files, inference=None)
+    usual, found = Spill._save, spilled(monkeypatch)
+
+    def full(self, name, column):
+        if name.startswith("0000002"):
+            with spill.reachable(self.folder):
+                raise OSError(28, "No space left on device")
+        usual(self, name, column)
+
+    monkeypatch.setattr(Spill, "_save", full)
+    again = fit_stream(*files, inference=None)
+    assert found["written"]
+    assert found["read"] == []
+    np.testing.assert_array_equal(again.coef_, whole.coef_)
+    with pytest.raises(PairscoreError, match="No space left on device"):
+        fit_stream(*files)
+
+
+def test_rows_of_other_data_are_never_read(tmp_path, monkeypatch):
+    """They may be left by a fit that was ended before it wrote its first checkpoint."""
+    in_parts(monkeypatch)
+    monkeypatch.setattr(stream_data, "PARTS_AT_ONCE", 1)
+    checkpoint = tmp_path / "checkpoint.npz"
+    old = write(tmp_path / "old", *draw(7))
+    with monkeypatch.context() as patch:
+        patch.setattr(stream_data.Checkpoint, "write", raises_interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            fit_stream(*old, inference=None, checkpoint=checkpoint)
+    assert (tmp_path / "checkpoint.npz.tiles" / "rows" / "0000000-starts.npy").exists()
+    files = write(tmp_path / "new", *draw(8))
+    with monkeypatch.context() as patch:
+        patch.setattr(spill, "disk_usage", lambda _: SimpleNamespace(free=10))
+        usual, done = TallyTask.__call__, []
+
+        def ended(self, part):
+            done.append(part)
+            return usual(self, part) if len(done) < 4 else raises_interrupt()
+
+        patch.setattr(TallyTask, "__call__", ended)
+        with pytest.raises(KeyboardInterrupt):
+            fit_stream(*files, inference=None, checkpoint=checkpoint)
+    again = fit_stream(*files, inference=None, checkpoint=checkpoint)
+    np.testing.assert_array_equal(again.coef_, fit_stream(*files, inference=None).coef_)
+
+
+def raises_interrupt(*_):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("inference", [None, "items"])
+def test_a_checkpoint_in_a_folder_that_is_not_there_is_refused(inference, tmp_path):
+    files, place = write(tmp_path, *draw(5)), tmp_path / "nowhere" / "checkpoint.npz"
+    with pytest.raises(PairscoreError, match=r"the checkpoint could not be saved as .* choose a"):
+        fit_stream(*files, inference=inference, checkpoint=place)
+    assert not place.parent.exists()
+
+
+@pytest.mark.parametrize("room", [[10, 10**9], [10**9, 10]])
+def test_a_fit_goes_on_with_the_rows_that_it_began_with(room, tmp_path, monkeypatch):
+    """Also if the disk has room only before, or only after it was ended."""
+    in_parts(monkeypatch)
+    monkeypatch.setattr(stream_data, "PARTS_AT_ONCE", 1)
+    files, checkpoint = write(tmp_path, *draw(5)), tmp_path / "checkpoint.npz"
+    whole = fit_stream(*files, inference=None)
+    usual, done, found = TallyTask.__call__, [], spilled(monkeypatch)
+
+    def ended(self, part):
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(part.number)
+        return usual(self, part)
+
+    for free, call, ends in zip(room, (ended, usual), (KeyboardInterrupt, None), strict=True):
+        monkeypatch.setattr(spill, "disk_usage", lambda _, free=free: SimpleNamespace(free=free))
+        monkeypatch.setattr(TallyTask, "__call__", call)
+        with pytest.raises(ends) if ends else nullcontext():
+            again = fit_stream(*files, inference=None, checkpoint=checkpoint)
+    np.testing.assert_array_equal(again.coef_, whole.coef_)
+    assert bool(found["read"]) == (room[0] > 10)
+    assert not [path for path in tmp_path.iterdir() if "checkpoint" in path.name]
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,12 @@ from pairscore.core import passes as core_passes
 from pairscore.core.links import get_link
 from pairscore.core.newton import solve_falling
 from pairscore.core.passes import net_pass
+from pairscore.core.scale import NEAR, WRONG
 from pairscore.core.sums import tally
 from pairscore.data.items import read_items
 from pairscore.parts.rows import Layout, RowReader, ids_only
 from pairscore.parts.sources import TablePartition
 from pairscore.streaming.passes import (
-    NODES,
-    WRONG,
     Checkpoint,
     NumberedPart,
     ScoreTask,
@@ -57,6 +56,20 @@ def test_the_first_pass_counts_what_all_rows_hold(study):
     np.testing.assert_array_equal(sums.seen, whole.exposures > 0)
 
 
+def test_comparisons_that_count_once_are_counted_in_whole_numbers():
+    """As many and as exactly as in double precision, with ties, and an item against itself."""
+    table, votes = draw(n=30, m=400, weights=False)
+    items, part = read_items(table), NumberedPart(0, TablePartition(votes))
+    reader = RowReader(ids_only(items), Layout.of_names(votes.column_names, {}))
+    task = TallyTask(reader, len(items), stride=7)
+    assert task._kind(part) == np.int32
+    (batch,) = reader.batches(part.source)
+    whole, found = tally(*batch[:4], len(items)), task(part).tally
+    np.testing.assert_array_equal(found.net_wins, whole.net_wins)
+    np.testing.assert_array_equal(found.exposures, whole.exposures)
+    assert found.net_wins.dtype == found.exposures.dtype == np.float64
+
+
 @pytest.mark.parametrize("link", ["logit", "probit"])
 @pytest.mark.parametrize("compiled", [True, False])
 def test_a_pass_at_scores_sums_what_the_likelihood_has(link, compiled, study, monkeypatch):
@@ -74,9 +87,9 @@ def test_a_pass_at_scores_sums_what_the_likelihood_has(link, compiled, study, mo
     decided = batch.amount * (batch.outcome != 0)
     eta = (x + shift) * batch.outcome
     expected = [
-        e.sum(), e @ x, info.sum(), info @ x, info @ x**2, batch.amount @ x**2,
-        decided.sum(), decided @ (eta > 0), decided @ link.cdf(-np.abs(eta)),
-        decided @ link.log_cdf(eta), batch.amount @ (batch.outcome == 0),
+        e @ x, e.sum(), info @ x**2, info @ x, info.sum(),
+        decided @ link.cdf(-np.abs(eta)), decided.sum(), decided @ (eta > 0),
+        batch.amount @ x**2, decided @ link.log_cdf(eta), batch.amount @ (batch.outcome == 0),
     ]  # fmt: skip
     np.testing.assert_allclose(sums.totals, expected, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(sums.net, net_pass(batch.left, batch.right, e, 30), atol=1e-10)
@@ -125,10 +138,10 @@ def test_one_pass_finds_a_scale_that_is_near(factor, ridge, study):
 
     best = solve_falling(slope, -50.0, 50.0)
     start = best / factor
-    task = ScoreTask(SourceRows(reader), link, start * scores, looks=True)
+    task = ScoreTask(SourceRows(reader), link, start * scores, series=True)
     sums = total(task, parts)
     near = sums.best_scale(ridge * start**2)
-    if factor > NODES[-1]:
+    if factor > 1 + NEAR:
         assert near is None
         return
     assert near == pytest.approx(factor, rel=1e-11)

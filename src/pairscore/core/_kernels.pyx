@@ -5,7 +5,7 @@
 Every function adds to arrays that it is given, in the order of rows, and holds no lock meanwhile.
 """
 
-from libc.math cimport exp, fabs, sqrt
+from libc.math cimport copysign, exp, fabs, sqrt
 
 ctypedef fused real:
     float
@@ -19,6 +19,10 @@ ctypedef fused number:
     signed char
     double
 
+ctypedef fused whole:
+    int
+    double
+
 
 cdef extern from *:
     """
@@ -28,31 +32,29 @@ cdef extern from *:
     """
     void FETCH "__builtin_prefetch"(const void*) noexcept nogil
 
-cdef enum:
-    AHEAD = 8  # entries; the row of a neighbour is fetched before its turn comes
+cdef enum:  # entries ahead that are fetched before their turn comes
+    AHEAD = 8  # rows of neighbours
+    FAR = 16  # numbers of the items of comparisons
 
 
 def add_tally(const index[::1] left, const index[::1] right, const number[::1] outcome,
-              const double[:] amount, double[:] net, double[:] exposures):
+              const double[:] amount, whole[:] net, whole[:] exposures):
     """Net wins and exposures; a comparison of an item with itself is none.
 
     Both may be columns of one array, so that those of an item are fetched together; amounts that
     are all the same may have a stride of zero.
     """
     cdef Py_ssize_t m, a, b
-    cdef double won
+    cdef whole won, times
     with nogil:
         for m in range(left.shape[0]):
-            if m + AHEAD < left.shape[0]:
-                FETCH(&net[left[m + AHEAD]])
-                FETCH(&net[right[m + AHEAD]])
-            a, b = left[m], right[m]
+            if m + FAR < left.shape[0]:
+                FETCH(&net[left[m + FAR]]); FETCH(&net[right[m + FAR]])
+            a, b, times = left[m], right[m], <whole> amount[m]
             if a != b:
-                won = amount[m] * outcome[m]
-                net[a] += won
-                net[b] -= won
-                exposures[a] += amount[m]
-                exposures[b] += amount[m]
+                won = times * <whole> outcome[m]
+                net[a] += won; net[b] -= won
+                exposures[a] += times; exposures[b] += times
 
 
 def difference_pass(const index[::1] left, const index[::1] right, const double[::1] scores,
@@ -61,9 +63,8 @@ def difference_pass(const index[::1] left, const index[::1] right, const double[
     cdef Py_ssize_t m
     with nogil:
         for m in range(left.shape[0]):
-            if m + AHEAD < left.shape[0]:
-                FETCH(&scores[left[m + AHEAD]])
-                FETCH(&scores[right[m + AHEAD]])
+            if m + FAR < left.shape[0]:
+                FETCH(&scores[left[m + FAR]]); FETCH(&scores[right[m + FAR]])
             difference[m] = scores[left[m]] - scores[right[m]]
 
 
@@ -73,11 +74,9 @@ def add_net(const index[::1] left, const index[::1] right, const double[::1] val
     cdef Py_ssize_t m
     with nogil:
         for m in range(left.shape[0]):
-            if m + AHEAD < left.shape[0]:
-                FETCH(&net[left[m + AHEAD]])
-                FETCH(&net[right[m + AHEAD]])
-            net[left[m]] += values[m]
-            net[right[m]] -= values[m]
+            if m + FAR < left.shape[0]:
+                FETCH(&net[left[m + FAR]]); FETCH(&net[right[m + FAR]])
+            net[left[m]] += values[m]; net[right[m]] -= values[m]
 
 
 def add_pairs(const index[::1] start, const index[::1] high, const double[::1] at_low,
@@ -89,8 +88,7 @@ def add_pairs(const index[::1] start, const index[::1] high, const double[::1] a
         for i in range(start.shape[0] - 1):
             own = 0.0
             for p in range(start[i], start[i + 1]):
-                own += at_low[p]
-                sums[high[p]] += sign * at_high[p]
+                own += at_low[p]; sums[high[p]] += sign * at_high[p]
             sums[i] += own
 
 
@@ -116,8 +114,7 @@ def logistic_pass(const index[::1] start, const index[::1] high, const double[::
                 information[p] = times * smaller * larger
                 if has_scores:
                     score[p] = part
-                own += part
-                net[high[p]] -= part
+                own += part; net[high[p]] -= part
             net[i] += own
 
 
@@ -133,10 +130,8 @@ def laplacian_pass(const index[::1] start, const index[::1] high, const double[:
                 own = 0.0
                 for p in range(start[i], start[i + 1]):
                     part = weight[s, p] * (scores[i] - scores[high[p]] + shift[s])
-                    own += part
-                    net[high[p]] -= part
-                net[i] += own
-                side_sums[s] += own
+                    own += part; net[high[p]] -= part
+                net[i] += own; side_sums[s] += own
 
 
 cdef inline void add_rows(const real* x, const real* y, const real* v, const real* w, real two,
@@ -169,25 +164,42 @@ def neighbour_pass(const real[:, ::1] X, const index[::1] start, const index[::1
                          q > p, n, d, &sums[i - first, 0, 0])
 
 
+cdef inline double score_of(double small, double eta, double won) noexcept nogil:
+    """Half of won, less what it is expected to be; small = exp(-|eta|)."""
+    return 0.5 * won - copysign(0.5 * (1.0 - small) / (1.0 + small), eta)
+
+
 def logistic_scale_pass(const double[::1] x, const double[::1] eta, const double[::1] small,
-                        const number[::1] outcome, const double[:] amount, double[::1] totals,
-                        double[::1] scores):
-    """Sums: score x, score, information x^2, x, 1, expected wrong ones; small = exp(-|eta|)."""
-    cdef Py_ssize_t m
-    cdef double larger, smaller, score, weight, sx = 0, s = 0, wxx = 0, wx = 0, w = 0, wrong = 0
-    cdef bint has_scores = scores.shape[0] > 0
+                        const number[::1] outcome, const double[:] amount,
+                        const index[::1] left, const index[::1] right, bint of_scores,
+                        double[::1] totals, double[::1] net):
+    """The sums of core.scale.scale_pass, and net scores, or x, if asked; small = exp(-|eta|)."""
+    cdef Py_ssize_t m, k, n = x.shape[0]
+    cdef double score, p, q, t, a, w
+    cdef double[14] sums = [0.0] * 14
     with nogil:
-        for m in range(x.shape[0]):
-            larger = 1.0 / (1.0 + small[m])
-            smaller = small[m] * larger
-            score = 0.5 + 0.5 * outcome[m] - (smaller + (eta[m] >= 0) * (larger - smaller))
-            score, weight = amount[m] * score, amount[m] * smaller * larger
-            sx, s, wrong = sx + score * x[m], s + score, wrong + amount[m] * smaller * (outcome[m] != 0)
-            wxx, wx, w = wxx + weight * x[m] * x[m], wx + weight * x[m], w + weight
-            if has_scores:
-                scores[m] = score
-    for m, sx in enumerate((sx, s, wxx, wx, w, wrong)):
-        totals[m] += sx
+        for m in range(n):
+            t, score = 1.0 / (1.0 + small[m]), score_of(small[m], eta[m], outcome[m])
+            score, w = amount[m] * score, amount[m] * small[m] * t * t
+            sums[0] += score * x[m]; sums[1] += score
+            sums[2] += w * x[m] * x[m]; sums[3] += w * x[m]; sums[4] += w
+            a = amount[m] * (outcome[m] != 0)
+            sums[5] += a * small[m] * t; sums[6] += a; sums[7] += a * (eta[m] * outcome[m] > 0)
+        for m in range(n if totals.shape[0] > 8 else 0):
+            t, a = 1.0 / (1.0 + small[m]), fabs(x[m])
+            p, t = small[m] * t * t, (1.0 - small[m]) * t
+            w, q = amount[m] * p * (outcome[m] != 0), amount[m] * p * a * a
+            sums[8] += w * a; sums[9] += w * a * a * t; sums[10] += q * a * t
+            q *= a * a
+            sums[11] += q * (1.0 - 6.0 * p); sums[12] += q * a * t * (1.0 - 12.0 * p)
+            sums[13] += q * a * a * (1.0 - 30.0 * p + 120.0 * p * p)
+        for m in range(n if net.shape[0] > 0 else 0):
+            if m + FAR < n:
+                FETCH(&net[left[m + FAR]]); FETCH(&net[right[m + FAR]])
+            t = amount[m] * (score_of(small[m], eta[m], outcome[m]) if of_scores else x[m])
+            net[left[m]] += t; net[right[m]] -= t
+    for k in range(totals.shape[0]):
+        totals[k] += sums[k]
 
 
 def sort_by_pair(const index[::1] left, const index[::1] right, int[::1] place, int[::1] low,
@@ -203,8 +215,7 @@ def sort_by_pair(const index[::1] left, const index[::1] right, int[::1] place, 
         end[:], start[:] = 0, 0
         for m in range(left.shape[0]):
             if left[m] != right[m]:
-                end[max(left[m], right[m])] += 1
-                start[min(left[m], right[m]) + 1] += 1
+                end[max(left[m], right[m])] += 1; start[min(left[m], right[m]) + 1] += 1
         for i in range(n):
             at, end[i] = end[i], first
             first += at
@@ -249,8 +260,7 @@ def sum_by_pair(const number[::1] outcome, const double[::1] amount, const int[:
                 if not same:
                     weight = amount[row]
                 won = weight * (0.5 + 0.5 * (outcome[row] if order[m] >= 0 else -outcome[row]))
-                win[s, p] += won
-                lose[s, p] += weight - won
+                win[s, p] += won; lose[s, p] += weight - won
         start[start.shape[0] - 1] = <int> (p + 1)
     return p + 1
 
@@ -267,8 +277,7 @@ def turn_pairs(const int[::1] start, const int[::1] high, int[::1] start_of_high
             start_of_high[i + 1] += start_of_high[i]
         for i in range(n):
             for p in range(start[i], start[i + 1]):
-                low[start_of_high[high[p]]] = <int> i
-                order[start_of_high[high[p]]] = <int> p
+                low[start_of_high[high[p]]], order[start_of_high[high[p]]] = <int> i, <int> p
                 start_of_high[high[p]] += 1
         for i in range(n, 0, -1):
             start_of_high[i] = start_of_high[i - 1]
@@ -295,16 +304,10 @@ def contribution_pass(const index[::1] start, const index[::1] high, const doubl
                 if counted:
                     t = times[p]
                 own, squares, weights = own + a, squares + t * a * a, weights + w
-                sums[j, 0] += b
-                sums[j, 1] += t * b * b
-                sums[j, 2] += w
-                factors[p, 0], factors[p, 1] = <real> b, <real> (t * a * b)
-                factors[p, 2] = <real> -w
-                to_low[place[j]] = <real> a
-                place[j] += 1
-            sums[i, 0] += own
-            sums[i, 1] += squares
-            sums[i, 2] += weights
+                sums[j, 0] += b; sums[j, 1] += t * b * b; sums[j, 2] += w
+                factors[p, 0] = <real> b; factors[p, 1] = <real> (t * a * b); factors[p, 2] = <real> -w
+                to_low[place[j]] = <real> a; place[j] += 1
+            sums[i, 0] += own; sums[i, 1] += squares; sums[i, 2] += weights
 
 
 def laplacian_columns(const index[::1] start, const index[::1] high, const double[::1] weight,
@@ -316,13 +319,11 @@ def laplacian_columns(const index[::1] start, const index[::1] high, const doubl
         for i in range(start.shape[0] - 1):
             for p in range(start[i], start[i + 1]):
                 if p + AHEAD < size:
-                    FETCH(&X[high[p + AHEAD], 0])
-                    FETCH(&out[high[p + AHEAD], 0])
+                    FETCH(&X[high[p + AHEAD], 0]); FETCH(&out[high[p + AHEAD], 0])
                 j, w = high[p], weight[p]
                 for c in range(n):
                     part = w * (X[i, c] - X[j, c])
-                    out[i, c] += part
-                    out[j, c] -= part
+                    out[i, c] += part; out[j, c] -= part
 
 
 def message_pass(const index[::1] start, const index[::1] high, const double[::1] weight,
@@ -337,8 +338,7 @@ def message_pass(const index[::1] start, const index[::1] high, const double[::1
             for p in range(start[i], start[i + 1]):
                 w, at_low, at_high = weight[p], total[i] - to_low[p], total[high[p]] - to_high[p]
                 to_low[p], to_high[p] = w * at_high / (w + at_high), w * at_low / (w + at_low)
-                own += to_low[p]
-                sums[high[p]] += to_high[p]
+                own += to_low[p]; sums[high[p]] += to_high[p]
             sums[i] += own
 
 

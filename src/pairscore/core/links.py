@@ -18,7 +18,6 @@ from scipy.special import chdtrc, expit, gammaincinv, log_ndtr, ndtr, ndtri
 
 from pairscore.core import passes
 from pairscore.core.passes import (
-    as_outcomes,
     chunks_of,
     differences,
     doubles,
@@ -322,44 +321,6 @@ def outcome_pass(
 
     decided, right, wrong, loglik = np.sum(on_each(one, row_chunks(len(outcome), 1)), axis=0)
     return float(decided), float(right), float(wrong), float(loglik)
-
-
-def scale_pass(
-    difference: np.ndarray,
-    outcome: np.ndarray,
-    amount: np.ndarray,
-    params: np.ndarray,
-    link: Link,
-    scores: np.ndarray | None = None,
-) -> np.ndarray:
-    """Derivatives of the log-likelihood of params[0] * difference + params[1] (M), six sums.
-
-    Of score * difference, score, information * difference^2, information * difference, and
-    information, which is the expected one; and how many decided comparisons are expected to go
-    against the predictions. If there are ``scores`` (M), those of comparisons are written there.
-    """
-    written = np.empty(0) if scores is None else scores
-    kernel = passes.kernels if link.is_logistic else None
-    difference, outcome = doubles(difference), as_outcomes(outcome)
-
-    def one(chunk: slice) -> np.ndarray:
-        totals = np.zeros(6)
-        for rows in blocks_of(chunk):
-            x, won, number = difference[rows], outcome[rows], amount[rows]
-            eta = params[0] * x + params[1]
-            if kernel is not None:
-                at = eta, small_part(eta), won, number, totals, written[rows]
-                kernel.logistic_scale_pass(x, *at)
-                continue
-            win = number * (0.5 + 0.5 * won)
-            score, weight = link.score(eta, win, number - win)
-            written[rows] = score if len(written) else 0.0
-            weighted = weight * x
-            wrong = float(number * (won != 0) @ link.cdf(-np.abs(eta)))
-            totals += score @ x, score.sum(), weighted @ x, weighted.sum(), weight.sum(), wrong
-        return totals
-
-    return np.sum(on_each(one, row_chunks(len(outcome), 1)), axis=0)
 
 
 def score_pass(

@@ -19,6 +19,7 @@ SMALLEST_DECREASE = 1e-4  # of what the gradient promises, that a step must achi
 ROUNDING = 1e-12  # relative error of a loss that sums many comparisons
 FISHER_GAP = 1e7  # by which the gap of Fisher's steps counts more: they do not square it
 MAX_TRIALS = 60  # lengths of one step
+FACTORIALS = np.array([1.0, 1.0, 2.0, 6.0, 24.0, 120.0])
 
 
 Number = TypeVar("Number", int, float)
@@ -30,12 +31,13 @@ class Derivatives(NamedTuple):
 
     The information is the Hessian itself, or that of each pair or row of the data from which the
     objective solves Newton's equations. ``exact``: it is the observed information, and a step by it
-    is Newton's; by the expected information it is Fisher's.
+    is Newton's; by the expected information it is Fisher's. ``minimum``: where it is, if known.
     """
 
     gradient: np.ndarray
     information: np.ndarray
     exact: bool = True
+    minimum: np.ndarray | None = None
 
 
 class Step(NamedTuple):
@@ -183,6 +185,26 @@ def minimise(
 
 
 # -- functions of one number -------------------------------------------------------------------
+
+
+def series_at(derivatives: np.ndarray, x: float) -> float:
+    """A function at x, from its value and derivatives at 0."""
+    return float(np.polynomial.Polynomial(derivatives / FACTORIALS[: len(derivatives)])(x))
+
+
+def root_near(derivatives: np.ndarray, reach: float) -> float | None:
+    """Where a falling function is zero, from its value and derivatives at 0, by Newton's steps.
+
+    None if that is further than ``reach``, which should be so small that the sixth power of its
+    share in the distance of the nearest pole does not count.
+    """
+    at = 0.0
+    for _ in range(20):
+        fall = series_at(derivatives[1:], at)
+        if fall >= 0 or abs(at) > 2 * reach:
+            return None
+        at -= series_at(derivatives, at) / fall
+    return at if abs(at) <= reach else None
 
 
 def solve_falling(

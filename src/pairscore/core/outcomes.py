@@ -12,7 +12,7 @@ log-concave in (eta, t) if the link is.
 
 Half wins pull a fit towards equal chances, and ties need not come about as a rule says. So the
 chances of comparisons that are decided are those at scale * eta, with a scale found in these
-(:mod:`pairscore.core.decided`).
+(:mod:`pairscore.core.scale`).
 
 As a number an outcome is 1 for a win of left, 1/2 for a tie, 0 for a loss: :class:`OutcomeLaw` has
 its mean and variance. Where the score of an item has a normal effect beside its features, eta is

@@ -140,8 +140,8 @@ def tally_pass(
     left: np.ndarray, right: np.ndarray, outcome: np.ndarray, amount: np.ndarray, n_items: int,
     into: TwoArrays | None = None,
 ) -> TwoArrays:  # fmt: skip
-    """Net wins and exposures of each item (N), added to those that there are (``into``)."""
-    net, exposures = into or (np.zeros(n_items), np.zeros(n_items))
+    """Net wins and exposures of each item (N), added to those in ``into``, perhaps of 32 bits."""
+    net, exposures = np.zeros((2, n_items)) if into is None else into
     if kernels is not None:
         columns = *same_kind(left, right), as_outcomes(outcome), amount
         if into is not None:
@@ -158,8 +158,9 @@ def tally_pass(
     distinct = left != right
     exposed = amount if distinct.all() else amount * distinct
     wins = exposed * outcome
-    net += np.subtract(np.bincount(left, wins, n_items), np.bincount(right, wins, n_items))
-    exposures += np.bincount(left, exposed, n_items) + np.bincount(right, exposed, n_items)
+    for total, of, sign in ((net, wins, -1), (exposures, exposed, 1)):
+        both = np.bincount(left, of, n_items) + sign * np.bincount(right, of, n_items)
+        np.add(total, both, out=total, casting="unsafe")
     return net, exposures
 
 

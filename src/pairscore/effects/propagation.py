@@ -35,7 +35,6 @@ from typing import NamedTuple
 import numpy as np
 
 from pairscore.core import passes
-from pairscore.core.decided import decided_scale, share_of_coin
 from pairscore.core.outcomes import (
     SD_CLASSES,
     OutcomeDerivatives,
@@ -44,6 +43,7 @@ from pairscore.core.outcomes import (
     nodes_of_classes,
 )
 from pairscore.core.passes import net_pass
+from pairscore.core.scale import decided_scale, share_of_coin
 from pairscore.core.whitening import Basis
 from pairscore.effects.circumstances import PreparedFit
 from pairscore.effects.item_posterior import Covariance, posterior_covariance

@@ -18,10 +18,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from pairscore.core.decided import share_of_coin
 from pairscore.core.newton import Step, minimise, search_by_value
 from pairscore.core.outcomes import OutcomeDerivatives, TieRule
 from pairscore.core.passes import net_pass
+from pairscore.core.scale import share_of_coin
 from pairscore.core.sums import Pairs, difference_scatter
 from pairscore.core.whitening import TOLERANCE, Basis, whitening_basis
 

@@ -21,10 +21,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pairscore.core.links import Link, scale_pass
+from pairscore.core.links import Link
 from pairscore.core.newton import FISHER_GAP, Derivatives, Step, minimise, take_full_step
 from pairscore.core.passes import difference_pass, net_pass
 from pairscore.core.sandwich import item_robust_meat, less_ties, sandwich
+from pairscore.core.scale import best_scale, scale_pass
 from pairscore.core.sums import (
     Moments,
     Spread,
@@ -173,16 +174,21 @@ class ScaleLikelihood:
     side: bool
 
     def derivatives(self, params: np.ndarray) -> Derivatives:
-        """Gradient (2) and expected information (2 x 2)."""
-        sums = scale_pass(self.difference, self.outcome, self.amount, params, self.link)
+        """By one pass over the comparisons."""
+        series, rows = self.link.is_logistic and not self.side, (self.difference, self.outcome)
+        sums = scale_pass(*rows, self.amount, params, self.link, series)
         gradient = self.penalty * params - sums[:2]
         information = np.diag(self.penalty) + sums[[2, 3, 3, 4]].reshape(2, 2)
         if not self.side:
             gradient[1], information[0, 1], information[1, 0] = 0.0, 0.0, 0.0
-        return Derivatives(gradient, information)
+        best = best_scale(sums, params[0], self.penalty[0]) if series else None
+        minimum = None if best is None else np.array([best, 0.0])
+        return Derivatives(gradient, information, minimum=minimum)
 
     def newton_step(self, params: np.ndarray, here: Derivatives, iteration: int) -> Step:
         """Fisher's step, held to less than the factor itself and to one unit of the side effect."""
+        if here.minimum is not None:
+            return Step(params - here.minimum, 0.0)
         step = np.linalg.lstsq(here.information, here.gradient, rcond=1e-14)[0]
         gap = float(here.gradient @ step) / float(self.amount.sum())
         gap *= 1.0 if self.link.is_logistic else FISHER_GAP
@@ -281,12 +287,13 @@ def fit_closed_form(data: FitData, settings: Settings) -> Estimate:
     rows = VoteRows.of_data(data)
     scale, along, notes = link_scale(rows, settings, data.X @ b, center.sd * b, freedom)
     has_side_basis = settings.side_effect and not scale.ridge[1]
+    along *= scale.factor
     estimate = Estimate(
         coef=scale.factor * b,
         side_effect=scale.side_effect if settings.side_effect else None,
         basis=basis,
         center=center,
-        difference=scale.factor * along + scale.side_effect,
+        difference=along + scale.side_effect if settings.side_effect else along,
         closed_form_coef=b,
         guard=scale.guard,
         n_iterations=scale.n_iterations,
@@ -355,13 +362,14 @@ def link_scale(
     l2 = SEPARATION_L2 if separated and weak else settings.l2
     ridge = (l2 * float(np.sum(standard_coef**2)), SEPARATION_L2 * separated)
     explained = float((scores - scores.mean()) @ votes.tally.net_wins)
-    squares = float(np.einsum("i,i,i", amount, along, along))
+    each = along if amount.strides == (0,) else amount * along  # all count once
+    squares = float(each @ along)
     # two items differ by twice the variance of one
     spread_along = np.sqrt(squares / (2 * votes.tally.n_comparisons))
     start = initial_factor(spread_along, float(settings.link.pdf(0.0)))
     scale = fit_scale(along, votes.outcome, amount, settings.link, start, side, ridge)
     slope = explained / squares if squares > 0 else 0.0
-    net_along = net_pass(votes.left, votes.right, amount * along, len(exposures))
+    net_along = net_pass(votes.left, votes.right, each, len(exposures))
     residual = votes.tally.net_wins - slope * net_along
     if settings.method != "split":
         # residuals and scatter are both fitted to the compared items, which hides part of the

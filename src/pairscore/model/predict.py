@@ -8,9 +8,9 @@ import numpy as np
 from scipy.special import softmax
 
 from pairscore.choices import SCALES
-from pairscore.core.decided import decided_scale, share_of_coin
 from pairscore.core.links import normal_width
 from pairscore.core.outcomes import OutcomeLaw, averaged_probabilities
+from pairscore.core.scale import decided_scale, share_of_coin
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.feature_options import apply_recipe
 from pairscore.data.features import ID_COLUMN, read_plain, recipe_of

@@ -164,9 +164,10 @@ class RowReader:
         return places, low
 
     @cached_property
-    def _is_row_number(self) -> bool:
+    def _are_row_numbers(self) -> bool:
         """Whether ids are row numbers, which need not be looked up."""
-        assert self._places is not None
+        if self._places is None:
+            return False
         places, low = self._places
         n = len(self.items)
         return low == 0 and len(places) == n < 2**31 and bool(np.all(places == np.arange(n)))
@@ -205,7 +206,7 @@ class RowReader:
         places, low = self._places
         if len(names) and not low <= int(names.min()) <= int(names.max()) < low + len(places):
             return None
-        if self._is_row_number:
+        if self._are_row_numbers:
             return names.astype(np.int32, copy=False)
         return places[names - low] if low else places[names]
 
@@ -219,7 +220,7 @@ class RowReader:
         else:
             values, codes = coded
             known = [words.get(value, NO_WORD) for value in values.tolist()]
-            outcome = np.array(known, dtype=np.int8)[codes]
+            outcome = _by_code(known, codes)
             if NO_WORD not in known:
                 return outcome
         won = self._rows(winner)
@@ -257,6 +258,13 @@ def _coded(column: "pa.Array") -> tuple[np.ndarray, np.ndarray] | None:
         return None
     values = np.array(column.dictionary.to_pylist(), dtype=object)
     return values, column.indices.to_numpy(zero_copy_only=False)
+
+
+def _by_code(known: list[int], codes: np.ndarray) -> np.ndarray:
+    """The outcome of each row; of two words without a look at a table."""
+    if len(known) == 2:
+        return codes.astype(np.int8) * np.int8(known[1] - known[0]) + np.int8(known[0])
+    return np.array(known, dtype=np.int8)[codes]
 
 
 def _numbers(column: "pa.Array | None") -> np.ndarray | None:

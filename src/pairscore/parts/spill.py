@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shutil import disk_usage, rmtree
 from socket import gethostname
 from tempfile import gettempdir
 from threading import Lock
@@ -35,9 +36,14 @@ from pairscore.parts.rows import (
 from pairscore.parts.sources import REASON_LENGTH, Partition
 
 ITEM_FILE = "items.f8"  # features, row by row
+BYTES_OF_ROW, ROOM = 17, 2  # of a comparison on disk, and how many times that must be free
 COLUMNS = ("left", "right", "outcome", "amount")
 # NumPy parses the header of a file, which Python 3.11 cannot do in two threads at once
 HEADERS = Lock()
+
+
+class ScratchError(PairscoreError):
+    """Temporary files cannot be read or written."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +74,30 @@ class Spill:
     A part may be written again, also by two workers at once: every file appears whole, and has the
     same comparisons whoever wrote it. A part can be read once it is closed; one that is not there
     is an error, so that no comparison is left out because a worker has another folder of this name.
+    An ``optional`` one is given up where it cannot be written: then it does not have all parts.
     """
 
     folder: str
     grid: Grid
+    optional: bool = False
 
-    def write(self, part: int, chunk: int, batch: Batch) -> np.ndarray:
-        """Write one batch of a part; returns where its tiles begin."""
+    def write(self, part: int, chunk: int, batch: Batch) -> np.ndarray | None:
+        """Write one batch of a part; returns where its tiles begin, or None if it was given up."""
+        with self._given_up():
+            return self._write(part, chunk, batch)
+        return None
+
+    @contextmanager
+    def _given_up(self) -> Iterator[None]:
+        """An optional folder that cannot be written is removed."""
+        try:
+            yield
+        except ScratchError:
+            if not self.optional:
+                raise
+            rmtree(self.folder, ignore_errors=True)
+
+    def _write(self, part: int, chunk: int, batch: Batch) -> np.ndarray:
         starts = np.array([0, len(batch.left)])
         if self.grid.n_blocks > 1:
             tile = self.grid.tile(batch.left, batch.right)
@@ -90,10 +113,18 @@ class Spill:
             self._save(f"{part:07d}-{chunk:05d}-{name}", column)
         return starts
 
-    def close(self, part: int, starts: Sequence[np.ndarray]) -> None:
+    def close(self, part: int, starts: Sequence[np.ndarray | None]) -> None:
         """Write where the tiles of all batches of a part begin, after the batches themselves."""
+        if any(of is None for of in starts):
+            return
         table = np.array(starts).reshape(len(starts), self.grid.n_blocks**2 + 1)
-        self._save(f"{part:07d}-starts", table)
+        with self._given_up():
+            self._save(f"{part:07d}-starts", table)
+
+    def has(self, n_parts: int) -> bool:
+        """Whether the first parts are there."""
+        names = (f"{part:07d}-starts.npy" for part in range(n_parts))
+        return all((Path(self.folder) / name).exists() for name in names)
 
     def _save(self, name: str, column: np.ndarray) -> None:
         path = Path(self.folder) / f"{name}.npy"
@@ -109,12 +140,12 @@ class Spill:
 
     def _load(self, part: int, chunk: int, rows: slice) -> Batch:
         columns = [self._open(f"{part:07d}-{chunk:05d}-{name}") for name in COLUMNS]
-        left, right, outcome = (np.array(column[rows]) for column in columns[:3])
+        left, right, outcome = (np.asarray(column[rows]) for column in columns[:3])
         amount = columns[3]
         if len(amount) == 1:
             n, each = len(left), float(amount[0])
             return Batch(left, right, outcome, ones(n) if each == 1 else np.full(n, each))
-        return Batch(left, right, outcome, np.array(amount[rows]))
+        return Batch(left, right, outcome, np.asarray(amount[rows]))
 
     def batches(self, part: Any) -> Iterator[Batch]:
         """The comparisons of a part, in another order than in its source."""
@@ -133,6 +164,22 @@ class Spill:
             none = np.empty(0, dtype=np.int32)
             return Batch(none, none, np.empty(0, dtype=np.int8), np.empty(0))
         return Batch(*(np.concatenate([batch[place] for batch in found]) for place in range(4)))
+
+
+def spill_of_rows(folder: str, n_items: int, n_rows: int, n_done: int) -> Spill | None:
+    """Where comparisons can be written as they come, to be read again; None if it lacks the room.
+
+    A fit goes on as it began: with the rows of the first ``n_done`` parts, or without.
+    """
+    rows = Spill(str(Path(folder) / "rows"), Grid(n_items, n_items), optional=True)
+    if n_done:
+        return rows if rows.has(n_done) else None
+    rmtree(rows.folder, ignore_errors=True)  # of a fit to other data, perhaps
+    if disk_usage(folder).free < ROOM * BYTES_OF_ROW * n_rows:
+        return None
+    with reachable(rows.folder):
+        Path(rows.folder).mkdir()
+    return rows
 
 
 # -- the item table ----------------------------------------------------------------------------
@@ -332,7 +379,7 @@ def reachable(folder: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise PairscoreError(
+        raise ScratchError(
             f"temporary files in {folder!r} cannot be read or written on {gethostname()!r}"
             f" ({error.strerror or error}); give a folder with enough room that every worker can"
             " reach (scratch=)."

@@ -1,7 +1,6 @@
 """What a fit in parts works on: the item table, the first sums, and passes by an engine."""
 
 import hashlib
-import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -24,16 +23,21 @@ from pairscore.estimators.fit_data import (
     FitData,
     leverage_whitener,
     never_differing,
-    refuse_too_many_features,
 )
 from pairscore.estimators.settings import Settings
-from pairscore.model.fit import choose_inference
-from pairscore.model.fit_input import refuse_weights
 from pairscore.parts.engines import Engine, LocalEngine
 from pairscore.parts.progress import Progress, Watch
 from pairscore.parts.rows import Layout, RowReader, ids_only, mask_of
-from pairscore.parts.sources import PARTITION_ROWS, partitions
-from pairscore.parts.spill import Grid, Spill, read_item_table, share_items, shared_folder, stored
+from pairscore.parts.sources import PARTITION_ROWS, FilePartition, partitions
+from pairscore.parts.spill import (
+    Grid,
+    Spill,
+    read_item_table,
+    share_items,
+    shared_folder,
+    spill_of_rows,
+    stored,
+)
 from pairscore.streaming.passes import (
     Checkpoint,
     FirstSums,
@@ -291,8 +295,8 @@ class Job:
     checkpoint: Any
     scratch: str | None = None
 
-    def prepare(self, stack: ExitStack, at_site: bool = False) -> tuple[StreamData, list[Any]]:
-        """Read the items, and go through the comparisons once; a site of several may be small."""
+    def prepare(self, stack: ExitStack) -> StreamData:
+        """Read the items, and go through the comparisons once."""
         folder = stack.enter_context(shared_folder(self.scratch))
         columns = self.source.columns
         of_items = {name: columns[name] for name in OF_ITEMS if name in columns}
@@ -318,11 +322,11 @@ class Job:
         reader = RowReader(ids_only(items), layout, self.source.self_pairs, drop)
         tiles = Tiling(self, items, parts, reader, folder)
         first = tiles.first_pass()
-        data = StreamData(
+        return StreamData(
             items=items,
             first=first,
             parts=parts,
-            rows=tiles.spill if tiles.at_once else SourceRows(reader),
+            rows=tiles.rows,
             spill=tiles.written,
             engine=self.engine,
             settings=self.settings,
@@ -330,32 +334,12 @@ class Job:
             covariance_items=mask_of(self.source.covariance_items, len(items)),
             reader=reader,
         )
-        if at_site:
-            return data, []
-        kind, notes = check_first(data)
-        return data.with_settings(inference=kind), notes
 
     def _read_items(self, settings: dict[str, Any], folder: str) -> Items:
         source = stored(self.source.items, folder, "items")
         if not self.engine.is_local:
             return share_items(source, settings, folder, self.engine)
         return read_item_table(source, settings, 0.6 * self.memory, folder)
-
-
-def check_first(data: StreamData) -> tuple[str | None, list[Any]]:
-    """Refuse what cannot be fitted, and choose the intervals that are possible."""
-    first = data.first
-    if not first.given and not first.seen.any():
-        raise PairscoreError("there are no comparisons; give at least one row of votes.")
-    if data.settings.ties == "drop" and first.tied > 0 and not data.n_comparisons:
-        raise PairscoreError(
-            "every comparison is a tie, so ties='drop' leaves nothing to learn from; use"
-            " ties='half'."
-        )
-    if np.isfinite(first.weights.low):
-        refuse_weights(first.weights.low, first.weights.high)
-    refuse_too_many_features(data, first.number, data.settings)
-    return choose_inference(data, data.settings)
 
 
 @dataclass(frozen=True)
@@ -373,6 +357,27 @@ class Tiling:
         """Whether the first pass writes tiles."""
         settings = self.job.settings
         return settings.inference is not None or settings.side_effect or settings.method == "paired"
+
+    @cached_property
+    def written_rows(self) -> Spill | None:
+        """What the first pass writes: tiles, or rows that a likelihood reads faster than files."""
+        if self.at_once:
+            return self.spill
+        is_file = all(isinstance(part.source, FilePartition) for part in self.parts)
+        if self.job.settings.method != "mle" or not (self.job.engine.is_local and is_file):
+            return None
+        return spill_of_rows(self.spill_folder, len(self.items), self.n_rows, self.resumed[1])
+
+    @property
+    def rows(self) -> Rows:
+        """Where later passes read, after the first one."""
+        rows = self.written_rows
+        return rows if rows is not None and rows.has(len(self.parts)) else SourceRows(self.reader)
+
+    @cached_property
+    def spill_folder(self) -> str:
+        """With a checkpoint one that stays, so that a fit can go on."""
+        return self.folder if self.checkpoint is None else self.checkpoint.make_folder()
 
     @cached_property
     def n_rows(self) -> int:
@@ -394,11 +399,7 @@ class Tiling:
         by_rows = np.sqrt(2 * self.n_rows * BYTES_OF_PAIR / most)
         by_features = n * d * 8 * 4 / most
         n_blocks = int(np.clip(np.ceil(max(by_rows, by_features)), 1, n))
-        folder = self.folder
-        if self.checkpoint is not None:
-            folder = str(self.checkpoint.folder)
-        os.makedirs(folder, exist_ok=True)
-        return Spill(folder, Grid(n, -(-n // n_blocks)))
+        return Spill(self.spill_folder, Grid(n, -(-n // n_blocks)))
 
     @cached_property
     def checkpoint(self) -> Checkpoint | None:
@@ -409,7 +410,8 @@ class Tiling:
     def digest(self) -> str:
         """What a checkpoint must agree in: the parts, the items and how ties are read."""
         asked = [(p.source.name, p.source.n_rows, p.source.n_bytes) for p in self.parts]
-        settings = (self.job.settings.ties, self.at_once, self.job.source.self_pairs, self.stride)
+        first = self.at_once, self.job.settings.method == "mle", self.stride
+        settings = (self.job.settings.ties, self.job.source.self_pairs, *first)
         names = (self.items.values.shape, self.items.feature_names, self.reader.layout)
         digest = hashlib.sha256(repr((asked, settings, names, self.job.memory)).encode())
         table = ItemTable(self.items.values, self.job.engine)
@@ -417,13 +419,15 @@ class Tiling:
             digest.update(b"-" if column is None else repr(column.tolist()).encode())
         return digest.hexdigest()
 
+    @cached_property
+    def resumed(self) -> tuple[FirstSums | None, int]:
+        """What a checkpoint has."""
+        return (None, 0) if self.checkpoint is None else self.checkpoint.read()
+
     def first_pass(self) -> FirstSums:
         """The first sums, from where a checkpoint stands; it is written after every few parts."""
-        spill = self.spill if self.at_once else None
-        task = TallyTask(self.reader, len(self.items), self.stride, spill)
-        watch, total, n_done = Watch("Comparisons", self.parts, self.job.progress), None, 0
-        if self.checkpoint is not None:
-            total, n_done = self.checkpoint.read()
+        task = TallyTask(self.reader, len(self.items), self.stride, self.written_rows)
+        watch, (total, n_done) = Watch("Comparisons", self.parts, self.job.progress), self.resumed
         for part in self.parts[:n_done]:
             watch(part)
         at_once = PARTS_AT_ONCE if self.job.engine.is_local else ON_A_CLUSTER

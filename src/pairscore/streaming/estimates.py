@@ -12,6 +12,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from pairscore.core.newton import FISHER_GAP, Derivatives, Step, minimise, take_full_step
+from pairscore.core.scale import EX, INFO, IX, IXX, NEAR, E
 from pairscore.core.sums import Spread
 from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
 from pairscore.errors import NotConvergedWarning
@@ -45,7 +46,7 @@ from pairscore.estimators.results import Estimate, Note
 from pairscore.estimators.separation import Curvature, separation_note
 from pairscore.estimators.settings import Settings
 from pairscore.streaming.data import StreamData
-from pairscore.streaming.passes import EX, INFO, IX, IXX, NODES, XX, E, ScoreSums
+from pairscore.streaming.passes import XX, ScoreSums
 from pairscore.streaming.tiles import (
     ClosedFormEquations,
     LikelihoodEquations,
@@ -173,15 +174,15 @@ def link_scale(
     ridge = (settings.l2 * norm, 0.0)
     start = _sample_scale(data, scores, ridge)
     at = float(start[0])  # where the sums are made
-    looks = settings.link.is_logistic and not side
-    sums = data.score_pass("Scale", start[0] * scores, start[1], wants=("squared",), looks=looks)
+    series = settings.link.is_logistic and not side
+    sums = data.score_pass("Scale", start[0] * scores, start[1], wants=("squared",), series=series)
     weak = ridge_is_weak(settings.l2, data.first.weight_unit)
     separated = (weak or side) and _is_separated(sums, side)
     first = [] if separated else [sums]
     if separated:
         ridge = ((SEPARATION_L2 if weak else settings.l2) * norm, SEPARATION_L2)
         start = _sample_scale(data, scores, ridge)
-    near = sums.best_scale(ridge[0] * start[0] ** 2) if looks and not separated else None
+    near = sums.best_scale(ridge[0] * start[0] ** 2) if series and not separated else None
     if near is None:
         passes = ScalePasses(data, scores, np.array(ridge), side, first)
         best = minimise(passes, start, settings.max_iter, TOL, take_full_step)
@@ -189,7 +190,7 @@ def link_scale(
     else:
         factor, side_effect, n_iterations = near * start[0], 0.0, 1
     guard = _guard(data, sums, at, float(data.tally.net_wins @ scores), freedom)
-    if near is not None and near * guard >= NODES[0]:
+    if near is not None and near * guard >= 1 - NEAR:
         data.agreed.append(sums.at_scale(near * guard))
     scale = Scale(factor * guard, side_effect, guard, n_iterations, ridge)
     return scale, [separation_note()] if separated else []
@@ -290,17 +291,22 @@ class LikelihoodPasses:
     inverse: np.ndarray
     origin: np.ndarray | float = 0.0
     before: tuple[np.ndarray, np.ndarray] | None = None
+    gap: float = np.inf
+    expected: float = np.inf  # gap after the next step, if it shrinks as by the step before
+    last: ScoreSums | None = None  # sums of a pass that is probably the last, with agreement
 
     def derivatives(self, params: np.ndarray) -> Derivatives:
         theta, d = self.origin + self.transform @ params, self.data.X.shape[1]
+        is_last = self.expected <= 10 * CLOSE and self.data.reader.self_pairs == "error"
         sums = self.data.score_pass(
             "Likelihood",
             self.data.table.times(theta[:d]),
             float(theta[d:].sum()),
-            wants=("net",),
+            wants=("net", "loglik") if is_last else ("net",),
             distinct=True,
-            outcomes=False,
+            outcomes=is_last,
         )
+        self.last = sums if is_last else None
         on_theta = -self.data.table.total(sums.net)
         if len(theta) > d:
             on_theta = np.append(on_theta, -sums.totals[E])
@@ -311,7 +317,10 @@ class LikelihoodPasses:
             self._improve(params - self.before[0], here.gradient - self.before[1])
         self.before = params, here.gradient
         direction = self.inverse @ here.gradient
-        return Step(direction, 0.5 * float(here.gradient @ direction) / self.data.n_comparisons)
+        gap = 0.5 * float(here.gradient @ direction) / self.data.n_comparisons
+        shrink = gap / self.gap if 0 < gap < self.gap < np.inf else 1.0
+        self.gap, self.expected = gap, gap * shrink
+        return Step(direction, gap)
 
     def _improve(self, moved: np.ndarray, change: np.ndarray) -> None:
         curvature = float(moved @ change)
@@ -364,6 +373,8 @@ def maximum_of_parts(
     start = np.linalg.lstsq(T, theta, rcond=None)[0]
     best = minimise(passes, start, min(settings.max_iter, MOST_PASSES), CLOSE)
     theta = T @ best.params
+    if best.converged and passes.last is not None:
+        data.agreed.append(passes.last)
     if not best.converged:
         last = theta if passes.before is None else T @ (best.params - passes.before[0])
         for endless in (last, theta):

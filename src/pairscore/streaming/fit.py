@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.decided import PRIOR_SD, AlongScore, pull_of_decided
 from pairscore.core.newton import Derivatives, Step, minimise, solve_falling
 from pairscore.core.outcomes import OutcomeLaw, TieRule
+from pairscore.core.scale import DECIDED, PRIOR_SD, RIGHT, WRONG, AlongScore, pull_of_decided
 from pairscore.core.whitening import SMALLEST_SHARE, whitening_basis
-from pairscore.estimators.fit_data import SEPARATION_L2, ridge_is_weak
+from pairscore.errors import PairscoreError
+from pairscore.estimators.fit_data import SEPARATION_L2, refuse_too_many_features, ridge_is_weak
 from pairscore.estimators.inference import Likelihood, no_likelihood
 from pairscore.estimators.likelihood import SMALLEST_GAIN
 from pairscore.estimators.results import Estimate, Fit, Note
@@ -27,8 +28,8 @@ from pairscore.estimators.separation import (
     separation_note,
 )
 from pairscore.estimators.settings import DEFAULTS, check_settings
-from pairscore.model.fit import fit_of
-from pairscore.model.fit_input import record_of, without_decisions
+from pairscore.model.fit import choose_inference, fit_of
+from pairscore.model.fit_input import record_of, refuse_weights, without_decisions
 from pairscore.model.groups import feature_notes, side_notes
 from pairscore.model.regression import RankRegression
 from pairscore.parts.connect import connected
@@ -46,10 +47,7 @@ from pairscore.streaming.estimates import (
     maximum_of_parts,
 )
 from pairscore.streaming.passes import (
-    DECIDED,
     LOGLIK,
-    RIGHT,
-    WRONG,
     Checkpoint,
     ScoreSums,
     SourceRows,
@@ -96,9 +94,11 @@ def fit_stream(
     """Fit a model to comparisons that are read in parts, and give it as any other.
 
     Coefficients are those of ``RankRegression(...).fit(items, comparisons)`` to about nine digits,
-    standard errors to five. `split`, `pooled` and `paired` go through the comparisons four times,
-    `mle` about eight times; with intervals (or `paired`, or a side effect) they are also written
-    to a temporary folder, 9 to 17 bytes each. On a cluster the item table is written there too.
+    standard errors to five. `split`, `pooled` and `paired` go through the comparisons two to four
+    times, `mle` about six times. With intervals, `paired`, a side effect, or `mle` on this machine
+    they are also written to a temporary folder, 9 to 17 bytes each; `mle` without intervals reads
+    its source again instead if the disk has no room. On a cluster the item table is written there
+    too.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def fit_stream(
     with ExitStack() as stack:
         where = stack.enter_context(connected(engine, n_jobs))
         job = Job(source, settings, size, where, progress, checkpoint, folder)
-        data, notes = job.prepare(stack)
+        data, notes = check_first(job.prepare(stack))
         fit, more = keep_fit(data, fit_parts(data))
     if checkpoint is not None:
         Checkpoint(Path(checkpoint)).remove()
@@ -170,6 +170,23 @@ def fit_stream(
     model = RankRegression(**(DEFAULTS | given))
     model.classes_ = np.array([-1, 1])
     return model._keep(fit, notes + more)
+
+
+def check_first(data: StreamData) -> tuple[StreamData, list[Note]]:
+    """Refuse what cannot be fitted, and choose the intervals that are possible."""
+    first = data.first
+    if not first.given and not first.seen.any():
+        raise PairscoreError("there are no comparisons; give at least one row of votes.")
+    if data.settings.ties == "drop" and first.tied > 0 and not data.n_comparisons:
+        raise PairscoreError(
+            "every comparison is a tie, so ties='drop' leaves nothing to learn from; use"
+            " ties='half'."
+        )
+    if np.isfinite(first.weights.low):
+        refuse_weights(first.weights.low, first.weights.high)
+    refuse_too_many_features(data, first.number, data.settings)
+    kind, notes = choose_inference(data, data.settings)
+    return data.with_settings(inference=kind), notes
 
 
 # -- estimates, also of separated comparisons --------------------------------------------------
@@ -368,7 +385,7 @@ def _likelihood(data: StreamData, result: Estimate, sums: ScoreSums, has_ties: b
 
 
 def _decided_scale(data: StreamData, scores: np.ndarray, shift: float) -> float:
-    """See :func:`pairscore.core.decided.decided_scale`: from the sample, then from all."""
+    """See :func:`pairscore.core.scale.decided_scale`: from the sample, then from all."""
     rows, link = data.first.sample, data.settings.link
     eta = scores[rows.left] - scores[rows.right] + shift
     unit = data.first.weight_unit

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.core.decided import PRIOR_SD
 from pairscore.core.newton import solve_falling
 from pairscore.core.sandwich import centred_meat
+from pairscore.core.scale import PRIOR_SD
 from pairscore.errors import NotConvergedWarning, PairscoreError
 from pairscore.estimators.closed_form import Scale, overfit_guard
 from pairscore.estimators.fit_data import refuse_too_many_features
@@ -173,7 +173,7 @@ def _shares(
     """How scores and outcomes agree, by sums at nodes of a logarithm of scale that is ``best``.
 
     ``square`` is the mean square of the score differences there. See
-    :func:`pairscore.core.decided.decided_scale`; ties are looked at as far as the nodes reach.
+    :func:`pairscore.core.scale.decided_scale`; ties are looked at as far as the nodes reach.
     """
     precision, scale = square / 2 / PRIOR_SD**2, 1.0
 

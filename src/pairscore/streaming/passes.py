@@ -15,8 +15,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from pairscore.core.links import Link, scale_pass
+from pairscore.core.links import Link
 from pairscore.core.passes import add_net, difference_pass, tally_pass
+from pairscore.core.scale import RIGHT, WRONG, best_scale, expected_wrong, scale_pass
 from pairscore.core.sums import Tally
 from pairscore.errors import PairscoreError
 from pairscore.estimators.settings import Settings
@@ -155,7 +156,8 @@ class TallyTask:
     spill: Spill | None = None
 
     def __call__(self, part: NumberedPart) -> FirstSums:
-        net, exposures = np.zeros((self.n_items, 2)).T  # those of an item side by side
+        # those of an item side by side, and small, because items come in any order
+        net, exposures = np.zeros((self.n_items, 2), dtype=self._kind(part)).T
         totals, weights, samples, row = np.zeros(5), Range(), [], 0
         odd, dropped = np.zeros((2, self.n_items), dtype=bool)
         starts = []
@@ -184,7 +186,7 @@ class TallyTask:
         if self.spill is not None:
             self.spill.close(part.number, starts)
         tied, given, total, weighted, number = totals.tolist()
-        net, exposures = net.copy(), exposures.copy()  # each in one piece
+        net, exposures = net.astype(float), exposures.astype(float)  # each in one piece
         return FirstSums(
             Tally(net, exposures, total),
             number=number,
@@ -196,6 +198,12 @@ class TallyTask:
             dropped=dropped,
             sample=_sample(samples),
         )
+
+    def _kind(self, part: NumberedPart) -> Any:
+        """Of the sums: whole numbers where every comparison counts once."""
+        is_plain = not {"weight", "count"} & set(self.reader.layout.columns)
+        is_counted = getattr(part.source, "kind", "parquet") == "parquet"  # rows of text are not
+        return np.int32 if is_plain and is_counted and part.source.n_rows < 2**30 else np.float64
 
 
 def _weighted(batch: Batch) -> float:
@@ -234,6 +242,17 @@ class Checkpoint:
     @property
     def folder(self) -> Path:
         return self.path.with_name(self.path.name + ".tiles")
+
+    def make_folder(self) -> str:
+        """The folder, made if it is not there."""
+        try:
+            self.folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise PairscoreError(
+                f"the checkpoint could not be saved as {str(self.path)!r} ({error.strerror});"
+                " choose a place that can be written to."
+            ) from None
+        return str(self.folder)
 
     def write(self, sums: FirstSums, n_done: int) -> None:
         """The sums of the first ``n_done`` parts; the file is replaced whole."""
@@ -287,9 +306,8 @@ class Checkpoint:
 
 # -- passes at scores --------------------------------------------------------------------------
 
-NODES = np.array([0.99, 1.0, 1.01])  # scales at which one pass looks, to find the best between
-# of the totals of a pass
-E, EX, INFO, IX, IXX, XX, DECIDED, RIGHT, WRONG, LOGLIK, TIED = range(11)
+XX, LOGLIK, TIED = range(RIGHT + 1, RIGHT + 4)  # of the totals of a pass, after those of a scale
+AT_ONCE = 1 << 15  # rows of a batch, which stay in the processor's cache
 FEW = 1 << 14  # rows that nearly always show that wins and losses overlap
 NO_TOTALS = np.append(np.zeros(11), [np.inf, -np.inf, np.inf, -np.inf])
 
@@ -301,9 +319,10 @@ class ScoreSums(Sums):
     Attributes
     ----------
     totals : array (11)
-        Sums of e, e x, I, I x, I x^2 and amount x^2; amounts of decided comparisons, of those that
-        are predicted correctly and of those expected to contradict the scores; the log-likelihood
-        of decided ones; the amount of ties between two items.
+        Those of :func:`pairscore.core.scale.scale_pass`: sums of e x, e, I x^2, I x and I; amounts
+        of decided comparisons that are expected to contradict the scores, of all that are decided,
+        and of those that are predicted correctly. Then the sum of amount x^2, the log-likelihood of
+        decided ones, and the amount of ties between two items.
     wins, losses : Range
         Of x where left won, and where it lost, between two items; of so many as show that they
         overlap, and that both have a part on either side of zero.
@@ -311,12 +330,11 @@ class ScoreSums(Sums):
         For each item the sum of e, and of amount times x, in which it is left, less the others.
     pulls : array (2 x nodes)
         Derivative in the logarithm of a scale, at several scales: of all comparisons, and of
-        decided ones (:func:`pairscore.core.decided.pull_of_decided`).
+        decided ones (:func:`pairscore.core.scale.pull_of_decided`).
     squares : array (2)
         Amount times the squared difference, and amount, where it is not zero; only with nodes.
-    looks : array (nodes x 3), or empty
-        At each of NODES as a scale of x: sums of e x and of I x^2, and the amount of decided
-        comparisons that are expected to contradict the scores.
+    series : array (6), or empty
+        Further derivatives in a scale of x, also from there.
     """
 
     totals: np.ndarray
@@ -326,29 +344,20 @@ class ScoreSums(Sums):
     squared: np.ndarray
     pulls: np.ndarray
     squares: np.ndarray
-    looks: np.ndarray
+    series: np.ndarray
+
+    @property
+    def _of_scale(self) -> np.ndarray:
+        return np.append(self.totals[:XX], self.series)
 
     def best_scale(self, ridge: float) -> float | None:
-        """The likeliest scale with a ridge on its square / 2, to 1e-12; None if beyond the nodes.
-
-        Between the nodes the derivative is a polynomial of degree five, through its values and
-        slopes there: what it misses is of the sixth power of the nodes' distance.
-        """
-        width, power = NODES[2] - 1, np.arange(6)
-        place = (NODES - 1) / width
-        rise = power[1:] * place[:, None] ** power[:-1]
-        system = np.vstack([place[:, None] ** power, np.column_stack([np.zeros(3), rise])])
-        slope, fall = self.looks[:, 0] - ridge * NODES, self.looks[:, 1] + ridge
-        curve = np.polynomial.Polynomial(np.linalg.solve(system, [*slope, *(-width * fall)]))
-        at, falls = 0.0, curve.deriv()
-        for _ in range(20):
-            at -= curve(at) / falls(at) if falls(at) < 0 else np.inf
-        return float(1 + width * at) if abs(at) <= 1 else None
+        """The likeliest scale of x with a ridge on its square / 2; None if it is not near 1."""
+        return best_scale(self._of_scale, 1.0, ridge)
 
     def at_scale(self, scale: float) -> "ScoreSums":
-        """The same with what is expected to contradict the scores at a scale between the nodes."""
+        """The same with what is expected to contradict the scores at a scale near 1."""
         totals = self.totals.copy()
-        totals[WRONG] = np.polyval(np.polyfit(NODES - 1, self.looks[:, 2], 2), scale - 1)
+        totals[WRONG] = expected_wrong(self._of_scale, scale - 1)
         return replace(self, totals=totals)
 
 
@@ -363,8 +372,8 @@ class ScoreTask:
 
     ``wants`` names those of ``net``, ``squared`` and ``loglik`` to collect; ``scales`` are those
     at which ties and decided comparisons are told from each other; ``distinct`` leaves an item
-    against itself out. Without ``outcomes`` only derivatives are summed; with ``looks`` also at
-    other scales.
+    against itself out. Without ``outcomes`` only derivatives are summed, with ``series`` more of
+    them.
     """
 
     rows: Rows
@@ -375,21 +384,23 @@ class ScoreTask:
     scales: tuple[float, ...] = ()
     distinct: bool = False
     outcomes: bool = True
-    looks: bool = False
+    series: bool = False
 
     def __call__(self, part: Any) -> ScoreSums:
         totals, n = NO_TOTALS.copy(), len(self.scores)
         net, squared = (np.zeros(n if name in self.wants else 0) for name in ("net", "squared"))
         pulls, squares = np.zeros((2, len(self.scales))), np.zeros(2)
-        looks = np.zeros((len(NODES) if self.looks else 0, 3))
-        for batch in self.rows.batches(part):
-            if self.distinct and np.any(same := batch.left == batch.right):
-                batch = batch.take(~same)
-            self._add_sums(batch, totals, net, squared, looks)
-            if self.scales:
-                self._add_pulls(batch, pulls, squares)
+        series = np.zeros(6 if self.series else 0)
+        for whole in self.rows.batches(part):
+            for first in range(0, len(whole.left), AT_ONCE):
+                batch = whole.take(slice(first, first + AT_ONCE))
+                if self.distinct and np.any(same := batch.left == batch.right):
+                    batch = batch.take(~same)
+                self._add_sums(batch, totals, net, squared, series)
+                if self.scales:
+                    self._add_pulls(batch, pulls, squares)
         wins, losses = Range(*totals[11:13].tolist()), Range(*totals[13:15].tolist())
-        return ScoreSums(totals[:11], wins, losses, net, squared, pulls, squares, looks)
+        return ScoreSums(totals[:11], wins, losses, net, squared, pulls, squares, series)
 
     def _add_sums(
         self,
@@ -397,38 +408,28 @@ class ScoreTask:
         totals: np.ndarray,
         net: np.ndarray,
         squared: np.ndarray,
-        looks: np.ndarray,
+        series: np.ndarray,
     ) -> None:
         left, right, outcome, amount, *_ = batch
-        x, e = difference_pass(left, right, self.scores), np.empty(len(left) if len(net) else 0)
-        at = (x, outcome, amount)
-        here = scale_pass(*at, np.array([1.0, self.shift]), self.link, e if len(net) else None)
-        ex, se, ixx, ix, information, wrong = here
-        squares = x @ x if batch.has_ones else np.einsum("i,i,i", amount, x, x)
-        totals[:6] += se, ex, information, ix, ixx, squares
-        totals[WRONG] += wrong
+        x, params = difference_pass(left, right, self.scores), np.array([1.0, self.shift])
+        into = net if len(net) else squared
+        added = (left, right, into, len(net) > 0) if len(into) else None
+        sums = scale_pass(x, outcome, amount, params, self.link, self.series, added)
+        totals[:XX] += sums[:XX]
+        series += sums[XX:]
+        totals[XX] += x @ x if batch.has_ones else np.einsum("i,i,i", amount, x, x)
+        if len(net) and len(squared):
+            add_net(left, right, x if batch.has_ones else amount * x, squared)
         if self.outcomes:
             self._add_outcomes(batch, x, totals)
-        if len(net):
-            add_net(left, right, e, net)
-        if len(squared):
-            add_net(left, right, x if batch.has_ones else amount * x, squared)
-        for look, scale in zip(looks, NODES, strict=False):
-            params = np.array([scale, self.shift])
-            look += (here if scale == 1 else scale_pass(*at, params, self.link))[[0, 2, 5]]
 
     def _add_outcomes(self, batch: Batch, x: np.ndarray, totals: np.ndarray) -> None:
         left, right, outcome, amount, *_ = batch
-        ahead, is_tie = (x + self.shift if self.shift else x) * outcome, outcome == 0
+        is_tie = outcome == 0
         if is_tie.any():
             totals[TIED] += amount @ (is_tie & (left != right))
-            totals[DECIDED] += amount @ ~is_tie
-        else:
-            totals[DECIDED] += amount.sum()
-        right_ones = ahead > 0
-        totals[RIGHT] += np.count_nonzero(right_ones) if batch.has_ones else amount @ right_ones
         if "loglik" in self.wants:
-            totals[LOGLIK] += amount * ~is_tie @ self.link.log_cdf(ahead)
+            totals[LOGLIK] += amount * ~is_tie @ self.link.log_cdf((x + self.shift) * outcome)
         for rows in (slice(FEW), slice(FEW, None)):
             if not overlap(totals):
                 self._add_ranges(batch.take(rows), x[rows], totals)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.core.sandwich import PairContributions, inflation_of
+from pairscore.core.scale import DECIDED, EX, RIGHT, WRONG, E
 from pairscore.core.whitening import whitening_basis
 from pairscore.errors import PairscoreError
 from pairscore.estimators.closed_form import Scale, initial_factor
@@ -30,7 +31,7 @@ from pairscore.streaming.estimates import (
     closed_direction,
     scaled_form,
 )
-from pairscore.streaming.passes import DECIDED, EX, LOGLIK, RIGHT, WRONG, XX, E
+from pairscore.streaming.passes import LOGLIK, XX
 from pairscore.streaming.sites import (
     SiteSums,
     SiteTotal,

@@ -289,7 +289,7 @@ def site_data(
     """The data of one site after the first pass."""
     refuse_settings(settings)
     job = Job(source, settings, bytes_of(memory), local_engine(n_jobs), None, None)
-    return job.prepare(stack, at_site=True)[0]
+    return job.prepare(stack)
 
 
 def refuse_small(n_items: int, d: int) -> None:

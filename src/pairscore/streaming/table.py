@@ -23,7 +23,7 @@ from pairscore.estimators.results import Fit
 from pairscore.model.groups import ComparedItems, OpenPart, compared_items
 from pairscore.model.predict import fitted_scores, linear_scores
 from pairscore.parts.engines import Engine, Range, Sums
-from pairscore.parts.rows import Batch, RowReader
+from pairscore.parts.rows import Batch, Layout, RowReader
 from pairscore.parts.sources import Partition
 from pairscore.parts.spill import FeatureFiles, Grid, Spill
 from pairscore.streaming.passes import Rows as RowSource
@@ -258,6 +258,10 @@ class ChosenRows:
     choice: Choice
     drop_ties: ClassVar[bool] = False
     self_pairs: ClassVar[str] = "error"
+
+    @property
+    def layout(self) -> Layout:
+        return self.reader.layout
 
     def batches(self, part: Partition) -> Iterator[Batch]:
         return map(self.choice.of, self.reader.batches(part))

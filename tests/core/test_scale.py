@@ -1,23 +1,31 @@
-"""The scale of decided comparisons, against a general optimiser; the variance of half wins."""
+"""Passes at a scale against derivatives by definition; the scale of decided comparisons against a
+general optimiser; the variance of half wins.
+"""
 
 from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit
 from scipy.stats import norm
 
-from pairscore.core.decided import (
+from pairscore.core import links, passes
+from pairscore.core.links import get_link
+from pairscore.core.outcomes import OutcomeLaw, averaged_probabilities
+from pairscore.core.scale import (
+    NEAR,
     PRIOR_SD,
     SAMPLE,
+    best_scale,
     decided_scale,
+    expected_wrong,
     pull_of_decided,
+    scale_pass,
     share_of_coin,
 )
-from pairscore.core.outcomes import OutcomeLaw, averaged_probabilities
 from tests.core.test_outcomes import LAWS
 from tests.limits import CHANCE
 from tests.tie_cells import draw_outcomes
@@ -27,6 +35,87 @@ def comparisons(seed, number=400, law="at random", spread=1.5):
     rng = np.random.default_rng(seed)
     eta = spread * rng.normal(size=number)
     return eta, draw_outcomes(rng, eta, law), rng.integers(1, 4, number).astype(float)
+
+
+@pytest.fixture(params=["compiled", "NumPy"])
+def _kernels(request, monkeypatch):
+    """Both kinds of passes, a few rows at a time."""
+    monkeypatch.setattr(links, "BLOCK", 128)
+    if request.param == "NumPy":
+        monkeypatch.setattr(passes, "kernels", None)
+
+
+@pytest.mark.usefixtures("_kernels")
+@pytest.mark.parametrize("name", ["logit", "probit"])
+def test_a_pass_sums_what_the_likelihood_has(name):
+    link, (x, outcome, amount) = get_link(name), comparisons(5)
+    x[:3] = -40.0, 0.0, 700.0
+    left, right = np.random.default_rng(5).integers(0, 30, (2, len(x)))
+    eta = 0.7 * x - 0.2
+    win, decided = amount * (0.5 + 0.5 * outcome), amount * (outcome != 0)
+    e, info = link.score(eta, win, amount - win)
+    expected = [
+        e @ x, e.sum(), info @ x**2, info @ x, info.sum(),
+        decided @ link.cdf(-np.abs(eta)), decided.sum(), decided @ (eta * outcome > 0),
+    ]  # fmt: skip
+    for values, of_scores in ((e, True), (amount * x, False)):
+        net = np.ones(30)
+        added = (left, right, net, of_scores)
+        found = scale_pass(x, outcome, amount, np.array([0.7, -0.2]), link, added=added)
+        np.testing.assert_allclose(found, expected, rtol=1e-11)
+        sums = 1 + np.bincount(left, values, 30) - np.bincount(right, values, 30)
+        np.testing.assert_allclose(net, sums, atol=1e-11 * np.abs(values).sum())
+
+
+@pytest.mark.usefixtures("_kernels")
+def test_further_derivatives_of_a_logit_are_those_of_its_slope():
+    """Against fits of a polynomial to the slope itself, at Chebyshev's nodes around the scale."""
+    (x, outcome, amount), link, scale = comparisons(6), get_link("logit"), 0.8
+    sums = scale_pass(x, outcome, amount, np.array([scale, 0.0]), link, series=True)
+    nodes = 0.05 * np.cos((np.arange(16) + 0.5) * np.pi / 16)
+    share, decided = 0.5 + 0.5 * outcome, amount * (outcome != 0)
+    slopes = [amount * (share - expit((scale + at) * x)) @ x for at in nodes]
+    wrong = [decided @ expit(-np.abs((scale + at) * x)) for at in nodes]
+    signs, factorials = np.array([1, -1, 1, -1, 1, -1]), np.array([1, 1, 2, 6, 24, 120])
+    of_slope = np.polynomial.Polynomial.fit(nodes, slopes, 9, domain=[-0.05, 0.05]).convert().coef
+    np.testing.assert_allclose(
+        signs[:4] * sums[[0, 2, 10, 11]], (factorials * of_slope[:6])[:4], rtol=1e-6, atol=1e-7
+    )
+    np.testing.assert_allclose(
+        signs[4:] * sums[[12, 13]], (factorials * of_slope[:6])[4:], rtol=1e-3
+    )
+    of_wrong = np.polynomial.Polynomial.fit(nodes, wrong, 9, domain=[-0.05, 0.05]).convert().coef
+    np.testing.assert_allclose([sums[5], -sums[8], sums[9] / 2], of_wrong[:3], rtol=1e-8)
+
+
+@pytest.mark.usefixtures("_kernels")
+@given(st.integers(0, 10**6), st.floats(-0.9, 0.9), st.floats(0.0, 30.0))
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_one_pass_finds_a_scale_that_is_near(seed, off, ridge):
+    """To ten digits of the root that a bracket finds, and a step of Newton's is far from it."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_t(3, 300) * 10 ** rng.uniform(-1, 1)
+    outcome = np.where(rng.random(300) < expit(2 * x / np.std(x)), 1, -1)
+    outcome[rng.random(300) < 0.2] = 0
+    amount, link = rng.uniform(0.1, 3, 300), get_link("logit")
+
+    def slope(scale):
+        return float(amount * (0.5 + 0.5 * outcome - expit(scale * x)) @ x) - ridge * scale
+
+    best = brentq(slope, 0.0, 1e4, xtol=1e-15, rtol=1e-15)
+    start = best / (1 + NEAR * off)
+    sums = scale_pass(x, outcome, amount, np.array([start, 0.0]), link, series=True)
+    found = best_scale(sums, start, ridge)
+    assert found == pytest.approx(best, rel=1e-10)
+    wrong = amount * (outcome != 0) @ expit(-np.abs(best * x))
+    assert expected_wrong(sums, best - start) == pytest.approx(wrong, rel=1e-5)
+    far = best / (1 + 3 * NEAR)
+    sums = scale_pass(x, outcome, amount, np.array([far, 0.0]), link, series=True)
+    assert best_scale(sums, far, ridge) is None
+    newton = far + slope(far) / (float(sums[2]) + ridge)
+    assert newton != pytest.approx(best, rel=1e-9)
 
 
 def naive_scale(law, eta, sd, outcome, amount):
@@ -93,7 +182,7 @@ def test_newton_finds_the_scale_that_a_bracket_finds(seed, monkeypatch):
     outcome[rng.random(500) < 0.3] = 0
     columns = LAWS[0], eta, 0 * eta, outcome, rng.uniform(0.1, 3, 500)
     found = decided_scale(*columns)
-    monkeypatch.setattr("pairscore.core.decided.AlongScore.by_newton", bracketed)
+    monkeypatch.setattr("pairscore.core.scale.AlongScore.by_newton", bracketed)
     assert found == pytest.approx(decided_scale(*columns), rel=1e-6)
 
 
