@@ -9,8 +9,9 @@ and at most 10^6 items, with 64 features. Every fit runs in a process of its own
 unless ``--threads`` says otherwise; seconds are those of the processor, memory is the peak above a
 process that has only imported pairscore. Scanning reads every column of items and comparisons with
 the same library and as many threads, right before each of the others: a busy machine is slower for
-both. ``--intervals`` adds item-robust intervals, ``--processes`` what two processes gain at the
-pass over comparisons, and at work that needs no memory.
+both. Before each process as much memory as a fit may take is used and given back, see
+:func:`touch_memory`. ``--intervals`` adds item-robust intervals, ``--processes`` what two processes
+gain at the pass over comparisons, and at work that needs no memory.
 """
 
 import argparse
@@ -24,6 +25,7 @@ import time
 from pathlib import Path
 
 FEATURES, MOST_ITEMS, ROWS_PER_FILE = 64, 10**6, 5_000_000
+MEMORY = 1_500_000_000  # bytes that a fit may take
 FITS = (("direction", "pooled"), ("pooled", "none"), ("mle", "none"), ("pooled", "items"))
 TITLES = f"{'scan s':>7} {'CPU s':>8} {'wall s':>8} {'× scan':>8} {'MB':>7}"
 HEADER = f"{'comparisons':>12} {'what':<17} {TITLES}"
@@ -141,6 +143,17 @@ def measure(folder, threads, what):
     print(json.dumps({"cpu": cpu, "wall": wall, "peak": peak}))
 
 
+def touch_memory():
+    """Use as much memory as a fit may, and give it back.
+
+    A virtual machine gets pages from its host when they are first used, and returns them after a
+    while: a gigabyte takes from 0.2 to 10 seconds, whoever asks for it first.
+    """
+    import numpy as np
+
+    np.ones(MEMORY // 8)
+
+
 def start(folder, threads, *what):
     command = [sys.executable, "-m", "benchmarks.scale", "--in", str(folder), *map(str, what)]
     command += ["--threads", str(threads)]
@@ -155,6 +168,7 @@ def result(process):
 
 
 def run(folder, threads, *what):
+    touch_memory()
     return result(start(folder, threads, *what))
 
 
