@@ -21,7 +21,7 @@ from pairscore.streaming import data
 from pairscore.streaming.passes import Checkpoint
 
 data.PARTS_AT_ONCE, data.PARTITION_ROWS, data.SAMPLE = 1, 50, 300
-items, votes, method, kill, checkpoint, model = sys.argv[1:]
+items, votes, method, inference, kill, checkpoint, model = sys.argv[1:]
 read, save, seen = RowReader.all_batches, Checkpoint.write, []
 
 def die(place):
@@ -45,7 +45,8 @@ def replacing(old, new, replace=os.replace):
     replace(old, new)
 
 RowReader.all_batches, Checkpoint.write, os.replace = reading, writing, replacing
-fit_stream(items, votes, method=method, memory=1e5, checkpoint=checkpoint).save(model)
+asked = {"method": method, "inference": None if inference == "none" else inference}
+fit_stream(items, votes, memory=1e5, checkpoint=checkpoint, **asked).save(model)
 """
 PLACES = ("in a part", "before the checkpoint", "in the checkpoint", "after the checkpoint")
 
@@ -55,13 +56,19 @@ def arrays_of(path):
         return {name: file[name] for name in file.files if file[name].dtype.kind == "f"}
 
 
-@pytest.mark.parametrize("method", ["pooled", "split", "paired", "mle"])
-def test_a_fit_that_is_killed_ten_times_is_the_one_that_nobody_killed(method, tmp_path, figures):
+@pytest.mark.parametrize(
+    ("method", "inference"),
+    [*((method, "items") for method in ("pooled", "split", "paired", "mle")), ("mle", "none")],
+)
+def test_a_fit_that_is_killed_ten_times_is_the_one_that_nobody_killed(
+    method, inference, tmp_path, figures
+):
     files = write(tmp_path, *draw(10), group=50)
 
     def run(kill, name):
         paths = str(tmp_path / f"{name}.checkpoint"), str(tmp_path / f"{name}.npz")
-        command = [sys.executable, "-W", "ignore", "-c", FIT, *files, method, kill, *paths]
+        command = [sys.executable, "-W", "ignore", "-c", FIT, *files, method, inference]
+        command += [kill, *paths]
         return subprocess.run(command, check=False).returncode
 
     assert run("never", "whole") == 0
@@ -74,5 +81,7 @@ def test_a_fit_that_is_killed_ten_times_is_the_one_that_nobody_killed(method, tm
         np.testing.assert_array_equal(killed[name], array)
     assert not list(tmp_path.glob("killed.checkpoint*"))
     figures(
-        f"{method} in parts, {KILLS} kills -9", "the same bits", f"{len(whole)} arrays the same"
+        f"{method} in parts, intervals {inference}, {KILLS} kills -9",
+        "the same bits",
+        f"{len(whole)} arrays the same",
     )
