@@ -78,6 +78,8 @@ def test_the_database_may_be_named_in_the_environment(sqlite, monkeypatch):
     monkeypatch.setenv(DB_VARIABLE, sqlite)
     run("fit -o model.npz", "--comparisons", GAMES)
     run("fit items.csv votes.csv -o files.npz")  # which has no query, and needs no database
+    assert 0.5 <= load("model.npz").agreement_ <= 1
+    assert load("files.npz").coef_.any()
 
 
 def test_the_password_of_the_environment_belongs_to_its_address_alone(monkeypatch):
