@@ -9,9 +9,11 @@ and at most 10^6 items, with 64 features. Every fit runs in a process of its own
 unless ``--threads`` says otherwise; seconds are those of the processor, memory is the peak above a
 process that has only imported pairscore. Scanning reads every column of items and comparisons with
 the same library and as many threads, right before each of the others: a busy machine is slower for
-both. Before each process as much memory as a fit may take is used and given back, see
-:func:`touch_memory`. ``--intervals`` adds item-robust intervals, ``--processes`` what two processes
-gain at the pass over comparisons, and at work that needs no memory.
+both. "user" is the same ratio without the time of the kernel, most of which goes into new pages of
+memory. Before each process as much memory as a fit may take is used and given back, see
+:func:`touch_memory`; ``--cold`` leaves that out. ``--intervals`` adds item-robust intervals,
+``--processes`` what two processes gain at the pass over comparisons, and at work that needs no
+memory.
 """
 
 import argparse
@@ -27,7 +29,7 @@ from pathlib import Path
 FEATURES, MOST_ITEMS, ROWS_PER_FILE = 64, 10**6, 5_000_000
 MEMORY = 1_500_000_000  # bytes that a fit may take
 FITS = (("direction", "pooled"), ("pooled", "none"), ("mle", "none"), ("pooled", "items"))
-TITLES = f"{'scan s':>7} {'CPU s':>8} {'wall s':>8} {'× scan':>8} {'MB':>7}"
+TITLES = f"{'scan s':>7} {'CPU s':>8} {'wall s':>8} {'× scan':>8} {'user':>6} {'MB':>7}"
 HEADER = f"{'comparisons':>12} {'what':<17} {TITLES}"
 
 
@@ -133,14 +135,14 @@ def measure(folder, threads, what):
     kinds = {"scan": scan, "direction": direction, "tally": tally, "spin": spin}
     name, *rest = what
     before = peak_memory()
-    cpu, wall = time.process_time(), time.perf_counter()
+    user, cpu, wall = os.times().user, time.process_time(), time.perf_counter()
     if name in ("tally", "spin"):
         kinds[name](folder, *map(int, rest))
     else:
         kinds.get(name, fit)(folder, threads, *(rest if name in kinds else what))
-    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-    peak = peak_memory() - before
-    print(json.dumps({"cpu": cpu, "wall": wall, "peak": peak}))
+    took = {"user": os.times().user - user, "cpu": time.process_time() - cpu}
+    took |= {"wall": time.perf_counter() - wall, "peak": peak_memory() - before}
+    print(json.dumps(took))
 
 
 def touch_memory():
@@ -167,12 +169,13 @@ def result(process):
     return json.loads(text.splitlines()[-1])
 
 
-def run(folder, threads, *what):
-    touch_memory()
+def run(folder, threads, *what, is_cold=False):
+    if not is_cold:
+        touch_memory()
     return result(start(folder, threads, *what))
 
 
-def two_processes(folder, rounds=3):
+def two_processes(folder, is_cold, rounds=3):
     """How much faster two processes are than one, at the pass over comparisons and at best.
 
     By the clock, and by the processor: what the slower of two at once took of it, beside what one
@@ -181,7 +184,7 @@ def two_processes(folder, rounds=3):
     for what in ("tally", "spin"):
         gains = {"wall": [], "cpu": []}
         for _ in range(rounds):
-            alone = run(folder, 1, what, 0, 1)
+            alone = run(folder, 1, what, 0, 1, is_cold=is_cold)
             both = [result(of) for of in [start(folder, 1, what, share, 2) for share in (0, 1)]]
             for unit, of in gains.items():
                 of.append(alone[unit] / max(took[unit] for took in both))
@@ -196,10 +199,13 @@ def compare(folder, m, given):
     run(folder, given.threads, "scan")  # so that all is in the cache of the disk
     for _ in range(given.rounds):
         for what in fits:
-            scanned, took = run(folder, given.threads, "scan"), run(folder, given.threads, *what)
+            scanned, took = (
+                run(folder, given.threads, *each, is_cold=given.cold) for each in (["scan"], what)
+            )
+            ratio, user = (took[unit] / scanned[unit] for unit in ("cpu", "user"))
             print(
                 f"{m:>12,} {' '.join(what):<17} {scanned['cpu']:>7.2f} {took['cpu']:>8.2f}"
-                f" {took['wall']:>8.2f} {took['cpu'] / scanned['cpu']:>8.1f} {took['peak']:>7.0f}",
+                f" {took['wall']:>8.2f} {ratio:>8.1f} {user:>6.1f} {took['peak']:>7.0f}",
                 flush=True,
             )
 
@@ -211,6 +217,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--intervals", action="store_true")
     parser.add_argument("--processes", action="store_true", help="two processes over one, too")
+    parser.add_argument("--cold", action="store_true", help="memory is not used before")
     parser.add_argument("--folder", type=Path, help="where files are made; kept, and used again")
     parser.add_argument("--in", dest="within", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -225,7 +232,7 @@ def main():
                 make(folder, m)
             compare(folder, m, given)
             if given.processes:
-                two_processes(folder)
+                two_processes(folder, given.cold)
 
 
 if __name__ == "__main__":
