@@ -135,6 +135,16 @@ def test_messages_between_items_and_products_with_the_graph(monkeypatch):
         assert_same(monkeypatch, lambda *g: [pairs.laplacian_times(*g)], weight, X)
 
 
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_scores_of_pairs_do_not_hang_on_blocks(monkeypatch, link):
+    _, high, *wins = pairs_of(11, 2)
+    x = 20 * np.random.default_rng(11).normal(size=(2, len(high)))
+    at_once = links.get_link(link).score(x, *wins)
+    monkeypatch.setattr(links, "BLOCK", 32)
+    by_block = links.scores_of_pairs(x, *wins, links.get_link(link))
+    np.testing.assert_allclose(by_block, at_once, rtol=1e-14)
+
+
 @compiled
 def test_how_comparisons_go(monkeypatch):
     monkeypatch.setattr(links, "BLOCK", 128)

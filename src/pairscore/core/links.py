@@ -381,6 +381,19 @@ def score_pass(
     return score, information, net, True
 
 
+def scores_of_pairs(x: np.ndarray, win: np.ndarray, lose: np.ndarray, link: Link) -> TwoArrays:
+    """``link.score`` of every side and pair (S x P), a block at a time."""
+    score, information = np.empty((2, *win.shape))
+
+    def one(chunk: slice) -> None:
+        for rows in blocks_of(chunk):
+            at = x[:, rows], win[:, rows], lose[:, rows]
+            score[:, rows], information[:, rows] = link.score(*at)
+
+    on_each(one, row_chunks(win.shape[1], 1))
+    return score, information
+
+
 def item_blocks(start: np.ndarray, chunk: slice) -> Iterator[tuple[int, int]]:
     """First low item and the one after the last, of blocks of a chunk with about BLOCK pairs."""
     places = np.arange(start[chunk.start] + BLOCK, start[chunk.stop], BLOCK)

@@ -33,6 +33,7 @@ from pairscore.core.passes import (
 )
 
 MANY_NUMBERS = 500_000  # of an item table; beyond, sums of products are in single precision
+SMALLEST_EIGENVALUE = 1e-3  # over the largest, of a scatter that single precision may sum
 BLOCK = 1024  # rows at a time: a block of a few hundred features stays in the processor's cache
 
 
@@ -397,3 +398,25 @@ def pair_scatter(
     halves, uncentred = zip(*on_each(one, chunks_of(pairs.start)), strict=True)
     half = sum(halves) - np.outer(sum(uncentred), mean)  # the neighbours had not been centred
     return half + half.T
+
+
+def partner_scatter(X: np.ndarray, center: Moments, pairs: Pairs, weight: np.ndarray) -> np.ndarray:
+    """sum_p weight_p (z_low z_high' + z_high z_low') (d x d), z = x - mean; ``weight`` is (P).
+
+    ``center`` has the moments of the items. Of many items the sum is in single precision, as
+    :func:`standardised` has them, unless some combination of features hardly varies.
+    """
+    none, d = np.zeros(len(X)), X.shape[1]
+    if X.size > MANY_NUMBERS:
+        Z, unit = standardised(X, center)
+        units = np.outer(unit, unit)
+        if is_well_conditioned(center.scatter / units):
+            zero = np.zeros(d, dtype=Z.dtype)
+            return units * pair_scatter(Z, zero, pairs, none.astype(Z.dtype), weight)
+    return pair_scatter(X, center.mean, pairs, none, weight)
+
+
+def is_well_conditioned(scatter: np.ndarray) -> bool:
+    """Whether single precision leaves enough digits of a scatter (d x d) in units of spread."""
+    values = np.linalg.eigvalsh(scatter)
+    return bool(values[0] > SMALLEST_EIGENVALUE * values[-1])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairscore.core.links import Link, chi_square_p, outcome_pass
+from pairscore.core.links import Link, chi_square_p, outcome_pass, scores_of_pairs
 from pairscore.core.outcomes import TieRule
 from pairscore.core.sandwich import LARGEST_LEVERAGE, PairContributions
 from pairscore.core.sums import Moments, Pairs, centred_blocks, difference_scatter, sum_sides
@@ -223,7 +223,7 @@ class ScaledClosedForm:
     @cached_property
     def score_and_information(self) -> tuple[np.ndarray, np.ndarray]:
         """Of the log-likelihood, for every side and pair."""
-        return self.link.score(self.predictor, self.pairs.win, self.pairs.lose)
+        return scores_of_pairs(self.predictor, self.pairs.win, self.pairs.lose, self.link)
 
     @property
     def observed_information(self) -> np.ndarray:
@@ -288,8 +288,9 @@ class ScaledClosedForm:
         The covariance of an outcome with its score e is 2 f', and the variance of e is the expected
         information. ``scatter`` is that of differences, weighted by the outcome's variance.
         """
-        number, information = self.pairs.win + self.pairs.lose, self.score_and_information[1]
-        density = information if self.link.is_logistic else number * self.link.pdf(self.predictor)
+        density = information = self.score_and_information[1]
+        if not self.link.is_logistic:
+            density = (self.pairs.win + self.pairs.lose) * self.link.pdf(self.predictor)
         return self._meat(X, mean, self.outcome_variance, 2 * density, information, scatter)
 
     def taken_by_ties(self, X: np.ndarray, mean: np.ndarray, tied: np.ndarray) -> np.ndarray:
@@ -334,10 +335,9 @@ def contributions(
     pairs, scale_scores = form.pairs, form.scale_scores()
     outcome = sum_sides(pairs.win - pairs.lose)
     if method == "pooled":
-        low, high = (
-            sign * outcome - pairs.number * (0.5 * centred_score)[items]
-            for sign, items in ((1, pairs.low), (-1, pairs.high))
-        )
+        low, high = (pairs.number * (-0.5 * centred_score)[i] for i in (pairs.low, pairs.high))
+        low += outcome  # in place: memory is what takes the time
+        high -= outcome
         return PairContributions(low, high, scale_scores)
     residual = outcome - 0.5 * pairs.number * form.difference if method == "paired" else outcome
     return PairContributions(residual, -residual, scale_scores)

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.sparse.linalg import LinearOperator, cg
 
-from pairscore.core.links import Link, Logit, score_pass
+from pairscore.core.links import Link, Logit, score_pass, scores_of_pairs
 from pairscore.core.newton import FISHER_GAP, Derivatives, Step, minimise
 from pairscore.core.passes import difference_pass, laplacian_pass, rows_times, times_rows
 from pairscore.core.sandwich import item_robust_meat, less_ties, sandwich
@@ -375,7 +375,7 @@ def curvature(
         score, information, *_ = optimum.likelihood.score_pass(optimum.theta)
     else:
         delta = pairs.differences(scores) + shift[:, None]
-        score, information = settings.link.score(delta, pairs.win, pairs.lose)
+        score, information = scores_of_pairs(delta, pairs.win, pairs.lose, settings.link)
     robust = scatter = covariance = None
     if settings.inference == "items":
         u, whitener = likelihood_contributions(score, pairs), leverage_whitener(data, settings)

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pairscore.core.links import Link, Logit
+from pairscore.core.links import Link, Logit, scores_of_pairs
 from pairscore.core.passes import neighbour_sums
 from pairscore.core.sandwich import PairContributions, less_ties, sandwich, times_too_often
 from pairscore.core.sums import (
@@ -221,12 +221,12 @@ class LikelihoodEquations:
 
     def contributions(self, tile: Tile) -> PairContributions:
         pairs = tile.pairs
-        score, _ = self.link.score(self._difference(tile), pairs.win, pairs.lose)
+        score, _ = scores_of_pairs(self._difference(tile), pairs.win, pairs.lose, self.link)
         return likelihood_contributions(score, pairs)
 
     def sums(self, tile: Tile) -> LikelihoodSums:
         pairs, delta = tile.pairs, self._difference(tile)
-        expected = tile.scatter(self.link.score(delta, pairs.win, pairs.lose)[1])
+        expected = tile.scatter(scores_of_pairs(delta, pairs.win, pairs.lose, self.link)[1])
         observed, taken = expected, np.zeros_like(expected)
         if not isinstance(self.link, Logit):
             observed = tile.scatter(self.link.observed_information(delta, pairs.win, pairs.lose))
