@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from pairscore.core import sums
 from pairscore.core.sums import (
     Moments,
     Tally,
@@ -13,7 +12,6 @@ from pairscore.core.sums import (
     feature_range,
     moments,
     pair_scatter,
-    partner_scatter,
     spread,
     tally,
 )
@@ -72,23 +70,6 @@ def test_pairs_are_a_graph_with_its_incidence_matrix():
     start, neighbour, order = pairs.by_high
     assert np.array_equal(pairs.low[order], neighbour)
     assert np.array_equal(np.repeat(np.arange(len(X)), np.diff(start)), pairs.high[order])
-
-
-@pytest.mark.parametrize("is_flat", [False, True])
-def test_partners_are_summed_in_single_precision_only_where_digits_allow(monkeypatch, is_flat):
-    X, left, right, outcome, amount = random_comparisons(4)
-    X = 3 + np.column_stack([X, X[:, 0] + (1e-3 if is_flat else 1.0) * X[::-1, 0]])
-    pairs = aggregate_pairs(left, right, outcome, amount, len(X))
-    center, weight = moments(X, pairs.exposures), pairs.number
-    Z = X - center.mean
-    crossed = (Z[pairs.low] * weight[:, None]).T @ Z[pairs.high]
-    unit = np.outer(center.sd, center.sd) * pairs.exposures.sum()
-    few = partner_scatter(X, center, pairs, weight)
-    np.testing.assert_allclose(few / unit, (crossed + crossed.T) / unit, atol=1e-14)
-    monkeypatch.setattr(sums, "MANY_NUMBERS", 0)
-    many = partner_scatter(X, center, pairs, weight)
-    np.testing.assert_allclose(many / unit, few / unit, atol=1e-6)
-    assert np.array_equal(many, few) == is_flat
 
 
 def test_a_tally_is_that_of_a_loop():

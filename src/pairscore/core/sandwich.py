@@ -31,17 +31,11 @@ from pairscore.core.passes import (
     on_each,
     row_chunks,
 )
-from pairscore.core.sums import (
-    Moments,
-    Pairs,
-    difference_scatter,
-    is_well_conditioned,
-    row_blocks,
-    standardised,
-)
+from pairscore.core.sums import Moments, Pairs, difference_scatter, row_blocks, standardised
 from pairscore.core.whitening import TOLERANCE
 
 LARGEST_LEVERAGE = 0.8  # beyond, too little is left of an item's deviation to divide by
+SMALLEST_EIGENVALUE = 1e-3  # over the largest, of a scatter that single precision may sum
 SMALLEST_TOLD = 1e-10  # share of the information on a parameter that is more than rounding
 SMALLEST_RATIO = 0.5  # of item-robust over classical variance in any direction
 
@@ -338,7 +332,7 @@ def item_robust_meat(
     with_number = PairContributions(u.low, u.high, extra)
     # a scatter is inverted, and single precision leaves too little of one that is ill-conditioned
     units = np.outer(unit, unit)
-    together = Z.dtype == X.dtype or is_well_conditioned(center.scatter / units)
+    together = Z.dtype == X.dtype or _is_well_conditioned(center.scatter / units)
     meat, scatter = pairs_meat(Z, pairs, with_number, inflation, weight)
     scatter = units * scatter if together else difference_scatter(X, center.mean, pairs, weight)
     item_factors = pairs.item_sums(u.low, u.high).astype(Z.dtype)
@@ -354,6 +348,11 @@ def centred_meat(meat: np.ndarray, total: np.ndarray, number: float) -> np.ndarr
     """
     take_off_mean = np.column_stack([np.eye(len(total)), -total / number])
     return take_off_mean @ meat @ take_off_mean.T
+
+
+def _is_well_conditioned(scatter: np.ndarray) -> bool:
+    values = np.linalg.eigvalsh(scatter)
+    return bool(values[0] > SMALLEST_EIGENVALUE * values[-1])
 
 
 def floored_covariance(

@@ -33,7 +33,7 @@ from pairscore.core.passes import (
 )
 
 MANY_NUMBERS = 500_000  # of an item table; beyond, sums of products are in single precision
-SMALLEST_EIGENVALUE = 1e-3  # over the largest, of a scatter that single precision may sum
+LARGEST_TOTAL = 1e12  # of the weights of comparisons that single precision takes, and 1 / smallest
 BLOCK = 1024  # rows at a time: a block of a few hundred features stays in the processor's cache
 
 
@@ -199,14 +199,19 @@ def centred_blocks(
         yield rows, np.subtract(X[rows], mean, out=buffer[: rows.stop - rows.start])
 
 
+def may_be_single(X: np.ndarray, center: Moments) -> bool:
+    """Whether products of items are in single precision: of many, with weights not far from 1."""
+    return X.size > MANY_NUMBERS and 1 / LARGEST_TOTAL < center.total < LARGEST_TOTAL
+
+
 def standardised(X: np.ndarray, center: Moments) -> tuple[np.ndarray, np.ndarray]:
     """Items less their mean, over the unit of each feature, and these units (d).
 
-    The unit is the standard deviation, or 1 of a constant. More than MANY_NUMBERS are in single
-    precision, which what is estimated from them leaves no room for in its digits.
+    The unit is the standard deviation, or 1 of a constant. Many are in single precision
+    (:func:`may_be_single`), which what is estimated from them leaves no room for in its digits.
     """
     unit = np.where(center.sd > 0, center.sd, 1.0)
-    Z = np.empty(X.shape, dtype=np.float32 if X.size > MANY_NUMBERS else np.float64)
+    Z = np.empty(X.shape, dtype=np.float32 if may_be_single(X, center) else np.float64)
     for rows, centred in centred_blocks(X, center.mean):
         np.divide(centred, unit, out=Z[rows], casting="same_kind")
     return Z, unit
@@ -398,25 +403,3 @@ def pair_scatter(
     halves, uncentred = zip(*on_each(one, chunks_of(pairs.start)), strict=True)
     half = sum(halves) - np.outer(sum(uncentred), mean)  # the neighbours had not been centred
     return half + half.T
-
-
-def partner_scatter(X: np.ndarray, center: Moments, pairs: Pairs, weight: np.ndarray) -> np.ndarray:
-    """sum_p weight_p (z_low z_high' + z_high z_low') (d x d), z = x - mean; ``weight`` is (P).
-
-    ``center`` has the moments of the items. Of many items the sum is in single precision, as
-    :func:`standardised` has them, unless some combination of features hardly varies.
-    """
-    none, d = np.zeros(len(X)), X.shape[1]
-    if X.size > MANY_NUMBERS:
-        Z, unit = standardised(X, center)
-        units = np.outer(unit, unit)
-        if is_well_conditioned(center.scatter / units):
-            zero = np.zeros(d, dtype=Z.dtype)
-            return units * pair_scatter(Z, zero, pairs, none.astype(Z.dtype), weight)
-    return pair_scatter(X, center.mean, pairs, none, weight)
-
-
-def is_well_conditioned(scatter: np.ndarray) -> bool:
-    """Whether single precision leaves enough digits of a scatter (d x d) in units of spread."""
-    values = np.linalg.eigvalsh(scatter)
-    return bool(values[0] > SMALLEST_EIGENVALUE * values[-1])

@@ -26,7 +26,7 @@ from scipy.special import chdtri, chndtrinc
 from pairscore.core.links import chi_square_p
 from pairscore.core.outcomes import OutcomeLaw
 from pairscore.core.sandwich import PairContributions
-from pairscore.core.sums import Moments, Pairs, aggregate_pairs, centred_blocks, partner_scatter
+from pairscore.core.sums import Moments, Pairs, aggregate_pairs, centred_blocks, pair_scatter
 from pairscore.core.whitening import whitening_basis
 from pairscore.errors import ManyFeaturesWarning, PairsNotRandomWarning, plural
 
@@ -125,7 +125,7 @@ def check_pairing(X: np.ndarray, pairs: Pairs, compared: Moments, reference: Mom
         Of the items whose covariance the method takes; ``compared`` for all but `split`.
     """
     number, mean = pairs.number, compared.mean
-    scatter = partner_scatter(X, compared, pairs, number)
+    scatter = pair_scatter(X, mean, pairs, np.zeros(len(X)), number)
     exposures, squares = pairs.item_sums(number, number), float(np.sum(number**2))
     fourth = partial(fourth_power, X, exposures, mean)
     return pairing_of(fourth, scatter, squares, exposures, compared, reference)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from pairscore.core import sums
 from pairscore.core.links import outcome_pass
 from pairscore.core.outcomes import OutcomeLaw
 from pairscore.core.passes import times_rows
@@ -21,6 +20,7 @@ from pairscore.core.sums import (
     centred_blocks,
     count_pairs,
     difference_scatter,
+    may_be_single,
     moments,
     standardised,
     sum_sides,
@@ -34,9 +34,8 @@ if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
     from pairscore.estimators.results import Fit
 
-# a normal prior with standard deviation 2.5 on standardised coefficients
 LARGEST_CONDITION = 1e4  # of items that products take in single precision
-LARGEST_TOTAL = 1e12  # sum of their weights, and one over the smallest
+# a normal prior with standard deviation 2.5 on standardised coefficients
 SEPARATION_L2 = 1 / 2.5**2
 # per unit of weight; a prior this wide (standard deviation 100) holds no coefficient back when data
 # are separated
@@ -291,7 +290,7 @@ def rough_items(data: FitData, whitener: np.ndarray) -> tuple[np.ndarray, np.nda
     """
     center = data.item_moments
     condition = center.total * float(np.sum((center.sd[:, None] * whitener) ** 2))
-    if data.X.size <= sums.MANY_NUMBERS or not 1 / LARGEST_TOTAL < center.total < LARGEST_TOTAL:
+    if not may_be_single(data.X, center):
         return None
     return data.standardised if condition < LARGEST_CONDITION else None
 
