@@ -60,7 +60,7 @@ def server():
             )
             if done.returncode:
                 told = done.stdout.decode(errors="replace").strip().splitlines()[-1:]
-                pytest.skip(f"PostgreSQL did not start, and was not tested: {told}")
+                pytest.fail(f"PostgreSQL is installed, but {Path(words[0]).name} failed: {told}")
 
         data, port = folder / "data", free_port()
         how = ("-U", USER, "--auth=scram-sha-256", f"--pwfile={secret}", "--no-sync", "-E", "UTF8")
