@@ -8,10 +8,11 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from pairscore import RankRegression
-from pairscore.core.links import Logit, Probit
+from pairscore.core.links import Logit, Probit, outcome_pass
+from pairscore.core.scale import NEAR, fit_scale, initial_factor
 from pairscore.data.comparisons import Comparisons
 from pairscore.errors import SeparationWarning
-from pairscore.estimators.closed_form import fit_scale, initial_factor, is_separated
+from pairscore.estimators.closed_form import is_separated
 from tests.laws import GaussianStudy, limit_factor, mean_slope
 
 METHODS = ["split", "pooled", "paired", "mle"]
@@ -395,6 +396,26 @@ def test_probabilities_for_new_items_are_calibrated(method, n_items, n_compariso
     gaps = np.array(gaps)
     error = gaps.std(axis=0, ddof=1) / np.sqrt(len(gaps))
     assert np.all(np.abs(gaps.mean(axis=0)) < 0.02 + 4 * error), gaps.mean(axis=0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("method", ["split", "pooled", "paired"])
+def test_agreement_and_noise_fall_out_of_the_pass_for_the_scale(method, seed, monkeypatch):
+    """Without a pass of their own, as it would have them; also where the guard is far from one."""
+    X, votes = draw(seed, 300, 6000 if seed % 2 else 600, 4)
+    passes = []
+
+    def count_passes(*columns):
+        passes.append(columns)
+        return outcome_pass(*columns)
+
+    monkeypatch.setattr("pairscore.estimators.fit_data.outcome_pass", count_passes)
+    model = fit(method, X, votes)
+    lead = model.decision_function(X[votes[:, 0]]) - model.decision_function(X[votes[:, 1]])
+    assert model.agreement_ == np.mean(lead > 0)
+    assert model.noise_ == pytest.approx(np.mean(expit(-np.abs(lead))), rel=1e-9)
+    near = model.result_.guard > 1 - NEAR / 2  # a few steps of the scale are as far
+    assert len(passes) == 0 if near else len(passes) <= 1
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,7 @@ def add_tally(const index[::1] left, const index[::1] right, const number[::1] o
               const double[:] amount, whole[:] net, whole[:] exposures):
     """Net wins and exposures; a comparison of an item with itself is none.
 
-    Both may be columns of one array, so that those of an item are fetched together; amounts that
-    are all the same may have a stride of zero.
+    Both may be columns of one array, fetched together; equal amounts may have a stride of zero.
     """
     cdef Py_ssize_t m, a, b
     cdef whole won, times
@@ -176,7 +175,7 @@ def logistic_scale_pass(const double[::1] x, const double[::1] eta, const double
     """The sums of core.scale.scale_pass, and net scores, or x, if asked; small = exp(-|eta|)."""
     cdef Py_ssize_t m, k, n = x.shape[0]
     cdef double score, p, q, t, a, w
-    cdef double[14] sums = [0.0] * 14
+    cdef double[16] sums = [0.0] * 16
     with nogil:
         for m in range(n):
             t, score = 1.0 / (1.0 + small[m]), score_of(small[m], eta[m], outcome[m])
@@ -190,7 +189,8 @@ def logistic_scale_pass(const double[::1] x, const double[::1] eta, const double
             p, t = small[m] * t * t, (1.0 - small[m]) * t
             w, q = amount[m] * p * (outcome[m] != 0), amount[m] * p * a * a
             sums[8] += w * a; sums[9] += w * a * a * t; sums[10] += q * a * t
-            q *= a * a
+            w, q = w * a * a * a, q * a * a
+            sums[14] += w * (1.0 - 6.0 * p); sums[15] += w * a * t * (1.0 - 12.0 * p)
             sums[11] += q * (1.0 - 6.0 * p); sums[12] += q * a * t * (1.0 - 12.0 * p)
             sums[13] += q * a * a * (1.0 - 30.0 * p + 120.0 * p * p)
         for m in range(n if net.shape[0] > 0 else 0):

@@ -11,7 +11,7 @@ The paper prints (1 + erf(x))/2 for probit, which has variance 1/2; Phi here has
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc, expit, gammaincinv, log_ndtr, ndtr, ndtri
@@ -296,19 +296,23 @@ def scheffe_width(level: float, n_features: int) -> float:
 # a block at a time, in the processor's cache; exponentials are NumPy's, which takes several at once
 
 
+class OutcomeSums(NamedTuple):
+    """Amounts of decided comparisons, and their log-likelihood, where it is known.
+
+    ``right`` are those that the scores predict rightly, ``wrong`` is how many the link expects to
+    go against the scores.
+    """
+
+    decided: float
+    right: float
+    wrong: float
+    loglik: float | None = None
+
+
 def outcome_pass(
     difference: np.ndarray, outcome: np.ndarray, amount: np.ndarray, link: Link
-) -> tuple[float, float, float, float]:
-    """How decided comparisons (M) with these score differences go.
-
-    Returns
-    -------
-    decided, right, wrong : float
-        Amounts of decided comparisons, of those that the scores predict rightly, and of those that
-        the link expects to go against the scores.
-    loglik : float
-        Log-likelihood of the decided ones.
-    """
+) -> OutcomeSums:
+    """How decided comparisons (M) with these score differences go."""
 
     def one(chunk: slice) -> np.ndarray:
         totals = np.zeros(4)
@@ -319,8 +323,7 @@ def outcome_pass(
             totals += decided.sum(), decided @ (ahead > 0), decided @ wrong, decided @ loglik
         return totals
 
-    decided, right, wrong, loglik = np.sum(on_each(one, row_chunks(len(outcome), 1)), axis=0)
-    return float(decided), float(right), float(wrong), float(loglik)
+    return OutcomeSums(*np.sum(on_each(one, row_chunks(len(outcome), 1)), axis=0).tolist())
 
 
 def score_pass(

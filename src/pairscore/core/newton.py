@@ -31,13 +31,12 @@ class Derivatives(NamedTuple):
 
     The information is the Hessian itself, or that of each pair or row of the data from which the
     objective solves Newton's equations. ``exact``: it is the observed information, and a step by it
-    is Newton's; by the expected information it is Fisher's. ``minimum``: where it is, if known.
+    is Newton's; by the expected information it is Fisher's.
     """
 
     gradient: np.ndarray
     information: np.ndarray
     exact: bool = True
-    minimum: np.ndarray | None = None
 
 
 class Step(NamedTuple):
@@ -72,12 +71,14 @@ class Minimum(NamedTuple):
     """Where the walk ended, after how many iterations, and whether at a minimum.
 
     If the loss is ``unbounded``, the parameters are a direction along which it falls for ever.
+    ``last`` are the derivatives that were computed last, mostly a step before the end.
     """
 
     params: np.ndarray
     n_iterations: int
     converged: bool
     unbounded: bool = False
+    last: Any = None
 
 
 DerivativesAt = Callable[[np.ndarray], Any]
@@ -179,9 +180,9 @@ def minimise(
         if step.unbounded:
             return Minimum(-step.direction, iteration, converged=False, unbounded=True)
         if step.gap <= tol:
-            return Minimum(params - step.direction, iteration, converged=True)
+            return Minimum(params - step.direction, iteration, converged=True, last=here)
         params, here = search(objective.derivatives, params, here, step.direction)
-    return Minimum(params, max_iter, converged=False)
+    return Minimum(params, max_iter, converged=False, last=here)
 
 
 # -- functions of one number -------------------------------------------------------------------

@@ -141,27 +141,33 @@ def tally_pass(
     into: TwoArrays | None = None,
 ) -> TwoArrays:  # fmt: skip
     """Net wins and exposures of each item (N), added to those in ``into``, perhaps of 32 bits."""
-    net, exposures = np.zeros((2, n_items)) if into is None else into
     if kernels is not None:
         columns = *same_kind(left, right), as_outcomes(outcome), amount
         if into is not None:
-            kernels.add_tally(*columns, net, exposures)
-            return net, exposures
+            kernels.add_tally(*columns, *into)
+            return into
+        # small, and both of an item side by side, because items come in any order
+        kind = np.int32 if counts_once(amount) and len(left) < 2**30 else np.float64
 
         def one(rows: slice) -> np.ndarray:
-            sums = np.zeros((2, n_items))
-            kernels.add_tally(*(column[rows] for column in columns), *sums)
+            sums = np.zeros((n_items, 2), dtype=kind)
+            kernels.add_tally(*(column[rows] for column in columns), *sums.T)
             return sums
 
-        net, exposures = np.sum(on_each(one, _chunks_beside(len(left), n_items)), axis=0)
-        return net, exposures
-    distinct = left != right
-    exposed = amount if distinct.all() else amount * distinct
+        sums = np.sum(on_each(one, _chunks_beside(len(left), n_items)), axis=0)
+        return sums[:, 0].astype(float), sums[:, 1].astype(float)
+    net, exposures = np.zeros((2, n_items)) if into is None else into
+    exposed = amount * (left != right)
     wins = exposed * outcome
     for total, of, sign in ((net, wins, -1), (exposures, exposed, 1)):
         both = np.bincount(left, of, n_items) + sign * np.bincount(right, of, n_items)
         np.add(total, both, out=total, casting="unsafe")
     return net, exposures
+
+
+def counts_once(amount: np.ndarray) -> bool:
+    """Whether every comparison counts once: then their amounts (M) are one number in memory."""
+    return bool(amount.strides == (0,) and len(amount) and amount[0] == 1)
 
 
 def difference_pass(left: np.ndarray, right: np.ndarray, scores: np.ndarray) -> np.ndarray:
@@ -335,8 +341,8 @@ def contribution_pass(
     Returns
     -------
     sums : array (N x 3)
-        Of every item the sum of its factors, that of their squares, each taken ``times`` (P), or
-        once if that is empty, and that of the ``weight`` (P) of its pairs.
+        Of every item the sums of its factors, of their squares, each taken ``times`` (P), or once
+        if that is empty, and of the ``weight`` (P) of its pairs.
     factors : array (P x 3) of a ``kind`` of numbers
         The factor of high, the product of both, taken as often, and minus the weight.
     to_low : array (P) of the same kind
@@ -385,14 +391,8 @@ def neighbour_sums(
 
     first, last = start[rows.start], start[rows.stop]
     for kind in range(n_kinds):
-        block = sparse.csr_array(
-            (
-                values[first:last, kind],
-                neighbour[first:last],
-                start[rows.start : rows.stop + 1] - first,
-            ),
-            shape=(n_rows, len(X)),
-        )
+        of_rows = neighbour[first:last], start[rows.start : rows.stop + 1] - first
+        block = sparse.csr_array((values[first:last, kind], *of_rows), shape=(n_rows, len(X)))
         sums[:, kind] = block @ X
     return sums
 

@@ -17,12 +17,21 @@ P(tie) is not known without a rule, but ties are seen: :func:`share_of_coin`.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from pairscore.core import passes
-from pairscore.core.links import Link, blocks_of, small_part
-from pairscore.core.newton import root_near, series_at, solve_falling
+from pairscore.core.links import Link, OutcomeSums, blocks_of, small_part
+from pairscore.core.newton import (
+    FISHER_GAP,
+    Step,
+    minimise,
+    root_near,
+    series_at,
+    solve_falling,
+    take_full_step,
+)
 from pairscore.core.outcomes import OutcomeLaw, grid_for
 from pairscore.core.passes import add_net, as_outcomes, doubles, on_each, row_chunks, same_kind
 
@@ -31,6 +40,9 @@ LARGEST = 10.0  # logarithm of a scale; the prior holds it far below
 PRECISION = 1e-7  # of that logarithm
 MAX_STEPS = 100
 SAMPLE, CHUNK = 40_000, 16_384  # comparisons of a first look, and at a time
+LARGEST_STRIDE = 16  # in a sample; from a smaller one, all comparisons would be looked at once more
+TOL = 1e-11  # gap to the maximum, per comparison, before the last step
+LARGEST_SPREAD = 3.0  # of the scores, in units of the link, from which a fit is started
 SMALLEST_SHARE = 0.05  # of a coin's variance; with less left, nearly all comparisons tied
 TINY = float(np.finfo(float).tiny)
 ONE_NODE = (np.zeros(1), np.ones(1))  # of z, where nothing is unknown
@@ -66,7 +78,7 @@ def scale_pass(
 
     Returns
     -------
-    Array (8), or (14) with a series: sums of score * difference, score, information *
+    Array (8), or (16) with a series: sums of score * difference, score, information *
     difference^2, information * difference, and information, which is the expected one; how many
     decided comparisons are expected to go against the predictions, how many are decided, and how
     many go as predicted; then what :func:`best_scale` and :func:`expected_wrong` take.
@@ -77,7 +89,7 @@ def scale_pass(
     left, right = same_kind(left, right)
 
     def one(chunk: slice) -> np.ndarray:
-        totals = np.zeros(14 if series else 8)
+        totals = np.zeros(16 if series else 8)
         for rows in blocks_of(chunk):
             x, won, number = difference[rows], outcome[rows], amount[rows]
             eta, ends = params[0] * x + params[1], (left[rows], right[rows])
@@ -102,9 +114,11 @@ def scale_pass(
 def _series(a: np.ndarray, p: np.ndarray, amount: np.ndarray, decided: np.ndarray) -> np.ndarray:
     """Derivatives w = p (1 - p), -w t, w (1 - 6 w), ... of a logit, times powers of a, all (M)."""
     w, t = p * (1 - p), 1 - 2 * p
-    of_wrong = decided @ (w * a), decided @ (w * a**2 * t)
-    rise = a**3 * t, a**4 * (1 - 6 * w), a**5 * t * (1 - 12 * w), a**6 * (1 - 30 * w + 120 * w**2)
-    return np.array([*of_wrong, *(amount * w @ of for of in rise)])
+    second, third, fourth = t, 1 - 6 * w, t * (1 - 12 * w)
+    fall = a, a**2 * second, a**3 * third, a**4 * fourth
+    rise = a**3 * second, a**4 * third, a**5 * fourth, a**6 * (1 - 30 * w + 120 * w**2)
+    of_wrong = [decided * w @ of for of in fall]
+    return np.array([*of_wrong[:2], *(amount * w @ of for of in rise), *of_wrong[2:]])
 
 
 def best_scale(sums: np.ndarray, scale: float, ridge: float) -> float | None:
@@ -120,7 +134,135 @@ def best_scale(sums: np.ndarray, scale: float, ridge: float) -> float | None:
 
 def expected_wrong(sums: np.ndarray, step: float) -> float:
     """Amount of decided comparisons expected to go against scores at a scale larger by ``step``."""
-    return series_at(np.array([1, -1, 1]) * sums[[WRONG, 8, 9]], step)
+    return series_at(np.array([1, -1, 1, -1, 1]) * sums[[WRONG, 8, 9, 14, 15]], step)
+
+
+# -- the likeliest scale ------------------------------------------------------------------------
+
+
+class ScaleDerivatives(NamedTuple):
+    """Gradient and information at a scale, from the ``sums`` of a pass there.
+
+    ``best`` is the likeliest scale, where a series finds it near.
+    """
+
+    gradient: np.ndarray
+    information: np.ndarray
+    sums: np.ndarray
+    scale: float
+    best: float | None
+
+    def outcomes_at(self, scale: float) -> OutcomeSums | None:
+        """How decided comparisons go at a scale near this one; None if it is not near."""
+        step = scale - self.scale
+        if self.best is None or abs(step) > NEAR * self.scale:
+            return None
+        decided, right = self.sums[[DECIDED, RIGHT]].tolist()
+        return OutcomeSums(decided, right, expected_wrong(self.sums, step))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """coef = factor * closed form.
+
+    ``factor`` includes ``guard``, the share of the closed form that is not overfitting. ``ridge``
+    are the penalties on factor^2 / 2 and side effect^2 / 2 of the fit; ``last`` what the last look
+    at all comparisons found.
+    """
+
+    factor: float
+    side_effect: float
+    guard: float = 1.0
+    n_iterations: int = 0
+    ridge: tuple[float, float] = (0.0, 0.0)
+    last: ScaleDerivatives | None = None
+
+
+def initial_factor(spread: float, slope_at_zero: float) -> float:
+    """Invert c1(q) q, the spread of a noiseless closed form, as if the link were a normal one.
+
+    With f(x) = Phi(x / sigma): c1(q) q = 4 q phi(0) / sqrt(sigma^2 + 2 q^2), which tends to
+    2/sqrt(pi). ``spread`` is the standard deviation of the closed form's scores.
+    """
+    if spread <= 0:
+        return 1 / (4 * slope_at_zero)
+    sigma = 1 / (np.sqrt(2 * np.pi) * slope_at_zero)
+    rest = 8 / np.pi - 2 * spread**2
+    q = sigma * spread / np.sqrt(rest) if rest > 0 else LARGEST_SPREAD
+    return min(q, LARGEST_SPREAD) / spread
+
+
+@dataclass(frozen=True)
+class ScaleLikelihood:
+    """Minus the log-likelihood of factor * difference + side effect, to be minimised.
+
+    ``difference`` along the closed form, ``outcome`` and ``amount`` are arrays (M); ``penalty`` (2)
+    is the ridge of both parameters. Without ``side`` the side effect stays at zero.
+    """
+
+    difference: np.ndarray
+    outcome: np.ndarray
+    amount: np.ndarray
+    link: Link
+    penalty: np.ndarray
+    side: bool
+
+    def derivatives(self, params: np.ndarray) -> ScaleDerivatives:
+        """By one pass over the comparisons."""
+        series, rows = self.link.is_logistic and not self.side, (self.difference, self.outcome)
+        sums = scale_pass(*rows, self.amount, params, self.link, series)
+        gradient = self.penalty * params - sums[:2]
+        information = np.diag(self.penalty) + sums[[2, 3, 3, 4]].reshape(2, 2)
+        if not self.side:
+            gradient[1], information[0, 1], information[1, 0] = 0.0, 0.0, 0.0
+        best = best_scale(sums, params[0], self.penalty[0]) if series else None
+        return ScaleDerivatives(gradient, information, sums, float(params[0]), best)
+
+    def newton_step(self, params: np.ndarray, here: ScaleDerivatives, iteration: int) -> Step:
+        """Fisher's step, held to less than the factor itself and to one unit of the side effect."""
+        if here.best is not None:
+            return Step(params - np.array([here.best, 0.0]), 0.0)
+        step = np.linalg.lstsq(here.information, here.gradient, rcond=1e-14)[0]
+        gap = float(here.gradient @ step) / float(self.amount.sum())
+        gap *= 1.0 if self.link.is_logistic else FISHER_GAP
+        return Step(np.clip(step, [-1 - params[0], -1.0], [0.9 * params[0], 1.0]), gap)
+
+
+def fit_scale(
+    difference: np.ndarray,
+    outcome: np.ndarray,
+    amount: np.ndarray,
+    link: Link,
+    start: float,
+    side: bool,
+    ridge: tuple[float, float] = (0.0, 0.0),
+    max_iter: int = 50,
+) -> Scale:
+    """Maximise the log-likelihood of factor * difference + side effect by Newton's method.
+
+    Parameters
+    ----------
+    difference, outcome, amount : arrays (M)
+        Score differences along the closed form, who won (1, 0, -1), and what each counts.
+    link : Link
+    start : float
+        Factor to start from.
+    side : bool
+        Whether there is a side effect.
+    ridge : two floats
+        The penalties on factor^2 / 2 and side effect^2 / 2.
+    max_iter : int
+        Of a first fit, to a sample of the comparisons, and of the one to all of them.
+    """
+    params, n_iterations = np.array([start, 0.0]), 0
+    for stride in (min(1 + len(difference) // SAMPLE, LARGEST_STRIDE), 1):
+        x, y = np.ascontiguousarray(difference[::stride]), np.ascontiguousarray(outcome[::stride])
+        penalty = np.array(ridge) * len(x) / len(difference)
+        likelihood = ScaleLikelihood(x, y, amount[::stride], link, penalty, side)
+        minimum = minimise(likelihood, params, max_iter, TOL, take_full_step)
+        params, n_iterations = minimum.params, n_iterations + minimum.n_iterations
+    found = float(params[0]), float(params[1])
+    return Scale(*found, n_iterations=n_iterations, last=minimum.last)
 
 
 # -- decided comparisons -----------------------------------------------------------------------

@@ -21,11 +21,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pairscore.core.links import Link
-from pairscore.core.newton import FISHER_GAP, Derivatives, Step, minimise, take_full_step
-from pairscore.core.passes import difference_pass, net_pass
+from pairscore.core.passes import counts_once, difference_pass, net_pass
 from pairscore.core.sandwich import item_robust_meat, less_ties, sandwich
-from pairscore.core.scale import best_scale, scale_pass
+from pairscore.core.scale import Scale, fit_scale, initial_factor
 from pairscore.core.sums import (
     Moments,
     Spread,
@@ -55,11 +53,6 @@ from pairscore.estimators.inference import (
 from pairscore.estimators.results import Estimate, Note
 from pairscore.estimators.separation import separation_note
 from pairscore.estimators.settings import Settings
-
-LARGEST_SPREAD = 3.0  # of the scores, in units of the link, from which a fit is started
-SAMPLE = 40_000  # comparisons that the first steps look at
-LARGEST_STRIDE = 16  # in a sample; from a smaller one, all comparisons would be looked at once more
-TOL = 1e-11  # gap to the maximum, per comparison, before the last step
 
 
 def closed_form(covariance: Basis, label_sum: np.ndarray, n_comparisons: float) -> np.ndarray:
@@ -129,108 +122,6 @@ def refuse_few_items(n: int, d: int) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Scale:
-    """coef = factor * closed form.
-
-    ``factor`` includes ``guard``, the share of the closed form that is not overfitting. ``ridge``
-    are the penalties on factor^2 / 2 and side effect^2 / 2 of the fit.
-    """
-
-    factor: float
-    side_effect: float
-    guard: float = 1.0
-    n_iterations: int = 0
-    ridge: tuple[float, float] = (0.0, 0.0)
-
-
-def initial_factor(spread: float, slope_at_zero: float) -> float:
-    """Invert c1(q) q, the spread of a noiseless closed form, as if the link were a normal one.
-
-    With f(x) = Phi(x / sigma): c1(q) q = 4 q phi(0) / sqrt(sigma^2 + 2 q^2), which tends to
-    2/sqrt(pi). ``spread`` is the standard deviation of the closed form's scores.
-    """
-    if spread <= 0:
-        return 1 / (4 * slope_at_zero)
-    sigma = 1 / (np.sqrt(2 * np.pi) * slope_at_zero)
-    rest = 8 / np.pi - 2 * spread**2
-    q = sigma * spread / np.sqrt(rest) if rest > 0 else LARGEST_SPREAD
-    return min(q, LARGEST_SPREAD) / spread
-
-
-@dataclass(frozen=True)
-class ScaleLikelihood:
-    """Minus the log-likelihood of factor * difference + side effect, to be minimised.
-
-    ``difference`` along the closed form, ``outcome`` and ``amount`` are arrays (M); ``penalty`` (2)
-    is the ridge of both parameters. Without ``side`` the side effect stays at zero.
-    """
-
-    difference: np.ndarray
-    outcome: np.ndarray
-    amount: np.ndarray
-    link: Link
-    penalty: np.ndarray
-    side: bool
-
-    def derivatives(self, params: np.ndarray) -> Derivatives:
-        """By one pass over the comparisons."""
-        series, rows = self.link.is_logistic and not self.side, (self.difference, self.outcome)
-        sums = scale_pass(*rows, self.amount, params, self.link, series)
-        gradient = self.penalty * params - sums[:2]
-        information = np.diag(self.penalty) + sums[[2, 3, 3, 4]].reshape(2, 2)
-        if not self.side:
-            gradient[1], information[0, 1], information[1, 0] = 0.0, 0.0, 0.0
-        best = best_scale(sums, params[0], self.penalty[0]) if series else None
-        minimum = None if best is None else np.array([best, 0.0])
-        return Derivatives(gradient, information, minimum=minimum)
-
-    def newton_step(self, params: np.ndarray, here: Derivatives, iteration: int) -> Step:
-        """Fisher's step, held to less than the factor itself and to one unit of the side effect."""
-        if here.minimum is not None:
-            return Step(params - here.minimum, 0.0)
-        step = np.linalg.lstsq(here.information, here.gradient, rcond=1e-14)[0]
-        gap = float(here.gradient @ step) / float(self.amount.sum())
-        gap *= 1.0 if self.link.is_logistic else FISHER_GAP
-        return Step(np.clip(step, [-1 - params[0], -1.0], [0.9 * params[0], 1.0]), gap)
-
-
-def fit_scale(
-    difference: np.ndarray,
-    outcome: np.ndarray,
-    amount: np.ndarray,
-    link: Link,
-    start: float,
-    side: bool,
-    ridge: tuple[float, float] = (0.0, 0.0),
-    max_iter: int = 50,
-) -> Scale:
-    """Maximise the log-likelihood of factor * difference + side effect by Newton's method.
-
-    Parameters
-    ----------
-    difference, outcome, amount : arrays (M)
-        Score differences along the closed form, who won (1, 0, -1), and what each counts.
-    link : Link
-    start : float
-        Factor to start from.
-    side : bool
-        Whether there is a side effect.
-    ridge : two floats
-        The penalties on factor^2 / 2 and side effect^2 / 2.
-    max_iter : int
-        Of a first fit, to a sample of the comparisons, and of the one to all of them.
-    """
-    params, n_iterations = np.array([start, 0.0]), 0
-    for stride in (min(1 + len(difference) // SAMPLE, LARGEST_STRIDE), 1):
-        x, y = np.ascontiguousarray(difference[::stride]), np.ascontiguousarray(outcome[::stride])
-        penalty = np.array(ridge) * len(x) / len(difference)
-        likelihood = ScaleLikelihood(x, y, amount[::stride], link, penalty, side)
-        minimum = minimise(likelihood, params, max_iter, TOL, take_full_step)
-        params, n_iterations = minimum.params, n_iterations + minimum.n_iterations
-    return Scale(float(params[0]), float(params[1]), n_iterations=n_iterations)
-
-
 def is_separated(
     difference: np.ndarray, outcome: np.ndarray, counted: np.ndarray, side: bool
 ) -> bool:
@@ -297,6 +188,7 @@ def fit_closed_form(data: FitData, settings: Settings) -> Estimate:
         closed_form_coef=b,
         guard=scale.guard,
         n_iterations=scale.n_iterations,
+        outcomes=scale.last and scale.last.outcomes_at(scale.factor),
         side_basis=side_basis(data, penalty) if has_side_basis else None,
         notes=notes,
     )
@@ -362,7 +254,7 @@ def link_scale(
     l2 = SEPARATION_L2 if separated and weak else settings.l2
     ridge = (l2 * float(np.sum(standard_coef**2)), SEPARATION_L2 * separated)
     explained = float((scores - scores.mean()) @ votes.tally.net_wins)
-    each = along if amount.strides == (0,) else amount * along  # all count once
+    each = along if counts_once(amount) else amount * along
     squares = float(each @ along)
     # two items differ by twice the variance of one
     spread_along = np.sqrt(squares / (2 * votes.tally.n_comparisons))

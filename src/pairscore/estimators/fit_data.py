@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from pairscore.core.links import outcome_pass
+from pairscore.core.links import OutcomeSums, outcome_pass
 from pairscore.core.outcomes import OutcomeLaw
-from pairscore.core.passes import times_rows
+from pairscore.core.passes import counts_once, times_rows
 from pairscore.core.sums import (
     Moments,
     Pairs,
@@ -131,6 +131,13 @@ class FitData:
         return int(np.count_nonzero(self.tally.exposures))
 
     @cached_property
+    def compared(self) -> np.ndarray:
+        """Mask of the items that occur in some comparison, be it with themselves (N)."""
+        exposures = self.tally.exposures
+        all_count = counts_once(self.amount) and exposures.sum() == 2 * len(self.amount)
+        return exposures > 0 if all_count else self.comparisons.compared
+
+    @cached_property
     def n_independent(self) -> int:
         """How many differences of items the comparisons have: items less groups that are connected.
 
@@ -150,7 +157,7 @@ class FitData:
     def second_half(self) -> np.ndarray:
         """The items behind the covariance of `split`: those named, else those of no comparison."""
         rows = self.comparisons.covariance_items
-        rows = np.flatnonzero(~self.comparisons.compared) if rows is None else np.asarray(rows)
+        rows = np.flatnonzero(~self.compared) if rows is None else np.asarray(rows)
         if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and np.all(np.diff(rows) == 1):
             return self.X[rows[0] : rows[-1] + 1]  # a view, not a copy
         return self.X[rows]
@@ -163,6 +170,8 @@ class FitData:
 
 def n_counted(data: FitData) -> float:
     """How many comparisons count: those that rows with a positive amount stand for."""
+    if counts_once(data.amount):
+        return float(len(data.amount))
     used, count = data.amount > 0, data.comparisons.count
     return float(used.sum() if count is None else count[used].sum())
 
@@ -330,9 +339,14 @@ def data_hash(data: "Comparisons") -> str:
 
 
 def agreement_and_noise(
-    difference: np.ndarray, data: "Comparisons", law: OutcomeLaw
+    difference: np.ndarray,
+    data: "Comparisons",
+    law: OutcomeLaw,
+    known: OutcomeSums | None = None,
 ) -> tuple[dict[str, Any], float | None]:
     """How the score and the comparisons agree; their log-likelihood, if it fell out.
+
+    ``known`` are the sums of a pass at these differences, if the estimator made one.
 
     Returns
     -------
@@ -343,14 +357,16 @@ def agreement_and_noise(
     tie_share
         Share of ties.
     """
-    amount = data.amount
-    scaled = difference if law.scale == 1 else law.scale * difference
-    decided, right, wrong, loglik = outcome_pass(scaled, data.outcome, amount, law.rule.link)
+    amount, total, is_tie = data.amount, float(data.amount.sum()), data.outcome == 0
+    tied = float(amount[is_tie].sum()) if is_tie.any() else 0.0
+    if known is None or tied:
+        scaled = difference if law.scale == 1 else law.scale * difference
+        known = outcome_pass(scaled, data.outcome, amount, law.rule.link)
+    decided = known.decided
     if law.rule.has_parameter or decided == 0:  # all comparisons count, decided or not
         noise = law.share_flipped(np.abs(difference), amount)
     else:
-        noise = wrong / decided
-    tied = float(amount[data.outcome == 0].sum())
-    agreement = right / decided if decided > 0 else float("nan")
-    shares = {"agreement": agreement, "noise": noise, "tie_share": tied / float(amount.sum())}
-    return shares, loglik if tied == 0 and law.scale == 1 else None
+        noise = known.wrong / decided
+    agreement = known.right / decided if decided > 0 else float("nan")
+    shares = {"agreement": agreement, "noise": noise, "tie_share": tied / total}
+    return shares, known.loglik if tied == 0 and law.scale == 1 else None

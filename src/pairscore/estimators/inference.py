@@ -151,7 +151,7 @@ def likelihood_of(
         elif of_decided is not None and are_distinct:
             value = of_decided
         else:
-            value = outcome_pass(eta, outcome, amount, rule.link)[3]
+            value = outcome_pass(eta, outcome, amount, rule.link).loglik
     return Likelihood(value, result.n_parameters, float(amount.sum()), data, reason)
 
 

@@ -21,6 +21,7 @@ from pairscore.core.links import Link, Logit, score_pass, scores_of_pairs
 from pairscore.core.newton import FISHER_GAP, Derivatives, Step, minimise
 from pairscore.core.passes import difference_pass, laplacian_pass, rows_times, times_rows
 from pairscore.core.sandwich import item_robust_meat, less_ties, sandwich
+from pairscore.core.scale import SAMPLE, fit_scale, initial_factor
 from pairscore.core.sums import Moments, Pairs, sum_sides
 from pairscore.core.whitening import (
     SMALLEST_SHARE,
@@ -29,7 +30,6 @@ from pairscore.core.whitening import (
     whitening_basis,
 )
 from pairscore.errors import NotConvergedWarning, plural
-from pairscore.estimators.closed_form import SAMPLE, fit_scale, initial_factor
 from pairscore.estimators.fit_data import (
     SEPARATION_L2,
     FitData,
@@ -220,11 +220,9 @@ class Optimum:
 
 def maximise(likelihood: PairLikelihood, start: np.ndarray, max_iter: int = 100) -> Optimum:
     """Maximise the likelihood by Newton's method from ``start``, coefficients and side effect."""
-    params, n_iterations, converged, separated = minimise(
-        likelihood, likelihood.start(start), max_iter, likelihood.tol
-    )
-    theta = likelihood.transform @ params if separated else likelihood.theta(params)
-    return Optimum(likelihood, theta, n_iterations, converged, separated)
+    best = minimise(likelihood, likelihood.start(start), max_iter, likelihood.tol)
+    at = likelihood.transform @ best.params if best.unbounded else likelihood.theta(best.params)
+    return Optimum(likelihood, at, best.n_iterations, best.converged, best.unbounded)
 
 
 def fit_likelihood(data: FitData, settings: Settings) -> Estimate:

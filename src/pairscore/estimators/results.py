@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairscore.core.links import Link, normal_width, z_and_p
+from pairscore.core.links import Link, OutcomeSums, normal_width, z_and_p
 from pairscore.core.outcomes import OutcomeLaw, TieRule
 from pairscore.core.sums import Spread
 from pairscore.core.whitening import OPEN_SHARE, Basis
@@ -247,22 +247,21 @@ class Estimate:
     side_effect : float or None
         Advantage of the left side.
     basis, side_basis : Basis
-        The directions that the data determine; ``side_basis`` has as open direction the one, if
-        any, along which the side effect may be traded for features.
+        The directions that the data determine; an open one of ``side_basis`` trades the side
+        effect for features.
     center : Spread
         Mean and standard deviation of the compared items' features.
     difference : ndarray of shape (M,)
         Score difference of every comparison, side effect included.
-    decided_scale : float or None
-        That of the fit, if it is known already.
+    compared, outcomes, decided_scale : ndarray of shape (N,), OutcomeSums and float, or None
+        Mask of the items that occur in some comparison; how decided comparisons go, and their
+        scale, if a pass of the estimator has told.
     closed_form_coef : ndarray of shape (d,) or None
         The raw closed form, an estimate of c1 beta.
     covariance : ndarray or None
         Of the coefficients, then of the side effect or of all ``effects`` if there are any.
-    notes : list of (warning class, text)
-        What the user should know.
-    settings : Settings
-        Those of the fit, when it is finished.
+    notes, settings : list of (warning class, text), and Settings
+        What the user should know; those of the fit, when it is finished.
     separated : ndarray of shape (d or d + 1, r) or None
         Directions in which the likelihood has no maximum, and a ridge stands in for it.
     never_differing : ndarray of shape (d, k) or None
@@ -274,6 +273,8 @@ class Estimate:
     basis: Basis
     center: Spread
     difference: np.ndarray
+    outcomes: OutcomeSums | None = None
+    compared: np.ndarray | None = None
     decided_scale: float | None = None
     closed_form_coef: np.ndarray | None = None
     covariance: np.ndarray | None = None

@@ -149,6 +149,7 @@ def estimate(
         settings = replace(settings, item_effects=test.used)
     return replace(
         result,
+        compared=fit_data.compared,
         never_differing=never_differing(fit_data, settings),
         notes=notes + result.notes,
         ridge=ridge,
@@ -267,10 +268,11 @@ def fit_of(result: Estimate, items: ComparedItems | None, **facts: Any) -> Fit:
 def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
     """All that a model keeps, from an estimate."""
     assert result.settings is not None
+    assert result.compared is not None
     fit = fit_of(
         result,
-        compared_items(data.items.values, data.compared),
-        n_items=int(np.count_nonzero(data.compared)) if has_items else None,
+        compared_items(data.items.values, result.compared),
+        n_items=int(np.count_nonzero(result.compared)) if has_items else None,
         n_comparisons=float(data.amount.sum()),
         record=make_record(data),
         feature_names=data.items.feature_names if has_items else None,
@@ -288,11 +290,11 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
     if np.any(data.outcome == 0):
         scale = result.decided_scale or scale_of_decided(fit, result.difference, data)
         fit = replace(fit, decided_scale=scale)
-    shares, loglik = agreement_and_noise(result.difference, data, fit.outcome_law)
+    shares, loglik = agreement_and_noise(result.difference, data, fit.outcome_law, result.outcomes)
     fit = replace(fit, **shares, likelihood=likelihood_of(data, result, loglik))
     if not has_items:
         return fit
-    scores = item_scores(fit, data.items), data.compared, data.items.take
+    scores = item_scores(fit, data.items), result.compared, data.items.take
     return replace(fit, fitted_scores=fitted_scores(fit, *scores))
 
 
@@ -388,10 +390,8 @@ def join_votes(votes: Votes, more: Votes) -> Votes:
         first, second = getattr(votes, name), getattr(more, name)
         if (first is None) != (second is None):
             if name == "judge":
-                raise PairscoreError(
-                    "only some of the votes say who judged; give a judge for all votes, or for"
-                    " none."
-                )
+                some = "only some of the votes say who judged"
+                raise PairscoreError(f"{some}; give a judge for all votes, or for none.")
             first = np.ones(len(votes)) if first is None else first
             second = np.ones(len(more)) if second is None else second
         columns[name] = None if first is None else np.concatenate([first, second])

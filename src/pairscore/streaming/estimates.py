@@ -12,16 +12,23 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from pairscore.core.newton import FISHER_GAP, Derivatives, Step, minimise, take_full_step
-from pairscore.core.scale import EX, INFO, IX, IXX, NEAR, E
+from pairscore.core.scale import (
+    EX,
+    INFO,
+    IX,
+    IXX,
+    NEAR,
+    TOL,
+    E,
+    Scale,
+    fit_scale,
+    initial_factor,
+)
 from pairscore.core.sums import Spread
 from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
 from pairscore.errors import NotConvergedWarning
 from pairscore.estimators.closed_form import (
-    TOL,
-    Scale,
     closed_form,
-    fit_scale,
-    initial_factor,
     overfit_guard,
     refuse_few_items,
     shrink_covariance,

@@ -8,9 +8,9 @@ import numpy as np
 
 from pairscore.core.newton import solve_falling
 from pairscore.core.sandwich import centred_meat
-from pairscore.core.scale import PRIOR_SD
+from pairscore.core.scale import PRIOR_SD, Scale
 from pairscore.errors import NotConvergedWarning, PairscoreError
-from pairscore.estimators.closed_form import Scale, overfit_guard
+from pairscore.estimators.closed_form import overfit_guard
 from pairscore.estimators.fit_data import refuse_too_many_features
 from pairscore.estimators.inference import (
     Likelihood,

@@ -333,7 +333,7 @@ class ScoreSums(Sums):
         decided ones (:func:`pairscore.core.scale.pull_of_decided`).
     squares : array (2)
         Amount times the squared difference, and amount, where it is not zero; only with nodes.
-    series : array (6), or empty
+    series : array (8), or empty
         Further derivatives in a scale of x, also from there.
     """
 
@@ -390,7 +390,7 @@ class ScoreTask:
         totals, n = NO_TOTALS.copy(), len(self.scores)
         net, squared = (np.zeros(n if name in self.wants else 0) for name in ("net", "squared"))
         pulls, squares = np.zeros((2, len(self.scales))), np.zeros(2)
-        series = np.zeros(6 if self.series else 0)
+        series = np.zeros(8 if self.series else 0)
         for whole in self.rows.batches(part):
             for first in range(0, len(whole.left), AT_ONCE):
                 batch = whole.take(slice(first, first + AT_ONCE))

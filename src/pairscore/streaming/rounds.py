@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 
 from pairscore.core.sandwich import PairContributions, inflation_of
-from pairscore.core.scale import DECIDED, EX, RIGHT, WRONG, E
+from pairscore.core.scale import DECIDED, EX, RIGHT, WRONG, E, Scale, initial_factor
 from pairscore.core.whitening import whitening_basis
 from pairscore.errors import PairscoreError
-from pairscore.estimators.closed_form import Scale, initial_factor
 from pairscore.estimators.fit_data import ridge_penalty
 from pairscore.estimators.settings import Settings, check_settings
 from pairscore.model.regression import RankRegression
