@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pairscore import RankRegression
-from pairscore.core import links, passes
+from pairscore.core import links, passes, sums
 from pairscore.core.links import get_link
 from pairscore.core.sums import Pairs, aggregate_pairs, difference_scatter
 from tests.laws import GaussianStudy
@@ -173,14 +173,17 @@ def test_the_twin_of_an_outcome_pass_is_the_definition(monkeypatch):
     )
 
 
-def test_no_result_depends_on_the_number_of_threads(monkeypatch):
+@pytest.mark.parametrize("cache", [0, sums.CACHE])
+@pytest.mark.parametrize("method", ["mle", "pooled"])
+def test_no_result_depends_on_the_number_of_threads(method, cache, monkeypatch):
     """Bit for bit: chunks are fixed, and their sums are taken in order."""
     monkeypatch.setattr(passes, "LARGE", 50)
+    monkeypatch.setattr(sums, "CACHE", cache)
     X, votes = GaussianStudy(120, 900, 4, second_half=False).draw(np.random.default_rng(1))
     found = []
     for threads in (1, 2, 5):
         monkeypatch.setattr(passes, "n_threads", lambda threads=threads: threads)
-        model = RankRegression().fit(X, votes)
+        model = RankRegression(method).fit(X, votes)
         found.append(np.append(model.coef_, model.std_errors_))
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pairscore.core import sums
 from pairscore.core.sums import (
     Moments,
     Tally,
@@ -12,8 +13,10 @@ from pairscore.core.sums import (
     feature_range,
     moments,
     pair_scatter,
+    rows_times,
     spread,
     tally,
+    times_rows,
 )
 from tests.laws import GaussianStudy
 
@@ -134,3 +137,19 @@ def test_moments_equal_numpys(n_rows):
     np.testing.assert_array_equal(
         feature_range(X, weight > 0), [seen.min(axis=0), seen.max(axis=0)]
     )
+
+
+@pytest.mark.parametrize("cache", [0, 1 << 30], ids=["from memory", "in the cache"])
+@pytest.mark.parametrize(("kind", "rtol"), [(np.float64, 1e-12), (np.float32, 1e-5)])
+def test_products_with_a_table_of_any_size_are_numpys(cache, kind, rtol, monkeypatch):
+    monkeypatch.setattr(sums, "CACHE", cache)
+    monkeypatch.setattr(sums.passes, "LARGE", 500)
+    rng = np.random.default_rng(2)
+    X, coef, wins = (rng.normal(size=shape).astype(kind) for shape in ((300, 5), 5, 300))
+    wins[100:] = 0  # whole chunks are left out
+    doubles = X.astype(float)
+    size = np.abs(doubles)
+    one, other = rows_times(X, coef), times_rows(wins, X)
+    assert np.all(np.abs(one - doubles @ coef) <= rtol * size @ np.abs(coef))
+    assert np.all(np.abs(other - wins @ doubles) <= rtol * np.abs(wins) @ size)
+    assert one.dtype == kind

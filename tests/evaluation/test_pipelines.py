@@ -128,7 +128,8 @@ def test_coefficients_in_the_units_of_the_table_are_those_of_a_fit_without_the_p
     model = pipe.to_model()
     for name in ("coef_", "std_errors_", "covariance_", "feature_mean_", "feature_sd_"):
         np.testing.assert_allclose(getattr(model, name), getattr(plain, name), rtol=1e-6)
-    assert model.result_.record["transformers"] == ["StandardScaler", "PCA"]
+    assert model.record_["transformers"] == ["StandardScaler", "PCA"]
+    assert model.record_["fingerprint"] == pipe[-1].record_["fingerprint"]
     assert "acid" in str(model.summary())
     assert "pca0" in str(pipe.summary())
 

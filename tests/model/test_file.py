@@ -118,7 +118,7 @@ def bits(value):
 
 def contents(model):
     """Everything that a model holds, but its comparisons."""
-    held = vars(model) | vars(model.result_)
+    held = vars(model) | vars(model.result_) | {"record": model.record_}
     return {
         key: bits(value) for key, value in held.items() if key not in ("result_", "comparisons")
     }

@@ -286,8 +286,9 @@ def test_the_class_is_a_shell_over_the_function():
     model = RankRegression(method="paired", side_effect=True).fit(X)
     assert notes == []
     assert fit.settings == model.result_.settings
+    assert fit.full_record == model.record_
     for field in fields(Fit):
-        if field.name in ("settings", "feature_names"):
+        if field.name in ("settings", "feature_names", "record"):
             continue
         one, other = getattr(fit, field.name), getattr(model, f"{field.name}_")
         if isinstance(one, np.ndarray):

@@ -10,9 +10,9 @@ import pytest
 from sklearn.base import clone
 
 import pairscore
-from pairscore import Comparisons, PairscoreError, RankRegression
+from pairscore import Comparisons, PairscoreError, RankRegression, load
 from pairscore.errors import PairscoreWarning
-from pairscore.model.fit_input import command_line, fingerprint, make_record, package_version
+from pairscore.model.fit_input import command_line, package_version
 from tests.model.test_regression import ITEMS, QUICK, VOTES, X, Y, says
 
 
@@ -96,11 +96,36 @@ def comparisons(winner=1, values=((0.0,), (1.0,), (3.0,)), **columns):
 
 def test_the_record_has_what_it_takes_to_make_the_model_again():
     X, _ = Comparisons.from_frames([[0.0], [1.0], [3.0]], np.array([[1, 0], [2, 1]]), seed=7)
-    record = make_record(X)
+    record = RankRegression("pooled", inference=None).fit(X).record_
     assert record["versions"]["pairscore"] == pairscore.__version__
     assert record["versions"]["numpy"] == np.__version__
     assert record["seed"] == 7
-    assert record["fingerprint"] == fingerprint(X)
+    assert record["fingerprint"] == X.fingerprint
+
+
+@pytest.mark.parametrize("method", ["pooled", "mle"])
+def test_no_fit_takes_a_fingerprint_before_somebody_asks(method, monkeypatch, tmp_path):
+    asked = []
+
+    def count(data):
+        asked.append(len(data))
+        return "of these data"
+
+    monkeypatch.setattr(Comparisons, "fingerprint", property(count))
+    model = RankRegression(method).fit(X).update(VOTES)
+    model.rank(ITEMS)
+    assert asked == []
+    model.save(tmp_path / "model.npz")
+    assert model.record_["fingerprint"] == "of these data"
+    assert load(tmp_path / "model.npz").record_ == model.record_
+    assert set(asked) == {len(X) + len(VOTES)}
+
+
+def test_differences_alone_have_a_fingerprint_too():
+    model = RankRegression(inference=None).fit(np.eye(3), [1, -1, 1])
+    other = RankRegression(inference=None).fit(np.eye(3), [1, 1, -1])
+    assert len(model.record_["fingerprint"]) == 32
+    assert model.record_["fingerprint"] != other.record_["fingerprint"]
 
 
 @pytest.mark.parametrize(
@@ -113,8 +138,8 @@ def test_the_record_has_what_it_takes_to_make_the_model_again():
     ],
 )
 def test_other_data_have_another_fingerprint(other):
-    assert fingerprint(comparisons()) == fingerprint(comparisons())
-    assert fingerprint(other) != fingerprint(comparisons())
+    assert comparisons().fingerprint == comparisons().fingerprint
+    assert other.fingerprint != comparisons().fingerprint
 
 
 def test_the_command_is_one_that_a_shell_takes(monkeypatch):

@@ -19,7 +19,6 @@ SMALLEST_DECREASE = 1e-4  # of what the gradient promises, that a step must achi
 ROUNDING = 1e-12  # relative error of a loss that sums many comparisons
 FISHER_GAP = 1e7  # by which the gap of Fisher's steps counts more: they do not square it
 MAX_TRIALS = 60  # lengths of one step
-FACTORIALS = np.array([1.0, 1.0, 2.0, 6.0, 24.0, 120.0])
 
 
 Number = TypeVar("Number", int, float)
@@ -190,7 +189,10 @@ def minimise(
 
 def series_at(derivatives: np.ndarray, x: float) -> float:
     """A function at x, from its value and derivatives at 0."""
-    return float(np.polynomial.Polynomial(derivatives / FACTORIALS[: len(derivatives)])(x))
+    value = 0.0
+    for order in range(len(derivatives) - 1, -1, -1):
+        value = float(derivatives[order]) + value * x / (order + 1)
+    return value
 
 
 def root_near(derivatives: np.ndarray, reach: float) -> float | None:

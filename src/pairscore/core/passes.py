@@ -122,17 +122,6 @@ def on_each(function: Callable[[slice], Result], chunks: Sequence[slice]) -> lis
         return list(pool.map(function, chunks))
 
 
-def rows_times(X: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """X (N x d) times a vector (d), in chunks of rows."""
-    return np.concatenate(on_each(lambda rows: X[rows] @ vector, row_chunks(*X.shape)))
-
-
-def times_rows(vector: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """A vector (N) times X (N x d), in chunks of rows; those that are all zero are not read."""
-    chunks = [rows for rows in row_chunks(*X.shape) if vector[rows].any()]
-    return np.sum([np.zeros(X.shape[1]), *on_each(lambda r: vector[r] @ X[r], chunks)], axis=0)
-
-
 # -- passes over comparisons -------------------------------------------------------------------
 
 

@@ -9,10 +9,10 @@ Tallies of one item table add over files of comparisons; moments add over disjoi
 Second moments are always centred: raw ones lose all digits once the mean is far from zero.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy import sparse
@@ -34,6 +34,7 @@ from pairscore.core.passes import (
 
 MANY_NUMBERS = 500_000  # of an item table; beyond, sums of products are in single precision
 LARGEST_TOTAL = 1e12  # of the weights of comparisons that single precision takes, and 1 / smallest
+CACHE = 1 << 24  # bytes of an item table that mostly stays in the processor's cache
 BLOCK = 1024  # rows at a time: a block of a few hundred features stays in the processor's cache
 
 
@@ -146,7 +147,7 @@ def moments(X: np.ndarray, weight: np.ndarray | None = None) -> Moments:
         return first, scatter
 
     parts = zip(*on_each(one, row_chunks(*X.shape)), strict=True)
-    first, upper = (np.sum(part, axis=0) for part in parts)
+    first, upper = (sum(part[1:], start=part[0]) for part in parts)
     gap, scatter = first / total, np.triu(upper) + np.triu(upper, 1).T
     return Moments(total, center + gap, scatter - total * np.outer(gap, gap))
 
@@ -170,7 +171,7 @@ def _sd(variance: np.ndarray, mean: np.ndarray) -> np.ndarray:
 
 def _provisional_mean(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
     used = np.flatnonzero(weight)
-    return X[used[:: max(len(used) // 1024, 1)]].mean(axis=0)
+    return X[used[:: max(len(used) // 256, 1)]].mean(axis=0)
 
 
 def feature_range(X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -197,6 +198,26 @@ def centred_blocks(
     buffer = np.empty((min(BLOCK, last - first), X.shape[1]), dtype=X.dtype)
     for rows in row_blocks(last, first):
         yield rows, np.subtract(X[rows], mean, out=buffer[: rows.stop - rows.start])
+
+
+def rows_times(X: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """X (N x d) times a vector (d), in chunks of rows."""
+    times = _product("ij,j->i", X)
+    return np.concatenate(on_each(lambda rows: times(X[rows], vector), row_chunks(*X.shape)))
+
+
+def times_rows(vector: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """A vector (N) times X (N x d), in chunks of rows; those that are all zero are not read."""
+    chunks = [rows for rows in row_chunks(*X.shape) if vector[rows].any()]
+    times = _product("i,ij->j", X)
+    return np.sum(
+        [np.zeros(X.shape[1]), *on_each(lambda r: times(vector[r], X[r]), chunks)], axis=0
+    )
+
+
+def _product(subscripts: str, X: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """BLAS takes several rows at a time, which is slower for a table that comes from memory."""
+    return partial(np.einsum, subscripts) if X.nbytes > CACHE else np.matmul
 
 
 def may_be_single(X: np.ndarray, center: Moments) -> bool:

@@ -1,5 +1,6 @@
 """Comparisons: items with the votes on them, the X of scikit-learn (one row = one comparison)."""
 
+import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -23,6 +24,9 @@ from pairscore.data.tables import (
 )
 from pairscore.data.votes import OUTCOMES, Votes, check_columns, read_votes
 from pairscore.errors import PairscoreError, first_few, first_rows, plural
+
+SAMPLED_ITEMS = 256  # of a fingerprint
+HASHED_AT_ONCE = 1 << 16  # comparisons, which stay in the cache
 
 
 def _of_votes(name: str) -> Any:
@@ -294,13 +298,22 @@ class Comparisons:
         rows = _item_rows(which, self.items)
         return self.of(self.items, replace(self.votes, covariance_items=rows))
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of every comparison and of up to 256 item rows evenly spaced in the table."""
+        values, n = self.items.values, len(self.items)
+        digest = hashlib.sha256(repr((values.shape, self.items.feature_names)).encode())
+        digest.update(values[np.linspace(0, n - 1, min(n, SAMPLED_ITEMS)).astype(int)].tobytes())
+        columns = self.left, self.right, self.outcome, self.weight, self.count
+        for column, kind in zip(columns, (np.int32, np.int32, None, None, None), strict=True):
+            for first in range(0, 1 if column is None else len(column), HASHED_AT_ONCE):
+                part = b"-" if column is None else column[first : first + HASHED_AT_ONCE]
+                digest.update(np.ascontiguousarray(part, kind).data)
+        return digest.hexdigest()[:32]
+
     @property
     def importance(self) -> np.ndarray:
-        """Weight of each comparison (M,).
-
-        A count is no weight: it says how many comparisons a row stands for, each with its own
-        chance.
-        """
+        """Weight of each comparison (M,); a count is none, it says how many a row stands for."""
         return np.ones(len(self)) if self.weight is None else self.weight
 
     def with_item_groups(self, item_groups: Any) -> "Comparisons":

@@ -203,11 +203,11 @@ def _from_array(votes: Any, items: Items, seed: int) -> Votes:
             " array of two columns, the winner's row number first, or a dataframe with columns"
             " left, right, winner or winner, loser."
         )
-    _refuse_rows_outside((pairs[:, 0], pairs[:, 1]), items)
+    _refuse_rows_outside((pairs,), items)  # both sides at once, in the order of memory
     return _orient(pairs[:, 0], pairs[:, 1], seed)
 
 
-def _refuse_rows_outside(sides: tuple[np.ndarray, np.ndarray], items: Items) -> None:
+def _refuse_rows_outside(sides: tuple[np.ndarray, ...], items: Items) -> None:
     if not all(0 <= rows.min() <= rows.max() < len(items) for rows in sides if len(rows)):
         pairs = np.column_stack(sides)
         bad = np.flatnonzero(((pairs < 0) | (pairs >= len(items))).any(axis=1))
@@ -254,8 +254,8 @@ def _orient(
     heads = np.random.default_rng(seed).integers(0, 2, len(winner), dtype=np.int8)
     left, right = np.empty((2, len(heads)), dtype=np.intp)
     for rows in (slice(first, first + BLOCK) for first in range(0, len(heads), BLOCK)):
-        one, other = winner[rows].astype(np.intp), loser[rows].astype(np.intp)
-        turned = (one ^ other) * (1 - heads[rows])
+        one, other = np.asarray(winner[rows], np.intp), np.asarray(loser[rows], np.intp)
+        turned = (one ^ other) & (heads[rows] - 1).astype(np.intp)  # all bits where tails, or none
         left[rows], right[rows] = one ^ turned, other ^ turned
     outcome = np.where(tied, np.int8(0), 2 * heads - 1)
     return Votes(left, right, outcome, sides_known=False, seed=seed, **columns)

@@ -30,6 +30,7 @@ from pairscore.core.sums import (
     Tally,
     count_pairs,
     difference_scatter,
+    rows_times,
     spread,
 )
 from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
@@ -176,7 +177,8 @@ def fit_closed_form(data: FitData, settings: Settings) -> Estimate:
     if settings.l2 > 0:
         freedom = float(np.vdot(basis.transform, covariance @ basis.transform))
     rows = VoteRows.of_data(data)
-    scale, along, notes = link_scale(rows, settings, data.X @ b, center.sd * b, freedom)
+    scores = rows_times(data.X, b)
+    scale, along, notes = link_scale(rows, settings, scores, center.sd * b, freedom)
     has_side_basis = settings.side_effect and not scale.ridge[1]
     along *= scale.factor
     estimate = Estimate(
@@ -185,6 +187,7 @@ def fit_closed_form(data: FitData, settings: Settings) -> Estimate:
         basis=basis,
         center=center,
         difference=along + scale.side_effect if settings.side_effect else along,
+        scores=scale.factor * scores,
         closed_form_coef=b,
         guard=scale.guard,
         n_iterations=scale.n_iterations,

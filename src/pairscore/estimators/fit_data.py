@@ -11,7 +11,7 @@ from scipy import sparse
 
 from pairscore.core.links import OutcomeSums, outcome_pass
 from pairscore.core.outcomes import OutcomeLaw
-from pairscore.core.passes import counts_once, times_rows
+from pairscore.core.passes import counts_once
 from pairscore.core.sums import (
     Moments,
     Pairs,
@@ -25,6 +25,7 @@ from pairscore.core.sums import (
     standardised,
     sum_sides,
     tally,
+    times_rows,
 )
 from pairscore.core.whitening import whitening_basis
 from pairscore.errors import PairscoreError, plural
@@ -231,7 +232,7 @@ def open_in_few(data: FitData, features: np.ndarray) -> np.ndarray:
     Most data show in these that there are none; else all comparisons have to be looked at.
     """
     votes = data.comparisons
-    few = np.arange(0, len(votes), max(len(votes) // (4 * len(features) + 100), 1))
+    few = np.arange(0, len(votes), max(len(votes) // (2 * len(features) + 100), 1))
     few = few[(data.amount[few] > 0) & (votes.left[few] != votes.right[few])]
     differences = data.X[votes.left[few]] - data.X[votes.right[few]]
     if len(features) < differences.shape[1]:

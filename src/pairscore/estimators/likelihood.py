@@ -19,10 +19,10 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from pairscore.core.links import Link, Logit, score_pass, scores_of_pairs
 from pairscore.core.newton import FISHER_GAP, Derivatives, Step, minimise
-from pairscore.core.passes import difference_pass, laplacian_pass, rows_times, times_rows
+from pairscore.core.passes import difference_pass, laplacian_pass
 from pairscore.core.sandwich import item_robust_meat, less_ties, sandwich
 from pairscore.core.scale import SAMPLE, fit_scale, initial_factor
-from pairscore.core.sums import Moments, Pairs, sum_sides
+from pairscore.core.sums import Moments, Pairs, rows_times, sum_sides, times_rows
 from pairscore.core.whitening import (
     SMALLEST_SHARE,
     Basis,
@@ -416,6 +416,7 @@ def likelihood_estimate(
     theta = basis.smallest(optimum.theta)  # same likelihood
     coef, side_effect = theta[:d], float(theta[d]) if side else None
     scores, votes = rows_times(data.X, coef), data.comparisons
+    ahead = difference_pass(votes.left, votes.right, scores)
     features_basis, side_basis = split_side_directions(basis) if side else (basis, None)
     notes: list[Note] = []
     if not optimum.converged:
@@ -430,7 +431,7 @@ def likelihood_estimate(
         basis=features_basis,
         side_basis=side_basis,
         center=data.item_moments.spread,
-        difference=difference_pass(votes.left, votes.right, scores) + (side_effect or 0.0),
+        difference=ahead + side_effect if side_effect else ahead,
         covariance=found.covariance,
         n_iterations=optimum.n_iterations,
         notes=notes,

@@ -87,10 +87,8 @@ class ItemEffects:
             return "an ability for every item, without features"
         low, high = np.sqrt(self.interval)
         if self.n_shared < FEWEST_ITEMS and self.sigma2 == 0:
-            return (
-                f"set to zero: only {self.n_shared} of the items met two opponents, too few to"
-                f" tell item effects from chance"
-            )
+            few = f"only {self.n_shared} of the items met two opponents"
+            return f"set to zero: {few}, too few to tell item effects from chance"
         if self.sigma2 == 0:
             return "none seen" + (
                 f" (standard deviation at most {high:.3g} at 95 %)" if np.isfinite(high) else ""
@@ -176,18 +174,13 @@ class Judges:
         """Judges whose votes may as well be a coin's, while those of half a normal judge's
         sharpness are ruled out.
         """
-        return (
-            ~self.inverted
-            & (self.slope - REACH * self.std_error <= 0)
-            & (self.slope + REACH * self.std_error < 0.5)
-        )
+        half = REACH * self.std_error
+        return ~self.inverted & (self.slope - half <= 0) & (self.slope + half < 0.5)
 
     @property
     def in_words(self) -> str:
-        parts = [
-            f"{plural(len(self.name), 'judge')}, slopes from {self.slope.min():.2f} to"
-            f" {self.slope.max():.2f} (spread {self.spread:.2f})"
-        ]
+        ends = f"slopes from {self.slope.min():.2f} to {self.slope.max():.2f}"
+        parts = [f"{plural(len(self.name), 'judge')}, {ends} (spread {self.spread:.2f})"]
         for what, mask in (("against the others", self.inverted), ("like a coin", self.spammers)):
             if mask.any():
                 verb = "votes" if mask.sum() == 1 else "vote"
@@ -213,9 +206,9 @@ Note = tuple[type[PairscoreWarning], str]
 
 @dataclass(frozen=True)
 class Effects:
-    """What a comparison has beside its items.
+    """What a comparison has beside its items, in the order of the covariance.
 
-    ``names`` and ``kinds`` (context, side or tie) are in the order of the covariance.
+    ``kinds`` are context, side or tie.
     """
 
     names: tuple[str, ...]
@@ -242,8 +235,8 @@ class Estimate:
 
     Attributes
     ----------
-    coef : ndarray of shape (d,)
-        Coefficients on the scale of the link.
+    coef, scores : ndarray of shape (d,), and (N,) or None
+        Coefficients on the scale of the link, and what items score by those of a closed form.
     side_effect : float or None
         Advantage of the left side.
     basis, side_basis : Basis
@@ -273,6 +266,7 @@ class Estimate:
     basis: Basis
     center: Spread
     difference: np.ndarray
+    scores: np.ndarray | None = None
     outcomes: OutcomeSums | None = None
     compared: np.ndarray | None = None
     decided_scale: float | None = None
@@ -337,7 +331,7 @@ class Fit:
         (``rest``), whether it is related to them (``p_value``), and what to say of it.
     judge_agreement : dict; see :func:`pairscore.effects.judges.judge_agreement`.
     record : dict
-        Versions, fingerprint of the data, seed of the sides and the command.
+        Versions, fingerprint of the data (None until :attr:`full_record`), seed and command.
     fitted_scores : ndarray of shape (2, k) or None
         Scores of the compared items, lowest first, with their errors; k is 5000 at most.
     likelihood : Likelihood or None
@@ -387,6 +381,13 @@ class Fit:
     effects_covariance: np.ndarray | None = None
     judge_agreement: dict[str, dict[str, Any]] = field(default_factory=dict)
     likelihood: "Likelihood | None" = None  # models of before have none
+
+    @property
+    def full_record(self) -> dict[str, Any]:
+        """The record with the fingerprint, which takes a pass over the data that few ask for."""
+        if self.comparisons is None or self.record.get("fingerprint") is not None:
+            return self.record
+        return self.record | {"fingerprint": self.comparisons.fingerprint}
 
     @property
     def n_features(self) -> int:
@@ -443,8 +444,6 @@ class Fit:
     def errors(self) -> np.ndarray:
         """Standard errors of the coefficients, or a sentence where the fit has none."""
         if self.std_errors is None:
-            raise PairscoreError(
-                "the model was fitted with inference=None; fit it with inference='items' to have"
-                " intervals."
-            )
+            reason = "the model was fitted with inference=None"
+            raise PairscoreError(f"{reason}; fit it with inference='items' to have intervals.")
         return self.std_errors

@@ -233,6 +233,7 @@ def _in_own_features(fit: Fit, items: Items, B: np.ndarray, b: np.ndarray) -> Fi
         feature_sd=center.sd,
         feature_min=low,
         feature_max=high,
+        record=fit.full_record,
         comparisons=None,
         item_groups=None,
         recipe=items.recipe,

@@ -83,6 +83,7 @@ def save_model(model: ModelFile, path: Any, data: bool = False) -> None:
             " data=True."
         )
     values = {f.name: getattr(fit, f.name) for f in fields(Fit) if f.name not in BESIDE_FIT}
+    values["record"] = fit.full_record
     arrays: dict[str, Any] = {f"{n}_": v for n, v in values.items() if isinstance(v, np.ndarray)}
     if data and fit.comparisons is not None:
         arrays |= comparisons_to_arrays(fit.comparisons)

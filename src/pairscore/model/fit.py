@@ -36,7 +36,7 @@ from pairscore.estimators.ridge import RidgeCurve, choose_ridge
 from pairscore.estimators.separation import bound_abilities, classical_abilities
 from pairscore.estimators.settings import Settings
 from pairscore.model.fit_input import (
-    make_record,
+    record_of,
     refuse_extremes,
     refuse_unknown_items_and_sides,
     without_decisions,
@@ -113,7 +113,7 @@ def _of_all(data: Comparisons, used: Comparisons, has_items: bool) -> dict[str, 
     return {
         "n_comparisons": total,
         "tie_share": 1 - float(used.amount.sum()) / total,
-        "record": make_record(data),
+        "record": record_of(None if has_items else data.fingerprint, data.seed),
         "comparisons": data if has_items else None,
     }
 
@@ -274,7 +274,7 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         compared_items(data.items.values, result.compared),
         n_items=int(np.count_nonzero(result.compared)) if has_items else None,
         n_comparisons=float(data.amount.sum()),
-        record=make_record(data),
+        record=record_of(None if has_items else data.fingerprint, data.seed),
         feature_names=data.items.feature_names if has_items else None,
         ridge_curve=result.ridge,
         effects=result.effects,
@@ -294,8 +294,9 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
     fit = replace(fit, **shares, likelihood=likelihood_of(data, result, loglik))
     if not has_items:
         return fit
-    scores = item_scores(fit, data.items), result.compared, data.items.take
-    return replace(fit, fitted_scores=fitted_scores(fit, *scores))
+    scores = result.scores if fit.coef is result.coef else None
+    scores = item_scores(fit, data.items) if scores is None else scores
+    return replace(fit, fitted_scores=fitted_scores(fit, scores, result.compared, data.items.take))
 
 
 def _judge_agreement(data: Comparisons, settings: Settings) -> dict[str, dict[str, Any]]:
@@ -442,9 +443,7 @@ def choose_inference(data: Any, settings: Settings) -> tuple[str | None, list[No
         )
         return "model", [(FewItemsWarning, text)]
     if n < FEW_ITEMS:
-        text = (
-            f"with {plural(n, 'item')}, item-robust intervals are rough; below about {FEW_ITEMS}"
-            " items, read them with care."
-        )
+        rough = f"with {plural(n, 'item')}, item-robust intervals are rough"
+        text = f"{rough}; below about {FEW_ITEMS} items, read them with care."
         return settings.inference, [(FewItemsWarning, text)]
     return settings.inference, []

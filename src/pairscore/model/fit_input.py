@@ -4,7 +4,6 @@ Items and votes, ``Comparisons``, or a plain matrix of differences. The record s
 from.
 """
 
-import hashlib
 import platform
 import shlex
 import sys
@@ -35,8 +34,6 @@ from pairscore.files.write import html_text
 
 ID_KINDS = (str, int, np.integer)
 PACKAGES = ("pairscore", "numpy", "scipy", "scikit-learn")
-SAMPLED_ITEMS = 256
-HASHED_AT_ONCE = 1 << 16  # comparisons, which stay in the cache
 MOST_SHOWN = 20  # pairs that are printed
 
 
@@ -372,13 +369,8 @@ class Difference:
 # -- the record ------------------------------------------------------------------------------------
 
 
-def make_record(data: Comparisons) -> dict[str, Any]:
+def record_of(fingerprint: str | None, seed: int | None) -> dict[str, Any]:
     """Versions, a fingerprint of the data, the seed of the sides, and the command that was run."""
-    return record_of(fingerprint(data), data.seed)
-
-
-def record_of(fingerprint: str, seed: int | None) -> dict[str, Any]:
-    """The same, where the fingerprint and the seed are known."""
     return {
         "versions": {
             "python": platform.python_version(),
@@ -404,20 +396,6 @@ def package_version(name: str) -> str:
     """Version of a package: of one that is not loaded, as installed, which takes longer to find."""
     loaded = sys.modules.get(name)
     return version(name) if loaded is None else str(loaded.__version__)
-
-
-def fingerprint(data: Comparisons) -> str:
-    """A hash of every comparison and of up to 256 item rows evenly spaced in the table."""
-    digest = hashlib.sha256(repr((data.items.values.shape, data.items.feature_names)).encode())
-    rows = np.linspace(0, len(data.items) - 1, min(len(data.items), SAMPLED_ITEMS)).astype(int)
-    digest.update(data.items.values[rows].tobytes())
-    rows_as = {"left": np.int32, "right": np.int32}
-    for name in ("left", "right", "outcome", "weight", "count"):
-        column = getattr(data, name)
-        for first in range(0, 1 if column is None else len(column), HASHED_AT_ONCE):
-            part = b"-" if column is None else column[first : first + HASHED_AT_ONCE]
-            digest.update(np.ascontiguousarray(part, rows_as.get(name)).data)
-    return digest.hexdigest()[:32]
 
 
 def without_decisions(fit: Fit) -> tuple[Fit, list[Note]]:

@@ -161,11 +161,14 @@ def fitted_scores(
     relative to the average compared item, NaN where unknown; ``take`` gives items by their rows.
     """
     rows = np.flatnonzero(compared)
-    rows = rows[np.argsort(scores[rows], kind="stable")]
-    rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), KEPT_SCORES)).round().astype(int)]
-    items, errors = take(rows), np.full(len(rows), np.nan)
-    centred = items.values - fit.feature_mean
+    places = np.linspace(0, len(rows) - 1, min(len(rows), KEPT_SCORES)).round().astype(int)
+    errors = np.full(len(places), np.nan)
+    if fit.covariance is None and fit.item_effects is None:  # nobody asks whose scores these are
+        return np.stack([np.sort(scores[rows])[places], errors])
+    rows = rows[np.argsort(scores[rows], kind="stable")][places]
+    items = take(rows)
     if fit.covariance is not None:
+        centred = items.values - fit.feature_mean
         unknown = fit.undetermined_contrasts(centred)
         errors = np.where(unknown, np.nan, score_errors(centred, fit.covariance))
     if (known := known_items(fit, items)) is not None:

@@ -171,7 +171,7 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
         if name in FITTED and "result_" in vars(self):
             fit = self.result_
             owner = kept_likelihood(fit.likelihood) if name in OF_LIKELIHOOD else fit
-            return getattr(owner, name[:-1])
+            return getattr(owner, "full_record" if name == "record_" else name[:-1])
         if name in FITTED or name in ("z_values_", "p_values_"):
             check_is_fitted(self)  # NotFittedError, which is an AttributeError
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

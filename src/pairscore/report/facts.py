@@ -25,7 +25,6 @@ from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import Wording
 from pairscore.evaluation.measures import CalibrationBin, calibration
 from pairscore.model.contrasts import WITH_RIDGE
-from pairscore.model.fit_input import fingerprint
 from pairscore.model.predict import Scale, scale_of
 from pairscore.model.regression import RankRegression
 from pairscore.model.summary import Summary
@@ -280,7 +279,7 @@ def report_facts(
     ranked, outside = ranked_items(model, data, shown)
     residual = np.array([item.residual for item in ranked])
     predicted, no_prospects = prospects(model, data)
-    same_data = fingerprint(data) == model.record_.get("fingerprint")
+    same_data = data.fingerprint == model.record_.get("fingerprint")
     held_out = held_out_facts(model, data, workers)
     found = checks(model, data, residual, outside, same_data)
     found += slope_checks(model, held_out["wrong"])
