@@ -220,9 +220,9 @@ def _product(subscripts: str, X: np.ndarray) -> Callable[[np.ndarray, np.ndarray
     return partial(np.einsum, subscripts) if X.nbytes > CACHE else np.matmul
 
 
-def may_be_single(X: np.ndarray, center: Moments) -> bool:
+def may_be_single(X: np.ndarray, total: float) -> bool:
     """Whether products of items are in single precision: of many, with weights not far from 1."""
-    return X.size > MANY_NUMBERS and 1 / LARGEST_TOTAL < center.total < LARGEST_TOTAL
+    return X.size > MANY_NUMBERS and 1 / LARGEST_TOTAL < total < LARGEST_TOTAL
 
 
 def standardised(X: np.ndarray, center: Moments) -> tuple[np.ndarray, np.ndarray]:
@@ -231,8 +231,13 @@ def standardised(X: np.ndarray, center: Moments) -> tuple[np.ndarray, np.ndarray
     The unit is the standard deviation, or 1 of a constant. Many are in single precision
     (:func:`may_be_single`), which what is estimated from them leaves no room for in its digits.
     """
+    return in_units(X, center.spread, np.float32 if may_be_single(X, center.total) else np.float64)
+
+
+def in_units(X: np.ndarray, center: Spread, kind: type) -> tuple[np.ndarray, np.ndarray]:
+    """The same in a ``kind`` of numbers."""
     unit = np.where(center.sd > 0, center.sd, 1.0)
-    Z = np.empty(X.shape, dtype=np.float32 if may_be_single(X, center) else np.float64)
+    Z: np.ndarray = np.empty(X.shape, dtype=kind)
     for rows, centred in centred_blocks(X, center.mean):
         np.divide(centred, unit, out=Z[rows], casting="same_kind")
     return Z, unit

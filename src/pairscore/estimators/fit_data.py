@@ -300,7 +300,7 @@ def rough_items(data: FitData, whitener: np.ndarray) -> tuple[np.ndarray, np.nda
     """
     center = data.item_moments
     condition = center.total * float(np.sum((center.sd[:, None] * whitener) ** 2))
-    if not may_be_single(data.X, center):
+    if not may_be_single(data.X, center.total):
         return None
     return data.standardised if condition < LARGEST_CONDITION else None
 
