@@ -286,28 +286,28 @@ def turn_pairs(const int[::1] start, const int[::1] high, int[::1] start_of_high
 
 def contribution_pass(const index[::1] start, const index[::1] high, const double[::1] at_low,
                       const double[::1] at_high, const double[::1] times,
-                      const double[::1] weight, index[::1] place, double[:, ::1] sums,
-                      real[:, ::1] factors, real[::1] to_low):
-    """Per item sums of factors, squares and weights; per pair high's factor, product and -weight.
+                      const double[:, ::1] weight, double[:, ::1] sums, real[:, ::1] factors):
+    """Per item sums of factors, squares and weights; per pair high's factor, product and -weights.
 
-    Squares and products are taken ``times`` (P), or once if that is empty. Low's factors go to the
-    next ``place`` of each high item.
+    Squares and products are taken ``times`` (P), or once if that is empty.
     """
-    cdef Py_ssize_t i, j, p
-    cdef double a, b, w, own, squares, weights, t = 1.0
+    cdef Py_ssize_t i, j, p, c, n = weight.shape[0]
+    cdef double a, b, own, squares, t = 1.0
     cdef bint counted = times.shape[0] > 0
     with nogil:
         for i in range(start.shape[0] - 1):
-            own, squares, weights = 0.0, 0.0, 0.0
+            own, squares = 0.0, 0.0
             for p in range(start[i], start[i + 1]):
-                j, a, b, w = high[p], at_low[p], at_high[p], weight[p]
+                j, a, b = high[p], at_low[p], at_high[p]
                 if counted:
                     t = times[p]
-                own, squares, weights = own + a, squares + t * a * a, weights + w
-                sums[j, 0] += b; sums[j, 1] += t * b * b; sums[j, 2] += w
-                factors[p, 0] = <real> b; factors[p, 1] = <real> (t * a * b); factors[p, 2] = <real> -w
-                to_low[place[j]] = <real> a; place[j] += 1
-            sums[i, 0] += own; sums[i, 1] += squares; sums[i, 2] += weights
+                own, squares = own + a, squares + t * a * a
+                sums[j, 0] += b; sums[j, 1] += t * b * b
+                factors[p, 0] = <real> b; factors[p, 1] = <real> (t * a * b)
+                for c in range(n):
+                    sums[i, 2 + c] += weight[c, p]; sums[j, 2 + c] += weight[c, p]
+                    factors[p, 2 + c] = <real> -weight[c, p]
+            sums[i, 0] += own; sums[i, 1] += squares
 
 
 def laplacian_columns(const index[::1] start, const index[::1] high, const double[::1] weight,

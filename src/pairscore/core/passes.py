@@ -315,40 +315,40 @@ def turn_pairs(start: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def contribution_pass(
-    graph: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    graph: Sequence[np.ndarray],
     at_low: np.ndarray,
     at_high: np.ndarray,
     times: np.ndarray,
     weight: np.ndarray,
     kind: Any,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    into: TwoArrays | None = None,
+) -> TwoArrays:
     """Sums of what pairs contribute by a factor of their low and one of their high item (P).
 
-    ``graph`` has start and high, and start and order of the pairs sorted by high
-    (:func:`turn_pairs`).
+    ``graph`` has start and high. With ``into``, sums are added to the first array there, and
+    factors written to the second.
 
     Returns
     -------
-    sums : array (N x 3)
+    sums : array (N x (2 + W))
         Of every item the sums of its factors, of their squares, each taken ``times`` (P), or once
-        if that is empty, and of the ``weight`` (P) of its pairs.
-    factors : array (P x 3) of a ``kind`` of numbers
-        The factor of high, the product of both, taken as often, and minus the weight.
-    to_low : array (P) of the same kind
-        The factor of low, of the pairs sorted by high.
+        if that is empty, and of each ``weight`` (W x P, or P) of its pairs.
+    factors : array (P x (2 + W)) of a ``kind`` of numbers
+        The factor of high, the product of both, taken as often, and minus the weights.
     """
-    start, high, start_of_high, order = graph
+    (start, high, *_), weights = graph, np.atleast_2d(weight)
+    if into is None:
+        width = 2 + len(weights)
+        into = np.zeros((len(start) - 1, width)), np.empty((len(high), width), dtype=kind)
     if kernels is not None:
-        sums, places = np.zeros((len(start) - 1, 3)), start_of_high.copy()
-        factors, to_low = np.empty((len(high), 3), dtype=kind), np.empty(len(high), dtype=kind)
-        values = (doubles(column) for column in (at_low, at_high, times, weight))
-        kernels.contribution_pass(start, high, *values, places, sums, factors, to_low)
-        return sums, factors, to_low
+        values = (doubles(column) for column in (at_low, at_high, times, weights))
+        kernels.contribution_pass(start, high, *values, *into)
+        return into
     low, taken = (times * at_low, times * at_high) if len(times) else (at_low, at_high)
-    ends = (at_low, at_high), (low * at_low, taken * at_high), (weight, weight)
-    factors = np.column_stack([at_high, low * at_high, -weight]).astype(kind)
-    columns = [sum_pairs(start, high, *both) for both in ends]
-    return np.column_stack(columns), factors, at_low[order].astype(kind)
+    ends = (at_low, at_high), (low * at_low, taken * at_high), *zip(weights, weights, strict=True)
+    into[0][:] += np.column_stack([sum_pairs(start, high, *both) for both in ends])
+    into[1][:] = np.column_stack([at_high, low * at_high, *-weights])
+    return into
 
 
 def neighbour_sums(

@@ -18,7 +18,9 @@ u_r is either given explicitly, a block of rows at a time (:meth:`DyadicSums.of_
 of the features of the two items, and is then never formed (:func:`pairs_meat`).
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -31,13 +33,19 @@ from pairscore.core.passes import (
     on_each,
     row_chunks,
 )
-from pairscore.core.sums import Moments, Pairs, difference_scatter, row_blocks, standardised
-from pairscore.core.whitening import TOLERANCE
+from pairscore.core.sums import Moments, Pairs, pair_scatter, row_blocks, standardised
+from pairscore.core.whitening import (
+    SMALLEST_RATIO,
+    floored_covariance,
+    is_well_conditioned,
+    other_rows,
+    own_column_mask,
+    square_root,
+    usual_values,
+)
 
 LARGEST_LEVERAGE = 0.8  # beyond, too little is left of an item's deviation to divide by
-SMALLEST_EIGENVALUE = 1e-3  # over the largest, of a scatter that single precision may sum
 SMALLEST_TOLD = 1e-10  # share of the information on a parameter that is more than rounding
-SMALLEST_RATIO = 0.5  # of item-robust over classical variance in any direction
 
 
 def sum_per_item(
@@ -97,6 +105,24 @@ class PairContributions:
     high: np.ndarray
     extra: np.ndarray
 
+    def parts(self, weights: np.ndarray) -> "OfPart":
+        """Of contributions that are known for all pairs, with weights of each (W x P)."""
+        columns = self.low, self.high, self.extra
+        return lambda _, at: Part(PairContributions(*(c[at] for c in columns)), weights[:, at])
+
+
+class Part(NamedTuple):
+    """Of some pairs: contributions, weights (W x P) of scatters, and other sums that are wanted."""
+
+    u: PairContributions
+    weights: np.ndarray
+    sums: tuple[np.ndarray, ...] = ()
+
+
+# of some pairs, and where they are among all; made when needed, because memory for what is known of
+# all pairs at once takes longer than to go through it
+OfPart = Callable[[Pairs, slice], Part]
+
 
 @dataclass(frozen=True)
 class DyadicSums:
@@ -145,59 +171,101 @@ def times_too_often(left: np.ndarray, right: np.ndarray, inflation: np.ndarray) 
     return counts[left] + counts[right] - 1
 
 
+class ContributionSums(NamedTuple):
+    """What contributions come to: all that a meat takes of them.
+
+    ``items`` and ``factors`` are those of :func:`contribution_pass`, ``low`` (P) the factors of low
+    items. Per item, ``extra`` (N x e) sums the other equations and ``mixed`` (N x e) their products
+    with its factors; ``products`` (e x e) are those of one another. ``sums`` are of the parts.
+    """
+
+    items: np.ndarray
+    factors: np.ndarray
+    low: np.ndarray
+    extra: np.ndarray
+    mixed: np.ndarray
+    products: np.ndarray
+    sums: tuple[np.ndarray, ...]
+
+
+def parts_of(pairs: Pairs) -> Iterator[tuple[Pairs, slice]]:
+    """The pairs in a few parts, and where these are."""
+    for chunk in chunks_of(pairs.start):
+        yield pairs.part(chunk), slice(*pairs.start[[chunk.start, chunk.stop]].tolist())
+
+
+def sum_contributions(
+    pairs: Pairs, of_part: OfPart, inflation: np.ndarray, kind: Any
+) -> ContributionSums:
+    """Sum contributions, one part of the pairs at a time; ``inflation`` is that of the items."""
+    all_count, added = bool(np.all(inflation > 0)), None
+    low = np.empty(len(pairs.high), dtype=kind)
+    for part, places in parts_of(pairs):
+        u, weights, sums = of_part(part, places)
+        if added is None:
+            width = 2 + len(weights)
+            items, factors = np.zeros((pairs.n_items, width)), np.empty((len(low), width), kind)
+        again = np.empty(0)
+        if not all_count:
+            again = times_too_often(part.low, part.high, inflation).astype(float)
+        graph, into = (part.start, part.high), (items, factors[places])
+        contribution_pass(graph, u.low, u.high, again, weights, kind, into)
+        low[places], extra = u.low, u.extra.T
+        taken = extra * again if len(again) else extra
+        of_items = (extra, extra), (u.low * taken, u.high * taken)
+        new = *(_item_columns(part, *ends) for ends in of_items), taken @ extra.T, *sums
+        added = new if added is None else tuple(map(np.add, added, new))
+    assert added is not None
+    return ContributionSums(items, factors, low, *added[:3], added[3:])
+
+
 def pairs_meat(
-    Z: np.ndarray,
-    pairs: Pairs,
-    u: PairContributions,
-    inflation: np.ndarray,
-    weight: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
+    Z: np.ndarray, pairs: Pairs, u: PairContributions | ContributionSums, inflation: np.ndarray
+) -> tuple[np.ndarray, ...]:
     """The meat of contributions in terms of the items' centred features ``Z`` (N x d), in any unit.
 
     No u_p is formed: the sum over the pairs of an item is a sum over its neighbours, and the sum of
-    u_p u_p' one of products of items. ``inflation`` (N) is that of :class:`DyadicSums`. With a
-    ``weight`` of every pair (P) the same pass gives Z'LZ, the scatter of the differences.
+    u_p u_p' one of products of items. ``inflation`` (N) is that of :class:`DyadicSums`. The same
+    pass gives Z'LZ, the scatter of the differences with the first weight of every pair, and with
+    another the weighted sum of z_low z_high' + z_high z_low'.
     """
-    again = np.empty(0)
-    if not np.all(inflation > 0):
-        again = times_too_often(pairs.low, pairs.high, inflation).astype(float)
-    extra = u.extra * again[:, None] if len(again) else u.extra
-    start_of_high, low_items, order = pairs.by_high
-    graph = pairs.start, pairs.high, start_of_high, order
-    weights = np.zeros(len(u.low)) if weight is None else weight
-    sums, to_high, to_low = contribution_pass(graph, u.low, u.high, again, weights, Z.dtype)
+    if isinstance(u, PairContributions):
+        none = np.broadcast_to(0.0, (1, len(pairs.high)))
+        u = sum_contributions(pairs, u.parts(none), inflation, Z.dtype)
+    found, (start_of_high, low_items, order) = u, pairs.by_high
     # by which each item's own features come into the two sums of products: those of u, and Z'LZ
-    own, products = sums[:, 0].astype(Z.dtype), 0.5 * sums[:, 1:, None].astype(Z.dtype)
-    at_items = _item_columns(pairs, u.extra, u.extra).astype(Z.dtype)
-    factor = inflation.astype(Z.dtype)[:, None]
-    size, d = Z.shape[1] + u.extra.shape[1], Z.shape[1]
+    sums, at_items = found.items[:, :3].astype(Z.dtype), found.extra.astype(Z.dtype)
+    own, products, factor = sums[:, 0], 0.5 * sums[:, 1:, None], inflation.astype(Z.dtype)[:, None]
+    size, d, n_halves = Z.shape[1] + at_items.shape[1], Z.shape[1], found.factors.shape[1] - 1
 
     def one(chunk: slice) -> tuple[np.ndarray, np.ndarray]:
-        of_items, halves = np.zeros((size, size)), np.zeros((d, 2 * d))
+        of_items, halves = np.zeros((size, size)), np.zeros((d, n_halves * d))
         for rows in row_blocks(chunk.stop, chunk.start):
-            z, forward = Z[rows], neighbour_sums(Z, pairs.start, pairs.high, to_high, rows)
+            z, forward = Z[rows], neighbour_sums(Z, pairs.start, pairs.high, found.factors, rows)
+            below = slice(start_of_high[rows.start], start_of_high[rows.stop])
+            begin, to_low = start_of_high[rows.start : rows.stop + 1], found.low[order[below], None]
             t = np.empty((len(z), size), dtype=Z.dtype)
             t[:, :d] = own[rows, None] * z + forward[:, 0]
-            t[:, :d] += neighbour_sums(Z, start_of_high, low_items, to_low[:, None], rows)[:, 0]
+            lows = begin - below.start, low_items[below], to_low, slice(0, len(z))
+            t[:, :d] += neighbour_sums(Z, *lows)[:, 0]
             t[:, d:] = at_items[rows]
             t *= factor[rows]
             of_items += t.T @ t
-            forward[:, 1:] += products[rows] * z[:, None]
-            halves += z.T @ forward[:, 1:].reshape(len(z), -1)
+            forward[:, 1:3] += products[rows] * z[:, None]
+            halves += z.T @ forward.reshape(len(z), -1)[:, d:]
         return of_items, halves
 
     parts = zip(*on_each(one, chunks_of(pairs.start)), strict=True)
     meat, halves = (np.sum(part, axis=0) for part in parts)
-    half, scatter = halves[:, :d], halves[:, d:]
-    mixed = _item_columns(pairs, u.low[:, None] * extra, u.high[:, None] * extra).T
-    mixed = mixed.astype(Z.dtype) @ Z
-    meat = meat - np.block([[half + half.T, mixed.T], [mixed, extra.T @ u.extra]])
-    return meat, scatter + scatter.T
+    half, scatter, *cross = np.hsplit(halves, n_halves)
+    mixed = found.mixed.T.astype(Z.dtype) @ Z
+    meat = meat - np.block([[half + half.T, mixed.T], [mixed, found.products]])
+    return meat, scatter + scatter.T, *(-part - part.T for part in cross)
 
 
 def _item_columns(pairs: Pairs, at_low: np.ndarray, at_high: np.ndarray) -> np.ndarray:
-    """Per item (rows) and column, the sum over its pairs of the values of low or of high."""
-    columns = [pairs.item_sums(low, high) for low, high in zip(at_low.T, at_high.T, strict=True)]
+    """Per item (rows) and row of values, the sum over its pairs of those of low or of high."""
+    columns = [pairs.item_sums(low, high) for low, high in zip(at_low, at_high, strict=True)]
     return np.array(columns).T.reshape(pairs.n_items, len(columns))
 
 
@@ -209,39 +277,6 @@ def has_own_column(Z: np.ndarray, exposures: np.ndarray) -> np.ndarray:
     usual = usual_values(Z[np.flatnonzero(exposures > 0)[:3]])
     others = other_rows(Z, exposures, np.arange(len(Z)), usual)
     return own_column_mask(others, len(Z))
-
-
-def usual_values(first: np.ndarray) -> np.ndarray:
-    """The value (d) of all rows but one, by the first three of these; NaN where there is none.
-
-    If all rows but one are equal, two of three are.
-    """
-    ordered = np.sort(first, axis=0)
-    equal = np.any(ordered[1:] == ordered[:-1], axis=0) & (len(first) > 2)
-    usual = np.full(first.shape[1], np.nan)
-    usual[equal] = np.median(first[:, equal], axis=0) if equal.any() else np.nan
-    return usual
-
-
-def other_rows(
-    Z: np.ndarray, exposures: np.ndarray, numbers: np.ndarray, usual: np.ndarray
-) -> np.ndarray:
-    """How many compared items have another value than the usual one, and the sum of their numbers.
-
-    An array (2 x d); those of disjoint sets of items add.
-    """
-    others, rows = np.zeros((2, len(usual))), np.flatnonzero(exposures > 0)
-    for column in np.flatnonzero(~np.isnan(usual)):
-        other = rows[Z[rows, column] != usual[column]]
-        others[:, column] = len(other), numbers[other].sum()
-    return others
-
-
-def own_column_mask(others: np.ndarray, n_items: int) -> np.ndarray:
-    """Mask (N) of the items that are the only other one in some column."""
-    mask = np.zeros(n_items, dtype=bool)
-    mask[others[1, others[0] == 1].astype(np.intp)] = True
-    return mask
 
 
 def jackknife_inflation(Z: np.ndarray, exposures: np.ndarray, whitener: np.ndarray) -> np.ndarray:
@@ -325,20 +360,44 @@ def item_robust_meat(
     -------
     Matrices (d + e) x (d + e) and d x d.
     """
+    return item_robust_sums(X, center, pairs, u.parts(weight[None]), whitener, items)[:2]
+
+
+def item_robust_sums(
+    X: np.ndarray,
+    center: Moments,
+    pairs: Pairs,
+    of_part: OfPart,
+    whitener: np.ndarray,
+    items: tuple[np.ndarray, np.ndarray] | None = None,
+) -> tuple[Any, ...]:
+    """The same of contributions that are made for a part of the pairs at a time.
+
+    Beside them the sum of z_low z_high' + z_high z_low' (d x d), z = x - mean, with each further
+    weight, and the sums of the parts.
+    """
+
+    def with_number(part: Pairs, at: slice) -> Part:
+        u, *others = of_part(part, at)
+        # columns are summed one by one: each has its place in memory
+        extra = np.vstack([u.extra.T, part.number]).T
+        return Part(PairContributions(u.low, u.high, extra), *others)
+
     Z, unit = items or standardised(X, center)
     inflation = jackknife_inflation(Z, pairs.exposures, (unit[:, None] * whitener).astype(Z.dtype))
-    # columns are summed one by one: each has its place in memory
-    extra = np.vstack([u.extra.T, pairs.number]).T
-    with_number = PairContributions(u.low, u.high, extra)
+    found = sum_contributions(pairs, with_number, inflation, Z.dtype)
+    units, sums = np.outer(unit, unit), 0.5 * found.extra.sum(axis=0)  # at low and at high
+    meat, *scatters = pairs_meat(Z, pairs, found, inflation)
+    scatters = [units * scatter for scatter in scatters]
     # a scatter is inverted, and single precision leaves too little of one that is ill-conditioned
-    units = np.outer(unit, unit)
-    together = Z.dtype == X.dtype or _is_well_conditioned(center.scatter / units)
-    meat, scatter = pairs_meat(Z, pairs, with_number, inflation, weight)
-    scatter = units * scatter if together else difference_scatter(X, center.mean, pairs, weight)
-    item_factors = pairs.item_sums(u.low, u.high).astype(Z.dtype)
-    total = np.concatenate([item_factors @ Z, u.extra.sum(axis=0)])
-    back = np.append(unit, np.ones(u.extra.shape[1]))
-    return np.outer(back, back) * centred_meat(meat, total, pairs.number.sum()), scatter
+    if Z.dtype != X.dtype and not is_well_conditioned(center.scatter / units):
+        weight, *others = np.hstack([of_part(*part).weights for part in parts_of(pairs)])
+        entries = (found.items[:, 2], -weight), *((np.zeros(len(X)), other) for other in others)
+        scatters = [pair_scatter(X, center.mean, pairs, *both) for both in entries]
+    total = np.append(found.items[:, 0].astype(Z.dtype) @ Z, sums[:-1])
+    back = np.append(unit, np.ones(len(sums) - 1))
+    meat = np.outer(back, back) * centred_meat(meat, total, sums[-1])
+    return meat, *scatters, found.sums
 
 
 def centred_meat(meat: np.ndarray, total: np.ndarray, number: float) -> np.ndarray:
@@ -348,31 +407,6 @@ def centred_meat(meat: np.ndarray, total: np.ndarray, number: float) -> np.ndarr
     """
     take_off_mean = np.column_stack([np.eye(len(total)), -total / number])
     return take_off_mean @ meat @ take_off_mean.T
-
-
-def _is_well_conditioned(scatter: np.ndarray) -> bool:
-    values = np.linalg.eigvalsh(scatter)
-    return bool(values[0] > SMALLEST_EIGENVALUE * values[-1])
-
-
-def floored_covariance(
-    robust: np.ndarray, model: np.ndarray, smallest: float = SMALLEST_RATIO
-) -> np.ndarray:
-    """The robust covariance, raised where it is less than ``smallest`` (a half) of the model's.
-
-    The item-robust estimate need not be positive definite, and with few items it can be far too
-    small by chance. Sharing items only ever adds variance, so in coordinates in which the model's
-    covariance is the identity, eigenvalues of the robust one below that are raised to it. Both are
-    p x p.
-    """
-    unit = np.sqrt(np.where(np.diag(model) > 0, np.diag(model), 1.0))
-    scale = np.outer(unit, unit)
-    values, vectors = np.linalg.eigh(model / scale)
-    positive = values > 1e-13 * values[-1]
-    vectors, root = vectors[:, positive], np.sqrt(values[positive])
-    ratios, axes = np.linalg.eigh((vectors / root).T @ (robust / scale) @ (vectors / root))
-    axes = ((vectors * root) @ axes) * unit[:, None]
-    return (axes * np.maximum(ratios, smallest)) @ axes.T
 
 
 def less_ties(model: np.ndarray, taken: np.ndarray) -> np.ndarray:
@@ -413,15 +447,3 @@ def sandwich(
         return model
     robust = jacobian @ (robust_meat * np.outer(told, told)) @ jacobian.T
     return floored_covariance(robust * np.outer(known, known), weight_unit * model)
-
-
-def square_root(meat: np.ndarray) -> np.ndarray:
-    """A (p x r) with AA' = meat (p x p), on the r directions in which meat exceeds rounding errors.
-
-    With a ridge a jacobian is large where the data say nothing; it would turn the rounding errors
-    of the meat there into variances, negative ones too.
-    """
-    unit = np.sqrt(np.where(np.diag(meat) > 0, np.diag(meat), 1.0))
-    values, vectors = np.linalg.eigh(meat / np.outer(unit, unit))
-    seen = values > TOLERANCE * values.max(initial=0.0)
-    return vectors[:, seen] * np.sqrt(values[seen]) * unit[:, None]

@@ -303,7 +303,14 @@ class Pairs:
     @cached_property
     def exposures(self) -> np.ndarray:
         """How many comparisons each item has had (N)."""
-        return self.item_sums(self.number, self.number)
+        return np.sum([self.item_sums(row, row) for row in (*self.win, *self.lose)], axis=0)
+
+    def part(self, rows: slice) -> "Pairs":
+        """The pairs of some low items, among all items; the arrays of pairs are views."""
+        first, last = self.start[rows.start], self.start[rows.stop]
+        wins = self.win[:, first:last], self.lose[:, first:last]
+        start = np.clip(self.start, first, last) - first
+        return Pairs(start, self.high[first:last], *wins, self.side)
 
     def net_per_item(self, values: np.ndarray) -> np.ndarray:
         """Transpose of :meth:`differences`: each value counts for low and against high."""

@@ -10,6 +10,8 @@ TOLERANCE = 1e-12
 # of a parameter in an open direction of length one, below which the parameter has no part in it
 SMALLEST_SHARE = 1e-6
 OPEN_SHARE = 1e-6  # of a difference along an open direction, below which it is rounding
+SMALLEST_EIGENVALUE = 1e-3  # over the largest, of a scatter that single precision may sum
+SMALLEST_RATIO = 0.5  # of item-robust over classical variance in any direction
 
 
 @dataclass(frozen=True)
@@ -93,3 +95,74 @@ def whiten(X: np.ndarray) -> np.ndarray:
     sd = centred.std(axis=0)
     sd[sd <= 1e-13 * np.abs(X).max(axis=0)] = 0.0
     return centred @ whitening_basis(centred.T @ centred / len(X), sd).transform
+
+
+def floored_covariance(
+    robust: np.ndarray, model: np.ndarray, smallest: float = SMALLEST_RATIO
+) -> np.ndarray:
+    """The robust covariance, raised where it is less than ``smallest`` (a half) of the model's.
+
+    The item-robust estimate need not be positive definite, and with few items it can be far too
+    small by chance. Sharing items only ever adds variance, so in coordinates in which the model's
+    covariance is the identity, eigenvalues of the robust one below that are raised to it. Both are
+    p x p.
+    """
+    unit = np.sqrt(np.where(np.diag(model) > 0, np.diag(model), 1.0))
+    scale = np.outer(unit, unit)
+    values, vectors = np.linalg.eigh(model / scale)
+    positive = values > 1e-13 * values[-1]
+    vectors, root = vectors[:, positive], np.sqrt(values[positive])
+    ratios, axes = np.linalg.eigh((vectors / root).T @ (robust / scale) @ (vectors / root))
+    axes = ((vectors * root) @ axes) * unit[:, None]
+    return (axes * np.maximum(ratios, smallest)) @ axes.T
+
+
+def square_root(meat: np.ndarray) -> np.ndarray:
+    """A (p x r) with AA' = meat (p x p), on the r directions in which meat exceeds rounding errors.
+
+    With a ridge a jacobian is large where the data say nothing; it would turn the rounding errors
+    of the meat there into variances, negative ones too.
+    """
+    unit = np.sqrt(np.where(np.diag(meat) > 0, np.diag(meat), 1.0))
+    values, vectors = np.linalg.eigh(meat / np.outer(unit, unit))
+    seen = values > TOLERANCE * values.max(initial=0.0)
+    return vectors[:, seen] * np.sqrt(values[seen]) * unit[:, None]
+
+
+def is_well_conditioned(scatter: np.ndarray) -> bool:
+    """Whether single precision leaves enough digits to invert a sum (d x d) of it."""
+    values = np.linalg.eigvalsh(scatter)
+    return bool(values[0] > SMALLEST_EIGENVALUE * values[-1])
+
+
+def usual_values(first: np.ndarray) -> np.ndarray:
+    """The value (d) of all rows but one, by the first three of these; NaN where there is none.
+
+    If all rows but one are equal, two of three are.
+    """
+    ordered = np.sort(first, axis=0)
+    equal = np.any(ordered[1:] == ordered[:-1], axis=0) & (len(first) > 2)
+    usual = np.full(first.shape[1], np.nan)
+    usual[equal] = np.median(first[:, equal], axis=0) if equal.any() else np.nan
+    return usual
+
+
+def other_rows(
+    Z: np.ndarray, exposures: np.ndarray, numbers: np.ndarray, usual: np.ndarray
+) -> np.ndarray:
+    """How many compared items have another value than the usual one, and the sum of their numbers.
+
+    An array (2 x d); those of disjoint sets of items add.
+    """
+    others, rows = np.zeros((2, len(usual))), np.flatnonzero(exposures > 0)
+    for column in np.flatnonzero(~np.isnan(usual)):
+        other = rows[Z[rows, column] != usual[column]]
+        others[:, column] = len(other), numbers[other].sum()
+    return others
+
+
+def own_column_mask(others: np.ndarray, n_items: int) -> np.ndarray:
+    """Mask (N) of the items that are the only other one in some column."""
+    mask = np.zeros(n_items, dtype=bool)
+    mask[others[1, others[0] == 1].astype(np.intp)] = True
+    return mask

@@ -19,11 +19,12 @@ direction (two with a side effect), shortened by the share that is overfitting.
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from pairscore.core.passes import counts_once, difference_pass, net_pass
-from pairscore.core.sandwich import item_robust_meat, less_ties, sandwich
+from pairscore.core.sandwich import Part, item_robust_sums, less_ties, sandwich
 from pairscore.core.scale import Scale, fit_scale, initial_factor
 from pairscore.core.sums import (
     Moments,
@@ -34,13 +35,15 @@ from pairscore.core.sums import (
     difference_scatter,
     in_units,
     may_be_single,
+    pair_scatter,
     rows_times,
     spread,
+    sum_sides,
     times_rows,
 )
 from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
 from pairscore.errors import PairscoreError, plural
-from pairscore.estimators.diagnostics import check_pairing, pairing_note
+from pairscore.estimators.diagnostics import Pairing, fourth_power, pairing_note, pairing_of
 from pairscore.estimators.fit_data import (
     SEPARATION_L2,
     FitData,
@@ -52,6 +55,7 @@ from pairscore.estimators.fit_data import (
 )
 from pairscore.estimators.inference import (
     ScaledClosedForm,
+    bordered_meat,
     contributions,
     covariance_error,
     meat_net_of,
@@ -356,46 +360,91 @@ def _with_covariance(
         link=settings.link,
         coef=b,
         inverse=inverse,
-        difference=data.pairs.differences(data.X @ b),
+        difference=np.empty(0),  # of a part of the pairs at a time
         factor=scale.factor / scale.guard,
         side_effect=scale.side_effect,
         ridge=scale.ridge,
         ridge_shape=weighted / (b @ weighted) if b.any() else weighted,
     )
-    reference = data.second_moments if settings.method == "split" else data.item_moments
-    pairing = check_pairing(data.X, data.pairs, data.item_moments, reference)
+    covariance, pairing = covariance_and_pairing(data, settings, form)
     # what the guard takes off is as uncertain as it is long
     shift = np.append(form.factor * b - estimate.coef, [0.0] * settings.side_effect)
     return replace(
         estimate,
-        covariance=closed_form_covariance(data, settings, form) + np.outer(shift, shift),
+        covariance=covariance + np.outer(shift, shift),
         pairing=pairing,
         notes=estimate.notes + pairing_note(pairing, settings.method),
     )
 
 
-def closed_form_covariance(data: FitData, settings: Settings, form: ScaledClosedForm) -> np.ndarray:
-    """Covariance of coefficients and side effect on the link's scale."""
-    X, center = data.X, data.item_moments
-    jacobian = form.jacobian(X, None if settings.method == "paired" else center.scatter)
-    robust = scatter = None
+@dataclass(frozen=True)
+class FormOfPairs:
+    """A closed form on the link's scale, and what some of its pairs contribute to it.
+
+    ``scores`` (N) are X b, ``centred`` those less that of the mean.
+    """
+
+    form: ScaledClosedForm
+    method: str
+    scores: np.ndarray
+    centred: np.ndarray
+
+    def at(self, pairs: Pairs) -> ScaledClosedForm:
+        return replace(self.form, pairs=pairs, difference=pairs.differences(self.scores))
+
+    def __call__(self, pairs: Pairs, _: slice) -> Part:
+        here = self.at(pairs)
+        u, number = contributions(here, self.method, self.centred), pairs.number
+        weights = np.vstack([sum_sides(here.outcome_variance), number])
+        squares = np.array(number @ number)
+        sums = *here.scale_sums_of_items(), *here.model_sums_of_items(), squares
+        return Part(u, weights, sums)
+
+
+def covariance_and_pairing(
+    data: FitData, settings: Settings, form: ScaledClosedForm
+) -> tuple[np.ndarray, Pairing]:
+    """Covariance of coefficients and side effect on the link's scale, and how pairs look."""
+    X, center, pairs = data.X, data.item_moments, data.pairs
+    reference = data.second_moments if settings.method == "split" else center
+    scores = X @ form.coef
+    of_pairs = FormOfPairs(form, settings.method, scores, scores - center.mean @ form.coef)
     if settings.inference == "items":
-        u = contributions(form, settings.method, X @ form.coef - center.mean @ form.coef)
-        whitener, weight = leverage_whitener(data, settings), form.outcome_variance.sum(axis=0)
-        robust, scatter = item_robust_meat(X, center, data.pairs, u, whitener, weight)
+        robust, scatter, cross, sums = item_robust_sums(
+            X, center, pairs, of_pairs, leverage_whitener(data, settings)
+        )
         if settings.method == "pooled":
             robust = meat_net_of(robust, never_differing(data, settings), form.inverse)
-    covariance = sandwich(
-        jacobian, form.model_meat(X, center.mean, scatter), robust, data.weight_unit
-    )
+    else:
+        (_, (weight, number), sums), robust = of_pairs(pairs, slice(None)), None
+        scatter = difference_scatter(X, center.mean, pairs, weight)
+        cross = pair_scatter(X, center.mean, pairs, np.zeros(len(X)), number)
+    curvature, on_scale, on_items, of_scale, squares = sums
+    fourth = partial(fourth_power, X, pairs.exposures, center.mean)
+    pairing = pairing_of(fourth, cross, float(squares), pairs.exposures, center, reference)
+    random_pairs = None if settings.method == "paired" else center.scatter
+    jacobian = form.jacobian_of(curvature, on_scale @ X, random_pairs)
+    model = bordered_meat(X, scatter, on_items, of_scale)
+    covariance = sandwich(jacobian, model, robust, data.weight_unit)
     if robust is None and data.tied is not None:
-        taken = form.taken_by_ties(X, center.mean, data.tied)
+        taken = of_pairs.at(pairs).taken_by_ties(X, center.mean, data.tied)
         covariance = less_ties(covariance, jacobian @ taken @ jacobian.T)
+    return with_second_half(data, settings, covariance, jacobian, form.coef), pairing
+
+
+def with_second_half(
+    data: FitData,
+    settings: Settings,
+    covariance: np.ndarray,
+    jacobian: np.ndarray,
+    coef: np.ndarray,
+) -> np.ndarray:
+    """The covariance with what the items behind the covariance of `split` add to it."""
     if settings.method != "split":
         return covariance
-    error = covariance_error(data.second_half, data.second_moments, form.coef)
-    # db = -S^-1 dS b, while the closed form has db = A d(X'w) with A = S^-1 / M
-    by_covariance = data.tally.n_comparisons * jacobian[:, : X.shape[1]]
+    error = covariance_error(data.second_half, data.second_moments, coef)
     n, d = data.second_half.shape
+    # db = -S^-1 dS b, while the closed form has db = A d(X'w) with A = S^-1 / M
+    by_covariance = data.tally.n_comparisons * jacobian[:, :d]
     # the inverse of an estimated covariance has heavier tails than the normal distribution knows
     return n / (n - d - 2) * (covariance + by_covariance @ error @ by_covariance.T)

@@ -236,7 +236,22 @@ class ScaledClosedForm:
         """Score of (factor, side effect) that each pair contributes: P x e."""
         return np.einsum("esp,sp->pe", self.scale_design, self.score_and_information[0])
 
-    def jacobian(self, X: np.ndarray, random_pairs: np.ndarray | None = None) -> np.ndarray:
+    def scale_sums(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """C (e x e) and R' (e x d) without their ridge: sums over pairs, which add."""
+        curvature, on_items = self.scale_sums_of_items()
+        return curvature, on_items @ X
+
+    def scale_sums_of_items(self) -> tuple[np.ndarray, np.ndarray]:
+        """C, and by how much the features of each item come into R': e x e and e x N."""
+        z, curvature = self.scale_design, self.observed_information
+        on_pairs = -self.factor * np.einsum("esp,sp->ep", z, curvature)
+        on_pairs[0] += sum_sides(self.score_and_information[0])
+        on_items = np.array([self.pairs.net_per_item(row) for row in on_pairs])
+        return np.einsum("esp,fsp,sp->ef", z, z, curvature), on_items
+
+    def jacobian_of(
+        self, curvature: np.ndarray, response: np.ndarray, random_pairs: np.ndarray | None
+    ) -> np.ndarray:
         """Derivative of (coef, side effect) in the summed contributions (X'w part, scale part).
 
         d(factor, side) = C^-1 (scores + R' db), with C the curvature of the scale equations and R
@@ -245,20 +260,6 @@ class ScaledClosedForm:
         (in the metric of G): across it the scale is stationary at the true direction, and a noisy b
         is far from there.
         """
-        return self.jacobian_of(*self.scale_sums(X), random_pairs)
-
-    def scale_sums(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """C (e x e) and R' (e x d) without their ridge: sums over pairs, which add."""
-        z, curvature = self.scale_design, self.observed_information
-        on_pairs = -self.factor * np.einsum("esp,sp->ep", z, curvature)
-        on_pairs[0] += sum_sides(self.score_and_information[0])
-        response = np.array([self.pairs.net_per_item(row) @ X for row in on_pairs])
-        return np.einsum("esp,fsp,sp->ef", z, z, curvature), response
-
-    def jacobian_of(
-        self, curvature: np.ndarray, response: np.ndarray, random_pairs: np.ndarray | None
-    ) -> np.ndarray:
-        """The Jacobian from these sums."""
         b, ridge = self.coef, np.diag(self.ridge[: len(curvature)])
         by_score = np.linalg.pinv(curvature + ridge, hermitian=True)
         if b.any():
@@ -280,18 +281,20 @@ class ScaledClosedForm:
         f = self.link.cdf(self.predictor)
         return (self.pairs.win + self.pairs.lose) * 4 * f * (1 - f)
 
-    def model_meat(
-        self, X: np.ndarray, mean: np.ndarray, scatter: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Covariance of the contributions if comparisons were independent and the link model right.
+    def model_meat(self, X: np.ndarray, mean: np.ndarray) -> np.ndarray:
+        """Covariance of contributions if comparisons were independent and the link model right."""
+        scatter = difference_scatter(X, mean, self.pairs, sum_sides(self.outcome_variance))
+        return bordered_meat(X, scatter, *self.model_sums_of_items())
 
-        The covariance of an outcome with its score e is 2 f', and the variance of e is the expected
-        information. ``scatter`` is that of differences, weighted by the outcome's variance.
+    def model_sums_of_items(self) -> tuple[np.ndarray, np.ndarray]:
+        """Its rows of the scale: by the features of items (e x N), and their own part (e x e).
+
+        The covariance of an outcome with its score e is 2 f', the variance of e the information.
         """
         density = information = self.score_and_information[1]
         if not self.link.is_logistic:
             density = (self.pairs.win + self.pairs.lose) * self.link.pdf(self.predictor)
-        return self._meat(X, mean, self.outcome_variance, 2 * density, information, scatter)
+        return self._sums_of_items(2 * density, information)
 
     def taken_by_ties(self, X: np.ndarray, mean: np.ndarray, tied: np.ndarray) -> np.ndarray:
         """What ties, of which there were ``tied`` (sides x P), take off the former.
@@ -300,25 +303,20 @@ class ScaledClosedForm:
         e is f'/(f (1 - f)) times half of what is left of Y without its mean.
         """
         of_score = self.link.taken_by_ties(self.predictor, tied)
-        return self._meat(X, mean, tied, np.sqrt(tied * of_score), of_score)
+        scatter = difference_scatter(X, mean, self.pairs, sum_sides(tied))
+        return bordered_meat(X, scatter, *self._sums_of_items(np.sqrt(tied * of_score), of_score))
 
-    def _meat(
-        self,
-        X: np.ndarray,
-        mean: np.ndarray,
-        outcome: np.ndarray,
-        mixed: np.ndarray,
-        e: np.ndarray,
-        on_features: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """From the variance of Y, its covariance with e, and the variance of e (sides x P)."""
+    def _sums_of_items(self, mixed: np.ndarray, e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """From the covariance of Y with e, and the variance of e (sides x P)."""
         z = self.scale_design
-        if on_features is None:
-            on_features = difference_scatter(X, mean, self.pairs, sum_sides(outcome))
-        with_score = np.einsum("esp,sp->ep", z, mixed)
-        border = np.array([self.pairs.net_per_item(row) @ X for row in with_score])
-        scale = np.einsum("esp,fsp,sp->ef", z, z, e)
-        return np.block([[on_features, border.T], [border, scale]])
+        on_items = [self.pairs.net_per_item(row) for row in np.einsum("esp,sp->ep", z, mixed)]
+        return np.array(on_items), np.einsum("esp,fsp,sp->ef", z, z, e)
+
+
+def bordered_meat(X: np.ndarray, scatter: np.ndarray, *sums: np.ndarray) -> np.ndarray:
+    """The meat (d + e) from the scatter of differences (d x d), and from sums as above."""
+    border = sums[0] @ X
+    return np.block([[scatter, border.T], [border, sums[1]]])
 
 
 def contributions(
@@ -335,7 +333,8 @@ def contributions(
     pairs, scale_scores = form.pairs, form.scale_scores()
     outcome = sum_sides(pairs.win - pairs.lose)
     if method == "pooled":
-        low, high = (pairs.number * (-0.5 * centred_score)[i] for i in (pairs.low, pairs.high))
+        half, number = -0.5 * centred_score, pairs.number
+        low, high = number * np.repeat(half, np.diff(pairs.start)), number * half[pairs.high]
         low += outcome  # in place: memory is what takes the time
         high -= outcome
         return PairContributions(low, high, scale_scores)
