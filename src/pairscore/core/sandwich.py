@@ -20,6 +20,7 @@ of the features of the two items, and is then never formed (:func:`pairs_meat`).
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from scipy import sparse
 from scipy.linalg import get_blas_funcs
 
 from pairscore.core.passes import (
+    LARGE,
     chunks_of,
     contribution_pass,
     neighbour_sums,
@@ -119,8 +121,7 @@ class Part(NamedTuple):
     sums: tuple[np.ndarray, ...] = ()
 
 
-# of some pairs, and where they are among all; made when needed, because memory for what is known of
-# all pairs at once takes longer than to go through it
+# of some pairs, and their places: made when needed, because new memory for all takes the time
 OfPart = Callable[[Pairs, slice], Part]
 
 
@@ -167,7 +168,7 @@ def times_too_often(left: np.ndarray, right: np.ndarray, inflation: np.ndarray) 
 
     An item of ``inflation`` zero does not count its rows.
     """
-    counts = (inflation > 0).astype(int)
+    counts = (inflation > 0).astype(float)
     return counts[left] + counts[right] - 1
 
 
@@ -189,9 +190,11 @@ class ContributionSums(NamedTuple):
 
 
 def parts_of(pairs: Pairs) -> Iterator[tuple[Pairs, slice]]:
-    """The pairs in a few parts, and where these are."""
-    for chunk in chunks_of(pairs.start):
-        yield pairs.part(chunk), slice(*pairs.start[[chunk.start, chunk.stop]].tolist())
+    """The pairs in parts that are small, but not beside the number of items; and where they are."""
+    places = np.arange(0, len(pairs.high), max(LARGE, pairs.n_items))[1:]
+    ends = [0, *np.searchsorted(pairs.start, places).tolist(), pairs.n_items]
+    for first, last in pairwise(ends):
+        yield pairs.part(slice(first, last)), slice(*pairs.start[[first, last]].tolist())
 
 
 def sum_contributions(
@@ -205,9 +208,7 @@ def sum_contributions(
         if added is None:
             width = 2 + len(weights)
             items, factors = np.zeros((pairs.n_items, width)), np.empty((len(low), width), kind)
-        again = np.empty(0)
-        if not all_count:
-            again = times_too_often(part.low, part.high, inflation).astype(float)
+        again = np.empty(0) if all_count else times_too_often(part.low, part.high, inflation)
         graph, into = (part.start, part.high), (items, factors[places])
         contribution_pass(graph, u.low, u.high, again, weights, kind, into)
         low[places], extra = u.low, u.extra.T
@@ -378,10 +379,10 @@ def item_robust_sums(
     """
 
     def with_number(part: Pairs, at: slice) -> Part:
-        u, *others = of_part(part, at)
+        u, weights, sums = of_part(part, at)
         # columns are summed one by one: each has its place in memory
         extra = np.vstack([u.extra.T, part.number]).T
-        return Part(PairContributions(u.low, u.high, extra), *others)
+        return Part(PairContributions(u.low, u.high, extra), weights, sums)
 
     Z, unit = items or standardised(X, center)
     inflation = jackknife_inflation(Z, pairs.exposures, (unit[:, None] * whitener).astype(Z.dtype))

@@ -362,7 +362,7 @@ def add_item_sums(t: np.ndarray, tile: Tile, u: PairContributions) -> None:
 def pair_products(tile: Tile, u: PairContributions, inflation: np.ndarray) -> np.ndarray:
     """sum_p u_p u_p' of the pairs of a tile, each as often as its items count it too often."""
     pairs, Z = tile.pairs, tile.Z
-    times = times_too_often(pairs.low, pairs.high, inflation).astype(float)
+    times = times_too_often(pairs.low, pairs.high, inflation)
     extra = np.column_stack([u.extra, pairs.number])
     squares = pairs.item_sums(times * u.low**2, times * u.high**2)
     none = np.zeros(Z.shape[1])
