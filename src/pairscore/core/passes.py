@@ -216,7 +216,7 @@ def pair_pass(
     kernels.sort_by_pair(*same_kind(left, right), place, low, end, order, high, first)
     del place, low
     start, win, lose = np.empty(n_items + 1, dtype=np.int32), *np.empty((2, n_sides, m))
-    same = m > 0 and np.all(amount == amount[0])
+    same = counts_once(amount) or (m > 0 and np.all(amount == amount[0]))
     n = kernels.sum_by_pair(
         won, doubles(amount[:1] if same else amount), order, first, start, high, win, lose
     )

@@ -176,12 +176,17 @@ def _provisional_mean(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 def feature_range(X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Smallest and largest value of every feature (d) among the rows of a mask, block by block."""
-    low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
-    for rows in row_blocks(len(X)):
-        block = X[rows] if mask[rows].all() else X[rows][mask[rows]]
-        low = np.minimum(low, block.min(axis=0, initial=np.inf))
-        high = np.maximum(high, block.max(axis=0, initial=-np.inf))
-    return low, high
+
+    def one(chunk: slice) -> tuple[np.ndarray, np.ndarray]:
+        low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
+        for rows in row_blocks(chunk.stop, chunk.start):
+            block = X[rows] if mask[rows].all() else X[rows][mask[rows]]
+            low = np.minimum(low, block.min(axis=0, initial=np.inf))
+            high = np.maximum(high, block.max(axis=0, initial=-np.inf))
+        return low, high
+
+    low, high = zip(*on_each(one, row_chunks(*X.shape)), strict=True)
+    return np.min(low, axis=0), np.max(high, axis=0)
 
 
 def row_blocks(n_rows: int, first: int = 0) -> Iterator[slice]:
@@ -238,8 +243,12 @@ def in_units(X: np.ndarray, center: Spread, kind: type) -> tuple[np.ndarray, np.
     """The same in a ``kind`` of numbers."""
     unit = np.where(center.sd > 0, center.sd, 1.0)
     Z: np.ndarray = np.empty(X.shape, dtype=kind)
-    for rows, centred in centred_blocks(X, center.mean):
-        np.divide(centred, unit, out=Z[rows], casting="same_kind")
+
+    def one(chunk: slice) -> None:
+        for rows, centred in centred_blocks(X, center.mean, chunk):
+            np.divide(centred, unit, out=Z[rows], casting="same_kind")
+
+    on_each(one, row_chunks(*X.shape))
     return Z, unit
 
 

@@ -344,7 +344,7 @@ def clip_start(start: np.ndarray, sd: np.ndarray) -> np.ndarray:
 
 def initial_coef(data: FitData, settings: Settings, b: np.ndarray, center: Moments) -> np.ndarray:
     """A closed form ``b`` (d) on the link's scale, as a sample of the comparisons shows it."""
-    votes, scores = data.comparisons, data.X @ b
+    votes, scores = data.comparisons, rows_times(data.X, b)
     few = slice(None, None, 1 + len(votes) // SAMPLE)
     spread = float(np.sqrt(b @ center.covariance @ b))
     start = initial_factor(spread, float(settings.link.pdf(0.0)))
