@@ -99,17 +99,26 @@ class TieRule:
         rise = loss * self.link.pdf(eta - t) + win * self.link.pdf(-eta - t)
         return win / total, rise / total**2
 
-    def derivatives(self, eta: np.ndarray, outcome: np.ndarray, t: float) -> OutcomeDerivatives:
-        """Log-likelihood of outcomes -1 (right won), 0 (tie) and 1 (left won), and derivatives."""
-        rules = {"davidson": self._davidson, "rao-kupper": self._rao_kupper}
-        return rules.get(self.name, self._half)(eta, outcome, t)
+    def derivatives(
+        self, eta: np.ndarray, outcome: np.ndarray, t: float, value: bool = True
+    ) -> OutcomeDerivatives:
+        """Log-likelihood of outcomes -1 (right won), 0 (tie) and 1 (left won), and derivatives.
 
-    def _half(self, eta: np.ndarray, outcome: np.ndarray, t: float) -> OutcomeDerivatives:
-        win = 0.5 * (1 + outcome)
-        value = win * self.link.log_cdf(eta) + (1 - win) * self.link.log_cdf(-eta)
+        Without ``value`` the log-likelihood itself may be zeros: its logarithms cost more than all
+        the rest.
+        """
+        if not self.has_parameter:
+            return self._half(eta, outcome, value)
+        rule = self._davidson if self.name == "davidson" else self._rao_kupper
+        return rule(eta, outcome, t)
+
+    def _half(self, eta: np.ndarray, outcome: np.ndarray, value: bool) -> OutcomeDerivatives:
+        win, zero = 0.5 * (1 + outcome), np.broadcast_to(0.0, np.shape(eta))
+        loglik = zero
+        if value:
+            loglik = win * self.link.log_cdf(eta) + (1 - win) * self.link.log_cdf(-eta)
         score, weight, _ = self.link.newton(eta, win, 1 - win)
-        zero = np.broadcast_to(0.0, np.shape(eta))
-        return OutcomeDerivatives(value, score, zero, weight, zero, zero)
+        return OutcomeDerivatives(loglik, score, zero, weight, zero, zero)
 
     def _davidson(self, eta: np.ndarray, outcome: np.ndarray, t: float) -> OutcomeDerivatives:
         loss, tie, win = self.probabilities(eta, t)

@@ -44,7 +44,7 @@ LARGEST_STRIDE = 16  # in a sample; from a smaller one, all comparisons would be
 TOL = 1e-11  # gap to the maximum, per comparison, before the last step
 LARGEST_SPREAD = 3.0  # of the scores, in units of the link, from which a fit is started
 SMALLEST_SHARE = 0.05  # of a coin's variance; with less left, nearly all comparisons tied
-TINY = float(np.finfo(float).tiny)
+TINY, EPS = float(np.finfo(float).tiny), float(np.finfo(float).epsneg)
 ONE_NODE = (np.zeros(1), np.ones(1))  # of z, where nothing is unknown
 Nodes = tuple[np.ndarray, np.ndarray]
 Pull = Callable[..., np.ndarray]
@@ -295,7 +295,7 @@ class AlongScore:
     def likeliest(self, pull: Pull, near: float) -> float:
         """The logarithm of the likeliest scale, first in a sample, then in all comparisons."""
         rule = self.law.rule
-        if rule.link.is_logistic and not rule.has_parameter and not self.sd.any():
+        if rule.link.is_logistic and not rule.has_parameter:
             return self.by_newton(float(np.exp(near)))
         reach = 0.5
         for stride in sorted({1 + len(self.eta) // SAMPLE, 1}, reverse=True):
@@ -307,24 +307,52 @@ class AlongScore:
         return near
 
     def by_newton(self, scale: float) -> float:
-        """The same from one scale on, where the log-likelihood is concave in it.
+        """The same from one scale on, where the log-likelihood is concave in it, or nearly.
 
         The slopes so far bracket the root; what leaves the bracket goes to its middle.
         """
         low, high = float(np.exp(-LARGEST)), float(np.exp(LARGEST))
+        unsure = bool(self.sd.any())
         for _ in range(MAX_STEPS):
-            columns = self.eta, self.outcome, self.amount, np.array([scale, 0.0])
-            sums, before = scale_pass(*columns, self.law.rule.link, series=True), scale
-            if (best := best_scale(sums, scale, self.precision)) is not None:
-                return float(np.log(best))
-            slope = float(sums[0]) - self.precision * scale
+            before = scale
+            if unsure:
+                slope, fall = self.slope_and_fall(scale)
+            else:
+                columns = self.eta, self.outcome, self.amount, np.array([scale, 0.0])
+                sums = scale_pass(*columns, self.law.rule.link, series=True)
+                if (best := best_scale(sums, scale, self.precision)) is not None:
+                    return float(np.log(best))
+                slope, fall = float(sums[0]), float(sums[2])
+            slope -= self.precision * scale
             low, high = (scale, high) if slope > 0 else (low, scale)
-            scale += slope / (float(sums[2]) + self.precision)
+            scale += slope / (fall + self.precision)
             if not low < scale < high:
                 scale = np.sqrt(low * high)
             if abs(np.log(scale / before)) <= 10 * PRECISION:  # the next step is far smaller
                 break
         return float(np.log(scale))
+
+    def slope_and_fall(self, scale: float) -> tuple[float, float]:
+        """Of the log-likelihood in the scale, and how fast the slope falls, where ties have no law.
+
+        Chances are averages of the link over the nodes of z, as in :func:`pull_of_decided`.
+        """
+        z, weight = grid_for(max(scale, 1.0) * float(np.max(self.sd)))
+        slope = fall = 0.0
+        for first in range(0, len(self.eta), CHUNK):
+            rows = self.part(slice(first, first + CHUNK))
+            win, rise, bend = np.zeros((3, len(rows.eta)))
+            for node, times in zip(z, weight, strict=True):
+                at = rows.eta + node * rows.sd
+                f, up, curve = rows.law.rule.link.expansion(scale * at)
+                win, up = win + times * f, times * at * up
+                rise, bend = rise + up, bend + times * at * at * curve
+            share, win = 0.5 + 0.5 * rows.outcome, np.clip(win, TINY, 1 - EPS)
+            of_win, of_loss = share / win, (1 - share) / (1 - win)
+            slope += float(rows.amount @ (rise * (of_win - of_loss)))
+            fall += float(rows.amount @ (rise**2 * (of_win / win + of_loss / (1 - win))))
+            fall -= float(rows.amount @ (bend * (of_win - of_loss)))
+        return slope, fall
 
     def derivative(self, pull: Pull, log_scale: float) -> float:
         """Of the log-likelihood in log scale, a cache-sized chunk at a time."""

@@ -293,8 +293,32 @@ class Pairs:
         return connected_components(links, directed=False)[1]
 
     @cached_property
+    def blocks(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+        """Groups of linked items by their size: where entries of their matrices are.
+
+        For each size s the items (k x s), the pairs among them, and the places of these above and
+        below the diagonals of k matrices (s x s), as numbers in one row.
+        """
+        size, found = np.bincount(self.component)[self.component], []
+        place = np.empty(self.n_items, dtype=np.int64)  # of an item's row in the matrices, over s
+        row = np.empty(self.n_items, dtype=np.int64)
+        for s in np.unique(size):
+            members = np.flatnonzero(size == s)
+            items = members[np.argsort(self.component[members], kind="stable")].reshape(-1, s)
+            place[items], row[items] = np.arange(items.size).reshape(items.shape), np.arange(s)
+            edges = np.flatnonzero(size[self.low] == s)
+            low, high = self.low[edges], self.high[edges]
+            found.append((items, edges, s * place[low] + row[high], s * place[high] + row[low]))
+        return found
+
+    @cached_property
     def low(self) -> np.ndarray:
         return np.repeat(np.arange(self.n_items, dtype=self.high.dtype), np.diff(self.start))
+
+    @property
+    def keys(self) -> np.ndarray:
+        """A number for each pair (P), in their order."""
+        return self.low.astype(np.int64) * self.n_items + self.high
 
     @cached_property
     def number(self) -> np.ndarray:

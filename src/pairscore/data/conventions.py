@@ -345,7 +345,7 @@ def outcomes_of_words(words: dict[Any, int], names: np.ndarray, unknown: int) ->
     outcome = np.full(len(names), unknown, dtype=np.int8)
     for word, number in words.items():  # few, and an array of text knows where each of them is
         if isinstance(word, str):
-            outcome[names == word] = number
+            np.copyto(outcome, np.int8(number), where=names == word)
         if np.all(outcome != unknown):
             break
     return outcome

@@ -158,12 +158,18 @@ def _equal_rows(key: np.ndarray, amount: np.ndarray) -> tuple[np.ndarray, np.nda
 def _rows_of_pairs(data: FitData, rule: TieRule, ridge: np.ndarray) -> SingleComparisons:
     """The rows where only who met and who won matters: each pair's losses of low, ties and wins."""
     pairs, ties, votes = data.pairs, data.tied, data.comparisons
+    lose, win = sum_sides(pairs.lose), sum_sides(pairs.win)
     if ties is None:
-        ties = np.zeros(pairs.win.shape)
+        ties = np.zeros(len(win))
+    elif np.array_equal(data.amount, np.rint(data.amount)):  # halves of whole numbers are exact
+        ties = sum_sides(ties)
+        lose, win = lose - ties / 2, win - ties / 2
     else:
+        ties = sum_sides(ties)
         amount = data.amount * (votes.outcome != 0)
-        pairs = aggregate_pairs(votes.left, votes.right, votes.outcome, amount, len(data.X))
-    number = np.column_stack([sum_sides(part) for part in (pairs.lose, ties, pairs.win)]).ravel()
+        decided = aggregate_pairs(votes.left, votes.right, votes.outcome, amount, len(data.X))
+        lose, win = decided.lose[0], decided.win[0]
+    number = np.column_stack([lose, ties, win]).ravel()
     used = np.flatnonzero(number > 0)
     pair, kind = np.divmod(used, 3)
     low, high = (items[pair].astype(np.intp) for items in (pairs.low, pairs.high))

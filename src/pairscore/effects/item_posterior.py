@@ -152,35 +152,49 @@ class FormedCovariance:
     """V in full: a block for every group of items that are linked by comparisons.
 
     Blocks of one size are one stack (k x s x s) with the ``items`` (k x s) that they belong to.
+    Nothing is worked out before it is asked for: sweeps to a maximum ask for products alone.
     """
 
     def __init__(self, pairs: Pairs, weight: np.ndarray, sigma2: float):
-        self._made_of = pairs, weight
-        n, low, high = pairs.n_items, pairs.low, pairs.high
-        size = np.bincount(pairs.component)[pairs.component]
-        own = 1 / sigma2 + pairs.item_sums(weight, weight)
-        self.diagonal, across = np.empty(n), np.empty(len(high))
-        self._stacks: list[tuple[np.ndarray, np.ndarray]] = []
-        self._at = np.empty((3, n), dtype=np.int64)  # of each item: stack, block in it, row in that
-        for number, one in enumerate(np.unique(size)):
-            members = np.flatnonzero(size == one)
-            by_group = np.argsort(pairs.component[members], kind="stable")
-            items = members[by_group].reshape(-1, one)
-            rows, blocks = np.arange(one), np.arange(len(items))[:, None]
-            self._at[0, items], self._at[1, items], self._at[2, items] = number, blocks, rows
-            edges = np.flatnonzero(size[low] == one)
-            block, row, column = (
-                self._at[1, low[edges]],
-                self._at[2, low[edges]],
-                self._at[2, high[edges]],
-            )
-            stack = np.zeros((len(items), one, one))
-            stack[:, rows, rows] = own[items]
-            stack[block, row, column] = stack[block, column, row] = -weight[edges]
-            stack = inverses(stack) if np.isfinite(sigma2) else pseudo_inverses(stack)
-            self.diagonal[items], across[edges] = stack[:, rows, rows], stack[block, row, column]
-            self._stacks.append((items, stack))
-        self.pair_variance = np.maximum(self.diagonal[low] + self.diagonal[high] - 2 * across, 0.0)
+        self._pairs, self._weight, self._sigma2 = pairs, weight, sigma2
+
+    @cached_property
+    def _stacks(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Items and blocks of V of each size."""
+        stacks, free = [], np.isinf(self._sigma2)
+        own = 1 / self._sigma2 + self._pairs.item_sums(self._weight, self._weight)
+        for items, edges, upper, lower in self._pairs.blocks:
+            size = items.shape[1]
+            stack = np.zeros((len(items), size, size))
+            stack[:, np.arange(size), np.arange(size)] = own[items]
+            stack.ravel()[upper] = stack.ravel()[lower] = -self._weight[edges]
+            stacks.append((items, pseudo_inverses(stack) if free else inverses(stack)))
+        return stacks
+
+    @cached_property
+    def diagonal(self) -> np.ndarray:
+        diagonal = np.empty(self._pairs.n_items)
+        for items, inverse in self._stacks:
+            diagonal[items] = np.diagonal(inverse, axis1=1, axis2=2)
+        return diagonal
+
+    @cached_property
+    def pair_variance(self) -> np.ndarray:
+        own, across = self.diagonal, np.empty(len(self._pairs.high))
+        for (_, edges, upper, _), (_, inverse) in zip(
+            self._pairs.blocks, self._stacks, strict=True
+        ):
+            across[edges] = inverse.ravel()[upper]
+        return np.maximum(own[self._pairs.low] + own[self._pairs.high] - 2 * across, 0.0)
+
+    @cached_property
+    def _at(self) -> np.ndarray:
+        """Of each item (3 x N): its stack, its block there, and its row in that."""
+        at = np.empty((3, self._pairs.n_items), dtype=np.int64)
+        for number, (items, _) in enumerate(self._stacks):
+            at[0, items], at[2, items] = number, np.arange(items.shape[1])
+            at[1, items] = np.arange(len(items))[:, None]
+        return at
 
     def whole(self) -> np.ndarray | None:
         """V (N x N) where all items are in one block."""
@@ -221,7 +235,7 @@ class FormedCovariance:
         return float(self.diagonal.sum())
 
     def at(self, sigma2: float) -> Covariance:
-        return FormedCovariance(*self._made_of, sigma2)
+        return FormedCovariance(self._pairs, self._weight, sigma2)
 
 
 def inverses(stack: np.ndarray) -> np.ndarray:
@@ -356,8 +370,7 @@ class MessageCovariance:
 
     @cached_property
     def _keys(self) -> np.ndarray:
-        """A number for each pair (P), in their order."""
-        return self._pairs.low.astype(np.int64) * self._pairs.n_items + self._pairs.high
+        return self._pairs.keys
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Some entries of V; zero for two items that did not meet."""

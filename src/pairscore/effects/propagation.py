@@ -149,7 +149,7 @@ def start_posterior(
     """
     effect = np.zeros(len(rows.X)) if effect is None else effect
     eta, pairs = rows.moved_eta(theta, effect), rows.pairs[0]
-    s = rows.rule.derivatives(eta, rows.outcome, rows.tie(theta))
+    s = rows.rule.derivatives(eta, rows.outcome, rows.tie(theta), value=False)
     tau, counted = np.maximum(s.eta_eta, SMALLEST_INFORMATION), rows.counted(s)
     return Posterior(
         rows,
@@ -214,7 +214,8 @@ def cavities(post: Posterior, some: slice = slice(None)) -> Cavities:
 def new_terms(post: Posterior) -> tuple[OutcomeDerivatives, np.ndarray]:
     """Each comparison's derivatives with its new term, and that in delta; each counts once."""
     if not post.averaged:
-        s = post.rows.rule.derivatives(post.eta, post.rows.outcome, post.rows.tie(post.theta))
+        rule, tie = post.rows.rule, post.rows.tie(post.theta)
+        s = rule.derivatives(post.eta, post.rows.outcome, tie, value=False)
         s = replace(s, eta_eta=np.maximum(s.eta_eta, SMALLEST_INFORMATION))
         return s, post.rows.sharpness * s.eta
     rows, side = post.rows, post.rows.side(post.theta)

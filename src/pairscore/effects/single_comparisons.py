@@ -130,6 +130,8 @@ class SingleComparisons:
         The unit of an effect is the root mean square of its column, each comparison weighted by
         what it tells: one value far outside, of which nothing more can be learnt, counts nothing.
         """
+        if not len(self.ridge):  # theta is empty
+            return whitening_basis(self.ridge, np.empty(0))
         information = self.information(s, borders)
         total = max(float(s.eta_eta.sum()), np.finfo(float).tiny)
         effects = np.sqrt(np.diag(information)[len(self.mean) :] / total)
@@ -255,6 +257,8 @@ class SingleComparisons:
 
     def item_borders(self, s: OutcomeDerivatives) -> np.ndarray:
         """Information across the items' effects and theta, N x k."""
+        if not len(self.ridge):
+            return np.empty((len(self.X), 0))
         pairs, of_effects = self.pairs[0], self._on_items(self._weighted_columns(s))
         of_coef = pairs.laplacian_times(self.pair_information(s), self.X - self.mean)
         return np.hstack([of_coef, of_effects])
@@ -269,6 +273,8 @@ class SingleComparisons:
         self, s: RowDerivatives, theta: np.ndarray, net: np.ndarray | None = None
     ) -> np.ndarray:
         """Of minus the log-likelihood with the ridge (k); ``net`` are sums of s.delta per item."""
+        if not len(theta):
+            return theta
         if net is None:
             net = net_pass(self.left, self.right, s.delta, len(self.X))
         on_coef = net @ self.X
@@ -406,6 +412,8 @@ class SingleComparisonsLoss:
 
 def climb(rows: SingleComparisons, theta: np.ndarray, max_iter: int, tol: float) -> Optimum:
     """Newton's steps to the maximum."""
+    if not len(theta):  # nothing to step
+        return Optimum(theta, rows.basis(rows.derivatives(theta)), 1, True)
     loss = SingleComparisonsLoss(rows)
     top = minimise(loss, theta, max_iter, tol, search_by_value)
     basis = rows.basis(rows.derivatives(top.params))

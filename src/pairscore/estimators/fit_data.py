@@ -121,10 +121,11 @@ class FitData:
         is_tie = data.outcome == 0
         if not is_tie.any():
             return None
-        ties = aggregate_pairs(
-            data.left, data.right, data.outcome, self.amount * is_tie, len(self.X), self.keep_sides
-        )
-        return ties.win + ties.lose
+        rows = (column[is_tie] for column in (data.left, data.right, data.outcome, self.amount))
+        ties = aggregate_pairs(*rows, len(self.X), self.keep_sides)
+        tied = np.zeros(self.pairs.win.shape)
+        tied[:, np.searchsorted(self.pairs.keys, ties.keys)] = ties.win + ties.lose
+        return tied
 
     @cached_property
     def n_items(self) -> int:
