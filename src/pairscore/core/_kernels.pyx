@@ -7,6 +7,7 @@ Every function adds to arrays that it is given, in the order of rows, and holds 
 
 from libc.math cimport copysign, exp, fabs, sqrt
 
+
 ctypedef fused real:
     float
     double
@@ -35,6 +36,7 @@ cdef extern from *:
 cdef enum:  # entries ahead that are fetched before their turn comes
     AHEAD = 8  # rows of neighbours
     FAR = 16  # numbers of the items of comparisons
+    ROWS = 64  # comparisons whose terms are worked out together
 
 
 def add_tally(const index[::1] left, const index[::1] right, const number[::1] outcome,
@@ -310,22 +312,6 @@ def contribution_pass(const index[::1] start, const index[::1] high, const doubl
             sums[i, 0] += own; sums[i, 1] += squares
 
 
-def laplacian_columns(const index[::1] start, const index[::1] high, const double[::1] weight,
-                      const double[:, ::1] X, double[:, ::1] out):
-    """out += L X, L the Laplacian of the pairs with their weights."""
-    cdef Py_ssize_t i, j, p, c, n = X.shape[1], size = high.shape[0]
-    cdef double w, part
-    with nogil:
-        for i in range(start.shape[0] - 1):
-            for p in range(start[i], start[i + 1]):
-                if p + AHEAD < size:
-                    FETCH(&X[high[p + AHEAD], 0]); FETCH(&out[high[p + AHEAD], 0])
-                j, w = high[p], weight[p]
-                for c in range(n):
-                    part = w * (X[i, c] - X[j, c])
-                    out[i, c] += part; out[j, c] -= part
-
-
 def message_pass(const index[::1] start, const index[::1] high, const double[::1] weight,
                  const double[::1] total, double[::1] to_low, double[::1] to_high,
                  double[::1] sums):
@@ -363,38 +349,51 @@ def term_pass(const double[::1] delta, const double[:] side, const double[::1] o
               const index[::1] start, const double[:, ::1] nodes, Py_ssize_t first,
               Py_ssize_t last, double[::1] new_score, double[::1] new_tau, double[::1] on_delta):
     """New terms under logit, by averages of f, f^2 and f^3 at x + sd z."""
-    cdef Py_ssize_t m, k, c
-    cdef double a, b, w, v, x, sd, spread, s, t, u, e, q, g, h, both, one, two, three, sign
+    cdef Py_ssize_t m, k, c, r, n, at = first
+    cdef double a, b, w, v, s, t, u, e, q, both, one, two, three, sign
+    cdef double[ROWS] x, slope, noise, known, spread, sd, up, step, g, h
+    cdef Py_ssize_t[ROWS] kind
     with nogil:
-        for m in range(first, last):
-            a, w, v, c = slopes[0, judge[m]], slopes[1, judge[m]], pair_variance[place[m]], 0
-            t, s = min(amount[m], 1.0) * tau[m], min(amount[m], 1.0) * score[m]
-            v /= max(1.0 - a * a * t * v, least[0])
-            x = delta[m] - v * a * s
-            w /= max(1.0 - w * t * x * x, least[1])
-            b = a - w * x * s
-            spread, g, h, sign = b * b * v, 0.0, 0.0, 2.0 * (outcome[m] > 0) - 1.0
-            sd, u = sqrt(spread + w * (x * x + v)), sign * (b * x + side[m])
-            while c < sds.shape[0] and sd > sds[c]:
-                c += 1
-            q, u = exp(min(sd, 33.0) * nodes[start[c], 0]), exp(-min(max(u, -200.0), 200.0))
-            for sign in (sign, -sign):
-                e, one, two, three = 1.0, 0.0, 0.0, 0.0
-                if sign * outcome[m] > -1:
-                    for k in range(start[c], start[c + 1]):  # f at z and -z: sum and product
-                        both = u * (1.0 + e * e)
-                        t = 1.0 / (e * (1.0 + u * u) + both)
-                        both, t = (2.0 * e + both) * t, e * t
-                        one += nodes[k, 1] * both
-                        two += nodes[k, 1] * (both * both - 2.0 * t)
-                        three += nodes[k, 1] * both * (both * both - 3.0 * t)
-                        e = e * q if q > 1 else exp(sd * nodes[k + 1, 0])
-                    e, t = 0.5 + 0.5 * sign * outcome[m], 1.0 - two / one
-                    g += e * sign * t
-                    h += e * (t * t - 1.0 + (3.0 * two - 2.0 * three) / one)
-                u = 1.0 / u
-            t = b * g + w * x * (g * g - h)
-            h = min(max(h, least[2]), (1.0 - least[0]) / max(spread, least[2]))
-            h /= 1.0 - spread * h
-            s = h * a * (x + v * t - delta[m])
-            new_score[m], new_tau[m], on_delta[m] = g + s, h, t + a * s
+        while at < last:  # some rows, step by step, because a step waits for the one before
+            n = min(ROWS, last - at)
+            for r in range(n):
+                m = at + r
+                a, w, v = slopes[0, judge[m]], slopes[1, judge[m]], pair_variance[place[m]]
+                t, s = min(amount[m], 1.0) * tau[m], min(amount[m], 1.0) * score[m]
+                v /= max(1.0 - a * a * t * v, least[0])
+                x[r] = delta[m] - v * a * s
+                w /= max(1.0 - w * t * x[r] * x[r], least[1])
+                b = a - w * x[r] * s
+                spread[r], slope[r], noise[r], known[r] = b * b * v, b, w, v
+                sd[r], up[r] = sqrt(spread[r] + w * (x[r] * x[r] + v)), b * x[r] + side[m]
+            for r in range(n):
+                c, sign = 0, 2.0 * (outcome[at + r] > 0) - 1.0
+                while c < sds.shape[0] and sd[r] > sds[c]:
+                    c += 1
+                kind[r], step[r] = c, exp(min(sd[r], 33.0) * nodes[start[c], 0])
+                up[r] = exp(-min(max(sign * up[r], -200.0), 200.0))
+            for r in range(n):
+                m, c, q, u, g[r], h[r] = at + r, kind[r], step[r], up[r], 0.0, 0.0
+                sign = 2.0 * (outcome[m] > 0) - 1.0
+                for sign in (sign, -sign):
+                    if sign * outcome[m] > -1:
+                        e, one, two, three = 1.0, 0.0, 0.0, 0.0
+                        for k in range(start[c], start[c + 1]):  # f at z and -z: sum and product
+                            both = u * (1.0 + e * e)
+                            t = 1.0 / (e * (1.0 + u * u) + both)
+                            both, t = (2.0 * e + both) * t, e * t
+                            one += nodes[k, 1] * both
+                            two += nodes[k, 1] * (both * both - 2.0 * t)
+                            three += nodes[k, 1] * both * (both * both - 3.0 * t)
+                            e = e * q if q > 1 else exp(sd[r] * nodes[k + 1, 0])
+                        e, t, u = 0.5 + 0.5 * sign * outcome[m], 1.0 - two / one, 1.0 / u
+                        g[r] += e * sign * t
+                        h[r] += e * (t * t - 1.0 + (3.0 * two - 2.0 * three) / one)
+            for r in range(n):
+                m, a = at + r, slopes[0, judge[at + r]]
+                t = slope[r] * g[r] + noise[r] * x[r] * (g[r] * g[r] - h[r])
+                w = min(max(h[r], least[2]), (1.0 - least[0]) / max(spread[r], least[2]))
+                w /= 1.0 - spread[r] * w
+                s = w * a * (x[r] + known[r] * t - delta[m])
+                new_score[m], new_tau[m], on_delta[m] = g[r] + s, w, t + a * s
+            at += ROWS

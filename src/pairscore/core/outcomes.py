@@ -104,8 +104,7 @@ class TieRule:
     ) -> OutcomeDerivatives:
         """Log-likelihood of outcomes -1 (right won), 0 (tie) and 1 (left won), and derivatives.
 
-        Without ``value`` the log-likelihood itself may be zeros: its logarithms cost more than all
-        the rest.
+        Without ``value`` the former may be zeros: its logarithms cost more than all the rest.
         """
         if not self.has_parameter:
             return self._half(eta, outcome, value)

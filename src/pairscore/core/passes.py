@@ -387,18 +387,18 @@ def neighbour_sums(
 
 
 def message_pass(
-    start: np.ndarray, high: np.ndarray, weight: np.ndarray, total: np.ndarray, messages: TwoArrays
-) -> tuple[TwoArrays, np.ndarray]:
+    start: np.ndarray, high: np.ndarray, weight: np.ndarray, total: np.ndarray,
+    messages: TwoArrays, in_place: bool = False,
+) -> tuple[TwoArrays, np.ndarray]:  # fmt: skip
     """A round of messages along pairs (:func:`pairscore.effects.item_posterior.tree_variances`).
 
     ``total`` (N) is the precision of each item with all ``messages``, those to low and to high
-    items (P each). Returns the next ones, and their sums (N).
+    items (P each). Returns the next ones, if ``in_place`` perhaps there, and their sums (N).
     """
-    to_low, to_high = messages
     if kernels is not None:
-        to_low, to_high, sums = to_low.copy(), to_high.copy(), np.zeros(len(total))
-        kernels.message_pass(start, high, weight, total, to_low, to_high, sums)
-        return (to_low, to_high), sums
+        sums, after = np.zeros(len(total)), messages if in_place else np.array(messages)
+        kernels.message_pass(start, high, weight, total, *after, sums)
+        return (after[0], after[1]), sums
     at_low, at_high = _at_ends(start, high, total, messages)
     to_low, to_high = weight * at_high / (weight + at_high), weight * at_low / (weight + at_low)
     return (to_low, to_high), sum_pairs(start, high, to_low, to_high)

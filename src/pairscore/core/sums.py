@@ -383,9 +383,16 @@ class Pairs:
         """(L + ridge I) X (N x k), L the Laplacian of the graph with these weights (P) of edges."""
         if passes.kernels is None:
             return self.matrix(self.item_sums(weight, weight) + ridge, -weight) @ X
-        X = np.ascontiguousarray(X, dtype=np.float64)
-        product = ridge * X
-        passes.kernels.laplacian_columns(self.start, self.high, weight, X, product)
+        product = np.empty(X.shape, order="F")
+
+        def one(columns: slice) -> None:
+            x, out = passes.doubles(X[:, columns.start]), product[:, columns.start]
+            np.multiply(ridge, x, out=out)
+            at = x, np.zeros(1), weight[None], 0, len(x), out, np.zeros(1)
+            passes.kernels.laplacian_pass(self.start, self.high, *at)
+
+        # column by column, because the numbers of all items in one stay in the processor's cache
+        on_each(one, [slice(column, column + 1) for column in range(X.shape[1])])
         return product
 
 

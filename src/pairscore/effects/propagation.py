@@ -46,7 +46,11 @@ from pairscore.core.passes import net_pass
 from pairscore.core.scale import decided_scale, share_of_coin
 from pairscore.core.whitening import Basis
 from pairscore.effects.circumstances import PreparedFit
-from pairscore.effects.item_posterior import Covariance, posterior_covariance
+from pairscore.effects.item_posterior import (
+    Covariance,
+    FormedCovariance,
+    posterior_covariance,
+)
 from pairscore.effects.single_comparisons import RowDerivatives, SingleComparisons
 
 TINY = float(np.finfo(float).tiny)
@@ -54,7 +58,6 @@ SWEEPS = 100
 CLOSE = 1e-4  # a move of eta, in standard errors of one comparison, that is none
 ROUGH = 0.01  # residual of a solution, relative, that will do in a sweep: another one follows
 INEXACT = 0.03  # the same of the information of theta
-ANY = 1.0  # where what is not formed is not worth a solution
 FAR = 0.03  # a move of eta after which the information of theta is another
 FURTHER = 0.3  # a move of log sigma^2 after which it is
 STEADY = 1e-3  # a change of the trace of V, relative, that is none
@@ -158,7 +161,7 @@ def start_posterior(
         effect=effect,
         tau=tau,
         score=s.eta,
-        score_in_delta=rows.sharpness * s.eta,
+        score_in_delta=s.eta if rows.alike else rows.sharpness * s.eta,
         covariance=posterior_covariance(pairs, rows.pair_information(counted), sigma2),
         derivatives=counted,
         solved=np.zeros((len(rows.X), len(theta))),
@@ -217,7 +220,7 @@ def new_terms(post: Posterior) -> tuple[OutcomeDerivatives, np.ndarray]:
         rule, tie = post.rows.rule, post.rows.tie(post.theta)
         s = rule.derivatives(post.eta, post.rows.outcome, tie, value=False)
         s = replace(s, eta_eta=np.maximum(s.eta_eta, SMALLEST_INFORMATION))
-        return s, post.rows.sharpness * s.eta
+        return s, s.eta if post.rows.alike else post.rows.sharpness * s.eta
     rows, side = post.rows, post.rows.side(post.theta)
     if passes.kernels is not None and rows.rule.link.is_logistic and not rows.rule.has_parameter:
         return _compiled_terms(post, side)
@@ -243,7 +246,8 @@ def _compiled_terms(post: Posterior, side: np.ndarray) -> tuple[OutcomeDerivativ
         passes.kernels.term_pass(*given, some.start, some.stop, score, tau, on_delta)
 
     passes.on_each(one, passes.row_chunks(len(side), 1))
-    return OutcomeDerivatives(none, score, none, tau, none, none), on_delta
+    s = OutcomeDerivatives(none, score, none, tau, none, none)
+    return s, score if rows.alike else on_delta
 
 
 def _terms_of_some(post: Posterior, some: slice, side: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -271,12 +275,14 @@ def sweep(post: Posterior, share: float = 1.0, fresh: bool = True) -> Posterior:
     rows = post.rows
     terms, on_delta = new_terms(post)
     if share < 1:
+        new = terms.eta if post.score_in_delta is post.score else None
         terms = replace(
             terms,
             eta=share * terms.eta + (1 - share) * post.score,
             eta_eta=terms.eta_eta**share * post.tau ** (1 - share),
         )
-        on_delta = share * on_delta + (1 - share) * post.score_in_delta
+        old = post.score_in_delta
+        on_delta = terms.eta if on_delta is new else share * on_delta + (1 - share) * old
     s = rows.counted(terms, on_delta)
     near = post.covariance if post.averaged else None
     covariance = posterior_covariance(rows.pairs[0], rows.pair_information(s), post.sigma2, near)
@@ -317,7 +323,9 @@ def at_variance(post: Posterior, sigma2: float) -> Posterior:
     if post.sigma2 == 0:  # effects are yet to be found
         pairs, weight = post.rows.pairs[0], post.rows.pair_information(post.derivatives)
         covariance = posterior_covariance(pairs, weight, sigma2)
-        after = replace(post, sigma2=sigma2, covariance=covariance).with_information(ANY)
+        after = replace(post, sigma2=sigma2, covariance=covariance)
+        if isinstance(covariance, FormedCovariance):  # else it is not worth a solution yet
+            after = after.with_information(CLOSE)
         return stepped(after, *gradients(after), post.rough)
     after = replace(post, sigma2=sigma2, covariance=post.covariance.at(sigma2))
     on_items = post.effect * (1 / post.sigma2 - 1 / sigma2)
@@ -338,12 +346,14 @@ def stepped(post: Posterior, gradient: np.ndarray, on_items: np.ndarray, close: 
     if far > LONGEST:
         step, move, change = (LONGEST / far * part for part in (step, move, change))
     pull = post.tau * change
+    score = post.score - pull
+    same = rows.alike and post.score_in_delta is post.score
     return replace(
         post,
         theta=theta + step,
         effect=post.effect + move,
-        score=post.score - pull,
-        score_in_delta=post.score_in_delta - rows.sharpness * pull,
+        score=score,
+        score_in_delta=score if same else post.score_in_delta - rows.sharpness * pull,
         moved=np.sqrt(_mean_product(rows, change, pull)),
     )
 

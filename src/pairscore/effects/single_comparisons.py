@@ -20,7 +20,7 @@ from scipy import sparse
 
 from pairscore.core.newton import Step, minimise, search_by_value
 from pairscore.core.outcomes import OutcomeDerivatives, TieRule
-from pairscore.core.passes import net_pass
+from pairscore.core.passes import difference_pass, net_pass
 from pairscore.core.scale import share_of_coin
 from pairscore.core.sums import Pairs, difference_scatter
 from pairscore.core.whitening import TOLERANCE, Basis, whitening_basis
@@ -165,14 +165,18 @@ class SingleComparisons:
         one = self.n_judges == 1
         return np.broadcast_to(self.slopes, len(self.judge)) if one else self.slopes[self.judge]
 
+    @cached_property
+    def alike(self) -> bool:
+        """Whether all slopes are 1, for certain: derivatives in delta are those in eta."""
+        return bool(np.all(self.slopes == 1) and not self.slope_variance.any())
+
     def delta(self, theta: np.ndarray, effect: np.ndarray | float = 0.0) -> np.ndarray:
         """Of every comparison (M), with effects (N) of items if there are any."""
         return self._delta(self.X @ theta[: len(self.mean)] + effect, theta)
 
     def _delta(self, scores: np.ndarray, theta: np.ndarray) -> np.ndarray:
         d, c = len(self.mean), self.context.shape[1]
-        delta = scores[self.left]
-        delta -= scores[self.right]
+        delta = difference_pass(self.left, self.right, scores)
         return delta + self.context @ theta[d : d + c] if c else delta
 
     @property
@@ -193,7 +197,10 @@ class SingleComparisons:
     def moved_eta(self, step: np.ndarray, move: np.ndarray) -> np.ndarray:
         """Change of eta (M) with a step of theta (k) and a move of the items' effects (N)."""
         scores = self.X @ step[: len(self.mean)] + move
-        return self.sharpness * self._delta(scores, step) + self.side(step)
+        delta = self._delta(scores, step)
+        if self.alike and not self.sides.shape[1]:
+            return delta
+        return self.sharpness * delta + self.side(step)
 
     def derivatives(self, theta: np.ndarray) -> RowDerivatives:
         """Derivatives of the log-likelihood with slopes as they are."""
@@ -208,6 +215,8 @@ class SingleComparisons:
             name: part if part.strides == nothing else self.amount * part
             for name, part in vars(s).items()
         }
+        if self.alike and (delta is None or delta is s.eta):
+            return RowDerivatives(**parts, delta=parts["eta"])
         parts["delta"] = self.amount * (self.sharpness * s.eta if delta is None else delta)
         return RowDerivatives(**parts)
 
