@@ -121,8 +121,9 @@ class FitData:
         is_tie = data.outcome == 0
         if not is_tie.any():
             return None
-        rows = (column[is_tie] for column in (data.left, data.right, data.outcome, self.amount))
-        ties = aggregate_pairs(*rows, len(self.X), self.keep_sides)
+        left, right, outcome = data.left[is_tie], data.right[is_tie], data.outcome[is_tie]
+        amount = self.amount[is_tie]
+        ties = aggregate_pairs(left, right, outcome, amount, len(self.X), self.keep_sides)
         tied = np.zeros(self.pairs.win.shape)
         tied[:, np.searchsorted(self.pairs.keys, ties.keys)] = ties.win + ties.lose
         return tied
