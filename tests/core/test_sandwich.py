@@ -214,7 +214,7 @@ def test_single_precision_sums_only_scatters_that_are_well_conditioned(monkeypat
     X, pairs = random_pairs(0, n_items=60, n_comparisons=400)
     weight, n = rng.random(len(pairs.high)), len(pairs.high)
     u = PairContributions(rng.normal(size=n), rng.normal(size=n), np.empty((n, 0)))
-    monkeypatch.setattr("pairscore.core.sums.MANY_NUMBERS", 0)
+    monkeypatch.setattr("pairscore.core.whitening.MANY_NUMBERS", 0)
     for close, digits in ((1.0, 1e-5), (1e-3, 1e-12)):  # two features that nearly repeat each other
         Z = X.copy()
         Z[:, 1] = Z[:, 0] + close * Z[:, 1]

@@ -431,7 +431,7 @@ def test_a_scatter_in_single_precision_costs_paired_no_digits(kind, l2, monkeypa
     data = Comparisons(X, left, right, outcome, weight=weight)
     found = {}
     for numbers in (0, 10**9):
-        monkeypatch.setattr("pairscore.core.sums.MANY_NUMBERS", numbers)
+        monkeypatch.setattr("pairscore.core.whitening.MANY_NUMBERS", numbers)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PairscoreWarning)
             found[numbers] = RankRegression("paired", inference=None, l2=l2).fit(data)

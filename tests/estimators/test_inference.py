@@ -182,7 +182,7 @@ def test_single_precision_sums_are_good_to_five_digits_whatever_the_units(monkey
         np.random.default_rng(0)
     )
     exact = RankRegression().fit(X, votes)
-    monkeypatch.setattr("pairscore.core.sums.MANY_NUMBERS", 0)
+    monkeypatch.setattr("pairscore.core.whitening.MANY_NUMBERS", 0)
     for unit in (1.0, 1e30, 1e-30):
         rough = RankRegression().fit(X * unit, votes)
         np.testing.assert_allclose(rough.std_errors_ * unit, exact.std_errors_, rtol=2e-5)
@@ -195,7 +195,7 @@ def test_errors_of_weights_that_single_precision_cannot_hold(monkeypatch, method
     X, votes = GaussianStudy(200, 2000, 3, second_half=False).draw(np.random.default_rng(0))
     votes = {"winner": votes[:, 0], "loser": votes[:, 1], "weight": np.full(2000, weight)}
     exact = RankRegression(method).fit(X, votes).std_errors_.copy()
-    monkeypatch.setattr("pairscore.core.sums.MANY_NUMBERS", 0)
+    monkeypatch.setattr("pairscore.core.whitening.MANY_NUMBERS", 0)
     np.testing.assert_array_equal(RankRegression(method).fit(X, votes).std_errors_, exact)
     assert np.all((exact > 0) & np.isfinite(exact))
 
@@ -213,7 +213,7 @@ def test_steps_in_single_precision_end_at_the_same_maximum(monkeypatch, close, w
     votes |= {"weight": np.full(2000, weight)}
     model = RankRegression(side_effect=side, inference=None)
     exact = model.fit(X, votes).coef_.copy()
-    monkeypatch.setattr("pairscore.core.sums.MANY_NUMBERS", 0)
+    monkeypatch.setattr("pairscore.core.whitening.MANY_NUMBERS", 0)
     used = []
     usual = likelihood.rough_items
     monkeypatch.setattr(likelihood, "rough_items", lambda *g: used.append(usual(*g)) or used[-1])

@@ -35,7 +35,7 @@ from pairscore.core.passes import (
     on_each,
     row_chunks,
 )
-from pairscore.core.sums import Moments, Pairs, pair_scatter, row_blocks, standardised
+from pairscore.core.sums import Moments, Pairs, pair_scatter, row_blocks
 from pairscore.core.whitening import (
     SMALLEST_RATIO,
     floored_covariance,
@@ -43,6 +43,7 @@ from pairscore.core.whitening import (
     other_rows,
     own_column_mask,
     square_root,
+    standardised,
     usual_values,
 )
 
@@ -217,7 +218,8 @@ def sum_contributions(
         new = *(_item_columns(part, *ends) for ends in of_items), taken @ extra.T, *sums
         added = new if added is None else tuple(map(np.add, added, new))
     assert added is not None
-    return ContributionSums(items, factors, low, *added[:3], added[3:])
+    of_extra, mixed, products, *further = added
+    return ContributionSums(items, factors, low, of_extra, mixed, products, tuple(further))
 
 
 def pairs_meat(
@@ -353,9 +355,8 @@ def item_robust_meat(
         P pairs, and what each adds to the d + e equations.
     whitener : array (d x r)
         W with W'(Z'KZ)W = I, for the leverage of items.
-    weight : array (P)
-    items : arrays (N x d) and (d), optional
-        X as :func:`pairscore.core.sums.standardised` has it, if it is known.
+    weight, items : array (P); arrays (N x d) and (d), optional
+        X as :func:`pairscore.core.whitening.standardised` has it, if it is known.
 
     Returns
     -------
@@ -439,8 +440,7 @@ def sandwich(
     told = np.ones(len(model_meat), dtype=bool)
     told[:n] = np.abs(np.diag(jacobian)[:n]) * np.diag(model_meat)[:n] > SMALLEST_TOLD
     half = jacobian @ square_root(model_meat * np.outer(told, told))
-    # what the meat of others has of such a parameter is rounding, too, and a floor would take it
-    # for much
+    # so is what the meat of others has of such a parameter, which a floor would take for much
     variance = np.einsum("ij,ij->i", half, half)[:n]
     half[:n][~told[:n] & (variance <= SMALLEST_TOLD * np.abs(np.diag(jacobian)[:n]))] = 0.0
     model, known = half @ half.T, half.any(axis=1)

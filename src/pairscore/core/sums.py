@@ -32,8 +32,6 @@ from pairscore.core.passes import (
     turn_pairs,
 )
 
-MANY_NUMBERS = 500_000  # of an item table; beyond, sums of products are in single precision
-LARGEST_TOTAL = 1e12  # of the weights of comparisons that single precision takes, and 1 / smallest
 CACHE = 1 << 24  # bytes of an item table that mostly stays in the processor's cache
 BLOCK = 1024  # rows at a time: a block of a few hundred features stays in the processor's cache
 
@@ -223,33 +221,6 @@ def times_rows(vector: np.ndarray, X: np.ndarray) -> np.ndarray:
 def _product(subscripts: str, X: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """BLAS takes several rows at a time, which is slower for a table that comes from memory."""
     return partial(np.einsum, subscripts) if X.nbytes > CACHE else np.matmul
-
-
-def may_be_single(X: np.ndarray, total: float) -> bool:
-    """Whether products of items are in single precision: of many, with weights not far from 1."""
-    return X.size > MANY_NUMBERS and 1 / LARGEST_TOTAL < total < LARGEST_TOTAL
-
-
-def standardised(X: np.ndarray, center: Moments) -> tuple[np.ndarray, np.ndarray]:
-    """Items less their mean, over the unit of each feature, and these units (d).
-
-    The unit is the standard deviation, or 1 of a constant. Many are in single precision
-    (:func:`may_be_single`), which what is estimated from them leaves no room for in its digits.
-    """
-    return in_units(X, center.spread, np.float32 if may_be_single(X, center.total) else np.float64)
-
-
-def in_units(X: np.ndarray, center: Spread, kind: type) -> tuple[np.ndarray, np.ndarray]:
-    """The same in a ``kind`` of numbers."""
-    unit = np.where(center.sd > 0, center.sd, 1.0)
-    Z: np.ndarray = np.empty(X.shape, dtype=kind)
-
-    def one(chunk: slice) -> None:
-        for rows, centred in centred_blocks(X, center.mean, chunk):
-            np.divide(centred, unit, out=Z[rows], casting="same_kind")
-
-    on_each(one, row_chunks(*X.shape))
-    return Z, unit
 
 
 @dataclass(frozen=True)

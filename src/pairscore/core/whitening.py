@@ -5,6 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import lapack
 
+from pairscore.core.passes import on_each, row_chunks
+from pairscore.core.sums import Moments, Spread, centred_blocks
+
+MANY_NUMBERS = 500_000  # of an item table; beyond, sums of products are in single precision
+LARGEST_TOTAL = 1e12  # of the weights of comparisons that single precision takes, and 1 / smallest
 # smallest eigenvalue, relative to the largest in standardised features, that counts as a direction
 TOLERANCE = 1e-12
 # of a parameter in an open direction of length one, below which the parameter has no part in it
@@ -166,3 +171,33 @@ def own_column_mask(others: np.ndarray, n_items: int) -> np.ndarray:
     mask = np.zeros(n_items, dtype=bool)
     mask[others[1, others[0] == 1].astype(np.intp)] = True
     return mask
+
+
+# -- units --------------------------------------------------------------------------------------
+
+
+def may_be_single(X: np.ndarray, total: float) -> bool:
+    """Whether products of items are in single precision: of many, with weights not far from 1."""
+    return X.size > MANY_NUMBERS and 1 / LARGEST_TOTAL < total < LARGEST_TOTAL
+
+
+def standardised(X: np.ndarray, center: Moments) -> tuple[np.ndarray, np.ndarray]:
+    """Items less their mean, over the unit of each feature, and these units (d).
+
+    The unit is the standard deviation, or 1 of a constant. Many are in single precision
+    (:func:`may_be_single`), which what is estimated from them leaves no room for in its digits.
+    """
+    return in_units(X, center.spread, np.float32 if may_be_single(X, center.total) else np.float64)
+
+
+def in_units(X: np.ndarray, center: Spread, kind: type) -> tuple[np.ndarray, np.ndarray]:
+    """The same in a ``kind`` of numbers."""
+    unit = np.where(center.sd > 0, center.sd, 1.0)
+    Z: np.ndarray = np.empty(X.shape, dtype=kind)
+
+    def one(chunk: slice) -> None:
+        for rows, centred in centred_blocks(X, center.mean, chunk):
+            np.divide(centred, unit, out=Z[rows], casting="same_kind")
+
+    on_each(one, row_chunks(*X.shape))
+    return Z, unit

@@ -340,21 +340,12 @@ def items_of_votes(votes: Any) -> Items:
         n = 1 + int(rows.max(initial=-1)) if rows.dtype.kind in "iu" else 0
         return Items(np.empty((n, 0)), (), np.arange(n))
     sides = next((two for two in (*LAYOUTS, NO_SIDES) if {*two} <= {*frame.columns}), ())
-    columns = [_entries(column_of(frame, name).values) for name in sides]
+    columns = [column_of(frame, name).values for name in sides]
+    columns = [(np.unique(c) if c.dtype.kind in "iu" else c).tolist() for c in columns]
     seen = {name for name in set().union(*columns) if not blank(name)}
     numeric = all(isinstance(name, int) for name in seen)
     ids = np.array(sorted(seen, key=None if numeric else str))
     return Items(np.empty((len(ids), 0)), (), ids, backend_of(frame))
-
-
-def _entries(values: np.ndarray) -> list[Any]:
-    """All entries of a column; of whole numbers that are close together, each of them once."""
-    if values.dtype.kind not in "iu" or not len(values):
-        return values.tolist()
-    low, high = int(values.min()), int(values.max())
-    if high - low > len(values):
-        return values.tolist()
-    return [low + number for number in np.flatnonzero(np.bincount(values - low)).tolist()]
 
 
 def refuse_other_self_pairs(self_pairs: Any) -> None:

@@ -17,7 +17,6 @@ mean what they say, its scale on the link is fitted: a likelihood with one param
 direction (two with a side effect), shortened by the share that is overfitting.
 """
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -33,15 +32,20 @@ from pairscore.core.sums import (
     Tally,
     count_pairs,
     difference_scatter,
-    in_units,
-    may_be_single,
     pair_scatter,
     rows_times,
     spread,
     sum_sides,
     times_rows,
 )
-from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
+from pairscore.core.whitening import (
+    Basis,
+    in_units,
+    is_well_conditioned,
+    may_be_single,
+    split_side_directions,
+    whitening_basis,
+)
 from pairscore.errors import PairscoreError, plural
 from pairscore.estimators.diagnostics import Pairing, fourth_power, pairing_note, pairing_of
 from pairscore.estimators.fit_data import (
@@ -64,7 +68,6 @@ from pairscore.estimators.results import Estimate, Note
 from pairscore.estimators.separation import separation_note
 from pairscore.estimators.settings import Settings
 
-SMALLEST_SINGLE = 1e-4  # eigenvalue of correlations whose scatter single precision may sum
 ROUNDING, MOST_REFINEMENTS = 1e-14, 10
 
 
@@ -137,16 +140,11 @@ def is_refined(data: FitData, settings: Settings) -> bool:
 def single_scatter(X: np.ndarray, center: Spread, pairs: Pairs) -> np.ndarray | None:
     """X'LX (d x d) of counted pairs in single precision, in half the time.
 
-    None where some eigenvalue of the correlations is so small that it may be a rounding error.
+    None where some eigenvalue is so small that it may be a rounding error.
     """
     Z, unit = in_units(X, center, np.float32)
     scatter = difference_scatter(Z, np.zeros(len(unit), np.float32), pairs, pairs.win[0])
-    size = np.sqrt(np.diag(scatter))
-    correlation = scatter / np.outer(size, size) if np.all(size > 0) else np.zeros_like(scatter)
-    with suppress(np.linalg.LinAlgError):  # it has a root if no eigenvalue is small
-        np.linalg.cholesky(correlation - SMALLEST_SINGLE * np.eye(len(unit)))
-        return scatter * np.outer(unit, unit)
-    return None
+    return scatter * np.outer(unit, unit) if is_well_conditioned(scatter) else None
 
 
 def refine(

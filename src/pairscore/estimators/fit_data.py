@@ -20,14 +20,12 @@ from pairscore.core.sums import (
     centred_blocks,
     count_pairs,
     difference_scatter,
-    may_be_single,
     moments,
-    standardised,
     sum_sides,
     tally,
     times_rows,
 )
-from pairscore.core.whitening import whitening_basis
+from pairscore.core.whitening import may_be_single, standardised, whitening_basis
 from pairscore.errors import PairscoreError, plural
 from pairscore.estimators.settings import Settings
 
