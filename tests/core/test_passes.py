@@ -174,8 +174,10 @@ def test_the_twin_of_an_outcome_pass_is_the_definition(monkeypatch):
 
 
 @pytest.mark.parametrize("cache", [0, sums.CACHE])
-@pytest.mark.parametrize("method", ["mle", "pooled"])
-def test_no_result_depends_on_the_number_of_threads(method, cache, monkeypatch):
+@pytest.mark.parametrize(
+    "settings", [{}, {"method": "pooled"}, {"item_effects": True}], ids=["mle", "pooled", "effects"]
+)
+def test_no_result_depends_on_the_number_of_threads(settings, cache, monkeypatch):
     """Bit for bit: chunks are fixed, and their sums are taken in order."""
     monkeypatch.setattr(passes, "LARGE", 50)
     monkeypatch.setattr(sums, "CACHE", cache)
@@ -183,7 +185,7 @@ def test_no_result_depends_on_the_number_of_threads(method, cache, monkeypatch):
     found = []
     for threads in (1, 2, 5):
         monkeypatch.setattr(passes, "n_threads", lambda threads=threads: threads)
-        model = RankRegression(method).fit(X, votes)
+        model = RankRegression(**settings).fit(X, votes)
         found.append(np.append(model.coef_, model.std_errors_))
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])

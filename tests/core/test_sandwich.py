@@ -13,6 +13,7 @@ from pairscore.core.sandwich import (
     floored_covariance,
     has_own_column,
     item_robust_meat,
+    item_robust_sums,
     less_ties,
     pairs_meat,
     sandwich,
@@ -226,6 +227,12 @@ def test_single_precision_sums_only_scatters_that_are_well_conditioned(monkeypat
         off = np.abs(scatter - exact).max() / np.abs(exact).max()
         assert off < digits
         assert (off > 1e-12) == (close == 1.0)  # the first one was summed in single precision
+        of_part = u.parts(np.vstack([weight, pairs.number]))
+        _, again, cross, _ = item_robust_sums(Z, center, pairs, of_part, whitener)
+        np.testing.assert_allclose(again, scatter, rtol=digits)
+        low, high = (Z[items] - center.mean for items in (pairs.low, pairs.high))
+        half = (pairs.number[:, None] * low).T @ high
+        assert np.abs(cross - half - half.T).max() < digits * np.abs(half).max()
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.1, 1e-6, 1e3])

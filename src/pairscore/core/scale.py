@@ -44,7 +44,7 @@ LARGEST_STRIDE = 16  # in a sample; from a smaller one, all comparisons would be
 TOL = 1e-11  # gap to the maximum, per comparison, before the last step
 LARGEST_SPREAD = 3.0  # of the scores, in units of the link, from which a fit is started
 SMALLEST_SHARE = 0.05  # of a coin's variance; with less left, nearly all comparisons tied
-TINY, EPS = float(np.finfo(float).tiny), float(np.finfo(float).epsneg)
+TINY = float(np.finfo(float).tiny)
 ONE_NODE = (np.zeros(1), np.ones(1))  # of z, where nothing is unknown
 Nodes = tuple[np.ndarray, np.ndarray]
 Pull = Callable[..., np.ndarray]
@@ -312,10 +312,9 @@ class AlongScore:
         The slopes so far bracket the root; what leaves the bracket goes to its middle.
         """
         low, high = float(np.exp(-LARGEST)), float(np.exp(LARGEST))
-        unsure = bool(self.sd.any())
         for _ in range(MAX_STEPS):
             before = scale
-            if unsure:
+            if self.sd.any():
                 slope, fall = self.slope_and_fall(scale)
             else:
                 columns = self.eta, self.outcome, self.amount, np.array([scale, 0.0])
@@ -341,17 +340,19 @@ class AlongScore:
         slope = fall = 0.0
         for first in range(0, len(self.eta), CHUNK):
             rows = self.part(slice(first, first + CHUNK))
-            win, rise, bend = np.zeros((3, len(rows.eta)))
+            win, lose, rise, bend = np.full((4, len(rows.eta)), TINY)
             for node, times in zip(z, weight, strict=True):
                 at = rows.eta + node * rows.sd
-                f, up, curve = rows.law.rule.link.expansion(scale * at)
-                win, up = win + times * f, times * at * up
-                rise, bend = rise + up, bend + times * at * at * curve
-            share, win = 0.5 + 0.5 * rows.outcome, np.clip(win, TINY, 1 - EPS)
-            of_win, of_loss = share / win, (1 - share) / (1 - win)
-            slope += float(rows.amount @ (rise * (of_win - of_loss)))
-            fall += float(rows.amount @ (rise**2 * (of_win / win + of_loss / (1 - win))))
-            fall -= float(rows.amount @ (bend * (of_win - of_loss)))
+                small, up, curve = rows.law.rule.link.expansion(-scale * np.abs(at))
+                small, of_right = times * small, at > 0  # who is behind has the small chance
+                win += np.where(of_right, times - small, small)
+                lose += np.where(of_right, small, times - small)
+                rise, bend = rise + times * at * up, bend - times * at * np.abs(at) * curve
+            for sign, chance in ((1, win), (-1, lose)):
+                share = rows.amount * (0.5 + 0.5 * sign * rows.outcome)
+                pull = rise / chance
+                slope += sign * float(share @ pull)
+                fall += float(share @ (pull * pull - sign * bend / chance))
         return slope, fall
 
     def derivative(self, pull: Pull, log_scale: float) -> float:

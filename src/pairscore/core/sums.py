@@ -354,16 +354,16 @@ class Pairs:
         """(L + ridge I) X (N x k), L the Laplacian of the graph with these weights (P) of edges."""
         if passes.kernels is None:
             return self.matrix(self.item_sums(weight, weight) + ridge, -weight) @ X
-        product = np.empty(X.shape, order="F")
+        product, k = np.empty(X.shape, order="F"), X.shape[1]
 
         def one(columns: slice) -> None:
-            x, out = passes.doubles(X[:, columns.start]), product[:, columns.start]
-            np.multiply(ridge, x, out=out)
-            at = x, np.zeros(1), weight[None], 0, len(x), out, np.zeros(1)
-            passes.kernels.laplacian_pass(self.start, self.high, *at)
+            for x, out in zip(X.T[columns], product.T[columns], strict=True):
+                np.multiply(ridge, x, out=out)
+                at = passes.doubles(x), np.zeros(1), weight[None], 0, len(x), out, np.zeros(1)
+                passes.kernels.laplacian_pass(self.start, self.high, *at)
 
-        # column by column, because the numbers of all items in one stay in the processor's cache
-        on_each(one, [slice(column, column + 1) for column in range(X.shape[1])])
+        is_large, each = k * len(self.high) >= passes.LARGE, [slice(c, c + 1) for c in range(k)]
+        on_each(one, each if is_large else [slice(0, k)])
         return product
 
 

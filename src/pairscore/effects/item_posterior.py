@@ -439,10 +439,7 @@ def _descend(
     per_unit: np.ndarray,
     size: float,
 ) -> tuple[float, float]:
-    """A step for one column, in place: x, what is left and the next direction, and their sizes.
-
-    One after the other, columns of many items stay in the processor's cache.
-    """
+    """A step for one column, in place: x, what is left and the next direction, and their sizes."""
     length = size / max(np.einsum("i,i", direction, product), TINY)
     product *= length
     residual -= product
