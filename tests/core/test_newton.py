@@ -9,6 +9,7 @@ from scipy.special import expit
 
 from pairscore.core.newton import (
     Step,
+    conjugate_gradients,
     minimise,
     search_by_slope,
     search_by_value,
@@ -163,3 +164,18 @@ def test_a_root_is_found_as_by_brentq_of_scipy(steep, seed):
 def test_a_root_at_an_end_is_that_end():
     assert solve_falling(lambda x: -x, 0.0, 1.0) == 0.0
     assert solve_falling(lambda x: 1 - x, 0.0, 1.0) == 1.0
+
+
+@pytest.mark.parametrize("guess", [False, True])
+def test_conjugate_gradients_solve_several_columns_at_once(guess):
+    rng = np.random.default_rng(0)
+    factor = rng.normal(size=(40, 40))
+    matrix, right = factor @ factor.T + np.diag(np.linspace(1, 1e3, 40)), rng.normal(size=(40, 3))
+    right[:, 1] = 0.0
+    exact = np.linalg.solve(matrix, right)
+    start = exact + 1e-3 * rng.normal(size=exact.shape) if guess else None
+    found, left = conjugate_gradients(matrix, right, start, close=1e-10)
+    np.testing.assert_allclose(found, exact, atol=1e-9)
+    np.testing.assert_allclose(left, right - matrix @ found, atol=1e-8)
+    _, left = conjugate_gradients(matrix, right[:, :1], close=0.1)
+    assert 1e-6 < np.linalg.norm(left) <= 0.1 * np.linalg.norm(right[:, 0])

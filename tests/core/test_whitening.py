@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from pairscore.core.whitening import split_side_directions, whiten, whitening_basis
+from pairscore.core.sums import moments
+from pairscore.core.whitening import (
+    feature_range,
+    in_units,
+    split_side_directions,
+    whiten,
+    whitening_basis,
+)
 
 
 def scatter_of(X):
@@ -60,3 +67,19 @@ def test_whitened_rows_have_the_identity_as_covariance():
     assert z.shape == (400, 3)
     np.testing.assert_allclose(z.mean(axis=0), 0, atol=1e-8)
     np.testing.assert_allclose(z.T @ z / 400, np.eye(3), atol=1e-7)
+
+
+@pytest.mark.parametrize("large", [100, 10**6])
+@pytest.mark.parametrize("n_rows", [1, 5, 1025, 2500])
+def test_ranges_and_units_are_numpys(n_rows, large, monkeypatch):
+    monkeypatch.setattr("pairscore.core.passes.LARGE", large)  # in threads, or in one
+    rng = np.random.default_rng(n_rows)
+    X, used = rng.normal(size=(n_rows, 3)) + 100, rng.random(n_rows) < 0.5
+    used[0], X[:, 2] = True, 7.0
+    seen, center = X[used], moments(X).spread
+    np.testing.assert_array_equal(feature_range(X, used), [seen.min(axis=0), seen.max(axis=0)])
+    Z, unit = in_units(X, center, np.float64)
+    expected = np.where(center.sd > 0, center.sd, 1.0)
+    np.testing.assert_array_equal(unit, expected)
+    np.testing.assert_allclose(Z, (X - center.mean) / expected, rtol=1e-12)
+    assert unit[2] == 1

@@ -5,6 +5,8 @@ A loss (minus a log-likelihood, with its penalties) is described by two methods 
 equations are solved is the objective's affair: conjugate gradients on the item graph, a 2 x 2
 system, or a factorised matrix. :func:`minimise` walks.
 
+For a large system of equations: :func:`conjugate_gradients`.
+
 For a function of one number: where it crosses zero if it falls, over the reals or over whole
 numbers, or where a yes ends. A rising function is passed with its sign changed.
 """
@@ -19,6 +21,9 @@ SMALLEST_DECREASE = 1e-4  # of what the gradient promises, that a step must achi
 ROUNDING = 1e-12  # relative error of a loss that sums many comparisons
 FISHER_GAP = 1e7  # by which the gap of Fisher's steps counts more: they do not square it
 MAX_TRIALS = 60  # lengths of one step
+STEPS = 500  # of conjugate gradients at most
+CLOSE = 1e-4  # residual of their solution, relative to its right side
+TINY = float(np.finfo(float).tiny)
 
 
 Number = TypeVar("Number", int, float)
@@ -182,6 +187,60 @@ def minimise(
             return Minimum(params - step.direction, iteration, converged=True, last=here)
         params, here = search(objective.derivatives, params, here, step.direction)
     return Minimum(params, max_iter, converged=False, last=here)
+
+
+# -- systems of equations -----------------------------------------------------------------------
+
+
+def conjugate_gradients(
+    matrix: Any,
+    right: np.ndarray,
+    start: np.ndarray | None = None,
+    close: float = CLOSE,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The inverse of a positive matrix (N x N) times several columns (N x k) at once, and what is
+    left of these. ``start`` is a guess.
+    """
+    right = np.ascontiguousarray(right.T)  # a row for each: NumPy is slow where rows are short
+    per_unit, goal = 1 / matrix.diagonal(), close**2 * row_products(right, right)
+    x, residual = np.zeros_like(right), right.copy()
+    if start is not None:
+        x[:] = start.T
+        residual -= (matrix @ start).T
+    direction = residual * per_unit
+    size, left = row_products(residual, direction), row_products(residual, residual)
+    for _ in range(STEPS):
+        if np.all(left <= goal):
+            break
+        product = np.ascontiguousarray((matrix @ direction.T).T)
+        for row, of_row in enumerate(zip(x, residual, direction, product, strict=True)):
+            size[row], left[row] = _descend(*of_row, per_unit, size[row])
+    return np.ascontiguousarray(x.T), residual.T
+
+
+def _descend(
+    x: np.ndarray,
+    residual: np.ndarray,
+    direction: np.ndarray,
+    product: np.ndarray,
+    per_unit: np.ndarray,
+    size: float,
+) -> tuple[float, float]:
+    """A step for one column, in place: x, what is left and the next direction, and their sizes."""
+    length = size / max(np.einsum("i,i", direction, product), TINY)
+    product *= length
+    residual -= product
+    x += np.multiply(direction, length, out=product)
+    scaled = np.multiply(residual, per_unit, out=product)
+    after = np.einsum("i,i", residual, scaled)
+    direction *= after / max(size, TINY)
+    direction += scaled
+    return after, np.einsum("i,i", residual, residual)
+
+
+def row_products(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Inner products of the rows (k) of two matrices (k x N)."""
+    return np.einsum("ji,ji->j", one, other)
 
 
 # -- functions of one number -------------------------------------------------------------------

@@ -159,6 +159,11 @@ def counts_once(amount: np.ndarray) -> bool:
     return bool(amount.strides == (0,) and len(amount) and amount[0] == 1)
 
 
+def total_of(amount: np.ndarray) -> float:
+    """The sum of amounts (M), without a pass where every comparison counts once."""
+    return float(len(amount) if counts_once(amount) else amount.sum())
+
+
 def difference_pass(left: np.ndarray, right: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Score of left minus that of right (M), of items with ``scores`` (N)."""
     if kernels is None:

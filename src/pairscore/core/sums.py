@@ -29,6 +29,7 @@ from pairscore.core.passes import (
     row_chunks,
     sum_pairs,
     tally_pass,
+    total_of,
     turn_pairs,
 )
 
@@ -75,7 +76,7 @@ def tally(
     n_items : int
         Rows of the item table, N.
     """
-    return Tally(*tally_pass(left, right, outcome, amount, n_items), float(amount.sum()))
+    return Tally(*tally_pass(left, right, outcome, amount, n_items), total_of(amount))
 
 
 @dataclass(frozen=True)
@@ -172,21 +173,6 @@ def _provisional_mean(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
     return X[used[:: max(len(used) // 256, 1)]].mean(axis=0)
 
 
-def feature_range(X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Smallest and largest value of every feature (d) among the rows of a mask, block by block."""
-
-    def one(chunk: slice) -> tuple[np.ndarray, np.ndarray]:
-        low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
-        for rows in row_blocks(chunk.stop, chunk.start):
-            block = X[rows] if mask[rows].all() else X[rows][mask[rows]]
-            low = np.minimum(low, block.min(axis=0, initial=np.inf))
-            high = np.maximum(high, block.max(axis=0, initial=-np.inf))
-        return low, high
-
-    low, high = zip(*on_each(one, row_chunks(*X.shape)), strict=True)
-    return np.min(low, axis=0), np.max(high, axis=0)
-
-
 def row_blocks(n_rows: int, first: int = 0) -> Iterator[slice]:
     """Slices of a few hundred rows each, in order."""
     for start in range(first, n_rows, BLOCK):
@@ -203,10 +189,15 @@ def centred_blocks(
         yield rows, np.subtract(X[rows], mean, out=buffer[: rows.stop - rows.start])
 
 
-def rows_times(X: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """X (N x d) times a vector (d), in chunks of rows."""
+def rows_times(X: np.ndarray, vector: np.ndarray, used: np.ndarray | None = None) -> np.ndarray:
+    """X (N x d) times a vector (d), in chunks of rows; zeros for those without a ``used`` one."""
     times = _product("ij,j->i", X)
-    return np.concatenate(on_each(lambda rows: times(X[rows], vector), row_chunks(*X.shape)))
+
+    def one(rows: slice) -> np.ndarray:
+        is_used = used is None or used[rows].any()
+        return times(X[rows], vector) if is_used else np.zeros(rows.stop - rows.start)
+
+    return np.concatenate(on_each(one, row_chunks(*X.shape)))
 
 
 def times_rows(vector: np.ndarray, X: np.ndarray) -> np.ndarray:

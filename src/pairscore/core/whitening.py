@@ -1,4 +1,7 @@
-"""Coordinates in which a scatter matrix is the identity, on the directions that data determine."""
+"""Coordinates in which a scatter matrix is the identity, on the directions that data determine.
+
+Also the features of many items in such units, and their ranges.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -6,7 +9,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from pairscore.core.passes import on_each, row_chunks
-from pairscore.core.sums import Moments, Spread, centred_blocks
+from pairscore.core.sums import Moments, Spread, centred_blocks, row_blocks
 
 MANY_NUMBERS = 500_000  # of an item table; beyond, sums of products are in single precision
 LARGEST_TOTAL = 1e12  # of the weights of comparisons that single precision takes, and 1 / smallest
@@ -173,7 +176,7 @@ def own_column_mask(others: np.ndarray, n_items: int) -> np.ndarray:
     return mask
 
 
-# -- units --------------------------------------------------------------------------------------
+# -- units and ranges of features --------------------------------------------------------------
 
 
 def may_be_single(X: np.ndarray, total: float) -> bool:
@@ -201,3 +204,18 @@ def in_units(X: np.ndarray, center: Spread, kind: type) -> tuple[np.ndarray, np.
 
     on_each(one, row_chunks(*X.shape))
     return Z, unit
+
+
+def feature_range(X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Smallest and largest value of every feature (d) among the rows of a mask, block by block."""
+
+    def one(chunk: slice) -> tuple[np.ndarray, np.ndarray]:
+        low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
+        for rows in row_blocks(chunk.stop, chunk.start):
+            block = X[rows] if mask[rows].all() else X[rows][mask[rows]]
+            low = np.minimum(low, block.min(axis=0, initial=np.inf))
+            high = np.maximum(high, block.max(axis=0, initial=-np.inf))
+        return low, high
+
+    low, high = zip(*on_each(one, row_chunks(*X.shape)), strict=True)
+    return np.min(low, axis=0), np.max(high, axis=0)

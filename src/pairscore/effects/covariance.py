@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from pairscore.core.newton import conjugate_gradients
 from pairscore.core.outcomes import TieRule
 from pairscore.core.sandwich import (
     DyadicSums,
@@ -28,7 +29,6 @@ from pairscore.effects.circumstances import effect_columns, prepare_fit
 from pairscore.effects.item_posterior import (
     Covariance,
     FormedCovariance,
-    conjugate_gradients,
     shared_variance,
 )
 from pairscore.effects.item_variance import ItemVariance

@@ -16,6 +16,7 @@ from scipy import sparse
 from scipy.linalg import lapack
 
 from pairscore.core import passes
+from pairscore.core.newton import CLOSE, conjugate_gradients
 from pairscore.core.passes import message_pass, variance_pass
 from pairscore.core.sums import Pairs
 from pairscore.effects.single_comparisons import laplacian
@@ -29,8 +30,6 @@ ROUNDS = 30  # of messages between neighbours, each of which reaches one compari
 STEADY = 1e-4  # a change of a precision by messages, relative, that is none
 NEAR = 30.0  # times that, from messages that are nearly right: another sweep follows
 SMALLEST_PRIOR = 1e-9  # precision of an effect, over the mean weight of a pair
-STEPS = 500  # of conjugate gradients at most
-CLOSE = 1e-4  # residual of a solution, relative to its right side
 ENOUGH = 0.01  # as CLOSE, for a trace
 LIKELY_SCALES = (0.5, 3.0)  # of variances by messages
 TINY = float(np.finfo(float).tiny)
@@ -403,57 +402,6 @@ def mixed_signs(n_rows: int, n_columns: int) -> np.ndarray:
     number ^= number >> np.uint64(27)
     bit = (number >> np.uint64(33)) & np.uint64(1)
     return np.where(bit.reshape(n_rows, n_columns) == 1, 1.0, -1.0)
-
-
-def conjugate_gradients(
-    matrix: Precision | np.ndarray,
-    right: np.ndarray,
-    start: np.ndarray | None = None,
-    close: float = CLOSE,
-) -> TwoArrays:
-    """The inverse of a positive matrix (N x N) times several columns (N x k) at once, and what is
-    left of these. ``start`` is a guess.
-    """
-    right = np.ascontiguousarray(right.T)  # a row for each: NumPy is slow where rows are short
-    per_unit, goal = 1 / matrix.diagonal(), close**2 * row_products(right, right)
-    x, residual = np.zeros_like(right), right.copy()
-    if start is not None:
-        x[:] = start.T
-        residual -= (matrix @ start).T
-    direction = residual * per_unit
-    size, left = row_products(residual, direction), row_products(residual, residual)
-    for _ in range(STEPS):
-        if np.all(left <= goal):
-            break
-        product = np.ascontiguousarray((matrix @ direction.T).T)
-        for row, of_row in enumerate(zip(x, residual, direction, product, strict=True)):
-            size[row], left[row] = _descend(*of_row, per_unit, size[row])
-    return np.ascontiguousarray(x.T), residual.T
-
-
-def _descend(
-    x: np.ndarray,
-    residual: np.ndarray,
-    direction: np.ndarray,
-    product: np.ndarray,
-    per_unit: np.ndarray,
-    size: float,
-) -> tuple[float, float]:
-    """A step for one column, in place: x, what is left and the next direction, and their sizes."""
-    length = size / max(np.einsum("i,i", direction, product), TINY)
-    product *= length
-    residual -= product
-    x += np.multiply(direction, length, out=product)
-    scaled = np.multiply(residual, per_unit, out=product)
-    after = np.einsum("i,i", residual, scaled)
-    direction *= after / max(size, TINY)
-    direction += scaled
-    return after, np.einsum("i,i", residual, residual)
-
-
-def row_products(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Inner products of the rows (k) of two matrices (k x N)."""
-    return np.einsum("ji,ji->j", one, other)
 
 
 def tree_variances(

@@ -17,11 +17,11 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr
 
+from pairscore.core.newton import conjugate_gradients
 from pairscore.core.passes import net_pass
 from pairscore.core.sandwich import DyadicSums, floored_covariance, jackknife_inflation
 from pairscore.core.sums import Pairs, moments
 from pairscore.core.whitening import Basis, whitening_basis
-from pairscore.effects.item_posterior import conjugate_gradients
 from pairscore.effects.single_comparisons import Optimum, SingleComparisons, laplacian
 from pairscore.errors import PairscoreError, first_few
 from pairscore.estimators.diagnostics import p_in_words

@@ -235,7 +235,7 @@ def fit_closed_form(data: FitData, settings: Settings) -> Estimate:
     if settings.l2 > 0:
         freedom = float(np.vdot(basis.transform, covariance @ basis.transform))
     rows = VoteRows.of_data(data)
-    scores = rows_times(data.X, b)
+    scores = rows_times(data.X, b, data.tally.exposures)
     scale, along, notes = link_scale(rows, settings, scores, center.sd * b, freedom)
     has_side_basis = settings.side_effect and not scale.ridge[1]
     along *= scale.factor

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from pairscore.core.links import OutcomeSums, outcome_pass
 from pairscore.core.outcomes import OutcomeLaw
-from pairscore.core.passes import counts_once
+from pairscore.core.passes import counts_once, total_of
 from pairscore.core.sums import (
     Moments,
     Pairs,
@@ -358,7 +358,7 @@ def agreement_and_noise(
     tie_share
         Share of ties.
     """
-    amount, total, is_tie = data.amount, float(data.amount.sum()), data.outcome == 0
+    amount, total, is_tie = data.amount, total_of(data.amount), data.outcome == 0
     tied = float(amount[is_tie].sum()) if is_tie.any() else 0.0
     if known is None or tied:
         scaled = difference if law.scale == 1 else law.scale * difference

@@ -14,6 +14,7 @@ import numpy as np
 
 from pairscore.core.links import Link, chi_square_p, outcome_pass, scores_of_pairs
 from pairscore.core.outcomes import TieRule
+from pairscore.core.passes import total_of
 from pairscore.core.sandwich import LARGEST_LEVERAGE, PairContributions
 from pairscore.core.sums import Moments, Pairs, centred_blocks, difference_scatter, sum_sides
 from pairscore.core.whitening import OPEN_SHARE, whitening_basis
@@ -134,7 +135,7 @@ def likelihood_of(
     """
     assert result.settings is not None
     if result.settings.method != "mle":
-        reason, total = no_likelihood(result, set(), False), float(data.amount.sum())
+        reason, total = no_likelihood(result, set(), False), total_of(data.amount)
         return Likelihood(None, result.n_parameters, total, data, reason)
     outcome, eta = data.outcome, result.difference
     are_distinct = bool((distinct := data.left != data.right).all())

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.core.outcomes import OutcomeLaw, TieRule
-from pairscore.core.passes import one_blas_thread
+from pairscore.core.passes import one_blas_thread, total_of
 from pairscore.data.comparisons import Comparisons, items_of_votes
 from pairscore.data.conventions import check_names, rename_votes
 from pairscore.data.folds import ALONE, Workers, number_groups
@@ -273,7 +273,7 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         result,
         compared_items(data.items.values, result.compared),
         n_items=int(np.count_nonzero(result.compared)) if has_items else None,
-        n_comparisons=float(data.amount.sum()),
+        n_comparisons=total_of(data.amount),
         record=record_of(None if has_items else data.fingerprint, data.seed),
         feature_names=data.items.feature_names if has_items else None,
         ridge_curve=result.ridge,

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pairscore.core.sums import Moments, feature_range, moments
-from pairscore.core.whitening import other_rows, own_column_mask, usual_values
+from pairscore.core.sums import Moments, moments
+from pairscore.core.whitening import feature_range, other_rows, own_column_mask, usual_values
 from pairscore.data.items import Items
 from pairscore.estimators.diagnostics import fourth_power
 from pairscore.estimators.inference import covariance_error_sums
