@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pairscore import Comparisons, PairscoreError, RankRegression, compare, plots, residuals
+from pairscore.data.comparisons import items_of_votes
 from pairscore.data.votes import Votes
 
 pytestmark = pytest.mark.filterwarnings("error::pairscore.errors.PairscoreWarning")
@@ -380,3 +381,12 @@ def test_pairs_without_outcomes_are_no_comparisons_that_left_won():
         with pytest.raises(PairscoreError, match="these pairs have no outcomes"):
             ask(pairs)
     assert model.score(pairs, model.predict(pairs)) == 1.0  # scikit-learn's y is one
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.uint64, np.int64])
+def test_comparisons_alone_name_items_by_numbers_of_any_kind(kind):
+    votes = np.array([[1, 0], [2, 1], [1, 2]], dtype=kind)
+    assert items_of_votes(votes).names == items_of_votes(votes.astype(int)).names
+    table = {"winner": votes[:, 0], "loser": votes[:, 1]}
+    assert list(items_of_votes(table).names) == [0, 1, 2]
+    assert len(items_of_votes(votes[:0])) == 0

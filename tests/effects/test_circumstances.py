@@ -1,5 +1,7 @@
 """Context, sides, judges and ties fitted together: estimates, errors, refusals, notes, scores."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -9,7 +11,12 @@ from sklearn.model_selection import cross_val_score
 from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, compare, load
 from pairscore.core.links import Logit
 from pairscore.effects.circumstances import judge_names, prepare_fit
-from pairscore.errors import CollinearFeaturesWarning, FewJudgesWarning, SeparationWarning
+from pairscore.errors import (
+    CollinearFeaturesWarning,
+    FewJudgesWarning,
+    PairscoreWarning,
+    SeparationWarning,
+)
 from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.settings import Settings
 from pairscore.files.tables import read_table
@@ -448,3 +455,18 @@ def test_pairs_without_their_context_are_told_how_to_have_it():
 )
 def test_judges_are_called_as_their_table_calls_them(judges, names):
     assert judge_names(judges) == names
+
+
+@pytest.mark.parametrize("item_effects", [True, False])
+def test_ties_of_whole_weights_that_no_double_adds_exactly_stay_ties(item_effects):
+    rng = np.random.default_rng(0)
+    left = rng.integers(0, 12, 200)
+    right = (left + rng.integers(1, 12, 200)) % 12
+    weight = np.where(rng.random(200) < 0.5, 1.0, 1e16)
+    X = rng.normal(size=(12, 2)) if item_effects else None
+    votes = {"left": left, "right": right, "winner": ["tie"] * 200, "weight": weight}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PairscoreWarning)
+        model = RankRegression(item_effects=item_effects).fit(X, votes)
+    assert model.decided_scale_ == 1.0
+    assert not model.item_effects_.effect.any()

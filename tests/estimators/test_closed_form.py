@@ -462,6 +462,24 @@ def test_a_single_scatter_is_refused_where_an_eigenvalue_may_be_rounding():
     assert single_scatter(X, moments(X).spread, pairs) is None
 
 
+@pytest.mark.parametrize("alike", [1.0, 1e-1, 1e-2, 1e-3, 1e-4, 6e-5, 1e-5, 1e-6])
+@pytest.mark.parametrize("n_features", [1, 5])
+def test_paired_is_right_for_pairs_of_items_that_are_alike(n_features, alike, monkeypatch):
+    """Where their scatter is a small difference of large sums, single precision cannot sum it."""
+    monkeypatch.setattr("pairscore.core.whitening.MANY_NUMBERS", 0)
+    rng = np.random.default_rng(3)
+    X = np.repeat(rng.normal(size=(400, n_features)), 2, axis=0)
+    X[1::2] += alike * rng.normal(size=(400, n_features))
+    left = rng.integers(0, 800, 4000)
+    D = X[left] - X[left ^ 1]
+    outcome = np.where(rng.random(4000) < expit(D @ np.ones(n_features) / alike), 1, -1)
+    model = RankRegression("paired", inference=None).fit(Comparisons(X, left, left ^ 1, outcome))
+    exact = 2 * np.linalg.lstsq(D, outcome, rcond=None)[0]
+    digits = 1e-13 / min(alike, 1e-1) ** 2  # that a scatter in double precision has left
+    off = np.abs(model.closed_form_coef_ - exact).max() / np.abs(exact).max()
+    assert off < max(digits, 1e-11)
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("method", ["split", "pooled", "paired"])
 def test_agreement_and_noise_fall_out_of_the_pass_for_the_scale(method, seed, monkeypatch):

@@ -1,12 +1,14 @@
 """What to expect of new items: against fits without each item, and against new items."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit
 from scipy.stats import norm
 
-from pairscore import RankRegression, load
+from pairscore import Comparisons, RankRegression, load
 from pairscore.errors import ManyFeaturesWarning, PairscoreWarning
 from pairscore.estimators import diagnostics
 from tests.limits import CHANCE
@@ -187,3 +189,19 @@ def test_of_fewer_than_ten_items_nothing_is_said_of_new_ones():
     model = RankRegression(l2=1.0).fit(X, votes)
     assert model.new_items_ is None
     assert not [note for note in model.notes_ if "are many for" in note]
+
+
+def test_pairs_of_items_that_are_alike_have_no_negative_variance(monkeypatch):
+    """In single precision their cross products are larger than one by rounding errors."""
+    monkeypatch.setattr("pairscore.core.whitening.MANY_NUMBERS", 0)
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(200, 3)), 2, axis=0)
+    X[1::2] += 1e-5 * rng.normal(size=(200, 3))
+    left = rng.integers(0, 400, 2000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PairscoreWarning)
+        model = RankRegression("pooled").fit(
+            Comparisons(X, left, left ^ 1, rng.choice([-1, 1], 2000))
+        )
+    assert 0 <= model.pairing_.narrowest < 1e-6
+    assert "-0.00" not in model.pairing_.in_words

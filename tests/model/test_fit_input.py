@@ -121,6 +121,14 @@ def test_no_fit_takes_a_fingerprint_before_somebody_asks(method, monkeypatch, tm
     assert set(asked) == {len(X) + len(VOTES)}
 
 
+def test_a_model_keeps_the_fingerprint_of_data_that_are_taken_away_and_what_is_noted():
+    model = RankRegression("pooled", inference=None).fit(X)
+    model.comparisons_ = None
+    model.record_["note"] = "mine"
+    assert model.record_["fingerprint"] == X.fingerprint
+    assert model.record_["note"] == "mine"
+
+
 def test_differences_alone_have_a_fingerprint_too():
     model = RankRegression(inference=None).fit(np.eye(3), [1, -1, 1])
     other = RankRegression(inference=None).fit(np.eye(3), [1, 1, -1])

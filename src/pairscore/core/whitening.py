@@ -137,10 +137,13 @@ def square_root(meat: np.ndarray) -> np.ndarray:
     return vectors[:, seen] * np.sqrt(values[seen]) * unit[:, None]
 
 
-def is_well_conditioned(scatter: np.ndarray) -> bool:
-    """Whether single precision leaves enough digits to invert a sum (d x d) of it."""
+def is_well_conditioned(scatter: np.ndarray, size: float = 0.0) -> bool:
+    """Whether single precision leaves enough digits to invert a sum (d x d) of it.
+
+    ``size`` is that of the terms, if the scatter is a difference of sums that may be larger.
+    """
     values = np.linalg.eigvalsh(scatter)
-    return bool(values[0] > SMALLEST_EIGENVALUE * values[-1])
+    return bool(values[0] > SMALLEST_EIGENVALUE * max(values[-1], size))
 
 
 def usual_values(first: np.ndarray) -> np.ndarray:

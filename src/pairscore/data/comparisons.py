@@ -337,7 +337,7 @@ def items_of_votes(votes: Any) -> Items:
     if frame is None:
         by_row = isinstance(votes, Votes)
         rows = np.append(votes.left, votes.right) if by_row else to_array(votes, "the votes are")
-        n = 1 + int(rows.max(initial=-1)) if rows.dtype.kind in "iu" else 0
+        n = 1 + int(rows.max()) if rows.dtype.kind in "iu" and rows.size else 0
         return Items(np.empty((n, 0)), (), np.arange(n))
     sides = next((two for two in (*LAYOUTS, NO_SIDES) if {*two} <= {*frame.columns}), ())
     columns = [column_of(frame, name).values for name in sides]

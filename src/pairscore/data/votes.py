@@ -138,8 +138,10 @@ def check_columns(votes: Votes) -> Votes:
     shapes = {column.shape for column in (*arrays.values(), *context.values())}
     if len(shapes) > 1 or len(shapes.pop()) != 1:
         shown = ", ".join(f"{name} {column.shape}" for name, column in arrays.items())
-        differ = f"the columns of comparisons differ in shape ({shown})"
-        raise PairscoreError(f"{differ}; give one entry for each comparison.")
+        raise PairscoreError(
+            f"the columns of comparisons differ in shape ({shown}); give one entry for each"
+            " comparison."
+        )
     return replace(votes, **arrays, context=context)
 
 
@@ -254,8 +256,7 @@ def _orient(
     for rows in (slice(first, first + BLOCK) for first in range(0, len(heads), BLOCK)):
         one, other = np.asarray(winner[rows], np.intp), np.asarray(loser[rows], np.intp)
         turned = (one ^ other) & (heads[rows] - 1).astype(np.intp)  # all bits where tails, or none
-        for side, ids in ((left, one), (right, other)):
-            np.bitwise_xor(ids, turned, out=side[rows])
+        left[rows], right[rows] = one ^ turned, other ^ turned
     outcome = np.where(tied, np.int8(0), 2 * heads - 1)
     return Votes(left, right, outcome, sides_known=False, seed=seed, **columns)
 

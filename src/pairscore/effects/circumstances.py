@@ -161,7 +161,8 @@ def _rows_of_pairs(data: FitData, rule: TieRule, ridge: np.ndarray) -> SingleCom
     lose, win = sum_sides(pairs.lose), sum_sides(pairs.win)
     if ties is None:
         ties = np.zeros(len(win))
-    elif np.array_equal(data.amount, np.rint(data.amount)):  # halves of whole numbers are exact
+    elif data.tally.n_comparisons < 2**52 and np.array_equal(data.amount, np.rint(data.amount)):
+        # halves of whole numbers are exact
         ties = sum_sides(ties)
         lose, win = lose - ties / 2, win - ties / 2
     else:

@@ -140,11 +140,13 @@ def is_refined(data: FitData, settings: Settings) -> bool:
 def single_scatter(X: np.ndarray, center: Spread, pairs: Pairs) -> np.ndarray | None:
     """X'LX (d x d) of counted pairs in single precision, in half the time.
 
-    None where some eigenvalue is so small that it may be a rounding error.
+    None where some eigenvalue is small beside the sums that it is a difference of: of items that
+    met and are alike it may be a rounding error.
     """
     Z, unit = in_units(X, center, np.float32)
     scatter = difference_scatter(Z, np.zeros(len(unit), np.float32), pairs, pairs.win[0])
-    return scatter * np.outer(unit, unit) if is_well_conditioned(scatter) else None
+    is_right = is_well_conditioned(scatter, 2 * float(pairs.win.sum()))  # of X~'KX~ in these units
+    return scatter * np.outer(unit, unit) if is_right else None
 
 
 def refine(
@@ -153,7 +155,7 @@ def refine(
     """The closed form b (d) of `paired`, from one whose ``covariance`` has few digits.
 
     Each step solves for what is left of S b = X'w / M, in double precision and from X b alone. It
-    leaves the same share of the error; steps end when that is less than rounding.
+    leaves the same share of the error; steps end when that is less than rounding, or a step is.
     """
     votes, m, last = data.comparisons, data.tally.n_comparisons, float(np.linalg.norm(sd * b))
     for _ in range(MOST_REFINEMENTS):
@@ -162,7 +164,10 @@ def refine(
         expected = net_pass(votes.left, votes.right, each, len(data.X)) / 2
         rest = times_rows(data.tally.net_wins - expected, data.X) - penalty * b / 2
         step = closed_form(covariance, rest, m)
-        b, size = b + step, float(np.linalg.norm(sd * step))
+        size = float(np.linalg.norm(sd * step))
+        if size > 0.5 * last:  # no progress: what is left is rounding
+            break
+        b = b + step
         if size * size <= ROUNDING * last * np.linalg.norm(sd * b):
             break
         last = size
@@ -427,19 +432,15 @@ def covariance_and_pairing(
     if robust is None and data.tied is not None:
         taken = of_pairs.at(pairs).taken_by_ties(X, center.mean, data.tied)
         covariance = less_ties(covariance, jacobian @ taken @ jacobian.T)
-    return with_second_half(data, settings, covariance, jacobian, form.coef), pairing
+    if settings.method == "split":
+        covariance = with_second_half(data, covariance, jacobian, form.coef)
+    return covariance, pairing
 
 
 def with_second_half(
-    data: FitData,
-    settings: Settings,
-    covariance: np.ndarray,
-    jacobian: np.ndarray,
-    coef: np.ndarray,
+    data: FitData, covariance: np.ndarray, jacobian: np.ndarray, coef: np.ndarray
 ) -> np.ndarray:
     """The covariance with what the items behind the covariance of `split` add to it."""
-    if settings.method != "split":
-        return covariance
     error = covariance_error(data.second_half, data.second_moments, coef)
     n, d = data.second_half.shape
     # db = -S^-1 dS b, while the closed form has db = A d(X'w) with A = S^-1 / M

@@ -187,7 +187,7 @@ def _smallest_seen(r: int, variance: float) -> float:
 def _ratios_and_p_value(ratio: np.ndarray, statistic: float) -> tuple[float, float, float]:
     """Smallest and largest eigenvalue of a matrix of variance ratios (r x r), and its p-value."""
     values, r = np.linalg.eigvalsh(ratio), len(ratio)
-    return float(values[0]), float(values[-1]), chi_square_p(statistic, r * (r + 1) / 2)
+    return max(float(values[0]), 0.0), float(values[-1]), chi_square_p(statistic, r * (r + 1) / 2)
 
 
 def fourth_power(

@@ -87,8 +87,10 @@ class ItemEffects:
             return "an ability for every item, without features"
         low, high = np.sqrt(self.interval)
         if self.n_shared < FEWEST_ITEMS and self.sigma2 == 0:
-            few = f"only {self.n_shared} of the items met two opponents"
-            return f"set to zero: {few}, too few to tell item effects from chance"
+            return (
+                f"set to zero: only {self.n_shared} of the items met two opponents, too few to"
+                f" tell item effects from chance"
+            )
         if self.sigma2 == 0:
             return "none seen" + (
                 f" (standard deviation at most {high:.3g} at 95 %)" if np.isfinite(high) else ""
@@ -118,11 +120,8 @@ class ItemEffects:
 
     @classmethod
     def from_file(cls, arrays: dict[str, np.ndarray], record: dict[str, Any]) -> "ItemEffects":
-        low, high = record["interval"]
-        return cls(
-            **{"ids": None} | arrays | {name: record[name] for name in RECORDED if name in record},
-            interval=(low, high),
-        )
+        (low, high), known = record["interval"], {n: record[n] for n in RECORDED if n in record}
+        return cls(**{"ids": None} | arrays | known, interval=(low, high))
 
     @cached_property
     def _named(self) -> Items:
@@ -179,15 +178,15 @@ class Judges:
 
     @property
     def in_words(self) -> str:
-        ends = f"slopes from {self.slope.min():.2f} to {self.slope.max():.2f}"
-        parts = [f"{plural(len(self.name), 'judge')}, {ends} (spread {self.spread:.2f})"]
+        parts = [
+            f"{plural(len(self.name), 'judge')}, slopes from {self.slope.min():.2f} to"
+            f" {self.slope.max():.2f} (spread {self.spread:.2f})"
+        ]
         for what, mask in (("against the others", self.inverted), ("like a coin", self.spammers)):
             if mask.any():
-                verb = "votes" if mask.sum() == 1 else "vote"
-                parts.append(
-                    f"{plural(int(mask.sum()), 'judge')} {verb} {what}:"
-                    f" {first_few(map(repr, self.name[mask].tolist()))}"
-                )
+                verb, names = "votes" if mask.sum() == 1 else "vote", self.name[mask].tolist()
+                some = first_few(map(repr, names))
+                parts.append(f"{plural(int(mask.sum()), 'judge')} {verb} {what}: {some}")
         return "; ".join(parts)
 
     def to_columns(self) -> dict[str, list[Any]]:
@@ -246,7 +245,7 @@ class Estimate:
         Mean and standard deviation of the compared items' features.
     difference : ndarray of shape (M,)
         Score difference of every comparison, side effect included.
-    compared, outcomes, decided_scale : ndarray of shape (N,), OutcomeSums and float, or None
+    compared, outcomes, decided_scale : ndarray of shape (N,); OutcomeSums and float, or None
         Mask of the items that occur in some comparison; how decided comparisons go, and their
         scale, if a pass of the estimator has told.
     closed_form_coef : ndarray of shape (d,) or None
@@ -268,7 +267,7 @@ class Estimate:
     difference: np.ndarray
     scores: np.ndarray | None = None
     outcomes: OutcomeSums | None = None
-    compared: np.ndarray | None = None
+    compared: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
     decided_scale: float | None = None
     closed_form_coef: np.ndarray | None = None
     covariance: np.ndarray | None = None
@@ -384,10 +383,10 @@ class Fit:
 
     @property
     def full_record(self) -> dict[str, Any]:
-        """The record with the fingerprint, which takes a pass over the data that few ask for."""
-        if self.comparisons is None or self.record.get("fingerprint") is not None:
-            return self.record
-        return self.record | {"fingerprint": self.comparisons.fingerprint}
+        """The record, with the fingerprint: a pass over the data that few ask for."""
+        if self.comparisons is not None and self.record.get("fingerprint") is None:
+            self.record["fingerprint"] = self.comparisons.fingerprint
+        return self.record
 
     @property
     def n_features(self) -> int:
@@ -444,6 +443,8 @@ class Fit:
     def errors(self) -> np.ndarray:
         """Standard errors of the coefficients, or a sentence where the fit has none."""
         if self.std_errors is None:
-            reason = "the model was fitted with inference=None"
-            raise PairscoreError(f"{reason}; fit it with inference='items' to have intervals.")
+            raise PairscoreError(
+                "the model was fitted with inference=None; fit it with inference='items' to have"
+                " intervals."
+            )
         return self.std_errors

@@ -91,8 +91,8 @@ def fit_comparisons(
     """
     if item_groups is None and settings.holds_items_out:
         item_groups = data.item_groups
-    rng = np.random.default_rng(0)  # assigns folds and draws item effects
     used = without_ties(data, settings.method) if settings.ties == "drop" else data
+    rng = np.random.default_rng(0)  # assigns folds and draws item effects
     with one_blas_thread:
         result = estimate(used, settings, rng, has_items, item_groups, start, ridge, workers)
         fit = _keep(used, result, has_items)
@@ -268,7 +268,6 @@ def fit_of(result: Estimate, items: ComparedItems | None, **facts: Any) -> Fit:
 def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
     """All that a model keeps, from an estimate."""
     assert result.settings is not None
-    assert result.compared is not None
     fit = fit_of(
         result,
         compared_items(data.items.values, result.compared),
@@ -389,10 +388,11 @@ def join_votes(votes: Votes, more: Votes) -> Votes:
     columns: dict[str, Any] = {}
     for name in PER_ROW:
         first, second = getattr(votes, name), getattr(more, name)
+        if name == "judge" and (first is None) != (second is None):
+            raise PairscoreError(
+                "only some of the votes say who judged; give a judge for all votes, or for none."
+            )
         if (first is None) != (second is None):
-            if name == "judge":
-                some = "only some of the votes say who judged"
-                raise PairscoreError(f"{some}; give a judge for all votes, or for none.")
             first = np.ones(len(votes)) if first is None else first
             second = np.ones(len(more)) if second is None else second
         columns[name] = None if first is None else np.concatenate([first, second])
@@ -409,8 +409,7 @@ def join_votes(votes: Votes, more: Votes) -> Votes:
 def without_features(data: FitData, settings: Settings) -> tuple[Settings, list[Note]]:
     """Items without features have abilities: each its own, or effects if these were asked for.
 
-    Errors are those of the model: with a parameter for every item nothing is left that would show
-    how items differ from it.
+    Errors are those of the model: nothing is left that would show how items differ from it.
     """
     if settings.method != "mle":
         raise PairscoreError(
@@ -443,7 +442,9 @@ def choose_inference(data: Any, settings: Settings) -> tuple[str | None, list[No
         )
         return "model", [(FewItemsWarning, text)]
     if n < FEW_ITEMS:
-        rough = f"with {plural(n, 'item')}, item-robust intervals are rough"
-        text = f"{rough}; below about {FEW_ITEMS} items, read them with care."
+        text = (
+            f"with {plural(n, 'item')}, item-robust intervals are rough; below about {FEW_ITEMS}"
+            " items, read them with care."
+        )
         return settings.inference, [(FewItemsWarning, text)]
     return settings.inference, []

@@ -179,7 +179,9 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
     def __setattr__(self, name: str, value: Any) -> None:
         """A fitted value is set in the fit, so that everything that uses the fit obeys."""
         if name in FIELDS and "result_" in vars(self):
-            name, value = "result_", replace(self.result_, **{name[:-1]: value})
+            # the record is of the data also where they are taken away
+            known = {"record": self.result_.full_record} if name == "comparisons_" else {}
+            name, value = "result_", replace(self.result_, **known | {name[:-1]: value})
         super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
