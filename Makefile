@@ -5,7 +5,7 @@
 # make studies   long statistical studies, with a table of what was expected and seen
 # make check   lint, format, types, tests, documentation
 # make docs    the documentation as a site, in docs/_build/html
-# make house   size of the source, its imports and what one fit passes, beside their targets
+# make house   size of the source, its imports and what one fit passes
 # make bench   timings, as ratios measured side by side
 # make test-oldest   every test, with the oldest versions that pyproject.toml allows
 # make release-check   source archive and wheels, tried in fresh environments on every Python found
