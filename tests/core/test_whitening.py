@@ -6,8 +6,8 @@ import pytest
 from pairscore.core.sums import moments
 from pairscore.core.whitening import (
     feature_range,
-    in_units,
     split_side_directions,
+    standardised,
     whiten,
     whitening_basis,
 )
@@ -78,7 +78,7 @@ def test_ranges_and_units_are_numpys(n_rows, large, monkeypatch):
     used[0], X[:, 2] = True, 7.0
     seen, center = X[used], moments(X).spread
     np.testing.assert_array_equal(feature_range(X, used), [seen.min(axis=0), seen.max(axis=0)])
-    Z, unit = in_units(X, center, np.float64)
+    Z, unit = standardised(X, center)
     expected = np.where(center.sd > 0, center.sd, 1.0)
     np.testing.assert_array_equal(unit, expected)
     np.testing.assert_allclose(Z, (X - center.mean) / expected, rtol=1e-12)

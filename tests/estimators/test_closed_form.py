@@ -10,10 +10,9 @@ from scipy.stats import norm
 from pairscore import RankRegression
 from pairscore.core.links import Logit, Probit, outcome_pass
 from pairscore.core.scale import NEAR, fit_scale, initial_factor
-from pairscore.core.sums import count_pairs, difference_scatter, moments
 from pairscore.data.comparisons import Comparisons
-from pairscore.errors import PairscoreWarning, SeparationWarning
-from pairscore.estimators.closed_form import is_separated, single_scatter
+from pairscore.errors import SeparationWarning
+from pairscore.estimators.closed_form import is_separated
 from tests.laws import GaussianStudy, limit_factor, mean_slope
 
 METHODS = ["split", "pooled", "paired", "mle"]
@@ -399,74 +398,10 @@ def test_probabilities_for_new_items_are_calibrated(method, n_items, n_compariso
     assert np.all(np.abs(gaps.mean(axis=0)) < 0.02 + 4 * error), gaps.mean(axis=0)
 
 
-def columns_of(kind, rng, n_items, n_comparisons):
-    """Features that single precision may not sum, or weights."""
-    X, weight = rng.normal(size=(n_items, 5)) @ rng.normal(size=(5, 5)), None
-    if kind == "offset":
-        X += 1e3
-    elif kind == "units":
-        X *= np.logspace(-8, 8, 5)
-    elif kind == "nearly collinear":
-        X[:, 4] = X[:, 3] + 1e-5 * X[:, 4]
-    elif kind == "collinear":
-        X[:, 4] = X[:, 3] - X[:, 2]
-    elif kind == "constant":
-        X[:, 2] = 7.0
-    elif kind == "weights":
-        weight = rng.choice([0.0, 1e-3, 1.0, 50.0], n_comparisons)
-    return X, weight
-
-
-@pytest.mark.parametrize("l2", [0.0, 3.0])
-@pytest.mark.parametrize(
-    "kind",
-    ["plain", "offset", "units", "nearly collinear", "collinear", "constant", "weights", "ties"],
-)
-def test_a_scatter_in_single_precision_costs_paired_no_digits(kind, l2, monkeypatch):
-    """As from a scatter in double precision, or better where features are nearly alike."""
-    rng = np.random.default_rng(len(kind))
-    X, weight = columns_of(kind, rng, 80, 900)
-    left, right = rng.integers(0, 80, (2, 900))
-    outcome = rng.choice([-1, 0, 1] if kind == "ties" else [-1, 1], 900)
-    data = Comparisons(X, left, right, outcome, weight=weight)
-    found = {}
-    for numbers in (0, 10**9):
-        monkeypatch.setattr("pairscore.core.whitening.MANY_NUMBERS", numbers)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PairscoreWarning)
-            found[numbers] = RankRegression("paired", inference=None, l2=l2).fit(data)
-    refined, direct = (model.closed_form_coef_ * X.std(axis=0) for model in found.values())
-    if kind == "nearly collinear" and l2 == 0:  # the scatter in double precision has 5 digits left
-        apart = left != right
-        squares = np.linalg.lstsq(X[left[apart]] - X[right[apart]], outcome[apart], rcond=None)
-        assert np.abs(direct / X.std(axis=0) / (2 * squares[0]) - 1).max() > 1e-9
-        direct, digits = 2 * squares[0] * X.std(axis=0), 1e-8
-    else:
-        digits = 1e-9 if kind == "offset" else 1e-12
-    np.testing.assert_allclose(refined, direct, rtol=0, atol=digits * np.abs(direct).max())
-    assert found[0].undetermined_.tolist() == found[10**9].undetermined_.tolist()
-
-
-def test_a_single_scatter_is_refused_where_an_eigenvalue_may_be_rounding():
-    """And the rival, that scatter without steps, is off in the seventh digit."""
-    rng = np.random.default_rng(1)
-    X, votes = rng.normal(size=(60, 4)), rng.integers(0, 60, (2, 500))
-    pairs = count_pairs(*votes, np.ones(500), 60)
-    whole = difference_scatter(X, X.mean(axis=0), pairs, pairs.win[0])
-    single = single_scatter(X, moments(X).spread, pairs)
-    off = np.abs(single - whole).max() / np.abs(whole).max()
-    assert 1e-9 < off < 1e-6
-    X[:, 3] = X[:, 2] + 1e-3 * X[:, 3]
-    assert single_scatter(X, moments(X).spread, pairs) is None
-    X[:, 3] = 1.0
-    assert single_scatter(X, moments(X).spread, pairs) is None
-
-
 @pytest.mark.parametrize("alike", [1.0, 1e-1, 1e-2, 1e-3, 1e-4, 6e-5, 1e-5, 1e-6])
 @pytest.mark.parametrize("n_features", [1, 5])
-def test_paired_is_right_for_pairs_of_items_that_are_alike(n_features, alike, monkeypatch):
-    """Where their scatter is a small difference of large sums, single precision cannot sum it."""
-    monkeypatch.setattr("pairscore.core.whitening.MANY_NUMBERS", 0)
+def test_paired_is_right_for_pairs_of_items_that_are_alike(n_features, alike):
+    """Their scatter is a small difference of large sums."""
     rng = np.random.default_rng(3)
     X = np.repeat(rng.normal(size=(400, n_features)), 2, axis=0)
     X[1::2] += alike * rng.normal(size=(400, n_features))

@@ -8,10 +8,6 @@ Every function adds to arrays that it is given, in the order of rows, and holds 
 from libc.math cimport copysign, exp, fabs, sqrt
 
 
-ctypedef fused real:
-    float
-    double
-
 ctypedef fused index:
     int
     long long
@@ -135,11 +131,11 @@ def laplacian_pass(const index[::1] start, const index[::1] high, const double[:
                 net[i] += own; side_sums[s] += own
 
 
-cdef inline void add_rows(const real* x, const real* y, const real* v, const real* w, real two,
-                          Py_ssize_t n, Py_ssize_t d, real* out) noexcept nogil:
+cdef inline void add_rows(const double* x, const double* y, const double* v, const double* w,
+                          double two, Py_ssize_t n, Py_ssize_t d, double* out) noexcept nogil:
     """out[k] += v[k] x + w[k] y, the latter if there are two."""
     cdef Py_ssize_t j, k
-    cdef real a, b
+    cdef double a, b
     for k in range(n):
         a, b = v[k], two * w[k]
         for j in range(d):
@@ -147,9 +143,9 @@ cdef inline void add_rows(const real* x, const real* y, const real* v, const rea
         out += d
 
 
-def neighbour_pass(const real[:, ::1] X, const index[::1] start, const index[::1] neighbour,
-                   const real[:, ::1] values, Py_ssize_t first, Py_ssize_t last,
-                   real[:, :, ::1] sums):
+def neighbour_pass(const double[:, ::1] X, const index[::1] start, const index[::1] neighbour,
+                   const double[:, ::1] values, Py_ssize_t first, Py_ssize_t last,
+                   double[:, :, ::1] sums):
     """sums[i - first, k] += values[p, k] X[neighbour[p]], for the entries p of every item i."""
     cdef Py_ssize_t i, p, q, b, n = values.shape[1], d = X.shape[1], end = start[last]
     cdef const char* row
@@ -158,7 +154,7 @@ def neighbour_pass(const real[:, ::1] X, const index[::1] start, const index[::1
             for p in range(start[i], start[i + 1], 2):
                 for q in range(p + AHEAD, min(p + AHEAD + 2, end)):
                     row = <const char*> &X[neighbour[q], 0]
-                    for b in range(0, d * <Py_ssize_t> sizeof(real), 64):
+                    for b in range(0, d * <Py_ssize_t> sizeof(double), 64):
                         FETCH(row + b)
                 q = p + (p + 1 < start[i + 1])
                 add_rows(&X[neighbour[p], 0], &X[neighbour[q], 0], &values[p, 0], &values[q, 0],
@@ -288,7 +284,7 @@ def turn_pairs(const int[::1] start, const int[::1] high, int[::1] start_of_high
 
 def contribution_pass(const index[::1] start, const index[::1] high, const double[::1] at_low,
                       const double[::1] at_high, const double[::1] times,
-                      const double[:, ::1] weight, double[:, ::1] sums, real[:, ::1] factors):
+                      const double[:, ::1] weight, double[:, ::1] sums, double[:, ::1] factors):
     """Per item sums of factors, squares and weights; per pair high's factor, product and -weights.
 
     Squares and products are taken ``times`` (P), or once if that is empty.
@@ -305,10 +301,10 @@ def contribution_pass(const index[::1] start, const index[::1] high, const doubl
                     t = times[p]
                 own, squares = own + a, squares + t * a * a
                 sums[j, 0] += b; sums[j, 1] += t * b * b
-                factors[p, 0] = <real> b; factors[p, 1] = <real> (t * a * b)
+                factors[p, 0] = b; factors[p, 1] = (t * a * b)
                 for c in range(n):
                     sums[i, 2 + c] += weight[c, p]; sums[j, 2 + c] += weight[c, p]
-                    factors[p, 2 + c] = <real> -weight[c, p]
+                    factors[p, 2 + c] = -weight[c, p]
             sums[i, 0] += own; sums[i, 1] += squares
 
 

@@ -142,13 +142,6 @@ def search_by_value(
     return params, here
 
 
-def take_full_step(
-    derivatives: DerivativesAt, params: np.ndarray, here: Any, direction: np.ndarray
-) -> tuple[np.ndarray, Any]:
-    """Go along a step whole, for an objective that bounds its steps itself."""
-    return params - direction, derivatives(params - direction)
-
-
 def minimise(
     objective: Objective,
     start: np.ndarray,
@@ -171,8 +164,7 @@ def minimise(
     tol : float
         Gap to the minimum, per comparison, that is closed by one step.
     search : line search
-        :func:`search_by_slope` for a convex loss, else :func:`search_by_value`;
-        :func:`take_full_step` where the objective bounds its steps itself.
+        :func:`search_by_slope` for a convex loss, else :func:`search_by_value`.
 
     Returns
     -------

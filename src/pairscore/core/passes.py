@@ -325,7 +325,6 @@ def contribution_pass(
     at_high: np.ndarray,
     times: np.ndarray,
     weight: np.ndarray,
-    kind: Any,
     into: TwoArrays | None = None,
 ) -> TwoArrays:
     """Sums of what pairs contribute by a factor of their low and one of their high item (P).
@@ -338,13 +337,13 @@ def contribution_pass(
     sums : array (N x (2 + W))
         Of every item the sums of its factors, of their squares, each taken ``times`` (P), or once
         if that is empty, and of each ``weight`` (W x P, or P) of its pairs.
-    factors : array (P x (2 + W)) of a ``kind`` of numbers
+    factors : array (P x (2 + W))
         The factor of high, the product of both, taken as often, and minus the weights.
     """
     (start, high, *_), weights = graph, np.atleast_2d(weight)
     if into is None:
         width = 2 + len(weights)
-        into = np.zeros((len(start) - 1, width)), np.empty((len(high), width), dtype=kind)
+        into = np.zeros((len(start) - 1, width)), np.empty((len(high), width))
     if kernels is not None:
         values = (doubles(column) for column in (at_low, at_high, times, weights))
         kernels.contribution_pass(start, high, *values, *into)
@@ -364,11 +363,10 @@ def neighbour_sums(
     Parameters
     ----------
     X : array (N x d)
-        In single or double precision, which is that of the sums.
     start, neighbour : integer arrays (N + 1) and (P)
         The neighbours of item i are those from ``start[i]`` to ``start[i + 1]``.
     values : array (P x K)
-        K factors of each neighbour, of the kind of X.
+        K factors of each neighbour.
     rows : slice
         The items of the block.
 
@@ -377,7 +375,7 @@ def neighbour_sums(
     Array (rows x K x d).
     """
     n_rows, n_kinds = rows.stop - rows.start, values.shape[1]
-    sums = np.zeros((n_rows, n_kinds, X.shape[1]), dtype=X.dtype)
+    sums = np.zeros((n_rows, n_kinds, X.shape[1]))
     if kernels is not None:
         kernels.neighbour_pass(X, start, neighbour, values, rows.start, rows.stop, sums)
         return sums

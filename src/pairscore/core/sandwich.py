@@ -35,11 +35,11 @@ from pairscore.core.passes import (
     on_each,
     row_chunks,
 )
-from pairscore.core.sums import Moments, Pairs, pair_scatter, row_blocks
+from pairscore.core.scale import SMALLEST_SHARE
+from pairscore.core.sums import Moments, Pairs, row_blocks
 from pairscore.core.whitening import (
     SMALLEST_RATIO,
     floored_covariance,
-    is_well_conditioned,
     other_rows,
     own_column_mask,
     square_root,
@@ -157,9 +157,9 @@ class DyadicSums:
 
     def meat(self, inflation: np.ndarray) -> np.ndarray:
         """sum_i c_i^2 t_i t_i' less the pairs' sum, c_i the ``inflation`` of each item (N)."""
-        meat, factor = -self.pair_meat, inflation.astype(self.item_sums.dtype)
+        meat = -self.pair_meat
         for rows in row_blocks(len(self.item_sums)):
-            t = factor[rows, None] * self.item_sums[rows]
+            t = inflation[rows, None] * self.item_sums[rows]
             meat += t.T @ t
         return meat
 
@@ -198,20 +198,18 @@ def parts_of(pairs: Pairs) -> Iterator[tuple[Pairs, slice]]:
         yield pairs.part(slice(first, last)), slice(*pairs.start[[first, last]].tolist())
 
 
-def sum_contributions(
-    pairs: Pairs, of_part: OfPart, inflation: np.ndarray, kind: Any
-) -> ContributionSums:
+def sum_contributions(pairs: Pairs, of_part: OfPart, inflation: np.ndarray) -> ContributionSums:
     """Sum contributions, one part of the pairs at a time; ``inflation`` is that of the items."""
     all_count, added = bool(np.all(inflation > 0)), None
-    low = np.empty(len(pairs.high), dtype=kind)
+    low = np.empty(len(pairs.high))
     for part, places in parts_of(pairs):
         u, weights, sums = of_part(part, places)
         if added is None:
             width = 2 + len(weights)
-            items, factors = np.zeros((pairs.n_items, width)), np.empty((len(low), width), kind)
+            items, factors = np.zeros((pairs.n_items, width)), np.empty((len(low), width))
         again = np.empty(0) if all_count else times_too_often(part.low, part.high, inflation)
         graph, into = (part.start, part.high), (items, factors[places])
-        contribution_pass(graph, u.low, u.high, again, weights, kind, into)
+        contribution_pass(graph, u.low, u.high, again, weights, into)
         low[places], extra = u.low, u.extra.T
         taken = extra * again if len(again) else extra
         of_items = (extra, extra), (u.low * taken, u.high * taken)
@@ -234,12 +232,11 @@ def pairs_meat(
     """
     if isinstance(u, PairContributions):
         none = np.broadcast_to(0.0, (1, len(pairs.high)))
-        u = sum_contributions(pairs, u.parts(none), inflation, Z.dtype)
+        u = sum_contributions(pairs, u.parts(none), inflation)
     found, (start_of_high, low_items, order) = u, pairs.by_high
     # by which each item's own features come into the two sums of products: those of u, and Z'LZ
-    sums, at_items = found.items[:, :3].astype(Z.dtype), found.extra.astype(Z.dtype)
-    own, products, factor = sums[:, 0], 0.5 * sums[:, 1:, None], inflation.astype(Z.dtype)[:, None]
-    size, d, n_halves = Z.shape[1] + at_items.shape[1], Z.shape[1], found.factors.shape[1] - 1
+    own, products = found.items[:, 0], 0.5 * found.items[:, 1:3, None]
+    size, d, n_halves = Z.shape[1] + found.extra.shape[1], Z.shape[1], found.factors.shape[1] - 1
 
     def one(chunk: slice) -> tuple[np.ndarray, np.ndarray]:
         of_items, halves = np.zeros((size, size)), np.zeros((d, n_halves * d))
@@ -247,12 +244,12 @@ def pairs_meat(
             z, forward = Z[rows], neighbour_sums(Z, pairs.start, pairs.high, found.factors, rows)
             below = slice(start_of_high[rows.start], start_of_high[rows.stop])
             begin, to_low = start_of_high[rows.start : rows.stop + 1], found.low[order[below], None]
-            t = np.empty((len(z), size), dtype=Z.dtype)
+            t = np.empty((len(z), size))
             t[:, :d] = own[rows, None] * z + forward[:, 0]
             lows = begin - below.start, low_items[below], to_low, slice(0, len(z))
             t[:, :d] += neighbour_sums(Z, *lows)[:, 0]
-            t[:, d:] = at_items[rows]
-            t *= factor[rows]
+            t[:, d:] = found.extra[rows]
+            t *= inflation[rows, None]
             of_items += t.T @ t
             forward[:, 1:3] += products[rows] * z[:, None]
             halves += z.T @ forward.reshape(len(z), -1)[:, d:]
@@ -261,7 +258,7 @@ def pairs_meat(
     parts = zip(*on_each(one, chunks_of(pairs.start)), strict=True)
     meat, halves = (np.sum(part, axis=0) for part in parts)
     half, scatter, *cross = np.hsplit(halves, n_halves)
-    mixed = found.mixed.T.astype(Z.dtype) @ Z
+    mixed = found.mixed.T @ Z
     meat = meat - np.block([[half + half.T, mixed.T], [mixed, found.products]])
     return meat, scatter + scatter.T, *(-part - part.T for part in cross)
 
@@ -333,7 +330,6 @@ def item_robust_meat(
     u: PairContributions,
     whitener: np.ndarray,
     weight: np.ndarray,
-    items: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The meat of pairs, jackknifed over items: sum_i t_i t_i' / (1 - h_i)^2 - sum_p u_p u_p'.
 
@@ -355,14 +351,13 @@ def item_robust_meat(
         P pairs, and what each adds to the d + e equations.
     whitener : array (d x r)
         W with W'(Z'KZ)W = I, for the leverage of items.
-    weight, items : array (P); arrays (N x d) and (d), optional
-        X as :func:`pairscore.core.whitening.standardised` has it, if it is known.
+    weight : array (P)
 
     Returns
     -------
     Matrices (d + e) x (d + e) and d x d.
     """
-    return item_robust_sums(X, center, pairs, u.parts(weight[None]), whitener, items)[:2]
+    return item_robust_sums(X, center, pairs, u.parts(weight[None]), whitener)[:2]
 
 
 def item_robust_sums(
@@ -371,7 +366,6 @@ def item_robust_sums(
     pairs: Pairs,
     of_part: OfPart,
     whitener: np.ndarray,
-    items: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> tuple[Any, ...]:
     """The same of contributions that are made for a part of the pairs at a time.
 
@@ -385,18 +379,13 @@ def item_robust_sums(
         extra = np.vstack([u.extra.T, part.number]).T
         return Part(PairContributions(u.low, u.high, extra), weights, sums)
 
-    Z, unit = items or standardised(X, center)
-    inflation = jackknife_inflation(Z, pairs.exposures, (unit[:, None] * whitener).astype(Z.dtype))
-    found = sum_contributions(pairs, with_number, inflation, Z.dtype)
+    Z, unit = standardised(X, center.spread)
+    inflation = jackknife_inflation(Z, pairs.exposures, unit[:, None] * whitener)
+    found = sum_contributions(pairs, with_number, inflation)
     units, sums = np.outer(unit, unit), 0.5 * found.extra.sum(axis=0)  # at low and at high
     meat, *scatters = pairs_meat(Z, pairs, found, inflation)
     scatters = [units * scatter for scatter in scatters]
-    # a scatter is inverted, and single precision leaves too little of one that is ill-conditioned
-    if Z.dtype != X.dtype and not is_well_conditioned(center.scatter / units):
-        weight, *others = np.hstack([of_part(*part).weights for part in parts_of(pairs)])
-        entries = (found.items[:, 2], -weight), *((np.zeros(len(X)), other) for other in others)
-        scatters = [pair_scatter(X, center.mean, pairs, *both) for both in entries]
-    total = np.append(found.items[:, 0].astype(Z.dtype) @ Z, sums[:-1])
+    total = np.append(found.items[:, 0] @ Z, sums[:-1])
     back = np.append(unit, np.ones(len(sums) - 1))
     meat = np.outer(back, back) * centred_meat(meat, total, sums[-1])
     return meat, *scatters, found.sums
@@ -415,11 +404,12 @@ def less_ties(model: np.ndarray, taken: np.ndarray) -> np.ndarray:
     """The classical covariance of half wins: that of coins, ``model``, less what ties take off it.
 
     Both are p x p. ``taken`` comes from the ties that were seen, which in some direction may be
-    more than usual by chance; there half of what is left on average is left at least.
+    more than usual by chance; there half of what is left on average is left at least. Where nearly
+    all comparisons tied, that is taken as SMALLEST_SHARE at least: no variance is zero.
     """
     coins = np.diag(model) > 0
     share = np.diag(taken)[coins] / np.diag(model)[coins]
-    left = max(1 - float(np.mean(share)), 0.0) if coins.any() else 1.0
+    left = max(1 - float(np.mean(share)), SMALLEST_SHARE) if coins.any() else 1.0
     return floored_covariance(model - taken, model, SMALLEST_RATIO * left)
 
 

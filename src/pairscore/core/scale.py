@@ -17,7 +17,7 @@ P(tie) is not known without a rule, but ties are seen: :func:`share_of_coin`.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,6 @@ from pairscore.core.newton import (
     root_near,
     series_at,
     solve_falling,
-    take_full_step,
 )
 from pairscore.core.outcomes import OutcomeLaw, grid_for
 from pairscore.core.passes import add_net, as_outcomes, doubles, on_each, row_chunks, same_kind
@@ -176,6 +175,7 @@ class Scale:
     n_iterations: int = 0
     ridge: tuple[float, float] = (0.0, 0.0)
     last: ScaleDerivatives | None = None
+    converged: bool = True
 
 
 def initial_factor(spread: float, slope_at_zero: float) -> float:
@@ -219,13 +219,25 @@ class ScaleLikelihood:
         return ScaleDerivatives(gradient, information, sums, float(params[0]), best)
 
     def newton_step(self, params: np.ndarray, here: ScaleDerivatives, iteration: int) -> Step:
-        """Fisher's step, held to less than the factor itself and to one unit of the side effect."""
+        """See :func:`scale_step`."""
         if here.best is not None:
             return Step(params - np.array([here.best, 0.0]), 0.0)
-        step = np.linalg.lstsq(here.information, here.gradient, rcond=1e-14)[0]
-        gap = float(here.gradient @ step) / float(self.amount.sum())
-        gap *= 1.0 if self.link.is_logistic else FISHER_GAP
-        return Step(np.clip(step, [-1 - params[0], -1.0], [0.9 * params[0], 1.0]), gap)
+        return scale_step(params, here, float(self.amount.sum()), self.link)
+
+
+def scale_step(params: np.ndarray, here: Any, n_comparisons: float, link: Link) -> Step:
+    """Fisher's step, held to less than the factor itself and to one unit of the side effect.
+
+    ``here`` has the gradient (2) and the information (2 x 2) at factor and side effect. They are
+    brought to one unit: along a closed form of tiny differences the information of its factor is
+    tiny beside that of the side effect.
+    """
+    unit = np.sqrt(np.maximum(np.diag(here.information), TINY))
+    standard = here.information / np.outer(unit, unit)
+    step = np.linalg.lstsq(standard, here.gradient / unit, rcond=1e-14)[0] / unit
+    gap = float(here.gradient @ step) / n_comparisons
+    gap *= 1.0 if link.is_logistic else FISHER_GAP
+    return Step(np.clip(step, [-1 - params[0], -1.0], [0.9 * params[0], 1.0]), gap)
 
 
 def fit_scale(
@@ -259,10 +271,11 @@ def fit_scale(
         x, y = np.ascontiguousarray(difference[::stride]), np.ascontiguousarray(outcome[::stride])
         penalty = np.array(ridge) * len(x) / len(difference)
         likelihood = ScaleLikelihood(x, y, amount[::stride], link, penalty, side)
-        minimum = minimise(likelihood, params, max_iter, TOL, take_full_step)
+        minimum = minimise(likelihood, params, max_iter, TOL)
         params, n_iterations = minimum.params, n_iterations + minimum.n_iterations
     found = float(params[0]), float(params[1])
-    return Scale(*found, n_iterations=n_iterations, last=minimum.last)
+    converged = minimum.converged
+    return Scale(*found, n_iterations=n_iterations, last=minimum.last, converged=converged)
 
 
 # -- decided comparisons -----------------------------------------------------------------------

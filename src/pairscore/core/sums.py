@@ -184,7 +184,7 @@ def centred_blocks(
 ) -> Iterator[tuple[slice, np.ndarray]]:
     """Blocks of rows, of a chunk or all, with the mean taken off, in one buffer used again."""
     first, last = (0, len(X)) if chunk is None else (chunk.start, chunk.stop)
-    buffer = np.empty((min(BLOCK, last - first), X.shape[1]), dtype=X.dtype)
+    buffer = np.empty((min(BLOCK, last - first), X.shape[1]))
     for rows in row_blocks(last, first):
         yield rows, np.subtract(X[rows], mean, out=buffer[: rows.stop - rows.start])
 
@@ -413,6 +413,25 @@ def difference_scatter(
     return pair_scatter(X, mean, pairs, degree, -weight)
 
 
+def scatter_with_sides(
+    X: np.ndarray,
+    mean: np.ndarray,
+    pairs: Pairs,
+    weight: np.ndarray,
+    scatter: np.ndarray | None = None,
+) -> np.ndarray:
+    """X'LX with a weight of each pair on each side (sides x P), bordered by the side effect's row.
+
+    d x d without sides, else (d + 1) x (d + 1). ``scatter`` is X'LX where it is known.
+    """
+    if scatter is None:
+        scatter = difference_scatter(X, mean, pairs, sum_sides(weight))
+    if len(pairs.side) == 1:
+        return scatter
+    border = pairs.net_per_item(pairs.side @ weight) @ X
+    return np.block([[scatter, border[:, None]], [border[None], weight.sum()]])
+
+
 def pair_scatter(
     X: np.ndarray, mean: np.ndarray, pairs: Pairs, diagonal: np.ndarray, off_diagonal: np.ndarray
 ) -> np.ndarray:
@@ -422,7 +441,7 @@ def pair_scatter(
     multiplication per block of items: half of a_ii z_i and all a_p x_high are collected for each
     item first, and the result is the sum of their product with z and its transpose.
     """
-    X, factors = np.ascontiguousarray(X), off_diagonal[:, None].astype(X.dtype, copy=False)
+    X, factors = np.ascontiguousarray(X), np.ascontiguousarray(off_diagonal)[:, None]
 
     def one(chunk: slice) -> tuple[np.ndarray, np.ndarray]:
         half, uncentred = np.zeros((X.shape[1],) * 2), np.zeros(X.shape[1])

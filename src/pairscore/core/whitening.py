@@ -9,16 +9,14 @@ import numpy as np
 from scipy.linalg import lapack
 
 from pairscore.core.passes import on_each, row_chunks
-from pairscore.core.sums import Moments, Spread, centred_blocks, row_blocks
+from pairscore.core.sums import Spread, centred_blocks, row_blocks
 
-MANY_NUMBERS = 500_000  # of an item table; beyond, sums of products are in single precision
-LARGEST_TOTAL = 1e12  # of the weights of comparisons that single precision takes, and 1 / smallest
 # smallest eigenvalue, relative to the largest in standardised features, that counts as a direction
 TOLERANCE = 1e-12
+ROUNDING = 1e-13  # of large sums, that may be left of their difference
 # of a parameter in an open direction of length one, below which the parameter has no part in it
 SMALLEST_SHARE = 1e-6
 OPEN_SHARE = 1e-6  # of a difference along an open direction, below which it is rounding
-SMALLEST_EIGENVALUE = 1e-3  # over the largest, of a scatter that single precision may sum
 SMALLEST_RATIO = 0.5  # of item-robust over classical variance in any direction
 
 
@@ -56,11 +54,12 @@ class Basis:
         return self.transform @ self.transform.T
 
 
-def whitening_basis(scatter: np.ndarray, sd: np.ndarray) -> Basis:
+def whitening_basis(scatter: np.ndarray, sd: np.ndarray, size: float = 0.0) -> Basis:
     """Whiten ``scatter`` (d x d) in units of ``sd`` (d); features with ``sd`` zero are left out.
 
     By the factor of Cholesky, or by eigenvalues (slower) where features are
-    constant or collinear.
+    constant or collinear. ``size`` is that of the sums of which the scatter is a difference, in
+    these units: where all items that met are alike, the whole scatter is what rounding left of it.
     """
     live = sd > 0
     unit = np.where(live, sd, 1.0)
@@ -69,11 +68,13 @@ def whitening_basis(scatter: np.ndarray, sd: np.ndarray) -> Basis:
     standard = scatter / np.outer(unit, unit)
     if live.all():
         factor, info = lapack.dpotrf(standard, lower=0)
-        if info == 0 and lapack.dpocon(factor, np.abs(standard).sum(axis=0).max())[0] > TOLERANCE:
+        norm = np.abs(standard).sum(axis=0).max()
+        smallest = norm * lapack.dpocon(factor, norm)[0] if info == 0 else 0.0
+        if smallest > max(TOLERANCE * norm, ROUNDING * size):
             inverse_factor, _ = lapack.dtrtri(factor, lower=0)
             return Basis(np.triu(inverse_factor) / unit[:, None], np.empty((len(sd), 0)), unit)
     values, vectors = np.linalg.eigh(np.where(np.outer(live, live), standard, 0.0))
-    determined = values > TOLERANCE * values[-1]
+    determined = values > max(TOLERANCE * values[-1], ROUNDING * size)
     transform = vectors[:, determined] / np.sqrt(values[determined]) / unit[:, None]
     return Basis(transform, vectors[:, ~determined] / unit[:, None], unit)
 
@@ -137,15 +138,6 @@ def square_root(meat: np.ndarray) -> np.ndarray:
     return vectors[:, seen] * np.sqrt(values[seen]) * unit[:, None]
 
 
-def is_well_conditioned(scatter: np.ndarray, size: float = 0.0) -> bool:
-    """Whether single precision leaves enough digits to invert a sum (d x d) of it.
-
-    ``size`` is that of the terms, if the scatter is a difference of sums that may be larger.
-    """
-    values = np.linalg.eigvalsh(scatter)
-    return bool(values[0] > SMALLEST_EIGENVALUE * max(values[-1], size))
-
-
 def usual_values(first: np.ndarray) -> np.ndarray:
     """The value (d) of all rows but one, by the first three of these; NaN where there is none.
 
@@ -182,28 +174,17 @@ def own_column_mask(others: np.ndarray, n_items: int) -> np.ndarray:
 # -- units and ranges of features --------------------------------------------------------------
 
 
-def may_be_single(X: np.ndarray, total: float) -> bool:
-    """Whether products of items are in single precision: of many, with weights not far from 1."""
-    return X.size > MANY_NUMBERS and 1 / LARGEST_TOTAL < total < LARGEST_TOTAL
-
-
-def standardised(X: np.ndarray, center: Moments) -> tuple[np.ndarray, np.ndarray]:
+def standardised(X: np.ndarray, center: Spread) -> tuple[np.ndarray, np.ndarray]:
     """Items less their mean, over the unit of each feature, and these units (d).
 
-    The unit is the standard deviation, or 1 of a constant. Many are in single precision
-    (:func:`may_be_single`), which what is estimated from them leaves no room for in its digits.
+    The unit is the standard deviation, or 1 of a constant.
     """
-    return in_units(X, center.spread, np.float32 if may_be_single(X, center.total) else np.float64)
-
-
-def in_units(X: np.ndarray, center: Spread, kind: type) -> tuple[np.ndarray, np.ndarray]:
-    """The same in a ``kind`` of numbers."""
     unit = np.where(center.sd > 0, center.sd, 1.0)
-    Z: np.ndarray = np.empty(X.shape, dtype=kind)
+    Z: np.ndarray = np.empty(X.shape)
 
     def one(chunk: slice) -> None:
         for rows, centred in centred_blocks(X, center.mean, chunk):
-            np.divide(centred, unit, out=Z[rows], casting="same_kind")
+            np.divide(centred, unit, out=Z[rows])
 
     on_each(one, row_chunks(*X.shape))
     return Z, unit

@@ -36,17 +36,13 @@ from pairscore.core.sums import (
     rows_times,
     spread,
     sum_sides,
-    times_rows,
 )
 from pairscore.core.whitening import (
     Basis,
-    in_units,
-    is_well_conditioned,
-    may_be_single,
     split_side_directions,
     whitening_basis,
 )
-from pairscore.errors import PairscoreError, plural
+from pairscore.errors import NotConvergedWarning, PairscoreError, plural
 from pairscore.estimators.diagnostics import Pairing, fourth_power, pairing_note, pairing_of
 from pairscore.estimators.fit_data import (
     SEPARATION_L2,
@@ -67,8 +63,6 @@ from pairscore.estimators.inference import (
 from pairscore.estimators.results import Estimate, Note
 from pairscore.estimators.separation import separation_note
 from pairscore.estimators.settings import Settings
-
-ROUNDING, MOST_REFINEMENTS = 1e-14, 10
 
 
 def closed_form(covariance: Basis, label_sum: np.ndarray, n_comparisons: float) -> np.ndarray:
@@ -121,57 +115,11 @@ def feature_covariance(data: FitData, settings: Settings) -> tuple[np.ndarray, S
         center = spread(data.X, data.tally.exposures)
         votes = data.comparisons
         pairs = count_pairs(votes.left, votes.right, data.amount, len(data.X))
-        scatter = single_scatter(data.X, center, pairs) if is_refined(data, settings) else None
-        if scatter is None:
-            scatter = difference_scatter(data.X, center.mean, pairs, pairs.win[0])
-        covariance = scatter / twice
+        covariance = difference_scatter(data.X, center.mean, pairs, pairs.win[0]) / twice
     else:
         center, pairs = data.item_moments.spread, data.pairs
         covariance = difference_scatter(data.X, center.mean, pairs, pairs.number) / twice
     return shrink_covariance(covariance, choose_shrinkage(data, settings, center)), center
-
-
-def is_refined(data: FitData, settings: Settings) -> bool:
-    """Whether `paired` starts from a scatter in single precision, which nothing else is made of."""
-    alone = settings.method == "paired" and settings.inference is None and not settings.shrinkage
-    return alone and may_be_single(data.X, data.tally.n_comparisons)
-
-
-def single_scatter(X: np.ndarray, center: Spread, pairs: Pairs) -> np.ndarray | None:
-    """X'LX (d x d) of counted pairs in single precision, in half the time.
-
-    None where some eigenvalue is small beside the sums that it is a difference of: of items that
-    met and are alike it may be a rounding error.
-    """
-    Z, unit = in_units(X, center, np.float32)
-    scatter = difference_scatter(Z, np.zeros(len(unit), np.float32), pairs, pairs.win[0])
-    is_right = is_well_conditioned(scatter, 2 * float(pairs.win.sum()))  # of X~'KX~ in these units
-    return scatter * np.outer(unit, unit) if is_right else None
-
-
-def refine(
-    b: np.ndarray, data: FitData, covariance: Basis, penalty: np.ndarray, sd: np.ndarray
-) -> np.ndarray:
-    """The closed form b (d) of `paired`, from one whose ``covariance`` has few digits.
-
-    Each step solves for what is left of S b = X'w / M, in double precision and from X b alone. It
-    leaves the same share of the error; steps end when that is less than rounding, or a step is.
-    """
-    votes, m, last = data.comparisons, data.tally.n_comparisons, float(np.linalg.norm(sd * b))
-    for _ in range(MOST_REFINEMENTS):
-        along = difference_pass(votes.left, votes.right, rows_times(data.X, b))
-        each = along if counts_once(data.amount) else data.amount * along
-        expected = net_pass(votes.left, votes.right, each, len(data.X)) / 2
-        rest = times_rows(data.tally.net_wins - expected, data.X) - penalty * b / 2
-        step = closed_form(covariance, rest, m)
-        size = float(np.linalg.norm(sd * step))
-        if size > 0.5 * last:  # no progress: what is left is rounding
-            break
-        b = b + step
-        if size * size <= ROUNDING * last * np.linalg.norm(sd * b):
-            break
-        last = size
-    return b
 
 
 def refuse_few_items(n: int, d: int) -> None:
@@ -232,10 +180,8 @@ def fit_closed_form(data: FitData, settings: Settings) -> Estimate:
     covariance, center = feature_covariance(data, settings)
     penalty = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
     m = data.tally.n_comparisons
-    basis = whitening_basis(covariance + np.diag(penalty / (2 * m)), center.sd)
+    basis = whitening_basis(covariance + np.diag(penalty / (2 * m)), center.sd, size=1.0)
     b = closed_form(basis, data.label_sum, m)
-    if is_refined(data, settings):
-        b = refine(b, data, basis, penalty, center.sd)
     freedom = float(basis.transform.shape[1])
     if settings.l2 > 0:
         freedom = float(np.vdot(basis.transform, covariance @ basis.transform))
@@ -335,8 +281,20 @@ def link_scale(
         n_items = np.count_nonzero(exposures)
         freedom *= (n_items / max(n_items - freedom - 1, n_items / 2)) ** 2
     guard = overfit_guard(residual, exposures, freedom, explained)
-    notes = [separation_note()] if separated else []
+    notes = scale_notes(separated, scale.converged)
     return replace(scale, factor=scale.factor * guard, guard=guard, ridge=ridge), along, notes
+
+
+def scale_notes(separated: bool, converged: bool) -> list[Note]:
+    """What is said of the scale of a closed form."""
+    notes = [separation_note()] if separated else []
+    if converged:
+        return notes
+    text = (
+        "the scale of the scores was not found to full precision, so probabilities and intervals"
+        " may be off; use method='mle'."
+    )
+    return [*notes, (NotConvergedWarning, text)]
 
 
 def side_basis(data: FitData, penalty: np.ndarray) -> Basis:
@@ -347,7 +305,8 @@ def side_basis(data: FitData, penalty: np.ndarray) -> Basis:
     """
     scatter = bordered_scatter(data, data.pairs.win + data.pairs.lose)
     scatter += np.diag(np.append(penalty, 0.0))
-    basis = whitening_basis(scatter, np.append(data.item_moments.sd, 1.0))
+    size = data.item_moments.total
+    basis = whitening_basis(scatter, np.append(data.item_moments.sd, 1.0), size)
     return split_side_directions(basis)[1]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from pairscore.core.links import OutcomeSums, outcome_pass
+from pairscore.core.links import Link, OutcomeSums, outcome_pass
 from pairscore.core.outcomes import OutcomeLaw
 from pairscore.core.passes import counts_once, total_of
 from pairscore.core.sums import (
@@ -21,11 +21,11 @@ from pairscore.core.sums import (
     count_pairs,
     difference_scatter,
     moments,
-    sum_sides,
+    scatter_with_sides,
     tally,
     times_rows,
 )
-from pairscore.core.whitening import may_be_single, standardised, whitening_basis
+from pairscore.core.whitening import whitening_basis
 from pairscore.errors import PairscoreError, plural
 from pairscore.estimators.settings import Settings
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from pairscore.data.comparisons import Comparisons
     from pairscore.estimators.results import Fit
 
-LARGEST_CONDITION = 1e4  # of items that products take in single precision
 # a normal prior with standard deviation 2.5 on standardised coefficients
 SEPARATION_L2 = 1 / 2.5**2
 # per unit of weight; a prior this wide (standard deviation 100) holds no coefficient back when data
@@ -98,11 +97,6 @@ class FitData:
     def item_moments(self) -> Moments:
         """Moments of the compared items, each as often as it was compared."""
         return moments(self.X, self.tally.exposures)
-
-    @cached_property
-    def standardised(self) -> tuple[np.ndarray, np.ndarray]:
-        """Items in units of the features' spread, and these: sums of products need no more."""
-        return standardised(self.X, self.item_moments)
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -282,6 +276,15 @@ def ridge_penalty(l2: float | np.ndarray, sd: np.ndarray, slope_at_zero: float) 
     return l2 * sd**2 / (4 * slope_at_zero**2)
 
 
+def size_of_information(n_comparisons: float, link: Link) -> float:
+    """Of the two sums whose difference is the information of comparisons, at most.
+
+    In units of the features' standard deviations: each comparison has two items, and tells at most
+    as much as a coin toss, 4 f'(0)^2.
+    """
+    return 8 * n_comparisons * float(link.pdf(0.0)) ** 2
+
+
 def leverage_whitener(data: FitData, settings: Settings) -> np.ndarray:
     """W (d x r) with W' (X~'KX~ + ridge) W = I, X~ the centred items and K their exposures.
 
@@ -292,32 +295,11 @@ def leverage_whitener(data: FitData, settings: Settings) -> np.ndarray:
     return whitening_basis(center.scatter + np.diag(ridge), center.sd).transform
 
 
-def rough_items(data: FitData, whitener: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Items in single precision for products with a Hessian, if none of its digits that count go.
-
-    Rounding moves a product by about 1e-7 times the root of the condition of the items' scatter,
-    which its ``whitener`` (d x r) bounds. None where items are few, or weights far from one.
-    """
-    center = data.item_moments
-    condition = center.total * float(np.sum((center.sd[:, None] * whitener) ** 2))
-    if not may_be_single(data.X, center.total):
-        return None
-    return data.standardised if condition < LARGEST_CONDITION else None
-
-
 def bordered_scatter(
     data: FitData, weight: np.ndarray, scatter: np.ndarray | None = None
 ) -> np.ndarray:
-    """X'LX with a weight of each pair on each side (sides x P), bordered by the side effect's row.
-
-    d x d without a side effect, else (d + 1) x (d + 1). ``scatter`` is X'LX where it is known.
-    """
-    if scatter is None:
-        scatter = difference_scatter(data.X, data.item_moments.mean, data.pairs, sum_sides(weight))
-    if not data.keep_sides:
-        return scatter
-    border = data.pairs.net_per_item(data.pairs.side @ weight) @ data.X
-    return np.block([[scatter, border[:, None]], [border[None], weight.sum()]])
+    """X'LX of the data's pairs; see :func:`pairscore.core.sums.scatter_with_sides`."""
+    return scatter_with_sides(data.X, data.item_moments.mean, data.pairs, weight, scatter)
 
 
 def ridge_is_weak(l2: float, weight_unit: float) -> bool:

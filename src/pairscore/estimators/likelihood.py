@@ -3,15 +3,17 @@
 With scores s = X beta the log-likelihood is a sum over pairs of log f(s_low - s_high). Its gradient
 is X'(B'r), B the incidence matrix of the pairs, and its Hessian X' L_omega X, L_omega the Laplacian
 with the information of each pair as weight. Newton's equations are solved by conjugate gradients in
-coordinates in which the scatter of the items is the identity; there the Hessian is close to a
-multiple of the identity, and a few products with it are enough.
+coordinates in which the scatter of the items is the identity; there the Hessian of random pairs is
+close to a multiple of the identity, and a few products with it are enough. Where items that met are
+alike (:func:`are_alike`), it is the scatter of the differences that is the identity.
 
 Where comparisons are separated (:mod:`pairscore.estimators.separation`), those that are explained
 are set aside, the others are fitted, and then what these leave open.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -22,9 +24,18 @@ from pairscore.core.newton import FISHER_GAP, Derivatives, Step, minimise
 from pairscore.core.passes import difference_pass, laplacian_pass
 from pairscore.core.sandwich import item_robust_meat, less_ties, sandwich
 from pairscore.core.scale import SAMPLE, fit_scale, initial_factor
-from pairscore.core.sums import Moments, Pairs, rows_times, sum_sides, times_rows
+from pairscore.core.sums import (
+    Moments,
+    Pairs,
+    difference_scatter,
+    rows_times,
+    scatter_with_sides,
+    sum_sides,
+    times_rows,
+)
 from pairscore.core.whitening import (
     SMALLEST_SHARE,
+    TOLERANCE,
     Basis,
     split_side_directions,
     whitening_basis,
@@ -38,7 +49,7 @@ from pairscore.estimators.fit_data import (
     open_in_few,
     ridge_is_weak,
     ridge_penalty,
-    rough_items,
+    size_of_information,
 )
 from pairscore.estimators.inference import likelihood_contributions
 from pairscore.estimators.results import Estimate, Note
@@ -61,6 +72,10 @@ FIRST_SEPARATION_CHECK = 8  # iteration by which a likelihood with a maximum has
 SMALLEST_GAIN = 0.1  # of some comparison's score difference, in a step along which there is no end
 COARSE, FINE = 1e-2, 1e-4  # relative precision of the first Newton step, and of the others
 FEW = 5000  # pairs of a first look
+MANY = 500  # pairs; with more of them the same gap of each is a larger part of a standard error
+FEWEST_PRODUCTS = 20  # with a Hessian, before its equations are solved directly
+# mean square of differences over that of random pairs, below which items that met are alike
+SMALLEST_SPREAD = 0.05
 LARGEST_START = 3.0  # coefficient of a standardised feature to start from
 
 
@@ -83,9 +98,6 @@ class PairLikelihood:
     origin : array (d or d + 1), or 0
     tol : float
         Gap to the minimum, per comparison, that one more step closes.
-    rough : arrays (N x d) and (d), optional
-        Items less a constant, over the units of features, and these. They may be in single
-        precision: only products with the Hessian are taken with them, and gradients with X.
     """
 
     X: np.ndarray
@@ -95,11 +107,16 @@ class PairLikelihood:
     ridge: np.ndarray
     origin: np.ndarray | float = 0.0
     tol: float = 1e-9
-    rough: tuple[np.ndarray, np.ndarray] | None = None
 
     @cached_property
     def n_comparisons(self) -> float:
         return float(self.pairs.number.sum())
+
+    @cached_property
+    def n_pairs(self) -> float:
+        """How many pairs of equal weight these are worth; the unit of weights does not matter."""
+        share = self.pairs.number / self.n_comparisons
+        return 1 / float(share @ share)
 
     @property
     def may_be_unbounded(self) -> bool:
@@ -116,18 +133,14 @@ class PairLikelihood:
         """Coefficients, and the side effect if there is one."""
         return self.origin + self.transform @ params
 
-    def scores(self, theta: np.ndarray, rough: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Of every item (N), up to a constant if rough, and what each side adds to a difference."""
-        X, unit = self.rough if rough and self.rough else (self.X, 1.0)
-        scores = rows_times(X, (unit * theta[: X.shape[1]]).astype(X.dtype))
-        return scores.astype(float, copy=False), theta[X.shape[1] :].sum() * self.pairs.side
+    def scores(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of every item (N), and what each side adds to a difference."""
+        d = self.X.shape[1]
+        return rows_times(self.X, theta[:d]), theta[d:].sum() * self.pairs.side
 
-    def pull_back(
-        self, net: np.ndarray, on_sides: np.ndarray, theta: np.ndarray, rough: bool = False
-    ) -> np.ndarray:
+    def pull_back(self, net: np.ndarray, on_sides: np.ndarray, theta: np.ndarray) -> np.ndarray:
         """What net sums of items (N) and sums of sides say of the parameters, and the ridge."""
-        X, unit = self.rough if rough and self.rough else (self.X, 1.0)
-        on_theta = unit * times_rows(net.astype(X.dtype), X)
+        on_theta = times_rows(net, self.X)
         if len(self.pairs.side) > 1:
             on_theta = np.append(on_theta, self.pairs.side @ on_sides)
         return self.transform.T @ (on_theta + self.ridge * theta)
@@ -150,14 +163,17 @@ class PairLikelihood:
     def newton_step(self, params: np.ndarray, here: Derivatives, iteration: int) -> Step:
         """Newton's step, and whether it shows that the likelihood has no maximum.
 
-        Half the squared Newton decrement is the gap; per comparison the Hessian is about
-        ``curvature`` times I.
+        Half the squared Newton decrement, gradient' Hessian^-1 gradient, is the gap. Of very many
+        comparisons it is counted as if they were MANY: a gap of the same size in each is then more
+        than a small part of a standard error.
         """
-        curvature = float(here.information.sum()) / self.n_comparisons
-        hessian = max(2 * self.n_comparisons * curvature, np.finfo(float).tiny)
-        gap = float(here.gradient @ here.gradient) / hessian * (1.0 if here.exact else FISHER_GAP)
+        direction = self._solve(here, FINE if iteration > 1 else COARSE)
+        per_comparison = max(self.n_pairs / MANY, 1.0) / self.n_comparisons
+        gap = 0.5 * per_comparison * float(here.gradient @ direction)
+        gap *= 1.0 if here.exact else FISHER_GAP
         near = gap <= self.tol
-        direction = self._solve(here, FINE if iteration > 1 or near else COARSE)
+        if near and iteration == 1:
+            direction = self._solve(here, FINE)
         if self.may_be_unbounded and (near or iteration >= FIRST_SEPARATION_CHECK):
             for endless in (direction, -params):
                 if self.separates(-self.transform @ endless):
@@ -165,20 +181,33 @@ class PairLikelihood:
         return Step(direction, gap)
 
     def _solve(self, here: Derivatives, precision: float) -> np.ndarray:
-        """Solve Hessian * direction = gradient to a relative precision, by conjugate gradients."""
+        """Solve Hessian * direction = gradient to a relative precision, by conjugate gradients.
+
+        Directly where these have not come to an end.
+        """
         # for directions of which no pair speaks
-        damping = 1e-9 * float(here.information.sum()) / self.n_comparisons
+        damping = TOLERANCE * float(here.information.sum()) / self.n_comparisons
 
         def times(vector: np.ndarray) -> np.ndarray:
             theta = self.transform @ vector
             net, on_sides = laplacian_pass(
-                self.pairs.start, self.pairs.high, *self.scores(theta, True), here.information
+                self.pairs.start, self.pairs.high, *self.scores(theta), here.information
             )
-            return self.pull_back(net, on_sides, theta, True) + damping * vector
+            return self.pull_back(net, on_sides, theta) + damping * vector
 
         size = len(here.gradient)
         hessian = LinearOperator((size, size), matvec=times, dtype=float)
-        return cg(hessian, here.gradient, rtol=precision, maxiter=10 * size + 20)[0]
+        most = FEWEST_PRODUCTS + size // 2
+        direction, unfinished = cg(hessian, here.gradient, rtol=precision, maxiter=most)
+        if unfinished:
+            return np.linalg.solve(self.hessian(here) + damping * np.eye(size), here.gradient)
+        return direction
+
+    def hessian(self, here: Derivatives) -> np.ndarray:
+        """The second derivative in whitened parameters (r x r)."""
+        mean = self.X.mean(axis=0)  # of any: it keeps the digits
+        scatter = scatter_with_sides(self.X, mean, self.pairs, here.information)
+        return self.transform.T @ (scatter + np.diag(self.ridge)) @ self.transform
 
     def separates(self, direction: np.ndarray) -> bool:
         """Whether moving along ``direction`` for ever makes no comparison worse, and some better.
@@ -265,6 +294,39 @@ def item_basis(data: FitData, settings: Settings) -> Basis:
     return whitening_basis(center.scatter + np.diag(penalty), center.sd)
 
 
+def likelihood_basis(data: FitData, settings: Settings, scatter: Callable[[], np.ndarray]) -> Basis:
+    """Coordinates of the coefficients in which the Hessian is close to a multiple of the identity.
+
+    Those of the items, or of the differences of items that met where these are alike; their
+    ``scatter`` (d x d) takes about as long as all of Newton's steps for random pairs.
+    """
+    basis = item_basis(data, settings)
+    center = data.item_moments
+    penalty = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
+    if not are_alike(data, basis.transform, penalty):
+        return basis
+    return whitening_basis(scatter() + np.diag(penalty), center.sd, center.total)
+
+
+def are_alike(data: FitData, whitener: np.ndarray, penalty: np.ndarray) -> bool:
+    """Whether items that met are alike in some direction, as a few comparisons show it.
+
+    In coordinates in which the scatter of the items is the identity, the differences of random
+    pairs have the same scatter. ``whitener`` (d x r) and ``penalty`` (d) are those of the items.
+    """
+    votes, d = data.comparisons, data.X.shape[1]
+    few = np.arange(0, len(votes), max(len(votes) // (4 * d + 100), 1))
+    few = few[(data.amount[few] > 0) & (votes.left[few] != votes.right[few])]
+    if not len(few) or not whitener.size:
+        return True
+    differences = (data.X[votes.left[few]] - data.X[votes.right[few]]) @ whitener
+    share = data.amount[few] / data.amount[few].sum()
+    total = data.item_moments.total / 2
+    seen = total * differences.T @ (share[:, None] * differences)
+    held = whitener.T @ (penalty[:, None] * whitener)
+    return bool(np.linalg.eigvalsh(seen + held)[0] < SMALLEST_SPREAD)
+
+
 def maximum(data: FitData, settings: Settings, start: np.ndarray) -> Optimum:
     """The maximum of the likelihood with the ridge of the settings, if there is one.
 
@@ -272,14 +334,13 @@ def maximum(data: FitData, settings: Settings, start: np.ndarray) -> Optimum:
     maximum, which it moves a little.
     """
     pairs, weak = data.pairs, ridge_is_weak(settings.l2, data.weight_unit)
-    T = item_basis(data, settings).transform
-    rough = rough_items(data, T)
+    of_differences = data.X, data.item_moments.mean, pairs, pairs.number
+    T = likelihood_basis(data, settings, partial(difference_scatter, *of_differences)).transform
     T = block_diag(T, 1 / np.sqrt(pairs.number.sum())) if data.keep_sides else T
     ridge = np.append(settings.l2 * data.item_moments.sd**2, [0.0] * data.keep_sides)
     none = np.zeros(len(ridge))
-    likelihood = PairLikelihood(
-        data.X, pairs, settings.link, T, none if weak else ridge, tol=settings.tol, rough=rough
-    )
+    held = none if weak else ridge
+    likelihood = PairLikelihood(data.X, pairs, settings.link, T, held, tol=settings.tol)
     optimum = maximise(likelihood, start, settings.max_iter)
     if weak and settings.l2 > 0 and not optimum.separated:
         return maximise(replace(likelihood, ridge=ridge), optimum.theta, settings.max_iter)
@@ -378,9 +439,10 @@ def curvature(
     if settings.inference == "items":
         u, whitener = likelihood_contributions(score, pairs), leverage_whitener(data, settings)
         weight = sum_sides(information)
-        robust, scatter = item_robust_meat(X, center, pairs, u, whitener, weight, data.standardised)
+        robust, scatter = item_robust_meat(X, center, pairs, u, whitener, weight)
     expected, unit = bordered_scatter(data, information, scatter), parameter_units(data)
-    basis = basis_within(expected + ridge, unit, directions)
+    size = size_of_information(optimum.likelihood.n_comparisons, settings.link)
+    basis = basis_within(expected + ridge, unit, directions, size)
     if settings.inference == "model":
         covariance = sandwich(basis.inverse, expected, None)
         if data.tied is not None:

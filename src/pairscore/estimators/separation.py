@@ -127,7 +127,8 @@ def unseen(data: FitData, rows: np.ndarray) -> np.ndarray:
     if not rows.any():
         return np.eye(len(unit))
     part = part_of(data, rows)
-    basis = whitening_basis(bordered_scatter(part, part.pairs.win + part.pairs.lose), unit)
+    number = part.pairs.win + part.pairs.lose
+    basis = whitening_basis(bordered_scatter(part, number), unit, 2 * float(number.sum()))
     return basis.open_directions * basis.unit[:, None]
 
 
@@ -167,10 +168,12 @@ def directions_between(free: np.ndarray, never_seen: np.ndarray, unit: np.ndarra
     return vectors[:, sizes > 0.5] / np.where(unit > 0, unit, 1.0)[:, None]
 
 
-def basis_within(scatter: np.ndarray, unit: np.ndarray, directions: np.ndarray | None) -> Basis:
+def basis_within(
+    scatter: np.ndarray, unit: np.ndarray, directions: np.ndarray | None, size: float = 0.0
+) -> Basis:
     """Whiten a scatter in all directions, or in the span of some (d + side) x r."""
     if directions is None:
-        return whitening_basis(scatter, unit)
+        return whitening_basis(scatter, unit, size)
     inner = whitening_basis(directions.T @ scatter @ directions, np.ones(directions.shape[1]))
     unit = np.where(unit > 0, unit, 1.0)
     return Basis(directions @ inner.transform, np.empty((len(unit), 0)), unit)

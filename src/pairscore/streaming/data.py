@@ -240,7 +240,8 @@ class StreamData:
     def side_basis(self, penalty: np.ndarray) -> Basis:
         """Whether comparisons tell the side effect from the features; with a ridge (d)."""
         scatter = self.counts.scatter + np.diag(np.append(penalty, 0.0))
-        basis = whitening_basis(scatter, np.append(self.item_moments.sd, 1.0))
+        size = self.item_moments.total
+        basis = whitening_basis(scatter, np.append(self.item_moments.sd, 1.0), size)
         return split_side_directions(basis)[1]
 
     def pairing(self) -> Pairing:

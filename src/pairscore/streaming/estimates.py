@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import block_diag
 
-from pairscore.core.newton import FISHER_GAP, Derivatives, Step, minimise, take_full_step
+from pairscore.core.newton import Derivatives, Step, minimise
 from pairscore.core.scale import (
     EX,
     INFO,
@@ -23,6 +23,7 @@ from pairscore.core.scale import (
     Scale,
     fit_scale,
     initial_factor,
+    scale_step,
 )
 from pairscore.core.sums import Spread
 from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
@@ -31,6 +32,7 @@ from pairscore.estimators.closed_form import (
     closed_form,
     overfit_guard,
     refuse_few_items,
+    scale_notes,
     shrink_covariance,
     split_covariance,
 )
@@ -47,10 +49,11 @@ from pairscore.estimators.likelihood import (
     PairLikelihood,
     first_guess,
     item_basis,
+    likelihood_basis,
     maximise,
 )
 from pairscore.estimators.results import Estimate, Note
-from pairscore.estimators.separation import Curvature, separation_note
+from pairscore.estimators.separation import Curvature
 from pairscore.estimators.settings import Settings
 from pairscore.streaming.data import StreamData
 from pairscore.streaming.passes import XX, ScoreSums
@@ -99,7 +102,7 @@ def closed_direction(data: Any) -> Direction:
         covariance = data.counts.scatter[:d, :d] / (2 * m)
     covariance = shrink_covariance(covariance, float(settings.shrinkage or 0.0))
     penalty = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
-    basis = whitening_basis(covariance + np.diag(penalty / (2 * m)), center.sd)
+    basis = whitening_basis(covariance + np.diag(penalty / (2 * m)), center.sd, size=1.0)
     freedom = float(basis.transform.shape[1])
     if settings.l2 > 0:
         freedom = float(np.vdot(basis.transform, covariance @ basis.transform))
@@ -161,11 +164,8 @@ class ScalePasses:
         return Derivatives(gradient, information)
 
     def newton_step(self, params: np.ndarray, here: Derivatives, iteration: int) -> Step:
-        """Fisher's step, held to less than the factor itself and to one unit of the side effect."""
-        step = np.linalg.lstsq(here.information, here.gradient, rcond=1e-14)[0]
-        gap = float(here.gradient @ step) / self.data.n_comparisons
-        gap *= 1.0 if self.data.settings.link.is_logistic else FISHER_GAP
-        return Step(np.clip(step, [-1 - params[0], -1.0], [0.9 * params[0], 1.0]), gap)
+        """See :func:`pairscore.core.scale.scale_step`."""
+        return scale_step(params, here, self.data.n_comparisons, self.data.settings.link)
 
 
 def link_scale(
@@ -192,15 +192,17 @@ def link_scale(
     near = sums.best_scale(ridge[0] * start[0] ** 2) if series and not separated else None
     if near is None:
         passes = ScalePasses(data, scores, np.array(ridge), side, first)
-        best = minimise(passes, start, settings.max_iter, TOL, take_full_step)
+        best = minimise(passes, start, settings.max_iter, TOL)
+        converged = best.converged
         (factor, side_effect), n_iterations = best.params.tolist(), best.n_iterations
     else:
         factor, side_effect, n_iterations = near * start[0], 0.0, 1
+        converged = True
     guard = _guard(data, sums, at, float(data.tally.net_wins @ scores), freedom)
     if near is not None and near * guard >= 1 - NEAR:
         data.agreed.append(sums.at_scale(near * guard))
     scale = Scale(factor * guard, side_effect, guard, n_iterations, ridge)
-    return scale, [separation_note()] if separated else []
+    return scale, scale_notes(separated, converged)
 
 
 def _sample_scale(data: StreamData, scores: np.ndarray, ridge: tuple[float, float]) -> np.ndarray:
@@ -364,7 +366,8 @@ def maximum_of_parts(
     """
     settings, sample, side = data.settings, data.sample, data.settings.side_effect
     ridge = np.append(settings.l2 * data.item_moments.sd**2, [side_ridge] * side)
-    T = item_basis(sample, settings).transform
+    d = data.X.shape[1]
+    T = likelihood_basis(sample, settings, lambda: data.counts.scatter[:d, :d]).transform
     T = block_diag(T, 1 / np.sqrt(data.n_comparisons)) if side else T
     weak = ridge_is_weak(settings.l2, data.first.weight_unit)
     held = np.where(weak, 0.0, data.share) * ridge

@@ -243,7 +243,8 @@ def unseen(data: StreamData, unit: np.ndarray) -> np.ndarray:
     """See :func:`pairscore.estimators.separation.unseen`."""
     if not data.tally.exposures.any():
         return np.eye(len(unit))
-    basis = whitening_basis(data.counts.scatter, unit)
+    size = float(data.tally.exposures.sum())
+    basis = whitening_basis(data.counts.scatter, unit, size)
     return basis.open_directions * basis.unit[:, None]
 
 

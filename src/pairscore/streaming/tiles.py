@@ -23,13 +23,13 @@ from pairscore.core.sandwich import PairContributions, less_ties, sandwich, time
 from pairscore.core.sums import (
     Pairs,
     aggregate_pairs,
-    difference_scatter,
     pair_scatter,
     row_blocks,
+    scatter_with_sides,
     sum_sides,
 )
 from pairscore.core.whitening import Basis
-from pairscore.estimators.fit_data import NO_DIFFERENCE
+from pairscore.estimators.fit_data import NO_DIFFERENCE, size_of_information
 from pairscore.estimators.inference import (
     ScaledClosedForm,
     contributions,
@@ -78,12 +78,7 @@ class Tile:
 
     def scatter(self, weight: np.ndarray) -> np.ndarray:
         """X'LX, bordered by the side effect's row, with a weight of each pair on each side."""
-        pairs = self.pairs
-        scatter = difference_scatter(self.Z, np.zeros(self.Z.shape[1]), pairs, sum_sides(weight))
-        if not self.keep_sides:
-            return scatter
-        border = pairs.net_per_item(pairs.side @ weight) @ self.Z
-        return np.block([[scatter, border[:, None]], [border[None], weight.sum()]])
+        return scatter_with_sides(self.Z, np.zeros(self.Z.shape[1]), self.pairs, weight)
 
 
 @dataclass(frozen=True)
@@ -418,7 +413,8 @@ def likelihood_covariance(
     """The basis of the expected information, and the covariance, from the sums of equations."""
     settings, held = data.settings, np.diag(ridge)
     unit = np.append(data.item_moments.sd, [1.0] * settings.side_effect)
-    basis = basis_within(sums.expected + held, unit, directions)
+    size = size_of_information(data.n_comparisons, settings.link)
+    basis = basis_within(sums.expected + held, unit, directions, size)
     if settings.inference is None:
         return basis, None
     if settings.inference == "model":

@@ -1,0 +1,367 @@
+"""A slow twin of every estimator without effects: dense matrices, double precision, loops.
+
+It forms the difference of every comparison, climbs by Newton's method along the singular vectors of
+the differences, and sums the item-robust covariance over every two comparisons that share an item.
+Nothing is shared with the package but the definitions of docs/explanation/methods.md and
+intervals.md; links are SciPy's functions. Small-sample rules are those stated there:
+
+- an item's contributions are divided by 1 - its leverage, at most 0.8; an item with a column of its
+  own counts each of its comparisons once;
+- contributions are taken less their mean;
+- item-robust variances below half of the classical ones are raised to it;
+- with no more items than features plus one, intervals are classical;
+- ties as half wins take their share off the classical variance;
+- of a closed form, the guard's shift is added as variance, and `split` adds the error of its items.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.special import expit, log_ndtr
+
+LARGEST_LEVERAGE = 0.8
+SMALLEST_RATIO = 0.5  # of item-robust over classical variance
+SMALLEST_SHARE = 0.05  # of a coin's variance, that ties leave
+MANY = 1000  # comparisons, every two of which are looked at
+OPEN = 1e-6  # singular value of standardised differences, over the largest: that of no difference
+
+
+@dataclass(frozen=True)
+class Data:
+    """Comparisons: features (N x d), rows of left and right, outcome in {-1, 0, 1}, weight."""
+
+    X: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    outcome: np.ndarray
+    weight: np.ndarray | None = None
+
+    @property
+    def second_half(self) -> np.ndarray:
+        """Items that were never compared, behind the covariance of `split`."""
+        return np.delete(self.X, np.unique([self.left, self.right]), axis=0)
+
+    def counted(self) -> "Data":
+        """Without comparisons of an item with itself, and with weights."""
+        apart = self.left != self.right
+        weight = np.ones(len(self.left)) if self.weight is None else self.weight
+        columns = self.left, self.right, self.outcome, weight
+        return Data(self.X, *(np.asarray(column)[apart] for column in columns))
+
+    @property
+    def votes(self) -> dict:
+        """As the package reads them."""
+        names = np.array(["right", "tie", "left"])[np.asarray(self.outcome) + 1]
+        votes = {"left": self.left, "right": self.right, "winner": names}
+        return votes if self.weight is None else votes | {"weight": self.weight}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Coefficients, covariance, and which coefficients the comparisons leave open, of a method."""
+
+    coef: np.ndarray
+    covariance: np.ndarray
+    undetermined: np.ndarray
+
+    @property
+    def std_errors(self) -> np.ndarray:
+        return np.sqrt(np.diag(self.covariance))
+
+
+# -- links -------------------------------------------------------------------------------------
+
+
+def win_terms(link, x):
+    """f, f'/f at x, and minus the second derivative of log f."""
+    if link == "logit":
+        return expit(x), expit(-x), expit(x) * expit(-x)
+    ratio = np.exp(-0.5 * x * x - log_ndtr(x)) / np.sqrt(2 * np.pi)
+    return np.exp(log_ndtr(x)), ratio, ratio * (x + ratio)
+
+
+def row_terms(link, eta, outcome, amount):
+    """Of every comparison: score in eta, observed and expected information, f and f'."""
+    f, of_win, bend_win = win_terms(link, eta)
+    _, of_loss, bend_loss = win_terms(link, -eta)
+    won = 0.5 + 0.5 * outcome
+    score = amount * (won * of_win - (1 - won) * of_loss)
+    observed = amount * (won * bend_win + (1 - won) * bend_loss)
+    return score, observed, amount * of_win * of_loss, f, f * of_win
+
+
+# -- estimators ----------------------------------------------------------------------------------
+
+
+def maximise(link, design, outcome, amount):
+    """Newton's method on a design (M x r) with orthonormal columns, or nearly; halved steps."""
+
+    def value(at):
+        eta = design @ at
+        f = np.maximum(win_terms(link, eta)[0], 1e-300)
+        g = np.maximum(win_terms(link, -eta)[0], 1e-300)
+        return amount @ ((0.5 + 0.5 * outcome) * np.log(f) + (0.5 - 0.5 * outcome) * np.log(g))
+
+    at = np.zeros(design.shape[1])
+    for _ in range(200):
+        score, observed, *_ = row_terms(link, design @ at, outcome, amount)
+        step = np.linalg.solve((observed[:, None] * design).T @ design, design.T @ score)
+        before = value(at)
+        while value(at + step) < before - 1e-9 * abs(before):
+            step = step / 2
+        at = at + step
+        if np.linalg.norm(step) <= 1e-13 * np.linalg.norm(at) or not at.any():
+            break
+    return at
+
+
+def determined(D, sd):
+    """Directions (d x r) in which differences are seen; which coefficients (d) others move.
+
+    The directions are orthonormal in standardised features, so that the solution along them is the
+    one of smallest norm there.
+    """
+    unit = np.where(sd > 0, sd, 1.0)
+    _, size, right = np.linalg.svd(D / unit, full_matrices=False)
+    seen = right[size > OPEN * max(size.max(), OPEN)].T
+    left_open = np.diag(np.eye(len(sd)) - seen @ seen.T)
+    return seen / unit[:, None], left_open > OPEN**2
+
+
+def is_separated(data: Data) -> bool:
+    """Whether some direction explains every comparison, and some strictly: a linear programme."""
+    data = data.counted()
+    D = data.X[data.left] - data.X[data.right]
+    D = D / np.maximum(np.abs(D).max(axis=0), 1e-300)
+    gains = data.outcome[:, None] * D
+    used = data.weight > 0
+    tied, decided = D[used & (data.outcome == 0)], gains[used & (data.outcome != 0)]
+    if not len(decided):
+        return False
+    best = linprog(
+        -decided.sum(axis=0),
+        A_ub=-decided,
+        b_ub=np.zeros(len(decided)),
+        A_eq=tied if len(tied) else None,
+        b_eq=np.zeros(len(tied)) if len(tied) else None,
+        bounds=(-1, 1),
+    )
+    return bool(-best.fun > 1e-7)
+
+
+def fit(data: Data, method="mle", inference="items", link="logit") -> Answer:
+    """The answer of a method to data that are not separated."""
+    second = data.second_half
+    data = data.counted()
+    n, d = data.X.shape
+    exposures = np.bincount(data.left, data.weight, n) + np.bincount(data.right, data.weight, n)
+    mean = exposures @ data.X / exposures.sum()
+    sd = np.sqrt(exposures @ (data.X - mean) ** 2 / exposures.sum())
+    sd[sd <= 1e-13 * np.abs(mean)] = 0.0
+    D = data.X[data.left] - data.X[data.right]
+    if np.count_nonzero(exposures) <= d + 1:
+        inference = "model"
+    W, undetermined = determined(D, sd)
+    if not W.size:
+        return Answer(np.zeros(d), np.full((d, d), np.nan), undetermined)
+    if method == "mle":
+        return Answer(*_likelihood(data, D @ W, W, inference, link, exposures, mean), undetermined)
+    S, M = _covariance_of(method, data, D, exposures, mean, second), data.weight.sum()
+    if method != "paired":  # all that differs among items
+        W, _ = determined((data.X - mean)[exposures > 0], sd)
+    inverse = W @ np.linalg.inv(W.T @ (S * M) @ W) @ W.T
+    form = _closed_form(data, D, inverse, method, inference, link, exposures, mean, second)
+    return Answer(*form, undetermined)
+
+
+def _likelihood(data, along, W, inference, link, exposures, mean):
+    """Coefficients W a and their covariance, from differences ``along`` (M x r)."""
+    basis, size, turn = np.linalg.svd(along, full_matrices=False)
+    back = W @ (turn.T / size)  # coefficients of parameters of the orthonormal design
+    at = maximise(link, basis, data.outcome, data.weight)
+    score, observed, expected, *_ = row_terms(link, basis @ at, data.outcome, data.weight)
+    J = np.linalg.inv((observed[:, None] * basis).T @ basis)
+    model = (expected[:, None] * basis).T @ basis
+    if inference == "model":
+        J = np.linalg.inv(model)
+        _, of_win, _ = win_terms(link, basis @ at)
+        of_loss = win_terms(link, -(basis @ at))[1]
+        taken = 0.25 * data.weight * (data.outcome == 0) * (of_win + of_loss) ** 2
+        taken = J @ ((taken[:, None] * basis).T @ basis) @ J.T
+        covariance = less_ties(J @ model @ J.T, back @ taken @ back.T, back)
+        return back @ at, covariance
+    meat = dyadic_meat(data, score[:, None] * basis, exposures, mean)
+    unit = data.weight @ data.weight / data.weight.sum()
+    V = floored(J @ meat @ J.T, unit * J @ model @ J.T, SMALLEST_RATIO)
+    return back @ at, back @ V @ back.T
+
+
+def less_ties(model, taken, back):
+    """Classical covariance of coefficients less that of ties, half of what is left at least."""
+    whole = back @ model @ back.T
+    if not taken.any():
+        return whole
+    left = max(1 - np.mean(np.diag(taken) / np.diag(whole)), SMALLEST_SHARE)
+    inverse = np.linalg.pinv(back)
+    floor = floored(inverse @ (whole - taken) @ inverse.T, model, SMALLEST_RATIO * left)
+    return back @ floor @ back.T
+
+
+def _covariance_of(method, data, D, exposures, mean, second):
+    """S of a closed form (d x d)."""
+    M = data.weight.sum()
+    if method == "split":
+        z = second - second.mean(axis=0)
+        return z.T @ z / (len(z) - z.shape[1] - 2)
+    if method == "pooled":
+        z = data.X - mean
+        return (exposures[:, None] * z).T @ z / (2 * M)
+    return (data.weight[:, None] * D).T @ D / (2 * M)
+
+
+def _closed_form(data, D, inverse, method, inference, link, exposures, mean, second):
+    """Coefficients on the link's scale, with the guard, and their covariance."""
+    a, y, n = data.weight, data.outcome, len(data.X)
+    b = inverse @ (D.T @ (a * y))
+    x = D @ b
+    factor = float(maximise(link, (x / np.linalg.norm(x))[:, None], y, a)[0] / np.linalg.norm(x))
+    net = np.bincount(data.left, a * y, n) - np.bincount(data.right, a * y, n)
+    along = np.bincount(data.left, a * x, n) - np.bincount(data.right, a * x, n)
+    explained, squares = float(a * y @ x), float(a @ x**2)
+    residual = net - explained / squares * along
+    unit = 1 / np.sqrt(np.maximum(np.diag(inverse), 1e-300))
+    freedom = float(np.linalg.matrix_rank(inverse * np.outer(unit, unit), hermitian=True))
+    if method != "split":
+        used = np.count_nonzero(exposures)
+        freedom *= (used / max(used - freedom - 1, used / 2)) ** 2
+    chance = 2 * freedom * float(residual @ residual) / exposures.sum()
+    guard = float(np.clip(1 - chance / explained, 0.05, 1.0)) if explained > 0 else 1.0
+
+    eta = factor * x
+    score, observed, expected, f, density = row_terms(link, eta, y, a)
+    z = data.X - mean
+    own = {
+        "paired": (y - 0.5 * x)[:, None] * D,
+        "pooled": (y - 0.5 * z[data.left] @ b)[:, None] * z[data.left]
+        + (-y - 0.5 * z[data.right] @ b)[:, None] * z[data.right],
+        "split": y[:, None] * D,
+    }[method]
+    u = np.column_stack([a[:, None] * own, score * x])
+    C = observed @ x**2
+    response = score @ D - factor * (observed * x) @ D
+    if method != "paired":
+        G = (exposures[:, None] * z).T @ z @ b
+        response = (response @ b) * G / (b @ G)
+    on_factor = np.append(response @ inverse, 1.0) / C
+    J = np.outer(b, on_factor)
+    J[:, :-1] += factor * inverse
+    mixed = (2 * a * density * x) @ D
+    variance = ((4 * a * f * (1 - f))[:, None] * D).T @ D
+    model = np.block([[variance, mixed[:, None]], [mixed[None], expected @ x**2]])
+    covariance = J @ model @ J.T
+    if inference == "items":
+        unit = a @ a / a.sum()
+        if method == "pooled":
+            u[:, :-1] = net_of_open(u[:, :-1], D, z, exposures)
+        meat = dyadic_meat(data, u, exposures, mean)
+        covariance = floored(J @ meat @ J.T, unit * covariance, SMALLEST_RATIO)
+    elif np.any(y == 0):
+        tied = a * (y == 0)
+        slope = win_terms(link, eta)[1] + win_terms(link, -eta)[1]
+        of_score = 0.25 * tied * slope**2
+        mixed = (np.sqrt(tied * of_score) * x) @ D
+        taken = np.block(
+            [[(tied[:, None] * D).T @ D, mixed[:, None]], [mixed[None], of_score @ x**2]]
+        )
+        covariance = less_ties(covariance, J @ taken @ J.T, np.eye(len(b)))
+    if method == "split":
+        covariance = _with_second_half(covariance, second, b, a.sum() * J[:, :-1])
+    shift = factor * (1 - guard) * b
+    return factor * guard * b, covariance + np.outer(shift, shift)
+
+
+def net_of_open(u, D, z, exposures):
+    """Contributions of `pooled` less what features that never differ in a pair take of them.
+
+    Of an item's features, their regression on those is taken off.
+    """
+    V = np.eye(D.shape[1])[:, ~D.any(axis=0) & (exposures @ z**2 > 0)]
+    if not V.size:
+        return u
+    GV = (exposures[:, None] * z).T @ z @ V
+    return u - (u @ V) @ np.linalg.inv(V.T @ GV) @ GV.T
+
+
+def _with_second_half(covariance, second, b, by_covariance):
+    """What the items behind the covariance of `split` add, each left out in turn."""
+    n, d = second.shape
+    z = second - second.mean(axis=0)
+    leverage = 1 / n + np.einsum("ij,jk,ik->i", z, np.linalg.pinv(z.T @ z, hermitian=True), z)
+    each = z * ((z @ b) / (1 - np.minimum(leverage, LARGEST_LEVERAGE)))[:, None]
+    total = each.sum(axis=0)
+    error = (each.T @ each - np.outer(total, total) / n) / (n - d - 2) ** 2
+    return n / (n - d - 2) * (covariance + by_covariance @ error @ by_covariance.T)
+
+
+# -- the dyadic sandwich ---------------------------------------------------------------------------
+
+
+def inflation(data, exposures, mean):
+    """1 / (1 - leverage) of every item; 0 of one that has a column of its own."""
+    used = exposures > 0
+    z = data.X - mean
+    sd = np.sqrt(exposures @ z**2 / exposures.sum())
+    z = z / np.where(sd > 0, sd, 1.0)
+    scatter = (exposures[:, None] * z).T @ z
+    along = np.einsum("ij,jk,ik->i", z, np.linalg.pinv(scatter, 1e-12, hermitian=True), z)
+    leverage = exposures * (1 / exposures.sum() + along)
+    factor = 1 / (1 - np.minimum(leverage, LARGEST_LEVERAGE))
+    for column in data.X.T:
+        values, place, count = np.unique(column[used], return_inverse=True, return_counts=True)
+        if len(values) == 2 and count.min() == 1 and count.max() > 1:
+            factor[np.flatnonzero(used)[place == count.argmin()]] = 0.0
+    return factor
+
+
+def dyadic_meat(data, u, exposures, mean):
+    """The sum of u_m u_n' over every two comparisons that share an item, by loops.
+
+    Of more than MANY comparisons, by sums over items and pairs of explicit contributions.
+    """
+    u = u - data.weight[:, None] * u.sum(axis=0) / data.weight.sum()
+    factor = inflation(data, exposures, mean)
+    if len(u) > MANY:
+        return meat_by_items(data, u, factor)
+    ends = [frozenset(pair) for pair in zip(data.left.tolist(), data.right.tolist(), strict=True)]
+    share = np.zeros((len(u), len(u)))
+    for m, one in enumerate(ends):
+        for n, other in enumerate(ends):
+            both = one & other
+            share[m, n] = sum(factor[item] ** 2 for item in both)
+            if len(both) == 2:  # counted by both items
+                share[m, n] -= sum(factor[item] > 0 for item in both) - 1
+    return u.T @ share @ u
+
+
+def meat_by_items(data, u, factor):
+    """sum_i c_i^2 t_i t_i' - sum_p u_p u_p', for items without a column of their own."""
+    n, low, high = len(factor), np.minimum(data.left, data.right), np.maximum(data.left, data.right)
+    of_items = np.zeros((n, u.shape[1]))
+    np.add.at(of_items, data.left, u)
+    np.add.at(of_items, data.right, u)
+    pair = np.unique(np.column_stack([low, high]), axis=0, return_inverse=True)[1].ravel()
+    of_pairs = np.zeros((pair.max() + 1, u.shape[1]))
+    np.add.at(of_pairs, pair, u)
+    t = factor[:, None] * of_items
+    return t.T @ t - of_pairs.T @ of_pairs
+
+
+def floored(robust, model, smallest):
+    """The robust covariance, no less than a share of the model's in any direction."""
+    values, vectors = np.linalg.eigh(model)
+    seen = values > 1e-13 * values.max(initial=0.0)
+    root, back = vectors[:, seen] * np.sqrt(values[seen]), vectors[:, seen] / np.sqrt(values[seen])
+    ratios, axes = np.linalg.eigh(back.T @ robust @ back)
+    axes = root @ axes
+    return (axes * np.maximum(ratios, smallest)) @ axes.T

@@ -1,0 +1,154 @@
+"""Every estimator on hard data, against a dense twin in double precision (tests/dense.py).
+
+studies/test_hard_data.py does the same with many more draws, and looks at coverage.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from pairscore import PairscoreWarning, RankRegression, fit_stream
+from tests import dense
+from tests.hard_designs import NAMES, SIZES, draw, large_and_matched
+
+METHODS = ("mle", "paired", "pooled", "split")
+DIGITS = 1e-6
+
+
+def items_of(data):
+    names = [f"x{k}" for k in range(data.X.shape[1])]
+    return {"id": np.arange(len(data.X))} | dict(zip(names, data.X.T, strict=True))
+
+
+def fit(data, how="memory", **settings):
+    """The model, in memory or by a stream, and its warnings in words."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        if how == "memory":
+            model = RankRegression(**settings).fit(items_of(data), data.votes)
+        else:
+            model = fit_stream(items_of(data), data.votes, **settings)
+    assert {one.category for one in said if not issubclass(one.category, PairscoreWarning)} == set()
+    return model, [str(one.message) for one in said]
+
+
+def assert_twins(model, expected):
+    """Coefficients within DIGITS standard errors, errors to DIGITS of themselves."""
+    np.testing.assert_array_equal(model.undetermined_, expected.undetermined)
+    known = ~expected.undetermined
+    errors = expected.std_errors[known]
+    assert np.max(np.abs(model.coef_ - expected.coef)[known] / errors, initial=0.0) < DIGITS
+    np.testing.assert_allclose(model.std_errors_[known], errors, rtol=DIGITS)
+    assert np.all(np.isnan(model.std_errors_[~known]))
+
+
+@pytest.mark.parametrize("how", ["memory", "stream"])
+@pytest.mark.parametrize("size", SIZES[1:], ids=str)
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("ties only", "separated")])
+def test_estimates_are_those_of_the_dense_twin(name, size, how):
+    """Also what no comparison determines: it is said, and has no error."""
+    n, m, d = size
+    data = draw(name, np.random.default_rng(len(name) + n), n, m, d, spare=d + 10)
+    assert not dense.is_separated(data)
+    for number, method in enumerate(METHODS):
+        for inference in ("items",) if name == "weights" else ("items", "model"):
+            link = ("logit", "probit")[(number + n) % 2]
+            expected = dense.fit(data, method, inference, link)
+            settings = {"method": method, "inference": inference, "link": link}
+            model, said = fit(data, how, **settings)
+            assert_twins(model, expected)
+            if expected.undetermined.any():
+                assert any("unknown" in text or "constant" in text for text in said), said
+
+
+@pytest.mark.parametrize("how", ["memory", "stream"])
+@pytest.mark.parametrize("inference", ["items", "model"])
+@pytest.mark.parametrize("method", METHODS)
+def test_of_ties_alone_nothing_is_known(method, inference, how):
+    for n, m, d in SIZES:
+        data = draw("ties only", np.random.default_rng(n), n, m, d, spare=d + 10)
+        model, said = fit(data, how, method=method, inference=inference)
+        assert not model.coef_.any()
+        assert np.all(np.isnan(model.std_errors_))
+        assert any("every comparison is a tie" in text for text in said)
+
+
+@pytest.mark.parametrize("times", [1, 7])
+@pytest.mark.parametrize("how", ["memory", "stream"])
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_ties_between_unlike_items_leave_a_classical_variance(how, link, times):
+    """They take more off it than there is; it is small then, and not zero."""
+    X = np.array([0.25, 1.6, 0.46, 0.5, 0.0])[:, None]
+    left, right = np.tile([[0, 1, 2, 3], [4] * 4], times)
+    data = dense.Data(X, left, right, np.tile([0, 0, 1, 1], times))
+    model, _ = fit(data, how, inference="model", link=link)
+    assert_twins(model, dense.fit(data, inference="model", link=link))
+    assert model.std_errors_[0] > 0
+
+
+@pytest.mark.parametrize("how", ["memory", "stream"])
+@pytest.mark.parametrize(
+    ("name", "method", "link"),
+    [
+        ("weights", "paired", "probit"),  # Fisher's full steps go to and fro
+        ("weights", "pooled", "probit"),
+        ("all nearly matched", "split", "logit"),  # tiny differences along the closed form
+        ("all nearly matched", "split", "probit"),
+    ],
+)
+def test_the_scale_of_a_closed_form_is_found(name, method, link, how):
+    data = draw(name, np.random.default_rng(1), 8, 40, 2, spare=12)
+    model, said = fit(data, how, method=method, link=link)
+    assert_twins(model, dense.fit(data, method, link=link))
+    assert not [text for text in said if "scale" in text]
+
+
+# -- a large table of matched pairs -------------------------------------------------------------
+
+LARGE = [(26_000, 40_000, 20, 50), (60_000, 30_000, 9, 20)]
+
+
+@pytest.mark.parametrize("size", LARGE, ids=str)
+@pytest.mark.parametrize("method", ["mle", "paired"])
+def test_a_feature_that_is_equal_in_all_items_that_met_is_seen_in_a_large_table(method, size):
+    for seed in range(4):
+        data = large_and_matched(seed, *size, spread=0.0)
+        model, said = fit(data, method=method)
+        assert model.undetermined_.tolist() == [True] + [False] * (size[2] - 1)
+        assert model.n_groups_ > 1
+        assert any("no two items that met differ in 'x0'" in text for text in said)
+
+
+@pytest.mark.parametrize("spread", [3e-4, 1e-4])
+@pytest.mark.parametrize("size", LARGE, ids=str)
+@pytest.mark.parametrize("method", ["mle", "paired"])
+def test_errors_of_nearly_matched_pairs_in_a_large_table(method, size, spread):
+    data = large_and_matched(7, *size, spread=spread)
+    model, _ = fit(data, method=method)
+    assert_twins(model, dense.fit(data, method))
+
+
+# -- the maximum --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["memory", "stream"])
+@pytest.mark.parametrize("spread", [3e-3, 1e-3, 3e-4])
+@pytest.mark.parametrize(("seed", "n", "m", "d"), [(3, 1000, 6000, 5), (4, 300, 1500, 3)])
+def test_the_likelihood_is_maximised_where_pairs_are_matched(seed, n, m, d, spread, how):
+    """The gap to the maximum is not that of random pairs."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, n // 30, n)
+    X = rng.normal(size=(n // 30, d))[group] + spread * rng.normal(size=(n, d))
+    left = rng.integers(0, n, m)
+    right = np.array([rng.choice(np.flatnonzero(group == group[row])) for row in left])
+    left, right = left[left != right], right[left != right]
+    eta = (X[left] - X[right]) @ (np.linspace(-1, 1, d) * 2 / spread)
+    outcome = np.where(rng.random(len(left)) < 1 / (1 + np.exp(-eta)), 1, -1)
+    data = dense.Data(X, left, right, outcome)
+    expected = dense.fit(data, inference="model")
+    model, said = fit(data, how, inference="model")
+    assert_twins(model, expected)
+    assert not [text for text in said if "maximised" in text]
+    without, _ = fit(data, how, inference=None)
+    assert np.max(np.abs(without.coef_ - expected.coef) / expected.std_errors) < DIGITS
