@@ -469,4 +469,4 @@ def test_ties_of_whole_weights_that_no_double_adds_exactly_stay_ties(item_effect
         warnings.simplefilter("ignore", PairscoreWarning)
         model = RankRegression(item_effects=item_effects).fit(X, votes)
     assert model.decided_scale_ == 1.0
-    assert not model.item_effects_.effect.any()
+    np.testing.assert_allclose(model.item_effects_.effect, 0.0, atol=1e-15)

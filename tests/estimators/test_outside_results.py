@@ -150,7 +150,10 @@ def test_scikit_learn_on_explicit_differences(seed, side):
 @pytest.mark.parametrize("link", ["logit", "probit"])
 @pytest.mark.parametrize("ties", ["half", "drop"])
 def test_statsmodels_on_explicit_differences(seed, side, link, ties):
-    """Errors too, but that statsmodels takes half wins for coins; a tie takes a quarter off."""
+    """Errors too, but that statsmodels takes half wins for coins; a tie takes a quarter off.
+
+    Its weights are counts, so that it gets ours in their unit, sum c w^2 / sum c w.
+    """
     data = Random(seed)
     X = np.column_stack([data.differences, np.ones(len(data.share))]) if side else data.differences
     family = sm.families.Binomial(
@@ -158,7 +161,9 @@ def test_statsmodels_on_explicit_differences(seed, side, link, ties):
     )
     tied = data.share == 0.5
     rows = slice(None) if ties == "half" else ~tied
-    glm = sm.GLM(data.share[rows], X[rows], family=family, freq_weights=data.amount[rows])
+    unit = np.average(data.votes["weight"][rows], weights=data.amount[rows])
+    amount = data.amount / unit
+    glm = sm.GLM(data.share[rows], X[rows], family=family, freq_weights=amount[rows])
     other = glm.fit(tol=1e-14, maxiter=200)
     model = RankRegression(link=link, side_effect=side, inference="model", ties=ties).fit(
         data.items, data.votes
@@ -172,7 +177,7 @@ def test_statsmodels_on_explicit_differences(seed, side, link, ties):
     if ties == "half":
         p = other.fittedvalues[tied]
         slope = family.link.inverse_deriv(family.link(p)) / (p * (1 - p))
-        taken = (X[tied] * (data.amount[tied] * slope**2 / 4)[:, None]).T @ X[tied]
+        taken = (X[tied] * (amount[tied] * slope**2 / 4)[:, None]).T @ X[tied]
         covariance = covariance - covariance @ taken @ covariance
         assert np.all(errors < 0.98 * other.bse)
     np.testing.assert_allclose(errors, np.sqrt(np.diag(covariance)), rtol=1e-6)
@@ -205,7 +210,7 @@ def test_the_ridge_is_scikit_learns_on_standardised_features(l2):
     unit = np.sqrt(exposures @ (data.items - mean) ** 2 / exposures.sum())
     other = LogisticRegression(
         C=1 / l2, fit_intercept=False, solver="newton-cholesky", tol=1e-12, max_iter=1000
-    ).fit(X / unit, y, sample_weight=weight)
+    ).fit(X / unit, y, sample_weight=weight / np.average(data.votes["weight"], weights=data.amount))
     model = RankRegression(l2=l2).fit(data.items, data.votes)
     np.testing.assert_allclose(model.coef_ * unit, other.coef_[0], rtol=1e-6, atol=1e-7)
 

@@ -214,7 +214,7 @@ VOTE_COLUMNS = {
     "left": "Column with the left item's id.  [default: left or model_a]",
     "right": "Column with the right item's id.  [default: right or model_b]",
     "judge": "Column that says who judged.  [default: judge]",
-    "weight": "Column with the weight of each row.  [default: weight]",
+    "weight": "Column with the weight of each row, relative to the others.  [default: weight]",
     "count": "Column with the number of equal comparisons in a row.  [default: count]",
 }
 VOTE_OPTIONS = section(

@@ -421,9 +421,9 @@ def sandwich(
 ) -> np.ndarray:
     """Covariance of the estimates, J meat J': classical, or item-robust where that meat is given.
 
-    The classical one takes weights for counts; as a floor for the other, which does not depend on
-    their unit, it is brought to comparisons of average weight ``weight_unit``. A parameter of which
-    the data say nothing, and a ridge all, has the variance zero: what its meat has is rounding.
+    The classical one would take weights for counts; it is brought to comparisons of average weight
+    ``weight_unit``, so that neither depends on the unit of weights. A parameter of which the data
+    say nothing, and a ridge all, has the variance zero: what its meat has is rounding.
     """
     # of all information on each parameter, the share that the data have
     n = min(jacobian.shape)
@@ -433,8 +433,8 @@ def sandwich(
     # so is what the meat of others has of such a parameter, which a floor would take for much
     variance = np.einsum("ij,ij->i", half, half)[:n]
     half[:n][~told[:n] & (variance <= SMALLEST_TOLD * np.abs(np.diag(jacobian)[:n]))] = 0.0
-    model, known = half @ half.T, half.any(axis=1)
+    model, known = weight_unit * (half @ half.T), half.any(axis=1)
     if robust_meat is None:
         return model
     robust = jacobian @ (robust_meat * np.outer(told, told)) @ jacobian.T
-    return floored_covariance(robust * np.outer(known, known), weight_unit * model)
+    return floored_covariance(robust * np.outer(known, known), model)

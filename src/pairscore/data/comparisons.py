@@ -316,6 +316,39 @@ class Comparisons:
         """Weight of each comparison (M,); a count is none, it says how many a row stands for."""
         return np.ones(len(self)) if self.weight is None else self.weight
 
+    @cached_property
+    def weight_unit(self) -> float:
+        """The weight u = sum c w^2 / sum c w of an average comparison, c being counts.
+
+        Over u, weights sum to the number of equally weighted comparisons that tell as much (Kish
+        1965). Rows of tiny weight do not change it, as if they were not there.
+        """
+        if self.weight is None:
+            return 1.0
+        largest = float(np.max(self.weight, initial=0.0))
+        if largest == 0 or np.all((self.weight == largest) | (self.weight == 0)):
+            return largest or 1.0  # to the last digit
+        share = self.weight / largest
+        amount = share if self.count is None else share * self.count
+        return largest * float(amount @ share / amount.sum())
+
+    def with_relative_weights(self) -> "Comparisons":
+        """The same comparisons with weights over their unit: only the ratios of weights matter.
+
+        Where all are equal there are none, and a row counts as often as its count says.
+        """
+        if self.weight is None:
+            return self
+        weight = self.weight / self.weight_unit
+        weight = None if np.all(weight == 1) else weight
+        return self.of(self.items, replace(self.votes, weight=weight))
+
+    @property
+    def number(self) -> float:
+        """How many comparisons there are: the counts of all rows with a positive weight."""
+        used = self.amount > 0
+        return float(used.sum() if self.count is None else self.count[used].sum())
+
     def with_item_groups(self, item_groups: Any) -> "Comparisons":
         """The same comparisons of items that belong together in groups (topics, patients).
 

@@ -65,7 +65,8 @@ class Votes:
     outcome : ndarray of shape (M,), integer
         +1 where left won, -1 where right won, 0 for a tie.
     weight, count : ndarray of shape (M,) or None
-        Importance of a row, and how many equal comparisons it stands for.
+        Importance of a row relative to the others, so that multiplying all weights by a constant
+        changes nothing; and how many equal comparisons it stands for, so that 3 is three rows.
     judge : ndarray of shape (M,) or None
         Who judged, of any hashable kind.
     sides_known : bool

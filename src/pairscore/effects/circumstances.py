@@ -78,7 +78,7 @@ def prepare_fit(data: FitData, settings: Settings, plain: Estimate | None = None
     ridge = np.diag(settings.l2 * sd**2)
     if plain.separated is not None:  # a ridge along the directions that are
         held = sd[:, None] ** 2 * plain.separated
-        ridge = ridge + SEPARATION_L2 * held @ held.T
+        ridge = ridge + SEPARATION_L2 * data.weight_unit * held @ held.T
     sides, side_names = _side_columns(settings, judges, judge)
     context = [context_column(data.comparisons, name) for name in settings.context]
     rule = TieRule(settings.ties, settings.link)

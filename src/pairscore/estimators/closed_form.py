@@ -263,8 +263,9 @@ def link_scale(
     along = difference_pass(votes.left, votes.right, scores)
     weak = ridge_is_weak(settings.l2, votes.unit)
     separated = (weak or side) and votes.are_separated(along, side)
-    l2 = SEPARATION_L2 if separated and weak else settings.l2
-    ridge = (l2 * float(np.sum(standard_coef**2)), SEPARATION_L2 * separated)
+    prior = SEPARATION_L2 * votes.unit
+    l2 = prior if separated and weak else settings.l2
+    ridge = (l2 * float(np.sum(standard_coef**2)), prior * separated)
     explained = float((scores - scores.mean()) @ votes.tally.net_wins)
     each = along if counts_once(amount) else amount * along
     squares = float(each @ along)
@@ -390,7 +391,8 @@ def covariance_and_pairing(
     covariance = sandwich(jacobian, model, robust, data.weight_unit)
     if robust is None and data.tied is not None:
         taken = of_pairs.at(pairs).taken_by_ties(X, center.mean, data.tied)
-        covariance = less_ties(covariance, jacobian @ taken @ jacobian.T)
+        taken = data.weight_unit * (jacobian @ taken @ jacobian.T)
+        covariance = less_ties(covariance, taken)
     if settings.method == "split":
         covariance = with_second_half(data, covariance, jacobian, form.coef)
     return covariance, pairing

@@ -77,10 +77,8 @@ class FitData:
 
     @cached_property
     def weight_unit(self) -> float:
-        """Average weight of a comparison: what a weight of one means to a classical covariance."""
-        if self.comparisons.weight is None:
-            return 1.0
-        return float(self.amount @ self.comparisons.weight / self.amount.sum())
+        """See :attr:`pairscore.data.comparisons.Comparisons.weight_unit`; 1 for all of a fit."""
+        return self.comparisons.weight_unit
 
     @cached_property
     def tally(self) -> Tally:
@@ -165,10 +163,7 @@ class FitData:
 
 def n_counted(data: FitData) -> float:
     """How many comparisons count: those that rows with a positive amount stand for."""
-    if counts_once(data.amount):
-        return float(len(data.amount))
-    used, count = data.amount > 0, data.comparisons.count
-    return float(used.sum() if count is None else count[used].sum())
+    return float(len(data.amount)) if counts_once(data.amount) else data.comparisons.number
 
 
 def refuse_too_many_features(data: Any, m: float, settings: Settings) -> None:

@@ -140,7 +140,7 @@ def likelihood_of(
     outcome, eta = data.outcome, result.difference
     are_distinct = bool((distinct := data.left != data.right).all())
     amount = data.amount if are_distinct else data.amount * distinct
-    has_weights = data.weight is not None and bool(np.any(data.weight != 1))
+    has_weights = data.weight is not None and bool(np.any((data.weight > 0) & (data.weight != 1)))
     counted = {at for at in (-1, 0, 1) if np.any((outcome == at) & (amount > 0))}
     reason, value = no_likelihood(result, counted, has_weights), None
     if not reason:
@@ -447,4 +447,5 @@ def comparisons_of_fit(fit: "Fit", what: str) -> "Comparisons":
             f"{what} need the comparisons, which this model does not have; fit it to items and"
             " votes, and save it with data=True if it goes through a file."
         )
-    return data[data.outcome != 0] if fit.ties == "drop" else data
+    used = data[data.outcome != 0] if fit.ties == "drop" else data
+    return used.with_relative_weights()

@@ -267,7 +267,7 @@ def fit_likelihood(data: FitData, settings: Settings) -> Estimate:
     if ridge_is_weak(settings.l2, data.weight_unit):
         return fit_separated(data, settings, optimum.theta, start)
     # the features have a ridge, so that only the side can be without an end
-    ridge = np.append(optimum.likelihood.ridge[:-1], SEPARATION_L2)
+    ridge = np.append(optimum.likelihood.ridge[:-1], SEPARATION_L2 * data.weight_unit)
     optimum = maximise(replace(optimum.likelihood, ridge=ridge), start, settings.max_iter)
     found = curvature(data, settings, optimum)
     estimate = likelihood_estimate(data, settings, optimum, found)
@@ -364,7 +364,8 @@ def fit_separated(
             rest = None
     directions, unit = separated_directions(data, rows, explained), parameter_units(data)
     part, origin = part_of(data, explained), 0 * start if rest is None else rest.theta
-    held = held_optimum(part, settings, SEPARATION_L2 * unit**2, directions, origin)
+    prior = SEPARATION_L2 * data.weight_unit * unit**2
+    held = held_optimum(part, settings, prior, directions, origin)
     found = curvature(part, settings, held, directions)
     if rest is not None:
         found = carry_over(curvature(part_of(data, rows & ~explained), settings, rest), found)
@@ -444,10 +445,11 @@ def curvature(
     size = size_of_information(optimum.likelihood.n_comparisons, settings.link)
     basis = basis_within(expected + ridge, unit, directions, size)
     if settings.inference == "model":
-        covariance = sandwich(basis.inverse, expected, None)
+        covariance = sandwich(basis.inverse, expected, None, data.weight_unit)
         if data.tied is not None:
             taken = bordered_scatter(data, settings.link.taken_by_ties(delta, data.tied))
-            covariance = less_ties(covariance, basis.inverse @ taken @ basis.inverse.T)
+            taken = data.weight_unit * (basis.inverse @ taken @ basis.inverse.T)
+            covariance = less_ties(covariance, taken)
     if settings.inference == "items":
         bread = basis
         if not is_logit:

@@ -315,7 +315,7 @@ class Fit:
         Into how many groups the compared items fall that no comparison connects along an open
         direction (see :mod:`pairscore.model.groups`); scores and ranks hold within a group.
     n_comparisons : float
-        Sum of weight times count.
+        How many there are: the counts of all with a positive weight.
     agreement, noise, tie_share : float
         Share of decided comparisons that agree with the score, estimated share of decided ones
         that contradict the true order, share of ties.

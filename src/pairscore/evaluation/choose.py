@@ -99,6 +99,7 @@ def auto_fit(
         context, missing = settings.get("context") or (), settings.get("missing", "refuse")
         X, y = Comparisons.from_frames(X, y, context=context, missing=missing)
     data = set_covariance_items(X if y is None else X.with_outcome(y))
+    data = data.with_relative_weights()
     if not np.any(data.outcome[data.amount > 0]):
         raise PairscoreError("every comparison is a tie, so no model can be shown to be better.")
     use = _use(data, use)

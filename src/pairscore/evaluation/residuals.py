@@ -168,6 +168,7 @@ def residuals(
             f"residuals are of Comparisons, and data is {type(data).__name__}; give the first of"
             " what Comparisons.from_frames(items, votes) returns."
         )
+    data = data.with_relative_weights()
     data = model._comparisons(data)  # features by their names
     mean, variance = expected_outcomes(fit, data)
     response = 0.5 * (1 + data.outcome) - mean

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.core.outcomes import OutcomeLaw, TieRule
-from pairscore.core.passes import one_blas_thread, total_of
+from pairscore.core.passes import one_blas_thread
 from pairscore.data.comparisons import Comparisons, items_of_votes
 from pairscore.data.conventions import check_names, rename_votes
 from pairscore.data.folds import ALONE, Workers, number_groups
@@ -91,7 +91,9 @@ def fit_comparisons(
     """
     if item_groups is None and settings.holds_items_out:
         item_groups = data.item_groups
+    refuse_extremes(data)
     used = without_ties(data, settings.method) if settings.ties == "drop" else data
+    used = used.with_relative_weights()
     rng = np.random.default_rng(0)  # assigns folds and draws item effects
     with one_blas_thread:
         result = estimate(used, settings, rng, has_items, item_groups, start, ridge, workers)
@@ -102,17 +104,17 @@ def fit_comparisons(
         notes.append(many_features_note(fit.n_features, fit.n_items or 0, expected, *found))
     fit, undecided = without_decisions(fit)
     if used is not data:
-        fit = replace(fit, **_of_all(data, used, has_items))
+        fit = replace(fit, **_of_all(data, has_items))
     notes += undecided
     return replace(fit, item_groups=item_groups, notes=[text for _, text in notes]), notes
 
 
-def _of_all(data: Comparisons, used: Comparisons, has_items: bool) -> dict[str, Any]:
-    """What a fit to the decided comparisons keeps of all that were given."""
-    total = float(data.amount.sum())
+def _of_all(data: Comparisons, has_items: bool) -> dict[str, Any]:
+    """What a fit keeps of all comparisons, with those that it left out, as they were given."""
+    relative = data.with_relative_weights()
     return {
-        "n_comparisons": total,
-        "tie_share": 1 - float(used.amount.sum()) / total,
+        "n_comparisons": data.number,
+        "tie_share": float(relative.amount @ (data.outcome == 0) / relative.amount.sum()),
         "record": record_of(None if has_items else data.fingerprint, data.seed),
         "comparisons": data if has_items else None,
     }
@@ -132,7 +134,6 @@ def estimate(
     refuse_unknown_items_and_sides(settings, data, has_items)
     fit_data = FitData(data, settings.side_effect, has_items, start)
     refuse_too_many_features(fit_data, n_counted(fit_data), settings)
-    refuse_extremes(data)
     if not fit_data.X.shape[1]:
         settings, notes = without_features(fit_data, settings)
     else:
@@ -272,7 +273,7 @@ def _keep(data: Comparisons, result: Estimate, has_items: bool) -> Fit:
         result,
         compared_items(data.items.values, result.compared),
         n_items=int(np.count_nonzero(result.compared)) if has_items else None,
-        n_comparisons=total_of(data.amount),
+        n_comparisons=data.number,
         record=record_of(None if has_items else data.fingerprint, data.seed),
         feature_names=data.items.feature_names if has_items else None,
         ridge_curve=result.ridge,

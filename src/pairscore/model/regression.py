@@ -209,7 +209,8 @@ class RankRegression(CoefficientTests, PairPredictions, ClassifierMixin, BaseEst
         Parameters
         ----------
         sample_weight : array of shape (M,) or None
-            A weight for each comparison, times those that the votes have.
+            A weight for each comparison, times those that the votes have. Weights are relative:
+            only their ratios matter. How often a row is repeated is its ``count``.
         covariance_items : ids, row numbers or mask
             The items behind the covariance of ``method="split"``; other methods refuse it here, and
             leave alone what a Comparisons carries.

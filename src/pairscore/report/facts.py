@@ -318,7 +318,7 @@ def _amounts(data: Comparisons) -> dict[str, Any]:
     """How many items were compared, how often, and how often without a winner."""
     return {
         "n_compared": int(np.count_nonzero(data.compared)),
-        "n_comparisons": float(data.amount.sum()),
+        "n_comparisons": data.number,
         "n_ties": float(data.amount @ (data.outcome == 0)),
     }
 

@@ -84,7 +84,7 @@ def read_comparisons(model: "RankRegression", items: Any, votes: Any) -> Compari
             "no feature varies among the compared items, so that all have the same score and a"
             " report has nothing to show; give features that differ."
         )
-    return data
+    return data.with_relative_weights()
 
 
 def _read_tables(model: "RankRegression", items: Any, votes: Any) -> Comparisons:

@@ -152,7 +152,7 @@ class StreamData:
 
     @property
     def weight_unit(self) -> float:
-        """Average weight of a comparison."""
+        """See :attr:`pairscore.data.comparisons.Comparisons.weight_unit`."""
         return self.first.weight_unit
 
     @property

@@ -187,7 +187,8 @@ def link_scale(
     separated = (weak or side) and _is_separated(sums, side)
     first = [] if separated else [sums]
     if separated:
-        ridge = ((SEPARATION_L2 if weak else settings.l2) * norm, SEPARATION_L2)
+        prior = SEPARATION_L2 * data.weight_unit
+        ridge = ((prior if weak else settings.l2) * norm, prior)
         start = _sample_scale(data, scores, ridge)
     near = sums.best_scale(ridge[0] * start[0] ** 2) if series and not separated else None
     if near is None:

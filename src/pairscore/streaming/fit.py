@@ -164,6 +164,7 @@ def fit_stream(
         job = Job(source, settings, size, where, progress, checkpoint, folder)
         data, notes = check_first(job.prepare(stack))
         fit, more = keep_fit(data, fit_parts(data))
+    fit = replace(fit, settings=replace(fit.settings, l2=settings.l2))
     if checkpoint is not None:
         Checkpoint(Path(checkpoint)).remove()
     fit = replace(fit, notes=[text for _, text in notes + more])
@@ -173,7 +174,11 @@ def fit_stream(
 
 
 def check_first(data: StreamData) -> tuple[StreamData, list[Note]]:
-    """Refuse what cannot be fitted, and choose the intervals that are possible."""
+    """Refuse what cannot be fitted, and choose the intervals that are possible.
+
+    Weights are only known to be relative at the end of the first pass: sums keep their unit, and
+    the ridge is brought to it.
+    """
     first = data.first
     if not first.given and not first.seen.any():
         raise PairscoreError("there are no comparisons; give at least one row of votes.")
@@ -186,7 +191,7 @@ def check_first(data: StreamData) -> tuple[StreamData, list[Note]]:
         refuse_weights(first.weights.low, first.weights.high)
     refuse_too_many_features(data, first.number, data.settings)
     kind, notes = choose_inference(data, data.settings)
-    return data.with_settings(inference=kind), notes
+    return data.with_settings(inference=kind, l2=data.settings.l2 * data.weight_unit), notes
 
 
 # -- estimates, also of separated comparisons --------------------------------------------------
@@ -201,7 +206,8 @@ def fit_parts(data: StreamData) -> Estimate:
     if best.separated and ridge_is_weak(data.settings.l2, data.weight_unit):
         return fit_separated(data, best.theta)
     if best.separated:  # the features have a ridge, so that only the side can be without an end
-        best, notes = maximum_of_parts(data, separates, SEPARATION_L2), [separation_note([SIDE])]
+        prior = SEPARATION_L2 * data.weight_unit
+        best, notes = maximum_of_parts(data, separates, prior), [separation_note([SIDE])]
     found = curvature_of_parts(data, best.theta, best.ridge)
     notes += best.notes
     args = found.basis, found.covariance, best.n_iterations, notes
@@ -276,7 +282,8 @@ def fit_separated(data: StreamData, direction: np.ndarray) -> Estimate:
     directions = directions_between(unseen(others, unit), never_seen, unit)
     part = chosen(data, *cuts, touched=True)
     origin = np.zeros(len(unit)) if rest is None else rest.theta
-    held = held_maximum(part, SEPARATION_L2 * unit**2, directions, origin)
+    prior = SEPARATION_L2 * data.weight_unit * unit**2
+    held = held_maximum(part, prior, directions, origin)
     found = curvature_of_parts(part, held.theta, held.ridge, directions)
     if rest is not None:
         found = carry_over(curvature_of_parts(others, rest.theta, rest.ridge), found)
@@ -336,7 +343,7 @@ def keep_fit(data: StreamData, result: Estimate) -> tuple[Fit, list[Note]]:
         result,
         data.table.compared(compared),
         n_items=int(np.count_nonzero(compared)),
-        n_comparisons=data.first.given,
+        n_comparisons=data.first.n_given,
         record=record_of(fingerprint(data), None),
         feature_names=data.items.feature_names,
     )
@@ -375,13 +382,14 @@ def _likelihood(data: StreamData, result: Estimate, sums: ScoreSums, has_ties: b
         {0} if has_ties else set()
     )
     weights = data.first.weights
-    has_weights = np.isfinite(weights.low) and (weights.low != 1 or weights.high != 1)
+    has_weights = np.isfinite(weights.low) and weights.low != weights.high
     reason, value = no_likelihood(result, outcomes, has_weights), None
     number = 0.5 * float(data.tally.exposures.sum())
     if not reason:
         alone = data.n_comparisons - number
         of_self = float(data.settings.link.log_cdf(np.zeros(1))[0]) if alone else 0.0
-        value = float(sums.totals[LOGLIK]) - alone * of_self
+        value = (float(sums.totals[LOGLIK]) - alone * of_self) / data.weight_unit
+    number /= data.weight_unit
     return Likelihood(value, result.n_parameters, number, fingerprint(data), reason)
 
 

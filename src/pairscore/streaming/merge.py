@@ -130,10 +130,11 @@ def merge_rounds(sites: Sequence[RoundSums]) -> RankRegression:
 def _merge_closed_form(sums: RoundSums) -> RankRegression:
     point, arrays = sums.point, sums.arrays
     kind, notes = choose_inference(point.data, point.settings)
-    data = replace(point.data, settings=replace(point.settings, inference=kind))
+    data = point.data
+    data = replace(data, settings=replace(data.settings, inference=kind))
     found, at = point.direction, nodes(point.start, SCALE_NODES)
     norm = float(np.sum((found.center.sd * found.b) ** 2))
-    ridge = (point.l2 * norm, 0.0)
+    ridge = (data.settings.l2 * norm, 0.0)
 
     def slope(u: float) -> float:
         return float(lagrange(at, u) @ arrays["score"]) - ridge[0] * float(np.exp(u))
@@ -226,10 +227,11 @@ def _with_intervals(
 def _merge_likelihood(sums: RoundSums) -> RankRegression:
     point, arrays = sums.point, sums.arrays
     kind, notes = choose_inference(point.data, point.settings)
-    data = replace(point.data, settings=replace(point.settings, inference=kind))
+    data = point.data
+    data = replace(data, settings=replace(data.settings, inference=kind))
     theta, side = np.array(point.theta), point.total.terms.side_effect
     sd = data.item_moments.sd
-    ridge = np.append(point.l2 * sd**2, [0.0] * side)
+    ridge = np.append(data.settings.l2 * sd**2, [0.0] * side)
     equations = LikelihoodSums(arrays["expected"], arrays["observed"], arrays["taken"])
     meat = arrays["items"] - arrays["pairs"]
     robust = None
@@ -253,9 +255,9 @@ def _merge_likelihood(sums: RoundSums) -> RankRegression:
     shares = _shares(data, arrays, nodes(1.0, SCALE_NODES), 0.0, square)
     outcomes = {sign for sign, seen in zip((1, -1), arrays["won"], strict=True) if seen}
     outcomes |= {0} if data.n_tied > 0 else set()
-    reason = no_likelihood(estimate, outcomes, point.total.has_weights)
-    value = None if reason else float(arrays["loglik"][0])
-    number = 0.5 * data.item_moments.total
+    reason = no_likelihood(estimate, outcomes, data.has_weights)
+    value = None if reason else float(arrays["loglik"][0]) / data.weight_unit
+    number = 0.5 * data.item_moments.total / data.weight_unit
     likelihood = Likelihood(value, estimate.n_parameters, number, point.digest, reason)
     return _model(point, estimate, shares | {"likelihood": likelihood})
 
@@ -264,11 +266,12 @@ def _model(point: Point, estimate: Estimate, shares: dict[str, Any]) -> RankRegr
     """A model of merged sums; nothing in it is about any one item."""
     data, terms = point.data, point.total.terms
     estimate = replace(estimate, never_differing=data.never_differing())
+    settings = replace(estimate.settings or point.settings, l2=point.l2)
     fit = fit_of(
-        replace(estimate, settings=estimate.settings or point.settings),
+        replace(estimate, settings=settings),
         None,
         n_items=int(data.n_items),
-        n_comparisons=float(data.given),
+        n_comparisons=data.n_given,
         record=record_of(point.digest, None) | {"sites": point.to_record()},
         feature_names=terms.features,
         **{"tie_share": data.tied / data.given} | shares,

@@ -27,7 +27,7 @@ from pairscore.parts.rows import Batch, RowReader
 from pairscore.parts.sources import Partition
 from pairscore.parts.spill import Spill
 
-NUMBERS = ("number", "weighted", "tied", "given")  # of the first sums
+NUMBERS = ("number", "weighted", "tied", "given", "n_given")  # of the first sums
 
 
 class NumberedPart(NamedTuple):
@@ -113,6 +113,8 @@ class FirstSums(Sums):
         Sum of amount times weight.
     tied, given : float
         Amount of ties, and of all comparisons, those that are left out too.
+    n_given : float
+        How many of all comparisons have a positive amount: their counts.
     weights : Range
         Of the positive weights.
     seen, dropped : masks (N)
@@ -125,6 +127,7 @@ class FirstSums(Sums):
     weighted: float
     tied: float
     given: float
+    n_given: float
     weights: Range
     seen: np.ndarray
     dropped: np.ndarray
@@ -132,7 +135,7 @@ class FirstSums(Sums):
 
     @property
     def weight_unit(self) -> float:
-        """Average weight of a comparison."""
+        """See :attr:`pairscore.data.comparisons.Comparisons.weight_unit`."""
         return self.weighted / self.tally.n_comparisons if self.tally.n_comparisons else 1.0
 
 
@@ -158,22 +161,22 @@ class TallyTask:
     def __call__(self, part: NumberedPart) -> FirstSums:
         # those of an item side by side, and small, because items come in any order
         net, exposures = np.zeros((self.n_items, 2), dtype=self._kind(part)).T
-        totals, weights, samples, row = np.zeros(5), Range(), [], 0
+        totals, weights, samples, row = np.zeros(6), Range(), [], 0
         odd, dropped = np.zeros((2, self.n_items), dtype=bool)
         starts = []
         for chunk, batch in enumerate(self.reader.all_batches(part.source)):
             is_tie = batch.outcome == 0
             has_ties, n = is_tie.any(), float(len(is_tie))
             totals[0] += batch.amount[is_tie].sum() if has_ties else 0.0
-            totals[1] += n if batch.is_plain else batch.amount.sum()
+            totals[1:3] += n if batch.is_plain else (batch.amount.sum(), _number(batch))
             if self.reader.drop_ties and has_ties:
                 dropped[batch.left[is_tie]] = dropped[batch.right[is_tie]] = True
                 batch = batch.take(~is_tie)
             tally_pass(*batch[:4], self.n_items, (net, exposures))
             if batch.is_plain:
-                totals[2:] += len(batch.left)
+                totals[3:] += len(batch.left)
             else:
-                totals[2:] += batch.amount.sum(), _weighted(batch), _number(batch)
+                totals[3:] += batch.amount.sum(), _weighted(batch), _number(batch)
             if batch.weight is not None:
                 weights += Range.of(batch.weight[batch.weight > 0])
             if not batch.is_plain or self.reader.self_pairs == "keep":
@@ -185,7 +188,7 @@ class TallyTask:
                 starts.append(self.spill.write(part.number, chunk, batch))
         if self.spill is not None:
             self.spill.close(part.number, starts)
-        tied, given, total, weighted, number = totals.tolist()
+        tied, given, n_given, total, weighted, number = totals.tolist()
         net, exposures = net.astype(float), exposures.astype(float)  # each in one piece
         return FirstSums(
             Tally(net, exposures, total),
@@ -193,6 +196,7 @@ class TallyTask:
             weighted=weighted,
             tied=tied,
             given=given,
+            n_given=n_given,
             weights=weights,
             seen=(exposures > 0) | odd,
             dropped=dropped,

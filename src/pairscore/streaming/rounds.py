@@ -81,14 +81,16 @@ class Point:
 
     @property
     def data(self) -> SiteTotal:
-        return SiteTotal(self.total, self.settings)
+        """Sums of all sites; the ridge is in the unit of their weights, which is known now."""
+        data = SiteTotal(self.total, self.settings)
+        return replace(data, settings=replace(data.settings, l2=self.l2 * data.weight_unit))
 
     @property
     def direction(self) -> Direction:
         """Of a closed form; that of `pooled` as a start of the likelihood."""
-        settings = self.settings
-        kind = "pooled" if settings.method == "mle" else settings.method
-        return closed_direction(replace(self.data, settings=replace(settings, method=kind)))
+        data = self.data
+        kind = "pooled" if self.method == "mle" else self.method
+        return closed_direction(replace(data, settings=replace(data.settings, method=kind)))
 
     def to_record(self) -> dict[str, Any]:
         """Plain values."""
@@ -214,7 +216,7 @@ def point_of(model: RankRegression) -> Point:
 
 def _inflation(data: StreamData, point: Point) -> np.ndarray:
     """The jackknife's factor of every item of the site, by the moments of all sites."""
-    center, settings = point.total.compared, point.settings
+    center, settings = point.total.compared, point.data.settings
     ridge = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
     whitener = whitening_basis(center.scatter + np.diag(ridge), center.sd).transform
     along = data.table.lengths(center.mean, whitener)

@@ -30,6 +30,7 @@ from pairscore.streaming.tiles import PairCounts, without_difference
 
 VERSION = 1
 FEWEST_ITEMS = 20
+EQUAL = 1e-12  # of sums of weights that are all the same: rounding errors
 NO_TALLY = Tally.zero(0)  # where a digest is of the items alone
 NUMBERS = ("n_items", "n_comparisons", "number", "weighted", "tied", "given", "squares")
 
@@ -222,6 +223,17 @@ class SiteTotal:
     @property
     def weight_unit(self) -> float:
         return float(self.weighted / self.n_comparisons)
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether weights differ: only then (sum c)(sum c w^2) is above (sum c w)^2."""
+        return self.number * self.weighted > (1 + EQUAL) * self.n_comparisons**2
+
+    @property
+    def n_given(self) -> float:
+        """How many comparisons there are, with ties that are left out."""
+        is_dropped = self.settings.ties == "drop"
+        return float(self.given / self.weight_unit if is_dropped else self.number)
 
     @property
     def n_tied(self) -> float:

@@ -396,7 +396,8 @@ def closed_covariance(
         robust = meat_net_of(robust, data.never_differing(), form.inverse)
     covariance = sandwich(jacobian, sums.model_meat, robust, data.weight_unit)
     if robust is None and data.n_tied > 0:
-        covariance = less_ties(covariance, jacobian @ sums.taken @ jacobian.T)
+        taken = data.weight_unit * (jacobian @ sums.taken @ jacobian.T)
+        covariance = less_ties(covariance, taken)
     if error is None:
         return covariance
     by_covariance, n = data.n_comparisons * jacobian[:, :d], data.n_second
@@ -418,9 +419,9 @@ def likelihood_covariance(
     if settings.inference is None:
         return basis, None
     if settings.inference == "model":
-        covariance = sandwich(basis.inverse, sums.expected, None)
+        covariance = sandwich(basis.inverse, sums.expected, None, data.weight_unit)
         if data.n_tied > 0:
-            taken = basis.inverse @ sums.taken @ basis.inverse.T
+            taken = data.weight_unit * (basis.inverse @ sums.taken @ basis.inverse.T)
             covariance = less_ties(covariance, taken)
         return basis, covariance
     bread = basis
