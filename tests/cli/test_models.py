@@ -788,7 +788,7 @@ def test_words_stay_in_the_model_and_the_report_may_say_others(tmp_path):
 
 def test_scores_come_on_the_scale_that_was_asked_for_and_new_items_among_the_fitted(tmp_path):
     fine_files(tmp_path)
-    run("fit items.csv votes.csv --exclude style -o m.npz")
+    fit = json.loads(run("fit items.csv votes.csv --exclude style --json -o m.npz").stdout)
     (tmp_path / "new.csv").write_text("id,mass,height\nnew,0.5,0\nother,-3,0\n")
     first, header, *_ = run("rank m.npz new.csv --scale elo").stdout.splitlines()
     assert first.startswith("score: Elo: 1500 is the average compared item")
@@ -797,7 +797,8 @@ def test_scores_come_on_the_scale_that_was_asked_for_and_new_items_among_the_fit
     plain = json.loads(run("rank m.npz new.csv --json").stdout)
     assert (record["scale"], plain["scale"]) == ("elo", "link")
     for row, link in zip(record["ranking"], plain["ranking"], strict=True):
-        assert row["score"] == pytest.approx(1500 + 400 / np.log(10) * link["score"])
+        points = 400 / np.log(10) * fit["decided_scale"] * link["score"]
+        assert row["score"] == pytest.approx(1500 + points)
         assert 1 <= row["place_low"] <= row["place_high"] <= 31
     run("fit items.csv votes.csv --exclude style --link probit -o p.npz")
     for command in ("rank p.npz new.csv", "report p.npz items.csv votes.csv -o page.html"):

@@ -381,7 +381,9 @@ def test_agreement_between_and_within_judges_is_that_of_all_couples_of_answers()
     for kind, shares in expected.items():
         assert found[kind]["n_pairs"] == len(shares)
         assert found[kind]["share"] == pytest.approx(np.mean(shares))
-        interval = proportion_confint(np.sum(shares), len(shares), method="wilson")
+        worth = found[kind]["n_effective"]
+        assert worth <= len(shares)
+        interval = proportion_confint(np.mean(shares) * worth, worth, method="wilson")
         assert (found[kind]["low"], found[kind]["high"]) == pytest.approx(interval)
 
 
@@ -416,15 +418,29 @@ def test_the_interval_of_agreement_covers_and_no_score_beats_its_ceiling():
 def test_agreement_is_unknown_without_repeats_and_perfect_judges_have_no_ceiling():
     _, data = agreeing_study(np.random.default_rng(4), 20, judges=1, times=1)
     assert judge_agreement(data) == {}
-    _, data = agreeing_study(np.random.default_rng(4), 20, judges=2, times=2)
+    _, data = agreeing_study(np.random.default_rng(4), 30, judges=2, times=2)
     data = data.with_outcome(np.where(data.left < data.right, 1, -1))
     found = judge_agreement(data)
     assert [found[kind]["share"] for kind in ("between", "within")] == [1.0, 1.0]
-    assert [found[kind]["n_pairs"] for kind in ("between", "within")] == [20, 40]
+    assert [found[kind]["n_pairs"] for kind in ("between", "within")] == [30, 60]
     assert found["between"]["ceiling"] == 1.0
     few = np.zeros(len(data), dtype=int)
     few[:2] = -1, 1
     assert judge_agreement(data.with_outcome(few)) == {}  # ties count neither way
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_few_repeated_pairs_set_no_ceiling(same):
+    items = Items(np.arange(4.0)[:, None], ("x",))
+    outcome = np.array([1, 1, -1, -1 if same else 1])
+    judge = np.array(["a", "b", "a", "b"])
+    data = Comparisons(items, np.array([0, 0, 1, 1]), np.array([2, 2, 3, 3]), outcome, judge=judge)
+    found = judge_agreement(data)["between"]
+    assert (found["n_pairs"], found["share"]) == (2, 1.0 if same else 0.5)
+    assert found["ceiling"] is None
+    assert found["ceiling_high"] is None
+    assert "too few to say" in found["in_words"]
+    assert found["high"] - found["low"] > 0.5
 
 
 @pytest.mark.parametrize("seed", [5, 9])

@@ -8,17 +8,14 @@ from scipy.special import expit
 from scipy.stats import binomtest
 
 from pairscore import Comparisons
+from pairscore.core.shares import ItemPairs, Measurement, influence_sums, wilson_interval
 from pairscore.evaluation.measures import (
     MEASURES,
     HeldOutComparisons,
-    ItemPairs,
-    Measurement,
     calibration,
     calibration_error,
     calibration_slope,
-    influence_sums,
     log_loss,
-    wilson_interval,
 )
 from tests.evaluation.twins import TWINS, held_out, naive_variance
 

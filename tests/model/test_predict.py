@@ -12,6 +12,7 @@ from pairscore.model.predict import (
     known_items,
     linear_scores,
     outcome_probabilities,
+    scale_of,
     score_differences,
 )
 from tests.effects.simulators import judged_votes
@@ -170,6 +171,47 @@ def test_elo_points_give_the_chances_of_the_model():
     np.testing.assert_allclose(expected, chance, rtol=1e-9)
     link = shown(model, X, "link")
     np.testing.assert_allclose([points, low, high], 1500 + 400 / np.log(10) * link)
+
+
+def tied_votes(seed, n=30, m=1500):
+    """Items with one feature, and a table of votes on them of which about a third are ties."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    left = rng.integers(0, n, m)
+    right = (left + rng.integers(1, n, m)) % n
+    gap = 1.5 * (x[left] - x[right]) + rng.logistic(size=m)
+    winner = np.where(np.abs(gap) < 0.9, "tie", np.where(gap > 0, "left", "right"))
+    return x[:, None], {"left": left, "right": right, "winner": winner}
+
+
+@pytest.mark.parametrize("features", [True, False])
+@pytest.mark.parametrize("ties", ["half", "drop", "davidson", "rao-kupper"])
+def test_400_elo_points_are_odds_of_ten_to_one_in_decided_comparisons(ties, features):
+    X, votes = tied_votes(3)
+    model = RankRegression(ties=ties).fit(X if features else None, votes)
+    link, points = (shown(model, X if features else None, scale) for scale in ("link", "elo"))
+    per_point = np.ptp(link[0]) / np.ptp(points[0])
+    law = model.result_.outcome_law
+    loss, _, win = law.probabilities(np.array([400 * per_point]))
+    assert win / loss == pytest.approx(10, rel=1e-9)
+    # intervals are on the same scale, which begins at the average item
+    np.testing.assert_allclose(points, 1500 + link / per_point, rtol=1e-12)
+    if features:  # the same by predict_proba, for two items that are 400 points apart
+        far = np.array([[0.0], [400 * per_point / model.coef_[0]]])
+        score = model.rank(far, scale="elo")["score"]
+        assert score[0] - score[1] == pytest.approx(400, rel=1e-9)
+        apart = Comparisons.from_pairs(far, [1], [0])
+        right, left = model.predict_proba(apart)[0, [0, -1]]
+        assert left / right == pytest.approx(10, rel=1e-9)
+
+
+def test_elo_says_what_its_odds_are_of():
+    X, votes = tied_votes(4)
+    words = "400 points more are odds of ten to one"
+    assert scale_of(RankRegression().fit(X, votes).result_, "elo").in_words.endswith(
+        f"{words} in decided comparisons"
+    )
+    assert scale_of(ranked_study()[1].result_, "elo").in_words.endswith(words)
 
 
 def test_the_scale_0_to_100_spans_the_compared_items_and_a_new_one_may_lie_outside():

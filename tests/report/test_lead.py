@@ -123,6 +123,52 @@ def test_a_report_of_years_that_never_meet_ranks_within_years():
     assert lead_sentences(one_year)[0].startswith("All items are of one group (year=2001)")
 
 
+def clear_study(n_items, n_comparisons, seed=0):
+    """Items of one feature, and comparisons that all go by it."""
+    rng = np.random.default_rng(seed)
+    left = rng.integers(0, n_items, n_comparisons)
+    right = (left + rng.integers(1, n_items, n_comparisons)) % n_items
+    x = rng.normal(size=n_items)
+    winner = np.where(x[left] > x[right], "left", "right")
+    return {"id": np.arange(n_items), "x": x}, {"left": left, "right": right, "winner": winner}
+
+
+@pytest.mark.parametrize(("n_items", "n_comparisons"), [(4, 5), (12, 40), (20, 60)])
+def test_too_few_tests_say_nothing_of_wrong_predictions(n_items, n_comparisons):
+    facts = facts_of(*clear_study(n_items, n_comparisons))
+    assert facts.wrong.share == 0
+    assert facts.wrong.number > 0
+    text = text_of(report_html(facts))
+    assert "New items: too few tests to say how many predictions are wrong." in text
+    assert "of 100 predictions to be wrong" not in text
+    assert "Even the best score that these features allow" not in text
+    assert "-0 " not in text.replace("\u2212", "-")
+    assert facts.wrong.high > 0.1
+
+
+def test_tests_that_were_all_right_leave_wrong_predictions_possible():
+    facts = facts_of(*clear_study(100, 1200))
+    (sentence,) = [one for one in facts.answer if one.startswith("New items: ")]
+    assert facts.wrong.share == 0
+    # at most half of the items are in comparisons without a common item
+    assert 0.03 < facts.wrong.high < 0.1
+    assert f"about 0 of 100 predictions to be wrong (95 %: 0 to {100 * facts.wrong.high:.0f})" in (
+        sentence
+    )
+
+
+def test_few_comparisons_of_known_items_say_nothing_of_wrong_predictions():
+    rng = np.random.default_rng(1)
+    left = rng.integers(0, 6, 16)
+    right = (left + rng.integers(1, 6, 16)) % 6
+    facts = facts_of(
+        None, {"left": left, "right": right, "winner": rng.choice(["left", "right"], 16)}
+    )
+    said = " ".join(facts.answer)
+    assert "New comparisons of these items: too few tests to say" in said
+    assert "of 100 predictions to be wrong" not in said
+
+
 def test_items_that_cannot_be_held_out_leave_the_accuracy_of_the_fit():
     items, votes = draw_study(6, 30, d=5)
     said = page_in_words(items, votes)

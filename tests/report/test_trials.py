@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 from scipy.stats import binom, norm
+from scipy.stats import t as student
 from sklearn.model_selection import cross_val_score
+from statsmodels.stats.proportion import proportion_confint
 
 from pairscore import (
     Comparisons,
@@ -306,8 +308,12 @@ def test_how_often_it_is_wrong_on_new_items_is_counted_with_its_interval():
     alone = sum(psi[m] ** 2 / data.count[m] for m in rows)
     found = wrong_share(p, data)
     assert (found.share, found.number) == pytest.approx((share, total))
-    half = norm.ppf(0.975) * np.sqrt(max(robust, alone))
-    assert (found.low, found.high) == pytest.approx((share - half, share + half))
+    n_items = len({item for m in rows for item in ends[m]})
+    worth = share * (1 - share) / max(robust, alone)
+    worth *= (norm.ppf(0.975) / student.ppf(0.975, n_items - 1)) ** 2
+    interval = proportion_confint(share * worth, worth, method="wilson")
+    assert (found.low, found.high) == pytest.approx(interval)
+    assert found.is_enough == (worth >= 20)
     assert np.isnan(wrong_share(np.full(len(data), np.nan), data).share)
 
 
@@ -329,6 +335,31 @@ def test_the_interval_of_wrong_predictions_holds_the_true_share():
         won = rng.random(20_000) < expit(X[left, 0] - X[right, 0])
         truth = np.mean(((X[left] - X[right]) @ make().fit(data).coef_ > 0) != won)
         held += found.low <= truth <= found.high
+    assert held >= binom.ppf(CHANCE, n_studies, 0.93)
+
+
+@pytest.mark.parametrize(("n_items", "n_comparisons"), [(15, 40), (30, 100)])
+def test_the_interval_of_few_and_clear_tests_holds_the_true_share(n_items, n_comparisons):
+    """Where almost every test is predicted correctly, what the fits of the folds get wrong."""
+    held, n_studies = 0, 60
+    for seed in range(n_studies):
+        rng = np.random.default_rng([seed, n_items])
+        X = rng.normal(size=(n_items, 3))
+        left = rng.integers(0, n_items, n_comparisons)
+        right = (left + rng.integers(1, n_items, n_comparisons)) % n_items
+        won = rng.random(n_comparisons) < expit((X[left] - X[right]) @ [4.5, 2.2, -3.1])
+        votes = {"left": left, "right": right, "winner": np.where(won, "left", "right")}
+        data = read_comparisons(X, votes)
+        new, other = rng.normal(size=(2, 4000, 3))
+        left_wins = expit((new - other) @ [4.5, 2.2, -3.1])
+        probability, wrong = np.full(len(data), np.nan), []
+        for train, test in item_folds(data)[0]:
+            fit = RankRegression(inference=None).fit(data[train])
+            probability[test] = fit.predict_proba(data[test])[:, 1]
+            favourite = (new - other) @ fit.coef_ > 0
+            wrong += [np.mean(np.where(favourite, 1 - left_wins, left_wins))] * len(test)
+        found = wrong_share(probability, data)
+        held += found.low <= np.mean(wrong) <= found.high
     assert held >= binom.ppf(CHANCE, n_studies, 0.93)
 
 

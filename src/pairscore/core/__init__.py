@@ -10,6 +10,7 @@ Start with ``links``: how a difference of scores becomes a probability.
     whitening  units of features, and coordinates in which a scatter matrix is the identity
     ridge_path fits with thirty ridges side by side, and what they lose on other comparisons
     newton     Newton's method with a line search, and roots of functions of one number
+    shares     means over comparisons that share items, their errors and intervals
     sandwich   covariances that let comparisons that share an item be dependent
 
 Imports: errors.

@@ -222,6 +222,20 @@ class OutcomeLaw:
         loss, _, win = self.probabilities(eta)
         return win / (win + loss)
 
+    def difference_at_odds(self, odds: float) -> float:
+        """The difference of scores at which left wins ``odds`` times as often as right does.
+
+        Of decided comparisons under the logit link. With x = exp(scale eta), the odds are x under
+        three of the rules, and (1 + T x) / (1 + T / x) under Rao and Kupper's, T = exp(t), of which
+        x is a root.
+        """
+        assert self.rule.link.is_logistic
+        x = odds
+        if self.rule.name == "rao-kupper":
+            less, threshold = odds - 1, np.exp(self.t)
+            x = (less + np.sqrt(less**2 + 4 * threshold**2 * odds)) / (2 * threshold)
+        return float(np.log(x)) / self.scale
+
     def share_flipped(self, size: np.ndarray, weight: np.ndarray) -> float:
         """Share of decided comparisons, at differences of these sizes, that go the wrong way."""
         loss, _, win = self.probabilities(size)

@@ -14,6 +14,7 @@ from scipy import sparse
 from scipy.optimize import minimize_scalar
 
 from pairscore.core.outcomes import OutcomeLaw, averaged_derivatives, normal_grid
+from pairscore.core.shares import ItemPairs, share_interval, weighted_mean
 from pairscore.data.comparisons import Comparisons
 from pairscore.effects.circumstances import PreparedFit, judge_names
 from pairscore.effects.item_posterior import MOST_ENTRIES, FormedCovariance
@@ -314,7 +315,7 @@ AGREEMENT_WORDS = {
     "between": "two judges named the same winner in {share} of the pairs that both compared",
     "within": "judges who compared a pair again named the same winner in {share} of cases",
 }
-WHICH_SCORE = {"between": "no score that is the same for all judges", "within": "no score"}
+WHICH_SCORE = {"between": "one score for all judges", "within": "a score"}
 
 
 def judge_agreement(data: Comparisons) -> dict[str, dict[str, Any]]:
@@ -323,35 +324,37 @@ def judge_agreement(data: Comparisons) -> dict[str, dict[str, Any]]:
     Ties count neither way, as in the accuracy: two answers agree if both name the same winner. A
     pair of items counts once, however often it was compared (within: once for each judge), with the
     share of its couples of answers that agree. ``share`` is the mean, ``low`` and ``high`` its 95 %
-    interval by Wilson's formula for ``n_pairs`` coins, which is never too short, as a share within
-    [0, 1] varies no more than a coin. A row counts as often as its ``count`` says; weights play no
-    part. No entry where no pair has two answers.
+    interval by Wilson's formula, for as many independent pairs (``n_effective``) as the ``n_pairs``
+    are worth that share items (:func:`~pairscore.core.shares.share_interval`). A row counts as
+    often as its ``count`` says; weights play no part. No entry where no pair has two answers.
 
     If left wins a pair with probability p, two answers agree with a = 1 - 2 p (1 - p), and the best
     score predicts max(p, 1 - p) = (1 + sqrt(2 a - 1)) / 2 of them; the root is concave, so that
     over all pairs no score predicts more than ``ceiling`` = (1 + sqrt(2 share - 1)) / 2;
-    ``ceiling_high`` is that of ``high``.
+    ``ceiling_high`` is that of ``high``. Both are None where independent pairs are too few to say.
     """
     answers = _answers(data)
     if answers is None:
         return {}
-    pair, wins = answers
+    pair, wins, items = answers
     number = wins.sum(axis=1)
     total = np.column_stack([np.bincount(pair, side) for side in wins.T])
     own = np.bincount(pair, number**2)
     own_alike = np.bincount(pair, (wins**2).sum(axis=1))
-    couples = {
-        "between": (total.sum(axis=1) ** 2 - own, (total**2).sum(axis=1) - own_alike),
-        "within": (number * (number - 1), (wins * (wins - 1)).sum(axis=1)),
-    }
-    shares = {kind: alike[all_ > 0] / all_[all_ > 0] for kind, (all_, alike) in couples.items()}
-    return {kind: _agreement(kind, share) for kind, share in shares.items() if len(share)}
+    between = total.sum(axis=1) ** 2 - own, (total**2).sum(axis=1) - own_alike, items
+    within = number * (number - 1), (wins * (wins - 1)).sum(axis=1), items[pair]
+    found = {}
+    for kind, (couples, alike, of_items) in (("between", between), ("within", within)):
+        if np.any(repeated := couples > 0):
+            shares, pairs = alike[repeated] / couples[repeated], of_items[repeated]
+            found[kind] = _agreement(kind, shares, ItemPairs(*pairs.T))
+    return found
 
 
-def _answers(data: Comparisons) -> tuple[np.ndarray, np.ndarray] | None:
-    """For each judge and pair of items: the pair's number, and how often either item won, (A, 2).
+def _answers(data: Comparisons) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """For each judge and pair of items: the pair's number, (A,), and how often either won, (A, 2).
 
-    Without rows of an unknown judge.
+    And the two items of each pair, (P, 2). Without rows of an unknown judge.
     """
     assert data.judge is not None
     plain = data.judge if data.judge.dtype.kind not in "fO" else np.array(judge_names(data.judge))
@@ -364,34 +367,38 @@ def _answers(data: Comparisons) -> tuple[np.ndarray, np.ndarray] | None:
         return None
     swapped = data.left[used] > data.right[used]
     first_won = (data.outcome[used] > 0) != swapped
-    _, pair = np.unique(data.pair[used], return_inverse=True)
+    _, first, pair = np.unique(data.pair[used], return_index=True, return_inverse=True)
+    items = np.column_stack([data.left[used][first], data.right[used][first]])
     keys, row = np.unique(pair * len(names) + judge[used], return_inverse=True)
     wins = [np.bincount(row, count[used] * won, len(keys)) for won in (first_won, ~first_won)]
-    return keys // len(names), np.column_stack(wins)
+    return keys // len(names), np.column_stack(wins), items
 
 
-def _agreement(kind: str, shares: np.ndarray) -> dict[str, Any]:
+def _agreement(kind: str, shares: np.ndarray, pairs: ItemPairs) -> dict[str, Any]:
     """The mean of shares with its interval, the ceiling that follows, and both in words."""
-    n, mean = len(shares), float(shares.mean())
-    z2 = REACH**2
-    middle, half = mean + z2 / (2 * n), REACH * np.sqrt(mean * (1 - mean) / n + z2 / (4 * n**2))
-    low, high = (float(np.clip((middle + s * half) / (1 + z2 / n), 0, 1)) for s in (-1, 1))
-    ceiling, most = (0.5 + 0.5 * float(np.sqrt(max(2 * one - 1, 0.0))) for one in (mean, high))
-    said = AGREEMENT_WORDS[kind].format(share=f"{mean:.1%}")
-    words = (
-        f"{said} (95 %: {low:.1%} to {high:.1%}, from {plural(n, 'pair', ',')});"
-        f" {WHICH_SCORE[kind]} could predict more than about {ceiling:.1%} (95 %: up to"
-        f" {most:.1%}) of such answers correctly"
-    )
-    return {
-        "share": mean,
-        "low": low,
-        "high": high,
+    n = len(shares)
+    mean = weighted_mean(shares, np.ones(n), np.ones(n))
+    interval = share_interval(mean, pairs)
+    found: dict[str, Any] = {
+        "share": mean.value,
+        "low": interval.low,
+        "high": interval.high,
         "n_pairs": n,
-        "ceiling": ceiling,
-        "ceiling_high": most,
-        "in_words": words,
+        "n_effective": interval.effective,
+        "ceiling": None,
+        "ceiling_high": None,
     }
+    said = AGREEMENT_WORDS[kind].format(share=f"{mean.value:.0%}")
+    if not interval.is_enough:
+        few = f"{plural(n, 'pair', ',')}: too few to say how much a score could predict at best"
+        return found | {"in_words": f"{said} ({few})"}
+    ceiling, most = (0.5 + 0.5 * np.sqrt(max(2 * a - 1, 0.0)) for a in (mean.value, interval.high))
+    words = (
+        f"{said} (95 %: {interval.low:.0%} to {interval.high:.0%}, from {plural(n, 'pair', ',')});"
+        f" at best, {WHICH_SCORE[kind]} could predict about {ceiling:.0%} (95 %: up to {most:.0%})"
+        " of such answers correctly"
+    )
+    return found | {"ceiling": float(ceiling), "ceiling_high": float(most), "in_words": words}
 
 
 def judge_notes(settings: Settings, n_judges: int, judges: Judges | None) -> list[Note]:

@@ -20,6 +20,7 @@ import numpy as np
 
 from pairscore.choices import USES
 from pairscore.core.passes import one_blas_thread
+from pairscore.core.shares import InfluenceSums, ItemPairs, influence_sums
 from pairscore.data.comparisons import Comparisons, refuse_missing_judges
 from pairscore.data.folds import ALONE, Progress, Workers, nobody
 from pairscore.data.splitters import ItemKFold, set_covariance_items
@@ -27,13 +28,7 @@ from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
 from pairscore.evaluation.compare import assign_pairs, linking, split_comparisons
-from pairscore.evaluation.measures import (
-    HeldOutComparisons,
-    InfluenceSums,
-    ItemPairs,
-    influence_sums,
-    log_loss,
-)
+from pairscore.evaluation.measures import HeldOutComparisons, log_loss
 from pairscore.evaluation.results import Choice, Score, Trial
 from pairscore.model.fit import fit_comparisons
 from pairscore.model.predict import outcome_probabilities

@@ -15,12 +15,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from pairscore.core.passes import one_blas_thread
+from pairscore.core.shares import ItemPairs, influence_sums
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import Progress, Workers, nobody
 from pairscore.data.items import Items
 from pairscore.data.splitters import ItemKFold, set_covariance_items
 from pairscore.errors import PairscoreError, plural
-from pairscore.evaluation.measures import MEASURES, HeldOutComparisons, ItemPairs, influence_sums
+from pairscore.evaluation.measures import MEASURES, HeldOutComparisons
 from pairscore.evaluation.results import KINDS, Counts, ModelComparison
 
 

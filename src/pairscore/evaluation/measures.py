@@ -4,33 +4,20 @@ Five measures of decided comparisons. p is the predicted probability that left w
 did, else 0. Ties say nothing of p, which is of comparisons that do not end in a tie; they only take
 part in the majority of a pair.
 
-A measure is off by a sum of influences psi_m, to first order, one for each comparison. Comparisons
-that share an item go wrong together, so its variance lets any two of them be dependent. It is
-estimated by
-
-    sum_i t_i^2 / (1 - h_i)^2 - sum_p u_p^2,
-
-t_i and u_p the sums of psi over the comparisons of item i and of the unordered pair p. The items
-count every two comparisons that share one; those of a pair share two, and are taken off once.
-Without item i the measure moves by t_i / (1 - h_i), h_i the item's share of the comparisons: to
-first order this is the jackknife over items. Groups of items take the place of items where whole
-groups are drawn; a pair within a group shares one group with itself, not two.
+How sure each is, the influences of comparisons say (:mod:`pairscore.core.shares`).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
 
-from pairscore.core.links import normal_width
 from pairscore.core.newton import solve_falling
-from pairscore.core.sandwich import item_incidence
+from pairscore.core.shares import Measurement, pair_numbers, weighted_mean, wilson_interval
 from pairscore.data.comparisons import Comparisons
 
-LARGEST_SHARE = 0.8  # of the comparisons that one item may have: without it little is left
 N_BINS = 10
 SMALLEST_PROBABILITY = float(np.finfo(float).eps)  # so that a surprise costs 36, not infinity
 SMALLEST_MAJORITY = 1e-9  # of a pair's comparisons; below, rounding of weights decides
@@ -74,7 +61,7 @@ class HeldOutComparisons:
     @cached_property
     def pair(self) -> np.ndarray:
         """A number for each unordered pair of items."""
-        return _pair_numbers(self.left, self.right)
+        return pair_numbers(self.left, self.right)
 
     @cached_property
     def pairs_in_folds(self) -> tuple[np.ndarray, np.ndarray]:
@@ -83,40 +70,18 @@ class HeldOutComparisons:
         return np.unique(key, return_index=True, return_inverse=True)[1:]
 
 
-@dataclass(frozen=True, eq=False)
-class Measurement:
-    """The value of a measure, and what each of M comparisons contributes to it.
-
-    Attributes
-    ----------
-    value : float
-        NaN where no comparison says anything.
-    influence : (M,) float
-        psi: how far each comparison moves the value from what it would be on average.
-    share : (M,) float
-        How much of the whole each comparison is; they add up to 1.
-    count : (M,) float
-        How many equal and independent comparisons a row stands for.
-    """
-
-    value: float
-    influence: np.ndarray
-    share: np.ndarray
-    count: np.ndarray
-
-
 # -- measures ----------------------------------------------------------------------------------
 
 
 def accuracy(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
     """Share of decided comparisons that the favourite won; equal chances count half."""
-    return _mean(_favourite_share(data, p), data.decided, data.count)
+    return weighted_mean(_favourite_share(data, p), data.decided, data.count)
 
 
 def log_loss(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
     """Mean of -s log p - (1 - s) log(1 - p)."""
     s, p = data.left_share, np.clip(p, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
-    return _mean(-s * np.log(p) - (1 - s) * np.log1p(-p), data.decided, data.count)
+    return weighted_mean(-s * np.log(p) - (1 - s) * np.log1p(-p), data.decided, data.count)
 
 
 def calibration_slope(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
@@ -157,7 +122,7 @@ def calibration_error(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
     bin_ = np.minimum((N_BINS * middle).astype(int), N_BINS - 1)[level]
     surplus = _favourite_share(data, p) - confidence
     sign = np.sign(np.bincount(bin_, data.decided * surplus, N_BINS))
-    return _mean(sign[bin_] * surplus, data.decided, data.count)
+    return weighted_mean(sign[bin_] * surplus, data.decided, data.count)
 
 
 def misordered(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
@@ -172,7 +137,7 @@ def misordered(data: HeldOutComparisons, p: np.ndarray) -> Measurement:
     predicted = np.bincount(number, toward_low * (p - 0.5))
     decided = np.abs(majority) > SMALLEST_MAJORITY * np.bincount(number, data.amount)
     wrong = np.where(predicted == 0, 0.5, predicted * majority < 0)
-    of_pairs = _mean(wrong, decided.astype(float), np.ones(len(first)))
+    of_pairs = weighted_mean(wrong, decided.astype(float), np.ones(len(first)))
     influence, share = np.zeros((2, len(p)))
     influence[first], share[first] = of_pairs.influence, of_pairs.share  # of each pair, one row
     return Measurement(of_pairs.value, influence, share, np.ones(len(p)))
@@ -187,16 +152,6 @@ MEASURES: dict[str, Callable[[HeldOutComparisons, np.ndarray], Measurement]] = {
 }
 
 
-def _mean(loss: np.ndarray, weight: np.ndarray, count: np.ndarray) -> Measurement:
-    """A weighted mean m, on which a row has the influence share * (loss - m)."""
-    total = float(weight.sum())
-    if not total > 0:
-        return Measurement(float("nan"), np.full(len(loss), np.nan), weight, count)
-    share = weight / total
-    value = float(share @ loss)
-    return Measurement(value, share * (loss - value), share, count)
-
-
 def _favourite_share(data: HeldOutComparisons, p: np.ndarray) -> np.ndarray:
     """Share of the win that the favourite had; one half where no side is the favourite."""
     return np.where(p > 0.5, data.left_share, np.where(p < 0.5, 1 - data.left_share, 0.5))
@@ -209,92 +164,6 @@ def _falling_root(score: Callable[[float], float], at_start: float, at_end: floa
     if at_start == 0 or at_end == 0:  # the favourite never won, or always
         return float("inf") if at_end == 0 else float("-inf")
     return solve_falling(score, -1.0, 1.0, limits=(-np.inf, np.inf), xtol=1e-15)
-
-
-# -- standard errors ---------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class ItemPairs:
-    """The two items of every comparison, or the groups that they belong to.
-
-    ``one`` and ``other`` are (M,) numbers from 0; they may be equal where groups stand for items.
-    """
-
-    one: np.ndarray
-    other: np.ndarray
-
-    def sum_per_item(self, values: np.ndarray) -> np.ndarray:
-        """For every item, the sum over its comparisons; one of an item with itself counts once."""
-        return self._incidence @ values
-
-    def sum_per_pair(self, values: np.ndarray) -> np.ndarray:
-        """For every pair of different items, the sum over its comparisons."""
-        unequal, pair = self._pairs
-        return np.bincount(pair, values[unequal])
-
-    @cached_property
-    def _incidence(self) -> Any:
-        size = max(self.one.max(initial=-1), self.other.max(initial=-1)) + 1
-        return item_incidence(self.one, self.other, size)
-
-    @cached_property
-    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Comparisons of two different items, and the number of each one's pair."""
-        unequal = np.flatnonzero(self.one != self.other)
-        key = _pair_numbers(self.one[unequal], self.other[unequal])
-        return unequal, np.unique(key, return_inverse=True)[1]
-
-
-@dataclass(frozen=True, eq=False)
-class InfluenceSums:
-    """Influences summed over the comparisons of each item and of each pair, and singly.
-
-    They subtract: the difference of two measurements on the same comparisons has the differences
-    of their sums. ``of_items`` is t_i / (1 - h_i), ``of_pairs`` u_p, ``of_rows`` psi_m over the
-    square root of the row's count.
-    """
-
-    of_items: np.ndarray
-    of_pairs: np.ndarray
-    of_rows: np.ndarray
-
-    def __sub__(self, other: "InfluenceSums") -> "InfluenceSums":
-        return InfluenceSums(
-            self.of_items - other.of_items,
-            self.of_pairs - other.of_pairs,
-            self.of_rows - other.of_rows,
-        )
-
-    @property
-    def std_error(self) -> float:
-        """Item-robust, and never below that of independent comparisons.
-
-        By chance the item-robust variance can even be negative.
-        """
-        robust = self.of_items @ self.of_items - self.of_pairs @ self.of_pairs
-        return float(np.sqrt(np.maximum(robust, self.of_rows @ self.of_rows)))
-
-
-def influence_sums(measurement: Measurement, pairs: ItemPairs) -> InfluenceSums:
-    """Sum what comparisons contribute to a measurement over items and pairs, for its error.
-
-    The sums are unknown (NaN) unless at least two comparisons have a share.
-    """
-    psi, share = measurement.influence, measurement.share
-    psi = psi if np.count_nonzero(share) > 1 else np.full(len(psi), np.nan)
-    without_item = 1 - np.minimum(pairs.sum_per_item(share), LARGEST_SHARE)
-    return InfluenceSums(
-        pairs.sum_per_item(psi) / without_item,
-        pairs.sum_per_pair(psi),
-        psi / np.sqrt(measurement.count),
-    )
-
-
-def _pair_numbers(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """A number for each unordered pair, the same whichever item comes first."""
-    low, high = np.minimum(one, other), np.maximum(one, other)
-    return low * (high.max(initial=0) + 1) + high
 
 
 # -- calibration -----------------------------------------------------------------------------------
@@ -338,11 +207,3 @@ def calibration(probability: np.ndarray, data: Comparisons) -> list[CalibrationB
         high, total = low + 0.5 / N_BINS, float(weight.sum())
         bins.append(CalibrationBin(low, high, mean, share, *ends, total))
     return bins
-
-
-def wilson_interval(share: float, number: float, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's interval of a share of so many comparisons."""
-    z2 = normal_width(level) ** 2
-    middle = (share + z2 / (2 * number)) / (1 + z2 / number)
-    half = np.sqrt(z2 * share * (1 - share) / number + z2**2 / (4 * number**2)) / (1 + z2 / number)
-    return float(middle - half), float(middle + half)

@@ -22,7 +22,7 @@ from pairscore.estimators.results import Fit, KnownItems
 
 Outcomes = tuple[np.ndarray, np.ndarray, np.ndarray]
 KEPT_SCORES = 5000  # of compared items, evenly spaced in rank
-ELO_AVERAGE, ELO_UNIT = 1500.0, 400 / np.log(10)  # 400 points are odds of ten to one
+ELO_AVERAGE, ELO_POINTS, ELO_ODDS = 1500.0, 400.0, 10.0  # 400 points are odds of ten to one
 MOST_PLACES = 1000  # compared items that a place among the fitted ones is counted by
 SAME_SCORE = 1e-12  # an item so near to a compared one is taken for it
 PLACE_BLOCK = 64  # items at a time that are placed
@@ -245,9 +245,11 @@ def scale_of(fit: Fit, name: str = "link") -> Scale:
     """The scale of this name for the scores of a fit.
 
     Of a score c, less that of the average compared item:
-    link: c. elo: 1500 + 400 / ln(10) c, 400 points more are odds of ten to one. 0-100: linear,
-    with the lowest compared item at 0 and the highest at 100. wins: of 100 decided comparisons
-    with compared items, as they are, how many are won in the mean: 100 mean_j f(c - c_j).
+    link: c. elo: 1500 + 400 c / c10, with c10 the difference at which an item wins ten decided
+    comparisons for each that it loses: ln(10) over ``decided_scale``, or Rao and Kupper's
+    (:meth:`~pairscore.core.outcomes.OutcomeLaw.difference_at_odds`). 0-100: linear, with the lowest
+    compared item at 0 and the highest at 100. wins: of 100 decided comparisons with compared items,
+    as they are, how many are won in the mean: 100 mean_j f(c - c_j).
     """
     if name not in SCALES:
         raise PairscoreError(f"scale is {name!r}; use one of {first_few(map(repr, SCALES))}.")
@@ -257,11 +259,14 @@ def scale_of(fit: Fit, name: str = "link") -> Scale:
     if name == "elo":
         if fit.link.name != "logit":
             raise PairscoreError(
-                f"scale='elo' is for link='logit', and the link is {fit.link.name!r}; use another"
-                " scale, or fit with link='logit'."
+                f"scale='elo' is for link='logit', and the link is {fit.link.name!r}, under which"
+                " equal differences of scores are not equal odds; use another scale, or fit with"
+                " link='logit'."
             )
-        words = f"Elo: 1500 is {average_item(fit)}, 400 points more are odds of ten to one"
-        return Scale(name, words, lambda c: ELO_AVERAGE + ELO_UNIT * c)
+        decided = " in decided comparisons" if fit.tie_share > 0 else ""
+        words = f"Elo: 1500 is {average_item(fit)}, 400 points more are odds of ten to one{decided}"
+        unit = ELO_POINTS / fit.outcome_law.difference_at_odds(ELO_ODDS)
+        return Scale(name, words, lambda c: ELO_AVERAGE + unit * c)
     return _scale_over_items(fit, name)
 
 

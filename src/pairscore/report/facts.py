@@ -330,13 +330,15 @@ def held_out_facts(
     trials, held_out, probability = try_methods(model, data, workers)
     tested = np.isfinite(probability)
     misordered = misordered_by_intervals(model, data.items.values[data.compared])
+    wrong = wrong_share(probability, data)
+    best = best_accuracy(model, trials, held_out, misordered) if wrong.is_enough else float("nan")
     return {
         "held_out_calibration": calibration(probability[tested], data[tested]),
         "trials": trials,
         "held_out": held_out,
-        "wrong": wrong_share(probability, data),
+        "wrong": wrong,
         "misordered": misordered,
-        "best_accuracy": best_accuracy(model, trials, held_out, misordered),
+        "best_accuracy": best,
     }
 
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pairscore.core.shares import ENOUGH_TESTS
 from pairscore.errors import first_few
 from pairscore.estimators.diagnostics import ITEMS_PER_FEATURE, LOST_ACCURACY
 from pairscore.report.words import CARELESS, number_of, percent, wins
@@ -90,6 +91,8 @@ def new_items_sentences(facts: "ReportFacts") -> list[str]:
     trial, best = facts.trial, facts.best_accuracy
     if np.isfinite(trial.held_out):
         wrong = facts.wrong
+        if not wrong.is_enough:
+            return [f"New items: {_too_few(wrong, 'of two items that the score had not seen')}"]
         sentence = (
             f"New items: {_expected(wrong)} Basis: between two items that it had not seen, the"
             f" score predicted {percent(trial.held_out)} of decided comparisons correctly"
@@ -109,6 +112,9 @@ def known_items_sentences(facts: "ReportFacts") -> list[str]:
     wrong = facts.wrong
     if not np.isfinite(facts.trial.held_out):
         return [*_in_sample_sentences(facts, "on new comparisons"), NO_NEW_ITEMS]
+    if not wrong.is_enough:
+        of_pairs = _too_few(wrong, "of pairs that the score had not seen")
+        return [f"New comparisons of these items: {of_pairs}", NO_NEW_ITEMS]
     return [
         f"New comparisons of these items: {_expected(wrong)} Basis: of pairs of known items that it"
         f" had not seen, the score predicted {percent(facts.trial.held_out)} of decided comparisons"
@@ -119,12 +125,20 @@ def known_items_sentences(facts: "ReportFacts") -> list[str]:
 
 
 def _expected(wrong: "WrongShare") -> str:
-    ends = ""
-    if np.isfinite(wrong.low):
-        ends = f" (95 %: {100 * wrong.low:.0f} to {100 * wrong.high:.0f})"
     return (
-        f"expect about {100 * wrong.share:.0f} of 100 predictions to be wrong{ends}; a coin toss"
-        " would get 50 wrong."
+        f"expect about {100 * wrong.share:.0f} of 100 predictions to be wrong (95 %:"
+        f" {100 * wrong.low:.0f} to {100 * wrong.high:.0f}); a coin toss would get 50 wrong."
+    )
+
+
+def _too_few(wrong: "WrongShare", which: str) -> str:
+    """Few tests, or many that depend on each other because they share items."""
+    number, right = wrong.number, (1 - wrong.share) * wrong.number
+    return (
+        f"too few tests to say how many predictions are wrong. The score was tested on"
+        f" {number_of(number, 'decided comparison')} {which}, and predicted {right:,.4g} of"
+        f" {'it' if number == 1 else 'them'} correctly; at least {ENOUGH_TESTS} independent tests"
+        " are needed."
     )
 
 

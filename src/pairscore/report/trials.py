@@ -14,6 +14,7 @@ from scipy.special import ndtr, ndtri
 
 from pairscore.choices import METHODS
 from pairscore.core.passes import one_blas_thread
+from pairscore.core.shares import ItemPairs, influence_sums, share_interval
 from pairscore.core.sums import moments
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.folds import ALONE, Workers
@@ -22,7 +23,7 @@ from pairscore.errors import PairscoreError, PairscoreWarning
 from pairscore.estimators.results import REACH
 from pairscore.evaluation import measures
 from pairscore.evaluation.compare import assign_pairs, linking, split_comparisons
-from pairscore.evaluation.measures import HeldOutComparisons, ItemPairs
+from pairscore.evaluation.measures import HeldOutComparisons
 from pairscore.metrics import angle
 from pairscore.model.predict import known_items, linear_scores
 from pairscore.model.regression import RankRegression
@@ -72,14 +73,16 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class WrongShare:
-    """Share of decided comparisons that the score predicts wrongly, with its 95 % interval, and of
-    how many that was found; the mean log-loss and the calibration slope of the same comparisons.
+    """Share of decided comparisons that the score predicts wrongly, with its 95 % interval, of how
+    many that was found, and whether they are enough to say it; the mean log-loss and the
+    calibration slope of the same comparisons.
     """
 
     share: float = NAN
     low: float = NAN
     high: float = NAN
     number: float = 0.0
+    is_enough: bool = False
     log_loss: float = NAN
     slope: float = NAN
     slope_error: float = NAN
@@ -88,7 +91,8 @@ class WrongShare:
 def wrong_share(probability: np.ndarray, data: Comparisons) -> WrongShare:
     """How often the favourite lost, of decided comparisons with a probability.
 
-    The standard error lets comparisons that share an item be dependent, as in ``compare``.
+    The interval is Wilson's, for as many independent comparisons as these are worth, of which some
+    share an item (:func:`~pairscore.core.shares.share_interval`).
     """
     known = np.isfinite(probability) & (data.outcome != 0) & (data.amount > 0)
     if not known.any():
@@ -99,12 +103,17 @@ def wrong_share(probability: np.ndarray, data: Comparisons) -> WrongShare:
     tested = HeldOutComparisons(part.left, part.right, part.outcome, part.amount, count, fold)
     found, slope = measures.accuracy(tested, p), measures.calibration_slope(tested, p)
     pairs = ItemPairs(part.left, part.right)
-    error, slope_error = (measures.influence_sums(one, pairs).std_error for one in (found, slope))
-    share, half = 1 - found.value, REACH * error
-    ends = float(np.maximum(share - half, 0.0)), float(np.minimum(share + half, 1.0))
-    log_loss = measures.log_loss(tested, p).value
-    number = float(part.amount.sum())
-    return WrongShare(share, *ends, number, log_loss, slope.value, slope_error)
+    right = share_interval(found, pairs)
+    return WrongShare(
+        share=max(1 - found.value, 0.0),
+        low=1 - right.high,
+        high=1 - right.low,
+        number=float(part.amount.sum()),
+        is_enough=right.is_enough,
+        log_loss=measures.log_loss(tested, p).value,
+        slope=slope.value,
+        slope_error=influence_sums(slope, pairs).std_error,
+    )
 
 
 def try_methods(
