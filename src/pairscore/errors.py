@@ -151,6 +151,10 @@ class PairsNotRandomWarning(PairscoreWarning):
     """The pairs were not drawn at random, and the method assumes that they were."""
 
 
+class ColumnFoundWarning(PairscoreWarning):
+    """A column that nobody named was found by its entries; the command line says it in a note."""
+
+
 class NotConvergedWarning(PairscoreWarning):
     """The likelihood was not maximised to the requested precision."""
 
@@ -228,12 +232,12 @@ def closest(name: str, names: Iterable[str]) -> str | None:
     return by_case[close[0]] if close else None
 
 
-def warn_caller(text: str) -> None:
+def warn_caller(text: str, category: type[PairscoreWarning] = PairscoreWarning) -> None:
     """Warn of something where a user's own code called pairscore."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("pairscore."):
         level, frame = level + 1, frame.f_back
-    warnings.warn(text, PairscoreWarning, stacklevel=level)
+    warnings.warn(text, category, stacklevel=level)
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:

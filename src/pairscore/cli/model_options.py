@@ -32,6 +32,7 @@ from pairscore.cli.words import (
     terminal_width,
 )
 from pairscore.errors import (
+    ColumnFoundWarning,
     EmptyColumnsError,
     PairscoreError,
     PairscoreWarning,
@@ -353,13 +354,17 @@ def reading_record(given: dict[str, Any], study: Any) -> dict[str, Any]:
 
 @contextmanager
 def collect_warnings() -> Iterator[list[str]]:
-    """Collect what the library warns of, and ignore what others do."""
+    """Collect what the library warns of, and ignore what others do; columns found are notes."""
     texts: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", PairscoreWarning)
         yield texts
-    texts += [str(warning.message) for warning in caught]
+    for warning in caught:
+        if issubclass(warning.category, ColumnFoundWarning):
+            show_note(str(warning.message))
+        else:
+            texts.append(str(warning.message))
 
 
 # -- a model that was fitted -------------------------------------------------------------------

@@ -304,7 +304,7 @@ def predict(
     import numpy as np
 
     from pairscore.data.tables import Columns
-    from pairscore.files.read_study import read_new_items, read_pairs
+    from pairscore.files.read_study import find_id_for_pairs, read_new_items, read_pairs
     from pairscore.files.write import row_records, write_table
     from pairscore.model.file import load_model
     from pairscore.model.fit_input import compared_items
@@ -318,12 +318,15 @@ def predict(
         if (pairs is None) == bool(fit.n_features):
             with_items = "ITEMS and PAIRS" if fit.n_features else "PAIRS alone"
             raise click.UsageError(f"This model takes {with_items}.")
+        of_pairs = reading | {"kept_columns": kept.get("vote_columns", {})}
+        named, id = {name: given[name] for name in PAIR_COLUMNS}, given["id"]
         if pairs is None:
             table, pairs = replace(compared_items(fit), backend=Columns), items
         else:
-            table = read_new_items(items, fit, given["id"], **reading)
-        reading |= {"kept_columns": kept.get("vote_columns", {})}
-        data = read_pairs(pairs, table, context, {n: given[n] for n in PAIR_COLUMNS}, **reading)
+            if id is None and fit.recipe is None and "-" not in (str(items), str(pairs)):
+                id = find_id_for_pairs(items, pairs, fit, context, named, **of_pairs)
+            table = read_new_items(items, fit, id, **reading)
+        data = read_pairs(pairs, table, context, named, **of_pairs)
     sides = {
         side: np.array([table.names[row] for row in rows])
         for side, rows in {"left": data.left, "right": data.right}.items()

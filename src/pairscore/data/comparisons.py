@@ -12,9 +12,11 @@ import numpy as np
 from pairscore.choices import LAYOUTS, NO_SIDES, SELF_PAIRS
 from pairscore.data.conventions import blank, check_names, rename_votes
 from pairscore.data.feature_options import read_with_settings
+from pairscore.data.find_ids import find_id_column, found_words, id_settings, names_in
 from pairscore.data.folds import number_groups
 from pairscore.data.items import Items, read_items
 from pairscore.data.tables import (
+    ID_COLUMN,
     Columns,
     as_frame,
     backend_of,
@@ -23,7 +25,14 @@ from pairscore.data.tables import (
     to_array,
 )
 from pairscore.data.votes import OUTCOMES, Votes, check_columns, read_votes
-from pairscore.errors import PairscoreError, first_few, first_rows, plural
+from pairscore.errors import (
+    ColumnFoundWarning,
+    PairscoreError,
+    first_few,
+    first_rows,
+    plural,
+    warn_caller,
+)
 
 SAMPLED_ITEMS = 256  # of a fingerprint
 HASHED_AT_ONCE = 1 << 16  # comparisons, which stay in the cache
@@ -129,8 +138,10 @@ class Comparisons:
         Parameters
         ----------
         items : array of shape (N, d) or any dataframe
-            With a column ``id`` (or an index) and numeric features; without ids, items are known
-            by row number. None: the items that the votes name, without features.
+            With a column ``id`` (or an index) and numeric features. Without these, ids are in the
+            column that has those that the votes name, and a warning says which; where no column
+            has them, items are known by row number. None: the items that the votes name, without
+            features.
         votes : integer array of shape (M, 2), winner first, or any dataframe
             With columns left, right, winner; or winner, loser; see :mod:`pairscore.data.votes`.
         covariance_items : ids, row numbers or mask
@@ -169,6 +180,8 @@ class Comparisons:
                 )
             table = items_of_votes(votes)
         else:
+            if (id := _found_id(items, votes, settings)) is not None:
+                settings["id"] = id
             table = read_with_settings(items, missing, **settings)
         sides = (roles["left"], roles["right"]) if {"left", "right"} <= {*roles} else None
         read = read_votes(votes, table, self_pairs, seed, context, winner_codes, sides)
@@ -381,6 +394,20 @@ def items_of_votes(votes: Any) -> Items:
     return Items(np.empty((len(ids), 0)), (), ids, backend_of(frame))
 
 
+def _found_id(items: Any, votes: Any, settings: Mapping[str, Any]) -> str | None:
+    """The column of ids of a table that has none called so, by the names in the votes."""
+    if settings.get("id") or isinstance(items, Items) or isinstance(votes, Votes):
+        return None
+    table = as_frame(items)
+    if table is None or ID_COLUMN in table.columns or (frame := as_frame(votes)) is None:
+        return None
+    from_files = all(isinstance(of, Columns) and of.from_file for of in (table, frame))
+    found = find_id_column(table, names_in(frame), by_text=from_files, **id_settings(settings))
+    if found is not None:
+        warn_caller(f"{found_words(found)}; id={found!r} says so.", ColumnFoundWarning)
+    return found
+
+
 def refuse_other_self_pairs(self_pairs: Any) -> None:
     """Comparisons of an item with itself are an error, or kept."""
     if not isinstance(self_pairs, str) or self_pairs not in SELF_PAIRS:
@@ -469,14 +496,3 @@ def refuse_missing_judges(judge: np.ndarray) -> None:
             f"the judge is missing in {plural(len(missing), 'row')}"
             f" ({first_few(f'row {row}' for row in missing)}); give a judge for every row."
         )
-
-
-def first_column_names(votes: Votes, table: Columns) -> bool:
-    """Whether items known by row number may be meant by the numbers in the first column."""
-    numbers = table[table.columns[0]]
-    if numbers.dtype.kind != "f" or len(set(numbers.tolist())) < len(numbers):
-        return False
-    used = np.union1d(votes.left, votes.right)
-    return bool(
-        np.isin(used, numbers).all() and not np.array_equal(numbers, np.arange(len(numbers)))
-    )

@@ -24,11 +24,11 @@ from pairscore.choices import (
     told_by,
 )
 from pairscore.data.conventions import likely_codes, likely_layout
+from pairscore.data.find_ids import MATCH, choose_ids
 from pairscore.data.items import plain_id
 from pairscore.data.tables import Columns, is_missing
 from pairscore.errors import PairscoreError, first_few, plural
 
-MATCH = 0.9  # share of the rows of a column that must name items
 FEW_LEVELS = 6
 ORDER = ("left", "right", "winner", "loser", "judge", "weight", "count")
 
@@ -87,59 +87,91 @@ def as_texts(table: Columns, rows: int | None = None) -> Texts:
     }
 
 
-def id_columns(items: Texts) -> dict[str | None, set[str]]:
-    """The columns that could name items: filled, and each entry once."""
-    return {
-        name: set(column.tolist())
+Rows = Mapping[str, int]  # by the id of an item, its row
+
+
+def id_columns(items: Texts) -> dict[str | None, Rows]:
+    """The columns that could name items: filled, and each entry once; with the row of each."""
+    rows = {
+        name: {entry: row for row, entry in enumerate(column.tolist())}
         for name, column in items.items()
-        if len(column) > 1
-        and None not in (known := set(column.tolist()))
-        and len(known) == len(column)
+    }
+    return {
+        name: known
+        for name, known in rows.items()
+        if 1 < len(items[name]) == len(known) and None not in known
     }
 
 
 def find_columns(
-    ids: Mapping[str | None, set[str]],
+    ids: Mapping[str | None, Rows],
     votes: Texts,
     fixed: Mapping[str, str],
     codes: Collection[str],
+    expected: str | None = None,
 ) -> Found | None:
     """Find the columns of comparisons by what is in them.
 
     Parameters
     ----------
     ids : dict
-        Columns that could name the items, the expected one first, with their entries.
+        Columns that could name the items, with the row of each entry; None for row numbers.
     votes : dict
         The columns of the comparisons.
     fixed : dict
         Roles whose columns are known.
     codes
         Entries of winners that are known to be codes.
+    expected
+        The column of ids, where no other has more of the entries.
 
     Returns
     -------
     Found or None
         None where no column of ids goes with two columns of the comparisons.
     """
-    best, most = None, 0.0
+    sides_of: dict[str | None, tuple[tuple[str, str], str, str]] = {}
+    share_of: dict[str | None, float] = {}
     for id, known in ids.items():
         shares = {name: _share_in(column, known) for name, column in votes.items()}
         matching = [name for name, share in shares.items() if share >= MATCH]
         sides = _find_sides(matching, votes, fixed)
         share = 0.0 if sides is None else shares[sides[1]] + shares[sides[2]]
-        if sides is not None and share > most and (id is not None or share == 2):
-            best, most = (id, sides), share
-    if best is None:
+        if sides is not None and (id is not None or share == 2):
+            sides_of[id], share_of[id] = sides, share
+    if not sides_of:
         return None
-    id, (roles, *names) = best
-    if {*names} <= ids[id] and not {*names} & {*fixed.values()}:
+    top = [id for id, share in share_of.items() if share == max(share_of.values())]
+    id = expected if expected in top else _choose_id(top, sides_of, ids, votes)
+    roles, *names = sides_of[id]
+    if {*names} <= {*ids[id]} and not {*names} & {*fixed.values()}:
         raise PairscoreError(
             f"the comparisons have no line of column names: the first line has"
             f" {names[0]!r} and {names[1]!r}, which are ids of items; write names such as left,"
             " right, winner above it."
         )
     return _find_winner(Found(id, dict(zip(roles, names, strict=True))), votes, fixed, codes)
+
+
+def _choose_id(
+    top: list[str | None],
+    sides_of: Mapping[str | None, tuple[tuple[str, str], str, str]],
+    ids: Mapping[str | None, Rows],
+    votes: Texts,
+) -> str | None:
+    """The column of ids, of those that match two columns of the comparisons equally well."""
+    columns = [id for id in top if id is not None]
+    if not columns:
+        return None
+    sides = sides_of[columns[0]]
+    entries = [{e for e in votes[side].tolist() if e is not None} for side in sides[1:]]
+    rows = {
+        id: [np.array([ids[id].get(e, -1) for e in sorted(of)], dtype=int) for of in entries]
+        for id in sides_of
+        if sides_of[id] == sides and (id is None or id in columns)
+    }
+    in_order = [id for id in columns if [*ids[id]] == [str(row) for row in range(len(ids[id]))]]
+    return choose_ids(rows, in_order)
 
 
 def _share_in(column: np.ndarray, known: Collection[str]) -> float:
@@ -322,7 +354,7 @@ def _is_judge(column: np.ndarray, codes: Collection[str]) -> bool:
 
 
 def missing_columns(
-    votes: Texts, found: Found | None, ids: Mapping[str | None, set[str]] | None = None
+    votes: Texts, found: Found | None, ids: Mapping[str | None, Rows] | None = None
 ) -> PairscoreError:
     """The sentence where no columns say who was compared and who won, with the likely ones."""
     named, names = {} if found is None else found.named, [*votes]
@@ -365,11 +397,11 @@ def missing_columns(
     )
 
 
-def _why_unclear(ids: Mapping[str | None, set[str]], votes: Texts) -> str:
+def _why_unclear(ids: Mapping[str | None, Rows], votes: Texts) -> str:
     """What keeps two columns from being ids of items: zeros in front, case, or other entries."""
     entries = [{e for e in column.tolist() if e is not None} for column in votes.values()]
     forms = {"zeros in front": lambda e: e.lstrip("0"), "upper and lower case": str.casefold}
-    named = {id: known for id, known in ids.items() if id is not None and known}
+    named = {id: {*known} for id, known in ids.items() if id is not None and known}
     for what, form in forms.items():
         for id, known in named.items():
             plain = {form(one): one for one in known}
@@ -381,7 +413,7 @@ def _why_unclear(ids: Mapping[str | None, set[str]], votes: Texts) -> str:
                         f"those of {id!r} differ from the comparisons in {what} ({two!r} and"
                         f" {one!r}); write them alike."
                     )
-    if named and not any(of & known for of in entries for known in ids.values()):
+    if named and not any(of & {*known} for of in entries for known in ids.values()):
         return (
             "no entry occurs in a column of the items that could have ids"
             f" ({first_few(map(repr, named))}); give the items that were compared."

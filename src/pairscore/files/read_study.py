@@ -7,16 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from pairscore.data.comparisons import Comparisons, first_column_names, items_of_votes
+from pairscore.data.comparisons import Comparisons, items_of_votes
 from pairscore.data.conventions import VOTE_ROLES, VoteColumns
 from pairscore.data.feature_options import kinds_of_text
 from pairscore.data.features import Recipe, recipe_of
+from pairscore.data.find_ids import (
+    IdsUnclearError,
+    find_id_column,
+    found_words,
+    id_settings,
+    names_in,
+)
 from pairscore.data.items import Items, plain_id, refuse_bad_ids, refuse_non_finite
 from pairscore.data.tables import Columns
 from pairscore.data.votes import Votes
 from pairscore.errors import BadEntriesError, BadRowsError, PairscoreError, plural
 from pairscore.files.find_columns import (
     Found,
+    Rows,
     Texts,
     as_texts,
     find_columns,
@@ -167,13 +175,6 @@ def read_study(
         return replace(study, sheets=[sheet for sheet in sheets if sheet])
 
 
-@dataclass
-class _IdsUnclearError(PairscoreError):
-    """Items are known by row number, and their first column has numbers that may be ids."""
-
-    study: StudyInput
-
-
 @dataclass(frozen=True)
 class _Reader:
     """Two stored tables on their way to a study."""
@@ -188,21 +189,21 @@ class _Reader:
         """The study; with columns found by what is in them where those expected do not do."""
         try:
             return self._read()
+        except IdsUnclearError:
+            raise
         except PairscoreError as error:
             other = self._with_found_columns(error)
-            if other is not None:
-                return other._read()
-            if isinstance(error, _IdsUnclearError):
-                study = error.study
-                self.say(known_by_row(study.votes, study.items, self.files[0].read()))
-                return study
-            raise
+            if other is None:
+                raise
+            return other._read()
 
     def _read(self) -> StudyInput:
         table, rows = (file.read() for file in self.files)
         recipe, left_out = self.items.make_recipe(table)
         ids = recipe.ids(table)
         votes = VoteRows.of(self.votes, rows, ids, self.say).with_judges(self.files[1], self.say)
+        if recipe.id is None and (id := self._find_id(table, votes.table)) is not None:
+            return self._with_id(id)._read()
         rules = votes.rules(self.rules, ids, self.say)
         try:
             study, complete = _read_complete(recipe, table, votes.table, rules)
@@ -217,11 +218,29 @@ class _Reader:
         names: dict[str, Any] = {**kinds_of_text(table, left_out), "nested": self.items.nested}
         names |= {"vote_columns": votes.named, "unused": self.votes.unused, "groups": groups}
         study = replace(study, **names)
-        if recipe.id is None and first_column_names(study.votes, table):
-            raise _IdsUnclearError(study)
         if recipe.id is None and self.items.recipe is None:
             self.say(known_by_row(study.votes, study.items, table))
         return study
+
+    def _find_id(self, table: Columns, votes: Columns) -> str | None:
+        """The column of ids of items that have none called so; those of a model have features."""
+        settings = id_settings(self.items.settings)
+        if self.items.recipe is not None:
+            table = self.files[0].read_texts()
+            settings = {"features": self.items.recipe.sources}
+        return find_id_column(table, names_in(votes), by_text=True, **settings)
+
+    def _with_id(self, id: str) -> "_Reader":
+        """A reader of the same files with the ids of the items in this column."""
+        self.say(f"{self.files[0].source.shown!r}: {found_words(id)}.")
+        return self._again(self.items.with_id(id), self.votes)
+
+    def _again(self, items: ItemColumns, votes: VoteColumns) -> "_Reader":
+        files = (
+            self.files[0].again(items.identifiers, items.choose),
+            self.files[1].again(votes.identifiers, votes.choose),
+        )
+        return replace(self, files=files, items=items, votes=votes)
 
     def _with_found_columns(self, error: PairscoreError) -> "_Reader | None":
         """A reader of other columns, or the sentence that says what is missing."""
@@ -229,14 +248,13 @@ class _Reader:
             return None
         texts = [as_texts(file.read_texts()) for file in self.files]
         roles, codes = self.votes.roles([*texts[1]]), set(map(str, self.rules.winner_codes or {}))
-        ids = self._ids(texts[0])
-        found = find_columns(ids, texts[1], roles, codes)
+        ids, expected = self._ids(texts[0]), self._id(texts[0])
+        found = find_columns(ids, texts[1], roles, codes, expected)
         if found is None or not found.is_complete:
             self._refuse_swapped(texts)
             if isinstance(error, NoLayoutError):
                 raise missing_columns(texts[1], found, ids) from error
             return None
-        expected = self._id(texts[0])
         if found.id == expected and found.named == roles and not found.judges:
             return None
         return self._reader_of(found, roles, expected)
@@ -247,16 +265,9 @@ class _Reader:
             self.say(f"{self.files[1].source.shown!r}: {words}, by what is in the columns.")
         items, votes = self.items, replace(self.votes, named=found.named, judges=found.judges)
         if found.id is not None and found.id != expected:
-            self.say(
-                f"{self.files[0].source.shown!r}: the ids of the items are in {found.id!r}, which"
-                " has those that the comparisons name."
-            )
+            self.say(f"{self.files[0].source.shown!r}: {found_words(found.id)}.")
             items = items.with_id(found.id)
-        files = (
-            self.files[0].again(items.identifiers, items.choose),
-            self.files[1].again(votes.identifiers, votes.choose),
-        )
-        return replace(self, files=files, items=items, votes=votes)
+        return self._again(items, votes)
 
     def _id(self, names: Collection[str]) -> str | None:
         """The column of ids that was expected, if any."""
@@ -264,18 +275,23 @@ class _Reader:
             return self.items.recipe_for(names).id
         return self.items.settings.get("id") or ("id" if "id" in names else None)
 
-    def _ids(self, texts: Texts) -> dict[str | None, set[str]]:
+    def _ids(self, texts: Texts) -> dict[str | None, Rows]:
         """Columns that could name the items, the expected one first, row numbers last."""
-        expected, ids = self._id(texts), id_columns(texts)
-        first: dict[str | None, set[str]] = (
-            {} if expected not in texts else {expected: set(texts[expected].tolist())}
-        )
-        rows = {None: set(map(str, range(len(next(iter(texts.values()), ())))))}
-        return first | ids | ({} if first else rows)
+        expected, named = self._id(texts), id_settings(self.items.settings)
+        first: dict[str | None, Rows] = {}
+        if expected in texts:
+            first = {expected: {entry: row for row, entry in enumerate(texts[expected].tolist())}}
+        others = {*(named["features"] or ()), *named["others"]}
+        ids = {name: rows for name, rows in id_columns(texts).items() if name not in others}
+        n_items = len(next(iter(texts.values()), ()))
+        return first | ids | ({} if first else {None: {str(row): row for row in range(n_items)}})
 
     def _refuse_swapped(self, texts: list[Texts]) -> None:
         roles = {role: role for role in VOTE_ROLES if role in texts[0]}
-        other = find_columns(id_columns(texts[1]), texts[0], roles, ())
+        try:
+            other = find_columns(id_columns(texts[1]), texts[0], roles, ())
+        except IdsUnclearError:
+            return
         if other is not None and (other.is_complete or other.unclear):
             items, votes = (file.source.shown for file in self.files)
             raise PairscoreError(
@@ -336,10 +352,11 @@ def read_new_votes(
         except NoLayoutError as error:
             texts = as_texts(stored.read_texts())
             roles, codes = columns.roles(texts), set(map(str, winner_codes or {}))
-            names = set() if items is None else set(map(plain_id, items.names))
-            found = find_columns({"id": names}, texts, roles, codes)
+            names = [] if items is None else items.names
+            ids = {"id": {plain_id(name): row for row, name in enumerate(names)}}
+            found = find_columns(ids, texts, roles, codes)
             if found is None or not found.is_complete:
-                raise missing_columns(texts, found, {"id": names}) from error
+                raise missing_columns(texts, found, ids) from error
             columns = replace(columns, named=found.named, judges=found.judges)
             say(f"{stored.source.shown!r}: {found.in_words(roles)}, by what is in the columns.")
             stored = stored.again(columns.identifiers, columns.choose)
@@ -393,6 +410,40 @@ def read_new_items(items_file: Any, fit: Any, id: str | None = None, **reading: 
     with _open_table(items_file, needed, **_of_items(reading)) as stored:
         table = stored.read()
         return _items_or_faults(needed.recipe_for(table.columns), table, stored)
+
+
+def find_id_for_pairs(
+    items_file: Any,
+    pairs_file: Any,
+    fit: Any,
+    context: Collection[str],
+    vote_columns: Mapping[str, str | None],
+    kept_columns: Mapping[str, str] | None = None,
+    sheet: Sequence[str] = (),
+    say: Callable[[str], None] = warn_of,
+    **reading: Any,
+) -> str | None:
+    """The column of ids of new items, by the pairs, where the model does not know which it is."""
+    recipe = recipe_of(fit)
+    needed = ItemColumns(recipe=recipe, id_is_optional=True)
+    columns = PairColumns.of(vote_columns, context, kept_columns)
+    with ExitStack() as stack:
+        table, pairs = _open_tables(
+            stack,
+            [
+                (items_file, needed, choose_sheets(items_file, "", sheet, say)[0]),
+                (pairs_file, columns, choose_sheets("", pairs_file, sheet, say)[1]),
+            ],
+            reading | {"say": lambda text: None},  # it is said when they are read for good
+        )
+        texts = table.read_texts()
+        if recipe.id in texts.columns:
+            return None
+        names = names_in(columns.rename(pairs.read()))
+        found = find_id_column(texts, names, features=recipe.sources, by_text=True)
+        if found is not None:
+            say(f"{table.source.shown!r}: {found_words(found)}.")
+        return found
 
 
 def _of_items(reading: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from pairscore.data.conventions import (
 )
 from pairscore.data.feature_options import item_columns, likely_id, make_recipe
 from pairscore.data.features import Recipe
-from pairscore.data.items import Items, refuse_bad_ids, refuse_non_finite
+from pairscore.data.items import Items, plain_id, refuse_bad_ids, refuse_non_finite
 from pairscore.data.tables import Column, Columns, Frame, is_missing
 from pairscore.data.votes import Votes, read_votes
 from pairscore.errors import BadEntriesError, PairscoreError, did_you_mean, first_few, plural
@@ -420,5 +420,7 @@ def known_by_row(votes: Votes, items: Items, table: Columns) -> str:
             f" {n - 1}, but the numbers there run from {used.min()} to {used.max()}; {remedy}, or"
             " count from 0."
         )
-    but = "" if likely is None else f"; {likely!r} looks like ids, and the comparisons have others"
+    but = ""
+    if likely is not None and not {*map(str, used)} <= {*map(plain_id, table[likely].tolist())}:
+        but = f"; {likely!r} looks like ids, but the comparisons name others"
     return f"the items have no column 'id': they are known by row number, from 0 to {n - 1}{but}."

@@ -16,13 +16,15 @@ import numpy as np
 
 from pairscore.choices import NO_SIDES
 from pairscore.data.conventions import check_names
+from pairscore.data.features import Recipe
+from pairscore.data.find_ids import as_ids, choose_among, distinct, find_id_column, id_settings
 from pairscore.data.items import (
     LARGEST_NUMBER,
     Items,
     read_items,
     refuse_bad_ids,
 )
-from pairscore.data.tables import ID_COLUMN, Column, Columns
+from pairscore.data.tables import ID_COLUMN, Column, Columns, as_frame, column_of, ids_of
 from pairscore.data.votes import (
     TIE_WORDS,
     Votes,
@@ -327,20 +329,110 @@ def with_ids(values: Any, head: Items, ids: Sequence[np.ndarray]) -> Items:
     return Items(values, head.feature_names, names, head.backend)
 
 
-def item_columns(part: Partition, settings: Mapping[str, Any]) -> dict[str, str]:
-    """The columns to read, as we call them, by their names in the file."""
-    names = part.column_names()
+def item_columns(
+    names: Sequence[str], settings: Mapping[str, Any], shown: str = "the item table"
+) -> dict[str, str]:
+    """The columns to read, as we call them, by their names in the table."""
     id_name = settings.get("id") or (ID_COLUMN if ID_COLUMN in names else None)
     wanted = list(settings.get("features") or names)
     exclude = settings.get("exclude") or ()
     for name in (*([id_name] if id_name else []), *wanted, *exclude):
         if name not in names:
             raise PairscoreError(
-                f"{part.name!r} has no column {name!r}; it has {first_few(map(repr, names), 8)}."
+                f"{shown!r} has no column {name!r}; it has {first_few(map(repr, names), 8)}."
                 f"{did_you_mean(name, names)}"
             )
     columns = {name: name for name in wanted if name not in exclude and name != id_name}
     return columns | ({id_name: ID_COLUMN} if id_name else {})
+
+
+def read_items_in_memory(source: Any, settings: Mapping[str, Any]) -> Items:
+    """Items of a table in memory, of the columns that settings name."""
+    frame = as_frame(source)
+    if frame is None or not any(settings.values()):
+        return read_items(source)
+    names = {str(name): name for name in frame.columns}
+    columns = item_columns(list(names), settings)
+    table = {new: column_of(frame, names[name]) for name, new in columns.items()}
+    if ID_COLUMN not in table and (ids := ids_of(frame)) is not None:
+        table[ID_COLUMN] = Column(ids)
+    return read_items(Columns(table))
+
+
+def remembering_id(items: Items, settings: Mapping[str, Any]) -> Items:
+    """The items with a recipe that says which column has the ids, if it is not called so."""
+    id = settings.get("id")
+    if id in (None, ID_COLUMN):
+        return items
+    return replace(items, recipe=Recipe(items.feature_names, id=id).to_record())
+
+
+def find_item_ids(
+    source: Any, comparisons: Sequence[Partition], layout: Layout, settings: Mapping[str, Any]
+) -> str | None:
+    """The column of ids of items that have none called so, by the first comparisons.
+
+    As a fit in memory finds it (:mod:`pairscore.data.find_ids`); comparisons further on that name
+    other items are refused when they are read. None where no column has the ids.
+    """
+    if settings.get("id"):
+        return None
+    given, parts = id_settings(settings), item_parts(source)
+    if parts is None:
+        frame = as_frame(source)
+        if frame is None or ID_COLUMN in frame.columns:
+            return None
+        return find_id_column(frame, _first_names(comparisons, layout), by_text=True, **given)
+    names = parts[0].column_names()
+    item_columns(names, settings, parts[0].name)  # refuses names that the table does not have
+    if ID_COLUMN in names:
+        return None
+    columns = {name: name for name in names if name not in given["others"]}
+    head = next((table for part in parts for _, table in _item_tables(part, columns)), None)
+    if head is None:
+        return None
+    numbers = [field.name for field in head.schema if not _is_label(field.type)]
+    ids = {}
+    for name in columns:
+        is_only_feature = given["features"] is None and numbers == [name]
+        if name in (given["features"] or ()) or is_only_feature:
+            continue
+        if as_ids(_column_of(head, name)) is None:  # of the first items, which are read anyway
+            continue
+        pieces = [
+            _column_of(t, name) for part in parts for _, t in _item_tables(part, {name: name})
+        ]
+        whole = Column(np.concatenate([piece.to_numpy() for piece in pieces]))
+        if (of := as_ids(whole)) is not None:
+            ids[name] = of
+    if not ids:
+        return None
+    n_items = len(next(iter(ids.values())))
+    return choose_among(ids, None, n_items, _first_names(comparisons, layout), by_text=True)
+
+
+def _is_label(kind: "pa.DataType") -> bool:
+    from pyarrow import types
+
+    is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind)
+    return bool(is_text or types.is_temporal(kind))
+
+
+def _column_of(table: Any, name: str) -> Column:
+    column = table.column(name)
+    if hasattr(column.type, "index_type"):
+        column = column.cast(column.type.value_type)
+    return Column(column.to_numpy(zero_copy_only=False))
+
+
+def _first_names(comparisons: Sequence[Partition], layout: Layout) -> list[np.ndarray]:
+    """The items that the first batch of comparisons names, on each side."""
+    sides = [layout.columns[side] for side in layout.sides]
+    for part in comparisons:
+        for _, table in part.read(sides, ()):
+            if len(table):
+                return [distinct(_column_of(table, side)) for side in sides]
+    return []
 
 
 def item_head(parts: Sequence[Partition], columns: Mapping[str, str]) -> Items:

@@ -19,7 +19,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from pairscore.data.items import Items, read_items, refuse_non_finite
+from pairscore.data.items import Items, refuse_non_finite
 from pairscore.errors import PairscoreError
 from pairscore.files.source import scratch_folder
 from pairscore.parts.engines import Engine
@@ -31,6 +31,8 @@ from pairscore.parts.rows import (
     item_head,
     item_parts,
     ones,
+    read_items_in_memory,
+    remembering_id,
     with_ids,
 )
 from pairscore.parts.sources import REASON_LENGTH, Partition
@@ -204,8 +206,8 @@ def read_item_table(
     """
     parts = item_parts(source)
     if parts is None:
-        return read_items(source)
-    columns = item_columns(parts[0], settings)
+        return remembering_id(read_items_in_memory(source, settings), settings)
+    columns = item_columns(parts[0].column_names(), settings, parts[0].name)
     head = item_head(parts, columns)
     blocks = (block for part in parts for block in item_blocks(part, columns, head.feature_names))
     n_rows, d = sum(part.n_rows for part in parts), len(head.feature_names)
@@ -213,7 +215,7 @@ def read_item_table(
         values, ids = _in_memory(blocks, n_rows, d)
     else:
         values, ids = _on_disk(blocks, d, Path(folder) / ITEM_FILE)
-    return with_ids(values, head, ids)
+    return remembering_id(with_ids(values, head, ids), settings)
 
 
 def _in_memory(
@@ -335,18 +337,18 @@ def share_items(source: Any, settings: Mapping[str, Any], folder: str, engine: E
     """
     parts = item_parts(source, anywhere=True)
     if parts is None:
-        items = read_items(source)
+        items = remembering_id(read_items_in_memory(source, settings), settings)
         with reachable(folder):
             write_features([ItemBlock(np.empty(0), list(items.values.T))], item_file(folder, 0))
         shared = FeatureFiles(folder, (0, len(items)), len(items.feature_names))
         return replace(items, values=shared)  # type: ignore[arg-type]
-    columns = item_columns(parts[0], settings)
+    columns = item_columns(parts[0].column_names(), settings, parts[0].name)
     head = item_head(parts, columns)
     task = SaveTask(folder, columns, head.feature_names)
     saved: SavedItems = engine.total(task, list(enumerate(parts)))
     starts = tuple(np.cumsum([0, *saved.n_rows]).tolist())
     shared = FeatureFiles(folder, starts, len(head.feature_names))
-    return with_ids(shared, head, [saved.ids])
+    return remembering_id(with_ids(shared, head, [saved.ids]), settings)
 
 
 # -- folders -----------------------------------------------------------------------------------

@@ -15,9 +15,10 @@ from pairscore.core.sums import Moments, Tally
 from pairscore.core.whitening import Basis, split_side_directions, whitening_basis
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.conventions import NAMED_ROLES
+from pairscore.data.find_ids import found_words
 from pairscore.data.items import Items
 from pairscore.data.votes import Votes
-from pairscore.errors import PairscoreError
+from pairscore.errors import ColumnFoundWarning, PairscoreError, warn_caller
 from pairscore.estimators.diagnostics import Pairing, pairing_of
 from pairscore.estimators.fit_data import (
     FitData,
@@ -27,8 +28,8 @@ from pairscore.estimators.fit_data import (
 from pairscore.estimators.settings import Settings
 from pairscore.parts.engines import Engine, LocalEngine
 from pairscore.parts.progress import Progress, Watch
-from pairscore.parts.rows import Layout, RowReader, ids_only, mask_of
-from pairscore.parts.sources import PARTITION_ROWS, FilePartition, partitions
+from pairscore.parts.rows import Layout, RowReader, find_item_ids, ids_only, mask_of
+from pairscore.parts.sources import PARTITION_ROWS, FilePartition, Partition, partitions
 from pairscore.parts.spill import (
     Grid,
     Spill,
@@ -308,7 +309,6 @@ class Job:
                 f" {', '.join((*OF_ITEMS, *NAMED_ROLES))}."
             )
         votes = stored(self.source.comparisons, folder, "comparisons")
-        items = self._read_items(of_items, folder)
         sources = partitions(votes, PARTITION_ROWS, anywhere=not self.engine.is_local)
         if not sources:
             raise PairscoreError("there are no comparisons; give at least one row of votes.")
@@ -319,6 +319,7 @@ class Job:
                 "side_effect=True needs votes that say who was left and right; these only say"
                 " winner and loser."
             )
+        items = self._read_items(of_items, folder, sources, layout)
         drop = self.settings.ties == "drop"
         reader = RowReader(ids_only(items), layout, self.source.self_pairs, drop)
         tiles = Tiling(self, items, parts, reader, folder)
@@ -336,8 +337,13 @@ class Job:
             reader=reader,
         )
 
-    def _read_items(self, settings: dict[str, Any], folder: str) -> Items:
+    def _read_items(
+        self, settings: dict[str, Any], folder: str, votes: Sequence[Partition], layout: Layout
+    ) -> Items:
         source = stored(self.source.items, folder, "items")
+        if (id := find_item_ids(source, votes, layout, settings)) is not None:
+            warn_caller(f"{found_words(id)}; id={id!r} says so.", ColumnFoundWarning)
+            settings = {**settings, "id": id}
         if not self.engine.is_local:
             return share_items(source, settings, folder, self.engine)
         return read_item_table(source, settings, 0.6 * self.memory, folder)

@@ -103,8 +103,9 @@ def fit_stream(
     Parameters
     ----------
     items : file, pattern, address or any table
-        Ids and numeric features. Those of a file are kept on disk where they take more than 60 %
-        of ``memory``.
+        Ids and numeric features. Where no column is called ``id``, the ids are in the column that
+        has those that the first comparisons name, as in a fit in memory. Features of a file are
+        kept on disk where they take more than 60 % of ``memory``.
     comparisons : file, folder, pattern, address, list of these, table, or list of partitions
         Parquet, CSV or JSONL with columns as ``RankRegression.fit`` knows them.
     method, link, l2, shrinkage, side_effect, inference, ties
@@ -346,6 +347,7 @@ def keep_fit(data: StreamData, result: Estimate) -> tuple[Fit, list[Note]]:
         n_comparisons=data.first.n_given,
         record=record_of(fingerprint(data), None),
         feature_names=data.items.feature_names,
+        recipe=data.items.recipe,
     )
     fit = replace(fit, **_agreement(data, result, fit))
     scores = data.table.fitted_scores(fit, data.items.feature_names, compared)

@@ -364,6 +364,11 @@ def site_of_shards(items: Any, shards: ShardSums, **columns: Any) -> SiteSums:
     settings = check_settings(method="pooled", inference=None)
     nothing: Any = None  # there are no comparisons to read
     data = StreamData(table, shards.first, (), nothing, nothing, local_engine(), settings)
+    if fingerprint(replace(data, first=replace(shards.first, tally=NO_TALLY))) != shards.table:
+        raise PairscoreError(
+            "these are not the items that the comparisons were counted for; give the same table and"
+            " the same names of columns, such as id=."
+        )
     d = data.X.shape[1]
     vars(data)["counts"] = PairCounts(np.full((d, d), np.nan), np.nan)
     return sums_of(data)
