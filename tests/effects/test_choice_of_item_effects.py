@@ -121,3 +121,30 @@ def test_no_infinite_size_is_said_to_be_seen():
     test = ItemEffectsTest(p_value=0.4, smallest_seen=np.inf, wins_of_100=100.0)
     said = "not used, because comparisons are too few to detect any but large ones (p = 0.4)"
     assert test.in_words == said
+
+
+def test_effects_of_which_the_estimate_is_zero_are_not_used():
+    """Next to judges' slopes the test at a fit without effects may see what the fit with them does
+    not: then the model has none, and says so once.
+    """
+    rng = np.random.default_rng(655)
+    n, m = int(rng.integers(12, 60)), 110
+    rng.integers(2, 10)
+    X = rng.normal(size=(n, 2))
+    left = rng.integers(0, n, m)
+    right = (left + rng.integers(1, n, m)) % n
+    judge = rng.integers(0, 3, m)
+    score = X @ [1, -1] + 0.3 * rng.normal(size=n)
+    p = 1 / (1 + np.exp(-np.array([2.0, 1.0, 0.0])[judge] * (score[left] - score[right])))
+    outcome = np.where(rng.random(m) < p, 1, -1)
+    data = Comparisons(X, left, right, outcome, judge=judge)
+    with pytest.warns(PairscoreWarning):
+        model = RankRegression(item_effects="auto", judge_slopes=True).fit(data)
+    with pytest.warns(PairscoreWarning):
+        plain = RankRegression(judge_slopes=True).fit(data)
+    assert model.item_effects_test_.p_value < 0.05
+    assert model.item_effects_ is None
+    assert not model.item_effects_test_.used
+    assert "not used, because their estimated size is zero" in str(model.summary())
+    assert "none seen" not in str(model.summary())
+    assert_same(model, plain)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from pairscore import Comparisons, PairscoreError, Population, RankRegression, auto_fit
 from pairscore.estimators.ridge import choose_ridge
@@ -38,7 +39,7 @@ def quietly(*args, **given):
 
 def test_a_plain_study_gets_the_plain_model():
     """A setting that is of no use stays by chance in one of six cases at most: a few of many do."""
-    added = [len(quietly(draw(seed))._used) for seed in range(12)]
+    added = [len(quietly(draw(seed)).settings) for seed in range(12)]
     assert np.mean(added) < 1
 
 
@@ -53,8 +54,8 @@ def test_a_plain_study_gets_the_plain_model():
 )
 def test_what_a_study_has_is_found(has, setting):
     choice = quietly(draw(1, **has))
-    assert setting in choice._used
-    found = {trial.added: trial for trial in choice.trials}[setting]
+    assert setting in choice.settings
+    found = next(trial for trial in choice.trials if trial.added == (setting,))
     assert found.kept
     assert found.gain.value > 0
     assert all(name in str(choice) for name in ("plain", "kept", "Chosen: the model with"))
@@ -83,11 +84,16 @@ def test_the_ridge_of_a_fold_is_chosen_once_and_is_the_same_with_more_settings(m
     monkeypatch.setattr("pairscore.model.fit.choose_ridge", counted)
     choice = quietly(data)
     tried = [trial for trial in choice.trials if "l2" in trial.settings]
-    assert len(tried) == 3  # ridge, item effects, judges
-    assert len(calls) == 3 + 1  # folds, and the model itself
-    all_tests = HeldOutTests.of(data, choice.use, hold_out(data, choice.use, 0))
-    for trial, n_folds in zip(tried, (3, 2, 3), strict=True):  # no item effects were seen
-        tests = all_tests.first(n_folds)
+    tested = [trial for trial in tried if np.isfinite(trial.loss.value)]
+    assert {name for trial in tried for name in trial.added} == {
+        "l2",
+        "item_effects",
+        "judge_slopes",
+    }
+    assert len(tested) >= 2
+    assert len(calls) == 3 + 2  # folds, the test of item effects in all, and the model itself
+    tests = HeldOutTests.of(data, choice.use, hold_out(data, choice.use, 0))
+    for trial in tested:
         anew = [
             left_probability(
                 RankRegression(**trial.settings | {"inference": None}), data[train], data[test]
@@ -100,14 +106,14 @@ def test_the_ridge_of_a_fold_is_chosen_once_and_is_the_same_with_more_settings(m
 def test_more_features_than_items_start_with_a_ridge():
     choice = quietly(draw(2, n=30, d=40, m=300))
     assert choice.trials[0].reason
-    assert choice.trials[1].added == "l2"
+    assert choice.trials[1].added == ("l2",)
     assert choice.trials[1].kept
 
 
 def test_settings_that_are_given_are_not_tried():
     data = draw(3, side=1.0, tie=0.2)
     choice = quietly(data, side_effect=False, ties="drop", item_effects=False)
-    assert {trial.added for trial in choice.trials} <= {None, "l2"}
+    assert {trial.added for trial in choice.trials} <= {(), ("l2",)}
     assert choice.model.ties == "drop"
     assert "ties" not in choice.settings
 
@@ -166,7 +172,7 @@ def test_votes_without_sides_have_no_side_to_try():
         "winner": np.where(won, votes["left"], votes["right"]),
         "loser": np.where(won, votes["right"], votes["left"]),
     }
-    assert "side_effect" not in {trial.added for trial in quietly(X, winners).trials}
+    assert ("side_effect",) not in {trial.added for trial in quietly(X, winners).trials}
 
 
 def test_what_cannot_be_done_is_said():
@@ -213,7 +219,7 @@ def test_a_side_that_won_every_comparison_is_said(side, sign):
     data = draw(0, m=400)
     ends = np.where(data.outcome == sign, (data.left, data.right), (data.right, data.left))
     one_sided = Comparisons(data.items, *ends, np.full(len(data), sign))
-    (trial,) = [one for one in quietly(one_sided).trials if one.added == "side_effect"]
+    (trial,) = [one for one in quietly(one_sided).trials if one.added == ("side_effect",)]
     assert not trial.kept
     assert f"the {side} item won every decided comparison" in trial.reason
 
@@ -224,7 +230,7 @@ def test_judges_missing_in_some_rows_are_counted_in_all_of_them():
     judge = data.judge.astype(object)
     judge[::10] = None
     gappy = Comparisons(data.items, data.left, data.right, data.outcome, judge=judge)
-    (trial,) = [one for one in quietly(gappy).trials if one.added == "judge_slopes"]
+    (trial,) = [one for one in quietly(gappy).trials if one.added == ("judge_slopes",)]
     assert "the judge is missing in 30 rows (row 0, row 10, row 20" in trial.reason
 
 
@@ -237,12 +243,113 @@ def test_no_more_comparisons_are_tested_than_there_are():
 
 def test_item_effects_that_only_all_comparisons_show_are_told():
     choice = quietly(draw(1, item_sd=2.0), use="known")
-    trial = next(one for one in choice.trials if one.added == "item_effects")
+    trial = next(one for one in choice.trials if one.added == ("item_effects",))
     unseen = replace(trial, gain=Score(0.0, 0.0), kept=True)
     others = [one for one in choice.trials if one is not trial]
     words = replace(choice, trials=(*others, unseen)).in_words
     assert "seen in all comparisons together, but not in the trials" in words
     assert "not in the trials" not in choice.in_words
+
+
+# -- settings that help only together --------------------------------------------------------------
+
+BOTH = {"item_effects", "judge_slopes"}
+
+
+def draw_with_a_coin(seed, n=100, m=700, item_sd=0.5, sharp=(1.5, 1.5, 0.0)):
+    """Three judges, of whom one tosses a coin, and items of which features say a part."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    score = X @ [0.3, 0.1, -0.1, -0.3] + item_sd * rng.normal(size=n)
+    left = rng.integers(0, n, m)
+    right = (left + rng.integers(1, n, m)) % n
+    who = rng.integers(0, 3, m)
+    p = 1 / (1 + np.exp(-np.array(sharp)[who] * (score[left] - score[right])))
+    outcome = np.where(rng.random(m) < p, 1, -1)
+    return Comparisons(X, left, right, outcome, judge=who), score
+
+
+def agreement_with(score, model, data):
+    """Spearman's correlation of the model's scores of all items with the true ones."""
+    return spearmanr(model.decision_function(data.items), score).statistic
+
+
+def both_are_used(model):
+    effects = model.item_effects_
+    return model.judges_ is not None and effects is not None and bool(effects.sigma2 > 0)
+
+
+@pytest.mark.parametrize("seed", [0, 5])
+def test_settings_that_were_not_kept_one_after_the_other_are_kept_together(seed):
+    """Data in which one at a time leaves the coin-tosser, or the effects, in the model."""
+    data, _ = draw_with_a_coin(seed)
+    choice = quietly(data, side_effect=False, l2=0.0)
+    assert both_are_used(choice.model)
+    assert choice.settings.keys() == BOTH
+
+
+def test_a_careless_judge_and_item_effects_are_found_together_as_well_as_the_best_of_either():
+    """Eight studies. The pair is missed in fewer than 1 of 10 (0 of 12 seeds were), so that more
+    than 3 of 8 are missed once in 200 times. Ranks agree with the truth as well as those of the
+    better single setting, which is chosen knowing the truth: the mean difference is above minus
+    three of its standard errors.
+    """
+    found, more = [], []
+    for seed in range(8):
+        data, score = draw_with_a_coin(100 + seed)
+        choice = quietly(data, side_effect=False, l2=0.0)
+        found.append(both_are_used(choice.model))
+        singles = [RankRegression(**{name: True}, inference=None) for name in BOTH]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            single = max(agreement_with(score, one.fit(data), data) for one in singles)
+        more.append(agreement_with(score, choice.model, data) - single)
+    assert sum(found) >= 5
+    assert np.mean(more) > -3 * np.std(more, ddof=1) / np.sqrt(len(more))
+
+
+def test_a_side_that_stronger_items_hide_is_found_next_to_item_effects():
+    """The hidden better item stands on the right more often, so that left wins as often as right
+    although it has an advantage: features alone show no side. Next to effects it is two to three
+    standard errors of held-out comparisons, of which one is needed: missed in 1 of 10, and three
+    times of six in 1 of 60.
+    """
+    found = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        n, m = 80, 1200
+        X, hidden = rng.normal(size=(n, 3)), 1.2 * rng.normal(size=n)
+        score = X @ [1.0, -1.0, 0.5] + hidden
+        a = rng.integers(0, n, m)
+        b = (a + rng.integers(1, n, m)) % n
+        swap = (hidden[a] > hidden[b]) & (rng.random(m) < 0.55)
+        left, right = np.where(swap, (b, a), (a, b))
+        p = 1 / (1 + np.exp(-(score[left] - score[right]) - 0.5))
+        outcome = np.where(rng.random(m) < p, 1, -1)
+        found.append("side_effect" in quietly(Comparisons(X, left, right, outcome)).settings)
+    assert sum(found) >= 4
+
+
+# -- the words, the table and the model agree ------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_words_table_and_model_agree(seed):
+    """Effects so weak that folds and all comparisons together may see different things."""
+    data, _ = draw_with_a_coin(seed, n=60, m=400, item_sd=0.4)
+    choice = quietly(data)
+    effects, judges = choice.model.item_effects_, choice.model.judges_
+    assert (effects is not None) == ("item_effects" in choice.settings)
+    assert (judges is not None) == ("judge_slopes" in choice.settings)
+    assert ("item effects" in choice.in_words) == (effects is not None)
+    assert effects is None or effects.sigma2 > 0
+    words = choice.model.result_.item_effects_in_words
+    assert words.startswith("not used") == (bool(words) and effects is None)
+    assert "none seen" not in words
+    kept = [trial for trial in choice.trials if trial.kept]
+    assert {name for trial in kept for name in trial.added} == set(choice.settings)
+    assert choice.rejected.keys().isdisjoint(choice.settings)
+    assert choice.model.record_["rejected"] == choice.rejected
 
 
 # -- abilities -------------------------------------------------------------------------------------

@@ -421,3 +421,24 @@ def test_an_ordinary_study_of_abilities_has_nothing_to_look_at():
     nothing = np.empty(0)
     found = checks(RankRegression().fit(data), data, nothing, nothing, True)
     assert [check.question for check in found if not check.fine] == []
+
+
+def test_features_are_not_said_to_explain_items_that_have_effects():
+    """Residuals of a model with effects are those of both, and say nothing of the features."""
+    items, votes = draw_study(60, 900, ties=False)
+    rng = np.random.default_rng(5)
+    hidden = 1.5 * rng.normal(size=60)
+    place = {name: row for row, name in enumerate(items["id"])}
+    left, right = ([place[name] for name in votes[side]] for side in ("left", "right"))
+    p = expit(hidden[left] - hidden[right])
+    votes = {**votes, "winner": np.where(rng.random(len(p)) < p, "left", "right")}
+    question = "Do the features explain the items?"
+    answers = {}
+    for effects in (False, "auto"):
+        facts = facts_of(items, votes, item_effects=effects)
+        answers[effects] = next(one for one in facts.checks if one.question == question)
+    assert not answers[False].fine
+    with_effects = answers["auto"]
+    assert with_effects.verdict == "allowed for"
+    assert with_effects.answer.startswith("Not all of it: items differ beyond their features")
+    assert "no sign" not in with_effects.answer + with_effects.verdict

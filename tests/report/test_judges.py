@@ -1,5 +1,7 @@
 """The check of the judges: a careless one is named, and nobody else."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -30,6 +32,17 @@ def careless_check(items, votes, **settings):
     model = RankRegression(**settings).fit(items, votes)
     facts = report_facts(model, items, votes)
     return facts, next(check for check in facts.checks if check.question == CARELESS)
+
+
+def test_what_was_tried_and_not_taken_is_not_proposed_again():
+    items, votes = graded(0, [2.0, 2.0, 0.0])
+    model = RankRegression().fit(items, votes)
+    record = model.record_ | {"rejected": {"judge_slopes": "not kept"}}
+    model.result_ = replace(model.result_, record=record)
+    facts = report_facts(model, items, votes)
+    check = next(check for check in facts.checks if check.question == CARELESS)
+    assert "--judge-slopes" not in check.answer
+    assert "was tried when the settings were chosen (not kept)." in check.answer
 
 
 @pytest.mark.parametrize("settings", [{}, {"judge_slopes": True}])

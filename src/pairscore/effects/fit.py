@@ -139,10 +139,13 @@ def fit_effects(data: FitData, settings: Settings) -> Estimate:
     if not settings.choose_item_effects:
         return _found(data, settings, joint)
     test = item_effects_test(joint)
-    settings = replace(settings, item_effects=test.used)
     if test.used:
-        joint = _fit_jointly(prepared, settings)
-    needed = test.used or settings.by_comparison
+        chosen = replace(settings, item_effects=True)
+        fit = _found(data, chosen, _fit_jointly(prepared, chosen))
+        if fit.item_effects is not None and fit.item_effects.sigma2 > 0:
+            return replace(fit, item_effects_test=test)
+        test = replace(test, estimate_is_zero=True)
+    needed = settings.by_comparison
     fit = _found(data, settings, joint) if needed else fit_with_side(data, settings)
     return replace(fit, item_effects_test=test)
 

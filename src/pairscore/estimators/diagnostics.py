@@ -212,17 +212,19 @@ class ItemEffectsTest:
     ``p_value`` is that of no effects, at the fit without them. An effect of the standard deviation
     ``smallest_seen`` would have been seen 8 times out of 10; an item so much better than another
     with the same features wins ``wins_of_100``. Where there is no test these are NaN, and
-    ``reason`` says why.
+    ``reason`` says why. ``estimate_is_zero`` where the test sees effects, but the likeliest size of
+    them is zero, so that none are used.
     """
 
     p_value: float = np.nan
     smallest_seen: float = np.nan
     wins_of_100: float = np.nan
     reason: str = ""
+    estimate_is_zero: bool = False
 
     @property
     def used(self) -> bool:
-        return self.p_value <= TEST_LEVEL
+        return self.p_value <= TEST_LEVEL and not self.estimate_is_zero
 
     @property
     def in_words(self) -> str:
@@ -231,6 +233,9 @@ class ItemEffectsTest:
         if self.used:
             return f"used, because items differ beyond their features ({p_in_words(self.p_value)})"
         seen = f"({p_in_words(self.p_value)})"
+        if self.estimate_is_zero:
+            why = "their estimated size is zero, although a test points to some"
+            return f"not used, because {why} {seen}"
         if np.isfinite(self.smallest_seen):
             size = f"a standard deviation of {self.smallest_seen:.2g}"
             seen += f"; {size} would have been detected 8 times out of 10"

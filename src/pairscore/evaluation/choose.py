@@ -3,10 +3,16 @@
 Starting from plain maximum likelihood without ties, one setting after the other is added: an effect
 of the side, ties as half wins or by a rule, a ridge, item effects, a sharpness for every judge.
 A setting stays if it lowers the log-loss of held-out comparisons by more than one standard error of
-the difference, so that of models that predict equally well the simplest is taken. Item effects have
-a test of their own (``item_effects="auto"``), and stay unless held-out comparisons speak against
-them. Without features, items have abilities; whether an estimated variance shrinks them is tried in
-place of the ridge and of item effects.
+the difference, so that of models that predict equally well the simplest is taken. Item effects are
+tried where a test in all comparisons sees some (that of ``item_effects="auto"``), and stay unless
+held-out comparisons speak against them; so does a sharpness for every judge where some judge
+clearly differs from the others. Without features, items have abilities; whether an
+estimated variance shrinks them is tried in place of the ridge and of item effects.
+
+Some settings help only together. The answers of a careless judge hide item effects, and without
+these a judge's sharpness is measured at a score that misses much of the order: where the two were
+not both kept one after the other, they are tried at once. An advantage of the left side is hidden
+where better items stood on the right more often, so that it is tried again next to item effects.
 """
 
 import warnings
@@ -19,12 +25,15 @@ from typing import Any
 import numpy as np
 
 from pairscore.choices import USES
+from pairscore.core.links import z_and_p
 from pairscore.core.passes import one_blas_thread
 from pairscore.core.shares import InfluenceSums, ItemPairs, influence_sums
 from pairscore.data.comparisons import Comparisons, refuse_missing_judges
 from pairscore.data.folds import ALONE, Progress, Workers, nobody
 from pairscore.data.splitters import ItemKFold, set_covariance_items
 from pairscore.errors import PairscoreError, PairscoreWarning
+from pairscore.estimators.diagnostics import ItemEffectsTest
+from pairscore.estimators.results import Fit
 from pairscore.estimators.ridge import RidgeCurve
 from pairscore.estimators.settings import DEFAULTS, Settings, check_settings
 from pairscore.evaluation.compare import assign_pairs, linking, split_comparisons
@@ -35,11 +44,15 @@ from pairscore.model.predict import outcome_probabilities
 from pairscore.model.regression import RankRegression
 
 FOLDS = {"known": 3, "new": 5}
-TRIED, FEWER = 3, 2  # of these folds; fewer where a fit takes long, with item effects
+TRIED, FEWER = 3, 2  # of these folds; fewer where a fit takes long: item effects of many
+QUICK = 2000  # comparisons up to which a fit with item effects takes a fraction of a second
 ENOUGH = 50_000  # held-out comparisons, after which no further fold is needed
 # time of a fit with a setting, roughly, where a plain one takes 1
 COSTS = {"l2": 15, "item_effects": 30, "judge_slopes": 60}
 MANY = 1000  # comparisons per feature, from which on a ridge has nothing to gain
+JUDGE_LEVEL = 0.01  # chance that one of several equal judges is taken for a different one
+EFFECTS, SLOPES, SIDE = {"item_effects": True}, {"judge_slopes": True}, {"side_effect": True}
+UNKNOWN = Score(float("nan"), float("nan"))
 Folds = list[tuple[np.ndarray, np.ndarray]]  # rows to train on, rows to test on
 
 
@@ -103,10 +116,17 @@ def auto_fit(
         counted = data[data.amount > 0]
         folds, workers = hold_out(counted, use, random_state), Workers(n_jobs)
         tests = replace(HeldOutTests.of(counted, use, folds), workers=workers)
-        trials = tuple(_try_settings(tests, settings, progress))
-    chosen = {name: value for name, value in _kept(trials).items() if name not in settings}
+        search = try_settings(tests, settings, progress)
+    chosen = {name: value for name, value in search.now.items() if name not in settings}
     model = RankRegression(**settings | chosen, n_jobs=n_jobs).fit(data)
-    return Choice(model, chosen, use, tests.n_tested, trials)
+    choice = Choice(model, chosen, use, tests.n_tested, tuple(search.trials))
+    # what was found out on the way stays with the model, so that its page agrees
+    model.result_ = replace(
+        model.result_,
+        item_effects_test=search.test_of_chosen or model.result_.item_effects_test,
+        record=model.result_.record | {"rejected": choice.rejected},
+    )
+    return choice
 
 
 def _use(data: Comparisons, use: str | None) -> str:
@@ -120,50 +140,143 @@ def _use(data: Comparisons, use: str | None) -> str:
     return "known"
 
 
-def _kept(trials: Any) -> dict[str, Any]:
-    kept = [trial.settings for trial in trials if trial.kept]
-    return kept[-1] if kept else {}
+@dataclass
+class Search:
+    """Trials in turn, with the settings that were kept so far and their held-out loss.
+
+    ``effects_tests`` has what the test of item effects said, by the settings that it was made with.
+    """
+
+    tests: "HeldOutTests"
+    now: dict[str, Any]
+    loss: "HeldOutLoss | None" = None
+    trials: list[Trial] = field(default_factory=list)
+    effects_tests: list[tuple[dict[str, Any], ItemEffectsTest]] = field(default_factory=list)
+
+    @property
+    def has_features(self) -> bool:
+        return self.tests.data.items.values.shape[1] > 0
+
+    @property
+    def test_of_chosen(self) -> ItemEffectsTest | None:
+        """The test of item effects that agrees with what was chosen, if there was one."""
+        said = [test for tested, test in self.effects_tests if tested == self.now | EFFECTS]
+        is_chosen = "item_effects" in self.now
+        return next((test for test in said if test.used == is_chosen), None)
+
+    def start(self) -> None:
+        """Try the plain model, which is where the others start from."""
+        self.loss, reason = self.tests.measure(self.now)
+        score = self.loss.score if self.loss else UNKNOWN
+        self.trials.append(self._trial({}, score, UNKNOWN, True, reason))
+
+    def add(self, more: dict[str, Any]) -> None:
+        """Try to add settings, and keep them if held-out comparisons say so."""
+        added, settings = tuple(more), self.now | more
+        reason = next(filter(None, (_impossible(self.tests.data, name) for name in added)), "")
+        test = None
+        if self.has_features and "item_effects" in more and not reason:
+            test, reason = self._test_item_effects(settings, is_alone=more == EFFECTS)
+        loss = None
+        if not reason and (test is None or test.used):
+            loss, reason = self.tests.measure(settings)
+        if loss is None:
+            self.trials.append(self._trial(more, UNKNOWN, UNKNOWN, False, reason, test))
+            return
+        gain = UNKNOWN if self.loss is None else self.tests.gain(self.loss, loss)
+        kept = self.loss is None or gain.value > gain.std_error
+        if not kept and (gain.value > -gain.std_error or gain.value == 0 == gain.std_error):
+            # held-out comparisons say neither yes nor no; do all of them together?
+            kept = self._judges_differ(settings) if "judge_slopes" in more else test is not None
+        self.trials.append(self._trial(more, loss.score, gain, kept, "", test))
+        if kept:
+            self.now, self.loss = settings, loss
+
+    def _trial(self, more: dict[str, Any], *found: Any) -> Trial:
+        return Trial(self.now | more, tuple(more), not self.has_features, *found)
+
+    def _test_item_effects(
+        self, settings: dict[str, Any], is_alone: bool
+    ) -> tuple[ItemEffectsTest | None, str]:
+        """Whether items differ beyond their features in all comparisons; or why nobody can say.
+
+        The test is made at a fit without effects. Where they are tried together with something that
+        such a fit cannot measure, only their estimated size counts, and held-out comparisons.
+        """
+        try:
+            fit = self.tests.fit_all(settings | {"item_effects": "auto" if is_alone else True})
+        except PairscoreError as error:
+            return None, str(error)
+        test = fit.item_effects_test
+        if not is_alone:
+            unseen = fit.item_effects is None or fit.item_effects.sigma2 == 0
+            return (ItemEffectsTest(estimate_is_zero=True) if unseen else None), ""
+        assert test is not None
+        self.effects_tests.append((settings, test))
+        return test, ""
+
+    def _judges_differ(self, settings: dict[str, Any]) -> bool:
+        """Whether some judge is clearly less or more sharp than average, in all comparisons."""
+        try:
+            judges = self.tests.fit_all(settings).judges
+        except PairscoreError:
+            return False
+        if judges is None:
+            return False
+        _, p = z_and_p(judges.slope - 1, judges.std_error)
+        return bool(np.any(p < JUDGE_LEVEL / len(p)))
+
+    def may_help(self, more: dict[str, Any]) -> bool:
+        """Whether settings are new together, and each of them was possible alone."""
+        impossible = {name for trial in self.trials if trial.reason for name in trial.added}
+        is_new = not any(trial.settings == self.now | more for trial in self.trials)
+        return is_new and impossible.isdisjoint(more)
 
 
-def _try_settings(
+def try_settings(
     tests: "HeldOutTests", given: dict[str, Any], progress: Progress = nobody
-) -> Iterator[Trial]:
-    """The plain model, then one setting after the other on top of those that stayed."""
+) -> Search:
+    """The plain model, then one setting after the other on top of those that stayed, then those
+    that may help only together.
+    """
     # ties may disturb the rest by more than they tell of decided comparisons
     ties = {"ties": "drop"} if np.any(tests.data.outcome == 0) else {}
-    now, all_tests = ties | given, tests
-    before, reason = tests.measure(now)
-    unknown = Score(float("nan"), float("nan"))
-    yield Trial(now, None, before.score if before else unknown, unknown, True, reason)
-    to_try = [
-        (name, value)
-        for name, value in _settings_to_try(tests.data, tests.use, before is None)
+    search = Search(tests, ties | given)
+    search.start()
+    alone = [
+        {name: value}
+        for name, value in _settings_to_try(tests.data, tests.use, search.loss is None)
         if name not in given
     ]
-    costs = [1, *(COSTS.get(name, 1) for name, _ in to_try)]
-    whole = sum(costs) + max(costs) / 2  # with the fit to all
-    for number, (name, value) in enumerate(to_try, start=1):
-        progress(sum(costs[:number]), whole)
-        takes_long = value == "auto" and name == "item_effects"
-        if takes_long and before is not None:
-            everywhere = before
-            tests = all_tests.first(FEWER)
-            before = tests.loss(before.chances)
-        settings = now | {name: value}
-        impossible = _impossible(tests.data, name)
-        after, reason = (None, impossible) if impossible else tests.measure(settings)
-        if after is None:
-            yield Trial(settings, name, unknown, unknown, False, reason)
-            continue
-        gain = unknown if before is None else before.gain(after)
-        least = -gain.std_error if takes_long else gain.std_error
-        kept = before is None or gain.value > least or gain.value == 0 == least
-        yield Trial(settings, name, after.score, gain, kept)
-        if kept:
-            before, now = after, settings
-        if takes_long and gain.value == 0:  # none were seen, so fits are quick
-            tests, before = all_tests, everywhere
-    progress(sum(costs), whole)
+    whole = cost = 1 + sum(map(_cost, alone)) + sum(map(_cost, _pairs(alone)))
+    whole += max(map(_cost, alone), default=0) / 2  # the fit to all
+    done = 1
+    for more in _steps(search, alone):
+        progress(done, whole)
+        search.add(more)
+        done += _cost(more)
+    progress(cost, whole)
+    return search
+
+
+def _cost(more: dict[str, Any]) -> int:
+    return sum(COSTS.get(name, 1) for name in more)
+
+
+def _steps(search: Search, alone: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """What to try next, after what was kept so far."""
+    yield from alone
+    for pair in _pairs(alone):
+        more = {name: value for name, value in pair.items() if search.now.get(name) != value}
+        # only effects that a test sees hide a side, so that it is tried only next to these
+        hidden = "side_effect" not in more or (more == SIDE and search.has_features)
+        if hidden and search.may_help(more):
+            yield more
+
+
+def _pairs(alone: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Settings that may help only together, of those that are tried alone."""
+    return [EFFECTS | other for other in (SLOPES, SIDE) if EFFECTS in alone and other in alone]
 
 
 def _settings_to_try(data: Comparisons, use: str, needs_ridge: bool) -> Iterator[tuple[str, Any]]:
@@ -185,7 +298,7 @@ def _settings_to_try(data: Comparisons, use: str, needs_ridge: bool) -> Iterator
     if not needs_ridge and data.amount.sum() < MANY * n_parameters:
         yield ridge
     if has_features:
-        yield "item_effects", "auto"
+        yield "item_effects", True
     if data.judge is not None and len(np.unique(data.judge.astype(str))) > 1:
         yield "judge_slopes", True
 
@@ -220,10 +333,6 @@ class HeldOutLoss:
     score: Score
     sums: InfluenceSums
     chances: list[np.ndarray]
-
-    def gain(self, other: "HeldOutLoss") -> Score:
-        """How much lower the loss of another model is on the same comparisons."""
-        return Score(self.score.value - other.score.value, (self.sums - other.sums).std_error)
 
 
 @dataclass(frozen=True)
@@ -262,6 +371,9 @@ class HeldOutTests:
     def measure(self, settings: dict[str, Any]) -> tuple[HeldOutLoss | None, str]:
         """The held-out loss of a model with these settings, or the reason why there is none."""
         checked = check_settings(**settings | {"inference": None})
+        takes_long = checked.item_effects and self.data.items.values.shape[1] > 0
+        if takes_long and len(self.data) > QUICK and len(self.folds) > FEWER:
+            return self.first(FEWER).measure(settings)
         # the ridge depends on the comparisons, on the side and on ties: chosen once for each
         depends_on = checked.l2_for_known, checked.side_effect, checked.ties
         keys = [(number, *depends_on) for number in range(len(self.folds))]
@@ -277,6 +389,22 @@ class HeldOutTests:
             return None, str(error)
         self.ridges.update((key, ridge) for key, ridge in zip(keys, ridges, strict=True) if ridge)
         return self.loss(list(chances)), ""
+
+    def gain(self, before: HeldOutLoss, after: HeldOutLoss) -> Score:
+        """How much lower the loss of the second model is, on the comparisons that tested both."""
+        n_folds = min(len(before.chances), len(after.chances))
+        tests = self if n_folds == len(self.folds) else self.first(n_folds)
+        one, other = tests.loss(before.chances), tests.loss(after.chances)
+        return Score(one.score.value - other.score.value, (one.sums - other.sums).std_error)
+
+    def fit_all(self, settings: dict[str, Any]) -> Fit:
+        """The fit to all comparisons, without intervals."""
+        checked = check_settings(**settings | {"inference": None})
+        key = ("all", checked.l2_for_known, checked.side_effect, checked.ties)
+        fit, _ = fit_comparisons(self.data, checked, ridge=self.ridges.get(key))
+        if fit.ridge_curve is not None:
+            self.ridges[key] = fit.ridge_curve
+        return fit
 
     def loss(self, chances: list[np.ndarray]) -> HeldOutLoss:
         """The loss of what was predicted in these folds, or in these and more."""

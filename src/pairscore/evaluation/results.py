@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pairscore.errors import PairscoreError, first_few, plural
+from pairscore.estimators.diagnostics import ItemEffectsTest, p_in_words
 from pairscore.evaluation.measures import MEASURES
 from pairscore.files.write import html_text, plain, row_records, text_table
 
@@ -60,7 +61,7 @@ class Score:
         if round(self.std_error, DIGITS) > 0:
             digits = int(np.clip(1 - np.floor(np.log10(self.std_error)), 3, 9))
         return " ± ".join(
-            "unknown" if np.isnan(number) else f"{number:.{digits}f}"
+            "unknown" if np.isnan(number) else f"{round(number, digits) + 0.0:.{digits}f}"
             for number in (self.value, self.std_error)
         )
 
@@ -304,27 +305,35 @@ def _index(kind: str, measure: str) -> tuple[int, int]:
 class Trial:
     """One model on the held-out comparisons.
 
-    ``added`` names the setting that it has more than the model before, None for the plain one;
-    ``gain`` is how much lower its log-loss is than that model's. ``reason`` says why it could not
-    be fitted.
+    ``added`` names the settings that it has more than the model before, none for the plain one;
+    ``abilities`` is whether items have no features. ``gain`` is how much lower its log-loss is than
+    that model's. ``reason`` says why it could not be fitted. ``effects_test`` is that of item
+    effects in all comparisons; where it sees none, they are not tried.
     """
 
     settings: dict[str, Any]
-    added: str | None
+    added: tuple[str, ...]
+    abilities: bool
     loss: Score
     gain: Score
     kept: bool
     reason: str = ""
+    effects_test: ItemEffectsTest | None = None
 
     @property
     def name(self) -> str:
-        plain = "plain, ties left out" if self.settings.get("ties") == "drop" else "plain"
-        return plain if self.added is None else f"with {said(self.added, self.settings)}"
+        if not self.added:
+            return "plain, ties left out" if self.settings.get("ties") == "drop" else "plain"
+        names = [said(name, self.settings, self.abilities) for name in self.added]
+        return f"with {listed(names)}"
 
     @property
     def verdict(self) -> str:
-        if self.added == "item_effects" and self.gain.value == 0:
-            return "none seen"
+        if self.reason:
+            return "not possible"
+        if self.effects_test is not None and not self.effects_test.used:
+            p = self.effects_test.p_value
+            return f"no item effects seen{'' if np.isnan(p) else f' ({p_in_words(p)})'}"
         return "kept" if self.kept else "not kept"
 
 
@@ -355,15 +364,15 @@ class Choice:
     @property
     def in_words(self) -> str:
         """What was chosen and why."""
-        chosen = [said(name, self.settings) for name in IN_WORDS if name in self._used]
+        abilities = not self.model.n_features_in_
+        chosen = [said(n, self.settings, abilities) for n in IN_WORDS if n in self.settings]
         if not chosen:
             return "Chosen: the plain model. Nothing else predicted clearly better."
         words = f"Chosen: the model with {listed(chosen)}."
         # of each step on its own comparisons: those with item effects are tested on fewer
         steps = [trial for trial in self.trials if trial.kept and np.isfinite(trial.gain.value)]
         ratio = float(np.prod([t.loss.value / (t.loss.value + t.gain.value) for t in steps]))
-        unseen = any(trial.verdict == "none seen" for trial in steps)
-        if unseen and "item_effects" in self._used:
+        if any(trial.effects_test is not None and trial.gain.value == 0 for trial in steps):
             words += " Item effects were seen in all comparisons together, but not in the trials."
         if ratio < 1:
             first = "first possible" if self.trials[0].reason else "plain"
@@ -371,11 +380,14 @@ class Choice:
         return words
 
     @property
-    def _used(self) -> set[str]:
-        """The settings that the model has; item effects only if their test found some."""
-        test = self.model.item_effects_test_
-        unseen = {"item_effects"} if test is not None and not test.used else set()
-        return self.settings.keys() - unseen
+    def rejected(self) -> dict[str, str]:
+        """Settings that were tried and that the model does not have, with the last verdict."""
+        return {
+            name: trial.verdict
+            for trial in self.trials
+            for name in trial.added
+            if name not in self.settings
+        }
 
     def __str__(self) -> str:
         return self.text()
@@ -387,14 +399,15 @@ class Choice:
 
     def _rows(self, reworded: Callable[[str], str] = str) -> list[tuple[Any, ...]]:
         """Name, log-loss, gain and verdict of every trial."""
+        names = [trial.name for trial in self.trials]
         return [
             (
-                trial.name,
-                "" if trial.reason or np.isfinite(trial.gain.value) else trial.loss,
-                "" if trial.added is None or np.isnan(trial.gain.value) else trial.gain,
-                f"not possible: {reworded(trial.reason)}" if trial.reason else trial.verdict,
+                f"{name}, again" if name in names[:number] else name,
+                "" if np.isnan(trial.loss.value) or np.isfinite(trial.gain.value) else trial.loss,
+                "" if np.isnan(trial.gain.value) else trial.gain,
+                trial.verdict + (f": {reworded(trial.reason)}" if trial.reason else ""),
             )
-            for trial in self.trials
+            for number, (name, trial) in enumerate(zip(names, self.trials, strict=True))
         ]
 
     def text(self, reworded: Callable[[str], str] = str) -> str:
@@ -426,6 +439,7 @@ class Choice:
                         "gain": trial.gain.value,
                         "gain_std_error": trial.gain.std_error,
                         "kept": trial.kept,
+                        "verdict": trial.verdict,
                         "reason": trial.reason,
                     }
                     for trial in self.trials
@@ -435,9 +449,9 @@ class Choice:
         )
 
 
-def said(name: str, settings: dict[str, Any]) -> str:
-    """A setting in words."""
-    if name == "item_effects" and settings[name] is True:
+def said(name: str, settings: dict[str, Any], abilities: bool) -> str:
+    """A setting in words; ``abilities`` where items have no features."""
+    if name == "item_effects" and abilities:
         return "abilities shrunk by an estimated variance"
     return TIES[settings["ties"]] if name == "ties" else IN_WORDS[name]
 

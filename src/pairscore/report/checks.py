@@ -20,6 +20,7 @@ from pairscore.estimators.fit_data import FitData
 from pairscore.estimators.inference import wald
 from pairscore.estimators.results import REACH
 from pairscore.estimators.separation import SEPARATED, UNBEATEN
+from pairscore.evaluation.results import IN_WORDS, listed
 from pairscore.model.predict import expected_outcomes
 from pairscore.model.regression import RankRegression
 from pairscore.report.items import (
@@ -29,7 +30,13 @@ from pairscore.report.items import (
     item_information,
     shape_of,
 )
-from pairscore.report.words import number_of, option_words, wins
+from pairscore.report.words import (
+    advice_or_tried,
+    number_of,
+    option_words,
+    wins,
+    with_spaces,
+)
 
 TILT = 5.0  # degrees: 5/180 of the pairs of items change their order
 COINS = 0.05  # p-value up to which the coefficients are more than chance
@@ -97,7 +104,7 @@ def checks(
         _shape_check(model, shape_of(z, score, model.link_)),
         _separation_check(model),
         _side_check(model, data, probability),
-        _residual_check(residual, item_information(data, probability), model.n_features_in_),
+        _features_check(model, residual, item_information(data, probability)),
         _outlier_check(z, outside, data),
         *_warnings_of_the_fit(model),
     ]
@@ -221,10 +228,17 @@ def _side_check(model: RankRegression, data: Comparisons, probability: np.ndarra
         answer += (
             f": no sign of a side effect. {_would_see(seen, 'one side won', 'between equal items')}"
             if fine
-            else "; fit again with a side effect."
+            else "; "
+            + again(model, "side_effect", "fit again with a side effect", "an effect of the side")
+            + "."
         )
     rule = f"A side effect is seen from {SIDE_Z:g} standard errors on."
     return Check("Does the side matter?", fine, answer, rule, good)
+
+
+def again(model: RankRegression, setting: str, advice: str, what: str) -> str:
+    """Advice to fit again with a setting, or that it was tried when the settings were chosen."""
+    return advice_or_tried(model.record_.get("rejected") or {}, setting, advice, what)
 
 
 def _would_see(of_100: float, who: str, against: str) -> str:
@@ -288,6 +302,22 @@ def smallest_effect_seen(information: np.ndarray, limit: float, freedom: int) ->
     return float(100 * expit(np.sqrt(needed / (1 - FLATTER * needed))))
 
 
+def _features_check(model: RankRegression, residual: np.ndarray, information: np.ndarray) -> Check:
+    """Whether features explain the items; where effects are used, these have the answer.
+
+    Residuals are those of the whole model: next to effects they say nothing of the features alone.
+    """
+    effects = model.item_effects_
+    if effects is None or effects.free or not effects.sigma2 > 0:
+        return _residual_check(residual, information, model.n_features_in_)
+    answer = (
+        "Not all of it: items differ beyond their features, and the model has item effects for"
+        f" that: {with_spaces(effects.in_words)}."
+    )
+    rule = "Whether the estimated standard deviation of item effects is above zero."
+    return Check("Do the features explain the items?", True, answer, rule, "allowed for")
+
+
 def _residual_check(residual: np.ndarray, information: np.ndarray, n_features: int) -> Check:
     question = "Do the features explain the items?"
     known = residual[np.isfinite(residual)]
@@ -347,6 +377,11 @@ def _warnings_of_the_fit(model: RankRegression) -> list[Check]:
     told = (SEPARATED, UNBEATEN)
     notes = [_sentence(note) for note in model.notes_ if not note.startswith(told)]
     question, rule = "What did the fit itself warn of?", "Warnings of the fit."
+    rejected = model.record_.get("rejected") or {}
+    if notes and rejected:  # a warning may propose what was tried
+        tried = listed([IN_WORDS[name] for name in rejected])
+        were = "was" if len(rejected) == 1 else "were"
+        notes.append(f"When the settings were chosen, {tried} {were} tried and not taken.")
     return [Check(question, False, " ".join(notes), rule)] if notes else []
 
 

@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import join
@@ -107,7 +107,10 @@ class TieRate:
 
 @dataclass(frozen=True)
 class EffectsFacts:
-    """What a model was fitted with beyond features; empty or None where it was not."""
+    """What a model was fitted with beyond features; empty or None where it was not.
+
+    ``rejected`` has settings that were tried and not taken, with the verdict on each.
+    """
 
     of_items: list[Effect]
     of_items_in_words: str
@@ -117,6 +120,7 @@ class EffectsFacts:
     judges_in_words: str
     ties: list[TieRate]
     ridge: RidgeCurve | None
+    rejected: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
@@ -399,6 +403,7 @@ def effects_facts(model: RankRegression, data: Comparisons) -> EffectsFacts:
         judges_in_words="" if model.judges_ is None else model.judges_.in_words,
         ties=tie_rates(model, data) if model.outcome_law.rule.has_parameter else [],
         ridge=model.ridge_curve_,
+        rejected=model.record_.get("rejected") or {},
     )
 
 

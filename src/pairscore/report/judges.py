@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from pairscore.data.comparisons import Comparisons
 from pairscore.estimators.results import REACH, Judges
 from pairscore.model.regression import RankRegression
-from pairscore.report.checks import CANNOT_TELL, POWER, SIDE_Z, Check
+from pairscore.report.checks import CANNOT_TELL, POWER, SIDE_Z, Check, again
 from pairscore.report.trials import WrongShare
 from pairscore.report.words import CARELESS, number_of
 
@@ -118,7 +118,10 @@ def judge_checks(model: RankRegression, data: Comparisons, probability: np.ndarr
         ]
         answer = f"{'; '.join(told[:MOST_NAMED])}."
         if model.judges_ is None:
-            answer += " Fit again with --judge-slopes, which counts such answers less."
+            advice = "fit again with --judge-slopes, which counts such answers less"
+            what = "a separate sharpness for every judge, which counts such answers less,"
+            told = again(model, "judge_slopes", advice, what)
+            answer += f" {told[0].upper()}{told[1:]}."
     blind = sum(not one.is_seen for one in records)
     if blind and not careless:
         answer += f" For {number_of(blind, 'judge')} there are too few answers to tell."
@@ -144,8 +147,14 @@ def slope_checks(model: RankRegression, held_out: WrongShare) -> list[Check]:
     answer += ": no sign that chances are too sure." if fine else ": abilities are too far apart."
     if not fine and model.item_effects_ is not None and model.item_effects_.free:
         answer += (
-            " The comparisons are few for this number of items; fit again with --item-effects,"
-            " which shrinks abilities by an estimated variance."
+            " The comparisons are few for this number of items; "
+            + again(
+                model,
+                "item_effects",
+                "fit again with --item-effects, which shrinks abilities by an estimated variance",
+                "shrinking abilities by an estimated variance",
+            )
+            + "."
         )
     rule = (
         f"Calibration slope of held-out pairs; too sure below {STEEP:g}, if it is {SIDE_Z:g}"

@@ -7,7 +7,7 @@ import numpy as np
 from pairscore.core.shares import ENOUGH_TESTS
 from pairscore.errors import first_few
 from pairscore.estimators.diagnostics import ITEMS_PER_FEATURE, LOST_ACCURACY
-from pairscore.report.words import CARELESS, number_of, percent, wins
+from pairscore.report.words import CARELESS, advice_or_tried, number_of, percent, wins
 
 if TYPE_CHECKING:
     from pairscore.report.checks import Check
@@ -160,7 +160,9 @@ def _too_many_features(facts: "ReportFacts") -> list[str]:
         return []
     remedy = "use fewer features or compare more items"
     if facts.effects.ridge is None:
-        remedy = "fit again with a ridge from the data (--l2 auto), or use fewer features"
+        advice = "fit again with a ridge from the data (--l2 auto), or use fewer features"
+        tried = f"{remedy}; a ridge from the data"
+        remedy = advice_or_tried(facts.effects.rejected, "l2", advice, tried)
     return [
         f"Of those that it was fitted to, it predicted {percent(facts.trial.in_sample)} correctly,"
         f" far more: {number_of(d, 'feature')} are many for {number_of(n, 'item')}; {remedy}."

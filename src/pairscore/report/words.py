@@ -6,7 +6,7 @@ arguments, and names cut to the width that a chart has for them.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from unicodedata import east_asian_width
 
@@ -133,6 +133,17 @@ def whether_it_matters(name: str, p: float, numbers: str, is_product: bool = Fal
     if p > CLEARLY:
         return f"No sign that {claim}: levels differ no more than by chance ({numbers})."
     return f"{claim[0].upper()}{claim[1:]}: levels differ by more than chance ({numbers})."
+
+
+def advice_or_tried(rejected: Mapping[str, str], setting: str, advice: str, what: str) -> str:
+    """Advice to fit with a setting; where that was tried and ``rejected``, that it was (``what``).
+
+    >>> advice_or_tried({"l2": "not kept"}, "l2", "fit again with a ridge", "a ridge")
+    'a ridge was tried when the settings were chosen (not kept)'
+    """
+    if setting not in rejected:
+        return advice
+    return f"{what} was tried when the settings were chosen ({rejected[setting]})"
 
 
 def option_words(text: str) -> str:
