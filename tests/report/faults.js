@@ -34,6 +34,11 @@
           || bottom > frame.bottom + 1) {
         found.push(`${label}: ${words(text)} is cut`);
       }
+      for (const dashes of all(".limit", chart)) {
+        if (right > box(dashes).left && top + 3 < box(dashes).top && box(dashes).bottom < bottom - 3) {
+          found.push(`${label}: ${words(text)} lies on a dashed line`);
+        }
+      }
       for (const other of texts.slice(place + 1)) {
         if (overlap(box(text), box(other))) {
           found.push(`${label}: ${words(text)} lies over ${words(other)}`);

@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from pairscore.report.charts import Axis, Mark, both_ends, interval_chart, spaced_heights
+from pairscore.report.charts import (
+    BOTTOM,
+    TOP,
+    WIDTH,
+    Axis,
+    Box,
+    Mark,
+    both_ends,
+    interval_chart,
+    place_tags,
+)
 
 
 @pytest.mark.parametrize(
@@ -19,11 +29,22 @@ def test_ticks_are_round_and_within(low, high):
     assert max(ticks) <= high + 1e-6 * (high - low)
 
 
-def test_labels_keep_their_distance_and_stay_above_the_axis():
-    placed = spaced_heights([10, 12, 40, 95, 99], lowest=100, gap=13)
-    assert np.all(np.diff(placed) >= 13)
-    assert placed[-1] <= 100
-    assert spaced_heights([10, 30], lowest=100) == [10, 30]
+@pytest.mark.parametrize("seed", range(20))
+def test_names_of_dots_lie_neither_on_each_other_nor_on_a_line_nor_outside(seed):
+    """On the dots of the largest residuals, which lie just beyond the dashed lines."""
+    rng = np.random.default_rng(seed)
+    frame, lines = Box(44, TOP, WIDTH, BOTTOM), (60.0, 250.0)
+    dots = [
+        (float(across), float(rng.choice([57, 53, 254, 258])))
+        for across in rng.uniform(50, WIDTH - 20, 5)
+    ]
+    names = ["P120", "Schwester Maria", "P111", "gpt-4-turbo", "W" * 10]
+    placed = place_tags(names, dots, lines, frame)
+    for place, box in enumerate(placed):
+        assert box.is_within(frame)
+        assert not any(box.lies_over(other) for other in placed[:place])
+        assert not any(box.top < line < box.bottom for line in lines)
+        assert not any(box.left < x < box.right and box.top < y < box.bottom for x, y in dots)
 
 
 def test_names_and_tooltips_are_escaped_in_a_chart():

@@ -38,9 +38,12 @@ def test_the_page_has_one_number_for_new_items_and_tells_the_error_of_the_estima
     assert f"about {100 * wrong.share:.0f} of 100 predictions to be wrong" in sentence
     assert f"(95 %: {100 * wrong.low:.0f} to {100 * wrong.high:.0f})" in sentence
     assert wrong.share == pytest.approx(1 - facts.trial.held_out)
-    assert f"the score predicted {accuracy} of decided comparisons correctly" in sentence
-    assert f"would get about {100 - 100 * facts.best_accuracy:.0f} of 100 wrong" in sentence
+    whole = facts.of_new_items[0]
+    assert whole.startswith(f"{sentence} Basis: between two items")
+    assert f"the score predicted {accuracy} of decided comparisons correctly" in whole
+    assert f"would get about {100 - 100 * facts.best_accuracy:.0f} of 100 wrong" in whole
     assert text.count(sentence) == 2  # first, and where more comparisons are weighed
+    assert text.count(whole) == 1
     assert "in the wrong order" not in text
     about = text.index("Error of the estimate This score is not exactly the best one")
     assert text.index(sentence, 4000) < about < text.index("What the features cannot explain")
@@ -90,8 +93,9 @@ def test_a_hopeless_fit_is_said_to_be_so_first():
     assert facts.trial.held_out < facts.trial.in_sample - 0.1
     (far,) = [one for one in facts.answer if "far more: " in one]
     assert far.startswith(
-        f"Of those that it was fitted to, it predicted {100 * facts.trial.in_sample:.1f} %"
-        " correctly, far more: 60 features are many for 110 items; fit again with"
+        "Of the comparisons that it was fitted to, the score predicted"
+        f" {100 * facts.trial.in_sample:.1f} % correctly, far more: 60 features are many for 110"
+        " items; fit again with"
     )
     assert "--l2 auto" in far
     warned = next(check for check in facts.checks if "warn of" in check.question)

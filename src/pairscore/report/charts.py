@@ -42,6 +42,8 @@ ROW, TALL_ROW = 21, 34  # height of a row of a chart with names on the left
 NAME_WIDTH, TAG_WIDTH = 15.0, 12.0  # of a name before a row and next to a dot, in font sizes
 MOST_DOTS = 1000  # with a tooltip
 MOST_TAGS = 5  # of the largest residuals
+TAG_HEIGHT = 16
+TAG_SHIFTS = (0, 6, 12, 18, 26, 34, 44, 56, 70, 90)  # up or down from its dot, the nearest first
 ENDS = 12  # items at either end of the ranking
 ITEM_EFFECTS, JUDGES = 8, 15  # at either end
 MOST_EFFECTS = 30
@@ -125,9 +127,9 @@ def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
     return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
 
 
-def bar(left: float, right: float, top: float, tip: str = "") -> str:
+def bar(left: float, right: float, top: float, tip: str = "", bottom: float = BOTTOM) -> str:
     """A bar of a histogram that stands on the bottom."""
-    size = f'width="{right - left:.1f}" height="{BOTTOM - top:.1f}"'
+    size = f'width="{right - left:.1f}" height="{bottom - top:.1f}"'
     return f'<rect class="bar" x="{left:.1f}" y="{top:.1f}" {size}>{_title(tip)}</rect>'
 
 
@@ -179,7 +181,7 @@ def interval_chart(
 
     None leaves a gap.
     """
-    bottom, known = 8 + ROW * len(marks), [mark for mark in marks if mark]
+    bottom, known = rows_bottom(len(marks)), [mark for mark in marks if mark]
     names = iter(shorten_names([mark.name for mark in known], NAME_WIDTH))
     width = min(max(text_width(mark.name) for mark in known), NAME_WIDTH)
     name_end = LARGEST_TEXT * width + 2
@@ -195,6 +197,11 @@ def interval_chart(
             interval = line(x(mark.low), y, x(mark.high), y, "interval") if has_interval else ""
             parts.append(group(mark.tip, interval, dot(x(mark.value), y, "accent")))
     return drawing(bottom, label, parts)
+
+
+def rows_bottom(number: int) -> float:
+    """Where so many rows of a chart with names on the left end."""
+    return 8 + ROW * number
 
 
 def both_ends(
@@ -271,7 +278,7 @@ def judge_chart(judges: Sequence[Judge]) -> str:
 def _judge_mark(judge: Judge) -> Mark:
     tip = (
         f"{judge.name}: slope {judge.slope:.2f}, {percent(judge.noise)} of comparisons"
-        f" contradict the score, {judge.n_comparisons:.6g} comparisons"
+        f" contradict the score, {judge.n_comparisons:,.6g} comparisons"
     )
     return Mark(judge.name, judge.slope, judge.low, judge.high, tip)
 
@@ -290,14 +297,18 @@ def prospect_chart(prospects: Sequence[Prospect], label: str, title: str) -> str
 
 
 def order_chart(items: Sequence[RankedItem], average: float, top: str = "highest") -> str:
-    """Score and interval of all items against their rank, of which the first means ``top``."""
+    """Score and interval of all items against their rank, of which the first means ``top``.
+
+    As high as the chart of both ends, which it is next to.
+    """
+    bottom = max(rows_bottom(min(len(items), 2 * ENDS + 1)), LOW_BOTTOM)
     n_points = min(len(items), 2 * MOST_DOTS)
     rows = np.unique(np.linspace(0, len(items) - 1, n_points).round().astype(int)).tolist()
     values = [
         value for row in rows for value in (items[row].score, items[row].low, items[row].high)
     ]
-    x = Axis(1, max(len(items), 2), 48, WIDTH - 20)
-    y = axis_over([*values, average], BOTTOM, TOP)
+    x = Axis(1, max(len(items), 2), 48, WIDTH - 26)
+    y = axis_over([*values, average], bottom, TOP)
     points = [(x(row + 1), items[row]) for row in rows]
     intervals = "".join(
         f"M{across:.1f} {y(item.low):.1f}V{y(item.high):.1f}"
@@ -306,13 +317,13 @@ def order_chart(items: Sequence[RankedItem], average: float, top: str = "highest
     )
     scores = " ".join(f"{across:.1f},{y(item.score):.1f}" for across, item in points)
     parts = [
-        *bottom_axis(x, BOTTOM, TOP, f"rank (1 = {top})"),
+        *bottom_axis(x, bottom, TOP, f"rank (1 = {top})"),
         *left_axis(y, x),
         line(x.start, y(average), x.end, y(average), "zero"),
         f'<path class="interval thin" d="{intervals}"/>',
         f'<polyline class="curve" points="{scores}"/>',
     ]
-    return drawing(BOTTOM, "Score of every item against its rank", parts)
+    return drawing(bottom, "Score of every item against its rank", parts)
 
 
 def calibration_chart(
@@ -355,44 +366,88 @@ def residual_chart(items: Sequence[RankedItem]) -> str:
         parts.append(line(x.start, y(level), x.end, y(level), kind))
     for item in items:
         tip = (
-            f"{item.name}: {item.net_wins:+.4g} net wins, {signed(item.expected, 1)} expected,"
+            f"{item.name}: {item.net_wins:+,.6g} net wins, {signed(item.expected, 1)} expected,"
             f" residual {signed(item.residual, 2)}"
         )
         parts.append(dot(x(item.score), y(item.residual), "accent faint", 3, tip))
-    largest = sorted(items[:MOST_TAGS], key=lambda item: -item.residual)
-    heights = spaced_heights([y(item.residual) for item in largest], BOTTOM - 8)
-    names = shorten_names([item.name for item in largest], TAG_WIDTH)
-    for item, height, name in zip(largest, heights, names, strict=True):
-        shift, anchor = (-7, "end") if x(item.score) > WIDTH / 2 else (7, "start")
-        parts.append(text(x(item.score) + shift, height + 4, name, anchor, "tag"))
+    names = shorten_names([item.name for item in items[:MOST_TAGS]], TAG_WIDTH)
+    dots = [(x(item.score), y(item.residual)) for item in items[:MOST_TAGS]]
+    frame = Box(x.start, TOP, WIDTH, BOTTOM)
+    tags = place_tags(names, dots, (y(-2), y(2)), frame)
+    for name, at, tag in zip(names, dots, tags, strict=True):
+        middle = (tag.top + tag.bottom) / 2
+        near = min(max(at[0], tag.left), tag.right)
+        if abs(middle - at[1]) > TAG_HEIGHT:
+            end = tag.bottom if middle < at[1] else tag.top
+            parts.append(line(*at, near, end, "leader"))
+        parts.append(text((tag.left + tag.right) / 2, middle + 5, name, kind="tag"))
     return drawing(BOTTOM, "Residual of every compared item", parts)
 
 
-def spaced_heights(heights: Sequence[float], lowest: float, gap: float = 17) -> list[float]:
-    """Heights in rising order, moved where they are closer than ``gap``, none beyond ``lowest``."""
-    spaced = list(heights)
-    for k in range(1, len(spaced)):
-        spaced[k] = max(spaced[k], spaced[k - 1] + gap)
-    for k in reversed(range(len(spaced))):
-        spaced[k] = min(spaced[k], lowest - gap * (len(spaced) - 1 - k))
-    return spaced
+@dataclass(frozen=True)
+class Box:
+    """A rectangle on a drawing, whose ``top`` is less than its ``bottom``."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def lies_over(self, other: Box) -> bool:
+        across = min(self.right, other.right) - max(self.left, other.left)
+        return across > 0 and min(self.bottom, other.bottom) - max(self.top, other.top) > 0
+
+    def is_within(self, frame: Box) -> bool:
+        sideways = frame.left <= self.left and self.right <= frame.right
+        return sideways and frame.top <= self.top and self.bottom <= frame.bottom
+
+
+def place_tags(
+    names: Sequence[str],
+    dots: Sequence[tuple[float, float]],
+    lines: Sequence[float],
+    frame: Box,
+) -> list[Box]:
+    """A place for each name, as near to its dot as there is room in the frame.
+
+    Names lie neither on each other, nor on a named dot, nor on a horizontal line at the height of
+    one of ``lines``. Where there is no such place, a name is next to its dot.
+    """
+    taken = [Box(across - 5, height - 5, across + 5, height + 5) for across, height in dots]
+    taken += [Box(frame.left, height - 1, frame.right, height + 1) for height in lines]
+    placed: list[Box] = []
+    for name, (across, height) in zip(names, dots, strict=True):
+        width = LARGEST_TEXT * text_width(name)
+        boxes = [
+            Box(left, middle - TAG_HEIGHT / 2, left + width, middle + TAG_HEIGHT / 2)
+            for shift in TAG_SHIFTS
+            for middle in (height - shift, height + shift)
+            for left in (across + 7, across - 7 - width, across - width / 2)
+        ]
+        free = (
+            box
+            for box in boxes
+            if box.is_within(frame) and not any(map(box.lies_over, (*taken, *placed)))
+        )
+        placed.append(next(free, boxes[0]))
+    return placed
 
 
 def exposure_chart(bars: Sequence[Bar]) -> str:
     """How many items were compared how often."""
     most = max(1, *(one.items for one in bars))
     x = Axis(bars[0].low - 0.5, bars[-1].high + 0.5, 44, WIDTH - 10)
-    y = Axis(0, 1.05 * most, BOTTOM, TOP)
+    y = Axis(0, 1.05 * most, LOW_BOTTOM, TOP)
     parts = left_axis(y, x)
-    parts.append(text((44 + WIDTH) / 2, BOTTOM + 34, "comparisons of an item"))
+    parts.append(text((44 + WIDTH) / 2, LOW_BOTTOM + 34, "comparisons of an item"))
     whole = [tick for tick in x.ticks() if tick == int(tick) and tick >= 0]
-    parts += [text(x(tick), BOTTOM + 16, tick_label(tick)) for tick in whole]
+    parts += [text(x(tick), LOW_BOTTOM + 16, tick_label(tick)) for tick in whole]
     for one in bars:
         tip = f"{number_of(one.items, 'item')} compared {from_to(one.low, one.high)} times"
         left, right = x(one.low - 0.5) + 0.5, x(one.high + 0.5) - 0.5
-        parts.append(bar(left, right, y(one.items), tip))
-    parts.append(line(x.start, BOTTOM, x.end, BOTTOM, "zero"))
-    return drawing(BOTTOM, "Number of items by number of comparisons", parts)
+        parts.append(bar(left, right, y(one.items), tip, LOW_BOTTOM))
+    parts.append(line(x.start, LOW_BOTTOM, x.end, LOW_BOTTOM, "zero"))
+    return drawing(LOW_BOTTOM, "Number of items by number of comparisons", parts)
 
 
 def accuracy_chart(trials: Sequence[Trial], method: str) -> str:
@@ -429,7 +484,7 @@ def tie_chart(ties: Sequence[TieRate]) -> str:
     for middle, rate in zip(middles, ties, strict=True):
         tip = (
             f"differences of {rate.low:.2f} to {rate.high:.2f}: {percent(rate.observed)} of"
-            f" {rate.number:.6g} tied, {percent(rate.expected)} expected"
+            f" {rate.number:,.6g} tied, {percent(rate.expected)} expected"
         )
         parts.append(dot(x(middle), y(rate.observed), "accent", tip=tip))
     return drawing(LOW_BOTTOM, "Share of ties by score difference", parts)

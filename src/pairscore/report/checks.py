@@ -24,7 +24,6 @@ from pairscore.evaluation.results import IN_WORDS, listed
 from pairscore.model.predict import expected_outcomes
 from pairscore.model.regression import RankRegression
 from pairscore.report.items import (
-    Shape,
     comparisons_per_item,
     equal_items_p,
     item_information,
@@ -101,7 +100,7 @@ def checks(
         _data_check(same_data),
         *_chance_checks(model),
         _pairing_check(model, data),
-        _shape_check(model, shape_of(z, score, model.link_)),
+        *_shape_checks(model, z, score),
         _separation_check(model),
         _side_check(model, data, probability),
         _features_check(model, residual, item_information(data, probability)),
@@ -164,21 +163,23 @@ def _pairing_check(model: RankRegression, data: Comparisons) -> Check:
     return Check("Do the pairs look random?", fine, pairing.in_words + advice, rule, good)
 
 
-def _shape_check(model: RankRegression, shape: Shape) -> Check:
-    enough, closed_form = shape.tilt <= TILT, model.method != "mle"
+def _shape_checks(model: RankRegression, z: np.ndarray, score: np.ndarray) -> list[Check]:
+    """Whether the shape of the items turns a closed form; a likelihood does not depend on it."""
+    if model.method == "mle":
+        return []
+    shape = shape_of(z, score, model.link_)
+    enough = shape.tilt <= TILT
     if not enough:
         verdict = "they are not elliptical enough; trust the likelihood more than a closed form."
     elif shape.chance <= TILT:
         verdict = "no sign that they are not elliptical enough."
     else:
         verdict = "too few to tell whether they are elliptical enough."
-    if not enough and not closed_form:
-        verdict += " This model is a maximum likelihood fit, which does not need it."
     answer = (
-        f"The shape of the items turns a closed form by about {shape.tilt:.1f} degrees, so that"
-        f" {shape.tilt / 1.8:.1f} % of all pairs change their order (as many elliptical items turn"
-        f" it by {shape.chance:.1f} degrees by chance): {verdict} The features' kurtosis is"
-        f" {shape.kurtosis:.2f} times that of normal ones, and they are"
+        f"The distribution of the items tilts this closed form by about {shape.tilt:.1f} degrees,"
+        f" so that {shape.tilt / 1.8:.1f} % of all pairs change their order (with as many"
+        f" elliptical items, chance alone gives {shape.chance:.1f} degrees): {verdict} The"
+        f" features' kurtosis is {shape.kurtosis:.2f} times that of normal ones, and they are"
         f" {'clearly' if shape.skewness_p < SKEWED else 'not clearly'} skewed."
     )
     rule = (
@@ -186,10 +187,8 @@ def _shape_check(model: RankRegression, shape: Shape) -> Check:
         " kurtosis and skewness of Mardia's kind, in whitened coordinates."
     )
     question = "Are the features elliptical enough for a closed form?"
-    good = CANNOT_TELL if closed_form else NOT_NEEDED
-    if enough and shape.chance <= TILT:
-        good = NO_SIGN
-    return Check(question, enough or not closed_form, answer, rule, good)
+    good = NO_SIGN if shape.chance <= TILT else CANNOT_TELL
+    return [Check(question, enough, answer, rule, good)]
 
 
 def _separation_check(model: RankRegression) -> Check:

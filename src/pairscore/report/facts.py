@@ -197,6 +197,17 @@ class ReportFacts:
         return sorted(single, key=lambda one: -abs(one.coef * one.sd))
 
     @property
+    def coefficients_as_shown(self) -> list[Coefficient]:
+        """Coefficients in the order of the features, levels in that of their category's chart."""
+        place = {one.feature: row for row, one in enumerate(self.coefficients)}
+        shown = list(self.coefficients)
+        for category in self.categories:
+            rows = [place[f"{category.name}={level.feature}"] for level in category.levels]
+            for row, other in zip(sorted(rows), rows, strict=True):
+                shown[row] = self.coefficients[other]
+        return shown
+
+    @property
     def groups(self) -> dict[str, int]:
         """Sizes of the groups that ranks are within, by name; empty where there are none."""
         return dict(Counter(item.group for item in self.items if item.group))
@@ -373,15 +384,24 @@ def categories(model: RankRegression, data: Comparisons) -> list[Category]:
             whether_it_matters(term.name, test.p, f"{test.in_words}{without}", term.is_product),
             _sentence(term.in_words) if term.in_words else "",
             term.reference or "the average level",
-            [
-                replace(rows[n], feature=level)
-                for n, level in zip(term.columns, term.levels, strict=True)
-            ]
+            in_level_order(
+                [
+                    replace(rows[n], feature=level)
+                    for n, level in zip(term.columns, term.levels, strict=True)
+                ]
+            )
             if not term.is_product
             else [],
         )
         for term, test in tests
     ]
+
+
+def in_level_order(levels: list[Coefficient]) -> list[Coefficient]:
+    """Levels of a category, the highest coefficient first; numbers in their own order."""
+    with suppress(ValueError):
+        return sorted(levels, key=lambda one: float(one.feature))
+    return sorted(levels, key=lambda one: -one.coef if np.isfinite(one.coef) else np.inf)
 
 
 # -- effects ---------------------------------------------------------------------------------------

@@ -23,14 +23,16 @@ NO_NEW_ITEMS = (
 
 def lead_sentences(facts: "ReportFacts") -> list[str]:
     """What the page says first, in plain sentences."""
-    sentences = [*_groups(facts), _first_place(facts)]
+    sentences = [*_groups(facts), _first_place(facts), *_careless_judges(facts)]
     if facts.has_intervals and facts.n_pairs:
         sentences.append(
             f"For {percent(facts.sure_pairs, 0)} of all pairs"
             f"{' in one group' if facts.groups else ''} we can say which ranks higher (95 %"
             " confidence for each pair); the others are too close to call."
         )
-    sentences += [*new_items_sentences(facts), *_careless_judges(facts), facts.meaning]
+    sentences += new_items_sentences(facts, in_short=True)
+    if not facts.has_features:  # with features, the section of coefficients begins with it
+        sentences.append(facts.meaning)
     return [*filter(None, sentences), verdict_of_checks(facts.checks)]
 
 
@@ -81,18 +83,21 @@ def _rank_in_words(best: "RankedItem") -> str:
     return f"Its rank {ranks} (95 % confidence)."
 
 
-def new_items_sentences(facts: "ReportFacts") -> list[str]:
+def new_items_sentences(facts: "ReportFacts", in_short: bool = False) -> list[str]:
     """Accuracy on items that the fit had not seen, and what the best score would have.
 
     Without it, that in sample; nothing without either. Without features, of new comparisons.
+    In short, without how it was found.
     """
     if not facts.has_features:
-        return known_items_sentences(facts)
+        return known_items_sentences(facts, in_short)
     trial, best = facts.trial, facts.best_accuracy
     if np.isfinite(trial.held_out):
         wrong = facts.wrong
         if not wrong.is_enough:
             return [f"New items: {_too_few(wrong, 'of two items that the score had not seen')}"]
+        if in_short:
+            return [f"New items: {_expected(wrong)}", *_too_many_features(facts)]
         sentence = (
             f"New items: {_expected(wrong)} Basis: between two items that it had not seen, the"
             f" score predicted {percent(trial.held_out)} of decided comparisons correctly"
@@ -107,7 +112,7 @@ def new_items_sentences(facts: "ReportFacts") -> list[str]:
     return _in_sample_sentences(facts, "on new items")
 
 
-def known_items_sentences(facts: "ReportFacts") -> list[str]:
+def known_items_sentences(facts: "ReportFacts", in_short: bool = False) -> list[str]:
     """Accuracy on pairs that the fit had not seen, of items that it knows."""
     wrong = facts.wrong
     if not np.isfinite(facts.trial.held_out):
@@ -115,6 +120,8 @@ def known_items_sentences(facts: "ReportFacts") -> list[str]:
     if not wrong.is_enough:
         of_pairs = _too_few(wrong, "of pairs that the score had not seen")
         return [f"New comparisons of these items: {of_pairs}", NO_NEW_ITEMS]
+    if in_short:
+        return [f"New comparisons of these items: {_expected(wrong)}", NO_NEW_ITEMS]
     return [
         f"New comparisons of these items: {_expected(wrong)} Basis: of pairs of known items that it"
         f" had not seen, the score predicted {percent(facts.trial.held_out)} of decided comparisons"
@@ -164,8 +171,9 @@ def _too_many_features(facts: "ReportFacts") -> list[str]:
         tried = f"{remedy}; a ridge from the data"
         remedy = advice_or_tried(facts.effects.rejected, "l2", advice, tried)
     return [
-        f"Of those that it was fitted to, it predicted {percent(facts.trial.in_sample)} correctly,"
-        f" far more: {number_of(d, 'feature')} are many for {number_of(n, 'item')}; {remedy}."
+        "Of the comparisons that it was fitted to, the score predicted"
+        f" {percent(facts.trial.in_sample)} correctly, far more: {number_of(d, 'feature')} are many"
+        f" for {number_of(n, 'item')}; {remedy}."
     ]
 
 

@@ -162,8 +162,8 @@ def page_template() -> "Template":
         return Markup("").join(shown)
 
     def breakable(text: Any) -> Markup:
-        """Text that may be broken between the name of a column and its level."""
-        return Markup("=<wbr>").join(escape(part) for part in str(text).split("="))
+        """Text that may be broken between the name of a column and its level, and its words."""
+        return Markup(re.sub("([=_])(?!$)", r"\1<wbr>", str(escape(text))))
 
     def as_markup(chart: Callable[..., str]) -> Callable[..., Markup]:
         return lambda *facts: Markup(chart(*facts))

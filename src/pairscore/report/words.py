@@ -15,20 +15,25 @@ CARELESS = "Is a judge less careful than the others?"  # a question of the check
 OPTION = re.compile(r"\b(\w+)=(?:'(\w+)'|True|(\d+(?:\.\d+)?(?:e-?\d+)?))")
 COVARIANCE_ITEMS = re.compile(r", name some with covariance_items=")
 RIDGE = re.compile(r"\b([Ss])et l2\b")
+WHOLE_PART = re.compile(r"\d+")
 N_ITEMS = re.compile(r"\bn_items is (\d+)")
 MOST_PASSES = 4  # over names that still look alike after they were cut
 
 
 def number(value: float, style: str = ".4g") -> str:
-    """A number, or that it is unknown; thousands have no exponent.
+    """A number, or that it is unknown; thousands have no exponent, and are parted by commas.
 
     >>> number(0.123456), number(0.1, "#.3g"), number(-3234.5, "#.3g"), number(float("nan"))
     ('0.1235', '0.100', '-3,230', 'unknown')
+    >>> number(1512.25, ".1f"), number(12345, "+.4g"), number(1512.0)
+    ('1,512.2', '+12,340', '1,512')
     """
     if not isfinite(value):
         return "unknown"
     text = format(value, style).rstrip(".")
-    return f"{float(text):,.0f}" if "e+" in text and abs(value) < 1e9 else text
+    if "e+" in text and abs(value) < 1e9:
+        text = f"{float(text):{'+' * text.startswith('+')}.0f}"
+    return WHOLE_PART.sub(lambda found: f"{int(found[0]):,}", text, count=1)
 
 
 def percent(share: float, digits: int = 1) -> str:
@@ -81,7 +86,7 @@ def tick_label(value: float, as_percent: bool = False) -> str:
     """A value of an axis in few digits."""
     if as_percent:
         return f"{100 * value:.4g} %"
-    return f"{value:,.10g}" if abs(value) >= 1e4 else f"{round(value, 12):.4g}"
+    return f"{value:,.10g}" if abs(value) >= 1e3 else f"{round(value, 12):.4g}"
 
 
 def brief(value: float) -> str:
@@ -97,7 +102,7 @@ def brief(value: float) -> str:
 
 def signed(value: float, digits: int) -> str:
     """A number with its sign; zero is never negative."""
-    return f"{round(value, digits) + 0.0:+.{digits}f}"
+    return f"{round(value, digits) + 0.0:+,.{digits}f}"
 
 
 def number_of(count: float, noun: str) -> str:
