@@ -1,11 +1,13 @@
 """Links against numerical derivatives, and what is no link."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.special import expit, log_expit
 from scipy.stats import chi2
 
-from pairscore import RankRegression
+from pairscore import PairscoreError, RankRegression
 from pairscore.core.links import chi_square_p, get_link, z_and_p
 from tests.laws import GaussianStudy
 
@@ -107,3 +109,30 @@ def test_a_logit_takes_single_and_whole_numbers():
             (link.chance_and_log(x), link.chance_and_log(as_floats)),
         ):
             np.testing.assert_allclose(np.ravel(found), np.ravel(expected))
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        (lambda x: 0.5 + 0.1 * np.tanh(x), lambda x: 0.1 / np.cosh(x) ** 2),
+        (lambda x: 0.5 + 0.49 * np.tanh(x), lambda x: 0.49 / np.cosh(x) ** 2),
+        (lambda x: 0.5 + 0.7 * np.tanh(x), lambda x: 0.7 / np.cosh(x) ** 2),
+    ],
+)
+def test_a_function_that_does_not_rise_from_0_to_1_is_no_link(link):
+    with pytest.raises(PairscoreError, match="must rise from 0 to 1"):
+        get_link(link)
+
+
+@pytest.mark.parametrize(
+    ("function", "derivative"),
+    [
+        (lambda x: 0.5 + np.arctan(x) / np.pi, lambda x: 1 / np.pi / (1 + x**2)),  # heavy tails
+        (lambda x: np.exp(x) / (1 + np.exp(x)), lambda x: np.exp(x) / (1 + np.exp(x)) ** 2),
+        (lambda x: expit(x / 50), lambda x: expit(x / 50) * expit(-x / 50) / 50),
+    ],
+)
+def test_links_with_heavy_tails_of_other_units_or_that_overflow_are_taken(function, derivative):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert get_link((function, derivative)).cdf(0.0) == pytest.approx(0.5)

@@ -66,3 +66,14 @@ def test_no_comparison_loses_more_than_the_largest_loss():
     assert not path.surplus(rows, nothing).any()
     assert path.surplus(rows, far).max() > 100
     assert pytest.approx(-np.log(COINS / 2)) == LARGEST_LOSS
+
+
+def test_newtons_equations_are_solved_where_conjugate_gradients_do_not_end(monkeypatch):
+    path, rows, _ = make_path()
+    here = path.derivatives(rows, path.l2, np.ones((4, 30)))
+    exact = path._solve(rows, here, path.l2)
+    monkeypatch.setattr("pairscore.core.ridge_path.MAX_PRODUCTS", 1)
+    monkeypatch.setattr("pairscore.core.ridge_path.PRECISION", 1e-6)
+    np.testing.assert_allclose(path._solve_roughly(rows, here, path.l2), exact, rtol=1e-9)
+    monkeypatch.setattr("pairscore.core.ridge_path.SMALL", 4 * 30 * 7)  # a few rows at a time
+    np.testing.assert_allclose(path._solve(rows, here, path.l2), exact, rtol=1e-9)

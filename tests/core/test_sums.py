@@ -148,3 +148,12 @@ def test_products_with_a_table_of_any_size_are_numpys(cache, monkeypatch):
     some = rows_times(X, coef, wins)
     np.testing.assert_array_equal(some[:100], one[:100])
     assert not some[150:].any()
+
+
+@pytest.mark.parametrize("size", [10, 2**21, 2**40])
+def test_joint_numbers_keep_the_order_of_columns_of_any_size(size):
+    rng = np.random.default_rng(3)
+    columns = [size - 1 - rng.integers(0, 4, 200) for _ in range(4)]
+    joint = sums.joint_numbers(*((column, size) for column in columns))
+    expected = np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].ravel()
+    np.testing.assert_array_equal(np.unique(joint, return_inverse=True)[1], expected)

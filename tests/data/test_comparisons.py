@@ -390,3 +390,9 @@ def test_comparisons_alone_name_items_by_numbers_of_any_kind(kind):
     table = {"winner": votes[:, 0], "loser": votes[:, 1]}
     assert list(items_of_votes(table).names) == [0, 1, 2]
     assert len(items_of_votes(votes[:0])) == 0
+
+
+def test_numbers_of_pairs_do_not_overflow_for_row_numbers_of_32_bits():
+    left, right = (np.array(rows, dtype=np.int32) for rows in ([99_990, 5], [99_991, 7]))
+    data = Comparisons(np.zeros((100_000, 1)), left, right, [1, -1])
+    assert data.pair.tolist() == [99_990 * 100_000 + 99_991, 500_007]

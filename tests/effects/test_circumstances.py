@@ -4,12 +4,15 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.special import expit
 from scipy.stats import norm
 from sklearn.model_selection import cross_val_score
 
 from pairscore import Comparisons, ItemKFold, PairscoreError, RankRegression, compare, load
 from pairscore.core.links import Logit
+from pairscore.core.outcomes import TieRule
+from pairscore.effects import circumstances
 from pairscore.effects.circumstances import judge_names, prepare_fit
 from pairscore.errors import (
     CollinearFeaturesWarning,
@@ -470,3 +473,22 @@ def test_ties_of_whole_weights_that_no_double_adds_exactly_stay_ties(item_effect
         model = RankRegression(item_effects=item_effects).fit(X, votes)
     assert model.decided_scale_ == 1.0
     np.testing.assert_allclose(model.item_effects_.effect, 0.0, atol=1e-15)
+
+
+def test_rows_are_sorted_by_pair_with_millions_of_items_and_judges():
+    """The numbers of two items, a kind of row and a judge make no number of 64 bits."""
+    n, judges = 2_000_000, 600_000
+    low, high = np.array([5, n - 3, n - 9, n - 3]), np.array([7, n - 2, n - 4, n - 2])
+    judge = np.array([judges - 1, 3, judges - 2, 1])
+    data = FitData(Comparisons(np.arange(float(n))[:, None], low, high, [1, -1, 1, -1]), False)
+    settings = Settings("mle", Logit(), judge_slopes=True)
+    rule, sides = TieRule("half", Logit()), sparse.csr_array((4, 0))
+    given = settings, judge, np.empty((4, 0)), sides, rule, np.zeros((1, 1))
+    rows = circumstances._rows(data, *given, judges)
+    assert rows.left.tolist() == [5, n - 9, n - 3, n - 3]
+    assert rows.right.tolist() == [7, n - 4, n - 2, n - 2]
+    assert rows.judge.tolist() == [judges - 1, judges - 2, 1, 3]
+    pairs, place = rows.pairs
+    assert pairs.low.tolist() == [5, n - 9, n - 3]
+    assert pairs.high.tolist() == [7, n - 4, n - 2]
+    assert place.tolist() == [0, 1, 2, 2]

@@ -10,7 +10,7 @@ from pyarrow import parquet
 from pairscore import PairscoreError
 from pairscore.data.items import read_items
 from pairscore.data.votes import read_votes
-from pairscore.parts.rows import Layout, RowReader, ids_only
+from pairscore.parts.rows import Batch, Layout, RowReader, ids_only
 from pairscore.parts.sources import TablePartition, partitions
 from pairscore.parts.spill import read_item_table
 
@@ -152,3 +152,10 @@ def test_an_unknown_name_among_row_numbers_as_text_is_refused(ids, name):
     reader = RowReader(ids_only(items), Layout.of_names(part.column_names(), {}))
     with pytest.raises(PairscoreError, match=rf"row 2: 'left' is '{name}' \(unknown item\)"):
         list(reader.batches(part))
+
+
+def test_amounts_in_one_place_are_ones_only_where_they_are_1():
+    rows = np.arange(3)
+    for amount, expected in ((1.0, True), (2.0, False)):
+        batch = Batch(rows, rows + 1, np.ones(3), np.broadcast_to(amount, 3))
+        assert batch.has_ones == expected

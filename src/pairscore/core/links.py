@@ -31,6 +31,8 @@ Function = Callable[[np.ndarray], np.ndarray]
 TwoArrays = tuple[np.ndarray, np.ndarray]
 ThreeArrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
+FAR_OUT = 10.0 ** np.arange(1, 9)  # differences of scores at which a user's link is looked at
+NEARLY_ZERO = 1e-3  # a link's value far out
 BLOCK = 8192  # comparisons or pairs at a time, which stay in the processor's cache
 
 
@@ -239,12 +241,23 @@ def link_name(link: Link) -> str:
     return next((name for name, kind in KINDS.items() if type(link) is kind), "custom")
 
 
+def _reaches_zero(link: Link) -> bool:
+    """Whether f falls to zero on the left: by a link with heavy tails, or of any unit, far out.
+
+    A function that overflows there is looked at as far as it has values.
+    """
+    with np.errstate(all="ignore"):
+        f = link.cdf(-FAR_OUT)
+    known = f[np.isfinite(f)]
+    return bool(np.all(known >= 0) and np.any(known <= NEARLY_ZERO))
+
+
 def _check_link(link: Link) -> Link:
     """A user's own link, or an error where it is none (eq. 2) or the derivative does not fit."""
     x, step = np.linspace(-3, 3, 61), 1e-5
     f = link.cdf(x)
     symmetric = f.shape == x.shape and np.allclose(f + f[::-1], 1, atol=1e-6)
-    if not symmetric or np.any(np.diff(f) < 0) or not f[-1] > f[0]:
+    if not symmetric or np.any(np.diff(f) < 0) or not f[-1] > f[0] or not _reaches_zero(link):
         raise PairscoreError(
             "the link function must rise from 0 to 1 with f(-x) = 1 - f(x) for every x; the one"
             " given does not."

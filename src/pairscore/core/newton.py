@@ -16,6 +16,8 @@ from functools import cache
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import splu
 
 SMALLEST_DECREASE = 1e-4  # of what the gradient promises, that a step must achieve (Armijo)
 ROUNDING = 1e-12  # relative error of a loss that sums many comparisons
@@ -192,7 +194,11 @@ def conjugate_gradients(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The inverse of a positive matrix (N x N) times several columns (N x k) at once, and what is
     left of these. ``start`` is a guess.
+
+    Where that takes more than STEPS, as on a long chain of items, the equations are solved by a
+    factor of the matrix, which has few entries there.
     """
+    columns = right
     right = np.ascontiguousarray(right.T)  # a row for each: NumPy is slow where rows are short
     per_unit, goal = 1 / matrix.diagonal(), close**2 * row_products(right, right)
     x, residual = np.zeros_like(right), right.copy()
@@ -203,11 +209,25 @@ def conjugate_gradients(
     size, left = row_products(residual, direction), row_products(residual, residual)
     for _ in range(STEPS):
         if np.all(left <= goal):
-            break
+            return np.ascontiguousarray(x.T), residual.T
         product = np.ascontiguousarray((matrix @ direction.T).T)
         for row, of_row in enumerate(zip(x, residual, direction, product, strict=True)):
             size[row], left[row] = _descend(*of_row, per_unit, size[row])
-    return np.ascontiguousarray(x.T), residual.T
+    solved = solve_by_factor(matrix, columns)
+    return solved, columns - matrix @ solved
+
+
+def solve_by_factor(matrix: Any, right: np.ndarray) -> np.ndarray:
+    """The same by a factor of the matrix: an array, a sparse one, or an object with its ``matrix``.
+
+    Columns are refined once, which gains the digits that a nearly singular matrix costs.
+    """
+    entries = getattr(matrix, "matrix", matrix)
+    if isinstance(entries, np.ndarray):
+        return np.linalg.solve(entries, right)
+    factor = splu(sparse.csc_array(entries))
+    solved = factor.solve(np.ascontiguousarray(right))
+    return solved + factor.solve(np.ascontiguousarray(right - matrix @ solved))
 
 
 def _descend(

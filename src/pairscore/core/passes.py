@@ -129,14 +129,21 @@ def tally_pass(
     left: np.ndarray, right: np.ndarray, outcome: np.ndarray, amount: np.ndarray, n_items: int,
     into: TwoArrays | None = None,
 ) -> TwoArrays:  # fmt: skip
-    """Net wins and exposures of each item (N), added to those in ``into``, perhaps of 32 bits."""
+    """Net wins and exposures of each item (N), added to those in ``into``, perhaps of 32 bits.
+
+    Whole numbers hold no share of a win: outcomes and amounts must be whole for these.
+    """
+    are_whole = is_whole(outcome) and is_whole(amount)
+    if into is not None and into[0].dtype.kind == "i" and not are_whole:
+        raise TypeError("whole numbers do not hold sums of outcomes or amounts that are not whole")
     if kernels is not None:
         columns = *same_kind(left, right), as_outcomes(outcome), amount
         if into is not None:
             kernels.add_tally(*columns, *into)
             return into
         # small, and both of an item side by side, because items come in any order
-        kind = np.int32 if counts_once(amount) and len(left) < 2**30 else np.float64
+        is_small = are_whole and counts_once(amount) and len(left) < 2**30
+        kind = np.int32 if is_small else np.float64
 
         def one(rows: slice) -> np.ndarray:
             sums = np.zeros((n_items, 2), dtype=kind)
@@ -157,6 +164,14 @@ def tally_pass(
 def counts_once(amount: np.ndarray) -> bool:
     """Whether every comparison counts once: then their amounts (M) are one number in memory."""
     return bool(amount.strides == (0,) and len(amount) and amount[0] == 1)
+
+
+def is_whole(column: np.ndarray) -> bool:
+    """Whether all numbers are whole; without a pass where their kind or memory says so."""
+    if column.dtype.kind in "biu" or not len(column):
+        return True
+    some = column[:1] if column.strides == (0,) else column
+    return bool(np.array_equal(some, np.rint(some)))
 
 
 def total_of(amount: np.ndarray) -> float:

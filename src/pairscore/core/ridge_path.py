@@ -249,9 +249,14 @@ class LikelihoodPath(RidgePath):
 
     def _solve(self, rows: PairRows, here: Derivatives, l2: np.ndarray) -> np.ndarray:
         """By the Hessians themselves: where data are few, conjugate gradients take many steps."""
-        differences = np.hstack([rows.incidence @ self.Z, rows.extra])
-        hessians = (here.information.T[:, None] * differences.T) @ differences
-        r, diagonal = np.arange(len(self.spread)), np.arange(differences.shape[1])
+        size, n_ridges = len(here.gradient), len(l2)
+        hessians = np.zeros((n_ridges, size, size))
+        at_once = max(SMALL // (size * n_ridges), 1)
+        for first in range(0, len(rows.win), at_once):
+            some = slice(first, first + at_once)
+            differences = np.hstack([rows.incidence[some] @ self.Z, rows.extra[some]])
+            hessians += (here.information[some].T[:, None] * differences.T) @ differences
+        r, diagonal = np.arange(len(self.spread)), np.arange(size)
         hessians[:, r, r] += l2[:, None]
         # columns without a ridge that no comparison tells anything of
         entries = hessians[:, diagonal, diagonal]
@@ -259,7 +264,7 @@ class LikelihoodPath(RidgePath):
         return np.linalg.solve(hessians, here.gradient.T[:, :, None])[:, :, 0].T
 
     def _solve_roughly(self, rows: PairRows, here: Derivatives, l2: np.ndarray) -> np.ndarray:
-        """By preconditioned conjugate gradients."""
+        """By preconditioned conjugate gradients, as long as these come to an end."""
         diagonal = self._hessian_diagonal(here.information, l2, rows.extra.shape[1])
         step, residual = np.zeros_like(here.gradient), here.gradient.copy()
         direction = residual / diagonal
@@ -273,6 +278,6 @@ class LikelihoodPath(RidgePath):
             preconditioned = residual / diagonal
             last_size, size = size, np.sum(residual * preconditioned, axis=0)
             if np.all(size <= PRECISION**2 * first_size):
-                break
+                return step
             direction = preconditioned + size / np.maximum(last_size, 1e-300) * direction
-        return step
+        return self._solve(rows, here, l2)

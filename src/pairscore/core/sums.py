@@ -34,6 +34,7 @@ from pairscore.core.passes import (
 )
 
 CACHE = 1 << 24  # bytes of an item table that mostly stays in the processor's cache
+LARGEST_NUMBER = 2**63  # and more, that 64 bits do not hold
 BLOCK = 1024  # rows at a time: a block of a few hundred features stays in the processor's cache
 
 
@@ -385,6 +386,23 @@ def aggregate_pairs(
     """
     start, high, win, lose = pair_pass(left, right, outcome, amount, n_items, 1 + keep_sides)
     return Pairs(start, high, win, lose, np.array([1.0, -1.0]) if keep_sides else np.zeros(1))
+
+
+def joint_numbers(*columns: tuple[np.ndarray, int]) -> np.ndarray:
+    """A number for each row (M), in the order of several columns of numbers from 0 to a size.
+
+    ``columns`` are pairs of such an array (M) and its size. Where the product of sizes is too large
+    for 64 bits, what was joined so far is numbered anew: by the rows that occur.
+    """
+    (first, size), *others = columns
+    joint = first.astype(np.int64)
+    for column, n in others:
+        if size * n >= LARGEST_NUMBER:
+            numbers, joint = np.unique(joint, return_inverse=True)
+            size = len(numbers)
+        joint = joint * n + column
+        size *= n
+    return joint
 
 
 def count_pairs(left: np.ndarray, right: np.ndarray, amount: np.ndarray, n_items: int) -> Pairs:

@@ -252,7 +252,7 @@ class Comparisons:
         ``GroupKFold`` with ``groups=X.pair`` keeps repeats together.
         """
         low, high = np.minimum(self.left, self.right), np.maximum(self.left, self.right)
-        return low * len(self.items) + high
+        return low.astype(np.int64) * len(self.items) + high
 
     @cached_property
     def compared(self) -> np.ndarray:

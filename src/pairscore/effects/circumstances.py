@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.linalg import block_diag
 
 from pairscore.core.outcomes import TieRule
-from pairscore.core.sums import aggregate_pairs, sum_sides
+from pairscore.core.sums import aggregate_pairs, joint_numbers, sum_sides
 from pairscore.data.comparisons import Comparisons, refuse_missing_judges
 from pairscore.effects.single_comparisons import SingleComparisons
 from pairscore.errors import (
@@ -122,13 +122,14 @@ def _rows(
         swapped = left > right
         left, right = np.where(swapped, right, left), np.where(swapped, left, right)
         outcome = np.where(swapped, -outcome, outcome)
-    pair = np.minimum(left, right).astype(np.int64) * n + np.maximum(left, right)
+    pair = (np.minimum(left, right), n), (np.maximum(left, right), n)
     if settings.context:
-        order = np.argsort(pair, kind="stable")
+        order = np.argsort(joint_numbers(*pair), kind="stable")
         amount, context = amount[order], context[used][order]
     else:
         kind = (left > right) + 2 * (outcome + 1).astype(np.int64)
-        order, amount = _equal_rows((6 * pair + kind) * max(n_judges, 1) + judge, amount)
+        key = joint_numbers(*pair, (kind, 6), (judge, max(n_judges, 1)))
+        order, amount = _equal_rows(key, amount)
         context = np.empty((len(order), 0))
     n_judges = max(n_judges, 1) if settings.needs_judges else 1
     return SingleComparisons(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pairscore.choices import NO_SIDES
+from pairscore.core.passes import counts_once
 from pairscore.data.conventions import check_names
 from pairscore.data.features import Recipe
 from pairscore.data.find_ids import as_ids, choose_among, distinct, find_id_column, id_settings
@@ -67,7 +68,7 @@ class Batch(NamedTuple):
     @property
     def has_ones(self) -> bool:
         """Whether every amount is known to be 1, by :func:`ones`."""
-        return self.amount.strides == (0,)
+        return counts_once(self.amount)
 
     def take(self, rows: Any) -> "Batch":
         """Some of the rows: a slice, a mask or numbers."""

@@ -10,6 +10,7 @@ from scipy.sparse.linalg import cg
 from sklearn.utils.validation import check_is_fitted
 
 from pairscore.core.links import Link, chi_square_p
+from pairscore.core.newton import solve_by_factor
 from pairscore.core.passes import net_pass
 from pairscore.data.comparisons import Comparisons
 from pairscore.data.feature_options import apply_recipe
@@ -201,7 +202,11 @@ def equal_items_p(data: Comparisons) -> float:
 
 def _solve(L: sparse.sparray, right: np.ndarray) -> np.ndarray:
     """L+ times a vector whose sum over every connected part is zero, up to a constant there."""
-    return cg(L, right, rtol=1e-10, maxiter=20 * len(right) + 1000)[0]
+    solved, unfinished = cg(L, right, rtol=1e-10, maxiter=20 * len(right) + 1000)
+    if not unfinished:
+        return solved
+    lift = 1e-12 * float(L.diagonal().max())  # makes each part, free by a constant, invertible
+    return solve_by_factor(L + lift * sparse.eye_array(len(right)), right)
 
 
 def item_information(data: Comparisons, probability: np.ndarray) -> np.ndarray:

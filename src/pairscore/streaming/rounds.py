@@ -220,8 +220,8 @@ def _inflation(data: StreamData, point: Point) -> np.ndarray:
     ridge = ridge_penalty(settings.l2, center.sd, float(settings.link.pdf(0.0)))
     whitener = whitening_basis(center.scatter + np.diag(ridge), center.sd).transform
     along = data.table.lengths(center.mean, whitener)
-    none = np.zeros(len(along), dtype=bool)
-    return inflation_of(along, data.tally.exposures, none, center.total)
+    exposures = data.tally.exposures
+    return inflation_of(along, exposures, data.table.own_columns(exposures, center), center.total)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from pairscore.streaming.passes import Rows as RowSource
 
 BLOCK_BYTES = 1 << 25  # of the table in one task
 ROWS_AT_ONCE = 1 << 14  # whose lengths are found
+ALONE = 1e-9  # share of a sum of squares that other items may have by rounding
 
 
 @dataclass(frozen=True)
@@ -89,11 +90,22 @@ class ItemTable:
         found: Rows = self.over(partial(_lengths, mean=mean, whitener=whitener))
         return found.values
 
-    def own_columns(self, exposures: np.ndarray) -> np.ndarray:
-        """See :func:`pairscore.core.sandwich.has_own_column`."""
+    def own_columns(self, exposures: np.ndarray, center: Moments | None = None) -> np.ndarray:
+        """See :func:`pairscore.core.sandwich.has_own_column`.
+
+        ``center`` has the moments of all compared items where these are some of them only. An item
+        is alone in its column if it makes up all of the squared distances from the usual value.
+        """
         usual = usual_values(self.take(np.flatnonzero(exposures > 0)[:3]))
         n = len(exposures)
         others = self.over(partial(other_rows, usual=usual), exposures, np.arange(n))
+        if center is not None:
+            columns = np.flatnonzero(others[0] == 1)
+            items = others[1, columns].astype(np.intp)
+            apart = self.take(items)[np.arange(len(items)), columns] - usual[columns]
+            squares = np.diag(center.scatter) + center.total * (center.mean - usual) ** 2
+            some = squares[columns] > exposures[items] * apart**2 * (1 + ALONE)
+            others[0, columns[some]] = 2
         return own_column_mask(others, n)
 
     def fourth(self, mean: np.ndarray, whitener: np.ndarray, weight: np.ndarray) -> float:
