@@ -43,6 +43,7 @@ from pairscore.cli.options import (
     output_path,
     processes_option,
     refuse_output,
+    refuse_twice,
     second_table,
     vote_settings,
 )
@@ -254,7 +255,7 @@ def fit_study(
 
 
 @command()
-@files("model", "comparisons")
+@files("model", "comparisons...")
 @option(
     "--items",
     type=FILE,
@@ -267,17 +268,25 @@ def fit_study(
 @SUMMARY_JSON
 @examples(
     "update model.npz monday.csv -o model.npz",
+    "update model.npz ann.csv bob.csv filled.xlsx -o model.npz",
     "update model.npz tuesday.csv --items new_items.csv -o tuesday.npz",
 )
 def update(
-    model: Path, comparisons: Path, items: Path | None, output: Path, as_json: bool, **given: Any
+    model: Path,
+    comparisons: tuple[Path, ...],
+    items: Path | None,
+    output: Path,
+    as_json: bool,
+    **given: Any,
 ) -> None:
     """Add COMPARISONS to those that MODEL was fitted to, and fit to all of them.
 
-    MODEL must have been written with --keep-data. The result is the same as that of one fit to all
-    comparisons. A model of comparisons alone learns new items from COMPARISONS.
+    MODEL must have been written with --keep-data. COMPARISONS may be several files, and workbooks
+    of which all sheets with the same columns are read. The result is the same as that of one fit to
+    all comparisons. A model of comparisons alone learns new items from COMPARISONS.
     """
-    refuse_output(output, comparisons, *([items] if items else []))
+    refuse_output(output, *comparisons, *([items] if items else []))
+    refuse_twice(comparisons)
     from pairscore.data.folds import Workers
     from pairscore.estimators.settings import check_settings
     from pairscore.files.read_study import read_new_items, read_new_votes
@@ -298,6 +307,7 @@ def update(
         known = before.items if more is None else before.items.with_new_items(more)
         by_name = not file.fit.n_features and more is None
         table, of_votes = None if by_name else known, vote_settings(given, kept)
+        of_votes["judges"] = before.judge is not None
         read = read_new_votes(comparisons, table, settings.context, **of_votes)
     votes = read.votes
     if by_name:
