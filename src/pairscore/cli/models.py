@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pairscore.choices import REPEATED
 from pairscore.cli.model_options import (
     AUTO_OPTIONS,
     MODEL_OPTIONS,
@@ -46,6 +47,7 @@ from pairscore.cli.options import (
     refuse_twice,
     second_table,
     vote_settings,
+    word,
 )
 from pairscore.cli.parts import (
     DB_OPTIONS,
@@ -263,6 +265,12 @@ def fit_study(
 )
 @ID_OF_FIT_OPTION
 @SELF_PAIRS_OPTION
+@word(
+    "--repeated",
+    REPEATED,
+    "What to do with a file or sheet whose comparisons are in MODEL already, in the same order.",
+    "refuse",
+)
 @options(VOTE_OPTIONS, FILE_OPTIONS)
 @output_option("Model file to write; it may be MODEL (-: standard output).", required=True)
 @SUMMARY_JSON
@@ -283,13 +291,14 @@ def update(
 
     MODEL must have been written with --keep-data. COMPARISONS may be several files, and workbooks
     of which all sheets with the same columns are read. The result is the same as that of one fit to
-    all comparisons. A model of comparisons alone learns new items from COMPARISONS.
+    all comparisons. A file that MODEL has already is refused, unless --repeated add says that the
+    same answers were given again. A model of comparisons alone learns new items from COMPARISONS.
     """
     refuse_output(output, *comparisons, *([items] if items else []))
     refuse_twice(comparisons)
     from pairscore.data.folds import Workers
     from pairscore.estimators.settings import check_settings
-    from pairscore.files.read_study import read_new_items, read_new_votes
+    from pairscore.files.read_study import read_new_items, read_new_parts
     from pairscore.model.file import load_model
     from pairscore.model.fit import update_fit
 
@@ -308,12 +317,14 @@ def update(
         by_name = not file.fit.n_features and more is None
         table, of_votes = None if by_name else known, vote_settings(given, kept)
         of_votes["judges"] = before.judge is not None
-        read = read_new_votes(comparisons, table, settings.context, **of_votes)
+        read, parts = read_new_parts(comparisons, table, settings.context, **of_votes)
     votes = read.votes
     if by_name:
         more, votes = add_named_items(known, read)
     with stage("Fitting") as show, collect_warnings():
-        result, notes = update_fit(file.fit, settings, votes, more, workers=Workers(progress=show))
+        asked: Any = {"repeated": given["repeated"], "parts": parts}
+        asked["workers"] = Workers(progress=show)
+        result, notes = update_fit(file.fit, settings, votes, more, **asked)
     show_warnings(text for _, text in notes)
     record = result.record | ({"reading": kept} if kept else {})
     result = replace(result, record=record)

@@ -327,7 +327,12 @@ def _read_complete(
     return StudyInput(items, replace(recipe, note=note), [], [], votes=read), complete
 
 
-def read_new_votes(
+def read_new_votes(votes_files: Any, *given: Any, **settings: Any) -> Comparisons:
+    """Comparisons from files; see :func:`read_new_parts`."""
+    return read_new_parts(votes_files, *given, **settings)[0]
+
+
+def read_new_parts(
     votes_files: Any,
     items: Items | None,
     context: Collection[str],
@@ -340,11 +345,11 @@ def read_new_votes(
     judges: bool | None = None,
     say: Callable[[str], None] = warn_of,
     **reading: Any,
-) -> Comparisons:
+) -> tuple[Comparisons, dict[str, np.ndarray]]:
     """Comparisons from files, of items that are known already or (None) are named in them.
 
-    Where no column has the ``judges``, files and sheets stand for them: if they are several, always
-    (True), or never (False).
+    Also says which rows of them came from which file or sheet. Where no column has the ``judges``,
+    files and sheets stand for them: if they are several, always (True), or never (False).
     """
     files = votes_files if isinstance(votes_files, list | tuple) else [votes_files]
     columns = VoteColumns.of(vote_columns, context, kept_columns)
@@ -378,16 +383,19 @@ def _read_new_votes(
     rules: VoteRules,
     judges: bool | None,
     say: Callable[[str], None],
-) -> Comparisons:
+) -> tuple[Comparisons, dict[str, np.ndarray]]:
     votes = VoteRows.of(columns, stored.read(), None if items is None else items.ids, say)
     votes = votes.with_judges(stored, say, judges)
     items = items_of_votes(votes.table) if items is None else items
     rules = votes.rules(rules, items.ids, say)
     try:
-        return Comparisons.of(items, rules.read(votes.table, items))
+        data = Comparisons.of(items, rules.read(votes.table, items))
     except BadEntriesError as error:
         faults = all_faults(lambda rows: rules.read(rows, items), votes.table)
         raise votes.located(faults, stored) from error
+    part = votes.part_of_rows(stored, rules)
+    names = [one.source.shown for one in stored.parts]
+    return data, {name: np.flatnonzero(part == number) for number, name in enumerate(names)}
 
 
 def read_pairs(

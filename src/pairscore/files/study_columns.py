@@ -255,12 +255,25 @@ class VoteRows:
 
     def _say_skipped(self, winner_codes: Mapping[Any, str], say: Callable[[str], None]) -> None:
         """Count the rows that codes leave out."""
+        skipped = self._skipped(winner_codes)
+        if skipped is not None and skipped.any():
+            number = plural(len(skipped), "comparison")
+            say(f"{skipped.sum()} of {number} left out, as the winner codes say.")
+
+    def part_of_rows(self, stored: JoinedTables, rules: VoteRules) -> np.ndarray:
+        """Which of the stored tables each comparison came from, without those left out."""
+        part = np.repeat(np.arange(len(stored.parts)), stored.lengths)
+        part = part if self.origin is None else part[self.origin]
+        skipped = self._skipped(rules.winner_codes or {})
+        return part if skipped is None else part[~skipped]
+
+    def _skipped(self, winner_codes: Mapping[Any, str]) -> np.ndarray | None:
+        """Mask of the rows that codes leave out; None if there are no such codes."""
         codes = check_codes(winner_codes)
-        if SKIPPED in codes.values() and "winner" in self.table.columns:
-            won = self.table.get_column("winner").to_numpy().tolist()
-            n = sum(codes.get(None if is_missing(v) else v) == SKIPPED for v in won)
-            if n:
-                say(f"{n} of {plural(len(won), 'comparison')} left out, as the winner codes say.")
+        if SKIPPED not in codes.values() or "winner" not in self.table.columns:
+            return None
+        won = self.table.get_column("winner").to_numpy().tolist()
+        return np.array([codes.get(None if is_missing(v) else v) == SKIPPED for v in won])
 
     def located(self, faults: list[BadEntriesError], stored: JoinedTables) -> BadFilesError:
         """The faults by the lines and columns of the files."""
